@@ -1,0 +1,67 @@
+"""Schemas: the fields of a relation, tables with their keys, and view definitions. Plain frozen data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from catalog.types import SqlType
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One named, typed column of a relation."""
+
+    name: str
+    type: SqlType
+    nullable: bool = True
+
+
+Schema = tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignKey:
+    """`columns` of this table name a row of `table` by its `referenced` columns; checked only if `enforced`."""
+
+    columns: tuple[str, ...]
+    table: str
+    referenced: tuple[str, ...]
+    enforced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A declared base table. An empty `primary_key` means a multiset of rows."""
+
+    name: str
+    fields: Schema
+    primary_key: tuple[str, ...] = ()
+    foreign_keys: tuple[ForeignKey, ...] = ()
+
+    def index(self, column: str) -> int:
+        """Position of `column` (names are case-insensitive, stored in lower case); KeyError if there is none."""
+        for i, field in enumerate(self.fields):
+            if field.name == column:
+                return i
+        raise KeyError(column)
+
+    @property
+    def key_indexes(self) -> tuple[int, ...]:
+        """Positions of the primary key's columns."""
+        return tuple(self.index(name) for name in self.primary_key)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A view by its SQL. `maintained` views are kept up to date; others run only inside what uses them.
+
+    `sql` is the SELECT text as the user wrote it, `schema` its output, `uses` the tables and views that
+    it reads directly. `order` says how a reader sees the rows: (column position, descending, nulls_first).
+    """
+
+    name: str
+    sql: str
+    schema: Schema
+    uses: tuple[str, ...]
+    maintained: bool
+    order: tuple[tuple[int, bool, bool], ...] = ()

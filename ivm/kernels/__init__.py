@@ -1,0 +1,1 @@
+"""Compiled loops over plain arrays: hash, probe, group, merge, sort, consolidate. No objects, no policy."""

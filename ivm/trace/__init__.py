@@ -1,0 +1,1 @@
+"""Collections over time: columns, deltas, row stores, indexes, arrangements and the text dictionary."""

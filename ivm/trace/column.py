@@ -1,0 +1,57 @@
+"""A column in memory: values in their physical form and, where it can be NULL, a validity mask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from catalog.types import Physical
+
+Array = npt.NDArray[np.generic]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+DTYPES: dict[Physical, np.dtype[np.generic]] = {
+    Physical.BOOL: np.dtype(np.bool_),
+    Physical.INT32: np.dtype(np.int32),
+    Physical.INT64: np.dtype(np.int64),
+    Physical.WIDE: np.dtype(np.int64),
+    Physical.FLOAT64: np.dtype(np.float64),
+    Physical.CODE: np.dtype(np.int32),
+}
+
+
+@dataclass(slots=True)
+class Column:
+    """`values`: shape (n,), or (n, 2) for WIDE; possibly strided, never written to. `valid`: bool (n,), None if all are.
+
+    A value under a False of `valid` is unspecified but safe to compute with (zero where the engine makes it).
+    """
+
+    values: Array
+    valid: Bools | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, rows: Array) -> Column:
+        """The column of `values[rows]`; cost: one gather."""
+        return Column(self.values[rows], None if self.valid is None else self.valid[rows])
+
+
+def empty_column(physical: Physical) -> Column:
+    """A column of no rows."""
+    return Column(np.empty((0, 2) if physical is Physical.WIDE else 0, DTYPES[physical]))
+
+
+def concat(columns: list[Column]) -> Column:
+    """The columns one after the other; cost: one copy."""
+    if len(columns) == 1:
+        return columns[0]
+    values = np.concatenate([c.values for c in columns])
+    if all(c.valid is None for c in columns):
+        return Column(values)
+    masks = [np.ones(len(c), np.bool_) if c.valid is None else c.valid for c in columns]
+    return Column(values, np.concatenate(masks))

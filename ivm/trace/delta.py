@@ -1,0 +1,102 @@
+"""A delta: a columnar batch of updates in flight, whose columns are fetched only when somebody reads them.
+
+A delta's rows are described by groups. A group is a source of columns (a row store, a slice of an input batch, computed
+arrays) and a reference for each row of the delta into that source. A join adds a group, a filter narrows the references,
+and neither touches a value: values are gathered once, where an expression reads them (late materialization).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ivm.trace.column import Array, Column, Ints
+
+
+class Source(Protocol):
+    """Something that has columns, each of the same length, at stable positions while a commit runs."""
+
+    def column(self, index: int) -> Column:
+        """Column `index`, whole, in physical form; repeated calls are cheap."""
+        ...
+
+
+@dataclass(slots=True)
+class Columns:
+    """The simplest source: columns that are already there."""
+
+    columns: Sequence[Column]
+
+    def column(self, index: int) -> Column:
+        """Column `index`."""
+        return self.columns[index]
+
+
+@dataclass(slots=True)
+class Group:
+    """`refs[i]` is the row of `source` that row i of the delta takes its columns from; None means row i itself."""
+
+    source: Source
+    refs: Array | None = None
+
+    def column(self, index: int) -> Column:
+        """Column `index` of the source, gathered into the delta's rows."""
+        column = self.source.column(index)
+        return column if self.refs is None else column.take(self.refs)
+
+    def take(self, rows: Array) -> Group:
+        """The group for the delta's rows at `rows`."""
+        return Group(self.source, rows if self.refs is None else self.refs[rows])
+
+
+@dataclass(slots=True)
+class Delta:
+    """A batch of updates (row, time, diff).
+
+    `layout[i]` = (group, column in its source) says where column i of the row comes from; None where a column is not
+    bound yet (the inputs of a join that a path has not met). `times` int64 (n,), or one int if all updates have the same
+    time. `diffs` int64 (n,), or None if all are +1. Not necessarily consolidated.
+    """
+
+    groups: list[Group]
+    layout: list[tuple[int, int] | None]
+    length: int
+    times: Ints | int
+    diffs: Ints | None = None
+
+    def __len__(self) -> int:
+        return self.length
+
+    def column(self, index: int) -> Column:
+        """Column `index` of the rows, gathered (each call gathers anew)."""
+        place = self.layout[index]
+        assert place is not None, f"column {index} is not bound"
+        group, inner = place
+        return self.groups[group].column(inner)
+
+    def columns(self) -> list[Column]:
+        """All columns, gathered."""
+        return [self.column(i) for i in range(len(self.layout))]
+
+    def take(self, rows: Array) -> Delta:
+        """The updates at positions `rows` (integers), in that order; no column value is touched."""
+        times = self.times if isinstance(self.times, int) else self.times[rows]
+        diffs = None if self.diffs is None else self.diffs[rows]
+        return Delta([g.take(rows) for g in self.groups], self.layout, len(rows), times, diffs)
+
+    def time_array(self) -> Ints:
+        """The times as an array, also where they are all the same."""
+        return np.full(self.length, self.times, np.int64) if isinstance(self.times, int) else self.times
+
+    def diff_array(self) -> Ints:
+        """The diffs as an array, also where they are all one."""
+        return np.ones(self.length, np.int64) if self.diffs is None else self.diffs
+
+
+def delta_of(columns: Sequence[Column], times: Ints | int, diffs: Ints | None, length: int | None = None) -> Delta:
+    """A delta over dense columns; `length` is needed where there are no columns."""
+    n = len(columns[0]) if length is None else length
+    return Delta([Group(Columns(columns))], [(0, i) for i in range(len(columns))], n, times, diffs)

@@ -1,0 +1,120 @@
+"""Scalar expressions: columns by position, literals in engine form, and calls of named functions.
+
+Every expression is typed. The binder has already inserted every cast, so a function's arguments have exactly the
+types that its definition below asks for, and no consumer has to coerce.
+
+Engine form of literals: int for the integer types; the scaled int for DECIMAL (1.25 as DECIMAL(3,2) is 125);
+int days for DATE; int microseconds for TIMESTAMP; float, bool, str; None for NULL of any type.
+
+Functions (all return NULL if an argument is NULL unless said otherwise). T stands for one type, the same on
+each argument and, where the result is T, on the result:
+
+==========================  =======================================================================================
+add, sub (T, T) -> T        integers, DECIMAL (equal scale), DOUBLE; out of the type's range raises NumericError
+mul (A, B) -> R             integers and DOUBLE as add; DECIMAL: scale(R) = scale(A) + scale(B), precisions differ
+neg, abs (T) -> T           numbers
+div (DOUBLE, DOUBLE)        IEEE division: x/0 is inf, 0/0 is NaN (as DuckDB)
+idiv, mod (T, T) -> T       integers (truncating); mod also DECIMAL (equal scale); division by zero raises
+eq ne lt le gt ge (T, T)    BOOLEAN. Text compares by its bytes; NaN equals NaN and is greater than all others
+is_null (T)                 BOOLEAN, never NULL
+is_distinct (T, T)          BOOLEAN, never NULL: NULL-safe inequality
+not (BOOLEAN)               three-valued
+and, or (BOOLEAN, ...)      n-ary, three-valued
+case (c1, v1, ..., else)    BOOLEAN conditions, values and else of the result's type; only the taken branch may raise
+coalesce (T, ...) -> T      the first that is not NULL; only the evaluated arguments may raise
+nullif (T, T) -> T          NULL where equal, else the first
+greatest, least (T, ...)    skip NULLs
+in (T, literal, ...)        BOOLEAN with SQL's NULL semantics; the list holds literals of type T
+like, ilike (VARCHAR, literal VARCHAR [, literal escape])   BOOLEAN
+cast (A) -> R               exact or raises NumericError; to text and from text included; DOUBLE -> DECIMAL/integer rounds
+                            as DuckDB does; DECIMAL -> smaller scale rounds half away from zero
+extract (literal part, DATE | TIMESTAMP) -> BIGINT   year month day quarter dow isodow doy week hour minute second ...
+date_trunc (literal part, DATE | TIMESTAMP) -> TIMESTAMP   (DATE -> DATE where DuckDB does so)
+add_days (DATE, INTEGER) -> DATE              days_between (DATE, DATE) -> BIGINT
+add_months (DATE | TIMESTAMP, INTEGER) -> same type   clamps to the end of the month
+add_micros (TIMESTAMP, BIGINT) -> TIMESTAMP
+round (T, literal digits), floor, ceil, sqrt, ln, exp, power    as DuckDB types them
+upper lower trim length substring concat replace starts_with contains   text functions
+==========================  =======================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from catalog.types import BOOLEAN, SqlType
+
+Value = int | float | bool | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Column `index` of the input row."""
+
+    index: int
+    type: SqlType
+    nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant in engine form (see the module)."""
+
+    value: Value
+    type: SqlType
+
+    @property
+    def nullable(self) -> bool:
+        """Whether this is NULL."""
+        return self.value is None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`function` applied to `args`; `nullable` is False only if the result can never be NULL."""
+
+    function: str
+    args: tuple[Scalar, ...]
+    type: SqlType
+    nullable: bool = True
+
+
+Scalar = Column | Literal | Call
+
+TRUE = Literal(True, BOOLEAN)
+FALSE = Literal(False, BOOLEAN)
+
+
+def walk(scalar: Scalar) -> Iterator[Scalar]:
+    """Every sub-expression, the expression itself first."""
+    yield scalar
+    if isinstance(scalar, Call):
+        for arg in scalar.args:
+            yield from walk(arg)
+
+
+def columns_of(scalar: Scalar) -> frozenset[int]:
+    """Positions of the columns that the expression reads."""
+    return frozenset(s.index for s in walk(scalar) if isinstance(s, Column))
+
+
+def rewrite(scalar: Scalar, function: Callable[[Scalar], Scalar]) -> Scalar:
+    """Apply `function` bottom-up to every sub-expression."""
+    if isinstance(scalar, Call):
+        scalar = replace(scalar, args=tuple(rewrite(arg, function) for arg in scalar.args))
+    return function(scalar)
+
+
+def remap(scalar: Scalar, positions: Callable[[int], int]) -> Scalar:
+    """The expression over a row in which column i stands at `positions(i)`."""
+
+    def move(s: Scalar) -> Scalar:
+        return replace(s, index=positions(s.index)) if isinstance(s, Column) else s
+
+    return rewrite(scalar, move)
+
+
+def substitute(scalar: Scalar, values: tuple[Scalar, ...]) -> Scalar:
+    """Replace column i by `values[i]`: the expression over the input of the row that `values` compute."""
+    return rewrite(scalar, lambda s: values[s.index] if isinstance(s, Column) else s)
