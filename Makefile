@@ -1,0 +1,39 @@
+# Each target first does whatever set-up is still missing (see setup/prepare.sh).
+
+SHELL := /bin/sh
+BIN := .venv/bin
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help demo test lint slow bench lock setup java clean
+
+help:  ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+demo: java  ## TPC-H views kept up to date over a stream of changes, each proved equal to DuckDB
+	@$(BIN)/ivm tpch run --sf 0.01 --stream refresh --batch 100 --views all --every 5
+
+test: java lint  ## style, types and all tests that are not marked slow
+	@$(BIN)/python -m pytest
+
+lint: setup  ## style and types
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+slow: java  ## the tests that take minutes
+	@$(BIN)/python -m pytest -m slow
+
+bench: java  ## the streaming benchmark at scale factor 1
+	@$(BIN)/ivm tpch bench streaming --sf 1
+
+lock: setup  ## pin the dependencies of pyproject.toml again (LOCK_ARGS=--upgrade for newer ones)
+	@sh setup/lock.sh
+
+setup:  ## .venv with the pinned packages
+	@sh setup/prepare.sh
+
+java:  ## the same, and Java for Spark
+	@sh setup/prepare.sh --java
+
+clean:  ## remove caches and generated data; .venv stays
+	@rm -rf data build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis spark-warehouse
+	@find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
