@@ -1,0 +1,66 @@
+"""The floors of the house as data: DESIGN section 2, and beside it the few things that follow from other sections."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.house.modules import is_within
+
+
+@dataclass(frozen=True)
+class Place:
+    """A package or subpackage: the floor it stands on, and the third-party packages it may import."""
+
+    prefix: str
+    floor: int
+    third_party: frozenset[str] = frozenset()
+
+
+def _place(prefix: str, floor: int, *third_party: str) -> Place:
+    return Place(prefix, floor, frozenset(third_party))
+
+
+# numpy is at home in the catalog, in the columnar half and in render, where the halves meet.
+PLACES = (
+    _place("catalog", 0, "pyarrow", "numpy"),
+    _place("ivm.kernels", 0, "numba", "numpy"),
+    _place("sql.ir", 1),
+    _place("sql", 2, "sqlglot"),
+    _place("ivm.analysis", 2),
+    _place("ivm.trace", 2, "pyarrow", "numpy"),
+    _place("ivm.transform", 3),
+    _place("ivm.plan", 3),
+    _place("ivm.operators", 3, "numpy"),
+    _place("ivm.render", 4, "numpy"),
+    _place("ivm.dataflow", 4, "numpy"),
+    # Section 4: exchange with the outside is Arrow, which the face takes and gives, and in which streams are read.
+    # pandas is the type of what .df() returns; it is optional, and pyarrow makes it.
+    _place("ivm", 5, "duckdb", "typer", "rich", "pyarrow", "numpy", "pandas"),
+    # Section 7: the sub-commands of `ivm tpch` are a typer application with progress bars.
+    _place("tpch", 6, "pyspark", "pyarrow", "numpy", "typer", "rich"),
+    _place("benchmarks", 7, "duckdb", "matplotlib", "numpy", "psutil", "pyarrow", "rich", "typer"),
+)
+
+# The one pair on one floor: render turns a plan into a dataflow, so it must know what a dataflow is made of.
+SAME_FLOOR = frozenset({("ivm.render", "ivm.dataflow")})
+
+EXPRESSION_HALF = ("sql", "ivm.analysis", "ivm.transform", "ivm.plan")
+COLUMNAR_HALF = ("ivm.kernels", "ivm.trace", "ivm.operators", "ivm.dataflow")
+ARRAYS = frozenset({"numba", "numpy", "pyarrow"})
+
+
+def place_of(name: str) -> Place | None:
+    """The place with the longest prefix that holds the module; None for a name that is not ours."""
+    fitting = [place for place in PLACES if is_within(name, place.prefix)]
+    return max(fitting, key=lambda place: len(place.prefix), default=None)
+
+
+def may_import(importer: Place, imported: Place) -> bool:
+    """True if a module of the one place may import a module of the other."""
+    below = imported.floor < importer.floor
+    return below or imported == importer or (importer.prefix, imported.prefix) in SAME_FLOOR
+
+
+def is_in_half(name: str, half: tuple[str, ...]) -> bool:
+    """True if the module lies in that half of the engine."""
+    return any(is_within(name, prefix) for prefix in half)

@@ -1,0 +1,43 @@
+"""The scans catch what they are there to catch: each is shown one module that breaks its rule and one that keeps it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.house.modules import Module
+from tests.house.test_floors import floor_breaches, half_breaches, third_party_breaches
+from tests.house.test_kernels import careless_compilation
+
+GOOD = "@njit(cache=True, nogil=True, fastmath=False)\ndef f(): ..."
+
+
+def module(name: str, text: str) -> Module:
+    return Module(name, Path("example.py"), text, ast.parse(text))
+
+
+@pytest.mark.parametrize(
+    ("scan", "name", "bad", "good"),
+    [
+        (floor_breaches, "catalog.example", "import sql.ir.scalar", "import catalog.types"),
+        (floor_breaches, "sql.ir.example", "from sql import parse", "from catalog.types import SqlType"),
+        (floor_breaches, "ivm.operators.example", "from ivm.plan import nodes", "from ivm.trace import delta"),
+        (floor_breaches, "ivm.dataflow.example", "import ivm.render", "import ivm.operators"),
+        (floor_breaches, "ivm.example", "import tpch.cli", "import ivm.render"),
+        (floor_breaches, "ivm.plan.example", "def f():\n    import ivm", "def f():\n    import sql.ir"),
+        (third_party_breaches, "ivm.operators.example", "import numba", "import numpy as np"),
+        (third_party_breaches, "ivm.plan.example", "import numpy", "import json"),
+        (third_party_breaches, "ivm.trace.example", "from duckdb import connect", "from pyarrow import compute"),
+        (half_breaches, "ivm.transform.example", "import numpy", "import sql.ir"),
+        (half_breaches, "sql.example", "import ivm.trace.delta", "import sqlglot"),
+        (half_breaches, "ivm.trace.example", "import sql.ir.scalar", "import numpy"),
+        (careless_compilation, "ivm.kernels.example", "@njit\ndef f(): ...", GOOD),
+        (careless_compilation, "ivm.kernels.example", "@numba.njit(cache=True, nogil=True)\ndef f(): ...", GOOD),
+        (careless_compilation, "ivm.render.example", "s = '@njit(cache=True)'", f"s = {GOOD!r}"),
+    ],
+)
+def test_scan(scan, name, bad, good):
+    assert scan(module(name, bad))
+    assert not scan(module(name, good))
