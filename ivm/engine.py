@@ -1,0 +1,158 @@
+"""The engine below the interface: tables, installed views and the commit that carries changes through all of them."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter, perf_counter_ns
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.schema import Table
+from catalog.schema import View as Definition
+from ivm.dataflow.graph import Graph
+from ivm.dataflow.node import Node
+from ivm.foreign_keys import check_foreign_keys
+from ivm.operators.sink import Sink
+from ivm.plan.lower import lower
+from ivm.render.renderer import Renderer
+from ivm.render.scalars.program import Compiler
+from ivm.trace.arrow import to_arrow
+from ivm.trace.concat import concat_deltas
+from ivm.trace.consolidate import consolidate
+from ivm.trace.delta import Delta
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.table_store import TableStore
+from ivm.trace.trace import Trace
+from ivm.transaction import Change
+from ivm.transform.pipeline import optimize
+from ivm.view import Installed
+from sql.ir.relation import Relation
+
+REMEMBERED_COMMITS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class CommitRecord:
+    """One physical commit: its last logical time, how many changes it brought, how long it took."""
+
+    time: int
+    updates: int
+    millis: float
+
+
+class Engine:
+    """Tables and views at one logical time. Not thread-safe: the database holds a lock around every call."""
+
+    def __init__(self, compiler: Compiler | None, history: int) -> None:
+        self.dictionary = TextDictionary()
+        self.renderer = Renderer(Graph(), self.dictionary, compiler)
+        self.tables: dict[str, TableStore] = {}
+        self.views: dict[str, Installed] = {}
+        self.commits: deque[CommitRecord] = deque(maxlen=REMEMBERED_COMMITS)
+        self.time = 0
+        self._history = history
+        self._changed: dict[Node, Delta] = {}
+
+    @property
+    def since(self) -> int:
+        """The earliest time that can still be read."""
+        return max(self.time - self._history, 0)
+
+    def create_table(self, table: Table) -> None:
+        """An empty table."""
+        store = TableStore(table, self.dictionary)
+        self.tables[table.name] = self.renderer.tables[table.name] = store
+
+    def drop_table(self, name: str) -> None:
+        """Forget a table that no view uses."""
+        del self.tables[name], self.renderer.tables[name]
+
+    def install(self, definition: Definition, relation: Relation, oracle_sql: str) -> Installed:
+        """Plan, render and hydrate a view; on any error nothing is left behind."""
+        started = perf_counter()
+        plan = lower(optimize(relation))
+        self.renderer.time = self.time
+        types = [field.type for field in definition.schema]
+        trace = Trace(types, self.dictionary)
+        try:
+            source = self.renderer.node(plan)
+            node = self.renderer.hydrated(self.renderer.graph.add(f"view {definition.name}", Sink(trace), (source,)))
+        except BaseException:
+            self.renderer.sweep()
+            raise
+        node.users += 1
+        millis = (perf_counter() - started) * 1e3
+        installed = Installed(definition, oracle_sql, plan, node, trace, millis)
+        self.views[definition.name] = installed
+        self.renderer.views[definition.name] = node
+        return installed
+
+    def uninstall(self, name: str) -> None:
+        """Drop a view with everything that only it used."""
+        self.renderer.release(self.views.pop(name).node)
+        del self.renderer.views[name]
+
+    def commit(self, changes: Sequence[Change]) -> int:
+        """Apply all changes, or none if any of them fails; returns the commit's last logical time.
+
+        Raises ConstraintError or NumericError, after which everything is as it was. Cost: follows the changes and
+        what follows from them, never the tables.
+        """
+        started = perf_counter_ns()
+        time = max([self.time + 1, *(int(c.times.max()) for c in changes if c.times is not None and len(c.times))])
+        touched: list[TableStore] = []
+        try:
+            deltas = self._apply(changes, time, touched)
+            check_foreign_keys(self.tables, deltas, time)
+            read = self.renderer.sources
+            self._changed = self.renderer.graph.step({read[n]: delta for n, delta in deltas.items() if n in read})
+        except BaseException:
+            self.renderer.graph.abort()
+            for store in touched:
+                store.abort()
+            self._changed = {}
+            raise
+        self.time = time
+        self.renderer.graph.commit(self.since)
+        for store in touched:
+            store.commit(self.since)
+        updates = sum(change.data.num_rows for change in changes)
+        self.commits.append(CommitRecord(time, updates, (perf_counter_ns() - started) / 1e6))
+        return time
+
+    def changes_of(self, name: str) -> pa.Table | None:
+        """A view's changes in the last commit, consolidated, with `_time` and `_diff`; None if it did not change."""
+        installed = self.views[name]
+        delta = self._changed.get(installed.node)
+        types = [field.type for field in installed.definition.schema]
+        net = None if delta is None else consolidate(delta, types)
+        return None if net is None else changes_to_arrow(installed.definition, net, self.dictionary)
+
+    def _apply(self, changes: Sequence[Change], time: int, touched: list[TableStore]) -> dict[str, Delta]:
+        parts: dict[str, list[Delta]] = {}
+        for change in changes:
+            if change.data.num_rows == 0:
+                continue
+            store = self.tables[change.table]
+            if store not in touched:
+                touched.append(store)
+            times = time if change.times is None else change.times
+            delta = store.apply(change.data, change.diffs, times, change.mode)
+            if delta is not None:
+                parts.setdefault(change.table, []).append(delta)
+        merged = {name: concat_deltas(deltas) for name, deltas in parts.items()}
+        return {name: delta for name, delta in merged.items() if delta is not None}
+
+
+def changes_to_arrow(definition: Definition, delta: Delta, dictionary: TextDictionary) -> pa.Table:
+    """Updates of a view as an Arrow table: its columns, then `_time` and `_diff`, both BIGINT; sorted by time."""
+    order = np.argsort(delta.time_array(), kind="stable")
+    sorted_delta = delta.take(order)
+    arrays = [
+        to_arrow(sorted_delta.column(i), field.type, dictionary) for i, field in enumerate(definition.schema)
+    ]
+    arrays += [pa.array(sorted_delta.time_array()), pa.array(sorted_delta.diff_array())]
+    return pa.Table.from_arrays(arrays, names=[*(f.name for f in definition.schema), "_time", "_diff"])

@@ -1,0 +1,60 @@
+"""Arranging: keep an index in step with the collection that it is over, for any number of joins to read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ivm.operators.mfp import Stateless
+from ivm.operators.operator import Contents, StateSize
+from ivm.trace.arrangement import Arrangement, DerivedArrangement
+from ivm.trace.delta import Delta
+
+
+class ArrangeTable(Stateless):
+    """An index over a base table's own store: row references, no copy. The table's store undoes it with itself."""
+
+    def __init__(self, arrangement: Arrangement) -> None:
+        self.arrangement = arrangement
+
+    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+        """Index the rows that the table has gained; the delta is passed on."""
+        self.arrangement.catch_up()
+        return inputs[0]
+
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """The table's contents."""
+        return inputs[0]()
+
+    def size(self) -> StateSize:
+        """The index alone; the rows belong to the table."""
+        return self.arrangement.size()
+
+
+class ArrangeDerived:
+    """A collection kept with its own columns, indexed by a key."""
+
+    def __init__(self, arrangement: DerivedArrangement) -> None:
+        self.arrangement = arrangement
+
+    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+        """Apply the changes; the delta is passed on. Cost: hash work for each change."""
+        delta = inputs[0]
+        if delta is not None:
+            self.arrangement.apply(delta)
+        return delta
+
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """The collection's contents."""
+        return inputs[0]()
+
+    def commit(self, since: int) -> None:
+        """Make the changes final; history before `since` may be dropped."""
+        self.arrangement.commit(since)
+
+    def abort(self) -> None:
+        """Take the changes back."""
+        self.arrangement.abort()
+
+    def size(self) -> StateSize:
+        """The rows, the references to them and all bytes."""
+        return self.arrangement.size()

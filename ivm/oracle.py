@@ -1,0 +1,130 @@
+"""The oracle: a view's own SQL, recomputed by DuckDB over the current tables, compared as multisets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from catalog.errors import Error
+
+TOLERANCE = 1e-9
+SHOWN = 5
+
+
+class VerificationError(Error):
+    """A view differs from what DuckDB computes; the message shows differing rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """A view that equals its recomputation; `empty` warns that there were no rows to compare."""
+
+    view: str
+    rows: int
+    empty: bool
+
+
+def recompute(
+    tables: Mapping[str, pa.Table], views: Sequence[tuple[str, str]], names: Sequence[str]
+) -> dict[str, pa.Table]:
+    """DuckDB's answer for the views called `names`; `views` are (name, SQL) in order of definition."""
+    with duckdb.connect() as connection:
+        for name, table in tables.items():
+            connection.register(name, table)
+        for name, text in views:
+            connection.execute(f'CREATE TEMP VIEW "{name}" AS {text}')
+        return {name: connection.execute(f'SELECT * FROM "{name}"').to_arrow_table() for name in names}
+
+
+def compare(view: str, found: pa.Table, expected: pa.Table) -> Verified:
+    """Equal as multisets: exactly, but DOUBLE within 1e-9 relative. Raises VerificationError with differing rows."""
+    if found.num_columns != expected.num_columns:
+        raise VerificationError(f"view {view}: {found.num_columns} columns, DuckDB has {expected.num_columns}")
+    names = [f"c{i}" for i in range(found.num_columns)]
+    doubles = [pa.types.is_floating(t) for t in expected.schema.types]
+    left, right = (_sorted(table.rename_columns(names), doubles) for table in (found, expected))
+    if not _equal(left, right, doubles):
+        _raise_difference(view, found, expected, doubles)
+    return Verified(view, expected.num_rows, expected.num_rows == 0)
+
+
+def _sorted(table: pa.Table, doubles: Sequence[bool]) -> pa.Table:
+    """Rows in an order that does not depend on how they came, exact columns first."""
+    if table.num_columns == 0:
+        return table
+    order = sorted(range(table.num_columns), key=lambda i: doubles[i])
+    terms = ", ".join(f"c{i}" for i in order)
+    with duckdb.connect() as connection:
+        connection.register("unsorted", table)
+        return connection.execute(f"SELECT * FROM unsorted ORDER BY {terms}").to_arrow_table()
+
+
+def _equal(left: pa.Table, right: pa.Table, doubles: Sequence[bool]) -> bool:
+    if left.num_rows != right.num_rows:
+        return False
+    for mine, theirs, double in zip(left.columns, right.columns, doubles, strict=True):
+        if double:
+            if not _close(mine, theirs):
+                return False
+        elif not mine.cast(theirs.type).combine_chunks().equals(theirs.combine_chunks()):
+            return False
+    return True
+
+
+def _close(left: pa.ChunkedArray, right: pa.ChunkedArray) -> bool:
+    if not left.is_null().combine_chunks().equals(right.is_null().combine_chunks()):
+        return False
+    mine, theirs = (c.drop_null().to_numpy().astype(np.float64) for c in (left, right))
+    return bool(np.isclose(mine, theirs, rtol=TOLERANCE, atol=0.0, equal_nan=True).all())
+
+
+def _raise_difference(view: str, found: pa.Table, expected: pa.Table, doubles: Sequence[bool]) -> None:
+    """Compare row by row with rounded doubles; raise unless the order of close doubles was the only difference."""
+    mine, theirs = (Counter(_rounded(table, doubles)) for table in (found, expected))
+    extra, missing = mine - theirs, theirs - mine
+    if not _match_closely(extra, missing, doubles):
+        raise VerificationError(
+            f"view {view} differs from DuckDB: {found.num_rows} rows against {expected.num_rows}; "
+            f"only in the view: {_some(extra)}; only in DuckDB: {_some(missing)}"
+        )
+
+
+def _rounded(table: pa.Table, doubles: Sequence[bool]) -> list[tuple[object, ...]]:
+    columns = [column.to_pylist() for column in table.columns]
+    for column, double in zip(columns, doubles, strict=True):
+        if double:
+            column[:] = [None if v is None else float(f"{v:.9e}") for v in column]
+    return list(zip(*columns, strict=True))
+
+
+def _match_closely(extra: Counter[tuple[object, ...]], missing: Counter[tuple[object, ...]], doubles: Sequence[bool]) -> bool:
+    """Whether every extra row has a missing partner that differs from it by rounding only."""
+    rest = list(missing.elements())
+    for row in extra.elements():
+        partner = next((other for other in rest if _same(row, other, doubles)), None)
+        if partner is None:
+            return False
+        rest.remove(partner)
+    return not rest
+
+
+def _same(row: tuple[object, ...], other: tuple[object, ...], doubles: Sequence[bool]) -> bool:
+    for mine, theirs, double in zip(row, other, doubles, strict=True):
+        if mine == theirs or (double and mine != mine and theirs != theirs):
+            continue
+        if not double or not isinstance(mine, float) or not isinstance(theirs, float):
+            return False
+        if abs(mine - theirs) > 2 * TOLERANCE * max(abs(mine), abs(theirs)):
+            return False
+    return True
+
+
+def _some(rows: Counter[tuple[object, ...]]) -> str:
+    shown = [f"{row} x{count}" if count > 1 else str(row) for row, count in list(rows.items())[:SHOWN]]
+    rest = f" and {len(rows) - SHOWN} more" if len(rows) > SHOWN else ""
+    return (", ".join(shown) or "nothing") + rest

@@ -1,0 +1,206 @@
+"""Delta joins: for each input a path of lookups into arrangements of the others, without intermediate state.
+
+A change u of input i at time t meets the rows of input j that were there strictly before t, or also those that came at t
+if j < i. So each combination of changes is produced once, by the latest of them, ties going to the later input
+(Shared Arrangements, section 5.4; Optimising Distributed Dataflows, section 8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from catalog.types import BOOLEAN
+from ivm.plan.mfp import Mfp, identity, peel, row_of
+from ivm.plan.nodes import ArrangementPlan, JoinPlan, Path, Plan, ReducePlan, Stage, TablePlan
+from sql.ir.relation import Join, Relation
+from sql.ir.scalar import Call, Column, Scalar, columns_of, remap, substitute
+
+
+@dataclass(frozen=True)
+class _Input:
+    """One input: what is arranged, and the MFP that makes the join's columns of it after a lookup."""
+
+    collection: Plan
+    local: Mfp
+    keys: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class _JoinedRow:
+    """The columns of all collections side by side, and what holds among them."""
+
+    inputs: tuple[_Input, ...]
+    offsets: tuple[int, ...]
+    columns: tuple[Scalar, ...]  # the join's output columns over the joined row
+    classes: tuple[frozenset[int], ...]  # equivalent columns of the joined row
+    predicates: tuple[Scalar, ...]  # over the joined row
+
+    def owner(self, column: int) -> int:
+        """The input that a column belongs to."""
+        return max(i for i, offset in enumerate(self.offsets) if offset <= column)
+
+    def width(self) -> int:
+        """The number of columns."""
+        return self.offsets[-1] + len(self.inputs[-1].collection.row)
+
+
+def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan]) -> Plan:
+    """The plan of `join` followed by `mfp`; predicates of `mfp` are tested as soon as their columns are bound."""
+    joined = _joined_row(join, mfp, lower)
+    paths = tuple(_path(joined, source) for source in range(len(joined.inputs)))
+    final = _final(joined, mfp)
+    whole = tuple(c for each in joined.inputs for c in each.collection.row)
+    parts: tuple[Scalar, ...] = (*whole, *final.maps)
+    row = row_of(tuple(parts[p] for p in final.projection))
+    return JoinPlan(tuple(each.collection for each in joined.inputs), paths, final, row)
+
+
+def _joined_row(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan]) -> _JoinedRow:
+    inputs = _lower_inputs(join, lower)
+    offsets = [0]
+    columns: list[Scalar] = []
+    predicates: list[Scalar] = []
+    for each in inputs:
+        offset = offsets[-1]
+        columns += [remap(s, lambda i, o=offset: i + o) for s in _outputs(each)]  # type: ignore[misc]
+        values = each.local.map_values()
+        local = [each.local.over_input(p, values) for p in each.local.predicates]
+        predicates += [remap(p, lambda i, o=offset: i + o) for p in local]  # type: ignore[misc]
+        offsets.append(offset + len(each.collection.row))
+    computed = mfp.map_values()
+    predicates += [substitute(mfp.over_input(p, computed), tuple(columns)) for p in mfp.predicates]
+    classes = tuple(frozenset(_position(columns[c]) for c in group) for group in join.equivalences)
+    return _JoinedRow(inputs, tuple(offsets[:-1]), tuple(columns), classes, tuple(dict.fromkeys(predicates)))
+
+
+def _outputs(each: _Input) -> list[Scalar]:
+    return [each.collection.row[o] if isinstance(o, int) else o for o in each.local.outputs()]
+
+
+def _position(column: Scalar) -> int:
+    assert isinstance(column, Column), "a join key must be a plain column of its input"
+    return column.index
+
+
+def _lower_inputs(join: Join, lower: Callable[[Relation], Plan]) -> tuple[_Input, ...]:
+    inputs: list[_Input] = []
+    start = 0
+    joined = {c for group in join.equivalences for c in group}
+    for relation in join.inputs:
+        base, local = peel(relation)
+        keyed = [local.projection[c - start] for c in sorted(joined) if start <= c < start + len(relation.schema)]
+        start += len(relation.schema)
+        if isinstance(base, Join) or any(p >= local.width for p in keyed):
+            plan = lower(relation)
+            inputs.append(_Input(plan, identity(len(plan.row)), ()))
+        else:
+            plan = lower(base)
+            inputs.append(_Input(plan, local.pruned(), _unique_keys(plan)))
+    return tuple(inputs)
+
+
+def _unique_keys(plan: Plan) -> tuple[tuple[int, ...], ...]:
+    if isinstance(plan, TablePlan):
+        return plan.keys
+    if isinstance(plan, ReducePlan):
+        return (tuple(range(plan.keys)),)
+    return ()
+
+
+def _final(joined: _JoinedRow, mfp: Mfp) -> Mfp:
+    """`mfp` without its predicates, over the joined row."""
+    start = identity(joined.width()).map(joined.columns)
+    base = joined.width()
+    start = start.project(tuple(range(base, base + len(joined.columns))))
+    return start.then(Mfp(mfp.width, mfp.maps, (), mfp.projection)).pruned()
+
+
+def _path(joined: _JoinedRow, source: int) -> Path:
+    bound = {source}
+    pending = list(joined.predicates)
+    first = (*_equal_within(joined, source), *_ready(joined, pending, bound))
+    stages: list[Stage] = []
+    while len(bound) < len(joined.inputs):
+        best = min(_candidates(joined, bound), key=lambda c: c.rank)
+        bound.add(best.input)
+        predicates = (*best.checks, *_ready(joined, pending, bound))
+        inclusive = best.input < source
+        arrangement = ArrangementPlan(joined.inputs[best.input].collection, best.key)
+        stages.append(Stage(best.input, arrangement, best.stream, inclusive, best.unique, predicates))
+    return Path(source, first, tuple(stages))
+
+
+def _equal_within(joined: _JoinedRow, source: int) -> tuple[Scalar, ...]:
+    """Columns of one input that a class makes equal to each other."""
+    own = [[c for c in sorted(group) if joined.owner(c) == source] for group in joined.classes]
+    return tuple(_equal(joined, group[0], other) for group in own for other in group[1:])
+
+
+def _ready(joined: _JoinedRow, pending: list[Scalar], bound: set[int]) -> tuple[Scalar, ...]:
+    """Take the predicates whose columns are all bound out of `pending`."""
+    ready = [p for p in pending if all(joined.owner(c) in bound for c in columns_of(p))]
+    for predicate in ready:
+        pending.remove(predicate)
+    return tuple(ready)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A possible next stage; the smallest rank is the best."""
+
+    input: int
+    key: tuple[int, ...]
+    stream: tuple[int, ...]
+    unique: bool
+    checks: tuple[Scalar, ...]
+    rank: tuple[int, ...]
+
+
+def _candidates(joined: _JoinedRow, bound: set[int]) -> list[_Candidate]:
+    return [_candidate(joined, bound, i) for i in range(len(joined.inputs)) if i not in bound]
+
+
+def _candidate(joined: _JoinedRow, bound: set[int], target: int) -> _Candidate:
+    """Look `target` up by all its columns that are equal to bound ones, or by a unique key among them."""
+    offset = joined.offsets[target]
+    streams = _streams(joined, bound, target)
+    unique = next((k for k in joined.inputs[target].keys if k and set(k) <= set(streams)), None)
+    key = tuple(sorted(streams)) if unique is None else unique
+    checks = tuple(_equal(joined, streams[c], offset + c) for c in sorted(streams) if c not in key)
+    filtered = bool(joined.inputs[target].local.predicates) or bool(checks)
+    rank = (_fan_out(joined, bound, streams, unique), 0 if filtered else 1, -len(key), target)
+    return _Candidate(target, key, tuple(streams[c] for c in key), unique is not None, checks, rank)
+
+
+def _streams(joined: _JoinedRow, bound: set[int], target: int) -> dict[int, int]:
+    """For each column of `target` that equals a bound column: that column of the joined row."""
+    streams: dict[int, int] = {}
+    for group in joined.classes:
+        known = [c for c in sorted(group) if joined.owner(c) in bound]
+        for column in sorted(group):
+            if known and joined.owner(column) == target:
+                streams[column - joined.offsets[target]] = known[0]
+    return streams
+
+
+def _fan_out(joined: _JoinedRow, bound: set[int], streams: dict[int, int], unique: tuple[int, ...] | None) -> int:
+    """0: at most one partner; 1: the bound side's key is unique, as along a foreign key; 2: many to many; 3: all."""
+    if unique is not None:
+        return 0
+    if not streams:
+        return 3
+    equal = {c for s in streams.values() for group in joined.classes if s in group for c in group} | set(
+        streams.values()
+    )
+    for each in bound:
+        own = {c - joined.offsets[each] for c in equal if joined.owner(c) == each}
+        if any(k and set(k) <= own for k in joined.inputs[each].keys):
+            return 1
+    return 2
+
+
+def _equal(joined: _JoinedRow, left: int, right: int) -> Scalar:
+    row = [c for each in joined.inputs for c in each.collection.row]
+    types = [Column(i, c.type, c.nullable) for i, c in enumerate(row)]
+    return Call("eq", (types[left], types[right]), BOOLEAN, types[left].nullable or types[right].nullable)

@@ -1,0 +1,91 @@
+"""IR to plan. Every relation becomes one plan node, with the map-filter-projects around it fused."""
+
+from __future__ import annotations
+
+from ivm.plan.join import lower_join
+from ivm.plan.mfp import Mfp, Row, peel, row_of, row_of_relation
+from ivm.plan.nodes import (
+    AggregatePlan,
+    ConstantPlan,
+    MfpPlan,
+    NegatePlan,
+    Plan,
+    ReducePlan,
+    TablePlan,
+    ThresholdPlan,
+    TopKPlan,
+    UnionPlan,
+    ViewPlan,
+)
+from sql.ir.relation import Constant, Get, Join, Negate, Reduce, Relation, Threshold, TopK, Union
+from sql.ir.scalar import Scalar
+
+
+def lower(relation: Relation) -> Plan:
+    """The plan of a relation that the transforms have brought into shape. Cost: linear in the relation's size."""
+    base, mfp = peel(relation)
+    if isinstance(base, Join):
+        return lower_join(base, mfp, lower)
+    return apply_mfp(_lower_base(base), mfp)
+
+
+def apply_mfp(plan: Plan, mfp: Mfp) -> Plan:
+    """`plan` followed by `mfp`, merged into it where it is an MFP itself; nothing is added for the identity."""
+    mfp = mfp.pruned()
+    if mfp.is_identity:
+        return plan
+    if isinstance(plan, MfpPlan):
+        return apply_mfp(plan.input, plan.mfp.then(mfp))
+    return MfpPlan(plan, mfp, output_row(plan.row, mfp))
+
+
+def output_row(row: Row, mfp: Mfp) -> Row:
+    """The row that `mfp` makes of `row`; a column compared with success is still nullable by type."""
+    parts: tuple[Scalar, ...] = (*row, *mfp.maps)
+    return row_of(tuple(parts[p] for p in mfp.projection))
+
+
+def _lower_base(relation: Relation) -> Plan:
+    match relation:
+        case Get():
+            row = row_of_relation(relation)
+            return TablePlan(relation.name, row, relation.keys) if relation.is_table else ViewPlan(relation.name, row)
+        case Constant():
+            return ConstantPlan(relation.rows, row_of_relation(relation))
+        case Reduce():
+            return _lower_reduce(relation)
+        case TopK():
+            row = row_of_relation(relation)
+            return TopKPlan(
+                lower(relation.input), relation.group, relation.order, relation.limit, relation.offset, row
+            )
+        case Union():
+            return UnionPlan(tuple(lower(r) for r in relation.inputs), row_of_relation(relation))
+        case Negate():
+            return NegatePlan(lower(relation.input), row_of_relation(relation))
+        case Threshold():
+            return ThresholdPlan(lower(relation.input), row_of_relation(relation))
+    raise AssertionError(f"no plan for {type(relation).__name__}")
+
+
+def _lower_reduce(reduce: Reduce) -> ReducePlan:
+    """Keys and arguments are computed by the MFP below, each distinct argument once."""
+    arguments = tuple(dict.fromkeys(a.arg for a in reduce.aggregates if a.arg is not None))
+    places = {argument: len(reduce.keys) + i for i, argument in enumerate(arguments)}
+    aggregates = tuple(
+        AggregatePlan(a.function, None if a.arg is None else places[a.arg], a.type, a.nullable)
+        for a in reduce.aggregates
+    )
+    below = lower_mapped(reduce.input, (*reduce.keys, *arguments))
+    return ReducePlan(below, len(reduce.keys), aggregates, row_of((*reduce.keys, *reduce.aggregates)))  # type: ignore[arg-type]
+
+
+def lower_mapped(relation: Relation, scalars: tuple[Scalar, ...]) -> Plan:
+    """The plan of `scalars` computed over `relation`, in place of its columns."""
+    base, mfp = peel(relation)
+    width = len(mfp.projection)
+    computed = mfp.map(scalars).project(tuple(range(width, width + len(scalars))))
+    if isinstance(base, Join):
+        return lower_join(base, computed, lower)
+    return apply_mfp(_lower_base(base), computed)
+

@@ -1,0 +1,195 @@
+"""The plan's nodes. Equal plans are equal values, so whatever two views have in common is rendered once.
+
+`row` of a node lists its output columns with their types; names play no part in a plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from catalog.types import SqlType
+from ivm.plan.mfp import Mfp, Row
+from sql.ir.relation import Order
+from sql.ir.scalar import Scalar, Value
+
+
+@dataclass(frozen=True)
+class TablePlan:
+    """The changes of a base table. State: the table's own store, shared by everything."""
+
+    name: str
+    row: Row
+    keys: tuple[tuple[int, ...], ...] = ()
+
+
+@dataclass(frozen=True)
+class ViewPlan:
+    """The changes of an installed view. State: that view's own."""
+
+    name: str
+    row: Row
+
+
+@dataclass(frozen=True)
+class ConstantPlan:
+    """Rows that never change, in engine form."""
+
+    rows: tuple[tuple[Value, ...], ...]
+    row: Row
+
+
+@dataclass(frozen=True)
+class MfpPlan:
+    """A map-filter-project. State: none."""
+
+    input: Plan
+    mfp: Mfp
+    row: Row
+
+
+@dataclass(frozen=True)
+class ArrangementPlan:
+    """A collection indexed by `key`. Of a base table: row references. Of anything else: its own copy of the rows."""
+
+    collection: Plan
+    key: tuple[int, ...]
+
+    @property
+    def kind(self) -> str:
+        """`index` over a base table's rows, or `derived`."""
+        return "index" if isinstance(self.collection, TablePlan) else "derived"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One half-join of a path: look up in `arrangement` of input `input` by the columns `stream` bound before.
+
+    `inclusive`: whether changes of the looked-up input at the same time are seen (ties go by input order).
+    `unique`: at most one row of the input has a key. `predicates` hold over the joined row from here on.
+    """
+
+    input: int
+    arrangement: ArrangementPlan
+    stream: tuple[int, ...]
+    inclusive: bool
+    unique: bool
+    predicates: tuple[Scalar, ...]
+
+
+@dataclass(frozen=True)
+class Path:
+    """How the changes of input `source` find their partners: `predicates` first, then the stages in turn."""
+
+    source: int
+    predicates: tuple[Scalar, ...]
+    stages: tuple[Stage, ...]
+
+
+@dataclass(frozen=True)
+class JoinPlan:
+    """A delta join: a path for each input, no intermediate state. State: only the arrangements that the stages name.
+
+    Within a path, columns are those of all collections side by side (`offsets`); `final` makes the output of them.
+    """
+
+    inputs: tuple[Plan, ...]
+    paths: tuple[Path, ...]
+    final: Mfp
+    row: Row
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """Where each input's columns begin in the joined row."""
+        offsets = [0]
+        for plan in self.inputs:
+            offsets.append(offsets[-1] + len(plan.row))
+        return tuple(offsets[:-1])
+
+
+@dataclass(frozen=True)
+class AggregatePlan:
+    """One aggregate over column `argument` of the input (None for count_star)."""
+
+    function: str
+    argument: int | None
+    type: SqlType
+    nullable: bool
+
+
+@dataclass(frozen=True)
+class ReducePlan:
+    """Groups by the first `keys` columns of the input; accumulable aggregates in one pass, extremes in ordered state."""
+
+    input: Plan
+    keys: int
+    aggregates: tuple[AggregatePlan, ...]
+    row: Row
+
+
+@dataclass(frozen=True)
+class TopKPlan:
+    """The first rows per group in an ordered state of the whole input."""
+
+    input: Plan
+    group: tuple[int, ...]
+    order: tuple[Order, ...]
+    limit: int | None
+    offset: int
+    row: Row
+
+
+@dataclass(frozen=True)
+class UnionPlan:
+    """The sum of the inputs. State: none."""
+
+    inputs: tuple[Plan, ...]
+    row: Row
+
+
+@dataclass(frozen=True)
+class NegatePlan:
+    """The input with its diffs negated. State: none."""
+
+    input: Plan
+    row: Row
+
+
+@dataclass(frozen=True)
+class ThresholdPlan:
+    """The rows of positive multiplicity. State: the input's distinct rows with their multiplicities."""
+
+    input: Plan
+    row: Row
+
+
+Plan = (
+    TablePlan
+    | ViewPlan
+    | ConstantPlan
+    | MfpPlan
+    | JoinPlan
+    | ReducePlan
+    | TopKPlan
+    | UnionPlan
+    | NegatePlan
+    | ThresholdPlan
+)
+
+
+def inputs_of(plan: Plan) -> tuple[Plan, ...]:
+    """The plans that this one reads directly."""
+    if isinstance(plan, TablePlan | ViewPlan | ConstantPlan):
+        return ()
+    if isinstance(plan, JoinPlan | UnionPlan):
+        return plan.inputs
+    return (plan.input,)
+
+
+def arrangements_of(plan: Plan) -> tuple[ArrangementPlan, ...]:
+    """Every arrangement that the plan needs, each once, in the order in which the plan names them."""
+    found: dict[ArrangementPlan, None] = {}
+    for inner in inputs_of(plan):
+        found.update(dict.fromkeys(arrangements_of(inner)))
+    if isinstance(plan, JoinPlan):
+        found.update(dict.fromkeys(stage.arrangement for path in plan.paths for stage in path.stages))
+    return tuple(found)

@@ -1,0 +1,153 @@
+"""One deterministic text form of plans, without ids or addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from ivm.plan.mfp import Mfp
+from ivm.plan.nodes import (
+    AggregatePlan,
+    ArrangementPlan,
+    ConstantPlan,
+    JoinPlan,
+    MfpPlan,
+    Path,
+    Plan,
+    ReducePlan,
+    TablePlan,
+    TopKPlan,
+    ViewPlan,
+    inputs_of,
+)
+from sql.ir.scalar import Scalar
+from sql.ir.text import scalar_text
+
+Names = tuple[str, ...]
+
+
+@dataclass
+class _Writer:
+    """Collects lines; `tables` gives the column names of tables and views."""
+
+    tables: Callable[[str], Names]
+    lines: list[str] = field(default_factory=list)
+
+    def put(self, depth: int, text: str) -> None:
+        self.lines.append("  " * depth + text)
+
+
+def plan_text(plan: Plan, tables: Callable[[str], Names]) -> str:
+    """The plan, a node on each line, inputs indented below."""
+    writer = _Writer(tables)
+    _write(writer, plan, 0)
+    return "\n".join(writer.lines)
+
+
+def arrangement_text(arrangement: ArrangementPlan, tables: Callable[[str], Names]) -> str:
+    """`orders(o_custkey)` for an index; the kind of node and its key for a derived arrangement."""
+    names = names_of(arrangement.collection, tables)
+    key = ", ".join(names[c] for c in arrangement.key)
+    return f"{collection_text(arrangement.collection)}({key})"
+
+
+def collection_text(plan: Plan) -> str:
+    """A short name of what is arranged."""
+    if isinstance(plan, TablePlan | ViewPlan):
+        return plan.name
+    kind = type(plan).__name__.removesuffix("Plan").lower()
+    below = ", ".join(dict.fromkeys(collection_text(each) for each in inputs_of(plan)))
+    return f"{kind} of {below}" if below else kind
+
+
+def names_of(plan: Plan, tables: Callable[[str], Names]) -> Names:
+    """Readable names of a plan's columns: the table's where they are passed on, else their position."""
+    match plan:
+        case TablePlan() | ViewPlan():
+            return tables(plan.name)
+        case MfpPlan():
+            return _after(plan.mfp, names_of(plan.input, tables))
+        case JoinPlan():
+            return _after(plan.final, _joined_names(plan, tables))
+        case ReducePlan():
+            return names_of(plan.input, tables)[: plan.keys] + tuple(f"#{plan.keys + i}" for i in range(len(plan.aggregates)))
+        case ConstantPlan():
+            return tuple(f"#{i}" for i in range(len(plan.row)))
+    return names_of(inputs_of(plan)[0], tables)
+
+
+def _after(mfp: Mfp, names: Names) -> Names:
+    return tuple(names[p] if p < mfp.width else f"#{i}" for i, p in enumerate(mfp.projection))
+
+
+def _joined_names(plan: JoinPlan, tables: Callable[[str], Names]) -> Names:
+    return tuple(name for each in plan.inputs for name in names_of(each, tables))
+
+
+def _write(writer: _Writer, plan: Plan, depth: int) -> None:
+    match plan:
+        case TablePlan() | ViewPlan():
+            writer.put(depth, f"{'table' if isinstance(plan, TablePlan) else 'view'} {plan.name}")
+        case ConstantPlan():
+            writer.put(depth, f"constant rows={len(plan.rows)}")
+        case MfpPlan():
+            names = names_of(plan.input, writer.tables)
+            writer.put(depth, "mfp")
+            _write_mfp(writer, plan.mfp, names, depth + 2)
+        case JoinPlan():
+            _write_join(writer, plan, depth)
+            return
+        case ReducePlan():
+            names = names_of(plan.input, writer.tables)
+            keys = ", ".join(names[: plan.keys]) or "()"
+            aggregates = ", ".join(_aggregate_text(a, names) for a in plan.aggregates)
+            writer.put(depth, f"reduce keys=[{keys}] aggregates=[{aggregates}]")
+        case TopKPlan():
+            names = names_of(plan.input, writer.tables)
+            order = ", ".join(names[o.column] + (" desc" if o.descending else "") for o in plan.order)
+            offset = f" offset={plan.offset}" if plan.offset else ""
+            group = f" group=[{', '.join(names[g] for g in plan.group)}]" if plan.group else ""
+            writer.put(depth, f"top-k{group} order=[{order}] limit={plan.limit}{offset}")
+        case _:
+            writer.put(depth, type(plan).__name__.removesuffix("Plan").lower())
+    for each in inputs_of(plan):
+        _write(writer, each, depth + 1)
+
+
+def _aggregate_text(aggregate: AggregatePlan, names: Names) -> str:
+    return f"{aggregate.function}({'' if aggregate.argument is None else names[aggregate.argument]})"
+
+
+def _write_mfp(writer: _Writer, mfp: Mfp, names: Names, depth: int) -> None:
+    known = names + tuple(f"#{mfp.width + i}" for i in range(len(mfp.maps)))
+    for predicate in mfp.predicates:
+        writer.put(depth, f"filter {scalar_text(predicate, known)}")
+    for i, scalar in enumerate(mfp.maps):
+        writer.put(depth, f"map #{mfp.width + i} = {scalar_text(scalar, known)}")
+    writer.put(depth, f"project [{', '.join(known[p] for p in mfp.projection)}]")
+
+
+def _write_join(writer: _Writer, plan: JoinPlan, depth: int) -> None:
+    names = _joined_names(plan, writer.tables)
+    writer.put(depth, "delta join")
+    for path in plan.paths:
+        _write_path(writer, plan, path, names, depth + 1)
+    writer.put(depth + 1, "output")
+    _write_mfp(writer, plan.final, names, depth + 2)
+    for each in plan.inputs:
+        _write(writer, each, depth + 1)
+
+
+def _write_path(writer: _Writer, plan: JoinPlan, path: Path, names: Names, depth: int) -> None:
+    writer.put(depth, f"path of {collection_text(plan.inputs[path.source])}{_where(path.predicates, names)}")
+    for stage in path.stages:
+        by = ", ".join(names[c] for c in stage.stream)
+        kind = "lookup one" if stage.unique else "lookup"
+        seen = "" if stage.inclusive else " before"
+        text = arrangement_text(stage.arrangement, writer.tables)
+        writer.put(depth + 1, f"{kind} {text} by [{by}]{seen}{_where(stage.predicates, names)}")
+
+
+def _where(predicates: tuple[Scalar, ...], names: Names) -> str:
+    return f" where {' and '.join(scalar_text(p, names) for p in predicates)}" if predicates else ""
+

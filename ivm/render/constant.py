@@ -1,0 +1,51 @@
+"""Renders constants: rows in engine form become columns once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from catalog.types import Physical
+from ivm.dataflow.node import Node
+from ivm.operators.source import Source
+from ivm.plan.nodes import ConstantPlan
+from ivm.render.context import Context
+from ivm.trace.column import DTYPES, Column
+from ivm.trace.delta import Delta, delta_of
+from ivm.trace.dictionary import TextDictionary
+from sql.ir.scalar import Value
+
+_WORD = 1 << 64
+
+
+def render_constant(context: Context, plan: ConstantPlan) -> Node:
+    """A source that never changes."""
+    columns = [
+        _column([row[i] for row in plan.rows], column.type.physical, context.dictionary)
+        for i, column in enumerate(plan.row)
+    ]
+
+    def read(time: int) -> Iterator[Delta]:
+        if plan.rows:
+            yield delta_of(columns, time, None, len(plan.rows))
+
+    return context.graph.add("constant", Source(read))
+
+
+def _column(values: list[Value], physical: Physical, dictionary: TextDictionary) -> Column:
+    valid = np.array([v is not None for v in values], np.bool_)
+    plain = [_word(v, physical, dictionary) for v in values]
+    shape = (len(values), 2) if physical is Physical.WIDE else (len(values),)
+    return Column(np.array(plain, DTYPES[physical]).reshape(shape), None if valid.all() else valid)
+
+
+def _word(value: Value, physical: Physical, dictionary: TextDictionary) -> object:
+    if value is None:
+        return (0, 0) if physical is Physical.WIDE else 0
+    if physical is Physical.CODE:
+        return dictionary.code(str(value))
+    if physical is Physical.WIDE:
+        low = int(value) % _WORD
+        return (low - _WORD if low >= _WORD // 2 else low, int(value) >> 64)
+    return value

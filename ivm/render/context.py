@@ -1,0 +1,50 @@
+"""What the rendering of one plan node may use: the graph, the tables and views, and the nodes of other plans."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+from ivm.dataflow.graph import Graph
+from ivm.dataflow.node import Node
+from ivm.plan.mfp import Mfp, Row
+from ivm.plan.nodes import ArrangementPlan, Plan
+from ivm.render.scalars.program import Compiler, MfpProgram
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.keys import KeyLayout
+from ivm.trace.table_store import TableStore
+
+
+@dataclass
+class Context(ABC):
+    """`time` is the present, as of which new nodes are hydrated."""
+
+    graph: Graph
+    dictionary: TextDictionary
+    compiler: Compiler | None
+    tables: dict[str, TableStore] = field(default_factory=dict)
+    views: dict[str, Node] = field(default_factory=dict)
+    time: int = 0
+
+    @abstractmethod
+    def node(self, plan: Plan | ArrangementPlan) -> Node:
+        """The node that carries out `plan`: the one that exists, else a new one, hydrated."""
+
+    def program(self, mfp: Mfp) -> MfpProgram:
+        """The runnable form of a map-filter-project."""
+        return MfpProgram(mfp.maps, mfp.predicates, mfp.projection, mfp.width, self.dictionary, self.compiler)
+
+    def hydrated(self, node: Node) -> Node:
+        """The new stateful node, brought up to the present; it is taken back if that fails."""
+        try:
+            self.graph.hydrate(node, self.time)
+        except BaseException:
+            node.users += 1
+            list(self.graph.release(node))
+            raise
+        return node
+
+
+def key_layout(row: Row, key: tuple[int, ...]) -> KeyLayout:
+    """How the columns `key` of `row` become key words for a join, where NULL never matches."""
+    return KeyLayout(tuple((row[c].type.physical, row[c].nullable) for c in key), nulls="drop")

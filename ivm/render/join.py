@@ -1,0 +1,56 @@
+"""Renders delta joins: one path of half-joins for each input."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from ivm.dataflow.node import Node
+from ivm.operators.arrange import ArrangeDerived, ArrangeTable
+from ivm.operators.join import DeltaJoin, HalfJoin, Path
+from ivm.operators.mfp import Program
+from ivm.plan import nodes
+from ivm.plan.mfp import Mfp
+from ivm.plan.nodes import JoinPlan, Stage
+from ivm.render.context import Context, key_layout
+from sql.ir.scalar import Scalar
+
+
+def render_join(context: Context, plan: JoinPlan) -> Node:
+    """The join's node; it waits for its arrangements, so that they show the batch that it looks up."""
+    inputs = tuple(context.node(each) for each in plan.inputs)
+    arrangements = dict.fromkeys(context.node(s.arrangement) for path in plan.paths for s in path.stages)
+    operator = DeltaJoin([_path(context, plan, path) for path in plan.paths])
+    return context.graph.add("join", operator, inputs, tuple(arrangements))
+
+
+def _path(context: Context, plan: JoinPlan, path: nodes.Path) -> Path:
+    total = plan.offsets[-1] + len(plan.inputs[-1].row)
+    last = len(path.stages) - 1
+    stages = tuple(_half_join(context, plan, stage, total, i == last) for i, stage in enumerate(path.stages))
+    start = _filter(context, path.predicates, total)
+    return Path(path.source, plan.offsets[path.source], total, start, stages)
+
+
+def _half_join(context: Context, plan: JoinPlan, stage: Stage, total: int, last: bool) -> HalfJoin:
+    arranged = cast(ArrangeTable | ArrangeDerived, context.node(stage.arrangement).operator)
+    row = stage.arrangement.collection.row
+    program = _filter(context, stage.predicates, total)
+    if last:
+        program = context.program(
+            Mfp(total, plan.final.maps, stage.predicates, plan.final.projection).pruned()
+        ).run
+    return HalfJoin(
+        arranged.arrangement,
+        key_layout(row, stage.arrangement.key),
+        stage.stream,
+        plan.offsets[stage.input],
+        len(row),
+        stage.inclusive,
+        program,
+    )
+
+
+def _filter(context: Context, predicates: tuple[Scalar, ...], width: int) -> Program | None:
+    if not predicates:
+        return None
+    return context.program(Mfp(width, (), predicates, tuple(range(width)))).run

@@ -1,0 +1,97 @@
+"""The renderer: one dataflow node for each distinct plan, whoever asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ivm.dataflow.node import Node
+from ivm.operators.mfp import Mfp
+from ivm.operators.negate import Negate
+from ivm.operators.source import Source
+from ivm.operators.threshold import Threshold
+from ivm.operators.union import Union
+from ivm.plan.nodes import (
+    ArrangementPlan,
+    ConstantPlan,
+    JoinPlan,
+    MfpPlan,
+    NegatePlan,
+    Plan,
+    ReducePlan,
+    TablePlan,
+    ThresholdPlan,
+    TopKPlan,
+    UnionPlan,
+    ViewPlan,
+)
+from ivm.render.arrangement import render_arrangement
+from ivm.render.constant import render_constant
+from ivm.render.context import Context
+from ivm.render.join import render_join
+from ivm.render.reduce import render_reduce
+from ivm.render.top_k import render_top_k
+
+
+@dataclass
+class Renderer(Context):
+    """Remembers what was rendered, so that equal plans share a node; drops what nobody uses any more."""
+
+    rendered: dict[Plan | ArrangementPlan, Node] = field(default_factory=dict)
+    sources: dict[str, Node] = field(default_factory=dict)
+
+    def node(self, plan: Plan | ArrangementPlan) -> Node:
+        """The node that carries out `plan`: the one that exists, else a new one, hydrated."""
+        if isinstance(plan, ViewPlan):
+            return self.views[plan.name]
+        known = self.rendered.get(plan)
+        if known is None:
+            known = self.rendered[plan] = self._make(plan)
+        return known
+
+    def release(self, node: Node) -> None:
+        """Give up one use of `node`, and everything that only it used."""
+        self._forget(self.graph.release(node))
+
+    def sweep(self) -> None:
+        """Remove nodes that were rendered but never used, as a failed installation leaves them."""
+        while unused := [node for node in self.rendered.values() if node.users == 0]:
+            for node in unused:
+                node.users += 1
+                self.release(node)
+
+    def _forget(self, removed: Iterable[Node]) -> None:
+        gone = {id(node) for node in removed}
+        for plan in [plan for plan, node in self.rendered.items() if id(node) in gone]:
+            del self.rendered[plan]
+            if isinstance(plan, ArrangementPlan) and isinstance(plan.collection, TablePlan):
+                self.tables[plan.collection.name].release(plan.key)
+            if isinstance(plan, TablePlan):
+                del self.sources[plan.name]
+
+    def _make(self, plan: Plan | ArrangementPlan) -> Node:
+        match plan:
+            case TablePlan():
+                node = self.graph.add(f"table {plan.name}", Source(self.tables[plan.name].contents))
+                self.sources[plan.name] = node
+                return node
+            case ConstantPlan():
+                return render_constant(self, plan)
+            case MfpPlan():
+                return self.graph.add("mfp", Mfp(self.program(plan.mfp).run), (self.node(plan.input),))
+            case ArrangementPlan():
+                return render_arrangement(self, plan)
+            case JoinPlan():
+                return render_join(self, plan)
+            case ReducePlan():
+                return render_reduce(self, plan)
+            case TopKPlan():
+                return render_top_k(self, plan)
+            case UnionPlan():
+                return self.graph.add("union", Union(), tuple(self.node(each) for each in plan.inputs))
+            case NegatePlan():
+                return self.graph.add("negate", Negate(), (self.node(plan.input),))
+            case ThresholdPlan():
+                types = tuple((column.type, column.nullable) for column in plan.row)
+                return self.hydrated(self.graph.add("threshold", Threshold(types), (self.node(plan.input),)))
+        raise AssertionError(f"no rendering of {type(plan).__name__}")

@@ -1,0 +1,16 @@
+"""Renders top-k: ordered state of the input, a window per group."""
+
+from __future__ import annotations
+
+from ivm.dataflow.node import Node
+from ivm.operators.top_k import TopK
+from ivm.plan.nodes import TopKPlan
+from ivm.render.context import Context
+
+
+def render_top_k(context: Context, plan: TopKPlan) -> Node:
+    """The top-k's node, hydrated."""
+    types = tuple((column.type, column.nullable) for column in plan.row)
+    order = tuple((term.column, term.descending, term.nulls_first) for term in plan.order)
+    operator = TopK(types, plan.group, order, plan.limit, plan.offset, context.dictionary)
+    return context.hydrated(context.graph.add("top-k", operator, (context.node(plan.input),)))

@@ -1,0 +1,43 @@
+"""Deltas one after the other, without touching a value before somebody reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ivm.trace.column import Column, concat
+from ivm.trace.delta import Delta, Group
+
+
+@dataclass(slots=True)
+class Concatenation:
+    """The columns of several deltas, one below the other; each is put together when it is first read, then kept."""
+
+    deltas: Sequence[Delta]
+    _made: dict[int, Column] = field(default_factory=dict)
+
+    def column(self, index: int) -> Column:
+        """Column `index` of all deltas."""
+        column = self._made.get(index)
+        if column is None:
+            column = self._made[index] = concat([delta.column(index) for delta in self.deltas])
+        return column
+
+
+def concat_deltas(deltas: Sequence[Delta]) -> Delta | None:
+    """The sum of deltas with equally many columns; None of none. A single delta is passed on as it is.
+
+    Cost: the times and diffs now; a gather and a copy of each column that is read later.
+    """
+    if not deltas:
+        return None
+    if len(deltas) == 1:
+        return deltas[0]
+    first = deltas[0].times
+    same = isinstance(first, int) and all(isinstance(d.times, int) and d.times == first for d in deltas)
+    times = first if same else np.concatenate([d.time_array() for d in deltas])
+    diffs = None if all(d.diffs is None for d in deltas) else np.concatenate([d.diff_array() for d in deltas])
+    layout: list[tuple[int, int] | None] = [(0, i) for i in range(len(deltas[0].layout))]
+    return Delta([Group(Concatenation(deltas))], layout, sum(len(d) for d in deltas), times, diffs)

@@ -1,0 +1,117 @@
+"""A maintained view as its reader sees it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.errors import BindError
+from catalog.schema import View as Definition
+from ivm.dataflow.node import Node
+from ivm.plan.nodes import Plan
+from ivm.result import Rows
+from ivm.trace.arrow import to_arrow
+from ivm.trace.column import Column
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A maintained view in the engine: its definition and oracle text, its plan, its last node and its contents."""
+
+    definition: Definition
+    oracle_sql: str
+    plan: Plan
+    node: Node
+    trace: Trace
+    installed_ms: float
+
+
+class View(Rows):
+    """Reads one maintained view. Every read shows the last commit, whole, unless `as_of` asks for an earlier time."""
+
+    def __init__(self, installed: Installed, dictionary: TextDictionary, since: int, lock: threading.RLock) -> None:
+        self._installed = installed
+        self._dictionary = dictionary
+        self._since = since
+        self._lock = lock
+
+    @property
+    def name(self) -> str:
+        """The view's name."""
+        return self._installed.definition.name
+
+    @property
+    def sql(self) -> str:
+        """The SELECT that defines it."""
+        return self._installed.definition.sql
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and Arrow types of the columns."""
+        return self.arrow().schema
+
+    def arrow(self, as_of: int | None = None) -> pa.Table:
+        """The rows as an Arrow table, in the view's ORDER BY; `as_of` a logical time within the kept history.
+
+        Raises BindError for a time whose history is gone. Cost: the view's size, and its consolidation where it changed
+        since it was last read.
+        """
+        if as_of is not None and as_of < self._since:
+            raise BindError(
+                f"cannot read view {self.name} as of time {as_of}: history is kept from time {self._since} on; "
+                "connect with a larger `history` to keep more"
+            )
+        with self._lock:
+            columns, diffs = self._installed.trace.rows(as_of)
+            return rows_to_arrow(self._installed.definition, columns, diffs, self._dictionary)
+
+    def df(self, as_of: int | None = None) -> pd.DataFrame:
+        """The rows as a pandas DataFrame."""
+        return self.arrow(as_of).to_pandas()
+
+    def fetchall(self, as_of: int | None = None) -> list[tuple[Any, ...]]:
+        """The rows as Python tuples."""
+        table = self.arrow(as_of)
+        return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def rows_to_arrow(
+    definition: Definition, columns: Sequence[Column], diffs: np.ndarray, dictionary: TextDictionary
+) -> pa.Table:
+    """Consolidated contents as an Arrow table: each row as often as it counts, in the definition's order."""
+    if len(diffs) and bool((diffs != 1).any()):
+        repeated = np.repeat(np.arange(len(diffs)), diffs)
+        columns = [column.take(repeated) for column in columns]
+    fields = definition.schema
+    arrays = [to_arrow(c, f.type, dictionary) for c, f in zip(columns, fields, strict=True)]
+    table = pa.Table.from_arrays(arrays, names=[f.name for f in fields])
+    return sort_table(table, definition.order)
+
+
+def sort_table(table: pa.Table, order: Sequence[tuple[int, bool, bool]]) -> pa.Table:
+    """Sort by (column position, descending, nulls first) terms; NaN is greater than every number."""
+    if not order:
+        return table
+    keys: list[pa.ChunkedArray] = []
+    terms: list[tuple[str, str, str]] = []
+    for position, descending, nulls_first in order:
+        column = table.column(position)
+        parts = [pc.is_nan(column), column] if pa.types.is_floating(column.type) else [column]
+        for part in parts:
+            terms.append(
+                (f"k{len(keys)}", "descending" if descending else "ascending", "at_start" if nulls_first else "at_end")
+            )
+            keys.append(part)
+    by = pa.table(keys, names=[name for name, _, _ in terms])
+    return table.take(pc.sort_indices(by, sort_keys=terms))
