@@ -16,10 +16,11 @@ def run_query(
     text: str,
     names: Sequence[str],
     relations: Mapping[str, Provider],
-    definitions: Mapping[str, str],
+    definitions: Mapping[str, tuple[str, Sequence[str]]],
     parameters: Sequence[object] | None = None,
 ) -> pa.Table:
-    """DuckDB's answer. `relations` gives the contents of what is stored, `definitions` the SQL of registered views.
+    """DuckDB's answer. `relations` gives the contents of what is stored, `definitions` the SQL of registered views
+    with the names that they use.
 
     Only what `names` mentions (through definitions too) is read. Raises BindError with DuckDB's words where it refuses.
     """
@@ -38,7 +39,7 @@ def _provide(
     connection: duckdb.DuckDBPyConnection,
     name: str,
     relations: Mapping[str, Provider],
-    definitions: Mapping[str, str],
+    definitions: Mapping[str, tuple[str, Sequence[str]]],
     done: set[str],
 ) -> None:
     if name in done:
@@ -47,4 +48,7 @@ def _provide(
     if name in relations:
         connection.register(name, relations[name]())
     elif name in definitions:
-        connection.execute(definitions[name])
+        text, uses = definitions[name]
+        for used in uses:
+            _provide(connection, used, relations, definitions, done)
+        connection.execute(f'CREATE TEMP VIEW "{name}" AS {text}')

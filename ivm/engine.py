@@ -51,6 +51,7 @@ class Engine:
         self.renderer = Renderer(Graph(), self.dictionary, compiler)
         self.tables: dict[str, TableStore] = {}
         self.views: dict[str, Installed] = {}
+        self.oracle_sql: dict[str, str] = {}
         self.commits: deque[CommitRecord] = deque(maxlen=REMEMBERED_COMMITS)
         self.time = 0
         self._history = history
@@ -70,13 +71,25 @@ class Engine:
         """Forget a table that no view uses."""
         del self.tables[name], self.renderer.tables[name]
 
-    def install(self, definition: Definition, relation: Relation, oracle_sql: str) -> Installed:
-        """Plan, render and hydrate a view; on any error nothing is left behind."""
+    def define(self, definition: Definition, relation: Relation, oracle_sql: str) -> None:
+        """Add a view: install a maintained one, only note any other. On any error nothing is left behind."""
+        if definition.maintained:
+            self._install(definition, relation)
+        self.oracle_sql[definition.name] = oracle_sql
+
+    def undefine(self, name: str) -> None:
+        """Drop a view with everything that only it used."""
+        del self.oracle_sql[name]
+        installed = self.views.pop(name, None)
+        if installed is not None:
+            del self.renderer.views[name]
+            self.renderer.release(installed.node)
+
+    def _install(self, definition: Definition, relation: Relation) -> None:
         started = perf_counter()
         plan = lower(optimize(relation))
         self.renderer.time = self.time
-        types = [field.type for field in definition.schema]
-        trace = Trace(types, self.dictionary)
+        trace = Trace([field.type for field in definition.schema], self.dictionary)
         try:
             source = self.renderer.node(plan)
             node = self.renderer.hydrated(self.renderer.graph.add(f"view {definition.name}", Sink(trace), (source,)))
@@ -85,15 +98,8 @@ class Engine:
             raise
         node.users += 1
         millis = (perf_counter() - started) * 1e3
-        installed = Installed(definition, oracle_sql, plan, node, trace, millis)
-        self.views[definition.name] = installed
+        self.views[definition.name] = Installed(definition, plan, node, trace, millis)
         self.renderer.views[definition.name] = node
-        return installed
-
-    def uninstall(self, name: str) -> None:
-        """Drop a view with everything that only it used."""
-        self.renderer.release(self.views.pop(name).node)
-        del self.renderer.views[name]
 
     def commit(self, changes: Sequence[Change]) -> int:
         """Apply all changes, or none if any of them fails; returns the commit's last logical time.

@@ -1,67 +1,129 @@
-"""Cut a text into SQL statements without parsing it: at semicolons outside of quotes and comments."""
+"""What each SQL statement does to a database."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-# What a semicolon may hide in. An opening mark without its end swallows the rest of the text.
-_HIDING = re.compile(
-    r"""
-      '(?:[^']|'')*(?:'|\Z)                         # text
-    | "(?:[^"]|"")*(?:"|\Z)                         # a quoted name
-    | \$(?P<tag>\w*)\$ .*? (?:\$(?P=tag)\$|\Z)      # dollar-quoted text
-    | --[^\n]*                                      # a comment to the end of the line
-    | /\* .*? (?:\*/|\Z)                            # a comment between marks
-    """,
-    re.VERBOSE | re.DOTALL,
+import pyarrow as pa
+
+from catalog.errors import BindError
+from catalog.schema import Table
+from catalog.schema import View as Definition
+from ivm.result import Result
+from sql.bind import BoundQuery, bind
+from sql.changes import rows_after_update, rows_to_delete, rows_to_insert
+from sql.statements import (
+    CreateTable,
+    CreateView,
+    Delete,
+    DropTable,
+    DropView,
+    Explain,
+    Insert,
+    Query,
+    Statement,
+    Update,
 )
-_COMMENTS = re.compile(r"--[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
+
+if TYPE_CHECKING:
+    from ivm.database import Database
+
+RESERVED = "ivm_"
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
-    """Whole statements, without their semicolons, and the text after the last semicolon, which may still go on."""
-
-    statements: tuple[str, ...]
-    rest: str
-
-
-def split(text: str) -> Script:
-    """The statements of a text, in order; those that hold nothing but space and comments are left out.
-
-    Cost: linear in the text.
-    """
-    found = []
-    start = position = 0
-    while position < len(text):
-        hidden = _HIDING.match(text, position)
-        if hidden:
-            position = hidden.end()
-            continue
-        if text[position] == ";":
-            found.append(text[start:position].strip())
-            start = position + 1
-        position += 1
-    return Script(tuple(statement for statement in found if not is_blank(statement)), text[start:])
+def run_statement(
+    database: Database, statement: Statement, params: Sequence[object] | None, dialect: str
+) -> Result:
+    """Carry out one statement; on any error nothing has changed."""
+    match statement:
+        case CreateTable():
+            return _create_table(database, statement)
+        case CreateView():
+            return _create_view(database, statement, dialect)
+        case DropTable():
+            return _drop_table(database, statement)
+        case DropView():
+            return _drop_view(database, statement)
+        case Query():
+            return Result(database.query(statement.text, statement.names, params))
+        case Insert() | Delete() | Update():
+            return _change(database, statement, params)
+        case Explain():
+            return _explain(database, statement, dialect)
 
 
-def is_blank(text: str) -> bool:
-    """True if the text holds nothing but space and comments."""
-    return not without_comments(text)
+def _create_table(database: Database, statement: CreateTable) -> Result:
+    if statement.if_not_exists and database.catalog.find(statement.table.name) is not None:
+        return Result()
+    _check_reserved(statement.table.name)
+    database.engine.create_table(database.catalog.add_table(statement.table))
+    return Result()
 
 
-def first_word(statement: str) -> str:
-    """The keyword that a statement begins with, in upper case; '(' for one in parentheses, '' for a blank one."""
-    found = re.match(r"\w+|\(", without_comments(statement))
-    return found[0].upper() if found else ""
+def _create_view(database: Database, statement: CreateView, dialect: str) -> Result:
+    if statement.if_not_exists and database.catalog.find(statement.name) is not None:
+        return Result()
+    _check_reserved(statement.name)
+    bound = bind(statement.query_text, database.catalog, dialect, statement.origin)
+    definition = Definition(
+        statement.name, statement.query_text, bound.schema, bound.uses, statement.maintained, bound.order
+    )
+    snapshot = database.catalog.snapshot()
+    database.catalog.add_view(definition)
+    try:
+        database.engine.define(definition, bound.relation, bound.oracle_sql)
+    except BaseException:
+        database.catalog.restore(snapshot)
+        raise
+    return Result()
 
 
-def without_comments(statement: str) -> str:
-    """The statement from its first word on, leading comments and space removed."""
-    while True:
-        stripped = statement.lstrip()
-        comment = _COMMENTS.match(stripped)
-        if comment is None:
-            return stripped
-        statement = stripped[comment.end() :]
+def _drop_table(database: Database, statement: DropTable) -> Result:
+    if statement.if_exists and database.catalog.find(statement.name) is None:
+        return Result()
+    database.engine.drop_table(database.catalog.drop_table(statement.name).name)
+    return Result()
+
+
+def _drop_view(database: Database, statement: DropView) -> Result:
+    if statement.if_exists and database.catalog.find(statement.name) is None:
+        return Result()
+    view = database.catalog.drop_view(statement.name)
+    database.close_subscriptions(view.name)
+    database.engine.undefine(view.name)
+    return Result()
+
+
+def _change(database: Database, statement: Insert | Delete | Update, params: Sequence[object] | None) -> Result:
+    table = database.catalog.table(statement.table)
+    with database.transaction() as tx:
+        match statement:
+            case Insert():
+                rows = database.query(rows_to_insert(statement, table), statement.query.names, params)
+                tx.insert(table.name, rows)
+            case Delete():
+                rows = database.query(rows_to_delete(statement, table), statement.names, params)
+                tx.delete(table.name, _key_columns(rows, table))
+            case Update():
+                rows = database.query(rows_to_delete(statement, table), statement.names, params)
+                after = database.query(rows_after_update(statement, table), statement.names, params)
+                tx.delete(table.name, _key_columns(rows, table))
+                tx.insert(table.name, after)
+    return Result(pa.table({"count": pa.array([rows.num_rows], pa.int64())}))
+
+
+def _key_columns(rows: pa.Table, table: Table) -> pa.Table:
+    return rows.select(list(table.primary_key)) if table.primary_key else rows
+
+
+def _explain(database: Database, statement: Explain, dialect: str) -> Result:
+    inner = statement.inner
+    text = inner.query_text if isinstance(inner, CreateView) else inner.written
+    lines = database.explain(text, dialect, inner.origin)
+    return Result(pa.table({"explain": pa.array([lines], pa.string())}))
+
+
+def _check_reserved(name: str) -> None:
+    if name.startswith(RESERVED):
+        raise BindError(f"cannot create {name!r}: names that begin with {RESERVED} are the engine's own; choose another")

@@ -27,10 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A maintained view in the engine: its definition and oracle text, its plan, its last node and its contents."""
+    """A maintained view in the engine: its definition, its plan, its last node and its contents."""
 
     definition: Definition
-    oracle_sql: str
     plan: Plan
     node: Node
     trace: Trace

@@ -1,0 +1,57 @@
+"""ivm: an embeddable engine for standing SQL queries, exactly right after each commit at the cost of the change."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import Literal
+
+from catalog.errors import (
+    BindError,
+    ConstraintError,
+    Error,
+    NumericError,
+    ParseError,
+    TypeMismatchError,
+    UnsupportedError,
+)
+from ivm.database import Database
+from ivm.oracle import VerificationError, Verified
+from ivm.render.scalars.program import Compiler
+from ivm.result import Result
+from ivm.subscription import Subscription
+from ivm.transaction import Transaction
+from ivm.view import View
+
+try:
+    __version__ = version("ivm")
+except PackageNotFoundError:
+    __version__ = "0"
+
+__all__ = [
+    "BindError",
+    "ConstraintError",
+    "Database",
+    "Error",
+    "NumericError",
+    "ParseError",
+    "Result",
+    "Subscription",
+    "Transaction",
+    "TypeMismatchError",
+    "UnsupportedError",
+    "VerificationError",
+    "Verified",
+    "View",
+    "connect",
+]
+
+
+def connect(*, history: int = 0, compile: Literal["background", "wait", "off"] = "background") -> Database:
+    """A new, empty database in memory.
+
+    `history`: how many logical times before the present views can be read as of (`View.arrow(as_of=...)`).
+    `compile`: expressions run interpreted until their kernel is compiled in the background (the default), are compiled
+    before they first run ("wait"), or are always interpreted ("off"). The answers are the same.
+    """
+    compiler = None if compile == "off" else Compiler(wait=compile == "wait")
+    return Database(compiler, history)

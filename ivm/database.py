@@ -1,0 +1,160 @@
+"""The database: what a user holds. Every public call is atomic and may come from any thread."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from catalog.catalog import Catalog
+from catalog.errors import BindError, ConstraintError
+from ivm.adhoc import run_query
+from ivm.engine import Engine, changes_to_arrow
+from ivm.explain import explain_text
+from ivm.introspection import relations as introspection
+from ivm.oracle import Verified, compare, recompute
+from ivm.render.scalars.program import Compiler
+from ivm.result import Result
+from ivm.statements import run_statement
+from ivm.subscription import Subscription
+from ivm.trace.delta import delta_of
+from ivm.trace.ingest import ingest
+from ivm.transaction import Change, Transaction
+from ivm.view import View
+from sql.bind import bind
+from sql.parse import parse
+
+
+class Database:
+    """An engine for standing SQL queries, in memory. Make one with `ivm.connect()`."""
+
+    def __init__(self, compiler: Compiler | None, history: int) -> None:
+        self.catalog = Catalog()
+        self.engine = Engine(compiler, history)
+        self.lock = threading.RLock()
+        self._subscriptions: list[Subscription] = []
+
+    @property
+    def time(self) -> int:
+        """The logical time of the last commit; 0 before the first."""
+        return self.engine.time
+
+    def sql(self, text: str, params: Sequence[object] | None = None, *, dialect: str = "duckdb") -> Result:
+        """Run one or more statements; the result is the last one's.
+
+        CREATE TABLE, CREATE [MATERIALIZED] VIEW, DROP, INSERT, DELETE, UPDATE, EXPLAIN, and any SELECT, which DuckDB runs
+        over the tables, views and `ivm_*` relations. `params` fill the placeholders of a SELECT. Raises ParseError,
+        BindError, UnsupportedError, TypeMismatchError, ConstraintError or NumericError; then nothing has changed.
+        """
+        result = Result()
+        with self.lock:
+            for statement in parse(text, dialect):
+                result = run_statement(self, statement, params, dialect)
+        return result
+
+    def transaction(self) -> Transaction:
+        """Changes at one logical time, all or nothing; use as a context manager."""
+        return Transaction(self._check, self._commit)
+
+    def apply(self, changes: Mapping[str, Any]) -> int:
+        """Commit one physical batch; returns its last logical time.
+
+        `changes` maps table names to rows as `Transaction.insert` takes them, with two optional columns: `_time`, the
+        logical time of each change (int64, later than the last commit; without it all have the next time), and
+        `_diff` (int64, +1 inserts, -1 deletes). Every view changes exactly as if each time had been committed alone.
+        """
+        checked = [self._checked_change(name, data) for name, data in changes.items()]
+        return self._commit(checked)
+
+    def view(self, name: str) -> View:
+        """A maintained view, to be read any number of times."""
+        with self.lock:
+            found = self.catalog.view(name)
+            if not found.maintained:
+                raise BindError(
+                    f"cannot read view {found.name}: it is registered, not maintained; "
+                    f"query it with SELECT, or create it as MATERIALIZED"
+                )
+            return View(self.engine.views[found.name], self.engine.dictionary, self.engine.since, self.lock)
+
+    def subscribe(self, view: str, *, snapshot: bool = False) -> Subscription:
+        """The changes of a view from now on, after its present rows (as +1) if `snapshot`."""
+        with self.lock:
+            definition = self.catalog.view(view)
+            installed = self.engine.views[self.view(view).name]
+            columns, diffs = installed.trace.rows(None)
+            present = delta_of(columns, self.time, diffs, len(diffs))
+            table = changes_to_arrow(definition, present, self.engine.dictionary)
+            subscription = Subscription(definition.name, table.slice(0, 0), self._unsubscribe)
+            if snapshot:
+                subscription.push(table)
+            self._subscriptions.append(subscription)
+            return subscription
+
+    def verify(self, views: Sequence[str] | None = None) -> list[Verified]:
+        """Compare views (all maintained ones by default) with DuckDB's recomputation from the tables.
+
+        Raises VerificationError with differing rows. Cost: DuckDB runs every query over the whole tables.
+        """
+        with self.lock:
+            names = [self.view(name).name for name in views] if views is not None else list(self.engine.views)
+            tables = {name: store.arrow() for name, store in self.engine.tables.items()}
+            expected = recompute(tables, [(view.name, self.engine.oracle_sql[view.name]) for view in self.catalog.views], names)
+            found = {name: self.view(name).arrow() for name in names}
+        return [compare(name, found[name], expected[name]) for name in names]
+
+    def wait_compiled(self, timeout: float | None = None) -> None:
+        """Block until every kernel that installed views wait for is compiled, or `timeout` seconds have passed."""
+        if self.engine.renderer.compiler is not None:
+            self.engine.renderer.compiler.wait(timeout)
+
+    def query(self, text: str, names: Sequence[str], params: Sequence[object] | None = None) -> pa.Table:
+        """Run a SELECT with DuckDB; `names` are the relations it mentions."""
+        stored = {name: store.arrow for name, store in self.engine.tables.items()}
+        views = {name: self.view(name).arrow for name in self.engine.views}
+        relations = {**stored, **views, **introspection(self.engine)}
+        registered = {view.name: (self.engine.oracle_sql[view.name], view.uses) for view in self.catalog.views}
+        return run_query(text, names, relations, registered, params)
+
+    def explain(self, text: str, dialect: str = "duckdb", origin: tuple[int, int] = (1, 1)) -> str:
+        """The EXPLAIN text of a SELECT; `origin` is where it begins in what the user wrote."""
+        with self.lock:
+            return explain_text(self.engine, bind(text, self.catalog, dialect, origin).relation)
+
+    def close_subscriptions(self, view: str) -> None:
+        """End the subscriptions of a view that is about to be dropped."""
+        for subscription in [s for s in self._subscriptions if s.view == view]:
+            subscription.close()
+
+    def _check(self, name: str, data: Any, keys_only: bool) -> pa.Table:
+        table = self.catalog.table(name)
+        columns = table.primary_key if keys_only and table.primary_key else None
+        return ingest(data, table.fields, f"table {table.name}", columns=columns)
+
+    def _checked_change(self, name: str, data: Any) -> Change:
+        table = self.catalog.table(name)
+        rows, times, diffs = ingest(data, table.fields, f"table {table.name}", changes=True)
+        if times is not None and len(times) and int(times.min()) <= self.time:
+            raise ConstraintError(
+                f"cannot apply changes to table {table.name}: _time {int(times.min())} is not later than the last "
+                f"commit's time {self.time}; give later times, or leave the column out"
+            )
+        return Change(table.name, rows, diffs, times)
+
+    def _commit(self, changes: list[Change]) -> int:
+        with self.lock:
+            time = self.engine.commit(changes)
+            for subscription in self._subscriptions:
+                table = self.engine.changes_of(subscription.view)
+                if table is not None:
+                    subscription.push(table)
+            return time
+
+    def _unsubscribe(self, subscription: Subscription) -> None:
+        with self.lock:
+            if subscription in self._subscriptions:
+                self._subscriptions.remove(subscription)
+
+

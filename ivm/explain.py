@@ -1,0 +1,58 @@
+"""EXPLAIN: the relation as written, as transformed, its plan, and the state that installing it would add or share."""
+
+from __future__ import annotations
+
+from ivm.engine import Engine
+from ivm.introspection import column_names
+from ivm.plan.lower import lower
+from ivm.plan.nodes import ArrangementPlan, Plan, ReducePlan, ThresholdPlan, TopKPlan, arrangements_of, inputs_of
+from ivm.plan.text import arrangement_text, collection_text, plan_text
+from ivm.transform.pipeline import optimize
+from sql.ir.relation import Relation
+from sql.ir.text import relation_text
+
+
+def explain_text(engine: Engine, relation: Relation) -> str:
+    """Deterministic text, without ids or addresses."""
+
+    def names(name: str) -> tuple[str, ...]:
+        return column_names(engine, name)
+
+    optimized = optimize(relation)
+    plan = lower(optimized)
+    sections = [
+        ("logical", relation_text(relation)),
+        ("optimized", relation_text(optimized)),
+        ("plan", plan_text(plan, names)),
+        ("state", "\n".join(_state_lines(engine, plan))),
+    ]
+    return "\n\n".join(f"{title}:\n{_indent(text)}" for title, text in sections)
+
+
+def _state_lines(engine: Engine, plan: Plan) -> list[str]:
+    def names(name: str) -> tuple[str, ...]:
+        return column_names(engine, name)
+
+    lines = [
+        f"{each.kind} {arrangement_text(each, names)}: {_shared(engine, each)}" for each in arrangements_of(plan)
+    ]
+    lines += [f"{collection_text(each)}: {_shared(engine, each)}" for each in _stateful(plan)]
+    return [*lines, "view contents: new", "every operator is incremental"]
+
+
+def _stateful(plan: Plan) -> list[Plan]:
+    below = [found for each in inputs_of(plan) for found in _stateful(each)]
+    own = [plan] if isinstance(plan, ReducePlan | TopKPlan | ThresholdPlan) else []
+    return list(dict.fromkeys(below + own))
+
+
+def _shared(engine: Engine, plan: Plan | ArrangementPlan) -> str:
+    node = engine.renderer.rendered.get(plan)
+    if node is None:
+        return "new"
+    size = node.operator.size()
+    return f"shared, {size.rows + size.entries} rows, {size.bytes} bytes"
+
+
+def _indent(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())

@@ -1,0 +1,155 @@
+"""The engine's view of itself, as relations: ivm_views, ivm_arrangements, ivm_operators, ivm_commits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from ivm.dataflow.node import Node
+from ivm.engine import Engine
+from ivm.operators.operator import StateSize
+from ivm.plan.nodes import ArrangementPlan, Plan, TablePlan
+from ivm.plan.text import arrangement_text, collection_text, names_of
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One piece of state: what it holds, by which key, how large it is, and the views that need it."""
+
+    arrangement: str
+    collection: str
+    key: str
+    kind: str
+    size: StateSize
+    views: tuple[str, ...]
+
+
+def relations(engine: Engine) -> dict[str, Callable[[], pa.Table]]:
+    """Each introspection relation by name, computed when asked for."""
+    return {
+        "ivm_views": lambda: _views(engine),
+        "ivm_arrangements": lambda: _arrangements(engine),
+        "ivm_operators": lambda: _operators(engine),
+        "ivm_commits": lambda: _commits(engine),
+    }
+
+
+def states(engine: Engine) -> list[State]:
+    """All state: tables, indexes over them, derived arrangements, operators' own state, views' contents."""
+    users = _users(engine)
+    found: list[State] = []
+    for name, store in engine.tables.items():
+        source = engine.renderer.sources.get(name)
+        views = users.get(id(source), ()) if source is not None else ()
+        key = ", ".join(store.table.primary_key)
+        found.append(State(name, name, key, "table", store.size(), views))
+    for plan, node in engine.renderer.rendered.items():
+        size = node.operator.size()
+        if size != StateSize():
+            found.append(_state(engine, plan, node, users))
+    for name, installed in engine.views.items():
+        node = installed.node
+        found.append(State(f"view {name}", name, "", "derived", node.operator.size(), users.get(id(node), ())))
+    return found
+
+
+def column_names(engine: Engine, name: str) -> tuple[str, ...]:
+    """The column names of a table or installed view."""
+    if name in engine.tables:
+        return tuple(field.name for field in engine.tables[name].table.fields)
+    return tuple(field.name for field in engine.views[name].definition.schema)
+
+
+def _state(engine: Engine, plan: Plan | ArrangementPlan, node: Node, users: dict[int, tuple[str, ...]]) -> State:
+    def names(relation: str) -> tuple[str, ...]:
+        return column_names(engine, relation)
+
+    views = users.get(id(node), ())
+    if isinstance(plan, ArrangementPlan):
+        columns = names_of(plan.collection, names)
+        key = ", ".join(columns[c] for c in plan.key)
+        collection = collection_text(plan.collection)
+        return State(arrangement_text(plan, names), collection, key, plan.kind, node.operator.size(), views)
+    text = collection_text(plan)
+    kind = "ordered" if node.label == "top-k" else "derived"
+    return State(text, text, "", kind, node.operator.size(), views)
+
+
+def _users(engine: Engine) -> dict[int, tuple[str, ...]]:
+    """For each node, by identity, the views that need it."""
+    users: dict[int, dict[str, None]] = {}
+    for name, installed in engine.views.items():
+        pending = [installed.node]
+        seen: set[int] = set()
+        while pending:
+            node = pending.pop()
+            if id(node) not in seen:
+                seen.add(id(node))
+                users.setdefault(id(node), {})[name] = None
+                pending += [*node.inputs, *node.waits]
+    return {node: tuple(sorted(names)) for node, names in users.items()}
+
+
+def _views(engine: Engine) -> pa.Table:
+    sizes: dict[str, tuple[int, int]] = {}
+    for state in states(engine):
+        for view in state.views:
+            rows, size = sizes.get(view, (0, 0))
+            sizes[view] = (rows + state.size.rows, size + state.size.bytes)
+    installed = list(engine.views.values())
+    return pa.table(
+        {
+            "view": pa.array([v.definition.name for v in installed], pa.string()),
+            "sql": pa.array([v.definition.sql for v in installed], pa.string()),
+            "rows": pa.array([len(v.trace.rows(None)[1]) for v in installed], pa.int64()),
+            "bytes": pa.array([v.trace.size()[1] for v in installed], pa.int64()),
+            "state_rows": pa.array([sizes.get(v.definition.name, (0, 0))[0] for v in installed], pa.int64()),
+            "state_bytes": pa.array([sizes.get(v.definition.name, (0, 0))[1] for v in installed], pa.int64()),
+            "incremental": pa.array([True for _ in installed], pa.bool_()),
+            "installed_ms": pa.array([v.installed_ms for v in installed], pa.float64()),
+        }
+    )
+
+
+def _arrangements(engine: Engine) -> pa.Table:
+    found = states(engine)
+    return pa.table(
+        {
+            "arrangement": pa.array([s.arrangement for s in found], pa.string()),
+            "collection": pa.array([s.collection for s in found], pa.string()),
+            "key": pa.array([s.key for s in found], pa.string()),
+            "kind": pa.array([s.kind for s in found], pa.string()),
+            "rows": pa.array([s.size.rows for s in found], pa.int64()),
+            "entries": pa.array([s.size.entries for s in found], pa.int64()),
+            "bytes": pa.array([s.size.bytes for s in found], pa.int64()),
+            "views": pa.array([list(s.views) for s in found], pa.list_(pa.string())),
+        }
+    )
+
+
+def _operators(engine: Engine) -> pa.Table:
+    users = _users(engine)
+    rows = [(view, node) for node in engine.renderer.graph.nodes for view in users.get(id(node), ())]
+    return pa.table(
+        {
+            "view": pa.array([view for view, _ in rows], pa.string()),
+            "operator": pa.array([node.label for _, node in rows], pa.string()),
+            "updates_in": pa.array([node.counters.updates_in for _, node in rows], pa.int64()),
+            "updates_out": pa.array([node.counters.updates_out for _, node in rows], pa.int64()),
+            "visited": pa.array([int(getattr(node.operator, "visited", 0)) for _, node in rows], pa.int64()),
+            "millis": pa.array([node.counters.nanoseconds / 1e6 for _, node in rows], pa.float64()),
+        }
+    )
+
+
+def _commits(engine: Engine) -> pa.Table:
+    commits = list(engine.commits)
+    return pa.table(
+        {
+            "time": pa.array([c.time for c in commits], pa.int64()),
+            "updates": pa.array([c.updates for c in commits], pa.int64()),
+            "millis": pa.array([c.millis for c in commits], pa.float64()),
+        }
+    )
