@@ -1,0 +1,137 @@
+"""CREATE TABLE: columns, keys and which keys are checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from catalog.errors import BindError, UnsupportedError
+from catalog.schema import Field, ForeignKey, Table
+from catalog.types import INTERVAL
+from sql.names import table_name
+from sql.source import Source
+from sql.statements import CreateTable
+from sql.types.declared import declared_type
+
+CHECK_FOREIGN_KEYS = "check_foreign_keys"
+
+
+@dataclass(slots=True)
+class _Declaration:
+    """What has been read of a table so far."""
+
+    name: str
+    fields: list[Field] = field(default_factory=list)
+    primary_key: tuple[str, ...] = ()
+    foreign_keys: list[ForeignKey] = field(default_factory=list)
+
+
+def create_table(tree: exp.Create, source: Source, dialect: str) -> CreateTable:
+    """The table that `tree` declares.
+
+    Read are columns with their types, NOT NULL, PRIMARY KEY (which implies NOT NULL) and REFERENCES, in the column or
+    at the table's end. A foreign key is knowledge that the optimizer may use, and is not checked: changes may come in
+    any order. `CREATE TABLE t (...) WITH (check_foreign_keys = true)` has all foreign keys of t checked at each commit.
+    UnsupportedError for what else may be declared (DEFAULT, CHECK, UNIQUE, ...); BindError for a contradiction.
+    """
+    if not isinstance(tree.this, exp.Schema):
+        what = "CREATE TABLE needs its columns; declare them and fill the table with INSERT INTO ... SELECT"
+        raise UnsupportedError(source.locate(what, tree.this))
+    if tree.args.get("replace"):
+        raise UnsupportedError(source.locate("CREATE OR REPLACE TABLE is not supported; write DROP TABLE first", tree))
+    declaration = _Declaration(table_name(tree.this.this, source, "CREATE TABLE"))
+    for item in tree.this.expressions:
+        if isinstance(item, exp.ColumnDef):
+            _read_column(declaration, item, source)
+        else:
+            _read_constraint(declaration, item, source)
+    checked = _checks_foreign_keys(tree, source)
+    table = Table(
+        declaration.name,
+        tuple(replace(f, nullable=f.nullable and f.name not in declaration.primary_key) for f in declaration.fields),
+        declaration.primary_key,
+        tuple(replace(key, enforced=checked) for key in declaration.foreign_keys),
+    )
+    return CreateTable(table, bool(tree.args.get("exists")))
+
+
+def _read_column(declaration: _Declaration, item: exp.ColumnDef, source: Source) -> None:
+    name = item.name.lower()
+    what = f"CREATE TABLE {declaration.name}: column {name!r}"
+    if not isinstance(item.kind, exp.DataType):
+        raise BindError(source.locate(f"{what} has no type; write one after the name", item))
+    type_ = declared_type(item.kind, source, what, item)
+    if type_ == INTERVAL:
+        raise UnsupportedError(
+            source.locate(f"{what} is an INTERVAL, which cannot be stored; store days or dates", item)
+        )
+    nullable = True
+    for constraint in item.constraints:
+        kind = constraint.kind
+        if isinstance(kind, exp.NotNullColumnConstraint):
+            nullable = bool(kind.args.get("allow_null"))
+        elif isinstance(kind, exp.PrimaryKeyColumnConstraint):
+            _set_primary_key(declaration, (name,), source, item)
+        elif isinstance(kind, exp.Reference):
+            declaration.foreign_keys.append(_foreign_key(declaration, (name,), kind, source))
+        else:
+            raise _unsupported(declaration, kind, source, item)
+    declaration.fields.append(Field(name, type_, nullable))
+
+
+def _read_constraint(declaration: _Declaration, item: exp.Expr, source: Source) -> None:
+    if isinstance(item, exp.Constraint):
+        for inner in item.expressions:
+            _read_constraint(declaration, inner, source)
+    elif isinstance(item, exp.PrimaryKey):
+        _set_primary_key(declaration, _columns(item), source, item)
+    elif isinstance(item, exp.ForeignKey):
+        if item.args.get("delete") or item.args.get("update"):
+            raise _unsupported(declaration, item, source, item)
+        key = _foreign_key(declaration, _columns(item), item.args["reference"], source)
+        declaration.foreign_keys.append(key)
+    else:
+        raise _unsupported(declaration, item, source, item)
+
+
+def _set_primary_key(declaration: _Declaration, columns: tuple[str, ...], source: Source, node: exp.Expr) -> None:
+    if declaration.primary_key:
+        what = f"CREATE TABLE {declaration.name} has two primary keys; write one PRIMARY KEY (a, b) at the table's end"
+        raise BindError(source.locate(what, node))
+    declaration.primary_key = columns
+
+
+def _foreign_key(
+    declaration: _Declaration, columns: tuple[str, ...], reference: exp.Reference, source: Source
+) -> ForeignKey:
+    if reference.args.get("options"):
+        raise _unsupported(declaration, reference, source, reference)
+    target = reference.this
+    referenced = _columns(target) if isinstance(target, exp.Schema) else ()
+    table = table_name(target.this if isinstance(target, exp.Schema) else target, source, "REFERENCES")
+    return ForeignKey(columns, table, referenced)
+
+
+def _columns(node: exp.Expr) -> tuple[str, ...]:
+    return tuple(column.name.lower() for column in node.expressions)
+
+
+def _unsupported(declaration: _Declaration, node: exp.Expr, source: Source, at: exp.Expr) -> UnsupportedError:
+    text = node.sql("duckdb")
+    what = f"CREATE TABLE {declaration.name}: {text} is not supported; NOT NULL, PRIMARY KEY and REFERENCES are"
+    return UnsupportedError(source.locate(what, at))
+
+
+def _checks_foreign_keys(tree: exp.Create, source: Source) -> bool:
+    properties = tree.args.get("properties")
+    checks = False
+    for item in properties.expressions if properties else ():
+        value = item.args.get("value")
+        if not isinstance(item, exp.Property) or item.name.lower() != CHECK_FOREIGN_KEYS:
+            what = f"CREATE TABLE with {item.sql('duckdb')} is not supported; WITH ({CHECK_FOREIGN_KEYS} = true) is"
+            raise UnsupportedError(source.locate(what, tree))
+        if not isinstance(value, exp.Boolean):
+            raise BindError(source.locate(f"{CHECK_FOREIGN_KEYS} must be true or false", tree))
+        checks = bool(value.this)
+    return checks

@@ -1,0 +1,206 @@
+"""From SQL text to statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from catalog.errors import BindError, ParseError, UnsupportedError
+from sql.create_table import create_table
+from sql.names import names_read, table_name
+from sql.refused import STARTS
+from sql.source import Source, offset_of
+from sql.statements import (
+    CreateTable,
+    CreateView,
+    Delete,
+    DropTable,
+    DropView,
+    Explain,
+    Insert,
+    Query,
+    Statement,
+    Update,
+)
+from sql.syntax import Syntax, statements
+
+
+def parse(text: str, dialect: str = "duckdb") -> tuple[Statement, ...]:
+    """The statements of `text`, in any dialect that sqlglot reads; linear in the length of the text.
+
+    ParseError with line and column if the text is not SQL; UnsupportedError for a statement that the engine does
+    not run; BindError for a table declaration that contradicts itself. Names are not looked up here.
+    """
+    source = Source(text)
+    return tuple(_statement(syntax, source, dialect) for syntax in statements(source, dialect))
+
+
+def _statement(syntax: Syntax, source: Source, dialect: str) -> Statement:
+    tree, word = syntax.tree, syntax.tokens[0].text.upper()
+    for kind, convert in _CONVERT.items():
+        if isinstance(tree, kind):
+            statement = convert(syntax, source, dialect)
+            return _explained(statement, syntax, source) if syntax.explain else statement
+    if isinstance(tree, exp.Command):
+        what = source.locate(f"cannot read this {word} statement", syntax.tokens[0].start)
+        raise UnsupportedError(f"{what}\na statement begins with {STARTS}")
+    what = f"expected {STARTS}, not {syntax.tokens[0].text!r}"
+    raise ParseError(source.locate(what, syntax.tokens[0].start))
+
+
+def _explained(statement: Statement, syntax: Syntax, source: Source) -> Explain:
+    if isinstance(statement, Query | CreateView):
+        return Explain(statement)
+    what = "EXPLAIN is for queries and views; write EXPLAIN SELECT ... or EXPLAIN CREATE MATERIALIZED VIEW ..."
+    raise UnsupportedError(source.locate(what, syntax.tokens[0].start))
+
+
+def _query(syntax: Syntax, source: Source, dialect: str) -> Query:
+    first, last = syntax.tokens[0], syntax.tokens[-1]
+    written = source.text[first.start : last.end + 1]
+    text = written if dialect == "duckdb" else syntax.tree.sql("duckdb")
+    return Query(text, names_read(syntax.tree), written, source.position(first.start))
+
+
+def _create(syntax: Syntax, source: Source, dialect: str) -> CreateTable | CreateView:
+    tree = syntax.tree
+    assert isinstance(tree, exp.Create), "dispatched by class"
+    if tree.kind == "TABLE":
+        return create_table(tree, source, dialect)
+    if tree.kind == "VIEW":
+        return _create_view(tree, syntax, source)
+    raise UnsupportedError(
+        source.locate(f"CREATE {tree.kind} is not supported; tables and views are", syntax.tokens[0].start)
+    )
+
+
+def _create_view(tree: exp.Create, syntax: Syntax, source: Source) -> CreateView:
+    if isinstance(tree.this, exp.Schema):
+        what = "a list of column names is not supported here; name the columns in the SELECT with AS"
+        raise UnsupportedError(source.locate(f"CREATE VIEW {tree.this.this.name}: {what}", tree.this.expressions[0]))
+    if tree.args.get("replace"):
+        what = "CREATE OR REPLACE VIEW is not supported; write DROP VIEW, then CREATE"
+        raise UnsupportedError(source.locate(what, syntax.tokens[0].start))
+    properties = tree.args.get("properties")
+    maintained = False
+    for item in properties.expressions if properties else ():
+        if not isinstance(item, exp.MaterializedProperty):
+            what = f"CREATE VIEW with {item.sql('duckdb')} is not supported; leave that out"
+            raise UnsupportedError(source.locate(what, syntax.tokens[0].start))
+        maintained = True
+    name = table_name(tree.this, source, "CREATE VIEW")
+    body = _after_as(syntax.tokens, offset_of(tree.this) or 0)
+    if tree.expression is None or body is None:
+        raise ParseError(source.locate(f"CREATE VIEW {name} needs AS SELECT ... after the name", syntax.tokens[-1].end))
+    text = source.text[body.start : syntax.tokens[-1].end + 1]
+    return CreateView(name, text, maintained, bool(tree.args.get("exists")), source.position(body.start))
+
+
+def _after_as(tokens: tuple[Token, ...], name_start: int) -> Token | None:
+    for token, following in pairwise(tokens):
+        if token.token_type == TokenType.ALIAS and token.start > name_start:
+            return following
+    return None
+
+
+def _drop(syntax: Syntax, source: Source, dialect: str) -> DropTable | DropView:
+    tree, start = syntax.tree, syntax.tokens[0].start
+    if tree.args.get("cascade"):
+        what = "DROP ... CASCADE is not supported; drop what uses it first, one statement each"
+        raise UnsupportedError(source.locate(what, start))
+    kind = tree.args.get("kind")
+    if kind not in ("TABLE", "VIEW"):
+        raise UnsupportedError(source.locate(f"DROP {kind} is not supported; tables and views are", start))
+    targets = tree.args.get("tables") or [tree.this]
+    if len(targets) != 1:
+        raise UnsupportedError(source.locate("DROP takes one name; write one statement for each", targets[1]))
+    name = table_name(targets[0], source, f"DROP {kind}")
+    exists = bool(tree.args.get("exists"))
+    return DropTable(name, exists) if kind == "TABLE" else DropView(name, exists)
+
+
+def _refuse(tree: exp.Expr, source: Source, statement: str, refused: dict[str, str]) -> None:
+    for arg, what in refused.items():
+        if tree.args.get(arg):
+            raise UnsupportedError(source.locate(f"{statement}: {what}", tree))
+
+
+def _insert(syntax: Syntax, source: Source, dialect: str) -> Insert:
+    tree = syntax.tree
+    refused = {
+        "conflict": "ON CONFLICT is not supported; use tx.upsert",
+        "alternative": "INSERT OR REPLACE / IGNORE is not supported; use tx.upsert",
+        "returning": "RETURNING is not supported; query the table afterwards",
+        "by_name": "BY NAME is not supported; list the columns after the table's name",
+        "default": "DEFAULT VALUES is not supported; write the values",
+        "overwrite": "OVERWRITE is not supported; write DELETE FROM first",
+    }
+    _refuse(tree, source, "INSERT", refused)
+    target, columns = tree.this, ()
+    if isinstance(target, exp.Schema):
+        columns = tuple(column.name.lower() for column in target.expressions)
+        target = target.this
+    rows = tree.expression.copy()
+    if not isinstance(rows, exp.Query | exp.Values):
+        raise UnsupportedError(source.locate("INSERT needs VALUES or a SELECT", tree))
+    if tree.args.get("with_"):
+        rows.set("with_", tree.args["with_"].copy())
+    for word in rows.find_all(exp.Var):
+        if isinstance(rows, exp.Values) and word.name.upper() == "DEFAULT":
+            what = "INSERT: DEFAULT is not supported, columns have no defaults; write NULL or a value"
+            raise UnsupportedError(source.locate(what, tree))
+    text = rows.sql("duckdb")
+    name = table_name(target, source, "INSERT INTO")
+    return Insert(name, columns, Query(text, names_read(rows), text))
+
+
+def _delete(syntax: Syntax, source: Source, dialect: str) -> Delete:
+    tree = syntax.tree
+    refused = {
+        "using": "USING is not supported; write WHERE EXISTS (SELECT ...)",
+        "returning": "RETURNING is not supported; query the table before",
+        "with_": "WITH is not supported; write the subquery in WHERE",
+    }
+    _refuse(tree, source, "DELETE", refused)
+    name = table_name(tree.this, source, "DELETE FROM")
+    return Delete(name, tree.this.alias.lower() or name, _condition(tree), names_read(tree))
+
+
+def _update(syntax: Syntax, source: Source, dialect: str) -> Update:
+    tree = syntax.tree
+    refused = {
+        "from_": "FROM is not supported; write the value as a subquery",
+        "returning": "RETURNING is not supported; query the table afterwards",
+        "with_": "WITH is not supported; write the subquery in SET or WHERE",
+    }
+    _refuse(tree, source, "UPDATE", refused)
+    name = table_name(tree.this, source, "UPDATE")
+    assignments: dict[str, str] = {}
+    for item in tree.expressions:
+        column = item.this.name.lower()
+        if not isinstance(item, exp.EQ) or not isinstance(item.this, exp.Column):
+            raise UnsupportedError(source.locate("UPDATE needs SET column = value", item))
+        if column in assignments:
+            raise BindError(source.locate(f"UPDATE {name} sets column {column!r} twice; set it once", item))
+        assignments[column] = item.expression.sql("duckdb")
+    alias = tree.this.alias.lower() or name
+    return Update(name, alias, tuple(assignments.items()), _condition(tree), names_read(tree))
+
+
+def _condition(tree: exp.Expr) -> str:
+    where = tree.args.get("where")
+    return where.this.sql("duckdb") if where else ""
+
+
+_CONVERT: dict[type[exp.Expr], Callable[[Syntax, Source, str], Statement]] = {
+    exp.Create: _create,
+    exp.Drop: _drop,
+    exp.Insert: _insert,
+    exp.Delete: _delete,
+    exp.Update: _update,
+    exp.Query: _query,
+    exp.Values: _query,
+}

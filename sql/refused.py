@@ -1,0 +1,35 @@
+"""Statements of SQL that the engine does not run, told by their first word, and what to do instead."""
+
+from __future__ import annotations
+
+import re
+
+from catalog.errors import UnsupportedError
+from sql.source import Source
+
+STARTS = "CREATE, DROP, SELECT, INSERT, UPDATE, DELETE or EXPLAIN"
+_FOREIGN_STARTS = re.compile(
+    "ALTER|ANALYZE|ATTACH|BEGIN|CALL|CHECKPOINT|COMMENT|COMMIT|COPY|DEALLOCATE|DESCRIBE|DETACH|EXECUTE|EXPORT|GRANT|"
+    "IMPORT|INSTALL|LOAD|MERGE|PIVOT|PRAGMA|PREPARE|REFRESH|RESET|REVOKE|ROLLBACK|SET|SHOW|START|SUMMARIZE|TRUNCATE|"
+    "UNPIVOT|USE|VACUUM"
+)
+_INSTEAD = {
+    "BEGIN": "use `with db.transaction() as tx:`",
+    "COMMIT": "use `with db.transaction() as tx:`",
+    "ROLLBACK": "use `with db.transaction() as tx:`, which undoes everything if its body raises",
+    "TRUNCATE": "write DELETE FROM the table",
+    "ALTER": "create a new table and copy the rows",
+    "COPY": "read the file with pyarrow or DuckDB and give the result to db.apply",
+    "SHOW": "write SELECT * FROM ivm_views, or read db.view(name).schema",
+    "DESCRIBE": "read the schema of the result or of db.view(name)",
+    "MERGE": "use tx.upsert",
+    "REFRESH": "leave it out, views are always up to date",
+    "ANALYZE": "write EXPLAIN alone",
+}
+
+
+def refuse_foreign(word: str, offset: int, source: Source) -> None:
+    """UnsupportedError if the engine runs no statement that begins with `word`, which stands at `offset`."""
+    if _FOREIGN_STARTS.fullmatch(word.upper()):
+        instead = _INSTEAD.get(word.upper(), f"a statement begins with {STARTS}")
+        raise UnsupportedError(source.locate(f"{word.upper()} is not supported; {instead}", offset))

@@ -1,0 +1,60 @@
+"""Places in a SQL text: where an expression or a token stands, and messages that show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A piece of SQL text; `line` and `column` (both from 1) say where it begins in what the user wrote."""
+
+    text: str
+    line: int = 1
+    column: int = 1
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column, from 1, of the character at `offset`."""
+        before = self.text[:offset]
+        line_start = before.rfind("\n") + 1
+        lines = before.count("\n")
+        column = offset - line_start + (self.column if lines == 0 else 1)
+        return self.line + lines, column
+
+    def locate(self, message: str, node: exp.Expr | int | None) -> str:
+        """`message` with the position of `node` (an expression or an offset) and its line, a caret under it.
+
+        Only the message where the position is not known.
+        """
+        offset = node if isinstance(node, int) else offset_of(node)
+        if offset is None:
+            return message
+        line, column = self.position(offset)
+        start = self.text.rfind("\n", 0, offset) + 1
+        end = self.text.find("\n", offset)
+        shown, caret = _window(self.text[start : end if end >= 0 else len(self.text)], offset - start)
+        return f"{message} (line {line}, column {column})\n  {shown}\n  {' ' * caret}^"
+
+    def slice(self, start: int, end: int) -> Source:
+        """The text from offset `start` up to `end`, which knows where it begins."""
+        line, column = self.position(start)
+        return Source(self.text[start:end], line, column)
+
+
+def offset_of(node: exp.Expr | None) -> int | None:
+    """Offset of the first character known of `node`, or None; sqlglot keeps it for names, literals and calls."""
+    if node is None:
+        return None
+    offsets = [n.meta["start"] for n in node.walk() if "start" in n.meta]
+    return min(offsets, default=None)
+
+
+_WIDTH = 100
+
+
+def _window(line: str, offset: int) -> tuple[str, int]:
+    """At most `_WIDTH` characters of `line` around `offset`, and where the offset stands in them."""
+    start = max(0, min(offset - _WIDTH // 2, len(line) - _WIDTH))
+    return line[start : start + _WIDTH].replace("\t", " ").rstrip(), offset - start

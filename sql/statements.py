@@ -1,0 +1,102 @@
+"""Statements: what a SQL text asks for, as plain frozen data. `sql.parse.parse` makes them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from catalog.schema import Table
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """CREATE TABLE: declare `table`."""
+
+    table: Table
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateView:
+    """CREATE [MATERIALIZED] VIEW: `query_text` is the SELECT as the user wrote it; `maintained` if MATERIALIZED.
+
+    `origin` is the line and column at which the SELECT begins in the statement's text, for messages.
+    """
+
+    name: str
+    query_text: str
+    maintained: bool
+    if_not_exists: bool = False
+    origin: tuple[int, int] = (1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class DropTable:
+    """DROP TABLE."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropView:
+    """DROP [MATERIALIZED] VIEW."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query to answer once.
+
+    `text` is it in DuckDB's dialect, `names` the tables and views that it reads, in lower case. `written` is it as
+    the user wrote it, which begins at `origin` (line, column) of the statement's text.
+    """
+
+    text: str
+    names: tuple[str, ...]
+    written: str
+    origin: tuple[int, int] = (1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """INSERT INTO `table`: `columns` (empty: all, in order) of the rows that `query` yields."""
+
+    table: str
+    columns: tuple[str, ...]
+    query: Query
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """DELETE FROM `table`: the rows that satisfy `condition`, a text in DuckDB's dialect (empty: all rows).
+
+    `names` are the tables and views that the condition reads, the table itself included.
+    """
+
+    table: str
+    alias: str
+    condition: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """UPDATE `table` SET: `assignments` (column, text of the new value) on the rows that satisfy `condition`."""
+
+    table: str
+    alias: str
+    assignments: tuple[tuple[str, str], ...]
+    condition: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """EXPLAIN: how a query, or a view before it is installed, would be maintained."""
+
+    inner: Query | CreateView
+
+
+Statement = CreateTable | CreateView | DropTable | DropView | Query | Insert | Delete | Update | Explain

@@ -1,0 +1,162 @@
+"""From text to sqlglot's trees, statement by statement, with our own errors."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ParseError as SqlglotParseError
+from sqlglot.errors import SqlglotError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from catalog.errors import BindError, ParseError
+from sql.refused import refuse_foreign
+from sql.source import Source
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """One statement: its tree, its tokens, and whether EXPLAIN stood before it. Offsets are those of the whole text."""
+
+    tree: exp.Expr
+    tokens: tuple[Token, ...]
+    explain: bool
+
+
+def statements(source: Source, dialect: str) -> tuple[Syntax, ...]:
+    """The statements of the text, empty ones left out; ParseError with line, column and the line itself."""
+    reader = dialect_named(dialect)
+    text, tokens, explains = _without_explain(source, reader)
+    found = []
+    previous_end = 0
+    for chunk in _chunks(tokens):
+        explain = any(previous_end <= offset < chunk[0].start for offset in explains)
+        previous_end = chunk[-1].end
+        refuse_foreign(chunk[0].text, chunk[0].start, source)
+        found.append(Syntax(_parse(reader, chunk, text, source), tuple(chunk), explain))
+    return tuple(found)
+
+
+def query(source: Source, dialect: str) -> exp.Expr:
+    """The tree of the single statement in the text; ParseError if there is none or another follows."""
+    found = statements(source, dialect)
+    if len(found) != 1:
+        raise ParseError(f"expected one SELECT, but the text holds {len(found)} statements; give them one by one")
+    return found[0].tree
+
+
+def dialect_named(name: str) -> Dialect:
+    """The dialect called `name`; BindError if sqlglot has none of that name."""
+    try:
+        return Dialect.get_or_raise(name)
+    except ValueError as error:
+        raise BindError(f"unknown SQL dialect {name!r}; write for instance 'duckdb', 'postgres' or 'spark'") from error
+
+
+_EXPLAIN = "EXPLAIN"
+
+
+def _without_explain(source: Source, reader: Dialect) -> tuple[str, list[Token], list[int]]:
+    # sqlglot reads what follows EXPLAIN as one opaque string, so the word is blanked before it reads the text.
+    text = source.text
+    explains: list[int] = []
+    while True:
+        tokens = _tokens(reader, text, source)
+        for chunk in _chunks(tokens):
+            if chunk[0].text.upper() == _EXPLAIN:
+                start = chunk[0].start
+                break
+        else:
+            return text, tokens, explains
+        explains.append(start)
+        text = text[:start] + " " * len(_EXPLAIN) + text[start + len(_EXPLAIN) :]
+
+
+def _tokens(reader: Dialect, text: str, source: Source) -> list[Token]:
+    try:
+        return reader.tokenize(text)
+    except TokenError as error:
+        start = _unclosed(text)
+        raise ParseError(source.locate("a quote or comment is opened and not closed", start)) from error
+
+
+def _unclosed(text: str) -> int:
+    """Offset of the quote or comment that is still open at the end of the text; the text's end if none is."""
+    pairs = {"'": "'", '"': '"', "/*": "*/", "--": "\n", "$$": "$$"}
+    at = 0
+    while at < len(text):
+        opened = next((mark for mark in pairs if text.startswith(mark, at)), None)
+        if opened is None:
+            at += 1
+            continue
+        end = text.find(pairs[opened], at + len(opened))
+        if end < 0 and opened != "--":
+            return at
+        at = len(text) if end < 0 else end + len(pairs[opened])
+    return len(text)
+
+
+def _chunks(tokens: list[Token]) -> Iterator[list[Token]]:
+    chunk: list[Token] = []
+    for token in tokens:
+        if token.token_type != TokenType.SEMICOLON:
+            chunk.append(token)
+        elif chunk:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def _parse(reader: Dialect, chunk: list[Token], text: str, source: Source) -> exp.Expr:
+    try:
+        with _quiet():
+            trees = reader.parser().parse(chunk, text)
+    except SqlglotParseError as error:
+        raise ParseError(_message(error, source)) from error
+    except (SqlglotError, ValueError, RecursionError) as error:
+        raise ParseError(source.locate(f"cannot read this statement: {error}", chunk[0].start)) from error
+    tree = trees[0]
+    assert isinstance(tree, exp.Expr), "a statement with tokens has a tree"
+    return tree
+
+
+def _message(error: SqlglotParseError, source: Source) -> str:
+    if not error.errors:
+        return str(error)
+    first = error.errors[0]
+    # sqlglot ends some descriptions with the token that it met, spelled as a Python object.
+    what, start, near = str(first["description"]).split(" but got <")[0], first["start_context"], first["highlight"]
+    if what.startswith("Required keyword"):
+        what = "something is missing here"
+    elif what.startswith("Invalid expression"):
+        what = "unexpected here"
+    offset = _offset(source.text, int(first["line"]), int(first["col"]), len(str(near)), str(start))
+    return source.locate(f"syntax error at {str(near)!r}: {what[0].lower()}{what[1:]}", offset)
+
+
+def _offset(text: str, line: int, column: int, width: int, before: str) -> int:
+    """Offset of the token of `width` characters whose last one stands at `line` and `column`, both from 1."""
+    lines = text.split("\n")
+    if line > len(lines):
+        return len(before)
+    return max(0, sum(len(part) + 1 for part in lines[: line - 1]) + column - width)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    # sqlglot warns on its logger about statements that it does not know; those become errors of ours.
+    logger = logging.getLogger("sqlglot")
+
+    def known(record: logging.LogRecord) -> bool:
+        return "Falling back to parsing" not in record.getMessage()
+
+    logger.addFilter(known)
+    try:
+        yield
+    finally:
+        logger.removeFilter(known)

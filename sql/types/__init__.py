@@ -1,0 +1,1 @@
+"""Types as DuckDB gives them: of declarations, literals, operators, functions and casts. Tables and pure functions."""

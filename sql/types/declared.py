@@ -1,0 +1,96 @@
+"""The types that a user writes: in CREATE TABLE and in casts."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from catalog.errors import BindError, UnsupportedError
+from catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    HUGEINT,
+    INTEGER,
+    INTERVAL,
+    MAX_DIGITS,
+    SMALLINT,
+    TIMESTAMP,
+    TINYINT,
+    VARCHAR,
+    SqlType,
+    decimal,
+)
+from sql.source import Source
+
+_D = exp.DType
+
+_TYPES: dict[exp.DType, SqlType] = {
+    _D.BOOLEAN: BOOLEAN,
+    _D.TINYINT: TINYINT,
+    _D.SMALLINT: SMALLINT,
+    _D.INT: INTEGER,
+    _D.BIGINT: BIGINT,
+    _D.INT128: HUGEINT,
+    _D.DOUBLE: DOUBLE,
+    _D.DATE: DATE,
+    _D.TIMESTAMP: TIMESTAMP,
+    _D.TIMESTAMPNTZ: TIMESTAMP,
+    _D.DATETIME: TIMESTAMP,
+    _D.TEXT: VARCHAR,
+    _D.VARCHAR: VARCHAR,
+    _D.CHAR: VARCHAR,
+    _D.NCHAR: VARCHAR,
+    _D.NVARCHAR: VARCHAR,
+    _D.BPCHAR: VARCHAR,
+    _D.INTERVAL: INTERVAL,
+}
+"""Lengths of text are read and, as DuckDB does, not enforced."""
+
+_INSTEAD = {
+    _D.FLOAT: "DOUBLE (32-bit floats would make sums depend on the order of changes)",
+    _D.UTINYINT: "SMALLINT",
+    _D.USMALLINT: "INTEGER",
+    _D.UINT: "BIGINT",
+    _D.UBIGINT: "HUGEINT",
+    _D.UINT128: "HUGEINT",
+    _D.TIMESTAMPTZ: "TIMESTAMP, in UTC",
+    _D.TIMESTAMPLTZ: "TIMESTAMP, in UTC",
+    _D.TIMESTAMP_S: "TIMESTAMP",
+    _D.TIMESTAMP_MS: "TIMESTAMP",
+    _D.TIMESTAMP_NS: "TIMESTAMP",
+    _D.UUID: "VARCHAR",
+    _D.JSON: "VARCHAR",
+    _D.ENUM: "VARCHAR",
+}
+_DEFAULT_DECIMAL = (18, 3)
+_SUPPORTED = "BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, DECIMAL(p,s), DOUBLE, DATE, TIMESTAMP or VARCHAR"
+
+
+def declared_type(node: exp.DataType, source: Source, what: str, at: exp.Expr | None = None) -> SqlType:
+    """The type that `node` writes; `what` begins the messages, such as "column 'a'", and `at` gives their position.
+
+    UnsupportedError, with what to write, for a type that the engine does not hold; BindError for a DECIMAL of no
+    or more than 38 digits or of more decimals than digits.
+    """
+    kind = node.this
+    if kind == _D.DECIMAL:
+        return _decimal(node, source, what, at or node)
+    if kind in _TYPES:
+        return _TYPES[kind]
+    name = node.sql("duckdb")
+    instead = _INSTEAD.get(kind, _SUPPORTED)
+    raise UnsupportedError(
+        source.locate(f"{what} has type {name}, which is not supported; write {instead}", at or node)
+    )
+
+
+def _decimal(node: exp.DataType, source: Source, what: str, at: exp.Expr) -> SqlType:
+    digits = [int(param.name) for param in node.expressions]
+    if len(digits) == 1:
+        digits.append(0)
+    precision, scale = digits or _DEFAULT_DECIMAL
+    if not 1 <= precision <= MAX_DIGITS or not 0 <= scale <= precision:
+        limits = f"a DECIMAL has 1 to {MAX_DIGITS} digits, and at most as many of them are decimals"
+        raise BindError(source.locate(f"{what} has type DECIMAL({precision},{scale}), but {limits}", at))
+    return decimal(precision, scale)

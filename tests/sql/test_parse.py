@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+import pytest
+
+from catalog.errors import BindError, Error, ParseError, UnsupportedError
+from catalog.schema import Field, ForeignKey, Table
+from catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    HUGEINT,
+    INTEGER,
+    SMALLINT,
+    TIMESTAMP,
+    TINYINT,
+    VARCHAR,
+    decimal,
+)
+from sql.parse import parse
+from sql.statements import CreateTable, CreateView, Delete, DropTable, DropView, Explain, Insert, Query, Update
+
+
+def test_every_type_of_a_table():
+    text = """CREATE TABLE IF NOT EXISTS T (
+        a INT, b INTEGER, c BIGINT, d SMALLINT, e TINYINT, f HUGEINT, g DECIMAL(15, 2), h NUMERIC(4), i DOUBLE,
+        j BOOLEAN, k DATE, l TIMESTAMP, m VARCHAR, n TEXT, o CHAR(3), p VARCHAR(10), q DECIMAL)"""
+    (statement,) = parse(text)
+    assert isinstance(statement, CreateTable)
+    assert statement.if_not_exists
+    assert statement.table.name == "t"
+    types = [INTEGER, INTEGER, BIGINT, SMALLINT, TINYINT, HUGEINT, decimal(15, 2), decimal(4, 0), DOUBLE, BOOLEAN]
+    types += [DATE, TIMESTAMP, VARCHAR, VARCHAR, VARCHAR, VARCHAR, decimal(18, 3)]
+    assert statement.table.fields == tuple(Field(n, t) for n, t in zip("abcdefghijklmnopq", types, strict=True))
+
+
+def test_keys_of_a_table():
+    text = """CREATE TABLE t (A BIGINT PRIMARY KEY, b BIGINT NOT NULL REFERENCES u (x), c INT REFERENCES v,
+        CONSTRAINT fk FOREIGN KEY (b, c) REFERENCES w (y, z)) WITH (check_foreign_keys = true)"""
+    keys = (
+        ForeignKey(("b",), "u", ("x",), True),
+        ForeignKey(("c",), "v", (), True),
+        ForeignKey(("b", "c"), "w", ("y", "z"), True),
+    )
+    fields = (Field("a", BIGINT, nullable=False), Field("b", BIGINT, nullable=False), Field("c", INTEGER))
+    assert parse(text) == (CreateTable(Table("t", fields, ("a",), keys)),)
+
+
+def test_a_table_level_key_implies_not_null_and_foreign_keys_are_unchecked_by_default():
+    (statement,) = parse("CREATE TABLE t (a INT, b INT NULL, PRIMARY KEY (b), FOREIGN KEY (a) REFERENCES u (x))")
+    assert isinstance(statement, CreateTable)
+    assert [f.nullable for f in statement.table.fields] == [True, False]
+    assert not statement.table.foreign_keys[0].enforced
+
+
+def test_views_keep_the_text_as_written():
+    text = "CREATE MATERIALIZED VIEW V AS\n  select A, -- why\n  b from t;\nCREATE VIEW IF NOT EXISTS w AS FROM t"
+    first, second = parse(text)
+    assert first == CreateView("v", "select A, -- why\n  b from t", True, origin=(2, 3))
+    assert second == CreateView("w", "FROM t", False, if_not_exists=True, origin=(4, 32))
+
+
+def test_queries_name_what_they_read():
+    text = "WITH c AS (SELECT * FROM T) SELECT * FROM c, main.U WHERE a IN (SELECT b FROM v)"
+    (query,) = parse(text)
+    assert isinstance(query, Query)
+    assert query.text == text
+    assert sorted(query.names) == ["t", "u", "v"]
+
+
+def test_another_dialect_is_translated_for_the_ad_hoc_engine():
+    (query,) = parse("SELECT `a` FROM t LIMIT 3", dialect="spark")
+    assert isinstance(query, Query)
+    assert query.text == 'SELECT "a" FROM t LIMIT 3'
+    assert query.written == "SELECT `a` FROM t LIMIT 3"
+
+
+def test_explain_keeps_the_place_of_its_query():
+    text = "EXPLAIN SELECT ';'; SELECT 1;\nexplain CREATE MATERIALIZED VIEW v AS SELECT a FROM t"
+    first, second, third = parse(text)
+    assert first == Explain(Query("SELECT ';'", (), "SELECT ';'", (1, 9)))
+    assert second == Query("SELECT 1", (), "SELECT 1", (1, 21))
+    assert third == Explain(CreateView("v", "SELECT a FROM t", True, origin=(2, 39)))
+
+
+def test_drops():
+    text = "DROP TABLE T; DROP VIEW IF EXISTS v; DROP MATERIALIZED VIEW w"
+    assert parse(text) == (DropTable("t"), DropView("v", if_exists=True), DropView("w"))
+
+
+def test_changes():
+    insert, delete, update = parse(
+        "INSERT INTO T (A, b) VALUES (1, 'x'); DELETE FROM t AS x WHERE x.a IN (SELECT b FROM u);"
+        "UPDATE t SET A = a + 1, b = NULL"
+    )
+    assert insert == Insert("t", ("a", "b"), Query("VALUES (1, 'x')", (), "VALUES (1, 'x')"))
+    assert delete == Delete("t", "x", "x.a IN (SELECT b FROM u)", ("t", "u"))
+    assert update == Update("t", "t", (("a", "a + 1"), ("b", "NULL")), "", ("t",))
+
+
+def test_nothing_is_no_statement():
+    assert parse("") == parse(" ;; -- nothing\n") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("SELECT a FROM t WHERE (a\n", ParseError, r"expecting \) \(line 1, column 24\)"),
+        ("SELECT a b\n c FROM t", ParseError, r"at 'c': unexpected here \(line 2, column 2\)\n   c FROM t\n   \^"),
+        ("SELECT 'abc", ParseError, r"opened and not closed \(line 1, column 8\)"),
+        ("SELECT 'a' FROM /* x", ParseError, r"opened and not closed \(line 1, column 17\)"),
+        ("SELEC a", ParseError, "expected CREATE, .* not 'SELEC'"),
+        ("CREATE VIEW v", ParseError, "needs AS SELECT"),
+        ("CREATE TABLE t (a REAL)", UnsupportedError, r"'a' has type REAL, .* write DOUBLE .*line 1, column 17"),
+        ("CREATE TABLE t (a UUID)", UnsupportedError, "write VARCHAR"),
+        ("CREATE TABLE t (a INT[])", UnsupportedError, "write BOOLEAN, "),
+        ("CREATE TABLE t (a INTERVAL)", UnsupportedError, "cannot be stored"),
+        ("CREATE TABLE t (a DECIMAL(39, 1))", BindError, "1 to 38 digits"),
+        ("CREATE TABLE t (a INT DEFAULT 3)", UnsupportedError, "DEFAULT 3 is not supported"),
+        ("CREATE TABLE t (a INT UNIQUE)", UnsupportedError, "UNIQUE is not supported"),
+        ("CREATE TABLE t (a INT CHECK (a > 1))", UnsupportedError, "CHECK"),
+        ("CREATE TABLE t (a INT REFERENCES u ON DELETE CASCADE)", UnsupportedError, "ON DELETE CASCADE"),
+        ("CREATE TABLE t (a INT PRIMARY KEY, PRIMARY KEY (a))", BindError, "two primary keys"),
+        ("CREATE TABLE t (a INT) WITH (foo = 1)", UnsupportedError, "check_foreign_keys = true"),
+        ("CREATE TABLE t (a INT) WITH (check_foreign_keys = 1)", BindError, "true or false"),
+        ("CREATE TEMP TABLE t (a INT)", UnsupportedError, "TEMPORARY"),
+        ("CREATE TABLE t AS SELECT 1", UnsupportedError, "INSERT INTO ... SELECT"),
+        ("CREATE OR REPLACE TABLE t (a INT)", UnsupportedError, "DROP TABLE first"),
+        ("CREATE OR REPLACE VIEW v AS SELECT 1", UnsupportedError, "DROP VIEW"),
+        ("CREATE VIEW v (a) AS SELECT 1", UnsupportedError, "name the columns in the SELECT with AS"),
+        ("CREATE TABLE a.b.c (a INT)", UnsupportedError, "there is one schema; write c alone"),
+        ("CREATE INDEX i ON t (a)", UnsupportedError, "CREATE INDEX"),
+        ("CREATE FOO x", UnsupportedError, "cannot read this CREATE statement"),
+        ("DROP TABLE t CASCADE", UnsupportedError, "drop what uses it first"),
+        ("DROP TABLE a, b", UnsupportedError, "one name"),
+        ("DROP SCHEMA s", UnsupportedError, "DROP SCHEMA"),
+        ("INSERT OR REPLACE INTO t VALUES (1)", UnsupportedError, "tx.upsert"),
+        ("INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING", UnsupportedError, "tx.upsert"),
+        ("INSERT INTO t VALUES (DEFAULT)", UnsupportedError, "DEFAULT"),
+        ("INSERT INTO t DEFAULT VALUES", UnsupportedError, "DEFAULT VALUES"),
+        ("INSERT INTO t BY NAME SELECT 1 AS a", UnsupportedError, "BY NAME"),
+        ("INSERT INTO t VALUES (1) RETURNING a", UnsupportedError, "RETURNING"),
+        ("DELETE FROM t USING u WHERE t.a = u.a", UnsupportedError, "USING"),
+        ("UPDATE t SET a = 1 FROM u", UnsupportedError, "FROM"),
+        ("UPDATE t SET a = 1, a = 2", BindError, "sets column 'a' twice"),
+        ("COPY t FROM 'x'", UnsupportedError, "COPY is not supported"),
+        ("BEGIN", UnsupportedError, "db.transaction"),
+        ("ALTER TABLE t ADD COLUMN b INT", UnsupportedError, "ALTER"),
+        ("EXPLAIN ANALYZE SELECT 1", UnsupportedError, "write EXPLAIN alone"),
+        ("EXPLAIN DELETE FROM t", UnsupportedError, "EXPLAIN is for queries and views"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(text: str, error: type[Error], message: str, caplog):
+    with pytest.raises(error, match=message) as caught:
+        parse(text)
+    assert type(caught.value) is error
+    assert not caplog.records
+
+
+def test_an_unknown_dialect_is_said():
+    with pytest.raises(BindError, match="unknown SQL dialect 'klingon'"):
+        parse("SELECT 1", dialect="klingon")
+
+
+def test_a_long_line_is_shown_around_the_place():
+    with pytest.raises(ParseError) as caught:
+        parse("SELECT " + "a, " * 200 + "b c d FROM t")
+    _, shown, caret = str(caught.value).split("\n")
+    assert len(shown) <= 102
+    assert shown[caret.index("^")] == "d"
