@@ -1,0 +1,124 @@
+"""The command `ivm`: its own sub-commands, and those that other packages add to the entry points `ivm.commands`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+import ivm
+from catalog.errors import Error, UnsupportedError
+from ivm.script import first_word, split
+from ivm.shell import Shell, read_text, run_pipe, run_terminal
+
+GROUP = "ivm.commands"
+EXPLAINED = frozenset({"SELECT", "WITH", "FROM", "VALUES", "(", "CREATE"})
+
+app = typer.Typer(
+    name="ivm",
+    help="Standing SQL queries, exactly up to date after every commit.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"ivm {ivm.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    _: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and leave.")
+    ] = False,
+) -> None:
+    """Standing SQL queries, exactly up to date after every commit."""
+
+
+@app.command()
+def shell() -> None:
+    """Run SQL statements, typed or piped in, over an empty database in memory."""
+    session = Shell(ivm.connect(), Console(), Console(stderr=True))
+    if sys.stdin.isatty():
+        typer.echo(f"ivm {ivm.__version__}, in memory. End statements with a semicolon; .help lists commands.")
+        raise typer.Exit(run_terminal(session))
+    raise typer.Exit(run_pipe(session, sys.stdin))
+
+
+@app.command()
+def explain(
+    file: Annotated[Path, typer.Argument(help="SQL: CREATE statements, then a SELECT.", dir_okay=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Run a file's statements and show how its last one, a SELECT, would be maintained."""
+    text = explain_script(ivm.connect(), read_text(file))
+    typer.echo(json.dumps({"file": str(file), "explain": text}) if as_json else text)
+
+
+def explain_script(db: ivm.Database, script: str) -> str:
+    """EXPLAIN of the last statement of a script, after the statements before it have run.
+
+    Raises:
+        UnsupportedError: the last statement is neither a query nor a CREATE VIEW.
+        Error: a statement failed; its position is that in the script.
+    """
+    statements = split(script).all
+    if not statements or first_word(statements[-1]) not in EXPLAINED:
+        raise UnsupportedError("cannot explain: the last statement must be a SELECT; write the view's query there")
+    # In one text, so that messages give positions in the file.
+    start = script.rindex(statements[-1])
+    answer = db.sql(f"{script[:start]}EXPLAIN {script[start:]}")
+    return "\n".join(str(row[-1]) for row in answer.fetchall())
+
+
+def add_plugins(arguments: list[str]) -> None:
+    """Add the sub-commands that other packages register, loading only the one that is called.
+
+    All are loaded where no own command is called, since the list of commands must then be complete.
+
+    Raises:
+        Error: the one that is called cannot be loaded, for instance because what it needs is not installed.
+    """
+    called = next((argument for argument in arguments if not argument.startswith("-")), None)
+    own = {command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands}
+    if called in own or "--version" in arguments:
+        return
+    known = {point.name: point for point in entry_points(group=GROUP)}
+    if called in known:
+        app.add_typer(_load(known[called]), name=called)
+        return
+    for name, point in sorted(known.items()):
+        try:
+            app.add_typer(_load(point), name=name)
+        except Error as error:
+            Console(stderr=True).print(f"note: {error}", style="dim", markup=False, soft_wrap=True)
+
+
+def _load(point: EntryPoint) -> typer.Typer:
+    try:
+        loaded = point.load()
+    except ImportError as error:
+        raise Error(
+            f"cannot load the command {point.name}: {error}; install what it needs (pip install 'ivm[{point.name}]')"
+        ) from error
+    if not isinstance(loaded, typer.Typer):
+        raise Error(f"cannot load the command {point.name}: {point.value} is not a typer application")
+    return loaded
+
+
+def main() -> None:
+    """Run the command line. Exit codes: 0 done, 1 an engine error (one message on stderr), 2 wrong usage."""
+    try:
+        add_plugins(sys.argv[1:])
+        app()
+    except Error as error:
+        Console(stderr=True).print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(1)
