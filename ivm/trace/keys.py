@@ -1,0 +1,184 @@
+"""Key words: how the columns of a key become rows of int64 words, which hash tables compare and keep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from catalog.types import Physical
+from ivm.trace.column import Array, Bools, Column, Ints
+
+_SMALL = (Physical.INT32, Physical.CODE, Physical.BOOL)
+_HALF_BITS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a part lies: from word `word` on, or in half word `half` only.
+
+    Half word 2w is the low half of word w, 2w + 1 its high half. `null`: the half word and the bit in it that is set
+    where the part is NULL.
+    """
+
+    physical: Physical
+    word: int
+    half: int | None = None
+    null: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """The places of all parts, the half words that hold null bits, and the number of words."""
+
+    parts: tuple[_Place, ...]
+    null_halves: tuple[int, ...]
+    words: int
+
+
+@dataclass(frozen=True)
+class KeyLayout:
+    """How columns of the forms `parts`, (physical form, nullable) each, become rows of `words` int64 words.
+
+    Two rows have equal words exactly if all their parts are equal, where NaN equals NaN and -0.0 equals 0.0. 32-bit
+    parts that stand side by side share a word, the first in its high half, so that words of non-negative integers are
+    in the order of the parts. WIDE takes two words, everything else one.
+
+    `nulls` = "match": NULL is a value like another (GROUP BY); the parts declared nullable have a bit each, in a free
+    half word or in words of their own. `nulls` = "drop": NULL equals nothing (joins); the layout does not depend on
+    what is nullable, so that both sides of a join agree, and rows with a NULL are to be dropped.
+    """
+
+    parts: tuple[tuple[Physical, bool], ...]
+    nulls: Literal["drop", "match"]
+
+    @cached_property
+    def words(self) -> int:
+        """The number of words in a row, at least one."""
+        return self._places.words
+
+    def pack(self, columns: Sequence[Column], length: int | None = None) -> tuple[Ints, Bools | None]:
+        """The words of each row, and the mask (n,) of the rows to drop, None if there are none.
+
+        Words are int64, of shape (n,) if `words` is 1, else (n, words) and C-contiguous; they share the memory of a
+        single contiguous INT64 column. Words of rows to drop are unspecified. `length` is needed where there are no
+        columns: then all rows have the same key, the word 0. Cost: one pass a column, about 1 ns a row.
+        """
+        n = len(columns[0]) if length is None else length
+        dropped = _dropped(columns) if self.nulls == "drop" else None
+        places = self._places
+        if self._is_plain:
+            return np.ascontiguousarray(columns[0].values, np.int64), dropped
+        words: Ints = np.empty((n, places.words), np.int64)
+        if not columns:
+            words[:] = 0
+        halves = words.view(np.int32)
+        for half in places.null_halves:
+            halves[:, half] = 0
+        for place, column in zip(places.parts, columns, strict=True):
+            _write(words, place, column)
+        return (words.reshape(n) if places.words == 1 else words), dropped
+
+    def unpack(self, words: Ints) -> list[Column]:
+        """The columns that `pack` made `words` of, but for NaN and -0.0, which come back as the one NaN and 0.0.
+
+        The columns share the memory of `words` where their form allows; values under NULL are zero.
+        Cost: constant, but for BOOL, lone 32-bit parts and nulls.
+        """
+        rows = words.reshape(len(words), self.words)
+        return [_read(rows, place) for place in self._places.parts]
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        """Whether the key is one integer word, which a cast makes."""
+        places = self._places
+        return (
+            len(places.parts) == 1
+            and places.words == 1
+            and not places.null_halves
+            and places.parts[0].physical is not Physical.FLOAT64
+        )
+
+    @cached_property
+    def _places(self) -> _Places:
+        parts, word = _values(self.parts)
+        if self.nulls == "drop":
+            return _Places(tuple(parts), (), max(word, 1))
+        nullable = [i for i, (_, nullable) in enumerate(self.parts) if nullable]
+        halves = [2 * p.word + 1 for p in parts if p.physical in _SMALL and p.half is None]
+        missing = -(-len(nullable) // _HALF_BITS) - len(halves)
+        added = max(-(-missing // 2), 0)
+        own = list(range(2 * word, 2 * (word + added)))
+        for position, i in enumerate(nullable):
+            half, bit = divmod(position, _HALF_BITS)
+            parts[i] = replace(parts[i], null=((halves + own)[half], bit))
+        used = {p.null[0] for p in parts if p.null is not None}
+        # A lone small part spreads its sign over its word, unless null bits live in the other half.
+        parts = [replace(p, half=2 * p.word) if 2 * p.word + 1 in used.intersection(halves) else p for p in parts]
+        return _Places(tuple(parts), tuple(sorted(used.union(own))), max(word + added, 1))
+
+
+def _values(forms: Sequence[tuple[Physical, bool]]) -> tuple[list[_Place], int]:
+    """Places for the values alone, and the number of words that they take."""
+    places: list[_Place] = []
+    word = 0
+    for physical, _ in forms:
+        last = places[-1] if places else None
+        if physical in _SMALL and last is not None and last.physical in _SMALL and last.half is None:
+            places[-1] = replace(last, half=2 * last.word + 1)
+            places.append(_Place(physical, last.word, 2 * last.word))
+        else:
+            places.append(_Place(physical, word))
+            word += 2 if physical is Physical.WIDE else 1
+    return places, word
+
+
+def _target(words: Ints, place: _Place) -> Array:
+    """The part's values as they lie in `words`, shape (n,), for WIDE (n, 2)."""
+    if place.half is not None:
+        return words.view(np.int32)[:, place.half]
+    if place.physical is Physical.WIDE:
+        return words[:, place.word : place.word + 2]
+    return (words.view(np.float64) if place.physical is Physical.FLOAT64 else words)[:, place.word]
+
+
+def _write(words: Ints, place: _Place, column: Column) -> None:
+    target = _target(words, place)
+    if place.physical is Physical.FLOAT64:
+        np.add(column.values, 0.0, out=target)  # turns -0.0 into 0.0
+        nan = np.isnan(target)
+        if nan.any():
+            target[nan] = np.nan
+    else:
+        target[...] = column.values
+    if place.null is not None and column.valid is not None:
+        null = ~column.valid
+        np.copyto(target, 0, where=null[:, None] if target.ndim == 2 else null)
+        half, bit = place.null
+        bits = words.view(np.uint32)[:, half]
+        bits |= null.astype(np.uint32) << np.uint32(bit)
+
+
+def _read(words: Ints, place: _Place) -> Column:
+    values = _target(words, place)
+    if place.physical is Physical.BOOL:
+        values = values != 0
+    elif place.physical in _SMALL:
+        values = values.astype(np.int32, copy=False)
+    if place.null is None:
+        return Column(values)
+    half, bit = place.null
+    null = (words.view(np.uint32)[:, half] & np.uint32(1 << bit)) != 0
+    return Column(values, ~null if null.any() else None)
+
+
+def _dropped(columns: Sequence[Column]) -> Bools | None:
+    """The rows where some column is NULL."""
+    dropped: Bools | None = None
+    for column in columns:
+        if column.valid is not None:
+            dropped = ~column.valid if dropped is None else dropped | ~column.valid
+    return dropped if dropped is not None and dropped.any() else None
