@@ -59,7 +59,7 @@ def _unmatched(
 ) -> Array:
     """Positions in `delta` whose `columns`, none of them NULL, equal the `key` of no row of `other` at `time`."""
     layout = KeyLayout(tuple((table.fields[c].type.physical, table.fields[c].nullable) for c in columns), nulls="drop")
-    words, dropped = layout.pack([delta.column(c) for c in columns])
+    words, dropped = layout.pack([delta.column(c) for c in columns], len(delta))
     positions, _ = other.arrangement(key).probe(words, dropped, time, True)
     found = np.zeros(len(delta), np.bool_)
     found[positions] = True

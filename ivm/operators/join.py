@@ -43,7 +43,7 @@ class HalfJoin:
 
     def run(self, delta: Delta) -> Delta | None:
         """The joined rows that pass; cost: a probe for each row and what it finds."""
-        words, dropped = self.layout.pack([delta.column(c) for c in self.stream])
+        words, dropped = self.layout.pack([delta.column(c) for c in self.stream], len(delta))
         positions, rows = self.lookup.probe(words, dropped, delta.times, self.inclusive)
         if len(rows) == 0:
             return None

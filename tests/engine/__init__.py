@@ -1,0 +1,1 @@
+"""Tests of the whole engine through its public interface."""

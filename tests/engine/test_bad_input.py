@@ -1,0 +1,170 @@
+"""Bad input: each kind has its error class and a message that names the place; nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import ivm
+
+
+@pytest.fixture
+def db() -> Iterator[ivm.Database]:
+    db = ivm.connect(compile="off")
+    db.sql("CREATE TABLE city (id BIGINT PRIMARY KEY, name VARCHAR NOT NULL)")
+    db.sql(
+        """CREATE TABLE person (id BIGINT PRIMARY KEY, city BIGINT NOT NULL REFERENCES city (id) ENFORCED,
+        wealth DECIMAL(18,2), age INTEGER NOT NULL)"""
+    )
+    db.sql("CREATE TABLE note (person BIGINT, body VARCHAR)")
+    db.sql("CREATE MATERIALIZED VIEW wealth AS SELECT city, sum(wealth * 2) AS w, count(*) AS n FROM person GROUP BY city")
+    db.sql("CREATE MATERIALIZED VIEW notes AS SELECT n.body, p.age FROM note n, person p WHERE n.person = p.id")
+    db.apply({"city": [{"id": 1, "name": "Oslo"}, {"id": 2, "name": "Rome"}]})
+    db.apply({"person": [{"id": 1, "city": 1, "wealth": Decimal(5), "age": 30}]})
+    db.apply({"note": [{"person": 1, "body": "hi"}, {"person": 1, "body": "hi"}, {"person": 7, "body": None}]})
+    yield db
+
+
+def state(db: ivm.Database) -> dict[str, Any]:
+    """Everything a user can see."""
+    names = ["city", "person", "note", "wealth", "notes"]
+    rows = {name: sorted(map(repr, db.sql(f"SELECT * FROM {name}").fetchall())) for name in names}
+    catalog = (db.catalog.tables, db.catalog.views)
+    return {**rows, "time": db.time, "catalog": catalog}
+
+
+def person(**values: Any) -> dict[str, Any]:
+    return {"id": 2, "city": 1, "wealth": Decimal(1), "age": 1, **values}
+
+
+def insert(table: str, *rows: dict[str, Any]) -> Callable[[ivm.Database], object]:
+    def run(db: ivm.Database) -> None:
+        with db.transaction() as tx:
+            tx.insert("city", [{"id": 3, "name": "Lima"}])
+            tx.insert(table, list(rows))
+
+    return run
+
+
+def delete(table: str, *rows: dict[str, Any]) -> Callable[[ivm.Database], object]:
+    def run(db: ivm.Database) -> None:
+        with db.transaction() as tx:
+            tx.insert("city", [{"id": 3, "name": "Lima"}])
+            tx.delete(table, list(rows))
+
+    return run
+
+
+def sql(text: str) -> Callable[[ivm.Database], object]:
+    return lambda db: db.sql(text)
+
+
+CASES: dict[str, tuple[Callable[[ivm.Database], object], type[ivm.Error], list[str]]] = {
+    "duplicate key": (insert("person", person(id=1)), ivm.ConstraintError, ["person", "PRIMARY KEY", "1"]),
+    "duplicate key in one batch": (insert("person", person(), person()), ivm.ConstraintError, ["person", "2"]),
+    "delete of an absent key": (delete("person", {"id": 9}), ivm.ConstraintError, ["person", "9"]),
+    "delete of an absent row": (delete("note", {"person": 1, "body": "no"}), ivm.ConstraintError, ["note"]),
+    "delete of too many copies": (
+        delete("note", *[{"person": 1, "body": "hi"}] * 3),
+        ivm.ConstraintError,
+        ["note"],
+    ),
+    "NULL in NOT NULL": (insert("person", person(age=None)), ivm.ConstraintError, ["person", "age"]),
+    "NULL in a key": (insert("person", person(id=None)), ivm.ConstraintError, ["person", "id"]),
+    "wrong type": (insert("person", person(age="old")), ivm.TypeMismatchError, ["person", "age"]),
+    "value that does not fit": (insert("person", person(age=2**40)), ivm.TypeMismatchError, ["person", "age"]),
+    "decimal that does not fit": (
+        insert("person", person(wealth=Decimal("0.001"))),
+        ivm.TypeMismatchError,
+        ["person", "wealth"],
+    ),
+    "unknown column": (insert("person", person(hat=1)), ivm.TypeMismatchError, ["person", "hat"]),
+    "missing column": (insert("person", {"id": 4}), ivm.TypeMismatchError, ["person", "city"]),
+    "foreign key of an added row": (insert("person", person(city=8)), ivm.ConstraintError, ["person", "FOREIGN KEY", "8"]),
+    "foreign key of a removed row": (delete("city", {"id": 1}), ivm.ConstraintError, ["person", "FOREIGN KEY", "1"]),
+    "unknown table to change": (insert("persn", person()), ivm.BindError, ["persn", "person"]),
+    "unknown table in a view": (
+        sql("CREATE MATERIALIZED VIEW v AS SELECT * FROM persn"),
+        ivm.BindError,
+        ["persn", "person", "line 1"],
+    ),
+    "unknown column in a view": (
+        sql("CREATE MATERIALIZED VIEW v AS SELECT agee FROM person"),
+        ivm.BindError,
+        ["agee", "age", "line 1"],
+    ),
+    "SQL that does not parse": (sql("CREATE MATERIALIZED VIEW v AS SELEC 1"), ivm.ParseError, ["line 1"]),
+    "second view of one name": (sql("CREATE MATERIALIZED VIEW wealth AS SELECT 1 AS x FROM city"), ivm.BindError, ["wealth"]),
+    "second table of one name": (sql("CREATE TABLE city (id BIGINT)"), ivm.BindError, ["city"]),
+    "dropping a used table": (sql("DROP TABLE person"), ivm.BindError, ["person", "wealth", "notes"]),
+    "dropping an unknown view": (sql("DROP VIEW welth"), ivm.BindError, ["welth", "wealth"]),
+    "not maintained yet": (
+        sql("CREATE MATERIALIZED VIEW v AS SELECT p.id FROM person p LEFT JOIN city c ON p.city = c.id"),
+        ivm.UnsupportedError,
+        ["LEFT", "line 1"],
+    ),
+    "not maintained yet, window": (
+        sql("CREATE MATERIALIZED VIEW v AS SELECT row_number() OVER (ORDER BY id) AS r FROM person"),
+        ivm.UnsupportedError,
+        ["line 1"],
+    ),
+    "random": (sql("CREATE MATERIALIZED VIEW v AS SELECT random() AS r FROM person"), ivm.UnsupportedError, ["random"]),
+    "overflow in an expression": (
+        insert("person", person(wealth=Decimal("9999999999999999.99"))),
+        ivm.NumericError,
+        [],
+    ),
+    "overflow while hydrating": (
+        sql("CREATE MATERIALIZED VIEW v AS SELECT age * 2000000000 AS x FROM person"),
+        ivm.NumericError,
+        [],
+    ),
+    "ad-hoc SELECT of an unknown table": (sql("SELECT * FROM nowhere"), ivm.Error, ["nowhere"]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_bad_input_is_refused_and_changes_nothing(db: ivm.Database, name: str) -> None:
+    run, error, words = CASES[name]
+    before = state(db)
+    arrangements = db.sql("SELECT arrangement, rows FROM ivm_arrangements ORDER BY ALL").fetchall()
+    with db.subscribe("wealth") as subscription:
+        with pytest.raises(error) as raised:
+            run(db)
+        assert subscription.fetch().num_rows == 0
+    for word in words:
+        assert word in str(raised.value), f"{word!r} is not in: {raised.value}"
+    assert state(db) == before
+    assert db.sql("SELECT arrangement, rows FROM ivm_arrangements ORDER BY ALL").fetchall() == arrangements
+    db.verify()
+    with db.transaction() as tx:
+        tx.insert("person", [person(id=77)])
+    db.verify()
+
+
+def test_a_time_that_is_not_later_is_refused(db: ivm.Database) -> None:
+    data = pa.table({"id": pa.array([9]), "name": ["Kyiv"], "_time": pa.array([1])})
+    before = state(db)
+    with pytest.raises(ivm.ConstraintError, match="_time 1"):
+        db.apply({"city": data})
+    assert state(db) == before
+
+
+def test_an_exception_in_a_transaction_commits_nothing(db: ivm.Database) -> None:
+    before = state(db)
+    with pytest.raises(RuntimeError), db.transaction() as tx:
+        tx.insert("city", [{"id": 9, "name": "Kyiv"}])
+        raise RuntimeError
+    assert state(db) == before
+
+
+def test_a_view_in_use_is_not_dropped(db: ivm.Database) -> None:
+    db.sql("CREATE MATERIALIZED VIEW rich AS SELECT city FROM wealth WHERE n > 0")
+    with pytest.raises(ivm.BindError, match="rich"):
+        db.sql("DROP VIEW wealth")
+    db.sql("DROP VIEW rich")
+    db.sql("DROP VIEW wealth")
