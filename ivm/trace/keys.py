@@ -152,11 +152,15 @@ def _write(words: Ints, place: _Place, column: Column) -> None:
         nan = np.isnan(target)
         if nan.any():
             target[nan] = np.nan
+    elif target.ndim == 2:  # numpy copies rows of two much slower than two columns
+        target[:, 0] = column.values[:, 0]
+        target[:, 1] = column.values[:, 1]
     else:
         target[...] = column.values
-    if place.null is not None and column.valid is not None:
+    if place.null is not None and column.valid is not None and not column.valid.all():
         null = ~column.valid
-        np.copyto(target, 0, where=null[:, None] if target.ndim == 2 else null)
+        for values in target.T if target.ndim == 2 else (target,):
+            np.copyto(values, 0, where=null)
         half, bit = place.null
         bits = words.view(np.uint32)[:, half]
         bits |= null.astype(np.uint32) << np.uint32(bit)
