@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
@@ -41,11 +40,12 @@ def _pair(word: Any) -> Any:
 
 def _product(builder: Any, context: Any, signature: Any, arguments: Any, signed: bool) -> Any:
     """LLVM for the full 128-bit product of two 64-bit factors: one machine instruction where there is one."""
-    wide, narrow = ir.IntType(128), ir.IntType(64)
+    narrow = arguments[0].type
+    wide = type(narrow)(128)
     extend = builder.sext if signed else builder.zext
     product = builder.mul(extend(arguments[0], wide), extend(arguments[1], wide))
     low = builder.trunc(product, narrow)
-    high = builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), narrow)
+    high = builder.trunc(builder.lshr(product, wide(64)), narrow)
     return context.make_tuple(builder, signature.return_type, [low, high])
 
 
@@ -77,7 +77,7 @@ def leading_zeros(typing_context: Any, a: Any) -> Any:
     signature = types.int64(types.uint64)
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
+        return builder.ctlz(arguments[0], type(arguments[0].type)(1)(0))
 
     return signature, codegen
 
