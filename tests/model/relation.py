@@ -1,0 +1,134 @@
+"""What a relation means: a slow, obvious interpreter over bags of rows. Everything that runs is measured against it.
+
+A bag is a Counter of row tuples, values in engine form, multiplicities of any sign and never zero.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from sql.ir.relation import Constant, Filter, Get, Join, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Union
+from sql.ir.scalar import Value
+from tests.model.aggregates import aggregate
+from tests.model.scalar import is_true, value_of
+from tests.model.values import checked, same, sort_key
+
+Row = tuple[Value, ...]
+Bag = Counter[Row]
+
+
+def evaluate(relation: Relation, tables: Mapping[str, Mapping[Any, int]]) -> Bag:
+    """The bag that `relation` denotes when each Get denotes `tables[name]`.
+
+    Raises NumericError where an expression has no value on a row that reaches it. A Filter tests its predicates in
+    order and a row leaves at the first that is not TRUE.
+    """
+    match relation:
+        case Get():
+            return _bag({_checked(row, relation): diff for row, diff in tables[relation.name].items()})
+        case Constant():
+            return Counter(_checked(row, relation) for row in relation.rows)
+        case Map():
+            return _each(relation.input, tables, lambda row: row + tuple(value_of(s, row) for s in relation.scalars))
+        case Filter():
+            bag = evaluate(relation.input, tables)
+            return Counter({row: n for row, n in bag.items() if all(is_true(p, row) for p in relation.predicates)})
+        case Project():
+            return _each(relation.input, tables, lambda row: tuple(row[c] for c in relation.columns))
+        case Join():
+            return _join(relation, [evaluate(r, tables) for r in relation.inputs])
+        case Reduce():
+            return _reduce(relation, evaluate(relation.input, tables))
+        case TopK():
+            return _top_k(relation, evaluate(relation.input, tables))
+        case Union():
+            return _sum(evaluate(r, tables) for r in relation.inputs)
+        case Negate():
+            return Counter({row: -n for row, n in evaluate(relation.input, tables).items()})
+        case Threshold():
+            return Counter({row: n for row, n in evaluate(relation.input, tables).items() if n > 0})
+    raise AssertionError(f"unknown relation {relation!r}")
+
+
+def _bag(counts: Mapping[Row, int]) -> Bag:
+    return Counter({row: n for row, n in counts.items() if n})
+
+
+def _checked(row: Row, relation: Relation) -> Row:
+    return tuple(checked(value, field.type) for value, field in zip(row, relation.schema, strict=True))
+
+
+def _sum(bags: Any) -> Bag:
+    total: Bag = Counter()
+    for bag in bags:
+        total.update(bag)
+    return _bag(total)
+
+
+def _each(input_: Relation, tables: Mapping[str, Mapping[Any, int]], function: Any) -> Bag:
+    total: Bag = Counter()
+    for row, n in evaluate(input_, tables).items():
+        total[function(row)] += n
+    return _bag(total)
+
+
+def _join(join: Join, bags: list[Bag]) -> Bag:
+    """Inputs are added one by one; a class is tested as soon as two of its columns are there."""
+    rows: Bag = Counter({(): 1})
+    for bag in bags:
+        longer: Bag = Counter()
+        for left, n in rows.items():
+            for right, m in bag.items():
+                row = left + right
+                if all(_agree([row[c] for c in group if c < len(row)]) for group in join.equivalences):
+                    longer[row] += n * m
+        rows = _bag(longer)
+    return rows
+
+
+def _agree(values: list[Value]) -> bool:
+    return all(v is not None and same(v, values[0]) for v in values)
+
+
+def _reduce(reduce: Reduce, bag: Bag) -> Bag:
+    groups: dict[Row, list[tuple[Row, int]]] = {} if reduce.keys else {(): []}
+    for row, n in bag.items():
+        groups.setdefault(tuple(value_of(k, row) for k in reduce.keys), []).append((row, n))
+    result: Bag = Counter()
+    for key, members in groups.items():
+        if reduce.keys and sum(n for _, n in members) == 0:
+            continue
+        values = [
+            aggregate(a, [(value_of(a.arg, row) if a.arg is not None else None, n) for row, n in members])
+            for a in reduce.aggregates
+        ]
+        result[key + tuple(values)] = 1
+    return result
+
+
+def _top_k(top: TopK, bag: Bag) -> Bag:
+    groups: dict[Row, list[Row]] = {}
+    for row in bag:
+        groups.setdefault(tuple(row[c] for c in top.group), []).append(row)
+    result: Bag = Counter()
+    for rows in groups.values():
+        rows.sort(key=lambda row: [(value is None, _key(value)) for value in row])
+        for order in reversed(top.order):
+            rows.sort(key=lambda row, c=order.column: _key(row[c]), reverse=order.descending)  # type: ignore[misc]
+            rows.sort(key=lambda row, o=order: (row[o.column] is None) != o.nulls_first)  # type: ignore[misc]
+        skip, left = top.offset, top.limit
+        for row in rows:
+            skipped = min(skip, bag[row])
+            taken = bag[row] - skipped if left is None else min(left, bag[row] - skipped)
+            skip -= skipped
+            left = None if left is None else left - taken
+            if taken:
+                result[row] = taken
+    return result
+
+
+def _key(value: Value) -> Any:
+    """A sort key that any NULLs share with each other and with no value (they are placed by their own key)."""
+    return (0,) if value is None else (1, sort_key(value))
