@@ -1,0 +1,178 @@
+"""Casts between all types: exact, or a NumericError that names the value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from catalog.errors import NumericError
+from catalog.types import Kind, Physical, SqlType
+from ivm.render.scalars.columns import constant, objects, stored
+from ivm.render.scalars.failures import first_bad, shown
+from ivm.render.scalars.functions import Apply, Context
+from ivm.render.scalars.maths import divide_rounding, half_away
+from ivm.render.scalars.ranges import fits, limits
+from ivm.render.scalars.text_format import formatter
+from ivm.render.scalars.text_memo import ERROR, FALSE, TRUE, TextMemo
+from ivm.render.scalars.text_parse import parser
+from ivm.trace.column import DTYPES, Array, Column
+from sql.ir.scalar import Call
+
+DAY = 86_400_000_000
+
+
+def cast(call: Call, context: Context) -> Apply:
+    """cast(a) to the call's type."""
+    source, target = call.args[0].type, call.type
+    if source.kind is Kind.NULL:
+        null = constant(None, target.physical)
+        return lambda a: null
+    if source == target:
+        return lambda a: a
+    if source.kind is Kind.VARCHAR:
+        memo = text_cast_memo(call, context)
+        return memo.lookup
+    if target.kind is Kind.VARCHAR:
+        return _to_text(source, context)
+    if target.kind is Kind.BOOLEAN:
+        return _to_boolean(source)
+    if target.kind is Kind.DOUBLE:
+        return _to_double(source)
+    if source.kind is Kind.DOUBLE:
+        return _from_double(call)
+    return _exact(call)
+
+
+def _failure(column: Column, row: int, call: Call) -> NumericError:
+    source = call.args[0].type
+    value = shown(column, row, source)
+    return NumericError(
+        f"cannot cast {value} from {source} to {call.type}: the value is out of range; cast to a wider type"
+    )
+
+
+def _exact(call: Call) -> Apply:
+    source, target = call.args[0].type, call.type
+    if Kind.TIMESTAMP in (source.kind, target.kind):
+        factor, divisor = (DAY, 1) if target.kind is Kind.TIMESTAMP else (1, DAY)
+        mode = "floor"
+    else:
+        digits = target.scale - source.scale
+        factor, divisor = (10**digits, 1) if digits >= 0 else (1, 10**-digits)
+        mode = "round"
+    safe, allowed = fits(call), limits(target)
+    wide = Physical.WIDE in (source.physical, target.physical) or divisor > 10**18 or factor > 10**18
+
+    def apply(a: Column) -> Column:
+        values: Any = objects(a.values) if wide else a.values.astype(np.int64, copy=False)
+        if divisor > 1:
+            values = divide_rounding(values, divisor, mode)
+        if not safe:
+            # Before the scaling: afterwards it might have wrapped.
+            row = first_bad((values > allowed[1] // factor) | (values < -(-allowed[0] // factor)), a.valid)
+            if row is not None:
+                raise _failure(a, row, call)
+        if factor > 1:
+            values = values * factor
+        if wide and a.valid is not None:
+            values = np.where(a.valid, values, 0)
+        return Column(stored(values, target.physical), a.valid)
+
+    return apply
+
+
+def _to_boolean(source: SqlType) -> Apply:
+    if source.physical is Physical.WIDE:
+        return lambda a: Column((a.values != 0).any(axis=1), a.valid)
+    return lambda a: Column(a.values != 0, a.valid)
+
+
+def _to_double(source: SqlType) -> Apply:
+    scale = source.scale
+    if scale == 0:
+        return lambda a: Column(_floats(a.values), a.valid)
+    power = 10.0**scale
+
+    def apply(a: Column) -> Column:
+        if a.values.ndim == 1 and source.precision <= 15:
+            return Column(a.values / power, a.valid)
+        values: Any = a.values if a.values.ndim == 1 and scale <= 18 else objects(a.values)
+        # Beyond 2^53, DuckDB converts the whole part and the fraction one by one.
+        small = np.abs(values) <= 1 << 53
+        direct = values.astype(np.float64) / power
+        whole = divide_rounding(np.abs(values), 10**scale, "floor")
+        rest = (np.abs(values) - whole * 10**scale).astype(np.float64)
+        split = (whole.astype(np.float64) + rest / power) * np.where(values < 0, -1.0, 1.0)
+        return Column(np.where(small.astype(np.bool_), direct, split), a.valid)
+
+    return apply
+
+
+def _floats(values: Array) -> Array:
+    return values.astype(np.float64) if values.ndim == 1 else objects(values).astype(np.float64)
+
+
+def _from_double(call: Call) -> Apply:
+    target = call.type
+    low, high = limits(target)
+    decimal = target.kind is Kind.DECIMAL
+    power = 10.0**target.scale
+
+    def apply(a: Column) -> Column:
+        scaled: Any = a.values * power if decimal else a.values
+        rounded = half_away(scaled) if decimal else np.rint(scaled)
+        # A range's upper end may have no DOUBLE of its own; the next power above it has.
+        inside = (rounded >= float(low)) & (rounded < float(high + 1))
+        row = first_bad(~inside, a.valid)
+        if row is not None:
+            raise _failure(a, row, call)
+        rounded = np.where(inside, rounded, 0.0)
+        if target.physical is not Physical.WIDE:
+            return Column(rounded.astype(DTYPES[target.physical]), a.valid)
+        exact = np.empty(len(rounded), object)
+        exact[:] = [int(v) for v in rounded]
+        return Column(stored(exact, target.physical), a.valid)
+
+    return apply
+
+
+def _to_text(source: SqlType, context: Context) -> Apply:
+    text_of, dictionary = formatter(source), context.dictionary
+
+    def apply(a: Column) -> Column:
+        values = objects(a.values) if a.values.ndim == 2 else a.values
+        if a.valid is not None:
+            values = np.where(a.valid, values, np.zeros((), values.dtype))
+        distinct, places = np.unique(values, return_inverse=True)
+        codes = np.array([dictionary.code(text_of(v)) for v in distinct.tolist()], np.int32)
+        return Column(codes[places.reshape(-1)], a.valid)
+
+    return apply
+
+
+def text_cast_memo(call: Call, context: Context) -> TextMemo:
+    """The memo of a cast from text."""
+    target = call.type
+    parse = parser(target)
+
+    def compute(codes: Array) -> tuple[Any, Array | None]:
+        texts = context.dictionary.strings(codes)
+        states = np.full(len(texts), TRUE, np.int8)
+        results: list[Any] = [0] * len(texts)
+        for i, text in enumerate(texts):
+            try:
+                results[i] = parse(text)
+            except ValueError:
+                states[i] = ERROR
+        if target.kind is Kind.BOOLEAN:
+            states[(states == TRUE) & ~np.array(results, np.bool_)] = FALSE
+            return states, None
+        if target.physical is Physical.WIDE:
+            return states, stored(np.array(results, object), Physical.WIDE)
+        return states, np.array(results, DTYPES[target.physical])
+
+    def failure(text: str) -> str:
+        return f"cannot cast {text!r} to {target}: it is no such value; correct the text or filter it out first"
+
+    return context.memos.get(("cast", target), lambda: TextMemo(context.dictionary, compute, target.physical, failure))

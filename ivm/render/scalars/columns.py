@@ -1,0 +1,90 @@
+"""Small helpers over columns that are being computed.
+
+While an expression runs, a column of length one stands for any number of rows (a literal, or what was computed from
+literals alone), so that numpy broadcasts it and nothing is repeated; `dense` makes such a column as long as it must be.
+The mask may be of length one on its own account.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from catalog.types import Physical
+from ivm.trace.column import DTYPES, Array, Bools, Column
+
+_LOW = (1 << 64) - 1
+
+
+def both(a: Bools | None, b: Bools | None) -> Bools | None:
+    """The mask of rows that are valid in both."""
+    if a is None:
+        return b
+    return a if b is None else a & b
+
+
+def all_valid(columns: tuple[Column, ...]) -> Bools | None:
+    """The mask of rows that are valid in every column."""
+    mask: Bools | None = None
+    for column in columns:
+        mask = both(mask, column.valid)
+    return mask
+
+
+def constant(value: Any, physical: Physical) -> Column:
+    """A literal in engine form as a column of length one; None is NULL."""
+    valid = None if value is not None else np.zeros(1, np.bool_)
+    if physical is Physical.WIDE:
+        return Column(from_objects(np.array([value or 0], object)), valid)
+    return Column(np.array([value or 0], DTYPES[physical]), valid)
+
+
+def dense(column: Column, length: int) -> Column:
+    """The column with `length` values of its own."""
+    values, valid = column.values, column.valid
+    if len(values) != length:
+        values = np.repeat(values, length, axis=0)
+    if valid is not None and len(valid) != length:
+        valid = np.repeat(valid, length)
+    return Column(values, valid)
+
+
+def pick(column: Column, rows: Array) -> Column:
+    """The column at `rows`; a column of length one stays as it is."""
+    values, valid = column.values, column.valid
+    return Column(
+        values if len(values) == 1 else values[rows],
+        valid if valid is None or len(valid) == 1 else valid[rows],
+    )
+
+
+def truth(column: Column) -> Bools:
+    """Where a BOOLEAN column is TRUE, as opposed to FALSE or NULL."""
+    values: Any = column.values
+    return values if column.valid is None else values & column.valid
+
+
+def objects(values: Array) -> Array:
+    """Integer values of any physical form as Python integers (dtype object), for exact arithmetic without bounds."""
+    if values.ndim == 1:
+        return values.astype(object)
+    high = values[:, 1].astype(object)
+    low = np.ascontiguousarray(values[:, 0]).view(np.uint64).astype(object)
+    joined: Array = high * (1 << 64) + low
+    return joined
+
+
+def from_objects(values: Array) -> Array:
+    """Python integers that fit 128 bits as WIDE values, shape (n, 2)."""
+    out = np.empty((len(values), 2), np.int64)
+    out[:, 0] = (values & _LOW).astype(np.uint64).view(np.int64)
+    out[:, 1] = (values >> 64).astype(np.int64)
+    return out
+
+
+def stored(values: Array, physical: Physical) -> Array:
+    """Integers (int64 or Python's) in the physical form; they are known to fit."""
+    if physical is Physical.WIDE:
+        return from_objects(values if values.dtype == object else values.astype(object))
+    return values if values.dtype == DTYPES[physical] else values.astype(DTYPES[physical])

@@ -1,0 +1,74 @@
+"""A map-filter-project in the order in which it runs, and how a delta's layout passes through it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ivm.render.scalars.ranges import can_raise
+from ivm.trace.column import Column as Values
+from ivm.trace.delta import Columns, Group
+from sql.ir.scalar import TRUE, Column, Scalar, columns_of, remap
+
+Layout = list[tuple[int, int] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """`early` predicates need no map, `late` ones do; in both, those that cannot raise come first.
+
+    `maps` are what is computed: maps that are bare columns are left out, and those that read one read its origin.
+    `projection[i]` is a column of the input row, or `width + k` for the k-th of `maps`. `kept_maps` are the positions in
+    `maps` of those that are projected, in their order.
+    """
+
+    maps: tuple[Scalar, ...]
+    early: tuple[Scalar, ...]
+    late: tuple[Scalar, ...]
+    projection: tuple[int, ...]
+    width: int
+    kept_maps: tuple[int, ...]
+
+    @staticmethod
+    def of(
+        maps: tuple[Scalar, ...], predicates: tuple[Scalar, ...], projection: tuple[int, ...] | None, width: int
+    ) -> Shape:
+        """The shape of a program as `MfpProgram` takes it."""
+        row: dict[int, int] = {i: i for i in range(width)}
+        computed: list[Scalar] = []
+        for i, scalar in enumerate(maps):
+            placed = remap(scalar, row.__getitem__)
+            if isinstance(placed, Column):
+                row[width + i] = placed.index
+            else:
+                row[width + i] = width + len(computed)
+                computed.append(placed)
+        conditions = [remap(p, row.__getitem__) for p in predicates if p != TRUE]
+        early = [p for p in conditions if all(c < width for c in columns_of(p))]
+        late = [p for p in conditions if p not in early]
+        kept = range(width + len(maps)) if projection is None else projection
+        outputs = tuple(row[c] for c in kept)
+        return Shape(
+            tuple(computed),
+            tuple(sorted(early, key=can_raise)),
+            tuple(sorted(late, key=can_raise)),
+            outputs,
+            width,
+            tuple(sorted({c - width for c in outputs if c >= width})),
+        )
+
+    def project(self, layout: Layout) -> tuple[list[int], Layout]:
+        """The groups of a delta that are still read, and the layout of the result over these and, last, the maps."""
+        places = [layout[c] if c < self.width else None for c in self.projection]
+        used = sorted({place[0] for place in places if place is not None})
+        renumbered = {group: i for i, group in enumerate(used)}
+        result: Layout = []
+        for column, place in zip(self.projection, places, strict=True):
+            if column >= self.width:
+                result.append((len(used), self.kept_maps.index(column - self.width)))
+            else:
+                result.append(None if place is None else (renumbered[place[0]], place[1]))
+        return used, result
+
+    def group_of(self, maps: list[Values]) -> Group:
+        """The group of the projected maps."""
+        return Group(Columns([maps[k] for k in self.kept_maps]))

@@ -1,0 +1,129 @@
+"""What functions of one string answered, by dictionary code, so that each distinct string is computed once."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from catalog.errors import NumericError
+from catalog.types import Physical
+from ivm.render.scalars.columns import both
+from ivm.trace.column import DTYPES, Array, Column
+
+UNKNOWN, NULL, FALSE, TRUE, ERROR = 0, 1, 2, 3, 4
+"""States of a code in a memo. UNKNOWN is zero, so that a memo's growth touches no memory; a value that is there and is
+not BOOLEAN has state TRUE, and the value itself lies beside."""
+
+States = npt.NDArray[np.int8]
+Compute = Callable[[Array], tuple[States, Array | None]]
+"""From codes (int32, distinct) to their states and, unless BOOLEAN, their values."""
+
+Failure = Callable[[str], str]
+"""The message for a string in state ERROR."""
+
+
+class TextMemo:
+    """`states` int8 and `values` (None for a BOOLEAN function), both indexed by code, as long as `cover` made them.
+
+    The owner of a fused loop may read both directly; what it finds UNKNOWN it must have looked up here. `failure` is
+    None for a function that cannot fail.
+    """
+
+    def __init__(self, dictionary: Any, compute: Compute, physical: Physical, failure: Failure | None = None) -> None:
+        self.dictionary = dictionary
+        self.compute = compute
+        self.failure = failure
+        self.states: States = np.zeros(0, np.int8)
+        self.values: Array | None = None if physical is Physical.BOOL else np.zeros(0, DTYPES[physical])
+        self._wide = physical is Physical.WIDE
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes reserved (pages that were never touched included)."""
+        return self.states.nbytes + (0 if self.values is None else self.values.nbytes)
+
+    def cover(self) -> None:
+        """Make room for every code of the dictionary; amortized by doubling."""
+        needed = len(self.dictionary)
+        if needed <= len(self.states):
+            return
+        capacity = max(needed, 2 * len(self.states), 64)
+        self.states = _grown(self.states, capacity)
+        if self.values is None:
+            return
+        if self._wide and self.values.ndim == 1:
+            self.values = self.values.reshape(0, 2)
+        self.values = _grown(self.values, capacity)
+
+    def lookup(self, column: Column) -> Column:
+        """The function of a text column; cost: a gather, and the function for each string not seen before."""
+        self.cover()
+        codes = column.values
+        states = self.states[codes]
+        self._learn_missing(codes, states == UNKNOWN, column)
+        states = self.states[codes]
+        valid = column.valid
+        if (states == NULL).any():
+            valid = both(valid, states != NULL)
+        if self.failure is not None:
+            self._fail_on_error(codes, states == ERROR, column)
+        return Column(states == TRUE if self.values is None else self.values[codes], valid)
+
+    def _learn_missing(self, codes: Array, missing: Any, column: Column) -> None:
+        if column.valid is not None:
+            missing = missing & column.valid
+        if not missing.any():
+            return
+        new = np.unique(codes[missing] if len(codes) == len(missing) else codes)
+        states, values = self.compute(new)
+        self.cover()
+        self.states[new] = states
+        if self.values is not None:
+            self.values[new] = values
+
+    def _fail_on_error(self, codes: Array, wrong: Any, column: Column) -> None:
+        if column.valid is not None:
+            wrong = wrong & column.valid
+        if wrong.any() and self.failure is not None:
+            code = codes[int(np.argmax(wrong)) if len(codes) > 1 else 0]
+            raise NumericError(self.failure(self.dictionary.strings(np.array([code], np.int32))[0]))
+
+
+def _grown(array: Any, capacity: int) -> Any:
+    bigger = np.zeros((capacity, *array.shape[1:]), array.dtype)
+    bigger[: len(array)] = array
+    return bigger
+
+
+class Memos:
+    """The memos of one dictionary, by function and constant arguments; shared by all expressions over it."""
+
+    def __init__(self) -> None:
+        self._memos: dict[Hashable, TextMemo] = {}
+
+    def get(self, key: Hashable, make: Callable[[], TextMemo]) -> TextMemo:
+        """The memo of `key`, made now if it is new."""
+        memo = self._memos.get(key)
+        if memo is None:
+            memo = self._memos[key] = make()
+        return memo
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all memos."""
+        return sum(memo.nbytes for memo in self._memos.values())
+
+
+_BY_DICTIONARY: weakref.WeakKeyDictionary[Any, Memos] = weakref.WeakKeyDictionary()
+
+
+def memos_of(dictionary: Any) -> Memos:
+    """The memos that live as long as the dictionary does."""
+    memos = _BY_DICTIONARY.get(dictionary)
+    if memos is None:
+        memos = _BY_DICTIONARY[dictionary] = Memos()
+    return memos
