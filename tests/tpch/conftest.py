@@ -1,0 +1,31 @@
+"""One Spark session, and one set of small streams, for all tests of the TPC-H package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tpch.generate import STREAMS, Options, generate
+from tpch.spark import session
+
+SF = 0.001
+SEED = 7
+OPTIONS = Options(parts=1, pairs=900, updates=400, window=500)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """A running Spark session, which `generate` then uses."""
+    with session("local[2]") as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def streams(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All four streams at scale factor 0.001; `pairs` is such that new orders are deleted too."""
+    out = tmp_path_factory.mktemp("streams")
+    generate(SF, STREAMS, out, SEED, OPTIONS)
+    return out

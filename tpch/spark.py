@@ -1,0 +1,108 @@
+"""The Spark session that makes the streams: local by default, any master that the environment names."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from tpch.errors import SetupError
+from tpch.java import java_home
+
+ROW_GROUP_ROWS = 131_072
+
+_LOGGING = """\
+rootLogger.level = error
+rootLogger.appenderRef.console.ref = console
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = error
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %p %c{1}: %m%n
+"""
+
+_CONFIG = {
+    "spark.driver.memory": "3g",  # with the Python side, well inside 8 GiB
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.adaptive.enabled": "false",  # the partitioning of what is written must not depend on statistics
+    "spark.sql.shuffle.partitions": "4",
+    "spark.sql.parquet.compression.codec": "snappy",
+    # One file of the generator is one partition: rows keep their order, and order decides a row's logical time.
+    "spark.sql.files.maxPartitionBytes": str(1 << 40),
+    "spark.sql.files.openCostInBytes": str(1 << 40),
+    "spark.hadoop.parquet.block.row.count.limit": str(ROW_GROUP_ROWS),
+    "spark.hadoop.parquet.enable.dictionary": "true",
+    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+}
+
+
+@contextlib.contextmanager
+def session(master: str | None = None) -> Iterator[SparkSession]:
+    """A Spark session for generation; stopped at the end unless it was already running.
+
+    `master` defaults to the environment's SPARK_MASTER, else `local[*]`. On a cluster the output directory must be
+    one that all its machines see. Raises SetupError if there is no Java that Spark can run on. Cost: 3-6 s to start.
+    """
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        yield running
+        return
+    with tempfile.TemporaryDirectory(prefix="ivm-spark-", ignore_cleanup_errors=True) as scratch:
+        spark = _start(master or os.environ.get("SPARK_MASTER", "local[*]"), Path(scratch))
+        try:
+            yield spark
+        finally:
+            spark.stop()
+
+
+def _start(master: str, scratch: Path) -> SparkSession:
+    os.environ["JAVA_HOME"] = str(java_home())
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    messages = scratch / "messages.txt"
+    with _standard_error_to(messages), warnings.catch_warnings():
+        # pyspark warns that it has not been tried with the newest pandas, which nothing here uses.
+        warnings.simplefilter("ignore", FutureWarning)
+        try:
+            return _builder(master, scratch).getOrCreate()
+        except Exception as error:
+            said = messages.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-5:]
+            raise SetupError("\n".join(["Spark does not start: " + str(error), *said])) from error
+
+
+def _builder(master: str, scratch: Path) -> SparkSession.Builder:
+    logging = scratch / "log4j2.properties"
+    logging.write_text(_LOGGING, encoding="utf-8")
+    builder = SparkSession.builder.master(master).appName("ivm tpch")
+    for name, value in _CONFIG.items():
+        builder = builder.config(name, value)
+    return (
+        builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile=file:{logging}")
+        .config("spark.local.dir", str(scratch))
+        .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
+    )
+
+
+@contextlib.contextmanager
+def _standard_error_to(path: Path) -> Iterator[None]:
+    """Let what is started here inherit a file as its standard error: the JVM announces its own modules there."""
+    sys.stderr.flush()
+    saved = os.dup(2)
+    try:
+        with path.open("wb") as log:
+            os.dup2(log.fileno(), 2)
+        yield
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)

@@ -1,0 +1,24 @@
+"""`load`: every relation from empty, one record of each per logical time until it is exhausted."""
+
+from __future__ import annotations
+
+from pyspark.sql import functions as F
+
+from tpch.schema import relations
+from tpch.source import ROW, Source
+from tpch.streams.plan import INSERT, Changes, Plan, updates
+
+
+def plan(source: Source) -> Plan:
+    """Row i (from 0) of each relation, in the generator's order, is inserted at time i + 1."""
+    changes = tuple(
+        Changes(
+            relation,
+            updates(source.frame(relation), relation, F.col(ROW) + 1, INSERT),
+            rows=source.rows(relation),
+            in_order=True,
+            append_only=True,
+        )
+        for relation in relations()
+    )
+    return Plan((), changes, 1, max(change.rows for change in changes), {})

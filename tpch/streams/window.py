@@ -1,0 +1,33 @@
+"""`window`: a window of fixed length that slides over lineitem, in the generator's order."""
+
+from __future__ import annotations
+
+from pyspark.sql import functions as F
+
+from tpch.schema import relations
+from tpch.source import ROW, Source
+from tpch.streams.plan import DELETE, FIRST_CHANGE, INSERT, Changes, Plan, updates
+
+SLIDING = "lineitem"
+
+
+def plan(source: Source, window: int | None = None) -> Plan:
+    """At each time one row of lineitem comes, and the row that came `window` times earlier goes.
+
+    The other relations are the base. `window` defaults to a tenth of lineitem.
+    """
+    rows = source.rows(SLIDING)
+    width = max(1, rows // 10) if window is None else window
+    sides = F.explode(F.array(F.lit(INSERT), F.lit(DELETE)))
+    both = source.frame(SLIDING).withColumn("_side", sides)
+    leaves = (F.col("_side") == INSERT) | (F.col(ROW) + width < rows)
+    time = F.col(ROW) + FIRST_CHANGE + F.when(F.col("_side") == DELETE, width).otherwise(0)
+    sliding = Changes(
+        SLIDING,
+        updates(both.where(leaves), SLIDING, time, F.col("_side")),
+        rows=2 * rows - min(width, rows),
+        in_order=False,
+        append_only=False,
+    )
+    base = tuple(relation for relation in relations() if relation != SLIDING)
+    return Plan(base, (sliding,), FIRST_CHANGE, FIRST_CHANGE + rows - 1, {"window": width})
