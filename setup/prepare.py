@@ -1,9 +1,9 @@
 """Bring `.venv` to what the lock files say, install the project into it, and see to Java.
 
-Runs on the standard library alone, since nothing is installed yet. Each step leaves a stamp with the digest of what
-it read and is skipped while that has not changed.
+Runs on the standard library alone, since nothing is installed yet (what it imports of `tpch` must do so too). Each
+step leaves a stamp with the digest of what it read and is skipped while that has not changed.
 
-Usage: `.venv/bin/python setup/prepare.py [--java]`
+Usage, in the checkout: `.venv/bin/python -m setup.prepare [--java]`
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ import sys
 import time
 from pathlib import Path
 
+from tpch.errors import SetupError as JavaMissing
+from tpch.java import java_home
+
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 STAMPS = VENV / "stamps"
@@ -24,18 +27,11 @@ LOG = VENV / "setup.log"
 LOCK = ROOT / "requirements.lock"
 BUILD_LOCK = ROOT / "setup" / "build.lock"
 PROJECT = ROOT / "pyproject.toml"
-JAVA_AT_LEAST = 17
 JAVA_PACKAGE = "openjdk-17-jre-headless"
-WELL_KNOWN_JAVA = (
-    "/usr/lib/jvm/*/bin/java",
-    "/opt/java/*/bin/java",
-    "/opt/*/bin/java",
-    "/Library/Java/JavaVirtualMachines/*/Contents/Home/bin/java",
-)
 
 
 class SetupError(Exception):
-    """A step that could not be done; the message is one line that says what to do."""
+    """Packages could not be installed; the message is one line with pip's last error."""
 
 
 def say(text: str) -> None:
@@ -117,7 +113,7 @@ def install_packages() -> None:
         return
     count = len(re.findall(r"^\S+==", LOCK.read_text(), flags=re.MULTILINE))
     LOG.write_text("")
-    say(f"installing {count} pinned packages into .venv (about 700 MB to download the first time)")
+    say(f"installing {count} pinned packages into .venv (about 600 MB to download the first time)")
     start = time.monotonic()
     pip_install("--require-hashes", "-r", str(BUILD_LOCK), total=1)
     pip_install("--require-hashes", "--no-build-isolation", "-r", str(LOCK), total=count)
@@ -126,57 +122,38 @@ def install_packages() -> None:
 
 
 def install_project() -> None:
-    """Install this checkout in editable form, unless its `pyproject.toml` is that of the last time."""
-    seal = digest(PROJECT)
+    """Install this checkout in editable form, unless `pyproject.toml` and the packages are those of the last time."""
+    # An editable installation lists the top-level packages, so a new one needs a new installation.
+    packages = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
+    seal = f"{digest(PROJECT)} {' '.join(packages)}"
     if is_done("project", seal):
         return
     pip_install("--no-deps", "--no-build-isolation", "--editable", str(ROOT), total=1)
     mark_done("project", seal)
 
 
-def java_version(java: str) -> int:
-    """The feature release of a Java executable (17 for 17.0.15), 0 if it does not run."""
-    try:
-        shown = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return 0
-    found = re.search(r'version "(?:1\.)?(\d+)', shown.stderr + shown.stdout)
-    return int(found[1]) if found else 0
-
-
-def find_java() -> str | None:
-    """A Java executable of release 17 or later: from JAVA_HOME, PATH or the usual places; None if there is none."""
-    candidates = []
-    if home := os.environ.get("JAVA_HOME"):
-        candidates.append(str(Path(home) / "bin" / "java"))
-    if on_path := shutil.which("java"):
-        candidates.append(on_path)
-    for pattern in WELL_KNOWN_JAVA:
-        candidates += sorted(map(str, Path("/").glob(pattern.removeprefix("/"))), reverse=True)
-    return next((java for java in candidates if java_version(java) >= JAVA_AT_LEAST), None)
-
-
 def install_java() -> None:
-    """Install a Java with apt-get where that is possible.
+    """See that there is a Java for Spark, with apt-get where that is possible.
 
     Raises:
-        SetupError: it is not possible, or did not work; the message says what to install.
+        tpch.errors.SetupError: there is none, and none could be installed; the message says what to install.
     """
-    advice = (
-        f"Spark needs Java {JAVA_AT_LEAST} or later; install it "
-        f"(Debian, Ubuntu: apt-get install {JAVA_PACKAGE}) and try again"
-    )
     apt = shutil.which("apt-get")
-    if apt is None or os.geteuid() != 0:
-        raise SetupError(f"no Java found. {advice}")
-    say(f"no Java {JAVA_AT_LEAST} found, installing {JAVA_PACKAGE} with apt-get")
+    try:
+        java_home()
+    except JavaMissing:
+        if apt is None or os.geteuid() != 0:
+            raise
+    else:
+        return
+    say(f"no Java found for Spark, installing {JAVA_PACKAGE} with apt-get")
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     with LOG.open("a") as log:
         for command in ([apt, "update"], [apt, "install", "-y", "--no-install-recommends", JAVA_PACKAGE]):
             # A failed update may still leave a usable package list, so only the outcome counts.
             subprocess.run(command, stdout=log, stderr=subprocess.STDOUT, env=environment, check=False)
-    if find_java() is None:
-        raise SetupError(f"apt-get could not install {JAVA_PACKAGE} (see {LOG}). {advice}")
+    java_home.cache_clear()
+    java_home()
 
 
 def main(arguments: list[str]) -> int:
@@ -185,9 +162,9 @@ def main(arguments: list[str]) -> int:
     try:
         install_packages()
         install_project()
-        if "--java" in arguments and find_java() is None:
+        if "--java" in arguments:
             install_java()
-    except SetupError as error:
+    except (SetupError, JavaMissing) as error:
         print(f"set-up: {error}", file=sys.stderr)
         return 1
     seconds = time.monotonic() - start

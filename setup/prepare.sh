@@ -47,4 +47,4 @@ if ! .venv/bin/python -c "$fits" >/dev/null 2>&1 || ! .venv/bin/python -m pip --
     echo "set-up: making .venv with $("$python" --version)"
     "$python" -m venv --clear .venv
 fi
-exec .venv/bin/python setup/prepare.py "$@"
+exec .venv/bin/python -m setup.prepare "$@"
