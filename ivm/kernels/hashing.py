@@ -1,4 +1,8 @@
-"""The one hash function of the engine, for keys of one or more int64 words."""
+"""The one hash function of the engine, for keys of one or more int64 words.
+
+Inlined by force, like every helper that takes arrays should be: a call that passes arrays counts their references up
+and down with atomic instructions, tens of nanoseconds a call.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,8 @@ _SECOND = np.uint64(0xCF3BCCDCE7A3C36D)
 _HALF = np.uint64(32)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
-def hash_word(word: int) -> np.uint64:
+@njit(cache=True, nogil=True, fastmath=False, forceinline=True)
+def hash_word(word: int | np.int64) -> np.uint64:
     """Hash of an int64 word as uint64: a bijection in which every bit depends on every bit of the word.
 
     Any bits of the result may serve as a slot number, low or high alike. Cost: two multiplications.
@@ -24,8 +28,8 @@ def hash_word(word: int) -> np.uint64:
     return x ^ (x >> _HALF)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
-def hash_words(rows: npt.NDArray[np.int64], row: int, width: int) -> np.uint64:
+@njit(cache=True, nogil=True, fastmath=False, forceinline=True)
+def hash_words(rows: npt.NDArray[np.int64], row: int | np.int64, width: int) -> np.uint64:
     """Hash of the int64 words `rows[row, :width]` as uint64; equal to `hash_word` for a width of one.
 
     `rows` has shape (n, at least `width`). Cost: one multiplication a word, and one.
