@@ -1,0 +1,44 @@
+"""Where the command line keeps streams, and how it makes those that are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tpch import manifest
+from tpch.errors import StreamError
+from tpch.reader import Stream, open_stream
+
+ROOT = Path("data")
+
+
+def place(sf: float) -> Path:
+    """The directory for the streams of a scale factor: data/sf0.1."""
+    return ROOT / f"sf{sf:g}"
+
+
+def stream_directory(sf: float, stream: str, data: Path | None) -> Path:
+    """Where stream `stream` is or belongs: `data` itself if it holds a stream, else `data`/<stream> or the cache's."""
+    if data is not None and (data / manifest.NAME).is_file():
+        return data
+    return (place(sf) if data is None else data) / stream
+
+
+def missing(sf: float, streams: Sequence[str], data: Path | None) -> list[str]:
+    """Those of `streams` that are not there yet."""
+    return [stream for stream in streams if not stream_directory(sf, stream, data).exists()]
+
+
+def open_cached(sf: float, stream: str, seed: int | None, data: Path | None) -> Stream:
+    """Open a stream that exists. Raises StreamError if it is damaged or was made with another scale factor or seed."""
+    directory = stream_directory(sf, stream, data)
+    opened = open_stream(directory)
+    found = opened.manifest
+    differs = [
+        f"{what} {is_}, not {wanted}"
+        for what, is_, wanted in (("stream", found.stream, stream), ("sf", found.sf, sf), ("seed", found.seed, seed))
+        if wanted is not None and is_ != wanted
+    ]
+    if differs:
+        raise StreamError(f"{directory} has {', '.join(differs)}; remove it or give another --data directory")
+    return opened

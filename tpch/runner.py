@@ -1,0 +1,234 @@
+"""Run a stream through the engine: load its base, install the views, apply the batches, verify on the way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import ivm
+from tpch import queries
+from tpch.reader import Batch, Stream
+from tpch.schema import ddl
+
+Progress = Callable[[str, int, int], None]
+"""What is being done, and how many of how many rows of it are done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What to run: the views, the logical times per physical batch, and whether a batch is made one logical time.
+
+    `every` = n verifies all views after every n-th batch, 0 only at the end.
+    """
+
+    views: tuple[str, ...]
+    times: int
+    every: int = 0
+    coalesce: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """The time of commits in milliseconds."""
+
+    p50: float
+    p99: float
+    max: float
+
+
+@dataclass(frozen=True, slots=True)
+class ViewReport:
+    """What happened to one view.
+
+    `changes`: changes of the relations that it reads. `tuples_per_second`: these by the time of the commits that
+    brought them, all views being installed together. `latency`: of those commits. `state_rows`, `state_bytes`: all
+    state that the view needs, also what it shares. `verified`: how often it was found equal; `ever_filled`: whether
+    there was at least once something to compare.
+    """
+
+    view: str
+    title: str
+    rows: int
+    changes: int
+    tuples_per_second: float
+    latency: Latency
+    state_rows: int
+    state_bytes: int
+    install_ms: float
+    verified: int
+    ever_filled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A whole run. `seconds` is engine time (applying the batches), `decode_seconds` that of the reading thread."""
+
+    stream: str
+    sf: float
+    seed: int
+    times_per_batch: int
+    coalesced: bool
+    base_rows: int
+    base_seconds: float
+    install_seconds: float
+    commits: int
+    logical_times: int
+    changes: int
+    seconds: float
+    decode_seconds: float
+    verify_seconds: float
+    verifications: int
+    latency: Latency
+    views: tuple[ViewReport, ...]
+
+
+def run(stream: Stream, settings: Settings, progress: Progress = lambda step, done, total: None) -> Report:
+    """Apply the whole stream and verify every view against DuckDB at the end, and on the way if `settings` say so.
+
+    Raises ivm.VerificationError, naming view and time, as soon as a view differs. Cost: that of the engine, and of
+    DuckDB recomputing each query whenever it is verified.
+    """
+    db = ivm.connect()
+    db.sql(ddl())
+    base_rows, base_seconds = _load_base(db, stream, progress)
+    install_seconds = _install(db, settings.views, progress)
+    checks = _Checks(db, settings.views)
+    commits = _apply(db, stream, settings, checks, progress)
+    progress("last verification", 0, 0)
+    checks.verify()
+    return Report(
+        stream=stream.manifest.stream,
+        sf=stream.manifest.sf,
+        seed=stream.manifest.seed,
+        times_per_batch=settings.times,
+        coalesced=settings.coalesce,
+        base_rows=base_rows,
+        base_seconds=base_seconds,
+        install_seconds=install_seconds,
+        commits=len(commits),
+        logical_times=len(commits) if settings.coalesce else stream.manifest.times,
+        changes=sum(commit.rows for commit in commits),
+        seconds=sum(commit.seconds for commit in commits),
+        decode_seconds=sum(commit.decode_seconds for commit in commits),
+        verify_seconds=checks.seconds,
+        verifications=checks.done,
+        latency=_latency(commits),
+        views=_view_reports(db, settings.views, commits, checks),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Commit:
+    changes: dict[str, int]
+    seconds: float
+    decode_seconds: float
+
+    @property
+    def rows(self) -> int:
+        return sum(self.changes.values())
+
+
+class _Checks:
+    """Verifies the views and remembers what was seen."""
+
+    def __init__(self, db: ivm.Database, views: Sequence[str]) -> None:
+        self._db = db
+        self.done = 0
+        self.seconds = 0.0
+        self.filled: set[str] = set()
+        self.views = views
+
+    def verify(self) -> None:
+        started = time.perf_counter()
+        try:
+            found = self._db.verify()
+        except ivm.VerificationError as error:
+            raise ivm.VerificationError(f"at time {self._db.time}: {error}") from None
+        self.filled |= {verified.view for verified in found if not verified.empty}
+        self.done += 1
+        self.seconds += time.perf_counter() - started
+
+
+def _load_base(db: ivm.Database, stream: Stream, progress: Progress) -> tuple[int, float]:
+    progress("reading the base", 0, 0)
+    base = stream.base()
+    rows = sum(table.num_rows for table in base.values())
+    if not base:
+        return 0, 0.0
+    progress(f"loading the base of {rows:,} rows", 0, 0)
+    started = time.perf_counter()
+    db.apply(base)
+    return rows, time.perf_counter() - started
+
+
+def _install(db: ivm.Database, views: Sequence[str], progress: Progress) -> float:
+    started = time.perf_counter()
+    for view in views:
+        progress(f"installing {view}", 0, 0)
+        db.sql(queries.view_sql(view))
+    return time.perf_counter() - started
+
+
+def _apply(
+    db: ivm.Database, stream: Stream, settings: Settings, checks: _Checks, progress: Progress
+) -> list[_Commit]:
+    commits: list[_Commit] = []
+    total, done = stream.manifest.rows, 0
+    for batch in stream.batches(settings.times, coalesce=settings.coalesce):
+        commits.append(_commit(db, batch))
+        done += batch.rows
+        progress("applying changes", done, total)
+        if settings.every and len(commits) % settings.every == 0:
+            progress("verifying", done, total)
+            checks.verify()
+    return commits
+
+
+def _commit(db: ivm.Database, batch: Batch) -> _Commit:
+    started = time.perf_counter()
+    db.apply(batch.tables)
+    seconds = time.perf_counter() - started
+    changes = {name: table.num_rows for name, table in batch.tables.items()}
+    return _Commit(changes, seconds, batch.decode_seconds)
+
+
+def _latency(commits: Sequence[_Commit]) -> Latency:
+    if not commits:
+        return Latency(0.0, 0.0, 0.0)
+    millis = np.array([commit.seconds * 1e3 for commit in commits])
+    return Latency(float(np.percentile(millis, 50)), float(np.percentile(millis, 99)), float(millis.max()))
+
+
+def _view_reports(
+    db: ivm.Database, views: Sequence[str], commits: Sequence[_Commit], checks: _Checks
+) -> tuple[ViewReport, ...]:
+    found = db.sql("SELECT * FROM ivm_views").arrow().to_pylist()
+    installed = {row["view"]: row for row in found}
+    return tuple(_view_report(view, installed[view], commits, checks) for view in views)
+
+
+def _view_report(view: str, row: dict[str, object], commits: Sequence[_Commit], checks: _Checks) -> ViewReport:
+    reads = queries.reads(view)
+    touching = [commit for commit in commits if any(relation in commit.changes for relation in reads)]
+    changes = sum(commit.changes.get(relation, 0) for commit in touching for relation in reads)
+    seconds = sum(commit.seconds for commit in touching)
+    return ViewReport(
+        view=view,
+        title=queries.title(view).split(",", 1)[1].split(".", 1)[0].strip(),
+        rows=_number(row["rows"]),
+        changes=changes,
+        tuples_per_second=changes / seconds if seconds else 0.0,
+        latency=_latency(touching),
+        state_rows=_number(row["state_rows"]),
+        state_bytes=_number(row["state_bytes"]),
+        install_ms=float(str(row["installed_ms"])),
+        verified=checks.done,
+        ever_filled=view in checks.filled,
+    )
+
+
+def _number(value: object) -> int:
+    return int(str(value))
