@@ -1,0 +1,156 @@
+"""Columns from Arrow arrays and back, without copying where the layouts agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.types import Kind, Physical, SqlType
+from ivm.trace.column import DTYPES, Array, Bools, Column, concat, empty_column
+from ivm.trace.dictionary import TextDictionary, unpacked, validity_mask
+
+_TYPES: dict[Kind, pa.DataType] = {
+    Kind.NULL: pa.null(),
+    Kind.BOOLEAN: pa.bool_(),
+    Kind.TINYINT: pa.int8(),
+    Kind.SMALLINT: pa.int16(),
+    Kind.INTEGER: pa.int32(),
+    Kind.BIGINT: pa.int64(),
+    Kind.HUGEINT: pa.decimal128(38, 0),
+    Kind.DOUBLE: pa.float64(),
+    Kind.DATE: pa.date32(),
+    Kind.TIMESTAMP: pa.timestamp("us"),
+    Kind.VARCHAR: pa.string(),
+}
+
+# How numpy calls what lies in the buffer of an Arrow type; the digit is the size of a value in bytes.
+_ITEMS: dict[pa.DataType, str] = {
+    pa.int8(): "|i1",
+    pa.int16(): "<i2",
+    pa.int32(): "<i4",
+    pa.int64(): "<i8",
+    pa.float64(): "<f8",
+    pa.date32(): "<i4",
+    pa.timestamp("us"): "<i8",
+}
+
+
+def arrow_type(type: SqlType) -> pa.DataType:
+    """The Arrow type of a column of `type`, as DuckDB exports it; KeyError for INTERVAL, which has no columns."""
+    if type.kind is Kind.DECIMAL:
+        return pa.decimal128(type.precision, type.scale)
+    return _TYPES[type.kind]
+
+
+def to_column(array: pa.Array | pa.ChunkedArray, type: SqlType, dictionary: TextDictionary) -> Column:
+    """An Arrow array as a column of `type`; text is put into `dictionary`, values under NULL are zero.
+
+    Takes the type's own Arrow type, any encoding of text, decimals of 32, 64 and 128 bits of the same scale; others are
+    cast, and raise pa.ArrowInvalid where a value does not fit. Numbers, dates and timestamps without NULL share the
+    array's memory (a narrow decimal128 as a strided view of its low words), which must not be written to.
+    Cost: constant then; else a pass. Text: see `TextDictionary.encode`.
+    """
+    if isinstance(array, pa.ChunkedArray):
+        if array.num_chunks == 1:
+            return to_column(array.chunk(0), type, dictionary)
+        return concat([to_column(chunk, type, dictionary) for chunk in array.chunks] or [empty_column(type.physical)])
+    if len(array) == 0:
+        return empty_column(type.physical)
+    if type.physical is Physical.CODE:
+        return dictionary.encode(array)
+    if type.kind is Kind.NULL or pa.types.is_null(array.type):
+        return _nulls(len(array), type.physical)
+    if not _is_direct(array.type, type):
+        array = array.cast(arrow_type(type))
+    validity, data = array.buffers()
+    valid = validity_mask(array, validity)
+    values = _values(array, data, type.physical)
+    return Column(values if valid is None else _zeroed(values, valid), valid)
+
+
+def to_arrow(column: Column, type: SqlType, dictionary: TextDictionary) -> pa.Array:
+    """The column as an Arrow array of `arrow_type(type)`; a pa.ChunkedArray only of text beyond 2 GiB.
+
+    Cost: shares the memory of contiguous numbers, dates and timestamps; else a pass.
+    """
+    n = len(column)
+    target = arrow_type(type)
+    if type.kind is Kind.NULL:
+        return pa.nulls(n)
+    if type.physical is Physical.CODE:
+        return dictionary.decode(column.values, column.valid)
+    validity = None if column.valid is None else pa.py_buffer(np.packbits(column.valid, bitorder="little"))
+    data = pa.py_buffer(_OUTWARD.get(type.kind, np.ascontiguousarray)(column.values))
+    return pa.Array.from_buffers(target, n, [validity, data])
+
+
+def _is_direct(given: pa.DataType, type: SqlType) -> bool:
+    """Whether the values' bits are those of the column's Arrow type, but for a width that `_values` sees to."""
+    if type.kind in (Kind.DECIMAL, Kind.HUGEINT):
+        decimal = pa.types.is_decimal128(given) or pa.types.is_decimal64(given) or pa.types.is_decimal32(given)
+        digits = type.precision if type.kind is Kind.DECIMAL else 38
+        return bool(decimal and given.scale == type.scale and given.precision <= digits)
+    return bool(given == arrow_type(type))
+
+
+def _values(array: pa.Array, data: pa.Buffer, physical: Physical) -> Any:
+    given = array.type
+    n, offset = len(array), array.offset
+    if physical is Physical.BOOL:
+        return unpacked(data, offset, n)
+    if pa.types.is_decimal128(given):
+        words = _view(data, "<i8", offset * 16, (n, 2), (16, 8))
+        return words if physical is Physical.WIDE else words[:, 0]
+    if pa.types.is_decimal(given):
+        item, size = ("<i4", 4) if pa.types.is_decimal32(given) else ("<i8", 8)
+        values = _view(data, item, offset * size, (n,), (size,)).astype(np.int64, copy=False)
+        return np.stack([values, values >> 63], axis=1) if physical is Physical.WIDE else values
+    item = _ITEMS[given]
+    size = int(item[-1])
+    return _view(data, item, offset * size, (n,), (size,)).astype(DTYPES[physical], copy=False)
+
+
+class _Memory:
+    """Arrow's memory as numpy asks for it. Writable in name only: kernels are compiled for one kind of array."""
+
+    def __init__(self, buffer: pa.Buffer, interface: dict[str, Any]) -> None:
+        self.buffer = buffer
+        self.__array_interface__ = interface
+
+
+def _view(data: pa.Buffer, item: str, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    address = data.address + offset
+    interface = {"version": 3, "typestr": item, "shape": shape, "strides": strides, "data": (address, False)}
+    view = np.asarray(_Memory(data, interface))
+    return view if view.flags.aligned else view.copy()
+
+
+def _zeroed(values: Array, valid: Bools) -> Array:
+    mask = valid[:, None] if values.ndim == 2 else valid
+    return np.where(mask, values, np.zeros((), values.dtype))
+
+
+def _nulls(n: int, physical: Physical) -> Column:
+    shape = (n, 2) if physical is Physical.WIDE else (n,)
+    return Column(np.zeros(shape, DTYPES[physical]), np.zeros(n, np.bool_))
+
+
+def _decimal_words(values: Array) -> Array:
+    if values.ndim == 2:
+        return np.ascontiguousarray(values)
+    words = np.empty((len(values), 2), np.int64)
+    words[:, 0] = values
+    words[:, 1] = words[:, 0] >> 63
+    return words
+
+
+_OUTWARD: dict[Kind, Callable[[Array], Array]] = {
+    Kind.BOOLEAN: lambda values: np.packbits(values.view(np.bool_), bitorder="little"),
+    Kind.TINYINT: lambda values: values.astype(np.int8),
+    Kind.SMALLINT: lambda values: values.astype(np.int16),
+    Kind.HUGEINT: _decimal_words,
+    Kind.DECIMAL: _decimal_words,
+}
