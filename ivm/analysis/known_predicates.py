@@ -1,0 +1,43 @@
+"""Predicates that are true of every row of a relation, because a filter below has tested them."""
+
+from __future__ import annotations
+
+from ivm.analysis.fact import fact
+from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, Threshold, TopK
+from sql.ir.scalar import Column, Scalar, columns_of, remap
+
+
+@fact
+def known_predicates(relation: Relation) -> tuple[Scalar, ...]:
+    """Predicates over the columns of `relation` that hold for all of its rows, each once."""
+    match relation:
+        case Filter():
+            return tuple(dict.fromkeys((*known_predicates(relation.input), *relation.predicates)))
+        case Map() | Negate() | Threshold() | TopK():
+            return known_predicates(relation.input)
+        case Project():
+            return _kept(relation.input, dict(zip(reversed(relation.columns), _descending(relation), strict=True)))
+        case Reduce():
+            places = {k.index: i for i, k in enumerate(relation.keys) if isinstance(k, Column)}
+            return _kept(relation.input, places)
+        case Join():
+            return _joined(relation)
+    return ()
+
+
+def _descending(relation: Project) -> range:
+    return range(len(relation.columns) - 1, -1, -1)
+
+
+def _kept(below: Relation, places: dict[int, int]) -> tuple[Scalar, ...]:
+    known = known_predicates(below)
+    return tuple(remap(p, places.__getitem__) for p in known if columns_of(p) <= places.keys())
+
+
+def _joined(join: Join) -> tuple[Scalar, ...]:
+    found: list[Scalar] = []
+    start = 0
+    for relation in join.inputs:
+        found += [remap(p, start.__add__) for p in known_predicates(relation)]
+        start += len(relation.schema)
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,77 @@
+"""What every rule promises: the same columns of the same types, and a relation that is well formed."""
+
+from __future__ import annotations
+
+from catalog.schema import Schema
+from catalog.types import BOOLEAN
+from ivm.transform.rewrite import offsets
+from sql.ir.relation import Constant, Filter, Get, Join, Map, Project, Reduce, Relation, TopK, Union, inputs_of
+from sql.ir.scalar import Column, Scalar, walk
+
+
+def check_schema(before: Schema, after: Schema, rule: str) -> None:
+    """Raise AssertionError, a bug in `rule`, unless it kept the number of columns and their types."""
+    types = [f.type for f in before], [f.type for f in after]
+    if types[0] != types[1]:
+        shown = [", ".join(map(str, each)) for each in types]
+        raise AssertionError(
+            f"{rule} changed the columns of a relation from ({shown[0]}) to ({shown[1]}); this is a bug"
+        )
+
+
+def check_relation(relation: Relation) -> None:
+    """Raise AssertionError unless every node below fits its inputs: positions, types, numbers of names.
+
+    Cost: linear in the size of the relation.
+    """
+    for inner in inputs_of(relation):
+        check_relation(inner)
+    match relation:
+        case Get():
+            _expect(all(_within(key, relation.schema) for key in relation.keys), relation)
+        case Constant():
+            _expect(all(len(r) == len(relation.schema) for r in relation.rows), relation)
+        case Map():
+            _expect(len(relation.names) == len(relation.scalars), relation)
+            _check_scalars(relation.scalars, relation.input.schema, relation)
+        case Filter():
+            _check_scalars(relation.predicates, relation.schema, relation)
+            _expect(all(p.type == BOOLEAN for p in relation.predicates), relation)
+        case Project():
+            _expect(_within(relation.columns, relation.input.schema), relation)
+            _expect(not relation.names or len(relation.names) == len(relation.columns), relation)
+        case Join():
+            _check_join(relation)
+        case Reduce():
+            arguments = tuple(a.arg for a in relation.aggregates if a.arg is not None)
+            _check_scalars((*relation.keys, *arguments), relation.input.schema, relation)
+            _expect(len(relation.names) == len(relation.keys) + len(relation.aggregates), relation)
+        case TopK():
+            _expect(_within((*relation.group, *(o.column for o in relation.order)), relation.schema), relation)
+        case Union():
+            types = {tuple(f.type for f in each.schema) for each in relation.inputs}
+            _expect(len(types) == 1, relation)
+
+
+def _check_join(join: Join) -> None:
+    _expect(offsets(join.inputs)[-1] == len(join.schema), join)
+    members = [c for group in join.equivalences for c in group]
+    _expect(_within(tuple(members), join.schema) and len(members) == len(set(members)), join)
+    for group in join.equivalences:
+        _expect(len(group) > 1 and len({join.schema[c].type for c in group}) == 1, join)
+
+
+def _check_scalars(scalars: tuple[Scalar, ...], schema: Schema, relation: Relation) -> None:
+    for column in (s for scalar in scalars for s in walk(scalar) if isinstance(s, Column)):
+        _expect(_within((column.index,), schema) and schema[column.index].type == column.type, relation)
+        # NOT NULL may be claimed by the column only where the schema guarantees it.
+        _expect(column.nullable or not schema[column.index].nullable, relation)
+
+
+def _within(columns: tuple[int, ...], schema: Schema) -> bool:
+    return all(0 <= c < len(schema) for c in columns)
+
+
+def _expect(holds: bool, relation: Relation) -> None:
+    if not holds:
+        raise AssertionError(f"this {type(relation).__name__} does not fit its inputs: {relation!r}")

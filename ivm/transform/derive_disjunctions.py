@@ -1,0 +1,53 @@
+"""An OR over several inputs of a join implies an OR over each of them, which can be tested before the join.
+
+`n1 = 'F' AND n2 = 'G' OR n1 = 'G' AND n2 = 'F'` implies `n1 IN ('F', 'G')` and `n2 IN ('F', 'G')`.
+"""
+
+from __future__ import annotations
+
+from ivm.analysis.known_predicates import known_predicates
+from ivm.analysis.ranges import can_raise
+from ivm.transform.connectives import conjunction, conjuncts, disjunction, disjuncts
+from ivm.transform.rewrite import bottom_up, filtered, offsets, with_inputs
+from ivm.transform.simplify_predicates import simplified
+from sql.ir.relation import Filter, Join, Relation
+from sql.ir.scalar import Scalar, columns_of, remap
+
+
+def derive_disjunctions(relation: Relation) -> Relation:
+    """Filter the inputs of a join by what an OR above it says of each alone. The OR itself stays.
+
+    An input gets nothing unless every member of the OR restricts it. What can raise is not copied below the join.
+    """
+    return bottom_up(relation, _derive)
+
+
+def _derive(relation: Relation) -> Relation:
+    if not isinstance(relation, Filter) or not isinstance(relation.input, Join):
+        return relation
+    join = relation.input
+    starts = offsets(join.inputs)
+    inputs = tuple(
+        _restricted(each, relation.predicates, start, start + len(each.schema))
+        for each, start in zip(join.inputs, starts, strict=False)
+    )
+    return with_inputs(relation, (with_inputs(join, inputs),))
+
+
+def _restricted(relation: Relation, predicates: tuple[Scalar, ...], start: int, end: int) -> Relation:
+    own = frozenset(range(start, end))
+    implied = [_implied(p, own) for p in predicates if len(disjuncts(p)) > 1 and not columns_of(p) <= own]
+    known = known_predicates(relation)
+    local = [c for p in implied if p is not None for c in conjuncts(remap(p, (-start).__add__))]
+    return filtered(relation, (p for p in local if p not in known))
+
+
+def _implied(predicate: Scalar, own: frozenset[int]) -> Scalar | None:
+    """The strongest consequence of an OR that reads columns of `own` alone, as far as its members' conjuncts show."""
+    members = []
+    for member in disjuncts(predicate):
+        about = [c for c in conjuncts(member) if columns_of(c) and columns_of(c) <= own and not can_raise(c)]
+        if not about:
+            return None
+        members.append(conjunction(about))
+    return simplified(disjunction(members))

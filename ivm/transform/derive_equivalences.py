@@ -1,0 +1,91 @@
+"""Equalities between inputs of a join become equivalence classes of the join, which the planner turns into lookups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ivm.analysis.classes import merged_classes
+from ivm.analysis.ranges import can_raise
+from ivm.transform.rewrite import bottom_up, filtered, mapped, names, offsets, projected
+from sql.ir.relation import Filter, Join, Relation
+from sql.ir.scalar import Call, Column, Scalar, columns_of, remap
+
+
+def derive_equivalences(relation: Relation) -> Relation:
+    """Filter(Join, .. l = r ..) where l reads one input and r another becomes a Join with l and r in one class.
+
+    Classes that share a column are merged. An expression is computed by a Map in its input, so one that can raise
+    stays in the filter: below the join it would run on rows that the join drops.
+    """
+    return bottom_up(relation, _derive)
+
+
+@dataclass
+class _Extended:
+    """A join whose inputs get computed columns at their ends."""
+
+    join: Join
+    added: list[list[Scalar]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.starts = offsets(self.join.inputs)
+        self.added = [[] for _ in self.join.inputs]
+
+    def owner(self, scalar: Scalar) -> int | None:
+        """The one input that the expression reads."""
+        owners = {sum(start <= c for start in self.starts) - 1 for c in columns_of(scalar)}
+        return owners.pop() if len(owners) == 1 else None
+
+    def place(self, scalar: Scalar) -> tuple[int, int]:
+        """The input and the column of it that hold the expression's value, added if need be."""
+        owner = self.owner(scalar)
+        assert owner is not None
+        local = remap(scalar, (-self.starts[owner]).__add__)
+        if isinstance(local, Column):
+            return owner, local.index
+        if local not in self.added[owner]:
+            self.added[owner].append(local)
+        return owner, len(self.join.inputs[owner].schema) + self.added[owner].index(local)
+
+
+def _derive(relation: Relation) -> Relation:
+    if not isinstance(relation, Filter) or not isinstance(relation.input, Join):
+        return relation
+    extended = _Extended(relation.input)
+    equalities = [p for p in relation.predicates if _is_between_inputs(p, extended)]
+    if not equalities:
+        return relation
+    rest = tuple(p for p in relation.predicates if p not in equalities)
+    pairs = [tuple(extended.place(arg) for arg in p.args) for p in equalities if isinstance(p, Call)]
+    return _rebuilt(extended, pairs, rest, names(relation))
+
+
+def _is_between_inputs(predicate: Scalar, extended: _Extended) -> bool:
+    if not isinstance(predicate, Call) or predicate.function != "eq":
+        return False
+    left, right = predicate.args
+    owners = {extended.owner(left), extended.owner(right)}
+    return left.type == right.type and len(owners) == 2 and None not in owners and not can_raise(predicate)
+
+
+def _rebuilt(
+    extended: _Extended,
+    pairs: list[tuple[tuple[int, int], ...]],
+    rest: tuple[Scalar, ...],
+    renamed: tuple[str, ...],
+) -> Relation:
+    """The join with its inputs extended; above it, `rest` and the columns as they were."""
+    join, before = extended.join, extended.starts
+    inputs = tuple(
+        mapped(each, tuple(added), tuple(f"key{i}" for i in range(len(added))))
+        for each, added in zip(join.inputs, extended.added, strict=True)
+    )
+    after = offsets(inputs)
+    moved = [
+        after[i] + c - before[i] for i in range(len(inputs)) for c in range(before[i], before[i + 1])
+    ]  # the new place of each old column
+    groups = [[moved[c] for c in group] for group in join.equivalences]
+    groups += [[after[i] + c for i, c in pair] for pair in pairs]
+    joined = Join(inputs, merged_classes(groups))
+    kept = filtered(joined, (remap(p, moved.__getitem__) for p in rest))
+    return projected(kept, tuple(moved), renamed)

@@ -1,0 +1,67 @@
+"""Grouping by a unique key makes groups of one row: the aggregates are computed from that row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from catalog.types import BIGINT, BOOLEAN, Kind
+from ivm.analysis.unique_keys import is_unique
+from ivm.transform.rewrite import bottom_up, mapped, projected
+from sql.ir.relation import Aggregate, Reduce, Relation
+from sql.ir.scalar import Call, Column, Literal, Scalar
+
+_ONE, _NONE = Literal(1, BIGINT), Literal(0, BIGINT)
+
+
+def elide_reduce(relation: Relation) -> Relation:
+    """Replace a Reduce by a Map where its plain key columns are unique in its input.
+
+    Only for count, sum of exact numbers, min and max: averages and deviations round in ways of their own. A Reduce
+    without keys stays: it has a row over an empty input too.
+    """
+    return bottom_up(relation, _elide)
+
+
+def _elide(relation: Relation) -> Relation:
+    if not isinstance(relation, Reduce) or not relation.keys:
+        return relation
+    plain = [k.index for k in relation.keys if isinstance(k, Column)]
+    values = [_of_one_row(aggregate) for aggregate in relation.aggregates]
+    found = [value for value in values if value is not None]
+    if len(found) < len(values) or not is_unique(relation.input, plain):
+        return relation
+    width = len(relation.input.schema)
+    parts = list(zip((*relation.keys, *found), relation.names, strict=True))
+    computed = [(scalar, name) for scalar, name in parts if not isinstance(scalar, Column)]
+    places = iter(range(width, width + len(computed)))
+    columns = tuple(scalar.index if isinstance(scalar, Column) else next(places) for scalar, _ in parts)
+    scalars, added = tuple(s for s, _ in computed), tuple(n for _, n in computed)
+    return projected(mapped(relation.input, scalars, added), columns, relation.names)
+
+
+def _of_one_row(aggregate: Aggregate) -> Scalar | None:
+    rule = _RULES.get(aggregate.function)
+    return rule(aggregate) if rule is not None else None
+
+
+def _count(aggregate: Aggregate) -> Scalar:
+    arg = aggregate.arg
+    if arg is None or not arg.nullable:
+        return _ONE
+    return Call("case", (Call("is_null", (arg,), BOOLEAN, False), _NONE, _ONE), BIGINT, False)
+
+
+def _sum(aggregate: Aggregate) -> Scalar | None:
+    arg = aggregate.arg
+    if arg is None or arg.type.kind is Kind.DOUBLE:
+        return None
+    return arg if arg.type == aggregate.type else Call("cast", (arg,), aggregate.type, arg.nullable)
+
+
+_RULES: dict[str, Callable[[Aggregate], Scalar | None]] = {
+    "count_star": _count,
+    "count": _count,
+    "sum": _sum,
+    "min": lambda aggregate: aggregate.arg,
+    "max": lambda aggregate: aggregate.arg,
+}

@@ -1,0 +1,162 @@
+"""Exact evaluation of a call over literals in plain Python: what `fold_constants` may compute ahead of the runtime.
+
+Only the functions and types whose results are the same wherever they are computed. Anything else, and anything that
+would raise, is left to the runtime, which knows whether a row ever asks for it.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from calendar import monthrange
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from catalog.types import Kind, SqlType
+from ivm.analysis.ranges import limits
+from sql.ir.scalar import Call, Literal, Value
+
+_EPOCH = date(1970, 1, 1)
+_DAY = 86_400_000_000
+
+
+class NotFoldableError(Exception):
+    """The call has no value, or none that is safe to compute here."""
+
+
+def evaluated(call: Call) -> Literal | None:
+    """The value of a call whose arguments are literals; None if it cannot or must not be computed ahead of time."""
+    values = [arg.value for arg in call.args if isinstance(arg, Literal)]
+    rule = _RULES.get(call.function)
+    if rule is None or len(values) < len(call.args) or None in values:
+        return None
+    try:
+        return Literal(_checked(rule(call, values), call.type), call.type)
+    except (NotFoldableError, OverflowError, ValueError):
+        return None
+
+
+def _checked(value: Value, type_: SqlType) -> Value:
+    allowed = limits(type_)
+    if allowed is not None and not allowed[0] <= int(value) <= allowed[1]:  # type: ignore[arg-type]
+        raise NotFoldableError
+    if type_.kind is Kind.DOUBLE and not math.isfinite(float(value)):  # type: ignore[arg-type]
+        raise NotFoldableError
+    return value
+
+
+def _arithmetic(function: Callable[[Any, Any], Any]) -> Callable[[Call, Sequence[Any]], Value]:
+    return lambda call, values: function(*values)
+
+
+def _comparison(function: Callable[[Any, Any], bool]) -> Callable[[Call, Sequence[Any]], Value]:
+    return lambda call, values: function(*map(_ordered, values))
+
+
+def _ordered(value: Value) -> Any:
+    """Text compares by its bytes; NaN has an order that Python's floats do not know."""
+    if isinstance(value, float) and math.isnan(value):
+        raise NotFoldableError
+    return value.encode() if isinstance(value, str) else value
+
+
+def _divided(call: Call, values: Sequence[Any]) -> Value:
+    if values[1] == 0:
+        raise NotFoldableError
+    return float(values[0] / values[1])
+
+
+def _truncated(left: int, right: int) -> int:
+    if right == 0:
+        raise NotFoldableError
+    quotient = abs(left) // abs(right)
+    return quotient if (left < 0) == (right < 0) else -quotient
+
+
+def _in(call: Call, values: Sequence[Any]) -> Value:
+    return _ordered(values[0]) in [_ordered(v) for v in values[1:]]
+
+
+def _cast(call: Call, values: Sequence[Any]) -> Value:
+    source, target, value = call.args[0].type, call.type, values[0]
+    if source == target:
+        return value
+    match source.kind, target.kind:
+        case Kind.VARCHAR, Kind.DATE:
+            return (date.fromisoformat(value) - _EPOCH).days
+        case Kind.VARCHAR, Kind.TIMESTAMP:
+            return (datetime.fromisoformat(value) - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+        case Kind.DATE, Kind.TIMESTAMP:
+            return int(value * _DAY)
+        case Kind.TIMESTAMP, Kind.DATE:
+            return int(value // _DAY)
+    if not (_is_exact(source) and (_is_exact(target) or target.kind is Kind.DOUBLE)):
+        raise NotFoldableError
+    if target.kind is Kind.DOUBLE:
+        if abs(value) >= 2**53:  # the runtime may round such a value in two steps
+            raise NotFoldableError
+        return float(value / 10**source.scale)
+    return _rescaled(value, target.scale - source.scale)
+
+
+def _is_exact(type_: SqlType) -> bool:
+    return type_.is_integer or type_.kind is Kind.DECIMAL
+
+
+def _rescaled(value: int, digits: int) -> int:
+    if digits >= 0:
+        return int(value * 10**digits)
+    power: int = 10**-digits
+    rounded = (abs(value) + power // 2) // power
+    return rounded if value >= 0 else -rounded
+
+
+def _day_of(value: int, type_: SqlType) -> tuple[date, int]:
+    """The date, and the microseconds after its midnight."""
+    days, micros = divmod(value, _DAY) if type_.kind is Kind.TIMESTAMP else (value, 0)
+    return _EPOCH + timedelta(days=days), micros
+
+
+def _add_months(call: Call, values: Sequence[Any]) -> Value:
+    type_ = call.args[0].type
+    day, micros = _day_of(values[0], type_)
+    year, month = divmod(day.year * 12 + day.month - 1 + values[1], 12)
+    moved = date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
+    days = (moved - _EPOCH).days
+    return days * _DAY + micros if type_.kind is Kind.TIMESTAMP else days
+
+
+def _extract(call: Call, values: Sequence[Any]) -> Value:
+    day, _ = _day_of(values[1], call.args[1].type)
+    parts = {"year": day.year, "month": day.month, "day": day.day, "quarter": (day.month + 2) // 3}
+    if values[0] not in parts:
+        raise NotFoldableError
+    return parts[values[0]]
+
+
+_RULES: dict[str, Callable[[Call, Sequence[Any]], Value]] = {
+    "add": _arithmetic(operator.add),
+    "sub": _arithmetic(operator.sub),
+    "mul": _arithmetic(operator.mul),
+    "neg": lambda call, values: -values[0],
+    "abs": lambda call, values: abs(values[0]),
+    "div": _divided,
+    "idiv": _arithmetic(_truncated),
+    "mod": _arithmetic(lambda left, right: left - _truncated(left, right) * right),
+    "eq": _comparison(operator.eq),
+    "ne": _comparison(operator.ne),
+    "lt": _comparison(operator.lt),
+    "le": _comparison(operator.le),
+    "gt": _comparison(operator.gt),
+    "ge": _comparison(operator.ge),
+    "is_distinct": _comparison(operator.ne),
+    "not": lambda call, values: not values[0],
+    "in": _in,
+    "cast": _cast,
+    "add_days": _arithmetic(operator.add),
+    "add_micros": _arithmetic(operator.add),
+    "days_between": lambda call, values: values[1] - values[0],
+    "add_months": _add_months,
+    "extract": _extract,
+}

@@ -1,0 +1,152 @@
+"""Expressions whose value does not depend on the row are computed once, here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from catalog.types import BOOLEAN
+from ivm.transform.evaluate import evaluated
+from ivm.transform.rewrite import bottom_up, with_scalars
+from sql.ir.relation import Relation
+from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar, rewrite
+
+# With a NULL argument their value is NULL, whatever the others are.
+_STRICT = frozenset(
+    (
+        *("add", "sub", "mul", "neg", "abs", "div", "idiv", "mod", "eq", "ne", "lt", "le", "gt", "ge", "not", "cast"),
+        *("like", "ilike", "extract", "date_trunc", "add_days", "days_between", "add_months", "add_micros"),
+        *(
+            "round",
+            "floor",
+            "ceil",
+            "sqrt",
+            "ln",
+            "exp",
+            "power",
+            "upper",
+            "lower",
+            "length",
+            "starts_with",
+            "contains",
+        ),
+    )
+)
+
+
+def fold_constants(relation: Relation) -> Relation:
+    """Fold every expression of the relation (see `folded`)."""
+    return bottom_up(relation, lambda node: with_scalars(node, folded))
+
+
+def folded(scalar: Scalar) -> Scalar:
+    """An equal expression in which calls over literals, and what follows from a literal argument, are computed.
+
+    What would raise is left as it is, to raise if a row asks for it. What a literal makes irrelevant is dropped even
+    if it could raise: `FALSE AND 1 // 0 = 1` is FALSE.
+    """
+    return rewrite(scalar, _fold)
+
+
+def _fold(scalar: Scalar) -> Scalar:
+    if not isinstance(scalar, Call):
+        return scalar
+    if scalar.function in _STRICT and any(_is_null(arg) for arg in scalar.args):
+        return Literal(None, scalar.type)
+    special = _SPECIAL.get(scalar.function)
+    if special is not None:
+        scalar = special(scalar)
+    if not isinstance(scalar, Call):
+        return scalar
+    return evaluated(scalar) or scalar
+
+
+def _is_null(scalar: Scalar) -> bool:
+    return isinstance(scalar, Literal) and scalar.value is None
+
+
+def _connective(neutral: Literal, absorbing: Literal) -> Callable[[Call], Scalar]:
+    def fold(call: Call) -> Scalar:
+        args = tuple(arg for arg in dict.fromkeys(call.args) if arg != neutral)
+        if absorbing in args:
+            return absorbing
+        if len(args) < 2:
+            return args[0] if args else neutral
+        return replace(call, args=args) if args != call.args else call
+
+    return fold
+
+
+def _case(call: Call) -> Scalar:
+    arms: list[Scalar] = []
+    last = call.args[-1]
+    for condition, value in zip(call.args[:-1:2], call.args[1::2], strict=True):
+        if condition == TRUE:
+            last = value
+            break
+        if not isinstance(condition, Literal):
+            arms += [condition, value]
+    return replace(call, args=(*arms, last)) if arms else last
+
+
+def _coalesce(call: Call) -> Scalar:
+    args: list[Scalar] = []
+    for arg in call.args:
+        if not _is_null(arg):
+            args.append(arg)
+        if not arg.nullable:
+            break
+    if len(args) < 2:
+        return args[0] if args else Literal(None, call.type)
+    return replace(call, args=tuple(args))
+
+
+def _null_test(call: Call) -> Scalar:
+    (arg,) = call.args
+    if isinstance(arg, Literal):
+        return TRUE if arg.value is None else FALSE
+    return call if arg.nullable else FALSE
+
+
+def _is_distinct(call: Call) -> Scalar:
+    left, right = call.args
+    if _is_null(left) or _is_null(right):
+        other = left if _is_null(right) else right
+        return _fold(Call("not", (_null_test(Call("is_null", (other,), BOOLEAN, False)),), BOOLEAN, False))
+    return call
+
+
+def _extreme(call: Call) -> Scalar:
+    args = tuple(arg for arg in call.args if not _is_null(arg))
+    if len(args) < 2:
+        return args[0] if args else Literal(None, call.type)
+    return replace(call, args=args)
+
+
+def _nullif(call: Call) -> Scalar:
+    left, right = call.args
+    return left if _is_null(left) or _is_null(right) else call
+
+
+def _cast(call: Call) -> Scalar:
+    (arg,) = call.args
+    return arg if arg.type == call.type else call
+
+
+def _in(call: Call) -> Scalar:
+    return Literal(None, call.type) if _is_null(call.args[0]) else call
+
+
+_SPECIAL: dict[str, Callable[[Call], Scalar]] = {
+    "and": _connective(TRUE, FALSE),
+    "or": _connective(FALSE, TRUE),
+    "case": _case,
+    "coalesce": _coalesce,
+    "is_null": _null_test,
+    "is_distinct": _is_distinct,
+    "greatest": _extreme,
+    "least": _extreme,
+    "nullif": _nullif,
+    "cast": _cast,
+    "in": _in,
+}

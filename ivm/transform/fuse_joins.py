@@ -1,0 +1,138 @@
+"""A join whose input is a join is one join of all their inputs; what stood between the two is done after it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ivm.analysis.classes import merged_classes
+from ivm.analysis.ranges import can_raise
+from ivm.transform.rewrite import bottom_up, equal, filtered, mapped, names, offsets, projected, row
+from sql.ir.relation import Filter, Join, Map, Project, Relation
+from sql.ir.scalar import Column, Scalar, columns_of, remap, substitute, walk
+
+# Flattening a stack of maps repeats the values that later maps read; beyond this size it is not worth it.
+_LARGEST = 500
+
+
+def fuse_joins(relation: Relation) -> Relation:
+    """Join(Project/Map/Filter over Join, ..) becomes Project(Map(Filter(Join(..)))).
+
+    The lifted expressions then run on joined rows only, so none sees a row that it did not see before. A class that
+    holds a computed column is split off as an equality, for `derive_equivalences` to give to the input that the
+    column is computed from; where it is computed from several inputs, or can raise, the two joins stay apart, since
+    the equality could no longer be looked up.
+    """
+    return bottom_up(relation, _fuse)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One input of the outer join, as inputs of the fused one: its columns and predicates are over their row."""
+
+    inputs: tuple[Relation, ...]
+    equivalences: tuple[tuple[int, ...], ...]
+    predicates: tuple[Scalar, ...]
+    columns: tuple[Scalar, ...]
+
+
+def _fuse(relation: Relation) -> Relation:
+    if not isinstance(relation, Join):
+        return relation
+    starts = offsets(relation.inputs)
+    keyed = {c for group in relation.equivalences for c in group}
+    parts = [
+        _flat(each, {c - start for c in keyed if 0 <= c - start < len(each.schema)}) or _whole(each)
+        for start, each in zip(starts, relation.inputs, strict=False)
+    ]
+    if all(len(part.inputs) == 1 for part in parts):
+        return relation
+    return _joined(relation, parts)
+
+
+def _whole(relation: Relation) -> _Part:
+    return _Part((relation,), (), (), row(relation))
+
+
+def _flat(relation: Relation, keyed: set[int]) -> _Part | None:
+    """The parts of a join below maps, filters and projections; None if there is none or it has to stay."""
+    part = _peeled(relation)
+    if part is None or sum(1 for s in part.columns for _ in walk(s)) > _LARGEST:
+        return None
+    starts = offsets(part.inputs)
+    return part if all(_stays_keyed(part.columns[c], starts) for c in keyed) else None
+
+
+def _peeled(relation: Relation) -> _Part | None:
+    match relation:
+        case Join():
+            return _Part(relation.inputs, relation.equivalences, (), row(relation))
+        case Project():
+            part = _peeled(relation.input)
+            return part and _Part(
+                part.inputs, part.equivalences, part.predicates, tuple(part.columns[c] for c in relation.columns)
+            )
+        case Map():
+            part = _peeled(relation.input)
+            return part and _Part(
+                part.inputs,
+                part.equivalences,
+                part.predicates,
+                (*part.columns, *(substitute(s, part.columns) for s in relation.scalars)),
+            )
+        case Filter():
+            part = _peeled(relation.input)
+            return part and _Part(
+                part.inputs,
+                part.equivalences,
+                (*part.predicates, *(substitute(p, part.columns) for p in relation.predicates)),
+                part.columns,
+            )
+    return None
+
+
+def _stays_keyed(scalar: Scalar, starts: tuple[int, ...]) -> bool:
+    if isinstance(scalar, Column):
+        return True
+    inputs = {sum(start <= c for start in starts) for c in columns_of(scalar)}
+    return len(inputs) == 1 and not can_raise(scalar)
+
+
+def _joined(outer: Join, parts: list[_Part]) -> Relation:
+    inputs = tuple(each for part in parts for each in part.inputs)
+    starts = offsets(inputs)
+    columns: list[Scalar] = []
+    predicates: list[Scalar] = []
+    groups: list[tuple[int, ...]] = []
+    before = 0
+    for part in parts:
+        start = starts[before]
+        before += len(part.inputs)
+        columns += [remap(s, start.__add__) for s in part.columns]
+        predicates += [remap(p, start.__add__) for p in part.predicates]
+        groups += [tuple(start + c for c in group) for group in part.equivalences]
+    for group in outer.equivalences:
+        members = tuple(columns[c] for c in group)
+        plain = tuple(s.index for s in members if isinstance(s, Column))
+        groups.append(plain)
+        predicates += _equalities(members)
+    joined = filtered(Join(inputs, merged_classes(groups)), predicates)
+    return _restored(joined, tuple(columns), names(outer))
+
+
+def _equalities(members: tuple[Scalar, ...]) -> list[Scalar]:
+    """What a class demands beyond its plain columns being equal."""
+    anchor = next((s for s in members if isinstance(s, Column)), members[0])
+    computed: list[Scalar] = [s for s in members if s is not anchor and not isinstance(s, Column)]
+    if not computed and all(s == anchor for s in members):
+        computed = [anchor]  # one column, repeated by a projection: only that it is not NULL is left
+    return [equal(anchor, s) for s in computed]
+
+
+def _restored(joined: Relation, columns: tuple[Scalar, ...], renamed: tuple[str, ...]) -> Relation:
+    """`columns` computed over `joined`, each call once."""
+    calls = tuple(dict.fromkeys(s for s in columns if not isinstance(s, Column)))
+    width = len(joined.schema)
+    places = {s: width + i for i, s in enumerate(calls)}
+    called = tuple(renamed[columns.index(s)] for s in calls)
+    positions = tuple(s.index if isinstance(s, Column) else places[s] for s in columns)
+    return projected(mapped(joined, calls, called), positions, renamed)

@@ -1,0 +1,27 @@
+"""Map over Map is one Map where no computed value would have to be computed twice."""
+
+from __future__ import annotations
+
+from ivm.transform.rewrite import bottom_up, row
+from sql.ir.relation import Map, Relation
+from sql.ir.scalar import Call, Scalar, columns_of, substitute
+
+
+def fuse_maps(relation: Relation) -> Relation:
+    """Merge stacked maps.
+
+    An outer expression that reads an inner call is left where it is: the planner computes nested maps in one pass,
+    each value once, while merging them would repeat the call.
+    """
+    return bottom_up(relation, _fuse)
+
+
+def _fuse(relation: Relation) -> Relation:
+    if not isinstance(relation, Map) or not isinstance(relation.input, Map):
+        return relation
+    inner = relation.input
+    values: tuple[Scalar, ...] = (*row(inner.input), *inner.scalars)
+    if any(isinstance(values[c], Call) for scalar in relation.scalars for c in columns_of(scalar)):
+        return relation
+    outer = tuple(substitute(s, values) for s in relation.scalars)
+    return Map(inner.input, (*inner.scalars, *outer), (*inner.names, *relation.names))

@@ -1,0 +1,96 @@
+"""The pipeline: which rules run, in which order, until nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ivm.transform.check import check_relation, check_schema
+from ivm.transform.derive_disjunctions import derive_disjunctions
+from ivm.transform.derive_equivalences import derive_equivalences
+from ivm.transform.elide_reduce import elide_reduce
+from ivm.transform.fold_constants import fold_constants
+from ivm.transform.fuse_filters import fuse_filters
+from ivm.transform.fuse_joins import fuse_joins
+from ivm.transform.fuse_maps import fuse_maps
+from ivm.transform.fuse_projects import fuse_projects
+from ivm.transform.propagate_constants import propagate_constants
+from ivm.transform.prune_columns import prune_columns
+from ivm.transform.prune_empty import prune_empty
+from ivm.transform.pushdown_predicates import pushdown_predicates
+from ivm.transform.reduce_group_keys import reduce_group_keys
+from ivm.transform.remove_trivial import remove_trivial
+from ivm.transform.rewrite import names, projected
+from ivm.transform.simplify_predicates import simplify_predicates
+from ivm.transform.unwrap_casts import unwrap_casts
+from sql.ir.relation import Project, Relation
+
+Rule = Callable[[Relation], Relation]
+"""A rule returns an equal relation with the same columns: the one it was given if it does not apply."""
+
+NORMALIZE: tuple[Rule, ...] = (
+    fold_constants,
+    unwrap_casts,
+    simplify_predicates,
+    remove_trivial,
+    prune_empty,
+    fuse_filters,
+    fuse_projects,
+    fuse_maps,
+    fuse_joins,
+    derive_equivalences,
+    pushdown_predicates,
+    derive_disjunctions,
+    propagate_constants,
+    elide_reduce,
+    reduce_group_keys,
+)
+"""Brings a query block into the shape Project(Map(Filter(Join(..)))), with projections lifted to the top."""
+
+NARROW: tuple[Rule, ...] = (prune_columns, fuse_projects, remove_trivial)
+"""Puts projections back where columns end. Runs after `NORMALIZE`, which would lift them again."""
+
+RULES: tuple[tuple[Rule, ...], ...] = (NORMALIZE, NARROW)
+
+# Real queries settle in three to five rounds; each round may open up one more level of nested joins.
+MOST_ROUNDS = 30
+
+
+def optimize(relation: Relation) -> Relation:
+    """The relation that the planner gets: the same columns, names included, with the same rows.
+
+    Each phase of `RULES` runs until a round changes nothing, or for `MOST_ROUNDS`. Every rule's result is checked for
+    its column types and the final one as a whole: an AssertionError here is a bug in a rule. Cost: rounds times rules
+    times the size of the relation.
+    """
+    for rules in RULES:
+        relation = fixpoint(relation, rules)
+    check_relation(relation)
+    return relation
+
+
+def fixpoint(relation: Relation, rules: tuple[Rule, ...]) -> Relation:
+    """Apply the rules in turn until a whole round changes nothing."""
+    for _ in range(MOST_ROUNDS):
+        before = relation
+        for rule in rules:
+            relation = apply(rule, relation)
+        if relation == before:
+            break
+    return relation
+
+
+def apply(rule: Rule, relation: Relation) -> Relation:
+    """Apply one rule, keeping the names of the root: inside, names mean nothing and rules do not look after them."""
+    after = rule(relation)
+    if after is relation:
+        return relation
+    check_schema(relation.schema, after.schema, getattr(rule, "__name__", "a rule"))
+    return _renamed(after, names(relation))
+
+
+def _renamed(relation: Relation, wanted: tuple[str, ...]) -> Relation:
+    if names(relation) == wanted:
+        return relation
+    if isinstance(relation, Project):
+        return projected(relation.input, relation.columns, wanted)
+    return projected(relation, tuple(range(len(wanted))), wanted)

@@ -1,0 +1,130 @@
+"""Columns, computed values and aggregates that nothing above reads are dropped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ivm.transform.rewrite import filtered, mapped, names, offsets, projected, with_inputs, with_scalars
+from sql.ir.relation import (
+    Constant,
+    Filter,
+    Get,
+    Join,
+    Map,
+    Negate,
+    Project,
+    Reduce,
+    Relation,
+    Threshold,
+    TopK,
+    Union,
+)
+from sql.ir.scalar import columns_of, remap
+
+Places = dict[int, int]
+"""Where the columns that are asked for stand in the narrower relation, by their old position."""
+
+
+def prune_columns(relation: Relation) -> Relation:
+    """Keep only what is read above: inputs of joins and unions are projected to it, maps and aggregates dropped.
+
+    Nothing is dropped below Threshold and TopK, which look at whole rows, and no key of a Reduce, which is what it
+    groups by. A projection never goes below a Get: a base table is held once, with all its columns.
+    """
+    narrow, places = _narrowed(relation, frozenset(range(len(relation.schema))))
+    return projected(narrow, tuple(places[c] for c in range(len(relation.schema))), names(relation))
+
+
+def _narrowed(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places]:
+    """A relation with at least the columns `needed`, and their places in it."""
+    match relation:
+        case Get() | Constant():
+            return relation, {c: c for c in range(len(relation.schema))}
+        case Map():
+            return _narrowed_map(relation, needed)
+        case Filter():
+            reads = needed.union(*map(columns_of, relation.predicates))
+            below, places = _narrowed(relation.input, reads)
+            return filtered(below, (remap(p, places.__getitem__) for p in relation.predicates)), places
+        case Project():
+            kept = sorted(needed)
+            below, places = _narrowed(relation.input, frozenset(relation.columns[c] for c in kept))
+            columns = tuple(places[relation.columns[c]] for c in kept)
+            renamed = names(relation)
+            return projected(below, columns, tuple(renamed[c] for c in kept)), _renumbered(kept)
+        case Join():
+            return _narrowed_join(relation, needed)
+        case Reduce():
+            return _narrowed_reduce(relation, needed)
+        case Union():
+            kept = sorted(needed)
+            return Union(tuple(_exactly(each, kept) for each in relation.inputs)), _renumbered(kept)
+        case Negate():
+            below, places = _narrowed(relation.input, needed)
+            return with_inputs(relation, (below,)), places
+        case TopK() | Threshold():
+            everything = range(len(relation.schema))
+            return with_inputs(relation, (_exactly(relation.input, everything),)), _renumbered(everything)
+    raise AssertionError(f"no rule for {type(relation).__name__}")
+
+
+def _renumbered(kept: Iterable[int]) -> Places:
+    return {c: i for i, c in enumerate(kept)}
+
+
+def _exactly(relation: Relation, kept: Iterable[int]) -> Relation:
+    """The relation with the columns `kept`, in that order, and no others."""
+    columns = tuple(kept)
+    below, places = _narrowed(relation, frozenset(columns))
+    before = names(relation)
+    return projected(below, tuple(places[c] for c in columns), tuple(before[c] for c in columns))
+
+
+def _narrowed_map(relation: Map, needed: frozenset[int]) -> tuple[Relation, Places]:
+    width = len(relation.input.schema)
+    kept = [i for i in range(len(relation.scalars)) if width + i in needed]
+    reads = frozenset(c for c in needed if c < width).union(*(columns_of(relation.scalars[i]) for i in kept))
+    below, places = _narrowed(relation.input, reads)
+    scalars = tuple(remap(relation.scalars[i], places.__getitem__) for i in kept)
+    after = len(below.schema)
+    places = {**places, **{width + i: after + n for n, i in enumerate(kept)}}
+    return mapped(below, scalars, tuple(relation.names[i] for i in kept)), places
+
+
+def _narrowed_join(relation: Join, needed: frozenset[int]) -> tuple[Relation, Places]:
+    reads = needed.union(*relation.equivalences)
+    starts = offsets(relation.inputs)
+    places: Places = {}
+    inputs = []
+    for each, start in zip(relation.inputs, starts, strict=False):
+        kept = sorted(c - start for c in reads if start <= c < start + len(each.schema))
+        places.update({start + c: len(places) + i for i, c in enumerate(kept)})
+        inputs.append(_exactly(each, kept))
+    classes = tuple(tuple(places[c] for c in group) for group in relation.equivalences)
+    return Join(tuple(inputs), classes), places
+
+
+def _narrowed_reduce(relation: Reduce, needed: frozenset[int]) -> tuple[Relation, Places]:
+    width = len(relation.keys)
+    kept = [i for i in range(len(relation.aggregates)) if width + i in needed]
+    if not kept and not width:
+        kept = [0][
+            : len(relation.aggregates)
+        ]  # a row without columns would be left; the cheapest is not worth a search
+    arguments = [a.arg for i in kept if (a := relation.aggregates[i]).arg is not None]
+    reads = frozenset[int]().union(*map(columns_of, (*relation.keys, *arguments)))
+    below, places = _narrowed(relation.input, reads)
+    moved = _moved_reduce(relation, below, places, kept)
+    return moved, _renumbered([*range(width), *(width + i for i in kept)])
+
+
+def _moved_reduce(relation: Reduce, below: Relation, places: Places, kept: list[int]) -> Reduce:
+    width = len(relation.keys)
+    narrow = Reduce(
+        relation.input,
+        relation.keys,
+        tuple(relation.aggregates[i] for i in kept),
+        (*relation.names[:width], *(relation.names[width + i] for i in kept)),
+    )
+    moved = with_scalars(narrow, lambda s: remap(s, places.__getitem__))
+    return with_inputs(moved, (below,))  # type: ignore[return-value]

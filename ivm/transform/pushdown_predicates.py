@@ -1,0 +1,133 @@
+"""Predicates move down to the input that they are about.
+
+A predicate that can raise stays above joins, unions and thresholds, where rows may be missing that the inputs hold, and
+never overtakes a predicate that stands before it and stays: that one may guard it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from ivm.analysis.ranges import can_raise
+from ivm.transform.rewrite import filtered, names, offsets, projected, row, with_inputs
+from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, Threshold, Union, inputs_of
+from sql.ir.scalar import Call, Scalar, columns_of, remap, substitute
+
+
+def pushdown_predicates(relation: Relation) -> Relation:
+    """Move each predicate as low as it can go: through Map, Project, Negate, into the inputs of Join, Union and
+    Threshold, through Reduce if it reads keys only. Not through TopK, which must see the rows that it ranks.
+    """
+    return _push((), relation)
+
+
+@dataclass
+class _Split:
+    """Predicates that go on down, and those that stay; the order of each is kept."""
+
+    below: list[Scalar] = field(default_factory=list)
+    here: list[Scalar] = field(default_factory=list)
+
+
+def _split(predicates: Iterable[Scalar], lowered: Callable[[Scalar], Scalar | None]) -> _Split:
+    """`lowered` gives the predicate over the input, or None if it has to stay."""
+    split = _Split()
+    for predicate in predicates:
+        moved = None if split.here and can_raise(predicate) else lowered(predicate)
+        if moved is None:
+            split.here.append(predicate)
+        else:
+            split.below.append(moved)
+    return split
+
+
+def _push(predicates: tuple[Scalar, ...], relation: Relation) -> Relation:
+    """The relation filtered by `predicates`, each as low as it can go."""
+    match relation:
+        case Filter():
+            return _push((*relation.predicates, *predicates), relation.input)
+        case Project():
+            moved = tuple(remap(p, relation.columns.__getitem__) for p in predicates)
+            return projected(_push(moved, relation.input), relation.columns, names(relation))
+        case Join():
+            return _push_into_join(predicates, relation)
+        case Map() | Reduce() | Negate() | Threshold() | Union():
+            split = _split(predicates, lambda p: _lowered(p, relation))
+            inputs = tuple(_push(tuple(split.below), each) for each in inputs_of(relation))
+            return filtered(with_inputs(relation, inputs), split.here)
+    return filtered(with_inputs(relation, tuple(_push((), each) for each in inputs_of(relation))), predicates)
+
+
+def _lowered(predicate: Scalar, relation: Relation) -> Scalar | None:
+    """The predicate over the input of a node that is no join."""
+    match relation:
+        case Map():
+            return _through_map(predicate, relation)
+        case Reduce():
+            reads = columns_of(predicate)
+            grouped = bool(relation.keys) and all(c < len(relation.keys) for c in reads)
+            return substitute(predicate, relation.keys) if grouped else None
+        case Negate():
+            return predicate
+        case Threshold() | Union():
+            return None if can_raise(predicate) else predicate
+    return None
+
+
+def _through_map(predicate: Scalar, relation: Map) -> Scalar | None:
+    """Over computed values only if that lets the predicate go on, since they are then computed twice."""
+    width = len(relation.input.schema)
+    values: tuple[Scalar, ...] = (*row(relation.input), *relation.scalars)
+    computed = [values[c] for c in columns_of(predicate) if c >= width]
+    if not computed:
+        return predicate
+    moved = substitute(predicate, values)
+    free = not any(isinstance(s, Call) for s in computed)
+    return moved if free or _sinks(moved, relation.input) else None
+
+
+def _sinks(predicate: Scalar, relation: Relation) -> bool:
+    """Whether the predicate would pass, or become part of, the first node that is no map, filter or projection."""
+    match relation:
+        case Filter():
+            return not can_raise(predicate) and _sinks(predicate, relation.input)
+        case Project():
+            return _sinks(remap(predicate, relation.columns.__getitem__), relation.input)
+        case Map():
+            return _sinks(substitute(predicate, (*row(relation.input), *relation.scalars)), relation.input)
+        case Join():
+            return not can_raise(predicate) and (
+                _owner(predicate, offsets(relation.inputs)) is not None or _equates(predicate, relation)
+            )
+        case Reduce() | Negate() | Threshold() | Union():
+            return _lowered(predicate, relation) is not None
+    return False
+
+
+def _equates(predicate: Scalar, join: Join) -> bool:
+    """Whether the predicate is an equality of two inputs, which the join can look up."""
+    if not isinstance(predicate, Call) or predicate.function != "eq":
+        return False
+    owners = [_owner(arg, offsets(join.inputs)) for arg in predicate.args]
+    return None not in owners and owners[0] != owners[1]
+
+
+def _owner(scalar: Scalar, starts: tuple[int, ...]) -> int | None:
+    """The one input that an expression reads; None if it reads none or several."""
+    owners = {sum(start <= c for start in starts) - 1 for c in columns_of(scalar)}
+    return owners.pop() if len(owners) == 1 else None
+
+
+def _push_into_join(predicates: tuple[Scalar, ...], join: Join) -> Relation:
+    starts = offsets(join.inputs)
+    owned: list[list[Scalar]] = [[] for _ in join.inputs]
+    here: list[Scalar] = []
+    for predicate in predicates:
+        owner = _owner(predicate, starts)
+        if owner is None or can_raise(predicate):
+            here.append(predicate)
+        else:
+            owned[owner].append(remap(predicate, (-starts[owner]).__add__))
+    inputs = tuple(_push(tuple(own), each) for own, each in zip(owned, join.inputs, strict=True))
+    return filtered(with_inputs(join, inputs), here)

@@ -1,0 +1,69 @@
+"""Group keys that follow from other keys are not grouped by.
+
+Today those that are identical to another key, or constant. A key that is merely determined by others (the name beside
+the primary key) would have to be carried as an arbitrary value of its group, for which the IR has no aggregate.
+"""
+
+from __future__ import annotations
+
+from ivm.analysis.equivalences import Equivalences, equivalences
+from ivm.transform.rewrite import bottom_up, mapped, projected
+from sql.ir.relation import Reduce, Relation
+from sql.ir.scalar import Column, Literal, Scalar, remap
+
+
+def reduce_group_keys(relation: Relation) -> Relation:
+    """Drop keys that are identical to an earlier key or constant, and put them back above the Reduce.
+
+    One key always stays: without any, an empty input would have a group.
+    """
+    return bottom_up(relation, _reduce)
+
+
+def _reduce(relation: Relation) -> Relation:
+    if not isinstance(relation, Reduce):
+        return relation
+    known = equivalences(relation.input)
+    constants = {i: value for i, key in enumerate(relation.keys) if (value := _constant(key, known)) is not None}
+    if len(constants) == len(relation.keys):
+        constants.pop(0, None)
+    first: dict[Scalar, int] = {}
+    for i, key in enumerate(relation.keys):
+        if i not in constants:
+            first.setdefault(_canonical(key, known), i)
+    kept = sorted(first.values())
+    if len(kept) == len(relation.keys):
+        return relation
+    return _rebuilt(relation, kept, constants, first, known)
+
+
+def _constant(key: Scalar, known: Equivalences) -> Literal | None:
+    if isinstance(key, Literal):
+        return key
+    found = known.constants.get(key.index) if isinstance(key, Column) else None
+    return found if found is not None and found.type == key.type else None
+
+
+def _canonical(key: Scalar, known: Equivalences) -> Scalar:
+    """The key over the first of identical columns, blind to nullability, in which identical columns may differ."""
+    if isinstance(key, Column):
+        return Column(known.representative(key.index), key.type)
+    return remap(key, known.representative)
+
+
+def _rebuilt(
+    relation: Reduce, kept: list[int], constants: dict[int, Literal], first: dict[Scalar, int], known: Equivalences
+) -> Relation:
+    width = len(relation.keys)
+    aggregates = relation.names[width:]
+    keys = tuple(relation.keys[i] for i in kept)
+    smaller = Reduce(relation.input, keys, relation.aggregates, (*(relation.names[i] for i in kept), *aggregates))
+    placed = sorted(constants)
+    values = mapped(smaller, tuple(constants[i] for i in placed), tuple(relation.names[i] for i in placed))
+    end = len(kept) + len(aggregates)
+    places = {i: end + n for n, i in enumerate(placed)}
+    for i, key in enumerate(relation.keys):
+        if i not in constants:
+            places[i] = kept.index(first[_canonical(key, known)])
+    columns = (*(places[i] for i in range(width)), *range(len(kept), end))
+    return projected(values, columns, relation.names)

@@ -1,0 +1,55 @@
+"""Nodes that change nothing are removed."""
+
+from __future__ import annotations
+
+from ivm.transform.rewrite import bottom_up, equal, filtered, row
+from sql.ir.relation import Constant, Filter, Join, Map, Negate, Project, Relation, TopK, Union
+from sql.ir.scalar import TRUE
+
+
+def remove_trivial(relation: Relation) -> Relation:
+    """Drop filters without predicates, maps without expressions, projections that keep every column in place (names
+    of inner columns mean nothing), joins and unions of one input, the unit of a join, double negation, unlimited TopK.
+    """
+    return bottom_up(relation, _simplify)
+
+
+def _simplify(relation: Relation) -> Relation:
+    match relation:
+        case Filter() if all(p == TRUE for p in relation.predicates):
+            return relation.input
+        case Filter() if TRUE in relation.predicates:
+            return Filter(relation.input, tuple(p for p in relation.predicates if p != TRUE))
+        case Map(scalars=()):
+            return relation.input
+        case Project() if relation.columns == tuple(range(len(relation.input.schema))):
+            return relation.input
+        case Join():
+            return _join(relation)
+        case Union(inputs=(only,)):
+            return only
+        case Union() if any(isinstance(each, Union) for each in relation.inputs):
+            return _flat(relation)
+        case Negate(Negate() as inner):
+            return inner.input
+        case TopK(limit=None, offset=0):
+            return relation.input
+    return relation
+
+
+def _join(join: Join) -> Relation:
+    inputs = tuple(each for each in join.inputs if each != Constant(((),), ()))
+    if len(inputs) == 1:
+        columns = row(inputs[0])
+        equalities = [equal(columns[g[0]], columns[c]) for g in join.equivalences for c in g[1:]]
+        return filtered(inputs[0], equalities)
+    if not inputs:
+        return join.inputs[0]
+    return join if len(inputs) == len(join.inputs) else Join(inputs, join.equivalences)
+
+
+def _flat(union: Union) -> Relation:
+    inputs: list[Relation] = []
+    for each in union.inputs:
+        inputs += each.inputs if isinstance(each, Union) else (each,)
+    return Union(tuple(inputs))

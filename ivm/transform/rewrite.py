@@ -1,0 +1,93 @@
+"""What every rule needs: rebuild a relation from rewritten parts, keeping what has not changed as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from catalog.types import BOOLEAN
+from sql.ir.relation import Constant, Filter, Get, Join, Map, Project, Reduce, Relation, Union, inputs_of
+from sql.ir.scalar import Call, Column, Scalar
+
+
+def with_inputs(relation: Relation, inputs: tuple[Relation, ...]) -> Relation:
+    """The same node over other inputs; the node itself if they are the ones that it has."""
+    if all(new is old for new, old in zip(inputs, inputs_of(relation), strict=True)):
+        return relation
+    if isinstance(relation, Get | Constant):
+        return relation
+    if isinstance(relation, Join | Union):
+        return replace(relation, inputs=inputs)
+    return replace(relation, input=inputs[0])
+
+
+def bottom_up(relation: Relation, function: Callable[[Relation], Relation]) -> Relation:
+    """Apply `function` to every node, its inputs first."""
+    return function(with_inputs(relation, tuple(bottom_up(each, function) for each in inputs_of(relation))))
+
+
+def with_scalars(relation: Relation, function: Callable[[Scalar], Scalar]) -> Relation:
+    """The same node with `function` applied to each of its expressions; the node itself if none of them changes."""
+    match relation:
+        case Map():
+            scalars = tuple(map(function, relation.scalars))
+            return relation if scalars == relation.scalars else replace(relation, scalars=scalars)
+        case Filter():
+            predicates = tuple(map(function, relation.predicates))
+            return relation if predicates == relation.predicates else replace(relation, predicates=predicates)
+        case Reduce():
+            keys = tuple(map(function, relation.keys))
+            aggregates = tuple(a if a.arg is None else replace(a, arg=function(a.arg)) for a in relation.aggregates)
+            same = keys == relation.keys and aggregates == relation.aggregates
+            return relation if same else replace(relation, keys=keys, aggregates=aggregates)
+    return relation
+
+
+def row(relation: Relation) -> tuple[Column, ...]:
+    """The columns of a relation as expressions."""
+    return tuple(Column(i, field.type, field.nullable) for i, field in enumerate(relation.schema))
+
+
+def names(relation: Relation) -> tuple[str, ...]:
+    """The names of a relation's columns."""
+    return tuple(field.name for field in relation.schema)
+
+
+def filtered(relation: Relation, predicates: Iterable[Scalar]) -> Relation:
+    """A filter over `relation`, merged into the filter that it may be; each predicate once, the older ones first.
+
+    The order matters to expressions that can raise: a predicate guards those after it.
+    """
+    before = relation.predicates if isinstance(relation, Filter) else ()
+    added = tuple(p for p in dict.fromkeys(predicates) if p not in before)
+    if not added:
+        return relation
+    below = relation.input if isinstance(relation, Filter) else relation
+    return Filter(below, (*before, *added))
+
+
+def mapped(relation: Relation, scalars: tuple[Scalar, ...], added: tuple[str, ...]) -> Relation:
+    """A map over `relation`; nothing if there is nothing to compute."""
+    return Map(relation, scalars, added) if scalars else relation
+
+
+def projected(relation: Relation, columns: tuple[int, ...], renamed: tuple[str, ...]) -> Relation:
+    """A projection over `relation`; nothing if it would change neither columns nor names."""
+    same = columns == tuple(range(len(relation.schema)))
+    if same and renamed == names(relation):
+        return relation
+    kept = names(relation)
+    return Project(relation, columns, () if tuple(kept[c] for c in columns) == renamed else renamed)
+
+
+def offsets(inputs: Iterable[Relation]) -> tuple[int, ...]:
+    """Where each input's columns begin in the concatenated row, and last its width."""
+    starts = [0]
+    for relation in inputs:
+        starts.append(starts[-1] + len(relation.schema))
+    return tuple(starts)
+
+
+def equal(left: Scalar, right: Scalar) -> Call:
+    """`left = right`."""
+    return Call("eq", (left, right), BOOLEAN, left.nullable or right.nullable)

@@ -1,0 +1,131 @@
+"""Predicates in the form that the other rules look for: a list of conjuncts, IN lists, common factors taken out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from catalog.types import BOOLEAN, Kind
+from ivm.analysis.ranges import can_raise
+from ivm.transform.connectives import conjunction, conjuncts, disjunction, disjuncts
+from ivm.transform.rewrite import bottom_up
+from sql.ir.relation import Filter, Relation
+from sql.ir.scalar import FALSE, TRUE, Call, Column, Literal, Scalar, rewrite
+
+_INVERSE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+
+
+def simplify_predicates(relation: Relation) -> Relation:
+    """Simplify the predicates of every filter (see `simplified`) and split them into conjuncts.
+
+    A filter keeps a row only where a predicate is TRUE, so at its top level NULL is as good as FALSE.
+    """
+    return bottom_up(relation, _simplify_filter)
+
+
+def simplified(predicate: Scalar) -> Scalar:
+    """An expression with the same value, NULLs included.
+
+    NOT moves down to comparisons; nested AND and OR are flattened; equalities of one expression with constants, joined
+    by OR, become an IN list; conjuncts common to all members of an OR are taken out: `a AND b OR a AND c` becomes
+    `a AND (b OR c)`.
+    """
+    return rewrite(predicate, _simplify)
+
+
+def _simplify_filter(relation: Relation) -> Relation:
+    if not isinstance(relation, Filter):
+        return relation
+    kept = [p for each in relation.predicates for p in conjuncts(simplified(each))]
+    tested = tuple(dict.fromkeys(map(_tested, kept)))
+    return relation if tested == relation.predicates else replace(relation, predicates=tested)
+
+
+def _tested(predicate: Scalar) -> Scalar:
+    """What a filter may test instead of the predicate."""
+    match predicate:
+        case Literal():
+            return TRUE if predicate.value is True else FALSE
+        case Call("eq", (left, right)) if left == right and not can_raise(left):
+            return Call("not", (Call("is_null", (left,), BOOLEAN, False),), BOOLEAN, False) if left.nullable else TRUE
+    return predicate
+
+
+def _simplify(scalar: Scalar) -> Scalar:
+    match scalar:
+        case Call("not", (inner,)):
+            return _negated(inner) or scalar
+        case Call("and"):
+            return conjunction(conjuncts(scalar))
+        case Call("or"):
+            return _factored(_listed(disjuncts(scalar)))
+        case Call("in", (subject, Literal() as only)):
+            return replace(scalar, function="eq", args=(subject, only))
+        case Call(function, (Literal() as left, right)) if function in _MIRROR and not isinstance(right, Literal):
+            return replace(scalar, function=_MIRROR[function], args=(right, left))
+    return scalar
+
+
+_MIRROR = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
+
+
+def _negated(scalar: Scalar) -> Scalar | None:
+    """NOT of the expression without a NOT at its top, where there is such a form."""
+    match scalar:
+        case Call("not", (inner,)):
+            return inner
+        case Call("and"):
+            return disjunction(map(_not, conjuncts(scalar)))
+        case Call("or"):
+            return conjunction(map(_not, disjuncts(scalar)))
+        case Call(function) if function in _INVERSE:
+            return replace(scalar, function=_INVERSE[function])
+    return None
+
+
+def _not(scalar: Scalar) -> Scalar:
+    return _negated(scalar) or Call("not", (scalar,), BOOLEAN, scalar.nullable)
+
+
+def _listed(members: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+    """Equalities of one expression with constants, wherever they stand, as one IN list in the place of the first."""
+    lists: dict[Scalar, list[Scalar]] = {}
+    for member in members:
+        found = _choice(member)
+        if found is not None:
+            lists.setdefault(found[0], []).extend(found[1])
+    result: list[Scalar] = []
+    for member in members:
+        found = _choice(member)
+        if found is None:
+            result.append(member)
+        elif found[0] in lists:
+            result.append(_membership(found[0], lists.pop(found[0])))
+    return tuple(result)
+
+
+def _choice(scalar: Scalar) -> tuple[Scalar, tuple[Scalar, ...]] | None:
+    """The subject and the constants of `x = c` and `x IN (c, ..)`; not for what can raise, which runs once for each."""
+    match scalar:
+        case Call("eq" | "in", (Column() | Call() as subject, *values)):
+            constants = all(isinstance(v, Literal) and v.value is not None for v in values)
+            if constants and subject.type.kind is not Kind.DOUBLE and not can_raise(subject):
+                return subject, tuple(values)
+    return None
+
+
+def _membership(subject: Scalar, values: list[Scalar]) -> Scalar:
+    distinct = tuple(dict.fromkeys(values))
+    return Call("eq" if len(distinct) == 1 else "in", (subject, *distinct), BOOLEAN, subject.nullable)
+
+
+def _factored(members: tuple[Scalar, ...]) -> Scalar:
+    """The OR of `members` with their common conjuncts outside. A member that is nothing but those absorbs the rest."""
+    parts = [conjuncts(member) for member in members]
+    common = tuple(c for c in parts[0] if all(c in part for part in parts[1:]))
+    if not common or len(members) == 1:
+        return disjunction(members)
+    rests = [tuple(c for c in part if c not in common) for part in parts]
+    if not all(rests):
+        return conjunction(common)
+    rest = disjunction(_listed(disjuncts(disjunction(map(conjunction, rests)))))
+    return conjunction((*common, *conjuncts(rest)))

@@ -1,0 +1,68 @@
+"""Comparisons of widened values are made on the values themselves: `CAST(x AS BIGINT) = 5` is `x = 5`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from catalog.types import Kind, SqlType
+from ivm.analysis.ranges import limits
+from ivm.transform.rewrite import bottom_up, with_scalars
+from sql.ir.relation import Relation
+from sql.ir.scalar import Call, Literal, Scalar, Value, rewrite
+
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "in")
+
+
+def unwrap_casts(relation: Relation) -> Relation:
+    """Take casts that lose nothing off both sides of a comparison, so that it is one of plain columns again.
+
+    A literal that the narrower type does not hold keeps the cast.
+    """
+    return bottom_up(relation, lambda node: with_scalars(node, lambda s: rewrite(s, _unwrap)))
+
+
+def _unwrap(scalar: Scalar) -> Scalar:
+    if not isinstance(scalar, Call) or scalar.function not in _COMPARISONS:
+        return scalar
+    sources = {arg.args[0].type for arg in scalar.args if _is_cast(arg) and isinstance(arg, Call)}
+    if len(sources) != 1:
+        return scalar
+    (source,) = sources
+    if not widens(source, scalar.args[0].type):
+        return scalar
+    args = tuple(_narrowed(arg, source) for arg in scalar.args)
+    found = tuple(arg for arg in args if arg is not None)
+    return replace(scalar, args=found) if len(found) == len(args) else scalar
+
+
+def widens(source: SqlType, target: SqlType) -> bool:
+    """Whether a cast keeps every value of an exact type, and their order, without ever raising."""
+    exact = all(t.is_integer or t.kind is Kind.DECIMAL for t in (source, target))
+    if not exact or target.scale < source.scale:
+        return False
+    held, allowed = limits(source), limits(target)
+    if held is None or allowed is None:
+        return False
+    factor: int = 10 ** (target.scale - source.scale)
+    return allowed[0] <= held[0] * factor and held[1] * factor <= allowed[1]
+
+
+def _is_cast(scalar: Scalar) -> bool:
+    return isinstance(scalar, Call) and scalar.function == "cast"
+
+
+def _narrowed(arg: Scalar, source: SqlType) -> Scalar | None:
+    if isinstance(arg, Literal):
+        return _narrowed_literal(arg.value, arg.type, source)
+    return arg.args[0] if isinstance(arg, Call) and _is_cast(arg) else None
+
+
+def _narrowed_literal(value: Value, type_: SqlType, source: SqlType) -> Literal | None:
+    if value is None:
+        return Literal(None, source)
+    factor: int = 10 ** (type_.scale - source.scale)
+    narrow, lost = divmod(int(value), factor)
+    allowed = limits(source)
+    if lost or allowed is None or not allowed[0] <= narrow <= allowed[1]:
+        return None
+    return Literal(narrow, source)
