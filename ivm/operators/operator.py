@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from ivm.trace.delta import Delta
+from ivm.trace.size import StateSize
 
-
-@dataclass(frozen=True, slots=True)
-class StateSize:
-    """What an operator or arrangement holds: `rows` stored rows, index entries (row references), all bytes."""
-
-    rows: int = 0
-    entries: int = 0
-    bytes: int = 0
+__all__ = ["Contents", "Operator", "StateSize"]
 
 
 Contents = Callable[[], Iterator[Delta]]

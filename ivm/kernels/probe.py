@@ -1,0 +1,175 @@
+"""Looking keys up in a hash index as of given times. See `hash_index` for the arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ivm.kernels.hash_index import AHEAD, EMPTY, GONE
+from ivm.kernels.prefetch import prefetch
+from ivm.kernels.types import Bools, Hashes, Int32s, Ints
+
+NEAR = 8
+"""How many keys ahead the head of a chain is fetched; its slot has arrived by then."""
+_HALF = np.uint64(32)
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def probe_rows(
+    slots: Ints,
+    following: Int32s,
+    died: Ints,
+    words: Ints,
+    hashes: Hashes,
+    dropped: Bools,
+    limits: Ints,
+    times: Ints,
+    since: int,
+    start: int,
+    count: int,
+    positions: Ints,
+    rows: Ints,
+) -> tuple[int, int, int]:
+    """Write (position, row) for the rows of each key from `start` on that are visible as of its time, from `count` on.
+
+    Row r is visible to key i iff r < limits[i] and died[r] > times[i]; `limits` and `times` have length 1 if all are
+    the same. Rows dead by `since` are unlinked as they are met: each is met once. Stops at a key whose rows do not
+    fit. Returns (position reached, count, chain entries visited). Cost: two random accesses a key, one a further
+    match.
+    """
+    width = words.shape[1]
+    last = slots.shape[0]
+    capacity = np.uint64(last)
+    limit_step = 0 if len(limits) == 1 else 1
+    time_step = 0 if len(times) == 1 else 1
+    mortal = len(died) > 0
+    visited = 0
+    for i in range(start, len(words)):
+        if i + AHEAD < len(words):
+            prefetch(slots, np.int64((hashes[i + AHEAD] >> _HALF) * capacity >> _HALF) * (width + 1))
+        if i + NEAR < len(words):
+            ahead = slots[np.int64((hashes[i + NEAR] >> _HALF) * capacity >> _HALF), width]
+            prefetch(following, ahead - 1)
+            if mortal:
+                prefetch(died, ahead - 1)
+        if len(dropped) and dropped[i]:
+            continue
+        slot = np.int64((hashes[i] >> _HALF) * capacity >> _HALF)
+        while slots[slot, width] != EMPTY:
+            w = 0
+            while w < width and slots[slot, w] == words[i, w]:
+                w += 1
+            if w == width:
+                break
+            slot += 1
+            if slot == last:
+                slot = 0
+        limit = limits[i * limit_step]
+        time = times[i * time_step]
+        row = np.int64(slots[slot, width] - 1)
+        begin = count
+        previous = -1
+        while row >= 0:
+            visited += 1
+            behind = np.int64(following[row])
+            if mortal and died[row] <= since:
+                if previous >= 0:
+                    following[previous] = behind
+                else:
+                    slots[slot, width] = behind + 1 if behind >= 0 else GONE
+                row = behind
+                continue
+            if row < limit and (not mortal or died[row] > time):
+                if count == len(rows):
+                    return i, begin, visited
+                positions[count] = i
+                rows[count] = row
+                count += 1
+            previous = row
+            row = behind
+    return len(words), count, visited
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def probe_unique(
+    slots: Ints,
+    following: Int32s,
+    died: Ints,
+    words: Ints,
+    hashes: Hashes,
+    dropped: Bools,
+    limits: Ints,
+    times: Ints,
+    positions: Ints,
+    rows: Ints,
+) -> tuple[int, int]:
+    """The same where at most one row of a key is visible at any time: the newest below the limit, or none.
+
+    The outputs must have room for every key. Returns (count, chain entries visited).
+    """
+    width = words.shape[1]
+    last = slots.shape[0]
+    capacity = np.uint64(last)
+    limit_step = 0 if len(limits) == 1 else 1
+    time_step = 0 if len(times) == 1 else 1
+    mortal = len(died) > 0
+    count = 0
+    visited = 0
+    for i in range(len(words)):
+        if i + AHEAD < len(words):
+            prefetch(slots, np.int64((hashes[i + AHEAD] >> _HALF) * capacity >> _HALF) * (width + 1))
+        if mortal and i + NEAR < len(words):
+            ahead = slots[np.int64((hashes[i + NEAR] >> _HALF) * capacity >> _HALF), width]
+            prefetch(died, ahead - 1)
+        if len(dropped) and dropped[i]:
+            continue
+        slot = np.int64((hashes[i] >> _HALF) * capacity >> _HALF)
+        while slots[slot, width] != EMPTY:
+            w = 0
+            while w < width and slots[slot, w] == words[i, w]:
+                w += 1
+            if w == width:
+                break
+            slot += 1
+            if slot == last:
+                slot = 0
+        limit = limits[i * limit_step]
+        row = np.int64(slots[slot, width] - 1)
+        while row >= limit:
+            visited += 1
+            row = np.int64(following[row])
+        if row >= 0:
+            visited += 1
+            if not mortal or died[row] > times[i * time_step]:
+                positions[count] = i
+                rows[count] = row
+                count += 1
+    return count, visited
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def absent_keys(slots: Ints, words: Ints, hashes: Hashes, dropped: Bools, positions: Ints) -> int:
+    """Write the positions of the keys that the table has no slot for; how many there are."""
+    width = words.shape[1]
+    last = slots.shape[0]
+    capacity = np.uint64(last)
+    count = 0
+    for i in range(len(words)):
+        if i + AHEAD < len(words):
+            prefetch(slots, np.int64((hashes[i + AHEAD] >> _HALF) * capacity >> _HALF) * (width + 1))
+        if len(dropped) and dropped[i]:
+            continue
+        slot = np.int64((hashes[i] >> _HALF) * capacity >> _HALF)
+        while slots[slot, width] != EMPTY:
+            w = 0
+            while w < width and slots[slot, w] == words[i, w]:
+                w += 1
+            if w == width:
+                break
+            slot += 1
+            if slot == last:
+                slot = 0
+        if slots[slot, width] == EMPTY:
+            positions[count] = i
+            count += 1
+    return count

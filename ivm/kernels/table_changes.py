@@ -1,0 +1,100 @@
+"""Applying a sequence of inserts and deletes to a hash index, in one pass. See `hash_index` for the arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ivm.kernels.hash_index import AHEAD, EMPTY, drop_dead
+from ivm.kernels.prefetch import prefetch
+from ivm.kernels.types import Bools, Hashes, Int32s, Ints
+
+_HALF = np.uint64(32)
+FOREVER = 0x7FFF_FFFF_FFFF_FFFF
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def newest_live(following: Int32s, died: Ints, head: int) -> int:
+    """The newest living row of the chain that begins with `head` (row number + 1); -1 if none lives."""
+    row = np.int64(head - 1)
+    while row >= 0 and died[row] != FOREVER:
+        row = np.int64(following[row])
+    return row
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def apply_changes(
+    slots: Ints,
+    following: Int32s,
+    died: Ints,
+    words: Ints,
+    hashes: Hashes,
+    inserts: Bools,
+    times: Ints,
+    first_row: int,
+    since: int,
+    unique: bool,
+    replace: bool,
+    killed: Ints,
+    killed_at: Ints,
+    failed: Ints,
+) -> tuple[int, int, int, int]:
+    """Carry out change i for key i in turn: inserts[i] links the next new row, otherwise a live row of the key dies.
+
+    In a unique index an insert meets no live row, or kills it if `replace`. `times` has length 1 or n. Deaths are
+    written to `died`, and to `killed` and `killed_at` (length >= n). Positions of changes that cannot be carried out
+    go to `failed` until it is full, whereupon the pass ends. The table has room for n new keys. Returns (rows
+    inserted, rows killed, new keys, changes failed). Cost: one or two random accesses a change.
+    """
+    width = words.shape[1]
+    last = slots.shape[0]
+    capacity = np.uint64(last)
+    mortal = len(died) > 0
+    step = 0 if len(times) == 1 else 1
+    row = first_row
+    deaths = 0
+    new = 0
+    failures = 0
+    for i in range(len(words)):
+        if i + AHEAD < len(words):
+            prefetch(slots, np.int64((hashes[i + AHEAD] >> _HALF) * capacity >> _HALF) * (width + 1))
+        slot = np.int64((hashes[i] >> _HALF) * capacity >> _HALF)
+        while slots[slot, width] != EMPTY:
+            w = 0
+            while w < width and slots[slot, w] == words[i, w]:
+                w += 1
+            if w == width:
+                break
+            slot += 1
+            if slot == last:
+                slot = 0
+        head = slots[slot, width]
+        live = np.int64(-1)
+        if unique:
+            # Only the newest version can be alive.
+            if head > 0 and (not mortal or died[head - 1] == FOREVER):
+                live = np.int64(head - 1)
+        elif not inserts[i]:
+            live = np.int64(newest_live(following, died, head))
+        if inserts[i] == (live >= 0) and not (inserts[i] and replace):
+            failed[failures] = i
+            failures += 1
+            if failures == len(failed):
+                break
+            continue
+        if live >= 0:
+            died[live] = times[i * step]
+            killed[deaths] = live
+            killed_at[deaths] = times[i * step]
+            deaths += 1
+        if inserts[i]:
+            if head == EMPTY:
+                new += 1
+                for w in range(width):
+                    slots[slot, w] = words[i, w]
+            following[row] = head - 1 if head > 0 else -1
+            slots[slot, width] = row + 1
+            if mortal and head > 0:
+                drop_dead(following, died, row, since)
+            row += 1
+    return row - first_row, deaths, new, failures

@@ -1,0 +1,258 @@
+"""An index: a hash multimap from key words to row numbers of a store, read as of any time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ivm.kernels.hash_index import count_keys, hash_rows, insert_rows, link_rows, rehash, renumber, unlink_rows
+from ivm.kernels.probe import absent_keys, probe_rows, probe_unique
+from ivm.kernels.table_changes import apply_changes
+from ivm.kernels.types import Hashes, Int32s
+from ivm.trace.column import Bools, Ints
+from ivm.trace.growable import Growable
+from ivm.trace.run import BLOCK, AscendingRun, WordsOf
+from ivm.trace.time import BEGINNING
+
+_ALL = np.empty(0, np.bool_)
+_NOBODY = np.empty(0, np.int64)
+_SMALLEST = 16
+_MAX_FAILURES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What a sequence of changes did: rows inserted, rows killed and when, positions of changes that had to fail."""
+
+    inserted: int
+    killed: Ints
+    killed_at: Ints
+    failed: Ints
+
+
+class Index:
+    """Rows 0.. of a store by keys of W = `words` int64 words, which arguments give as (n, W), or (n,) if W is 1.
+
+    `unique`: at most one row of a key lives at any time. `words_of` reads keys from the store; where it is given, and
+    as long as keys come in ascending order, rows are kept as a run outside of the hash table and move there by and by,
+    in proportion to what is asked for, never all at once for the sake of a few keys.
+
+    Every method that changes or reads chains takes `died` (int64 by row number, of length 0 while nobody ever died).
+    `since`: nobody reads as of an earlier time, so rows that died by then are unlinked where they are met.
+    Rows with a True in `dropped` (None: none) are not indexed; keys with one find nothing.
+    Size: 8 (W + 1) bytes a slot, of which at most three quarters are used, and 4 bytes a row; see `nbytes`.
+    """
+
+    max_load = 0.75
+
+    def __init__(self, words: int, unique: bool = False, words_of: WordsOf | None = None) -> None:
+        self.words = words
+        self.unique = unique
+        self.rows = 0
+        self.visited = 0
+        self.since = BEGINNING
+        self._words_of = words_of
+        self._run = AscendingRun(words)
+        self._ascending = words_of is not None
+        self._slots = np.zeros((_SMALLEST, words + 1), np.int64)
+        self._used = 0
+        self._following = Growable(np.dtype(np.int32))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of slots, chains and fences."""
+        return self._slots.nbytes + self._following.nbytes + self._run.nbytes
+
+    @property
+    def keys(self) -> int:
+        """The slots in use: keys in the hash table, with those whose rows are all gone and not yet forgotten."""
+        return self._used
+
+    @property
+    def backlog(self) -> int:
+        """Rows that wait in the ascending run."""
+        return len(self._run)
+
+    def insert(self, words: Ints, dropped: Bools | None, died: Ints) -> None:
+        """Index the rows from `rows` on with these keys. Cost: a comparison a row while keys ascend, else 17-19 ns."""
+        if self.extend(words, dropped):
+            return
+        words = self._shaped(words)
+        self._insert(words, _ALL if dropped is None else dropped, self.rows, died, absent_only=False)
+        self.rows += len(words)
+
+    def extend(self, words: Ints, dropped: Bools | None) -> bool:
+        """Index further rows if their keys prove by their order to be new; else change nothing and say False."""
+        if not self._ascending or self._words_of is None or self._run.stop != self.rows:
+            return False
+        if (dropped is not None and dropped.any()) or not self._run.extend(self._shaped(words), self._words_of):
+            return False
+        self.rows += len(words)
+        return True
+
+    def apply(
+        self, words: Ints, inserts: Bools, times: Ints, died: Ints, *, replace: bool = False
+    ) -> Applied:
+        """Insert further rows and kill living ones, change by change in the order given.
+
+        inserts[i] links the next row of the store, or else a living row of key i dies at times[i] (times: length 1 or
+        n). In a unique index an insert whose key has a living row fails, or kills that row if `replace`. A delete
+        without a living row fails. `died` is written to and covers the rows to come, unless all are plain inserts.
+        After a failure the caller undoes everything: `truncate` here, `died` of the rows killed in the store.
+        """
+        words = self._shaped(words)
+        hashes = _hashed(words)
+        self._settle(words, hashes, _ALL, died)
+        n = len(words)
+        self._ensure(n, died)
+        self._following.reserve(self.rows + n)
+        killed, killed_at = np.empty(n, np.int64), np.empty(n, np.int64)
+        failed = np.empty(_MAX_FAILURES, np.int64)
+        inserted, deaths, new, failures = apply_changes(
+            self._slots, self._following.array, died, words, hashes, inserts, times, self.rows, self.since,
+            self.unique, replace, killed, killed_at, failed,
+        )  # fmt: skip
+        self._used += new
+        self.rows += inserted
+        self._following.length = self.rows
+        return Applied(inserted, killed[:deaths], killed_at[:deaths], failed[:failures])
+
+    def probe(
+        self, words: Ints, dropped: Bools | None, limits: Ints, died: Ints, times: Ints
+    ) -> tuple[Ints, Ints]:
+        """(position of the key, row) for the rows of each key with row < limits[i] and died[row] > times[i], by
+        position.
+
+        `limits` and `times` have length n, or 1 if all are the same; times are at least `since`. The order of the
+        rows of one key is unspecified. Cost: about two random accesses a key and one for each further entry of its
+        chain; a key changed k times between `since` and its time has k entries more.
+        """
+        dropped = _ALL if dropped is None else dropped
+        words = self._shaped(words)
+        hashes = _hashed(words)
+        self._settle(words, hashes, dropped, died)
+        if self.unique:
+            return self._probe_unique(words, hashes, dropped, limits, died, times)
+        n = len(words)
+        positions, rows = np.empty(2 * n + 16, np.int64), np.empty(2 * n + 16, np.int64)
+        at = count = 0
+        while True:
+            at, count, visited = probe_rows(
+                self._slots, self._following.array, died, words, hashes, dropped, limits, times, self.since,
+                at, count, positions, rows,
+            )  # fmt: skip
+            self.visited += visited
+            if at == n:
+                return positions[:count], rows[:count]
+            positions, rows = _doubled(positions), _doubled(rows)
+
+    def truncate(self, first_row: int, words: Ints, dropped: Bools | None) -> None:
+        """Undo the inserts of the rows from `first_row` on, whose keys are `words`."""
+        dropped = _ALL if dropped is None else dropped
+        words = self._shaped(words)
+        unlinked = unlink_rows(self._slots, self._following.array, words, _hashed(words), dropped, first_row)
+        if unlinked:
+            # The table may know keys above the run's last one now, so order alone no longer proves a key new.
+            self._ascending = False
+        self._run.truncate(first_row)
+        self._following.truncate(first_row)
+        self.rows = min(self.rows, first_row)
+
+    def renumber(self, mapping: Int32s, survivors_before: Ints) -> None:
+        """The store's rows got new numbers: row r is now mapping[r], gone if -1; survivors_before[r] are left below r.
+
+        Cost: one pass over slots and chains.
+        """
+        rows = int(survivors_before[self.rows])
+        if self._words_of is not None:
+            self._run.renumber(survivors_before, self._words_of)
+        # The table may know keys of rows that are gone, above the last one left.
+        self._ascending = self._ascending and self._used == 0
+        chains = Growable(np.dtype(np.int32))
+        renumber(self._slots, self._following.array, mapping, chains.reserve(rows))
+        chains.length = rows
+        self._following = chains
+        self.rows = rows
+
+    def _probe_unique(
+        self, words: Ints, hashes: Hashes, dropped: Bools, limits: Ints, died: Ints, times: Ints
+    ) -> tuple[Ints, Ints]:
+        positions, rows = np.empty(len(words), np.int64), np.empty(len(words), np.int64)
+        count, visited = probe_unique(
+            self._slots, self._following.array, died, words, hashes, dropped, limits, times, positions, rows
+        )
+        self.visited += visited
+        return positions[:count], rows[:count]
+
+    def _settle(self, words: Ints, hashes: Hashes, dropped: Bools, died: Ints) -> None:
+        """Bring every row of the run that these keys could find into the hash table.
+
+        Moves rows in proportion to the number of keys, so that the backlog melts away with use; the keys still in it
+        are looked up there. A key that has a slot has its row of the run, if any, in that slot's chain.
+        """
+        if not len(self._run) or self._words_of is None:
+            return
+        n = len(words)
+        if 4 * BLOCK * n >= len(self._run):
+            self._melt(len(self._run), died)
+            return
+        self._melt(4 * n, died)
+        positions = np.empty(n, np.int64)
+        absent = positions[: absent_keys(self._slots, words, hashes, dropped, positions)]
+        if len(absent):
+            missing = words[absent]
+            self._ensure(len(absent), died)
+            self._following.reserve(self._run.stop)
+            found = self._run.find(missing, self._words_of)
+            self._used += link_rows(self._slots, self._following.array, missing, hashes[absent], found)
+
+    def _shaped(self, words: Ints) -> Ints:
+        return words.reshape(-1, self.words)
+
+    def _melt(self, count: int, died: Ints) -> None:
+        run = self._run
+        stop = min(run.start + count, run.stop)
+        assert self._words_of is not None
+        self._insert(self._words_of(slice(run.start, stop)), _ALL, run.start, died, absent_only=True)
+        run.start = stop
+
+    def _insert(self, words: Ints, dropped: Bools, first_row: int, died: Ints, *, absent_only: bool) -> None:
+        self._following.reserve(first_row + len(words))
+        self._following.length = max(self._following.length, first_row + len(words))
+        hashes = _hashed(words)
+        at = 0
+        while True:
+            room = int(len(self._slots) * self.max_load) - self._used
+            at, new = insert_rows(
+                self._slots, self._following.array, died, words, hashes, dropped,
+                at, first_row, self.since, room, absent_only,
+            )  # fmt: skip
+            self._used += new
+            if at == len(words):
+                return
+            self._ensure(1, died)
+
+    def _ensure(self, keys: int, died: Ints) -> None:
+        """Make room for so many new keys; forgets keys whose rows have all died by `since`."""
+        if self._used + keys <= int(len(self._slots) * self.max_load):
+            return
+        left = count_keys(self._slots, self._following.array, died, self.since)
+        capacity = len(self._slots)
+        while left + keys > int(capacity * self.max_load * 0.75):
+            capacity *= 2
+        slots = np.zeros((capacity, self.words + 1), np.int64)
+        self._used = rehash(self._slots, slots, self._following.array, died, self.since)
+        self._slots = slots
+
+
+def _hashed(words: Ints) -> Hashes:
+    hashes = np.empty(len(words), np.uint64)
+    hash_rows(words, hashes)
+    return hashes
+
+
+def _doubled(array: Ints) -> Ints:
+    grown = np.empty(2 * len(array), np.int64)
+    grown[: len(array)] = array
+    return grown

@@ -1,0 +1,283 @@
+"""A row store: a collection's rows in columns, appended in the order of time, never moved while anybody reads.
+
+A row comes at a time, and may die at a later one. Since rows come in time order, "came by t" is "row number below
+limit(t)"; so any reader as of any time sees row r iff r < limit(t) and died[r] > t, and several versions cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.types import SqlType
+from ivm.trace.arrow import arrow_type, to_arrow, to_column
+from ivm.trace.cold_column import ColdColumn
+from ivm.trace.column import Array, Bools, Column, Ints, concat, empty_column
+from ivm.trace.delta import Source
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.growable import Growable
+from ivm.trace.hot_column import HotColumn
+from ivm.trace.time import FOREVER, Births
+
+_NOBODY = np.empty(0, np.int64)
+_COMPACT_FROM = 100_000
+_CONVERT_ROWS = 1 << 17
+
+
+class Batch:
+    """A source over an Arrow table of one batch; a column is converted when it is first read, then kept."""
+
+    def __init__(self, table: pa.Table, types: Sequence[SqlType], dictionary: TextDictionary) -> None:
+        self.table = table
+        self._types = types
+        self._dictionary = dictionary
+        self._converted: dict[int, Column] = {}
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def column(self, index: int) -> Column:
+        """Column `index` in physical form."""
+        column = self._converted.get(index)
+        if column is None:
+            column = to_column(self.table.column(index), self._types[index], self._dictionary)
+            self._converted[index] = column
+        return column
+
+    def take(self, rows: Array) -> Batch:
+        """The batch of the rows at `rows`."""
+        taken = Batch(self.table.take(pa.array(rows)), self._types, self._dictionary)
+        taken._converted = {i: column.take(rows) for i, column in self._converted.items()}
+        return taken
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A state of a store to which `rollback` returns."""
+
+    rows: int
+    kills: int
+    dead: int
+    times: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """New numbers of rows: r is now mapping[r] (int32, -1 if gone); survivors_before[r] rows below r are left
+    (int64)."""
+
+    mapping: np.typing.NDArray[np.int32]
+    survivors_before: Ints
+    rows: int
+
+
+class RowStore:
+    """Rows of columns of `types`.
+
+    A column that somebody asked for is "hot": contiguous, in physical form. With `cold`, the others stay Arrow chunks
+    as they came, not copied, until they are asked for; then those chunks are dropped. Size: the hot values, the
+    chunks, and 8 bytes a row once a row has died.
+    """
+
+    def __init__(self, types: Sequence[SqlType], dictionary: TextDictionary, *, cold: bool = True) -> None:
+        self.types = tuple(types)
+        self.rows = 0
+        self.dead = 0
+        self._dictionary = dictionary
+        self._columns: list[HotColumn | ColdColumn] = [
+            ColdColumn(arrow_type(t)) if cold else HotColumn(t.physical) for t in types
+        ]
+        self._births = Births()
+        self._died: Growable[np.int64] | None = None
+        self._killed: list[Ints] = []
+        self._compact_at = _COMPACT_FROM
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of columns, deaths and times in use."""
+        deaths = 0 if self._died is None else self._died.nbytes
+        return sum(column.nbytes for column in self._columns) + deaths + self._births.nbytes
+
+    @property
+    def last_time(self) -> int:
+        """The time of the newest row."""
+        return self._births.last
+
+    @property
+    def died(self) -> Ints:
+        """When each row died, FOREVER if it lives; of length 0 while no row ever died."""
+        return _NOBODY if self._died is None else self._died.array[: self.rows]
+
+    def is_hot(self, index: int) -> bool:
+        """Whether column `index` is kept in physical form."""
+        return isinstance(self._columns[index], HotColumn)
+
+    def column(self, index: int) -> Column:
+        """Column `index`, all rows, not copied. The first call on a cold column converts it, for good."""
+        column = self._columns[index]
+        if isinstance(column, ColdColumn):
+            column = self._columns[index] = self._heated(column, self.types[index])
+        return column.column()
+
+    def gather(self, index: int, rows: Array | slice) -> Column:
+        """Column `index` of `rows`; a cold column stays cold. A slice of a hot column is not copied."""
+        column = self._columns[index]
+        if isinstance(column, HotColumn):
+            return _part(column.column(), rows)
+        return self._converted(column.gather(rows), self.types[index])
+
+    def append(self, source: Source, count: int, times: Ints | int) -> int:
+        """Add the `count` rows of `source`, which came at `times` (ascending if many); the first one's number.
+
+        No time may be before one that came already (ValueError). While columns are cold, `source` is a `Batch`.
+        """
+        first = self.rows
+        self._births.append(times, first, count)
+        for i, column in enumerate(self._columns):
+            if isinstance(column, HotColumn):
+                column.append(source.column(i))
+            else:
+                assert isinstance(source, Batch)
+                column.append(source.table.column(i))
+        self.rows = first + count
+        if self._died is not None:
+            self._died.fill(FOREVER, self.rows)
+        return first
+
+    def mortal(self, rows: int) -> Ints:
+        """`died` for rows up to `rows`, some of them still to be appended, to be written to by who then tells
+        `note`."""
+        if self._died is None:
+            self._died = Growable(np.dtype(np.int64))
+        self._died.fill(FOREVER, rows)
+        return self._died.array
+
+    def note(self, rows: Ints) -> None:
+        """The rows `rows` have died, as the caller wrote it to `mortal`."""
+        self._killed.append(rows)
+        self.dead += len(rows)
+
+    def kill(self, rows: Ints, times: Ints | int) -> None:
+        """The living rows `rows`, each named once, die at `times`."""
+        self.mortal(self.rows)[rows] = times
+        self.note(rows)
+
+    def limit(self, time: int) -> int:
+        """How many rows had come by `time`."""
+        return self._births.limit(time, self.rows)
+
+    def limits(self, times: Ints) -> Ints:
+        """`limit` for each of `times`."""
+        return self._births.limits(times, self.rows)
+
+    def mark(self) -> Mark:
+        """The present state."""
+        return Mark(self.rows, len(self._killed), self.dead, len(self._births), self._births.last)
+
+    def rollback(self, mark: Mark) -> None:
+        """Undo every append and death since `mark`, which must not be before the last `commit`."""
+        for rows in self._killed[mark.kills :]:
+            self.mortal(0)[rows] = FOREVER
+        del self._killed[mark.kills :]
+        for column in self._columns:
+            column.truncate(mark.rows)
+        if self._died is not None:
+            self._died.truncate(mark.rows)
+        self._births.truncate(mark.times, mark.last)
+        self.rows, self.dead = mark.rows, mark.dead
+
+    def commit(self, since: int) -> None:
+        """Make everything final; nobody asks for times before `since` any more."""
+        self._killed.clear()
+        self._births.forget(since)
+        for column in self._columns:
+            if isinstance(column, ColdColumn):
+                column.tidy()
+
+    def live(self, as_of: int | None = None) -> Array | slice:
+        """The rows visible as of a time (None: now), ascending; a slice where no row is missing."""
+        limit = self.rows if as_of is None else self.limit(as_of)
+        if self.dead == 0:
+            return slice(0, limit)
+        visible: Bools = self.died[:limit] > (FOREVER - 1 if as_of is None else as_of)
+        return np.flatnonzero(visible)
+
+    def arrow(self, names: Sequence[str], as_of: int | None = None) -> pa.Table:
+        """The visible rows under these column names; cold columns come straight from their chunks."""
+        rows = self.live(as_of)
+        return pa.table([self._arrow(i, rows) for i in range(len(self.types))], names=list(names))
+
+    def compact(self, since: int) -> Compaction | None:
+        """Drop the rows that died by `since` and renumber the others, if that is worth its cost; else None.
+
+        Worth it: more than half of the rows (and 100,000) are dead. Cost: a copy of what is left, amortized over the
+        deaths. Only between commits; whoever knows row numbers must renumber them.
+        """
+        if self.dead < self._compact_at or 2 * self.dead <= self.rows:
+            return None
+        left: Bools = self.died > since
+        survivors_before = np.zeros(self.rows + 1, np.int64)
+        np.cumsum(left, out=survivors_before[1:])
+        rows = int(survivors_before[-1])
+        if 2 * rows > self.rows:
+            # A reader holds history back; look again when there is more to gain.
+            self._compact_at = self.dead + self.dead // 4
+            return None
+        self._keep(np.flatnonzero(left), survivors_before)
+        return Compaction(np.where(left, survivors_before[:-1], -1).astype(np.int32), survivors_before, rows)
+
+    def _keep(self, rows: Ints, survivors_before: Ints) -> None:
+        self._columns = [column.keep(rows) for column in self._columns]
+        died = self.died[rows]
+        self._died = None
+        self.dead = int(np.count_nonzero(died != FOREVER))
+        if self.dead:
+            self.mortal(len(rows))[: len(rows)] = died
+        self._births.renumber(survivors_before)
+        self.rows = len(rows)
+        self._compact_at = max(_COMPACT_FROM, self.dead + self.dead // 4)
+
+    def _heated(self, cold: ColdColumn, type: SqlType) -> HotColumn:
+        hot = HotColumn(type.physical)
+        for part in cold.parts():
+            for offset in range(0, len(part), _CONVERT_ROWS):
+                hot.append(to_column(part.slice(offset, _CONVERT_ROWS), type, self._dictionary))
+        return hot
+
+    def _converted(self, parts: list[pa.Array], type: SqlType) -> Column:
+        if not parts:
+            return empty_column(type.physical)
+        return concat([to_column(part, type, self._dictionary) for part in parts])
+
+    def _arrow(self, index: int, rows: Array | slice) -> pa.ChunkedArray:
+        column = self._columns[index]
+        if isinstance(column, ColdColumn):
+            return column.arrow(rows)
+        values = to_arrow(_part(column.column(), rows), self.types[index], self._dictionary)
+        return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
+
+
+class StoredRows:
+    """A source over some rows of a store; a column is gathered when it is first read, and cold ones stay cold."""
+
+    def __init__(self, store: RowStore, rows: Array | slice) -> None:
+        self._store = store
+        self._rows = rows
+        self._gathered: dict[int, Column] = {}
+
+    def column(self, index: int) -> Column:
+        """Column `index` of the rows."""
+        column = self._gathered.get(index)
+        if column is None:
+            column = self._gathered[index] = self._store.gather(index, self._rows)
+        return column
+
+
+def _part(column: Column, rows: Array | slice) -> Column:
+    if isinstance(rows, slice):
+        return Column(column.values[rows], None if column.valid is None else column.valid[rows])
+    return column.take(rows)

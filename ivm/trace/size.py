@@ -1,0 +1,14 @@
+"""How much state something holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class StateSize:
+    """What an operator or arrangement holds: `rows` stored rows, index entries (row references), all bytes."""
+
+    rows: int = 0
+    entries: int = 0
+    bytes: int = 0

@@ -1,0 +1,98 @@
+"""Logical time: int64, totally ordered, one per commit. The only module that knows what a time is made of."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.trace.column import Ints
+from ivm.trace.growable import Growable
+
+FOREVER = 0x7FFF_FFFF_FFFF_FFFF
+"""Later than every time: when a living row dies."""
+
+BEGINNING = -0x8000_0000_0000_0000
+"""Before every time: when the rows came whose history is forgotten."""
+
+
+def as_array(times: Ints | int) -> Ints:
+    """The times as an array, of length 1 if they are all the same."""
+    return np.array([times], np.int64) if isinstance(times, int) else times
+
+
+def readable_as_of(times: Ints | int, inclusive: bool) -> Ints | int:
+    """The times to read as of, so that changes at `times` themselves are seen only if `inclusive`."""
+    return times if inclusive else times - 1
+
+
+class Births:
+    """When the rows of a store came: the first row of each distinct time, in order, as far as anybody may ask.
+
+    Size: two words for each distinct time since the last `forget`.
+    """
+
+    def __init__(self) -> None:
+        self._times = Growable(np.dtype(np.int64))
+        self._rows = Growable(np.dtype(np.int64))
+        self.last = BEGINNING
+
+    def __len__(self) -> int:
+        return self._times.length
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in use."""
+        return self._times.nbytes + self._rows.nbytes
+
+    def append(self, times: Ints | int, first_row: int, count: int) -> None:
+        """`count` rows from `first_row` on came at `times` (ascending if many), none before what came already."""
+        if count == 0:
+            return
+        if isinstance(times, int):
+            self._append_first(times, first_row)
+            self.last = times
+            return
+        self._append_first(int(times[0]), first_row)
+        changes = np.flatnonzero(times[1:] != times[:-1]) + 1
+        self._times.append(times[changes])
+        self._rows.append(changes + first_row)
+        self.last = int(times[-1])
+
+    def _append_first(self, time: int, row: int) -> None:
+        if time < self.last:
+            raise ValueError(f"changes at time {time} come after changes at time {self.last}: times must not fall")
+        if time > self.last:
+            self._times.append(np.array([time], np.int64))
+            self._rows.append(np.array([row], np.int64))
+
+    def limit(self, time: int, rows: int) -> int:
+        """How many of the store's `rows` had come by `time`, for a time that is not forgotten."""
+        if time >= self.last:
+            return rows
+        i = int(np.searchsorted(self._times.view(), time, side="right"))
+        return int(self._rows.array[i]) if i < self._rows.length else rows
+
+    def limits(self, times: Ints, rows: int) -> Ints:
+        """`limit` for each of `times`; cost: a binary search for each among the times kept."""
+        found = np.searchsorted(self._times.view(), times, side="right")
+        bounds = np.append(self._rows.view(), rows)
+        return bounds[found]
+
+    def truncate(self, kept: int, last: int) -> None:
+        """Forget the newest times: `kept` and `last` are what `len` and `last` were before they came."""
+        self._times.truncate(kept)
+        self._rows.truncate(kept)
+        self.last = last
+
+    def forget(self, since: int) -> None:
+        """Nobody asks for times before `since` any more. Cost: a binary search, and what is moved."""
+        if len(self) == 0:
+            return
+        gone = len(self) if since >= self.last else int(np.searchsorted(self._times.view(), since, side="right"))
+        if 2 * gone >= len(self):
+            self._times.drop_front(gone)
+            self._rows.drop_front(gone)
+
+    def renumber(self, survivors_before: Ints) -> None:
+        """Rows got new numbers: row r is now survivors_before[r]."""
+        rows = self._rows.view()
+        rows[:] = survivors_before[rows]

@@ -1,0 +1,208 @@
+"""The index against a list of (key, born, died): what every probe finds, whatever came before it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ivm.trace.index import Index
+from ivm.trace.time import FOREVER
+
+NOBODY = np.empty(0, np.int64)
+
+
+def words_of_keys(keys, width):
+    column = np.array(keys, np.int64)
+    return column if width == 1 else np.stack([column // 3, column], axis=1).copy()
+
+
+class Model:
+    """A store of keys alone, beside the index under test."""
+
+    def __init__(self, width, unique=False, lazy=False):
+        self.keys: list[int] = []
+        self.born: list[int] = []
+        self.died: list[int] = []
+        self.width = width
+        self.index = Index(width, unique, self.words if lazy else None)
+
+    def words(self, rows):
+        return words_of_keys(np.array(self.keys)[rows], self.width).reshape(-1, self.width)
+
+    def deaths(self):
+        return np.array(self.died, np.int64) if any(d != FOREVER for d in self.died) else NOBODY
+
+    def insert(self, keys, time, dropped=None):
+        self.index.insert(words_of_keys(keys, self.width), dropped, np.array(self.died + [FOREVER] * len(keys)))
+        self.keys += list(keys)
+        self.born += [time] * len(keys)
+        self.died += [FOREVER] * len(keys)
+
+    def probe(self, keys, times):
+        times = np.array(times, np.int64)
+        limits = np.array([sum(b <= t for b in self.born) for t in times], np.int64)
+        positions, rows = self.index.probe(words_of_keys(keys, self.width), None, limits, self.deaths(), times)
+        assert list(positions) == sorted(positions)
+        return sorted(zip(positions.tolist(), rows.tolist(), strict=True))
+
+    def expected(self, keys, times):
+        return sorted(
+            (i, r)
+            for i, (key, time) in enumerate(zip(keys, times, strict=True))
+            for r, k in enumerate(self.keys)
+            if k == key and self.born[r] <= time < self.died[r]
+        )
+
+
+KEYS = st.lists(st.integers(-5, 20), min_size=0, max_size=40)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("insert"), KEYS),
+        st.tuples(st.just("kill"), st.lists(st.integers(0, 400), max_size=20)),
+        st.tuples(st.just("probe"), KEYS),
+        st.tuples(st.just("commit"), st.none()),
+        st.tuples(st.just("undo"), st.integers(0, 30)),
+    ),
+    max_size=25,
+)
+
+
+@pytest.mark.parametrize("width", [1, 2])
+@settings(deadline=None, max_examples=60)
+@given(steps=STEPS)
+def test_probes_find_what_the_model_finds(width, steps):
+    model = Model(width)
+    time = committed = 0
+    since = 0
+    for what, argument in steps:
+        time += 1
+        if what == "insert":
+            model.insert(argument, time)
+        elif what == "kill":
+            for row in {r % len(model.keys) for r in argument if model.keys}:
+                if model.died[row] == FOREVER:
+                    model.died[row] = time
+        elif what == "commit":
+            since, committed = time, len(model.keys)
+            model.index.since = since
+        elif what == "undo":
+            first = max(committed, len(model.keys) - argument)
+            model.index.truncate(first, words_of_keys(model.keys[first:], width), None)
+            del model.keys[first:], model.born[first:], model.died[first:]
+        else:
+            times = [max(since, time - i % 4) for i in range(len(argument))]
+            assert model.probe(argument, times) == model.expected(argument, times)
+    keys = list(range(-6, 22))
+    assert model.probe(keys, [time] * len(keys)) == model.expected(keys, [time] * len(keys))
+
+
+@pytest.mark.parametrize("width", [1, 2])
+@settings(deadline=None, max_examples=60)
+@given(data=st.data())
+def test_an_ascending_run_is_found_as_if_it_were_hashed(width, data):
+    model = Model(width, unique=True, lazy=True)
+    top = 0
+    for time in range(1, 12):
+        if data.draw(st.booleans()):
+            count = data.draw(st.integers(1, 300))
+            model.insert(list(range(top, top + 2 * count, 2)), time)
+            top += 2 * count
+        keys = data.draw(st.lists(st.integers(-3, top + 3), max_size=5, unique=True))
+        assert model.probe(keys, [time] * len(keys)) == model.expected(keys, [time] * len(keys))
+        undone = data.draw(st.integers(0, 40)) if data.draw(st.booleans()) else 0
+        first = max(len(model.keys) - undone, 0)
+        model.index.truncate(first, model.words(slice(first, None)), None)
+        del model.keys[first:], model.born[first:], model.died[first:]
+        top = model.keys[-1] + 1 if model.keys else 0
+    keys = list(range(-2, top + 3))
+    assert model.probe(keys, [99] * len(keys)) == model.expected(keys, [99] * len(keys))
+
+
+def test_a_small_commit_does_not_pay_for_the_backlog():
+    model = Model(1, unique=True, lazy=True)
+    model.insert(list(range(20_000)), 1)
+    assert model.index.backlog == 20_000
+    assert model.probe([5, 19_999, 20_001], [1] * 3) == [(0, 5), (1, 19_999)]
+    assert model.index.backlog >= 20_000 - 12
+    model.probe(list(range(1000)), [1] * 1000)
+    assert model.index.backlog == 0
+
+
+def test_a_key_out_of_order_ends_the_run():
+    index = Index(1, True, lambda rows: np.arange(10, dtype=np.int64)[rows].reshape(-1, 1))
+    assert index.extend(np.arange(10), None)
+    assert not index.extend(np.array([9]), None)
+    assert not index.extend(np.array([12, 11]), None)
+    assert index.extend(np.array([12, 13]), None)
+
+
+@pytest.mark.parametrize("unique", [False, True])
+def test_a_hot_key_keeps_a_short_chain(unique):
+    index = Index(1, unique)
+    updates = 20_000
+    died = np.full(updates, FOREVER, np.int64)
+    key = np.array([7], np.int64)
+    for row in range(updates):
+        if row:
+            died[row - 1] = row
+        index.insert(key, None, died)
+        index.since = row
+    index.visited = 0
+    now = np.array([updates], np.int64)
+    positions, rows = index.probe(key, None, now, died, now)
+    assert (positions.tolist(), rows.tolist()) == ([0], [updates - 1])
+    assert index.visited <= 3
+
+
+def test_a_long_dead_chain_is_walked_once():
+    index = Index(1)
+    rows = 10_000
+    index.insert(np.zeros(rows, np.int64), None, NOBODY)
+    died = np.full(rows, 5, np.int64)
+    died[0] = FOREVER
+    index.since = 5
+    now = np.array([rows], np.int64)
+    for walk, found in ((rows, [0]), (1, [0])):
+        index.visited = 0
+        assert index.probe(np.zeros(1, np.int64), None, now, died, np.array([9]))[1].tolist() == found
+        assert index.visited == walk
+
+
+def test_dropped_keys_are_neither_indexed_nor_found():
+    index = Index(1)
+    index.insert(np.array([1, 1, 2]), np.array([False, True, False]), NOBODY)
+    everything = np.array([99], np.int64)
+    positions, rows = index.probe(
+        np.array([1, 2, 1]), np.array([False, True, False]), everything, NOBODY, everything
+    )
+    assert positions.tolist() == [0, 2]
+    assert rows.tolist() == [0, 0]
+
+
+def test_slots_of_keys_that_are_gone_are_used_again():
+    index = Index(1)
+    died = np.full(400_000, FOREVER, np.int64)
+    for start in range(0, 400_000, 1000):
+        index.insert(np.arange(start, start + 1000), None, died)
+        died[max(start - 4000, 0) : start] = start
+        index.since = start
+    assert index.keys < 20_000
+    assert len(index._slots) < 40_000
+
+
+def test_renumbering_leaves_what_survives():
+    model = Model(2, unique=False)
+    model.insert([1, 2, 1, 3, 1, 2], 1)
+    for row in (0, 3, 5):
+        model.died[row] = 2
+    left = np.array([d == FOREVER for d in model.died])
+    before = np.concatenate([[0], np.cumsum(left)])
+    model.index.since = 2
+    model.index.renumber(np.where(left, before[:-1], -1).astype(np.int32), before)
+    model.keys = [k for k, keep in zip(model.keys, left, strict=True) if keep]
+    model.born, model.died = [1] * 3, [FOREVER] * 3
+    assert model.probe([1, 2, 3], [3] * 3) == model.expected([1, 2, 3], [3] * 3)
+    model.insert([3, 1], 4)
+    assert model.probe([1, 2, 3], [4] * 3) == model.expected([1, 2, 3], [4] * 3)
