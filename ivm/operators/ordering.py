@@ -1,0 +1,123 @@
+"""Order as words: columns become rows of int64 words that compare, word by word, as SQL orders the values.
+
+Numbers are words that compare as signed integers, doubles included (NaN is the greatest, as DuckDB has it); text is
+its code, which the comparison looks up in the dictionary. The columns can be made of the words again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from catalog.types import Physical
+from ivm.trace.column import Array, Column, Ints
+
+_SIGN = np.int64(-(2**63))
+_REST = np.int64(2**63 - 1)
+_NAN = np.float64("nan").view(np.int64)
+
+
+def ordered_words(values: Array, physical: Physical) -> Ints:
+    """Words (n, 1), for WIDE (n, 2), in the order of the values; -0.0 is 0.0, and there is one NaN."""
+    if physical is Physical.WIDE:
+        wide = values.astype(np.int64, copy=False)
+        return np.stack([wide[:, 1], wide[:, 0] ^ _SIGN], axis=1)
+    if physical is Physical.FLOAT64:
+        plain = values.astype(np.float64) + 0.0
+        bits = plain.view(np.int64)
+        bits[np.isnan(plain)] = _NAN
+        return (bits ^ ((bits >> 63) & _REST)).reshape(-1, 1)
+    return np.ascontiguousarray(values, np.int64).reshape(-1, 1)
+
+
+def values_of(words: Ints, physical: Physical) -> Array:
+    """The values that `ordered_words` made these words (n, words) of; 32-bit forms stay int64."""
+    if physical is Physical.WIDE:
+        return np.stack([words[:, 1] ^ _SIGN, words[:, 0]], axis=1)
+    if physical is Physical.FLOAT64:
+        bits = words[:, 0]
+        return (bits ^ ((bits >> 63) & _REST)).view(np.float64)
+    return words[:, 0]
+
+
+@dataclass(frozen=True)
+class Term:
+    """One column in an order."""
+
+    column: int
+    physical: Physical
+    nullable: bool
+    descending: bool = False
+    nulls_first: bool = False
+
+    @property
+    def words(self) -> int:
+        """Words that it takes: one for NULL or not where it can be NULL, then those of the value."""
+        return self.nullable + (2 if self.physical is Physical.WIDE else 1)
+
+    @property
+    def kinds(self) -> list[int]:
+        """How each word compares (see `ivm.kernels.ordered_set`)."""
+        kind = 0
+        if self.physical is Physical.CODE:
+            kind = -1 if self.descending else 1
+        return [0] * (self.words - 1) + [kind]
+
+
+@dataclass(frozen=True)
+class RowOrder:
+    """A total order of rows by `terms`, in which every column occurs once."""
+
+    terms: tuple[Term, ...]
+
+    @cached_property
+    def kinds(self) -> Ints:
+        """How each word of a row compares."""
+        return np.array([kind for term in self.terms for kind in term.kinds], np.int64)
+
+    def encode(self, columns: Sequence[Column]) -> Ints:
+        """The rows as words (n, K). Cost: a pass a column."""
+        rows = np.empty((len(columns[0]), len(self.kinds)), np.int64)
+        at = 0
+        for term in self.terms:
+            column = columns[term.column]
+            words = ordered_words(column.values, term.physical)
+            if term.descending and term.physical is not Physical.CODE:
+                words = ~words
+            to = rows[:, at + term.nullable : at + term.words]
+            to[:] = words
+            if term.nullable:
+                null = np.zeros(len(rows), np.bool_) if column.valid is None else ~column.valid
+                rows[:, at] = ~null if term.nulls_first else null
+                to[null] = 0
+            at += term.words
+        return rows
+
+    def decode(self, rows: Ints) -> list[Column]:
+        """The columns that `encode` made these words of, by their positions. Cost: a pass a column."""
+        columns: dict[int, Column] = {}
+        at = 0
+        for term in self.terms:
+            words = rows[:, at + term.nullable : at + term.words]
+            valid = None
+            if term.nullable:
+                valid = (rows[:, at] == 0) != term.nulls_first
+                valid = None if valid.all() else valid
+            if term.descending and term.physical is not Physical.CODE:
+                words = ~words
+            values = values_of(words, term.physical)
+            if valid is not None:
+                values = np.where(valid[:, None] if values.ndim == 2 else valid, values, 0)
+            columns[term.column] = Column(narrowed(values, term.physical), valid)
+            at += term.words
+        return [columns[i] for i in range(len(columns))]
+
+
+def narrowed(values: Array, physical: Physical) -> Array:
+    """Values of the form's own dtype, where `values_of` left them as int64."""
+    if physical in (Physical.INT32, Physical.CODE):
+        return values.astype(np.int32)
+    return values != 0 if physical is Physical.BOOL else values

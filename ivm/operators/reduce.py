@@ -1,0 +1,172 @@
+"""Reduce: groups with their aggregates. State: a row of accumulators for each group, ordered values for min and max."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from catalog.types import Physical, SqlType
+from ivm.kernels.finalize import emit, read_groups
+from ivm.operators.accumulable import Accumulators, AggregateSpec, overflow_error
+from ivm.operators.groups import Cells, Groups, cell_times, live_input
+from ivm.operators.hierarchical import Extremes
+from ivm.operators.operator import Contents, StateSize
+from ivm.operators.ordering import narrowed, values_of
+from ivm.trace.column import Array, Column, Ints
+from ivm.trace.delta import Delta, delta_of
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.keys import KeyLayout
+
+__all__ = ["AggregateSpec", "Reduce"]
+
+_CHUNK = 1 << 18
+
+
+class Reduce:
+    """Groups its input by the first columns, `keys`, and keeps the aggregates of each group.
+
+    A group exists while its multiplicity is not zero; with no keys there is one group that always exists. The output
+    has the keys, then the aggregates. `step` writes to no group before `commit`, so undoing it is forgetting it; only
+    the ordered values of min and max are changed at once, and changed back.
+    """
+
+    def __init__(
+        self, keys: tuple[tuple[SqlType, bool], ...], aggregates: Sequence[AggregateSpec], dictionary: TextDictionary
+    ) -> None:
+        self._layout = KeyLayout(tuple((type_.physical, nullable) for type_, nullable in keys), nulls="match")
+        self._keys = len(keys)
+        self._parts = Accumulators(aggregates)
+        self._groups = Groups(self._layout.words, self._parts.fields)
+        self._extremes = Extremes(self._parts, dictionary)
+        self._after: Ints | None = None
+
+    @property
+    def visited(self) -> int:
+        """Nodes of ordered state visited so far."""
+        return self._extremes.visited
+
+    def initial(self, time: int) -> Delta | None:
+        """The output over an empty input: the row of the one group if there are no keys, else nothing."""
+        if self._keys:
+            return None
+        nothing = np.zeros((1, self._layout.words + 1 + self._parts.fields), np.int64)
+        output = _Output(self._parts, self._layout, 1)
+        rows, _ = self._read(nothing, 0, 1, output)
+        return output.delta(rows, time, None)
+
+    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+        """The changes of the groups' rows. Cost: see the kernels; nothing grows with the groups or the input.
+
+        Raises NumericError if a sum does not fit its type.
+        """
+        delta = live_input(inputs)
+        if delta is None:
+            return None
+        words, _ = self._layout.pack([delta.column(i) for i in range(self._keys)], len(delta))
+        cells = self._groups.open(words, delta.times)
+        columns = self._parts.read(delta)
+        self._widen(columns)
+        after = np.zeros((len(cells), self._parts.fields), np.int64)
+        self._parts.add(columns, delta.diffs, cells, after)
+        self._extremes.apply(columns, delta, cells, self._groups.capacity, after)
+        self._after = after
+        return self._emit(cells, after)
+
+    def _widen(self, columns: dict[int, Column]) -> None:
+        fields = self._groups.state[: self._groups.used, self._layout.words + 1 :]
+        moved = self._parts.widen(columns, fields)
+        if moved is not None:
+            self._groups.replace_fields(moved)
+
+    def _emit(self, cells: Cells, after: Ints) -> Delta | None:
+        output = _Output(self._parts, self._layout, 2 * len(cells))
+        cell, diffs = np.empty(output.capacity, np.int32), np.empty(output.capacity, np.int64)
+        rows, summed, computed = emit(
+            self._parts.plan, self._parts.outputs, self._keys == 0, self._layout.words, self._groups.state,
+            cells.slot, cells.previous, after, self._parts.scratch,
+            output.flat, output.valid, output.nulls, output.keys, cell, diffs,
+        )  # fmt: skip
+        if summed >= 0:
+            raise self._parts.overflow(summed)
+        if computed >= 0:
+            raise overflow_error(self._parts.aggregates[computed])
+        if rows == 0:
+            return None
+        return output.delta(rows, cell_times(cells.times, cell[:rows]), diffs[:rows])
+
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """The groups' rows."""
+        if self._keys == 0 and len(self._groups) == 0:
+            initial = self.initial(time)
+            if initial is not None:
+                yield initial
+            return
+        slot, used = 0, self._groups.used
+        while slot < used:
+            output = _Output(self._parts, self._layout, min(used - slot, _CHUNK))
+            rows, slot = self._read(self._groups.state, slot, used, output)
+            if rows:
+                yield output.delta(rows, time, None)
+
+    def _read(self, state: Ints, start: int, stop: int, output: _Output) -> tuple[int, int]:
+        rows, reached = read_groups(
+            self._parts.outputs, self._layout.words, state, start, stop, self._keys == 0, self._parts.scratch,
+            output.flat, output.valid, output.nulls, output.keys,
+        )  # fmt: skip
+        return rows, reached
+
+    def commit(self, since: int) -> None:
+        """Write the groups' new accumulators; groups that are empty go."""
+        self._groups.close(self._after)
+        self._extremes.commit()
+        self._after = None
+
+    def abort(self) -> None:
+        """Forget the step."""
+        self._extremes.abort()
+        self._groups.close(None)
+        self._after = None
+
+    def size(self) -> StateSize:
+        """Groups, distinct values kept for min and max, bytes."""
+        return StateSize(len(self._groups), self._extremes.entries, self._groups.nbytes + self._extremes.nbytes)
+
+
+class _Output:
+    """Room for output rows in columns: a stretch of `flat` for each aggregate, key words, masks and counts of NULL."""
+
+    def __init__(self, parts: Accumulators, layout: KeyLayout, capacity: int) -> None:
+        self._parts = parts
+        self._layout = layout
+        self.capacity = capacity
+        self.flat = np.empty(capacity * parts.words, np.int64)
+        self.valid = np.empty((len(parts.aggregates), capacity), np.bool_)
+        self.nulls = np.zeros(len(parts.aggregates), np.int64)
+        self.keys = np.empty((capacity, layout.words), np.int64)
+
+    def delta(self, rows: int, times: Ints | int, diffs: Ints | None) -> Delta:
+        """The first `rows` rows as a delta: keys, then aggregates."""
+        keys = self.keys[:rows]
+        columns = self._layout.unpack(keys.reshape(rows) if self._layout.words == 1 else keys)
+        at = 0
+        for o, spec in enumerate(self._parts.aggregates):
+            physical = spec.type.physical
+            words = 2 if physical is Physical.WIDE else 1
+            begin = at * self.capacity
+            flat = self.flat[begin : begin + rows * words]
+            if spec.function in ("min", "max"):
+                values = narrowed(values_of(flat.reshape(-1, words), physical), physical)
+            else:
+                values = _typed(flat, physical)
+            columns.append(Column(values, self.valid[o, :rows] if self.nulls[o] else None))
+            at += words
+        return delta_of(columns, times, diffs, rows)
+
+
+def _typed(words: Ints, physical: Physical) -> Array:
+    if physical is Physical.WIDE:
+        return words.reshape(-1, 2)
+    if physical is Physical.FLOAT64:
+        return words.view(np.float64)
+    return words
