@@ -180,3 +180,7 @@ def casts() -> list[Case]:
     pairs = [(a, b) for a in numbers for b in numbers if a != b]
     pairs += [(DATE, TIMESTAMP), (TIMESTAMP, DATE)] + [(t, VARCHAR) for t in ALL if t != VARCHAR]
     return [call("cast", f"CAST(c0 AS {b})", (a,), b) for a, b in pairs]
+
+
+def all_cases() -> list[Case]:
+    return [*arithmetic(), *comparisons(), *logic(), *texts(), *dates(), *rounding(), *casts()]

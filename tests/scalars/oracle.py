@@ -81,8 +81,8 @@ def values_of(type_: SqlType) -> st.SearchStrategy[Any]:
     return st.integers(max(low, -30), min(high, 30)) | st.integers(low, high) | edges
 
 
-def column_of(values: Sequence[Any], type_: SqlType, dictionary: TextDictionary) -> Values:
-    """Engine values (None is NULL) as a column."""
+def column_of(values: Sequence[Any], type_: SqlType, dictionary: TextDictionary, masked: bool = False) -> Values:
+    """Engine values (None is NULL) as a column; `masked`: with a mask even if nothing is NULL."""
     valid = np.array([v is not None for v in values], np.bool_)
     filled = [("" if type_.kind is Kind.VARCHAR else 0) if v is None else v for v in values]
     if type_.kind is Kind.VARCHAR:
@@ -91,7 +91,7 @@ def column_of(values: Sequence[Any], type_: SqlType, dictionary: TextDictionary)
         data = from_objects(np.array(filled, object))
     else:
         data = np.array(filled, DTYPES[type_.physical])
-    return Values(data, None if valid.all() else valid)
+    return Values(data, None if valid.all() and not masked else valid)
 
 
 def python_of(column: Values, type_: SqlType, dictionary: TextDictionary) -> list[Any]:
@@ -180,7 +180,10 @@ def same(a: Any, b: Any) -> bool:
 
 
 def check(scalar: Scalar, sql: str, types: Sequence[SqlType], rows: Sequence[Row], compiler: Any = None) -> None:
-    """The map `scalar` over the rows equals DuckDB's `sql`, in each value or in raising; also row by row if it raises."""
+    """The map `scalar` over the rows equals DuckDB's `sql`, in each value or in raising; also row by row if it raises.
+
+    With a compiler, all columns have masks and come through references, so that one loop serves all rows.
+    """
     assert rows
     expected = duckdb_rows(sql, types, rows, scalar.type)
     if isinstance(expected, str) and len(rows) > 1:
@@ -188,9 +191,10 @@ def check(scalar: Scalar, sql: str, types: Sequence[SqlType], rows: Sequence[Row
             check(scalar, sql, types, [row], compiler)
         return
     dictionary = TextDictionary()
-    columns = [column_of([row[i] for row in rows], t, dictionary) for i, t in enumerate(types)]
+    compiled = compiler is not None
+    columns = [column_of([row[i] for row in rows], t, dictionary, compiled) for i, t in enumerate(types)]
     program = MfpProgram((scalar,), (), (len(types),), len(types), dictionary, compiler)
-    for through_refs in (False, True):
+    for through_refs in (True,) if compiled else (False, True):
         delta = delta_over(columns, len(rows), through_refs)
         if isinstance(expected, str):
             with pytest.raises(NumericError):
@@ -202,17 +206,20 @@ def check(scalar: Scalar, sql: str, types: Sequence[SqlType], rows: Sequence[Row
         assert len(actual) == len(expected)
         for row, a, e in zip(rows, actual, expected, strict=True):
             assert same(a, e), f"{sql} over {row}: {a!r}, DuckDB says {e!r}"
-    check_filter(scalar, columns, len(rows), expected, dictionary, compiler)
+    if compiled:
+        assert not compiler.failures()
+    else:
+        check_filter(scalar, columns, len(rows), expected, dictionary)
 
 
 def check_filter(
-    scalar: Scalar, columns: Sequence[Values], length: int, expected: Any, dictionary: TextDictionary, compiler: Any
+    scalar: Scalar, columns: Sequence[Values], length: int, expected: Any, dictionary: TextDictionary
 ) -> None:
     """As a predicate, a BOOLEAN expression keeps exactly the rows on which it is TRUE."""
     if scalar.type.kind is not Kind.BOOLEAN or isinstance(expected, str):
         return
     rows = [*columns, Values(np.arange(length))]
-    program = MfpProgram((), (scalar,), (len(columns),), len(columns) + 1, dictionary, compiler)
+    program = MfpProgram((), (scalar,), (len(columns),), len(columns) + 1, dictionary)
     output = program.run(delta_of(rows, 1, None, length))
     kept = [] if output is None else output.column(0).values.tolist()
     assert kept == [i for i, value in enumerate(expected) if value is True]

@@ -6,22 +6,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.scalars import cases
-from tests.scalars.cases import Case
+from tests.scalars.cases import Case, all_cases
 from tests.scalars.oracle import check, rows_of
 
-FAMILIES = {
-    "arithmetic": cases.arithmetic(),
-    "comparisons": cases.comparisons(),
-    "logic": cases.logic(),
-    "texts": cases.texts(),
-    "dates": cases.dates(),
-    "rounding": cases.rounding(),
-    "casts": cases.casts(),
-}
 
-
-@pytest.mark.parametrize("case", [c for family in FAMILIES.values() for c in family], ids=str)
+@pytest.mark.parametrize("case", all_cases(), ids=str)
 @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_equals_duckdb(case: Case, data) -> None:

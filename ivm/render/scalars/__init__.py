@@ -1,7 +1,8 @@
-"""Scalar expressions over columns: an interpreter that answers at once and fused loops that take over when compiled.
+"""Scalar expressions over columns: an interpreter that answers at once and fused loops that take over when
+compiled.
 
-`program` is the entry: `MfpProgram` runs a fused map-filter-project over a delta. Below it, `interpret` turns an
-expression into vectorized numpy, one module per family of functions; `codegen` writes the same expressions as one
-loop, and `compiler` compiles that in the background. Text goes through `text_memo`, so that a function of one
-string is computed once per distinct string. `ranges` knows, before anything runs, what can overflow.
+`program` is the entry: `MfpProgram` runs a fused map-filter-project over a delta. Below it, `interpret` turns
+an expression into vectorized numpy, one module per family of functions; `codegen` writes the same expressions
+as one loop, and `compiler` compiles that in the background. Text goes through `text_memo`, so that a function
+of one string is computed once per distinct string. `ranges` knows, before anything runs, what can overflow.
 """

@@ -95,9 +95,11 @@ def _to_double(source: SqlType) -> Apply:
     power = 10.0**scale
 
     def apply(a: Column) -> Column:
-        if a.values.ndim == 1 and source.precision <= 15:
-            return Column(a.values / power, a.valid)
-        values: Any = a.values if a.values.ndim == 1 and scale <= 18 else objects(a.values)
+        values: Any = a.values
+        if values.ndim == 1 and source.precision <= 15:
+            return Column(values / power, a.valid)
+        if values.ndim == 2 or scale > 18:
+            values = objects(values)
         # Beyond 2^53, DuckDB converts the whole part and the fraction one by one.
         small = np.abs(values) <= 1 << 53
         direct = values.astype(np.float64) / power
@@ -120,7 +122,8 @@ def _from_double(call: Call) -> Apply:
     power = 10.0**target.scale
 
     def apply(a: Column) -> Column:
-        scaled: Any = a.values * power if decimal else a.values
+        given: Any = a.values
+        scaled = given * power if decimal else given
         rounded = half_away(scaled) if decimal else np.rint(scaled)
         # A range's upper end may have no DOUBLE of its own; the next power above it has.
         inside = (rounded >= float(low)) & (rounded < float(high + 1))

@@ -1,8 +1,8 @@
 """Small helpers over columns that are being computed.
 
-While an expression runs, a column of length one stands for any number of rows (a literal, or what was computed from
-literals alone), so that numpy broadcasts it and nothing is repeated; `dense` makes such a column as long as it must be.
-The mask may be of length one on its own account.
+While an expression runs, a column of length one stands for any number of rows (a literal, or what was computed
+from literals alone), so that numpy broadcasts it and nothing is repeated; `dense` makes such a column as long
+as it must be. The mask may be of length one on its own account.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from sql.ir.scalar import Call, Literal
 
 MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _OPERATIONS: dict[str, Callable[..., Any]] = {
-    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
-}  # fmt: skip
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge":
+    np.greater_equal, }  # fmt: skip
 
 Test = Callable[[Any, Any], Bools]
 

@@ -1,7 +1,7 @@
 """What a family of functions offers to the interpreter.
 
-A *strict* function maps columns to a column, row by row; its arguments are evaluated on every row. A *lazy* one decides
-for itself on which rows it evaluates its arguments.
+A *strict* function maps columns to a column, row by row; its arguments are evaluated on every row. A *lazy* one
+decides for itself on which rows it evaluates its arguments.
 """
 
 from __future__ import annotations

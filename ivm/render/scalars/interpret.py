@@ -1,6 +1,7 @@
 """Expressions as vectorized numpy: answers at once, without compiling anything.
 
-An expression is turned, once, into a tree of closures; running it costs a few numpy calls per function and row batch.
+An expression is turned, once, into a tree of closures; running it costs a few numpy calls per function and row
+batch.
 """
 
 from __future__ import annotations

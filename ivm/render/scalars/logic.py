@@ -37,12 +37,12 @@ def junction(call: Call, context: Context, build: Build) -> Evaluate:
                 column = _where_open(term, rows, decided, deciding)
             else:
                 column = term(rows)
-            hit = truth(column) if deciding else truth(Column(~column.values, column.valid))
+            values: Any = column.values
+            hit = truth(column) if deciding else truth(Column(~values, column.valid))
             decided = decided | hit
             if column.valid is not None:
                 unknown = ~column.valid if unknown is None else unknown | ~column.valid
-        values = decided if deciding else ~decided
-        return Column(values, None if unknown is None else decided | ~unknown)
+        return Column(decided if deciding else ~decided, None if unknown is None else decided | ~unknown)
 
     return evaluate
 

@@ -199,7 +199,7 @@ def _guarded(call: Call, operation: Callable[..., Any]) -> Apply:
     return apply
 
 
-def _truncating(x: Array, y: Array) -> Any:
+def _truncating(x: Any, y: Any) -> Any:
     if x.dtype == object:
         quotient = np.abs(x) // np.abs(y)
         return np.where((x < 0) != (y < 0), -quotient, quotient)
@@ -207,7 +207,7 @@ def _truncating(x: Array, y: Array) -> Any:
     return quotient + ((quotient * y != x) & ((x < 0) != (y < 0)))
 
 
-def _remainder(x: Array, y: Array) -> Any:
+def _remainder(x: Any, y: Any) -> Any:
     if x.dtype == object:
         rest = np.abs(x) % np.abs(y)
         return np.where(x < 0, -rest, rest)

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from ivm.render.scalars.columns import dense, truth
+from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.functions import Context, Evaluate
+from ivm.render.scalars.fused import Fused, Passed
 from ivm.render.scalars.interpret import interpreter
-from ivm.render.scalars.ranges import can_raise
+from ivm.render.scalars.ranges import cost_rank
 from ivm.render.scalars.rows import Rows
 from ivm.render.scalars.shape import Shape
 from ivm.render.scalars.text_memo import memos_of
@@ -21,43 +23,40 @@ from sql.ir.scalar import Scalar
 class Interpreted:
     """A map-filter-project run by numpy, step by step.
 
-    Predicates without a map come first, those that cannot raise before those that can, and each of the latter sees only
-    rows that passed all before it; then the maps, on the rows that are left; then the predicates over maps.
+    Predicates without a map come first, in the order of `cost_rank`, and those that read text or can raise see
+    only rows that passed all before them; then the maps, on the rows that are left; then the predicates over
+    maps.
     """
 
     def __init__(self, shape: Shape, context: Context) -> None:
         def build(scalars: tuple[Scalar, ...]) -> list[tuple[Evaluate, bool]]:
-            return [(interpreter(s, context), can_raise(s)) for s in scalars]
+            return [(interpreter(s, context), cost_rank(s) > 0) for s in scalars]
 
         self._early = build(shape.early)
         self._late = build(shape.late)
         self._maps = [interpreter(m, context) for m in shape.maps]
         self._width = shape.width
 
-    def run(self, delta: Delta) -> tuple[Array | None, list[Column]] | None:
-        """Positions of the rows that pass (None: all do) and each map's column over them; None if no row passes.
-
-        Raises NumericError.
-        """
-        rows: Rows | None = Rows(delta)
+    def run(self, delta: Delta) -> Passed | bool:
+        """What passes; False if no row does. Raises NumericError."""
         # IEEE arithmetic says by its results what numpy would warn of.
         with np.errstate(all="ignore"):
-            rows = _filtered(rows, self._early)
+            rows = _filtered(Rows(delta), self._early)
             if rows is None:
-                return None
+                return False
             for i, evaluate in enumerate(self._maps):
                 rows.append(self._width + i, evaluate(rows))
             rows = _filtered(rows, self._late)
         if rows is None:
-            return None
-        maps = [dense(rows.columns[self._width + i], rows.length) for i in range(len(self._maps))]
-        return rows.positions, maps
+            return False
+        computed = [rows.columns[self._width + i] for i in range(len(self._maps))]
+        return rows.positions, [dense(column, rows.length) for column in computed]
 
 
 def _filtered(rows: Rows, predicates: list[tuple[Evaluate, bool]]) -> Rows | None:
     mask: Any = None
-    for evaluate, raises in predicates:
-        if raises and mask is not None:
+    for evaluate, narrows in predicates:
+        if narrows and mask is not None:
             narrowed = _narrowed(rows, mask)
             if narrowed is None:
                 return None
@@ -76,13 +75,17 @@ def _narrowed(rows: Rows, mask: Any) -> Rows | None:
     return rows.take(positions) if len(positions) else None
 
 
-class MfpProgram:
-    """Append `maps` to the row, keep the rows on which every predicate is TRUE, then the columns at `projection`.
+__all__ = ["Compiler", "MfpProgram"]
 
-    `maps[i]` is column `width + i`; it may read input columns and the maps before it. `predicates` are over input columns
-    and maps. `projection` None keeps all columns. Columns that are passed on stay lazy: their groups are narrowed, and
-    only if rows were dropped; a map that is a bare column is passed on as well. The projected maps become one new group.
-    Columns that are not bound stay so.
+
+class MfpProgram:
+    """Append `maps` to the row, keep the rows on which every predicate is TRUE, then the columns at
+    `projection`.
+
+    `maps[i]` is column `width + i`; it may read input columns and the maps before it. `predicates` are over
+    input columns and maps. `projection` None keeps all columns. Columns that are passed on stay lazy: their
+    groups are narrowed, and only if rows were dropped; a map that is a bare column is passed on as well. The
+    projected maps become one new group. Columns that are not bound stay so.
     """
 
     def __init__(
@@ -92,22 +95,30 @@ class MfpProgram:
         projection: tuple[int, ...] | None,
         width: int,
         dictionary: Any,
-        compiler: Any = None,
+        compiler: Compiler | None = None,
     ) -> None:
         self.shape = Shape.of(maps, predicates, projection, width)
         context = Context(dictionary, memos_of(dictionary))
         self._interpreted = Interpreted(self.shape, context)
+        self._fused = None if compiler is None else Fused(self.shape, context, compiler)
         self._layout: list[tuple[int, int] | None] | None = None
         self._projected: tuple[list[int], list[tuple[int, int] | None]] = ([], [])
+
+    @property
+    def compiled(self) -> bool:
+        """Whether a compiled loop has taken over (for deltas that hold their columns as those before it did)."""
+        return self._fused is not None and self._fused.ready
 
     def run(self, delta: Delta) -> Delta | None:
         """The rows that pass, projected; None if none does. Raises NumericError; the delta is not written to."""
         if delta.length == 0:
             return None
-        result = self._interpreted.run(delta)
-        return None if result is None else self._project(delta, *result)
+        passed = True if self._fused is None else self._fused.run(delta)
+        if passed is True:
+            passed = self._interpreted.run(delta)
+        return None if isinstance(passed, bool) else self._project(delta, *passed)
 
-    def _project(self, delta: Delta, positions: Array | None, maps: list[Column]) -> Delta:
+    def _project(self, delta: Delta, positions: Array | None, maps: list[Column | None]) -> Delta:
         if delta.layout != self._layout:
             self._projected = self.shape.project(delta.layout)
             self._layout = list(delta.layout)

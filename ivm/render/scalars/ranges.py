@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from catalog.types import Kind, Physical, SqlType
-from sql.ir.scalar import Call, Column, Literal, Scalar
+from sql.ir.scalar import Call, Column, Literal, Scalar, walk
 
 Range = tuple[int, int]
 
@@ -38,8 +38,8 @@ def is_exact(type_: SqlType) -> bool:
 def interval(scalar: Scalar) -> Range:
     """A range that holds every value of an exact expression, before the check against its own type.
 
-    If it lies within `limits(scalar.type)`, evaluating the outermost function cannot overflow. Cost: the size of the
-    expression for each call.
+    If it lies within `limits(scalar.type)`, evaluating the outermost function cannot overflow. Cost: the size
+    of the expression for each call.
     """
     if isinstance(scalar, Column):
         return limits(scalar.type)
@@ -81,6 +81,17 @@ def can_raise(scalar: Scalar) -> bool:
     if scalar.function == "cast":
         return _cast_can_raise(scalar)
     return scalar.function in ("date_trunc", "round") and scalar.type.physical is Physical.WIDE
+
+
+def cost_rank(predicate: Scalar) -> int:
+    """In which order predicates are asked: 0 plain ones, 1 those that look strings up, 2 those that can raise."""
+    if can_raise(predicate):
+        return 2
+    return int(any(isinstance(s, Call) and _reads_text(s) for s in walk(predicate)))
+
+
+def _reads_text(call: Call) -> bool:
+    return call.function not in ("eq", "ne", "in", "is_null") and any(a.type.kind is Kind.VARCHAR for a in call.args)
 
 
 _CHECKED = ("add", "sub", "mul", "neg", "abs", "add_days", "add_months", "add_micros", "round", "floor", "ceil")

@@ -10,7 +10,8 @@ from ivm.trace.delta import Delta
 class Rows:
     """Columns by position for `length` rows; a column is gathered when it is first read and then kept.
 
-    `take` gives some of the rows: columns already here are narrowed from here, others come straight from the source.
+    `take` gives some of the rows: columns already here are narrowed from here, others come straight from the
+    source.
     """
 
     __slots__ = ("columns", "delta", "length", "positions")

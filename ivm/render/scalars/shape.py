@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ivm.render.scalars.ranges import can_raise
+from ivm.render.scalars.ranges import cost_rank
 from ivm.trace.column import Column as Values
 from ivm.trace.delta import Columns, Group
 from sql.ir.scalar import TRUE, Column, Scalar, columns_of, remap
@@ -14,11 +14,11 @@ Layout = list[tuple[int, int] | None]
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """`early` predicates need no map, `late` ones do; in both, those that cannot raise come first.
+    """`early` predicates need no map, `late` ones do; both are in the order of `cost_rank`.
 
-    `maps` are what is computed: maps that are bare columns are left out, and those that read one read its origin.
-    `projection[i]` is a column of the input row, or `width + k` for the k-th of `maps`. `kept_maps` are the positions in
-    `maps` of those that are projected, in their order.
+    `maps` are what is computed: maps that are bare columns are left out, and those that read one read its
+    origin. `projection[i]` is a column of the input row, or `width + k` for the k-th of `maps`. `kept_maps` are
+    the positions in `maps` of those that are projected, in their order.
     """
 
     maps: tuple[Scalar, ...]
@@ -49,8 +49,8 @@ class Shape:
         outputs = tuple(row[c] for c in kept)
         return Shape(
             tuple(computed),
-            tuple(sorted(early, key=can_raise)),
-            tuple(sorted(late, key=can_raise)),
+            tuple(sorted(early, key=cost_rank)),
+            tuple(sorted(late, key=cost_rank)),
             outputs,
             width,
             tuple(sorted({c - width for c in outputs if c >= width})),
@@ -69,6 +69,6 @@ class Shape:
                 result.append(None if place is None else (renumbered[place[0]], place[1]))
         return used, result
 
-    def group_of(self, maps: list[Values]) -> Group:
+    def group_of(self, maps: list[Values | None]) -> Group:
         """The group of the projected maps."""
-        return Group(Columns([maps[k] for k in self.kept_maps]))
+        return Group(Columns([column for k in self.kept_maps if (column := maps[k]) is not None]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -15,8 +14,8 @@ from ivm.render.scalars.columns import both
 from ivm.trace.column import DTYPES, Array, Column
 
 UNKNOWN, NULL, FALSE, TRUE, ERROR = 0, 1, 2, 3, 4
-"""States of a code in a memo. UNKNOWN is zero, so that a memo's growth touches no memory; a value that is there and is
-not BOOLEAN has state TRUE, and the value itself lies beside."""
+"""States of a code in a memo. UNKNOWN is zero, so that a memo's growth touches no memory; a value that is there
+and is not BOOLEAN has state TRUE, and the value itself lies beside."""
 
 States = npt.NDArray[np.int8]
 Compute = Callable[[Array], tuple[States, Array | None]]
@@ -27,19 +26,19 @@ Failure = Callable[[str], str]
 
 
 class TextMemo:
-    """`states` int8 and `values` (None for a BOOLEAN function), both indexed by code, as long as `cover` made them.
+    """`states` int8 and `values` (None for a BOOLEAN function), both indexed by code.
 
-    The owner of a fused loop may read both directly; what it finds UNKNOWN it must have looked up here. `failure` is
-    None for a function that cannot fail.
+    They are as long as `cover` made them. The owner of a fused loop may read both directly; what it finds UNKNOWN it must have looked up here.
+    `failure` is None for a function that cannot fail.
     """
 
     def __init__(self, dictionary: Any, compute: Compute, physical: Physical, failure: Failure | None = None) -> None:
         self.dictionary = dictionary
         self.compute = compute
+        self.physical = physical
         self.failure = failure
         self.states: States = np.zeros(0, np.int8)
         self.values: Array | None = None if physical is Physical.BOOL else np.zeros(0, DTYPES[physical])
-        self._wide = physical is Physical.WIDE
 
     @property
     def nbytes(self) -> int:
@@ -55,7 +54,7 @@ class TextMemo:
         self.states = _grown(self.states, capacity)
         if self.values is None:
             return
-        if self._wide and self.values.ndim == 1:
+        if self.physical is Physical.WIDE and self.values.ndim == 1:
             self.values = self.values.reshape(0, 2)
         self.values = _grown(self.values, capacity)
 
@@ -118,12 +117,10 @@ class Memos:
         return sum(memo.nbytes for memo in self._memos.values())
 
 
-_BY_DICTIONARY: weakref.WeakKeyDictionary[Any, Memos] = weakref.WeakKeyDictionary()
-
-
 def memos_of(dictionary: Any) -> Memos:
-    """The memos that live as long as the dictionary does."""
-    memos = _BY_DICTIONARY.get(dictionary)
-    if memos is None:
-        memos = _BY_DICTIONARY[dictionary] = Memos()
+    """The memos of a dictionary. They hang on it, so that both go together: memos refer to their dictionary."""
+    attributes = vars(dictionary)
+    memos = attributes.get("_memos")
+    if not isinstance(memos, Memos):
+        memos = attributes["_memos"] = Memos()
     return memos

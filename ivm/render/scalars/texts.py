@@ -15,7 +15,7 @@ from ivm.render.scalars.functions import Apply, Build, Context, Evaluate
 from ivm.render.scalars.rows import Rows
 from ivm.render.scalars.text_functions import FUNCTIONS, like_parts
 from ivm.render.scalars.text_memo import FALSE, TRUE, Compute, TextMemo
-from ivm.trace.column import DTYPES, Array, Column
+from ivm.trace.column import DTYPES, Array, Column, Ints
 from sql.ir.scalar import Call, Literal
 
 ANY_CHAR, ANY_RUN = -1, -2
@@ -76,7 +76,7 @@ def _of_text(call: Call, place: int, literals: tuple[Any, ...]) -> Callable[[str
     return lambda text: function(*before, text, *after)
 
 
-def _tokens(call: Call, place: int, literals: tuple[Any, ...]) -> Array | None:
+def _tokens(call: Call, place: int, literals: tuple[Any, ...]) -> Ints | None:
     """What `like_codes` matches, if the function is a match against a constant."""
     if place != 0 or call.function not in ("like", "contains", "starts_with"):
         return None
@@ -95,8 +95,8 @@ def _tokens(call: Call, place: int, literals: tuple[Any, ...]) -> Array | None:
     return np.array(tokens, np.int64)
 
 
-def _matching(dictionary: Any, tokens: Array) -> Compute:
-    def compute(codes: Array) -> tuple[Any, None]:
+def _matching(dictionary: Any, tokens: Ints) -> Compute:
+    def compute(codes: Any) -> tuple[Any, None]:
         hits = like_codes(dictionary.heap, dictionary.offsets, codes, tokens)
         return np.where(hits, np.int8(TRUE), np.int8(FALSE)), None
 

@@ -1,0 +1,208 @@
+"""The source text of a program's fused loop: filter, compute and write out in one pass over the rows.
+
+Constants, memos and columns are arguments and bear numbers in the order of their first use, so that programs of
+one shape have one text, and the text is its own identity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from catalog.types import Physical
+from ivm.render.scalars.emit import emit
+from ivm.render.scalars.functions import Context
+from ivm.render.scalars.ranges import cost_rank
+from ivm.render.scalars.shape import Shape
+from ivm.render.scalars.writer import Access, Arguments, NotCompiledError, Value, Writer
+from sql.ir.scalar import Column, Scalar, columns_of, walk
+
+FAILED, UNKNOWN = -1, -2
+"""What a loop returns in place of the number of rows: a row raises; a memo does not know a string."""
+
+_NUMBA = {
+    Physical.BOOL: "boolean",
+    Physical.INT32: "int32",
+    Physical.INT64: "int64",
+    Physical.WIDE: "int64",
+    Physical.FLOAT64: "float64",
+    Physical.CODE: "int32",
+}
+
+_HEADER = '''"""A fused loop, written by ivm.render.scalars.codegen."""
+
+from math import fmod
+
+import numpy as np
+from numba import boolean, float64, int8, int32, int64, njit, types, uint64
+
+from ivm.kernels.calendar import day_of_month, day_of_year, first_of_period, iso_week, iso_year, month_of
+from ivm.kernels.calendar import shift_months, year_of
+from ivm.kernels.checked import add_checked, ceiling, contains, decimal_to_double, double_eq, double_lt,
+half_away from ivm.kernels.checked import mul_checked, remainder, round_double, round_off, sub_checked,
+truncated from ivm.kernels.wide import add as wide_add, compare as wide_compare, exceeds, fits_int64, mul as
+wide_mul, mul_signed from ivm.kernels.wide import neg as wide_neg, scale_down, scale_up, sub as wide_sub,
+to_float as wide_to_float
+
+FAILED, UNKNOWN = -1, -2
+
+
+def given(dtype, dimensions=1):
+    return types.Array(dtype, dimensions, "A", readonly=True)
+
+
+'''
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A loop's text, and what it takes: `columns` the input columns in order, `refs` the references' keys in
+    order.
+
+    `stored` are the maps that it writes, in order, with whether they have a mask; `left` those that the
+    interpreter computes afterwards.
+    """
+
+    source: str
+    arguments: Arguments
+    columns: tuple[int, ...]
+    refs: tuple[int, ...]
+    stored: tuple[tuple[int, bool], ...]
+    left: tuple[int, ...]
+
+
+def inputs(shape: Shape) -> tuple[int, ...]:
+    """The input columns that a program reads, in the order of their first use."""
+    order: dict[int, None] = {}
+    for scalar in (*shape.early, *shape.maps, *shape.late):
+        order.update(dict.fromkeys(c for c in sorted(columns_of(scalar)) if c < shape.width))
+    return tuple(order)
+
+
+def generate(shape: Shape, access: dict[int, Access], context: Context) -> Loop:
+    """The loop of a program over columns that are accessed so; NotCompiledError if it has none."""
+    writer = Writer(access, context)
+    _filter(writer, shape.early)
+    left = _write_maps(writer, shape)
+    _filter(writer, shape.late)
+    stored = _store(writer, shape, left)
+    return _finish(writer, shape, stored, left)
+
+
+def _filter(writer: Writer, predicates: tuple[Scalar, ...]) -> None:
+    """Leave rows out. Predicates of one rank are evaluated together, without a branch between them."""
+    ranks = sorted({cost_rank(p) for p in predicates})
+    for rank in ranks:
+        group = [p for p in predicates if cost_rank(p) == rank]
+        if rank > 1:
+            for predicate in group:
+                _skip_unless(writer, [predicate])
+        else:
+            _skip_unless(writer, group)
+
+
+def _skip_unless(writer: Writer, predicates: list[Scalar]) -> None:
+    values = [emit(writer, p) for p in predicates]
+    terms = [t for v in values for t in ([v.word] if v.valid is None else [v.valid, v.word])]
+    writer.line(f"if not ({' & '.join(f'({t})' for t in terms)}):")
+    writer.line("    continue")
+
+
+def _write_maps(writer: Writer, shape: Shape) -> tuple[int, ...]:
+    """Compute the maps; those left to the interpreter must not be read by anything in the loop."""
+    left: list[int] = []
+    for k, scalar in enumerate(shape.maps):
+        mark = writer.mark()
+        try:
+            writer.maps[shape.width + k] = emit(writer, scalar)
+        except NotCompiledError:
+            writer.back(mark)
+            left.append(k)
+    late = {c - shape.width for p in shape.late for c in columns_of(p)}
+    if late & set(left):
+        raise NotCompiledError("a predicate over a map that has no compiled form")
+    return tuple(left)
+
+
+def _store(writer: Writer, shape: Shape, left: tuple[int, ...]) -> tuple[tuple[int, bool], ...]:
+    needed = set(shape.kept_maps) | {c - shape.width for k in left for c in columns_of(shape.maps[k])}
+    stored = [k for k in range(len(shape.maps)) if k in needed and k not in left]
+    writer.line("positions[count] = signed")
+    for place, k in enumerate(stored):
+        value = writer.maps[shape.width + k]
+        _assign(writer, f"m{place}", value)
+        if value.valid is not None:
+            writer.line(f"m{place}v[count] = {value.valid}")
+    writer.line("count += one")
+    return tuple((k, writer.maps[shape.width + k].valid is not None) for k in stored)
+
+
+def _assign(writer: Writer, array: str, value: Value) -> None:
+    if len(value.words) == 1:
+        writer.line(f"{array}[count] = {value.word}")
+        return
+    for half, word in enumerate(value.words):
+        writer.line(f"{array}[count, {half}] = {word}")
+
+
+def _finish(writer: Writer, shape: Shape, stored: tuple[tuple[int, bool], ...], left: tuple[int, ...]) -> Loop:
+    types = _column_types(shape)
+    taken = writer.arguments
+    columns = tuple(c for c, a in writer.access.items() if any(f"c{a.slot}[" in line for line in writer.lines))
+    accesses = [writer.access[c] for c in columns]
+    refs = tuple(dict.fromkeys(a.refs for a in accesses if a.refs is not None))
+    parameters: list[tuple[str, str]] = [("n", "int64"), ("k", "given(int64)"), ("f", "given(float64)")]
+    for i in range(len(taken.sets)):
+        parameters.append((f"s{i}", "given(int64)"))
+    for i, memo in enumerate(taken.memos):
+        parameters.append((f"t{i}", "given(int8)"))
+        if memo.values is not None:
+            parameters.append((f"u{i}", _array(memo.physical)))
+    parameters += [(f"r{r}", "given(int64)") for r in refs]
+    for c, access in zip(columns, accesses, strict=True):
+        parameters.append((f"c{access.slot}", _array(types[c])))
+        if access.masked:
+            parameters.append((f"c{access.slot}v", "given(boolean)"))
+    for i, (scalar, masked) in enumerate(taken.evaluated):
+        parameters.append((f"p{i}", _array(scalar.type.physical)))
+        if masked:
+            parameters.append((f"p{i}v", "given(boolean)"))
+    parameters.append(("positions", "int64[::1]"))
+    for place, (k, masked) in enumerate(stored):
+        physical = shape.maps[k].type.physical
+        parameters.append((f"m{place}", f"{_NUMBA[physical]}[{':, ' if physical is Physical.WIDE else ''}::1]"))
+        if masked:
+            parameters.append((f"m{place}v", "boolean[::1]"))
+    return Loop(_text(writer, parameters), taken, columns, refs, stored, left)
+
+
+def _array(physical: Physical) -> str:
+    return f"given({_NUMBA[physical]}{', 2' if physical is Physical.WIDE else ''})"
+
+
+def _column_types(shape: Shape) -> dict[int, Physical]:
+    return {
+        s.index: s.type.physical
+        for scalar in (*shape.early, *shape.maps, *shape.late)
+        for s in walk(scalar)
+        if isinstance(s, Column)
+    }
+
+
+def _text(writer: Writer, parameters: list[tuple[str, str]]) -> str:
+    taken = writer.arguments
+    lines = [
+        "@njit(",
+        "    int64(",
+        *[f"        {type_}," for _, type_ in parameters],
+        '    ),\n    cache=True, nogil=True, fastmath=False, error_model="numpy",\n)',
+        f"def loop({', '.join(name for name, _ in parameters)}):",
+        *[f"    k{i} = k[{i}]" for i in range(len(taken.integers))],
+        *[f"    f{i} = f[{i}]" for i in range(len(taken.doubles))],
+        # Unsigned, since numba lets a negative index count from the end, which costs a test for each access.
+        "    count, one = uint64(0), uint64(1)",
+        "    for signed in range(n):",
+        "        i = uint64(signed)",
+        *writer.lines,
+        "    return int64(count)",
+    ]
+    return _HEADER + "\n".join(lines) + "\n"

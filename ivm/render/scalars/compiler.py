@@ -1,0 +1,112 @@
+"""Compiles fused loops in the background, each text once per process."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import queue
+import threading
+from dataclasses import dataclass, field
+
+from ivm.render.scalars.cache import Kernel, load
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class Ticket:
+    """A loop that was asked for: `kernel` is None until it is compiled, and for ever if `failed`."""
+
+    source: str
+    kernel: Kernel | None = None
+    failed: bool = False
+    done: threading.Event = field(default_factory=threading.Event)
+
+
+class _Workshop:
+    """The process's one thread that compiles; it starts with the first loop and ends with the process."""
+
+    def __init__(self) -> None:
+        self._tickets: dict[str, Ticket] = {}
+        self._queue: queue.SimpleQueue[Ticket | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def order(self, source: str) -> Ticket:
+        """The ticket of a text, queued if it is new."""
+        with self._lock:
+            ticket = self._tickets.get(source)
+            if ticket is None:
+                ticket = self._tickets[source] = Ticket(source)
+                self._queue.put(ticket)
+                self._start()
+            return ticket
+
+    def pending(self) -> list[Ticket]:
+        """The tickets that are not done."""
+        with self._lock:
+            return [t for t in self._tickets.values() if not t.done.is_set()]
+
+    def failed(self) -> list[Ticket]:
+        """The tickets whose loop does not compile."""
+        with self._lock:
+            return [t for t in self._tickets.values() if t.failed]
+
+    def _start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="ivm-compiler", daemon=True)
+            self._thread.start()
+            atexit.register(self._close)
+
+    def _work(self) -> None:
+        while (ticket := self._queue.get()) is not None:
+            _compile(ticket)
+
+    def _close(self) -> None:
+        """Drop what waits and let the loop at work end: a process must not go away under LLVM."""
+        try:
+            while True:
+                self._queue.get_nowait()
+        except queue.Empty:
+            self._queue.put(None)
+        if self._thread is not None:
+            self._thread.join(10)
+
+
+def _compile(ticket: Ticket) -> None:
+    try:
+        ticket.kernel = load(ticket.source)
+    except Exception:  # noqa: BLE001 - whatever the compiler runs into, the interpreter goes on
+        ticket.failed = True
+        _log.warning("a fused loop does not compile; its expressions stay interpreted", exc_info=True)
+    finally:
+        ticket.done.set()
+
+
+_workshop = _Workshop()
+
+
+class Compiler:
+    """Where programs order their loops. With `wait` an order returns when it is done, so nothing is
+    interpreted.
+
+    Many may exist; they share one thread and all loops of the process.
+    """
+
+    def __init__(self, wait: bool = False) -> None:
+        self._blocking = wait
+
+    def order(self, source: str) -> Ticket:
+        """The ticket of a loop's text (equal texts share it); never raises."""
+        ticket = _workshop.order(source)
+        if self._blocking:
+            ticket.done.wait()
+        return ticket
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Block until every loop ordered in this process is done; False if `timeout` seconds were not enough."""
+        return all(ticket.done.wait(timeout) for ticket in _workshop.pending())
+
+    def failures(self) -> list[str]:
+        """The texts ordered in this process that do not compile: a defect of the engine, though harmless."""
+        return [ticket.source for ticket in _workshop.failed()]

@@ -1,0 +1,111 @@
+"""Source text of one expression within a fused loop: the compiled half of `interpret`."""
+
+from __future__ import annotations
+
+from catalog.types import Kind, Physical, SqlType
+from ivm.render.scalars import casts, emit_dates, emit_logic, emit_numbers, texts
+from ivm.render.scalars.ranges import can_raise
+from ivm.render.scalars.text_memo import TextMemo
+from ivm.render.scalars.writer import NotCompiledError, Value, Writer
+from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of
+
+_STRICT = {**emit_numbers.STRICT, **emit_logic.STRICT, **emit_dates.STRICT}
+_LAZY = {**emit_logic.LAZY, **emit_dates.LAZY}
+
+
+def emit(writer: Writer, scalar: Scalar) -> Value:
+    """Write the lines that compute the expression and say where its value is.
+
+    What has no compiled form is evaluated by the interpreter before the loop, on all rows; that needs an
+    expression over input columns that cannot raise, or else NotCompiledError is raised.
+    """
+    if isinstance(scalar, Column):
+        return writer.maps[scalar.index] if scalar.index in writer.maps else _column(writer, scalar)
+    if isinstance(scalar, Literal):
+        return _literal(writer, scalar)
+    mark = writer.mark()
+    try:
+        return _call(writer, scalar)
+    except NotCompiledError:
+        writer.back(mark)
+        if can_raise(scalar) or not columns_of(scalar) <= writer.access.keys():
+            raise
+    reads_null = any(writer.access[c].masked for c in columns_of(scalar))
+    masked = (scalar.nullable and reads_null) or _makes_null(scalar)
+    return writer.precomputed(scalar, masked, scalar.type.physical)
+
+
+def _makes_null(scalar: Scalar) -> bool:
+    """Whether the value can be NULL though no column is."""
+    if isinstance(scalar, Literal):
+        return scalar.value is None
+    return isinstance(scalar, Call) and (scalar.function == "nullif" or any(map(_makes_null, scalar.args)))
+
+
+def _column(writer: Writer, column: Column) -> Value:
+    return writer.column(column.index, column.type.physical)
+
+
+def _literal(writer: Writer, literal: Literal) -> Value:
+    if literal.value is None:
+        return _null(literal.type)
+    if literal.type.kind is Kind.DOUBLE:
+        return Value((writer.double(float(literal.value)),))
+    if literal.type.kind is Kind.BOOLEAN:
+        return Value((str(bool(literal.value)),))
+    if literal.type.kind is Kind.VARCHAR:
+        return Value((writer.integer(writer.context.dictionary.code(literal.value)),))
+    value = int(literal.value)
+    if literal.type.physical is Physical.WIDE:
+        low = value & ((1 << 64) - 1)
+        return Value((writer.integer(low - (1 << 64) if low >> 63 else low), writer.integer(value >> 64)))
+    return Value((writer.integer(value),))
+
+
+def _null(type_: SqlType) -> Value:
+    zero = {Physical.FLOAT64: "0.0", Physical.BOOL: "False"}.get(type_.physical, "int64(0)")
+    return Value((zero, zero) if type_.physical is Physical.WIDE else (zero,), "False")
+
+
+def _call(writer: Writer, call: Call) -> Value:
+    lookup = _memo(writer, call)
+    if lookup is not None:
+        return lookup
+    if call.function in _LAZY:
+        return _LAZY[call.function](writer, call, emit)
+    if call.function == "cast":
+        return emit_numbers.cast(writer, call, [emit(writer, a) for a in call.args])
+    strict = _STRICT.get(call.function)
+    if strict is None:
+        raise NotCompiledError(call.function)
+    return strict(writer, call, [emit(writer, a) for a in call.args])
+
+
+def _memo(writer: Writer, call: Call) -> Value | None:
+    """A text function through its memo; eq and ne compare codes and need none."""
+    if call.function == "cast" and call.args[0].type.kind is Kind.VARCHAR and call.type.kind is not Kind.VARCHAR:
+        memo = casts.text_cast_memo(call, writer.context)
+        return _lookup(writer, memo, emit(writer, call.args[0]), call.type)
+    if not any(a.type.kind is Kind.VARCHAR for a in call.args) or call.function in ("eq", "ne"):
+        return None
+    found, place = texts.memo_of(call, writer.context), texts.varying(call)
+    if found is None or place is None:
+        return None
+    return _lookup(writer, found, emit(writer, call.args[place]), call.type)
+
+
+def _lookup(writer: Writer, memo: TextMemo, code: Value, type_: SqlType) -> Value:
+    """The loop gives up at a string that the memo does not know yet; a failed one is the interpreter's to report."""
+    place = writer.memo(memo)
+    state = writer.let(f"t{place}[uint64({code.word})]")
+    guard = "" if code.valid is None else f"{code.valid} and "
+    writer.line(f"if {guard}{state} == 0:")
+    writer.line("    return UNKNOWN")
+    if memo.failure is not None:
+        writer.fail(f"{state} == 4", code.valid)
+    if type_.kind is Kind.BOOLEAN:
+        return Value((writer.let(f"{state} == 3"),), code.valid)
+    array = f"u{place}[uint64({code.word})"
+    if type_.physical is Physical.WIDE:
+        return Value((writer.let(f"{array}, 0]"), writer.let(f"{array}, 1]")), code.valid)
+    return Value((writer.let(f"{array}]" if type_.physical is Physical.FLOAT64 else f"int64({array}])"),), code.valid)

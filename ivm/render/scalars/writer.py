@@ -1,0 +1,183 @@
+"""The source text of one fused loop while it is being written: lines, names, and what the loop takes as arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from catalog.types import Physical
+from ivm.render.scalars.text_memo import TextMemo
+from sql.ir.scalar import Scalar
+
+
+class NotCompiledError(Exception):
+    """The expression has no compiled form; the interpreter evaluates it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An expression's value in the loop: `words`, one name or literal of source text, or two (low, high) for
+    WIDE.
+
+    Integers, days and codes are int64 whatever their column holds. `valid` is a name that is True where the
+    value is not NULL; None if it never is.
+    """
+
+    words: tuple[str, ...]
+    valid: str | None = None
+
+    @property
+    def word(self) -> str:
+        """The only word."""
+        assert len(self.words) == 1
+        return self.words[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How a loop reads a column: as c{slot}, through r{refs} (None: by the row's own number), masked or not."""
+
+    slot: int
+    refs: int | None
+    masked: bool
+
+
+@dataclass(slots=True)
+class Arguments:
+    """What the loop takes, in the order in which the text names them: k[i], f[i], s0.., t0.., p0... ."""
+
+    integers: list[int] = field(default_factory=list)
+    doubles: list[float] = field(default_factory=list)
+    sets: list[Any] = field(default_factory=list)
+    memos: list[TextMemo] = field(default_factory=list)
+    evaluated: list[tuple[Scalar, bool]] = field(default_factory=list)
+
+
+class Writer:
+    """Writes the loop's body; `access[c]` for every input column c that it may read."""
+
+    def __init__(self, access: dict[int, Access], context: Any) -> None:
+        self.access = access
+        self.context = context
+        self.lines: list[str] = []
+        self.arguments = Arguments()
+        self.maps: dict[int, Value] = {}
+        self._depth = 2
+        self._names = 0
+        self._scopes: list[dict[Any, Value]] = [{}]
+
+    def line(self, text: str) -> None:
+        """Another line of the body."""
+        self.lines.append("    " * self._depth + text)
+
+    def name(self) -> str:
+        """A name not used before."""
+        self._names += 1
+        return f"v{self._names}"
+
+    def let(self, expression: str) -> str:
+        """A name for what the expression yields."""
+        name = self.name()
+        self.line(f"{name} = {expression}")
+        return name
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """Lines below `head`; what is loaded in there is known in there only."""
+        self.line(head)
+        self._depth += 1
+        self._scopes.append({})
+        before = len(self.lines)
+        yield
+        if len(self.lines) == before:
+            self.line("pass")
+        self._scopes.pop()
+        self._depth -= 1
+
+    def integer(self, value: int) -> str:
+        """An int64 constant, given to the loop as an argument."""
+        self.arguments.integers.append(value)
+        return f"k{len(self.arguments.integers) - 1}"
+
+    def double(self, value: float) -> str:
+        """A float64 constant, given to the loop as an argument."""
+        self.arguments.doubles.append(value)
+        return f"f{len(self.arguments.doubles) - 1}"
+
+    def ordered_set(self, values: Any) -> str:
+        """An ascending int64 array, given to the loop as an argument."""
+        self.arguments.sets.append(values)
+        return f"s{len(self.arguments.sets) - 1}"
+
+    def memo(self, memo: TextMemo) -> int:
+        """The number i of a memo, whose arrays are t{i} (states) and, unless BOOLEAN, u{i} (values)."""
+        if memo not in self.arguments.memos:
+            self.arguments.memos.append(memo)
+        return self.arguments.memos.index(memo)
+
+    def fail(self, condition: str, valid: str | None) -> None:
+        """Leave the loop where the condition holds on a row that is not NULL: the interpreter says what is wrong."""
+        guarded = condition if valid is None else f"{valid} and ({condition})"
+        self.line(f"if {guarded}:")
+        self.line("    return FAILED")
+
+    def both(self, *values: Value) -> str | None:
+        """The name that is True where all values are not NULL."""
+        names = list(dict.fromkeys(v.valid for v in values if v.valid is not None))
+        if not names:
+            return None
+        return names[0] if len(names) == 1 else self.let(" & ".join(names))
+
+    def column(self, index: int, physical: Physical) -> Value:
+        """An input column's value, loaded once in a scope."""
+        known = self._known(index)
+        if known is not None:
+            return known
+        access = self.access[index]
+        row = "i" if access.refs is None else self._row(access.refs)
+        valid = self.let(f"c{access.slot}v[{row}]") if access.masked else None
+        return self._load(index, f"c{access.slot}", row, physical, valid)
+
+    def precomputed(self, scalar: Scalar, masked: bool, physical: Physical) -> Value:
+        """A sub-expression that the interpreter evaluates on all rows before the loop runs."""
+        known = self._known(scalar)
+        if known is not None:
+            return known
+        if (scalar, masked) not in self.arguments.evaluated:
+            self.arguments.evaluated.append((scalar, masked))
+        place = self.arguments.evaluated.index((scalar, masked))
+        valid = self.let(f"p{place}v[i]") if masked else None
+        return self._load(scalar, f"p{place}", "i", physical, valid)
+
+    def _load(self, key: Any, array: str, row: str, physical: Physical, valid: str | None) -> Value:
+        if physical is Physical.WIDE:
+            value = Value((self.let(f"{array}[{row}, 0]"), self.let(f"{array}[{row}, 1]")), valid)
+        elif physical in (Physical.BOOL, Physical.FLOAT64):
+            value = Value((self.let(f"{array}[{row}]"),), valid)
+        else:
+            value = Value((self.let(f"int64({array}[{row}])"),), valid)
+        self._scopes[-1][key] = value
+        return value
+
+    def _row(self, refs: int) -> str:
+        known = self._known(("refs", refs))
+        if known is None:
+            known = self._scopes[-1]["refs", refs] = Value((self.let(f"uint64(r{refs}[i])"),))
+        return known.word
+
+    def _known(self, key: Any) -> Value | None:
+        for scope in self._scopes:
+            if key in scope:
+                return scope[key]
+        return None
+
+    def mark(self) -> tuple[int, int, list[dict[Any, Value]]]:
+        """Where the text stands, for `back`."""
+        return len(self.lines), self._depth, [dict(scope) for scope in self._scopes]
+
+    def back(self, mark: tuple[int, int, list[dict[Any, Value]]]) -> None:
+        """Forget what was written since `mark`."""
+        del self.lines[mark[0] :]
+        self._depth, self._scopes = mark[1], mark[2]
