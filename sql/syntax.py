@@ -30,10 +30,10 @@ class Syntax:
 def statements(source: Source, dialect: str) -> tuple[Syntax, ...]:
     """The statements of the text, empty ones left out; ParseError with line, column and the line itself."""
     reader = dialect_named(dialect)
-    text, tokens, explains = _without_explain(source, reader)
+    text, read, explains = _without_explain(source, reader)
     found = []
     previous_end = 0
-    for chunk in _chunks(tokens):
+    for chunk in _chunks(read):
         explain = any(previous_end <= offset < chunk[0].start for offset in explains)
         previous_end = chunk[-1].end
         refuse_foreign(chunk[0].text, chunk[0].start, source)
@@ -47,6 +47,16 @@ def query(source: Source, dialect: str) -> exp.Expr:
     if len(found) != 1:
         raise ParseError(f"expected one SELECT, but the text holds {len(found)} statements; give them one by one")
     return found[0].tree
+
+
+def tokens(source: Source) -> tuple[Token, ...]:
+    """The tokens of a text in DuckDB's dialect; ParseError if a quote or comment is left open."""
+    return tuple(_tokens(dialect_named("duckdb"), source.text, source))
+
+
+def translate(source: Source, dialect: str) -> str:
+    """The query in the text, which is in `dialect`, in DuckDB's dialect; ParseError if it is none."""
+    return query(source, dialect).sql("duckdb", pretty=True)
 
 
 def dialect_named(name: str) -> Dialect:
@@ -65,13 +75,13 @@ def _without_explain(source: Source, reader: Dialect) -> tuple[str, list[Token],
     text = source.text
     explains: list[int] = []
     while True:
-        tokens = _tokens(reader, text, source)
-        for chunk in _chunks(tokens):
+        read = _tokens(reader, text, source)
+        for chunk in _chunks(read):
             if chunk[0].text.upper() == _EXPLAIN:
                 start = chunk[0].start
                 break
         else:
-            return text, tokens, explains
+            return text, read, explains
         explains.append(start)
         text = text[:start] + " " * len(_EXPLAIN) + text[start + len(_EXPLAIN) :]
 
@@ -100,9 +110,9 @@ def _unclosed(text: str) -> int:
     return len(text)
 
 
-def _chunks(tokens: list[Token]) -> Iterator[list[Token]]:
+def _chunks(read: list[Token]) -> Iterator[list[Token]]:
     chunk: list[Token] = []
-    for token in tokens:
+    for token in read:
         if token.token_type != TokenType.SEMICOLON:
             chunk.append(token)
         elif chunk:

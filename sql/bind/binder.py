@@ -1,0 +1,140 @@
+"""The binder of expressions: what it knows, and the dispatch over kinds of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from sqlglot import exp
+
+from catalog.errors import BindError, Error, TypeMismatchError, UnsupportedError
+from catalog.types import BOOLEAN, INTERVAL, NULL, SqlType
+from sql.bind.operand import Operand
+from sql.bind.scope import Scope
+from sql.ir.relation import Aggregate
+from sql.ir.scalar import Call, Column, Literal, Scalar
+from sql.source import Source
+from sql.types.literals import convert
+
+Handler = Callable[["Binder", exp.Expr], Operand]
+
+
+@dataclass(slots=True)
+class Aggregates:
+    """The distinct aggregates of a block, each with the text it was written as.
+
+    Aggregate i is bound as column `width` + i of the block's input row, until the block puts the columns of the reduce
+    in their place. `grouped` if the block has keys, so that no group is empty.
+    """
+
+    width: int
+    grouped: bool
+    found: list[Aggregate] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+
+    def column(self, aggregate: Aggregate, name: str) -> Column:
+        """The column that stands for `aggregate`; the same for the same aggregate."""
+        if aggregate not in self.found:
+            self.found.append(aggregate)
+            self.names.append(name)
+        return Column(self.width + self.found.index(aggregate), aggregate.type, aggregate.nullable)
+
+
+@dataclass(slots=True)
+class Binder:
+    """Binds the expressions of one block.
+
+    `handlers` say how each kind of node is bound. `aliases` are the expressions of the SELECT list that may be named
+    where no column has the name. `aggregates` collects; None where none may stand, which is in the `clause` named.
+    `mentions` remembers which node named each column, for messages.
+    """
+
+    source: Source
+    scope: Scope
+    handlers: Mapping[type[exp.Expr], Handler]
+    clause: str
+    aliases: Mapping[str, exp.Expr] = field(default_factory=dict)
+    aggregates: Aggregates | None = None
+    mentions: dict[int, exp.Expr] = field(default_factory=dict)
+    _open: list[str] = field(default_factory=list)
+
+    def bind(self, node: exp.Expr) -> Operand:
+        """The typed expression that `node` writes; raises the error that fits, with its position."""
+        handler = self.handlers.get(type(node))
+        if handler is None:
+            self.refuse(node, f"{_kind(node)} is not supported in {self.clause}")
+        return handler(self, node)
+
+    def value(self, node: exp.Expr) -> Operand:
+        """`bind`, for an expression that must have a value of its own: not an interval."""
+        operand = self.bind(node)
+        if operand.type == INTERVAL:
+            self.refuse(node, "an INTERVAL is supported only added to or subtracted from a date or timestamp")
+        return operand
+
+    def condition(self, node: exp.Expr) -> Scalar:
+        """The BOOLEAN that `node` writes; a number counts as true if it is not zero."""
+        operand = self.value(node)
+        if operand.type.is_integer:
+            zero = Literal(0, operand.type)
+            return Call("ne", (operand.scalar, zero), BOOLEAN, operand.scalar.nullable)
+        if operand.type not in (BOOLEAN, NULL) and not operand.is_text_literal:
+            self.mismatch(node, f"{self.clause} needs a condition, not a {operand.type}; compare it with something")
+        return self.cast(operand, BOOLEAN)
+
+    def column(self, node: exp.Column) -> Operand:
+        """The column that `node` names; a name that is no column may be an alias of the SELECT list."""
+        name, table = node.name.lower(), node.table.lower()
+        if node.args.get("db") and node.text("db").lower() != "main":
+            self.refuse(node, f"the name {node.sql('duckdb')} has too many parts; write table.column")
+        found = self.scope.find(name, table)
+        if len(found) > 1:
+            options = " or ".join(f"{c.table}.{c.name}" for c in found)
+            self.fail(node, f"column {name!r} is ambiguous; write {options}")
+        if found:
+            self.mentions[found[0].column.index] = node
+            return Operand(node, found[0].column)
+        if not table and name in self.aliases and name not in self._open:
+            self._open.append(name)
+            operand = self.bind(self.aliases[name])
+            self._open.pop()
+            return Operand(node, operand.scalar, operand.interval)
+        self.fail(node, self.scope.unknown(name, table))
+
+    def cast(self, operand: Operand, target: SqlType) -> Scalar:
+        """The operand as a `target`: unchanged, a literal, or a cast at run time."""
+        scalar = operand.scalar
+        if isinstance(scalar, Literal):
+            try:
+                literal = convert(scalar, target)
+            except ValueError as error:
+                self.mismatch(operand.node, f"cannot read this as {target}: {error}")
+            if literal is not None:
+                return literal
+        return scalar if scalar.type == target else Call("cast", (scalar,), target, scalar.nullable)
+
+    def call(self, node: exp.Expr, function: str, args: tuple[Scalar, ...], type_: SqlType) -> Operand:
+        """A call that is NULL where an argument is."""
+        return Operand(node, Call(function, args, type_, any(arg.nullable for arg in args)))
+
+    def fail(self, node: exp.Expr, message: str) -> NoReturn:
+        """Raise BindError with the position of `node`."""
+        self._raise(BindError, node, message)
+
+    def mismatch(self, node: exp.Expr, message: str) -> NoReturn:
+        """Raise TypeMismatchError with the position of `node`."""
+        self._raise(TypeMismatchError, node, message)
+
+    def refuse(self, node: exp.Expr, message: str) -> NoReturn:
+        """Raise UnsupportedError with the position of `node`."""
+        self._raise(UnsupportedError, node, message)
+
+    def _raise(self, error: type[Error], node: exp.Expr, message: str) -> NoReturn:
+        raise error(self.source.locate(message, node))
+
+
+def _kind(node: exp.Expr) -> str:
+    """What a node is called in messages."""
+    text = node.sql("duckdb")
+    return text if len(text) <= 60 else f"{text[:57]}..."

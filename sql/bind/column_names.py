@@ -1,0 +1,113 @@
+"""The names that DuckDB gives to columns without an alias."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from sql.source import Source
+
+_BINARY: dict[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.IntDiv: "//",
+    exp.EQ: "=",
+    exp.NEQ: "!=",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.And: "AND",
+    exp.Or: "OR",
+    exp.DPipe: "||",
+    exp.NullSafeEQ: "IS NOT DISTINCT FROM",
+    exp.NullSafeNEQ: "IS DISTINCT FROM",
+}
+_QUOTED = frozenset(
+    ["year", "month", "day", "hour", "minute", "second", "substring", "trim", "nullif", "replace", "if"]
+)
+
+
+def column_name(node: exp.Expr, source: Source) -> str:
+    """What DuckDB calls the column that `node` computes: the alias or column's name in lower case, or the expression
+    as DuckDB writes it. Rarer expressions are called by sqlglot's text of them.
+    """
+    if isinstance(node, exp.Alias):
+        return node.alias.lower()
+    if isinstance(node, exp.Paren):
+        return column_name(node.this, source)
+    if isinstance(node, exp.Column):
+        return node.name.lower()
+    if isinstance(node, exp.Literal):
+        return f"'{node.name}'" if node.is_string else node.name
+    if isinstance(node, exp.Neg):
+        inner = column_name(node.this, source)
+        return f"-{inner}" if isinstance(node.this.unnest(), exp.Literal) else f"(-({inner}))"
+    symbol = _BINARY.get(type(node))
+    if symbol is not None:
+        return f"({column_name(node.this, source)} {symbol} {column_name(node.expression, source)})"
+    if isinstance(node, exp.Not):
+        return _negation(node, source)
+    if isinstance(node, exp.Case):
+        return _case(node, source)
+    if isinstance(node, exp.Count) and (node.this is None or isinstance(node.this, exp.Star)):
+        return "count_star()"
+    if isinstance(node, exp.Coalesce):
+        return f"COALESCE({_list([node.this, *node.expressions], source)})"
+    if isinstance(node, exp.Func) and not isinstance(node, exp.Cast | exp.Extract | exp.Trim):
+        return _function(node, source)
+    return node.sql("duckdb")
+
+
+def unique_names(names: Sequence[str]) -> tuple[str, ...]:
+    """The names with _1, _2, .. after those that stood before, as DuckDB numbers them in a subquery."""
+    taken: dict[str, int] = {}
+    unique = []
+    for name in names:
+        number = taken.get(name, 0)
+        chosen = name if number == 0 else f"{name}_{number}"
+        while number and (chosen in taken or chosen in names):
+            number += 1
+            chosen = f"{name}_{number}"
+        taken[name] = number + 1
+        taken.setdefault(chosen, 1)
+        unique.append(chosen)
+    return tuple(unique)
+
+
+def _negation(node: exp.Not, source: Source) -> str:
+    if isinstance(node.this, exp.Is) and isinstance(node.this.expression, exp.Null):
+        return f"({column_name(node.this.this, source)} IS NOT NULL)"
+    return f"(NOT {column_name(node.this, source)})"
+
+
+def _case(node: exp.Case, source: Source) -> str:
+    parts = ["CASE "]
+    for branch in node.args["ifs"]:
+        condition = column_name(branch.this, source)
+        if node.this:
+            condition = f"({column_name(node.this, source)} = {condition})"
+        parts.append(f" WHEN ({condition}) THEN ({column_name(branch.args['true'], source)})")
+    default = node.args.get("default")
+    parts.append(f" ELSE {column_name(default, source) if default else 'NULL'} END")
+    return "".join(parts)
+
+
+def _function(node: exp.Func, source: Source) -> str:
+    start, end = node.meta.get("start"), node.meta.get("end")
+    if start is None or end is None:
+        return node.sql("duckdb")
+    name = source.text[start : end + 1].lower()
+    arguments: list[exp.Expr] = []
+    for value in node.args.values():
+        values = value if isinstance(value, list) else [value]
+        arguments.extend(item for item in values if isinstance(item, exp.Expr))
+    quoted = f'"{name}"' if name in _QUOTED else name
+    return f"{quoted}({_list(arguments, source)})"
+
+
+def _list(nodes: Sequence[exp.Expr], source: Source) -> str:
+    return ", ".join(column_name(node, source) for node in nodes)

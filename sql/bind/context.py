@@ -1,0 +1,61 @@
+"""What the blocks of one query share while they are bound, and what a bound block is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from sqlglot import exp
+
+from catalog.catalog import Catalog
+from catalog.errors import BindError, UnsupportedError
+from sql.ir.relation import Relation
+from sql.source import Source
+
+Ctes = Mapping[str, Relation]
+"""The common table expressions in reach, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """A block with LIMIT or OFFSET: `literals` are the offsets of their numbers in the text, `columns` its width."""
+
+    literals: tuple[int, ...]
+    ordered: bool
+    columns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A bound SELECT. `order` is its ORDER BY as (output column, descending, nulls first).
+
+    `hidden` is the ORDER BY expression that stands first of those that are no output column, or None.
+    """
+
+    relation: Relation
+    order: tuple[tuple[int, bool, bool], ...] = ()
+    hidden: exp.Expr | None = None
+
+
+@dataclass(slots=True)
+class Context:
+    """The text, the catalog, and what binding finds out: the tables and views used, the blocks with a LIMIT.
+
+    `query` binds a block inside; it is passed here so that FROM does not have to know SELECT.
+    """
+
+    catalog: Catalog
+    source: Source
+    query: Callable[[Context, exp.Expr, Ctes], Block]
+    view: Callable[[Catalog, str], Relation]
+    uses: dict[str, None] = field(default_factory=dict)
+    limited: list[Limited] = field(default_factory=list)
+
+    def fail(self, node: exp.Expr | None, message: str) -> NoReturn:
+        """Raise BindError with the position of `node`."""
+        raise BindError(self.source.locate(message, node))
+
+    def refuse(self, node: exp.Expr | None, message: str) -> NoReturn:
+        """Raise UnsupportedError with the position of `node`."""
+        raise UnsupportedError(self.source.locate(message, node))

@@ -1,0 +1,49 @@
+"""A bound expression, and what its tree still tells of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from catalog.types import INTERVAL, VARCHAR, SqlType
+from sql.ir.scalar import Literal, Scalar
+from sql.types.calendar import Interval
+from sql.types.term import Term
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """`scalar`, which `node` wrote. An `interval` is a constant that only date arithmetic takes."""
+
+    node: exp.Expr
+    scalar: Scalar
+    interval: Interval | None = None
+
+    @property
+    def type(self) -> SqlType:
+        """The type of the expression."""
+        return INTERVAL if self.interval else self.scalar.type
+
+    @property
+    def term(self) -> Term:
+        """What the typing rules need to know."""
+        return Term(self.type, self.integer, self.is_text_literal)
+
+    @property
+    def integer(self) -> int | None:
+        """The value of an integer literal as written, in parentheses or with a sign too; else None."""
+        inner = self._written
+        if isinstance(inner, exp.Literal) and isinstance(self.scalar, Literal) and self.scalar.type.is_integer:
+            return int(self.scalar.value) if self.scalar.value is not None else None
+        return None
+
+    @property
+    def is_text_literal(self) -> bool:
+        """Whether this is a text literal as written, whose type is still open."""
+        return isinstance(self._written, exp.Literal) and self._written.is_string and self.type == VARCHAR
+
+    @property
+    def _written(self) -> exp.Expr:
+        node = self.node.unnest()
+        return node.this.unnest() if isinstance(node, exp.Neg) else node

@@ -1,0 +1,187 @@
+"""Columns, literals, casts, and arithmetic on numbers."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from catalog.types import BOOLEAN, DATE, DOUBLE, INTERVAL, NULL, TIMESTAMP, VARCHAR, Kind, SqlType
+from sql.bind.binder import Binder, Handler
+from sql.bind.moments import add_interval_constants, add_moment, subtract_moment
+from sql.bind.operand import Operand
+from sql.ir.scalar import Literal
+from sql.types.arithmetic import arithmetic_type
+from sql.types.declared import declared_type
+from sql.types.literals import NULL_LITERAL, negated, number
+from sql.types.term import as_decimal
+from sql.types.unify import unify
+
+
+def bind_literal(binder: Binder, node: exp.Expr) -> Operand:
+    """A number or a text."""
+    if node.is_string:
+        return Operand(node, Literal(str(node.name), VARCHAR))
+    try:
+        return Operand(node, number(node.name))
+    except ValueError as error:
+        binder.fail(node, str(error))
+
+
+def bind_boolean(binder: Binder, node: exp.Expr) -> Operand:
+    """TRUE or FALSE."""
+    return Operand(node, Literal(bool(node.this), BOOLEAN))
+
+
+def bind_null(binder: Binder, node: exp.Expr) -> Operand:
+    """NULL."""
+    return Operand(node, NULL_LITERAL)
+
+
+def bind_column(binder: Binder, node: exp.Expr) -> Operand:
+    """A column by its name."""
+    if isinstance(node.this, exp.Star):
+        binder.fail(node, f"* cannot stand in {binder.clause}; name a column")
+    assert isinstance(node, exp.Column), "dispatched by class"
+    return binder.column(node)
+
+
+def bind_parentheses(binder: Binder, node: exp.Expr) -> Operand:
+    """What stands in the parentheses."""
+    inner = binder.bind(node.this)
+    return Operand(node, inner.scalar, inner.interval)
+
+
+def bind_negation(binder: Binder, node: exp.Expr) -> Operand:
+    """Minus a number."""
+    operand = binder.bind(node.this)
+    if operand.interval:
+        return Operand(node, operand.scalar, operand.interval.times(-1))
+    if isinstance(operand.scalar, Literal) and operand.type.is_numeric and operand.scalar.value is not None:
+        return Operand(node, negated(operand.scalar))
+    if operand.type == NULL:
+        return operand
+    if not operand.type.is_numeric:
+        binder.mismatch(node, f"cannot negate a {operand.type}")
+    return binder.call(node, "neg", (operand.scalar,), operand.type)
+
+
+def bind_cast(binder: Binder, node: exp.Expr) -> Operand:
+    """CAST(x AS type), x::type, DATE 'x'."""
+    assert isinstance(node, exp.Cast), "dispatched by class"
+    operand = binder.bind(node.this)
+    target = declared_type(node.to, binder.source, "the cast", node)
+    if operand.interval or target == INTERVAL:
+        binder.refuse(node, "casts of intervals are not supported; write INTERVAL '3' MONTH as a literal")
+    if operand.type not in (target, NULL) and not _castable(operand.type, target):
+        binder.mismatch(node, f"cannot cast {operand.type} to {target}")
+    return Operand(node, binder.cast(operand, target))
+
+
+def bind_try_cast(binder: Binder, node: exp.Expr) -> Operand:
+    """TRY_CAST is refused."""
+    binder.refuse(node, "TRY_CAST is not supported; write CASE WHEN ... THEN CAST(... AS ...) END")
+
+
+def _castable(source: SqlType, target: SqlType) -> bool:
+    if VARCHAR in (source, target):
+        return True
+    if {source, target} <= {DATE, TIMESTAMP}:
+        return True
+    return (source.is_numeric or source == BOOLEAN) and (target.is_numeric or target == BOOLEAN)
+
+
+def bind_add(binder: Binder, node: exp.Expr) -> Operand:
+    """Sum x + y of numbers, of a date and days, of a moment and an interval, of intervals."""
+    left, right = binder.bind(node.this), binder.bind(node.expression)
+    if left.interval and right.interval:
+        return add_interval_constants(node, left, right, 1)
+    if _is_moment(left) or _is_moment(right):
+        moment, added = (left, right) if _is_moment(left) else (right, left)
+        return add_moment(binder, node, moment, added, 1)
+    return _arithmetic(binder, node, "add", left, right)
+
+
+def bind_sub(binder: Binder, node: exp.Expr) -> Operand:
+    """Difference x - y, as for +, and of two dates."""
+    left, right = binder.bind(node.this), binder.bind(node.expression)
+    if left.interval and right.interval:
+        return add_interval_constants(node, left, right, -1)
+    if _is_moment(left):
+        return subtract_moment(binder, node, left, right)
+    return _arithmetic(binder, node, "sub", left, right)
+
+
+def bind_mul(binder: Binder, node: exp.Expr) -> Operand:
+    """Product x * y of numbers, or of a constant interval and an integer literal."""
+    left, right = binder.bind(node.this), binder.bind(node.expression)
+    for interval, factor in ((left, right), (right, left)):
+        if interval.interval and factor.integer is not None:
+            return Operand(node, interval.scalar, interval.interval.times(factor.integer))
+    return _arithmetic(binder, node, "mul", left, right)
+
+
+def bind_mod(binder: Binder, node: exp.Expr) -> Operand:
+    """The remainder x % y, with the sign of x."""
+    left, right = binder.bind(node.this), binder.bind(node.expression)
+    return _arithmetic(binder, node, "mod", left, right)
+
+
+def bind_div(binder: Binder, node: exp.Expr) -> Operand:
+    """Quotient x / y, a DOUBLE whatever the operands."""
+    left, right = binder.bind(node.this), binder.bind(node.expression)
+    _check_numbers(binder, node, "/", left, right)
+    return binder.call(node, "div", (binder.cast(left, DOUBLE), binder.cast(right, DOUBLE)), DOUBLE)
+
+
+def bind_int_div(binder: Binder, node: exp.Expr) -> Operand:
+    """Quotient x // y of integers, towards zero."""
+    left, right = binder.bind(node.this), binder.bind(node.expression)
+    type_ = unify((left.term, right.term))
+    if type_ is None or not type_.is_integer:
+        _check_numbers(binder, node, "//", left, right)
+        binder.refuse(node, f"// of {left.type} and {right.type} is not supported; write floor(x / y)")
+    return binder.call(node, "idiv", (binder.cast(left, type_), binder.cast(right, type_)), type_)
+
+
+_SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "mod": "%"}
+
+
+def _arithmetic(binder: Binder, node: exp.Expr, function: str, left: Operand, right: Operand) -> Operand:
+    _check_numbers(binder, node, _SYMBOLS[function], left, right)
+    type_ = arithmetic_type(function, left.term, right.term)
+    if type_ is None:
+        binder.mismatch(node, f"{left.type} {_SYMBOLS[function]} {right.type} has over 38 decimals; cast one side")
+    if NULL in (left.type, right.type):
+        return Operand(node, Literal(None, type_))
+    types = (type_, type_)
+    if function == "mul" and type_.kind is Kind.DECIMAL:
+        types = (as_decimal(left.type), as_decimal(right.type))
+    args = (binder.cast(left, types[0]), binder.cast(right, types[1]))
+    return binder.call(node, function, args, type_)
+
+
+def _check_numbers(binder: Binder, node: exp.Expr, symbol: str, left: Operand, right: Operand) -> None:
+    for operand in (left, right):
+        if not operand.type.is_numeric and operand.type != NULL:
+            binder.mismatch(node, f"cannot compute {left.type} {symbol} {right.type}; cast to a number or date first")
+
+
+def _is_moment(operand: Operand) -> bool:
+    return operand.type in (DATE, TIMESTAMP)
+
+
+HANDLERS: dict[type[exp.Expr], Handler] = {
+    exp.Literal: bind_literal,
+    exp.Boolean: bind_boolean,
+    exp.Null: bind_null,
+    exp.Column: bind_column,
+    exp.Paren: bind_parentheses,
+    exp.Neg: bind_negation,
+    exp.Cast: bind_cast,
+    exp.TryCast: bind_try_cast,
+    exp.Add: bind_add,
+    exp.Sub: bind_sub,
+    exp.Mul: bind_mul,
+    exp.Mod: bind_mod,
+    exp.Div: bind_div,
+    exp.IntDiv: bind_int_div,
+}

@@ -1,0 +1,102 @@
+"""ORDER BY and LIMIT."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sql.bind.context import Context
+from sql.ir.scalar import Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One term of ORDER BY over the block's output columns, or over the hidden ones that stand after them."""
+
+    column: int
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """LIMIT (None: all rows) and OFFSET; `literals` are the offsets of their numbers in the text."""
+
+    limit: int | None
+    offset: int
+    literals: tuple[int, ...]
+
+
+def bind_order(
+    context: Context,
+    node: exp.Expr | None,
+    names: Sequence[str],
+    outputs: list[Scalar],
+    bind: Callable[[exp.Expr], Scalar],
+) -> tuple[tuple[Term, ...], exp.Expr | None]:
+    """The terms of ORDER BY, and the first that is no output column.
+
+    A number is a position, a name that an output has is that output; what else is `bind`-ed, and put at the end of
+    `outputs` as a hidden column if it is none of them. NULLs come last unless the text says otherwise.
+    """
+    terms: list[Term] = []
+    hidden: exp.Expr | None = None
+    width = len(outputs)
+    for item in node.expressions if node else ():
+        if is_all(item):
+            terms.extend(_term(item, column) for column in range(width))
+            continue
+        column = _position(context, item.this, names, width)
+        if column is None:
+            scalar = bind(item.this)
+            if scalar not in outputs:
+                outputs.append(scalar)
+                hidden = hidden or item.this
+            column = outputs.index(scalar)
+        terms.append(_term(item, column))
+    return tuple(terms), hidden
+
+
+def is_all(item: exp.Expr) -> bool:
+    """Whether the term is ORDER BY ALL."""
+    return isinstance(item.this, exp.Var) and item.this.name.upper() == "ALL"
+
+
+def _term(item: exp.Expr, column: int) -> Term:
+    return Term(column, bool(item.args.get("desc")), bool(item.args.get("nulls_first")))
+
+
+def _position(context: Context, node: exp.Expr, names: Sequence[str], width: int) -> int | None:
+    if isinstance(node, exp.Literal) and not node.is_string:
+        if not node.is_int or not 1 <= int(node.name) <= width:
+            context.fail(node, f"ORDER BY {node.name} is no position in the SELECT list; it has 1 to {width}")
+        return int(node.name) - 1
+    if isinstance(node, exp.Column) and not node.table and node.name.lower() in names:
+        return list(names).index(node.name.lower())
+    return None
+
+
+def bind_limit(context: Context, node: exp.Expr) -> Limit | None:
+    """The LIMIT and OFFSET of a block, both integer literals; None if it has neither."""
+    limit, offset = node.args.get("limit"), node.args.get("offset")
+    literals: list[int] = []
+    count = None
+    if limit is not None:
+        options = limit.args.get("limit_options")
+        if options and (options.args.get("percent") or options.args.get("with_ties")):
+            context.refuse(limit, "LIMIT in percent or WITH TIES is not supported; write a number of rows")
+        count = _count(context, limit.args.get("count") or limit.expression, "LIMIT", literals)
+    skip = _count(context, offset.expression, "OFFSET", literals) if offset else None
+    return Limit(count, skip or 0, tuple(literals)) if literals else None
+
+
+def _count(context: Context, node: exp.Expr, what: str, literals: list[int]) -> int | None:
+    written = node.unnest()
+    if isinstance(written, exp.Null) or (isinstance(written, exp.Var) and written.name.upper() == "ALL"):
+        return None
+    if not isinstance(written, exp.Literal) or not written.is_int or "start" not in written.meta:
+        context.refuse(node, f"{what} needs a number, not an expression; write the number of rows")
+    literals.append(written.meta["start"])
+    return int(written.name)

@@ -1,0 +1,93 @@
+"""From a query's text to the relation that it denotes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from catalog.catalog import Catalog
+from catalog.errors import UnsupportedError
+from catalog.schema import Schema
+from sql.bind.context import Block, Context, Ctes
+from sql.bind.oracle import refined
+from sql.bind.select import bind_select
+from sql.bind.values import bind_values
+from sql.ir.relation import Relation
+from sql.source import Source
+from sql.syntax import query, tokens, translate
+
+
+@dataclass(frozen=True, slots=True)
+class BoundQuery:
+    """A query as a typed relation.
+
+    `order` says how a reader sees the rows: (output column, descending, nulls first). `uses` are the tables and views
+    that the text names, in order. `oracle_sql` is the text in DuckDB's dialect, with ties at every LIMIT decided as
+    TopK decides them, so that DuckDB's answer over the same tables and views is the relation's content.
+    """
+
+    relation: Relation
+    schema: Schema
+    order: tuple[tuple[int, bool, bool], ...]
+    uses: tuple[str, ...]
+    oracle_sql: str
+
+
+def bind(query_text: str, catalog: Catalog, dialect: str = "duckdb", origin: tuple[int, int] = (1, 1)) -> BoundQuery:
+    """Bind one SELECT; `origin` is the line and column at which it begins in what the user wrote, for messages.
+
+    Types, names and the order of NULLs are DuckDB's. A text of another dialect is translated to DuckDB's first, so
+    that its messages show the translation. All names come out in lower case; a name that stands twice gets _1. Where
+    it is stricter than DuckDB: text and other types are compared after a cast only, and the final ORDER BY is by
+    output columns only, since a view is read from its columns.
+
+    ParseError, BindError, TypeMismatchError or UnsupportedError, each with line, column and the line of the text.
+    """
+    source = Source(query_text, *origin)
+    if dialect != "duckdb":
+        source = Source(translate(source, dialect))
+    try:
+        return _bind(source, catalog)
+    except RecursionError:
+        what = "the query is nested too deeply; split it into views"
+        raise UnsupportedError(source.locate(what, 0)) from None
+
+
+def _bind(source: Source, catalog: Catalog) -> BoundQuery:
+    tree = query(source, "duckdb")
+    context = Context(catalog, source, bind_query, _inlined)
+    block = bind_query(context, tree, {})
+    if block.hidden is not None:
+        what = "ORDER BY an expression that is no output column is not supported at the end of a query"
+        context.refuse(block.hidden, f"{what}; add it to the SELECT list")
+    text = refined(source.text, tokens(source), context.limited).strip().rstrip(";")
+    return BoundQuery(block.relation, block.relation.schema, block.order, tuple(context.uses), text)
+
+
+def _inlined(catalog: Catalog, text: str) -> Relation:
+    """The relation of a registered view, which was bound when it was created."""
+    return bind(text, catalog).relation
+
+
+def bind_query(context: Context, node: exp.Expr, ctes: Ctes) -> Block:
+    """The block that `node` is: SELECT, VALUES, or one of them in parentheses."""
+    if isinstance(node, exp.Select):
+        return bind_select(context, node, ctes)
+    if isinstance(node, exp.Subquery):
+        return _bind_parentheses(context, node, ctes)
+    if isinstance(node, exp.Values) and not any(node.args.get(arg) for arg in ("order", "limit", "offset")):
+        return Block(bind_values(context, node))
+    if isinstance(node, exp.SetOperation):
+        what = f"{type(node).__name__.upper()} is not maintained yet; create one view for each SELECT"
+        context.refuse(node.expression, what)
+    context.refuse(node, f"expected a SELECT, not {node.sql('duckdb')[:60]}")
+
+
+def _bind_parentheses(context: Context, node: exp.Subquery, ctes: Ctes) -> Block:
+    clauses = {arg: node.args[arg] for arg in ("with_", "order", "limit", "offset") if node.args.get(arg)}
+    if not clauses:
+        return bind_query(context, node.this, ctes)
+    # (SELECT ...) ORDER BY ... LIMIT ... is SELECT * FROM (SELECT ...) ORDER BY ... LIMIT ...
+    inner = exp.Subquery(this=node.this, alias=node.args.get("alias"))
+    return bind_select(context, exp.Select(expressions=[exp.Star()], from_=exp.From(this=inner), **clauses), ctes)

@@ -1,0 +1,67 @@
+"""The columns that an expression may name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from catalog.catalog import suggestion
+from catalog.schema import Field
+from sql.ir.scalar import Column
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeColumn:
+    """Column `column` of the input row, called `name` in `table`; `merged` if USING has joined it to one before."""
+
+    table: str
+    name: str
+    column: Column
+    merged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The columns of a FROM clause in order, and the tables that they come from. Names are lower-case."""
+
+    columns: tuple[ScopeColumn, ...] = ()
+    tables: tuple[str, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """Number of columns of the row."""
+        return len(self.columns)
+
+    def find(self, name: str, table: str = "") -> tuple[ScopeColumn, ...]:
+        """The columns called `name`, in `table` if that is given; merged ones only if their table is named."""
+        return tuple(c for c in self.columns if c.name == name and (c.table == table if table else not c.merged))
+
+    def visible(self, table: str = "") -> tuple[ScopeColumn, ...]:
+        """The columns that * stands for, or `table`.* if one is given."""
+        return tuple(c for c in self.columns if (c.table == table if table else not c.merged))
+
+    def merge(self, names: Iterable[str], start: int) -> Scope:
+        """The scope in which the columns `names` at positions from `start` on have joined those of the same name."""
+        wanted = set(names)
+        columns = (replace(c, merged=True) if c.column.index >= start and c.name in wanted else c for c in self.columns)
+        return replace(self, columns=tuple(columns))
+
+    def unknown(self, name: str, table: str) -> str:
+        """The message for a column that is not there."""
+        if table and table not in self.tables:
+            return f"there is no table {table!r} in FROM{suggestion(table, self.tables)}"
+        where = f"table {table!r} has" if table else "there is"
+        names = [c.name for c in self.columns if not table or c.table == table]
+        return f"{where} no column {name!r}{suggestion(name, names)}"
+
+
+def join(left: Scope, right: Scope) -> Scope:
+    """The scope of the concatenated rows."""
+    moved = (replace(c, column=replace(c.column, index=c.column.index + left.width)) for c in right.columns)
+    return Scope((*left.columns, *moved), left.tables + right.tables)
+
+
+def scope_of(table: str, fields: Iterable[Field]) -> Scope:
+    """The scope of one relation, called `table`."""
+    columns = (ScopeColumn(table, f.name, Column(i, f.type, f.nullable)) for i, f in enumerate(fields))
+    return Scope(tuple(columns), (table,))

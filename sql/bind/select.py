@@ -1,0 +1,180 @@
+"""SELECT: one block, from its clauses to a relation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from catalog.types import INTEGER, NULL
+from sql.bind.binder import Aggregates, Binder
+from sql.bind.column_names import column_name, unique_names
+from sql.bind.context import Block, Context, Ctes, Limited
+from sql.bind.from_clause import From, bind_from
+from sql.bind.groups import bind_keys, has_aggregate, over_groups, reduce
+from sql.bind.handlers import HANDLERS
+from sql.bind.order import Limit, Term, bind_limit, bind_order, is_all
+from sql.bind.scope import Scope
+from sql.bind.stars import expand_stars
+from sql.bind.with_clause import bind_with
+from sql.ir.relation import Filter, Join, Map, Order, Project, Relation, TopK
+from sql.ir.scalar import Call, Column, Literal, Scalar
+
+_CLAUSES = frozenset(
+    [
+        "with_",
+        "expressions",
+        "from_",
+        "joins",
+        "where",
+        "group",
+        "having",
+        "order",
+        "limit",
+        "offset",
+        "operation_modifiers",
+    ]
+)
+_REFUSED = {
+    "distinct": "DISTINCT is not maintained yet; write GROUP BY ALL instead",
+    "qualify": "QUALIFY is not maintained yet; aggregate with GROUP BY and join",
+    "windows": "WINDOW is not maintained yet; aggregate with GROUP BY and join",
+    "sample": "a sample changes without a change to a table; filter with WHERE instead",
+    "into": "SELECT INTO is not supported; write CREATE MATERIALIZED VIEW ... AS SELECT",
+    "locks": "FOR UPDATE is not supported; leave it out",
+    "laterals": "LATERAL is not maintained yet; join tables, views and subqueries",
+    "pivots": "PIVOT is not maintained yet; write sum(CASE WHEN ... END) for each column",
+}
+
+
+@dataclass(slots=True)
+class _Rows:
+    """The block between its clauses: the rows so far, and the expressions over them (outputs, then hidden ones)."""
+
+    relation: Relation
+    scalars: list[Scalar]
+
+
+def bind_select(context: Context, node: exp.Select, ctes: Ctes) -> Block:
+    """The relation of one SELECT, with its ORDER BY; the errors of each clause carry their position."""
+    _refuse_clauses(context, node)
+    ctes = bind_with(context, node, ctes)
+    start = node.args.get("from_")
+    source = bind_from(context, start.this if start else None, node.args.get("joins") or (), ctes)
+    items = expand_stars(context, source.scope, node.expressions)
+    names = [column_name(item, context.source) for item in items]
+    aliases = {item.alias.lower(): item.this for item in reversed(items) if isinstance(item, exp.Alias)}
+    relation = _filtered(context, node, source, aliases)
+
+    grouping = _binder(context, source.scope, "GROUP BY", aliases)
+    keys = bind_keys(context, grouping, node.args.get("group"), items)
+    clauses = (*items, node.args.get("having"), node.args.get("order"))
+    aggregated = keys is not None or node.args.get("having") is not None or any(map(has_aggregate, clauses))
+    binder = _binder(context, source.scope, "SELECT", aliases)
+    if aggregated:
+        binder.aggregates = Aggregates(source.scope.width, grouped=bool(keys))
+
+    outputs = [_storable(binder.value(item.unalias()).scalar) for item in items]
+    having = _having(binder, node)
+    binder.clause = "ORDER BY"
+    rows = _Rows(relation, list(outputs))
+    terms, hidden = bind_order(
+        context, node.args.get("order"), names, rows.scalars, lambda item: binder.value(item).scalar
+    )
+    if aggregated:
+        rows = _grouped(context, rows, keys or (), having, binder)
+    limit = bind_limit(context, node)
+    if limit is not None and not any(is_all(item) for item in _order_items(node)):
+        context.limited.append(Limited(limit.literals, bool(terms), len(outputs)))
+    return _finished(rows, unique_names(names), terms, hidden, limit)
+
+
+def _order_items(node: exp.Expr) -> Sequence[exp.Expr]:
+    order = node.args.get("order")
+    return order.expressions if order else ()
+
+
+def _refuse_clauses(context: Context, node: exp.Select) -> None:
+    for arg, value in node.args.items():
+        if not value or arg in _CLAUSES:
+            continue
+        at = value if isinstance(value, exp.Expr) else node
+        what = _REFUSED.get(arg, f"{arg.strip('_').upper()} in SELECT is not supported; leave it out")
+        context.refuse(at if _has_position(at) else node, what)
+
+
+def _has_position(node: exp.Expr) -> bool:
+    return any("start" in inner.meta for inner in node.walk())
+
+
+def _binder(context: Context, scope: Scope, clause: str, aliases: dict[str, exp.Expr]) -> Binder:
+    return Binder(context.source, scope, HANDLERS, clause, aliases)
+
+
+def _filtered(context: Context, node: exp.Select, source: From, aliases: dict[str, exp.Expr]) -> Relation:
+    relation = source.inputs[0] if len(source.inputs) == 1 else Join(source.inputs)
+    predicates = [part for condition in source.conditions for part in _conjuncts(condition)]
+    where = node.args.get("where")
+    if where:
+        predicates += _conjuncts(_binder(context, source.scope, "WHERE", aliases).condition(where.this))
+    return Filter(relation, tuple(predicates)) if predicates else relation
+
+
+def _conjuncts(condition: Scalar) -> tuple[Scalar, ...]:
+    if isinstance(condition, Call) and condition.function == "and":
+        return condition.args
+    return (condition,)
+
+
+def _storable(scalar: Scalar) -> Scalar:
+    # A column of nothing but NULL is stored as INTEGER, as DuckDB stores it.
+    return Literal(None, INTEGER) if scalar.type == NULL else scalar
+
+
+def _having(binder: Binder, node: exp.Select) -> tuple[Scalar, ...]:
+    having = node.args.get("having")
+    if having is None:
+        return ()
+    binder.clause = "HAVING"
+    return _conjuncts(binder.condition(having.this))
+
+
+def _grouped(
+    context: Context, rows: _Rows, keys: tuple[Scalar, ...], having: tuple[Scalar, ...], binder: Binder
+) -> _Rows:
+    assert binder.aggregates is not None, "the block is grouped"
+    over = over_groups(context, (*having, *rows.scalars), keys, binder)
+    relation: Relation = reduce(rows.relation, keys, binder.aggregates)
+    if having:
+        relation = Filter(relation, tuple(over[: len(having)]))
+    return _Rows(relation, over[len(having) :])
+
+
+def _finished(
+    rows: _Rows, names: tuple[str, ...], terms: tuple[Term, ...], hidden: exp.Expr | None, limit: Limit | None
+) -> Block:
+    """The rows with the outputs as their columns, cut by LIMIT."""
+    hidden_names = tuple(f"order{i}" for i in range(len(rows.scalars) - len(names)))
+    width = len(names)
+    if limit is None:
+        relation = project(rows.relation, rows.scalars[:width], names)
+    else:
+        relation = project(rows.relation, rows.scalars, names + hidden_names)
+        order = tuple(Order(term.column, term.descending, term.nulls_first) for term in terms)
+        relation = TopK(relation, (), order, limit.limit, limit.offset)
+        if hidden_names:
+            relation = Project(relation, tuple(range(width)))
+    order_out = tuple((t.column, t.descending, t.nulls_first) for t in terms if t.column < width)
+    return Block(relation, order_out, hidden)
+
+
+def project(relation: Relation, scalars: Sequence[Scalar], names: Sequence[str]) -> Relation:
+    """The relation whose columns are `scalars` over the rows of `relation`, called `names`."""
+    width = len(relation.schema)
+    computed = list(dict.fromkeys(s for s in scalars if not isinstance(s, Column)))
+    if computed:
+        first = dict(reversed(list(zip(scalars, names, strict=True))))
+        relation = Map(relation, tuple(computed), tuple(first[scalar] for scalar in computed))
+    columns = tuple(s.index if isinstance(s, Column) else width + computed.index(s) for s in scalars)
+    return Project(relation, columns, tuple(names))

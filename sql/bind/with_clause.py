@@ -1,0 +1,27 @@
+"""WITH: common table expressions, bound once and put wherever they are named."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from sql.bind.context import Context, Ctes
+from sql.bind.from_clause import renamed
+
+
+def bind_with(context: Context, node: exp.Expr, ctes: Ctes) -> Ctes:
+    """The expressions in reach of a block: those of its WITH added to those in reach of it."""
+    clause = node.args.get("with_")
+    if clause is None:
+        return ctes
+    reach = dict(ctes)
+    for cte in clause.expressions:
+        name = cte.alias.lower()
+        if clause.args.get("recursive") and any(t.name.lower() == name for t in cte.this.find_all(exp.Table)):
+            context.refuse(cte, f"WITH RECURSIVE {name} is not maintained yet; write out as many joins as are needed")
+        relation = context.query(context, cte.this, reach).relation
+        alias = cte.args["alias"]
+        names = [column.name.lower() for column in alias.args.get("columns") or ()]
+        if len(names) > len(relation.schema):
+            context.fail(alias, f"WITH {name} has {len(relation.schema)} columns, but {len(names)} names are given")
+        reach[name] = renamed(relation, names)
+    return reach

@@ -1,0 +1,138 @@
+"""Dates, timestamps and intervals as literals: reading their text and adding them."""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from dataclasses import dataclass
+from datetime import date
+
+DAY_MICROS = 86_400_000_000
+_EPOCH = date(1970, 1, 1).toordinal()
+
+_DATE = re.compile(r"\s*(\d{1,4})([-/])(\d{1,2})\2(\d{1,2})", re.ASCII)
+_TIME = re.compile(r"[T ]\s*(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?", re.ASCII)
+_PART = re.compile(r"\s*([+-]?\d+)\s*([A-Za-z]+)\s*,?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A constant interval; its parts are added months first, then days, then microseconds."""
+
+    months: int = 0
+    days: int = 0
+    micros: int = 0
+
+    def times(self, factor: int) -> Interval:
+        """Each part times `factor`."""
+        return Interval(self.months * factor, self.days * factor, self.micros * factor)
+
+    def plus(self, other: Interval) -> Interval:
+        """The sum of each part."""
+        return Interval(self.months + other.months, self.days + other.days, self.micros + other.micros)
+
+
+_UNITS = {
+    "microsecond": Interval(micros=1),
+    "millisecond": Interval(micros=1_000),
+    "second": Interval(micros=1_000_000),
+    "minute": Interval(micros=60_000_000),
+    "hour": Interval(micros=3_600_000_000),
+    "day": Interval(days=1),
+    "week": Interval(days=7),
+    "month": Interval(months=1),
+    "quarter": Interval(months=3),
+    "year": Interval(months=12),
+    "decade": Interval(months=120),
+    "century": Interval(months=1_200),
+    "millennium": Interval(months=12_000),
+}
+_ABBREVIATED = {"min": "minute", "sec": "second", "mon": "month", "yr": "year", "hr": "hour", "centuries": "century"}
+
+
+def interval(text: str) -> Interval:
+    """The interval that `text` writes: numbers with units, such as '1 year -2 days'; ValueError if it is none."""
+    parts = _PART.findall(text)
+    if not parts or _PART.sub("", text).strip():
+        raise ValueError(f"{text!r} is not an interval; write for instance '3 months'")
+    total = Interval()
+    for amount, unit in parts:
+        total = total.plus(unit_of(unit).times(int(amount)))
+    return total
+
+
+def unit_of(name: str) -> Interval:
+    """One `name`, such as 'day' or 'DAYS'; ValueError if there is no such unit."""
+    lower = name.lower()
+    singular = lower if lower in _ABBREVIATED else lower.removesuffix("s")
+    found = _UNITS.get(_ABBREVIATED.get(singular, singular))
+    if found is None:
+        raise ValueError(f"{name!r} is not a unit of time; units are {', '.join(_UNITS)}")
+    return found
+
+
+def days_of(text: str) -> int:
+    """Days since 1970-01-01 of a date's text, a time after it ignored; ValueError if it is none."""
+    days, _ = _split(text, "a date; write it as YYYY-MM-DD")
+    return days
+
+
+def micros_of(text: str) -> int:
+    """Microseconds since 1970-01-01 00:00:00 of a timestamp's text; ValueError if it is none."""
+    days, time = _split(text, "a timestamp; write it as YYYY-MM-DD HH:MM:SS")
+    return days * DAY_MICROS + time
+
+
+def _split(text: str, what: str) -> tuple[int, int]:
+    match = _DATE.match(text)
+    if match is None:
+        raise ValueError(f"{text!r} is not {what}")
+    year, month, day = int(match[1]), int(match[3]), int(match[4])
+    rest = text[match.end() :].rstrip()
+    time = _TIME.fullmatch(rest) if rest else None
+    if rest and time is None:
+        raise ValueError(f"{text!r} is not {what}")
+    try:
+        days = date(year, month, day).toordinal() - _EPOCH
+    except ValueError as error:
+        raise ValueError(f"{text!r} is not {what}: {error}") from error
+    return days, _micros(time, text) if time else 0
+
+
+def _micros(time: re.Match[str], text: str) -> int:
+    hour, minute, second = int(time[1]), int(time[2]), int(time[3] or 0)
+    if hour > 23 or minute > 59 or second > 59:
+        raise ValueError(f"{text!r} holds a time of day that does not exist")
+    return ((hour * 60 + minute) * 60 + second) * 1_000_000 + int((time[4] or "")[:6].ljust(6, "0"))
+
+
+def add_interval(micros: int, added: Interval) -> int:
+    """A timestamp plus an interval; a day beyond its month becomes the last. ValueError outside years 1-9999."""
+    days, time = divmod(micros, DAY_MICROS)
+    if added.months:
+        days = _add_months(days, added.months)
+    return (days + added.days) * DAY_MICROS + time + added.micros
+
+
+def _add_months(days: int, months: int) -> int:
+    start = date.fromordinal(days + _EPOCH)
+    year, month = divmod(start.year * 12 + start.month - 1 + months, 12)
+    if not 1 <= year <= 9999:
+        raise ValueError(f"year {year} is out of range")
+    last = monthrange(year, month + 1)[1]
+    return date(year, month + 1, min(start.day, last)).toordinal() - _EPOCH
+
+
+def date_text(days: int) -> str:
+    """A date as DuckDB writes it."""
+    return date.fromordinal(days + _EPOCH).isoformat()
+
+
+def timestamp_text(micros: int) -> str:
+    """A timestamp as DuckDB writes it: the fraction only where there is one, without trailing zeros."""
+    days, time = divmod(micros, DAY_MICROS)
+    seconds, fraction = divmod(time, 1_000_000)
+    minutes, second = divmod(seconds, 60)
+    hour, minute = divmod(minutes, 60)
+    end = f".{fraction:06}".rstrip("0") if fraction else ""
+    return f"{date_text(days)} {hour:02}:{minute:02}:{second:02}{end}"

@@ -1,0 +1,197 @@
+"""Literals: the type of a number as written, and conversions of literals from type to type."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+
+from catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    HUGEINT,
+    INTEGER,
+    MAX_DIGITS,
+    NULL,
+    TIMESTAMP,
+    VARCHAR,
+    Kind,
+    SqlType,
+    decimal,
+)
+from sql.ir.scalar import Literal, Value
+from sql.types.calendar import DAY_MICROS, date_text, days_of, micros_of, timestamp_text
+from sql.types.term import fits
+
+_WIDE = Context(prec=100)
+_NUMBER = re.compile(r"(\d*)(?:\.(\d*))?([eE][+-]?\d+)?", re.ASCII)
+
+
+def number(text: str) -> Literal:
+    """The literal that digits write: the smallest of INTEGER, BIGINT, HUGEINT; DECIMAL with a point; else DOUBLE.
+
+    ValueError if `text` is not a number.
+    """
+    text = text.replace("_", "")
+    match = _NUMBER.fullmatch(text)
+    if match is None or not (match[1] or match[2]):
+        raise ValueError(f"{text!r} is not a number")
+    whole, fraction, exponent = match.groups()
+    if exponent is None and fraction is None:
+        value = int(whole)
+        for type_ in (INTEGER, BIGINT, HUGEINT):
+            if fits(value, type_):
+                return Literal(value, type_)
+    elif exponent is None and fraction is not None and len(whole) + len(fraction) <= MAX_DIGITS:
+        return Literal(int(whole + fraction), decimal(len(whole) + len(fraction), len(fraction)))
+    return Literal(float(text), DOUBLE)
+
+
+def negated(literal: Literal) -> Literal:
+    """Minus the literal; -2147483648 is an INTEGER although its digits alone are a BIGINT."""
+    value = literal.value
+    assert isinstance(value, int | float), "a number"
+    if not literal.type.is_integer:
+        return Literal(-value, literal.type)
+    return Literal(-value, next(t for t in (INTEGER, BIGINT, HUGEINT) if fits(int(-value), t)))
+
+
+def convert(literal: Literal, target: SqlType) -> Literal | None:
+    """The literal as a `target`; None if that is to be left to run time. ValueError if it has no such value."""
+    if literal.type == target:
+        return literal
+    if literal.value is None:
+        return Literal(None, target)
+    make = _TO.get(target.kind)
+    value = make(literal, target) if make else None
+    return None if value is None else Literal(value, target)
+
+
+def exactly(literal: Literal, target: SqlType) -> Literal | None:
+    """The literal as a `target` if that is the same value, so that comparing with either is the same; else None."""
+    numbers = literal.type.is_numeric and target.is_numeric and DOUBLE not in (literal.type, target)
+    moments = literal.type == TIMESTAMP and target == DATE
+    if literal.value is None or not (numbers or moments):
+        return None
+    try:
+        converted = convert(literal, target)
+        back = convert(converted, literal.type) if converted else None
+    except ValueError:
+        return None
+    return converted if back == literal else None
+
+
+def _exact(literal: Literal) -> Decimal | None:
+    """The number that the literal stands for; None if it is none."""
+    value, type_ = literal.value, literal.type
+    if type_ == VARCHAR:
+        try:
+            return Decimal(str(value).strip())
+        except InvalidOperation:
+            raise ValueError(f"{value!r} is not a number") from None
+    if type_ == BOOLEAN:
+        return Decimal(bool(value))
+    if type_.is_integer and isinstance(value, int):
+        return Decimal(value)
+    if type_.kind is Kind.DECIMAL and isinstance(value, int):
+        return Decimal(value).scaleb(-type_.scale, _WIDE)
+    return None
+
+
+def _to_integer(literal: Literal, target: SqlType) -> Value:
+    if literal.type == DOUBLE and isinstance(literal.value, float) and math.isfinite(literal.value):
+        value = round(literal.value)  # half to even, as DuckDB rounds a DOUBLE
+    else:
+        exact = _exact(literal)
+        if exact is None:
+            return None
+        if not exact.is_finite():
+            raise ValueError(f"{literal.value!r} is not an integer")
+        value = int(exact.to_integral_value(ROUND_HALF_UP, _WIDE))
+    if not fits(value, target):
+        raise ValueError(f"{value} is out of the range of {target}")
+    return value
+
+
+def _to_decimal(literal: Literal, target: SqlType) -> Value:
+    exact = _exact(literal)
+    if exact is None:
+        return None
+    if not exact.is_finite():
+        raise ValueError(f"{literal.value!r} is not a {target}")
+    value = int(exact.scaleb(target.scale, _WIDE).to_integral_value(ROUND_HALF_UP, _WIDE))
+    if abs(value) >= 10**target.precision:
+        raise ValueError(f"{exact} is out of the range of {target}")
+    return value
+
+
+def _to_double(literal: Literal, target: SqlType) -> Value:
+    if literal.type == VARCHAR:
+        try:
+            return float(str(literal.value))
+        except ValueError:
+            raise ValueError(f"{literal.value!r} is not a number") from None
+    exact = _exact(literal)
+    return None if exact is None else float(exact)
+
+
+_TRUTH = {"true": True, "t": True, "1": True, "yes": True, "y": True, "on": True}
+_TRUTH |= {"false": False, "f": False, "0": False, "no": False, "n": False, "off": False}
+
+
+def _to_boolean(literal: Literal, target: SqlType) -> Value:
+    if literal.type == VARCHAR:
+        found = _TRUTH.get(str(literal.value).strip().lower())
+        if found is None:
+            raise ValueError(f"{literal.value!r} is not true or false")
+        return found
+    exact = _exact(literal)
+    return None if exact is None else bool(exact)
+
+
+def _to_date(literal: Literal, target: SqlType) -> Value:
+    if literal.type == VARCHAR:
+        return days_of(str(literal.value))
+    if literal.type == TIMESTAMP and isinstance(literal.value, int):
+        return literal.value // DAY_MICROS
+    return None
+
+
+def _to_timestamp(literal: Literal, target: SqlType) -> Value:
+    if literal.type == VARCHAR:
+        return micros_of(str(literal.value))
+    if literal.type == DATE and isinstance(literal.value, int):
+        return literal.value * DAY_MICROS
+    return None
+
+
+def _to_text(literal: Literal, target: SqlType) -> Value:
+    value, type_ = literal.value, literal.type
+    if type_ == BOOLEAN:
+        return "true" if value else "false"
+    if type_ == DATE and isinstance(value, int):
+        return date_text(value)
+    if type_ == TIMESTAMP and isinstance(value, int):
+        return timestamp_text(value)
+    exact = _exact(literal)
+    return None if exact is None else f"{exact:f}"
+
+
+_TO: dict[Kind, Callable[[Literal, SqlType], Value]] = {
+    Kind.TINYINT: _to_integer,
+    Kind.SMALLINT: _to_integer,
+    Kind.INTEGER: _to_integer,
+    Kind.BIGINT: _to_integer,
+    Kind.HUGEINT: _to_integer,
+    Kind.DECIMAL: _to_decimal,
+    Kind.DOUBLE: _to_double,
+    Kind.BOOLEAN: _to_boolean,
+    Kind.DATE: _to_date,
+    Kind.TIMESTAMP: _to_timestamp,
+    Kind.VARCHAR: _to_text,
+}
+
+NULL_LITERAL = Literal(None, NULL)

@@ -1,0 +1,64 @@
+"""The common type of the operands of comparisons, CASE, COALESCE, GREATEST and their like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from catalog.types import BOOLEAN, DATE, DOUBLE, MAX_DIGITS, NULL, TIMESTAMP, VARCHAR, Kind, SqlType, decimal
+from sql.types.term import INTEGERS, Term, as_decimal, fits
+
+
+def unify(terms: Sequence[Term]) -> SqlType | None:
+    """The type that all `terms` are cast to, or None if they have none in common.
+
+    Literals come last: an integer literal takes the type of what it meets where that holds it, a text literal takes
+    any. Stricter than DuckDB in one thing: text that is not a literal meets text only.
+    """
+    common = NULL
+    for term in terms:
+        if term.integer is None and not term.text:
+            joined = common_type(common, term.type)
+            if joined is None:
+                return None
+            common = joined
+    for term in terms:
+        if term.integer is not None:
+            joined = _with_integer(common, term)
+            if joined is None:
+                return None
+            common = joined
+    return VARCHAR if common == NULL and any(term.text for term in terms) else common
+
+
+def common_type(left: SqlType, right: SqlType) -> SqlType | None:
+    """The common type of two types, or None."""
+    if right in (left, NULL):
+        return left
+    if left == NULL:
+        return right
+    if left.is_integer and right.is_integer:
+        return max(left, right, key=INTEGERS.index)
+    if {left, right} == {DATE, TIMESTAMP}:
+        return TIMESTAMP
+    if left == BOOLEAN and right.is_integer:
+        return right
+    if right == BOOLEAN and left.is_integer:
+        return left
+    if left.is_numeric and right.is_numeric:
+        return _common_number(left, right)
+    return None
+
+
+def _common_number(left: SqlType, right: SqlType) -> SqlType:
+    if Kind.DOUBLE in (left.kind, right.kind):
+        return DOUBLE
+    one, other = as_decimal(left), as_decimal(right)
+    scale = max(one.scale, other.scale)
+    whole = max(one.precision - one.scale, other.precision - other.scale)
+    return decimal(min(whole + scale, MAX_DIGITS), scale)
+
+
+def _with_integer(common: SqlType, term: Term) -> SqlType | None:
+    if common.is_integer and term.integer is not None and fits(term.integer, common):
+        return common
+    return common_type(common, term.type)
