@@ -45,6 +45,21 @@ def arrow_type(type: SqlType) -> pa.DataType:
     return _TYPES[type.kind]
 
 
+def is_direct(given: pa.DataType, type: SqlType) -> bool:
+    """Whether `to_column` takes arrays of type `given` for a column of `type` without checking a value."""
+    if type.kind in (Kind.DECIMAL, Kind.HUGEINT):
+        if not (pa.types.is_decimal128(given) or pa.types.is_decimal64(given) or pa.types.is_decimal32(given)):
+            return False
+        return bool(given.scale == type.scale and given.precision <= arrow_type(type).precision)
+    return is_text(given) if type.kind is Kind.VARCHAR else bool(given == arrow_type(type))
+
+
+def is_text(given: pa.DataType) -> bool:
+    """Whether this is one of Arrow's encodings of text."""
+    value = given.value_type if pa.types.is_dictionary(given) else given
+    return bool(pa.types.is_string(value) or pa.types.is_large_string(value) or pa.types.is_string_view(value))
+
+
 def to_column(array: pa.Array | pa.ChunkedArray, type: SqlType, dictionary: TextDictionary) -> Column:
     """An Arrow array as a column of `type`; text is put into `dictionary`, values under NULL are zero.
 
@@ -63,7 +78,7 @@ def to_column(array: pa.Array | pa.ChunkedArray, type: SqlType, dictionary: Text
         return dictionary.encode(array)
     if type.kind is Kind.NULL or pa.types.is_null(array.type):
         return _nulls(len(array), type.physical)
-    if not _is_direct(array.type, type):
+    if not is_direct(array.type, type):
         array = array.cast(arrow_type(type))
     validity, data = array.buffers()
     valid = validity_mask(array, validity)
@@ -85,15 +100,6 @@ def to_arrow(column: Column, type: SqlType, dictionary: TextDictionary) -> pa.Ar
     validity = None if column.valid is None else pa.py_buffer(np.packbits(column.valid, bitorder="little"))
     data = pa.py_buffer(_OUTWARD.get(type.kind, np.ascontiguousarray)(column.values))
     return pa.Array.from_buffers(target, n, [validity, data])
-
-
-def _is_direct(given: pa.DataType, type: SqlType) -> bool:
-    """Whether the values' bits are those of the column's Arrow type, but for a width that `_values` sees to."""
-    if type.kind in (Kind.DECIMAL, Kind.HUGEINT):
-        decimal = pa.types.is_decimal128(given) or pa.types.is_decimal64(given) or pa.types.is_decimal32(given)
-        digits = type.precision if type.kind is Kind.DECIMAL else 38
-        return bool(decimal and given.scale == type.scale and given.precision <= digits)
-    return bool(given == arrow_type(type))
 
 
 def _values(array: pa.Array, data: pa.Buffer, physical: Physical) -> Any:

@@ -1,0 +1,205 @@
+"""Data from outside, in whatever form a Python programmer has it, checked against the columns of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, overload
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.catalog import suggestion
+from catalog.errors import ConstraintError, TypeMismatchError
+from catalog.schema import Field, Schema
+from catalog.types import BIGINT
+from ivm.trace.arrow import arrow_type
+from ivm.trace.column import Ints
+from ivm.trace.exact_cast import exact_cast
+
+TIME, DIFF = "_time", "_diff"
+_SHOWN = 3
+
+Changes = tuple[pa.Table, Ints | None, Ints | None]
+
+
+@overload
+def ingest(data: Any, fields: Schema, what: str, *, columns: Sequence[str] | None = None) -> pa.Table: ...
+
+
+@overload
+def ingest(
+    data: Any, fields: Schema, what: str, *, columns: Sequence[str] | None = None, changes: Literal[True]
+) -> Changes: ...
+
+
+def ingest(
+    data: Any, fields: Schema, what: str, *, columns: Sequence[str] | None = None, changes: bool = False
+) -> pa.Table | Changes:
+    """The data as an Arrow table of exactly the columns `fields`, in their order, in types that `to_column` takes.
+
+    `data`: a pa.Table or RecordBatch, anything with the Arrow PyCapsule interface (pandas, polars, DuckDB relations), a
+    list of dicts (a key that a row lacks is NULL), or a dict of columns. Column names are case-insensitive; casts are
+    those of `exact_cast`. `what` names the table in messages, as "table orders".
+
+    `columns`: only these of the fields are needed and returned, in the given order; the others may be there and are not
+    looked at. `changes`: two more columns are allowed, and the result is (table, times, diffs): `_time` and `_diff` as
+    int64 (n,), times None where there is no such column, diffs None where all are +1; rows with a diff of 0 are gone.
+
+    Raises TypeMismatchError for a form that is not understood, a missing, unknown or duplicate column, a wrong type or
+    a value that does not fit, ConstraintError for NULL in a field that is not nullable. Cost: some 50 microseconds for
+    16 columns; values are looked at only where a cast is needed.
+    """
+    wanted = fields if columns is None else tuple(_field(fields, name) for name in columns)
+    table = _renamed(_as_table(data, fields, what), what)
+    own = {field.name for field in fields}
+    extra = [name for name in (TIME, DIFF) if changes and name in table.column_names and name not in own]
+    _check_names(table.column_names, fields, wanted, extra, what)
+    rows = _rows(table, wanted, what)
+    if not changes:
+        return rows
+    times, diffs = (_numbers(table, name, what) if name in extra else None for name in (TIME, DIFF))
+    if diffs is not None and (diffs == 0).any():
+        kept = np.flatnonzero(diffs)
+        rows, diffs = rows.take(kept), diffs[kept]
+        times = None if times is None else times[kept]
+    return rows, times, None if diffs is None or (diffs == 1).all() else diffs
+
+
+def _field(fields: Schema, name: str) -> Field:
+    return next(field for field in fields if field.name == name.lower())
+
+
+def _as_table(data: Any, fields: Schema, what: str) -> pa.Table:
+    if isinstance(data, pa.Table):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    try:
+        if hasattr(data, "__arrow_c_stream__"):
+            return _without_index(pa.RecordBatchReader.from_stream(data).read_all())
+        if hasattr(data, "__arrow_c_array__"):
+            return pa.Table.from_batches([pa.record_batch(data)])
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise TypeMismatchError(
+            f"cannot read data for {what}: its Arrow interface does not give a table: {error}"
+        ) from error
+    if isinstance(data, Mapping):
+        return _from_columns(data, fields, what)
+    if isinstance(data, Sequence) and all(isinstance(row, Mapping) for row in data):
+        return _from_columns(_transposed(data, fields), fields, what)
+    raise TypeMismatchError(
+        f"cannot read data for {what}: a {type(data).__name__} is not understood; give an Arrow table, a data frame, "
+        "a list of dicts or a dict of columns"
+    )
+
+
+def _without_index(table: pa.Table) -> pa.Table:
+    """A pandas index that has no name is not data."""
+    indexes = [name for name in table.column_names if name.startswith("__index_level_")]
+    return table.drop_columns(indexes) if indexes else table
+
+
+def _transposed(rows: Sequence[Mapping[str, Any]], fields: Schema) -> dict[str, list[Any]]:
+    if not rows:
+        return {field.name: [] for field in fields}
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def _from_columns(data: Mapping[str, Any], fields: Schema, what: str) -> pa.Table:
+    known = {field.name: field for field in fields}
+    arrays: dict[str, pa.Array | pa.ChunkedArray] = {}
+    for name, values in data.items():
+        field = known.get(str(name).lower()) or Field(str(name), BIGINT)
+        arrays[str(name)] = _from_values(values, field, what)
+    lengths = {name: len(array) for name, array in arrays.items()}
+    if len(set(lengths.values())) > 1:
+        shown = ", ".join(f"{name}: {length}" for name, length in lengths.items())
+        raise TypeMismatchError(f"cannot read data for {what}: its columns have different lengths ({shown})")
+    return pa.Table.from_arrays(list(arrays.values()), names=list(arrays))
+
+
+def _from_values(values: Any, field: Field, what: str) -> pa.Array | pa.ChunkedArray:
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    if isinstance(values, str | bytes) or not hasattr(values, "__len__"):
+        raise TypeMismatchError(
+            f"cannot read data for {what}: column {field.name!r} is a {type(values).__name__}; "
+            "give a list of values for each column, or a list of dicts for rows"
+        )
+    try:
+        return _inferred(values, field)
+    except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
+        raise _unfit(field, what, error) from error
+
+
+def _inferred(values: Any, field: Field) -> pa.Array | pa.ChunkedArray:
+    """What the values are by themselves, so that `exact_cast` judges them; by the field's type if that is not clear."""
+    try:
+        return pa.array(values)
+    except (ValueError, OverflowError, pa.ArrowException):
+        return pa.array(values, arrow_type(field.type))
+
+
+def _renamed(table: pa.Table, what: str) -> pa.Table:
+    names = table.column_names
+    lower = [name.lower() for name in names]
+    if len(set(lower)) < len(lower):
+        twice = next(name for name in lower if lower.count(name) > 1)
+        raise TypeMismatchError(f"cannot read data for {what}: column {twice!r} is there twice; leave one of them out")
+    return table if lower == names else table.rename_columns(lower)
+
+
+def _check_names(names: list[str], fields: Schema, wanted: Schema, extra: list[str], what: str) -> None:
+    known = [field.name for field in fields]
+    if names == known and not extra:
+        return
+    for name in names:
+        if name not in known and name not in extra:
+            hint = suggestion(name, known) or f"; its columns are {', '.join(known)}"
+            raise TypeMismatchError(f"cannot read data for {what}: there is no column {name!r}{hint}")
+    for field in wanted:
+        if field.name not in names:
+            raise TypeMismatchError(
+                f"cannot read data for {what}: column {field.name!r}, {field.type}, is missing; "
+                "give every column, with NULL where there is no value"
+            )
+
+
+def _rows(table: pa.Table, wanted: Schema, what: str) -> pa.Table:
+    same = table.column_names == [field.name for field in wanted]
+    columns = []
+    for position, field in enumerate(wanted):
+        given = table.column(position if same else field.name)
+        try:
+            column = exact_cast(given, field.type)
+        except (TypeError, ValueError, pa.ArrowException) as error:
+            raise _unfit(field, what, error) from error
+        columns.append(column if field.nullable else _without_nulls(column, field, what))
+        same = same and columns[-1] is given
+    return table if same else pa.Table.from_arrays(columns, names=[field.name for field in wanted])
+
+
+def _unfit(field: Field, what: str, error: BaseException) -> TypeMismatchError:
+    told = "a value does not fit" if isinstance(error, ValueError | OverflowError) else "its values have another type"
+    return TypeMismatchError(
+        f"cannot read data for {what}: column {field.name!r} is {field.type}, but {told}: {error}; convert it first"
+    )
+
+
+def _without_nulls(column: pa.ChunkedArray, field: Field, what: str) -> pa.ChunkedArray:
+    if pa.types.is_dictionary(column.type) and any(chunk.dictionary.null_count for chunk in column.chunks):
+        column = column.cast(column.type.value_type)
+    if column.null_count == 0:
+        return column
+    rows = np.flatnonzero(column.is_null().to_numpy())
+    shown = ", ".join(str(row) for row in rows[:_SHOWN]) + (", ..." if len(rows) > _SHOWN else "")
+    raise ConstraintError(
+        f"cannot change {what}: NOT NULL column {field.name!r} is NULL in {len(rows)} row(s), counted from 0: {shown}; "
+        "give a value, or declare the column without NOT NULL"
+    )
+
+
+def _numbers(table: pa.Table, name: str, what: str) -> Ints:
+    numbers: Ints = _rows(table, (Field(name, BIGINT, nullable=False),), what).column(0).to_numpy()
+    return numbers

@@ -1,0 +1,203 @@
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from catalog import types
+from catalog.errors import ConstraintError, TypeMismatchError
+from catalog.schema import Field, Schema
+from catalog.types import SqlType, decimal
+from ivm.trace.ingest import ingest
+
+FIELDS: Schema = (
+    Field("id", types.BIGINT, nullable=False),
+    Field("name", types.VARCHAR),
+    Field("price", decimal(15, 2)),
+    Field("day", types.DATE),
+)
+DAY = datetime.date(2020, 2, 29)
+ROWS: list[dict[str, Any]] = [
+    {"id": 1, "name": "a", "price": Decimal("1.50"), "day": DAY},
+    {"id": 2, "name": None, "price": None, "day": None},
+]
+TABLE = pa.table(
+    {
+        "id": pa.array([1, 2]),
+        "name": pa.array(["a", None]),
+        "price": pa.array([Decimal("1.50"), None], pa.decimal128(15, 2)),
+        "day": pa.array([DAY, None]),
+    }
+)
+
+
+def taken(data: object, fields: Schema = FIELDS, **options: object) -> pa.Table:
+    return ingest(data, fields, "table t", **options)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        TABLE,
+        TABLE.to_batches()[0],
+        TABLE.to_reader(),
+        TABLE.select(["day", "price", "id", "name"]).rename_columns(["DAY", "Price", "ID", "name"]),
+        ROWS,
+        {name: TABLE.column(name).to_pylist() for name in TABLE.column_names},
+        {"id": np.array([1, 2]), "name": pa.array(["a", None]), "price": [1.5, None], "day": [DAY, None]},
+        TABLE.to_pandas(),
+        TABLE.to_pandas().set_index(pd.Index([7, 8])),
+        TABLE.set_column(1, "name", TABLE.column("name").dictionary_encode()),
+        TABLE.set_column(2, "price", TABLE.column("price").cast(pa.decimal128(38, 6))),
+        TABLE.set_column(2, "price", TABLE.column("price").cast(pa.float64())),
+        TABLE.set_column(3, "day", TABLE.column("day").cast(pa.timestamp("ns"))),
+        TABLE.set_column(0, "id", TABLE.column("id").cast(pa.uint8())),
+    ],
+)
+def test_every_form_gives_the_same_table(data):
+    table = taken(data)
+    assert table.column_names == [field.name for field in FIELDS]
+    assert table.to_pylist() == ROWS
+    assert table.column("id").type == pa.int64()
+    assert table.column("day").type == pa.date32()
+
+
+def test_a_duckdb_relation():
+    with duckdb.connect() as connection:
+        assert taken(connection.from_arrow(TABLE)).to_pylist() == ROWS
+
+
+def test_what_fits_is_passed_on_as_it_is():
+    assert taken(TABLE) is TABLE
+
+
+def test_no_rows():
+    assert taken([]).num_rows == taken(TABLE.slice(0, 0)).num_rows == 0
+    assert taken([]).column_names == TABLE.column_names
+
+
+def test_a_key_that_only_some_rows_have_is_null_in_the_others():
+    assert taken([ROWS[0], {"id": 2}]).to_pylist() == ROWS
+
+
+def test_only_the_key_of_rows_to_delete():
+    key = taken([{"ID": 5}], columns=("id",))
+    assert key.to_pylist() == [{"id": 5}]
+    assert taken(TABLE, columns=("id",)).to_pylist() == [{"id": 1}, {"id": 2}]
+
+
+def test_times_and_diffs():
+    data = TABLE.append_column("_time", pa.array([7, 8], pa.int32())).append_column("_diff", pa.array([1, -1]))
+    rows, times, diffs = ingest(data, FIELDS, "table t", changes=True)
+    assert rows.to_pylist() == ROWS
+    assert times is not None
+    assert diffs is not None
+    assert (times.tolist(), diffs.tolist()) == ([7, 8], [1, -1])
+
+
+def test_diffs_of_one_need_not_be_told_and_diffs_of_zero_are_no_change():
+    assert ingest(TABLE, FIELDS, "table t", changes=True) == (TABLE, None, None)
+    ones = TABLE.append_column("_diff", pa.array([1, 1]))
+    assert ingest(ones, FIELDS, "table t", changes=True)[2] is None
+    zero = TABLE.append_column("_time", pa.array([3, 4])).append_column("_diff", pa.array([0, 1]))
+    rows, times, diffs = ingest(zero, FIELDS, "table t", changes=True)
+    assert rows.to_pylist() == ROWS[1:]
+    assert times is not None
+    assert times.tolist() == [4]
+    assert diffs is None
+
+
+NAMED = [
+    (TABLE.drop_columns(["price"]), "'price'.*missing"),
+    (TABLE.append_column("prize", pa.array([1, 2])), "no column 'prize'; did you mean 'price'"),
+    (TABLE.append_column("_diff", pa.array([1, 2])), "no column '_diff'"),
+    (TABLE.append_column("ID", pa.array([1, 2])), "'id' is there twice"),
+    (TABLE.set_column(0, "id", pa.array(["1", "2"])), "'id' is BIGINT.*Arrow type string"),
+    (TABLE.set_column(0, "id", pa.array([True, False])), "'id' is BIGINT.*Arrow type bool"),
+    (TABLE.set_column(0, "id", pa.array([2**63, 1], pa.uint64())), "'id' is BIGINT.*does not fit"),
+    (TABLE.set_column(0, "id", pa.array([1.5, 1])), "'id' is BIGINT.*does not fit"),
+    (TABLE.set_column(1, "name", pa.array([1, 2])), "'name' is VARCHAR.*Arrow type int64"),
+    (TABLE.set_column(2, "price", pa.array(["1.5", "2"])), r"'price' is DECIMAL\(15,2\).*Arrow type string"),
+    (TABLE.set_column(2, "price", pa.array([1.005, 1])), r"'price' is DECIMAL\(15,2\).*does not fit"),
+    (TABLE.set_column(2, "price", pa.array([10**14, 1])), r"'price' is DECIMAL\(15,2\).*does not fit"),
+    (TABLE.set_column(3, "day", pa.array(["2020-01-01", None])), "'day' is DATE.*Arrow type string"),
+    (TABLE.set_column(3, "day", pa.array([datetime.datetime(2020, 1, 1, 5), None])), "'day' is DATE.*time of day"),
+    ([{**ROWS[0], "id": 2**63}], "'id' is BIGINT.*does not fit"),
+    ([{**ROWS[0], "id": "x"}], "'id' is BIGINT"),
+    ([{**ROWS[0], "name": [1]}], "'name' is VARCHAR"),
+    ([{**ROWS[0], "name": 1}, ROWS[0]], "'name' is VARCHAR"),
+    ({"id": 1, "name": "a"}, "'id' is a int; give a list"),
+    ({"id": [1], "name": ["a", "b"], "price": [1], "day": [DAY]}, "different lengths"),
+    ([(1, "a")], "a list is not understood"),
+    (7, "a int is not understood"),
+    (pa.array([1, 2]), "does not give a table"),
+]
+
+
+@pytest.mark.parametrize(("data", "message"), NAMED)
+def test_what_does_not_fit_is_named(data, message):
+    with pytest.raises(TypeMismatchError, match=rf"table t.*{message}|{message}.*table t"):
+        taken(data)
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [pa.array([1, None]), pa.nulls(2), pa.chunked_array([[1], [None]], pa.int64())],
+)
+def test_null_where_there_may_be_none(ids):
+    with pytest.raises(ConstraintError, match=r"table t: NOT NULL column 'id' is NULL in . row\(s\).*: (0, )?1;"):
+        taken(TABLE.set_column(0, "id", ids))
+
+
+def test_null_hidden_in_an_arrow_dictionary():
+    names = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["a", None]))
+    with pytest.raises(ConstraintError, match="name"):
+        taken(pa.table({"name": names}), (Field("name", types.VARCHAR, nullable=False),))
+
+
+@pytest.mark.parametrize(
+    ("type_", "given", "expected"),
+    [
+        (types.HUGEINT, [2**100, -1], [Decimal(2**100), Decimal(-1)]),
+        (types.HUGEINT, pa.array([5]), [Decimal(5)]),
+        (types.DOUBLE, [1, 2.5], [1.0, 2.5]),
+        (types.DOUBLE, [Decimal("0.1")], [0.1]),
+        (types.INTEGER, [Decimal("7.00")], [7]),
+        (types.INTEGER, pa.array([Decimal("7.00")], pa.decimal64(5, 2)), [7]),
+        (decimal(38, 20), [1], [Decimal("1.00000000000000000000")]),
+        (decimal(5, 1), pa.array([0.1], pa.float32()), [Decimal("0.1")]),
+        (types.BOOLEAN, [True, None], [True, None]),
+        (types.TIMESTAMP, [DAY], [datetime.datetime(2020, 2, 29)]),
+        (types.TIMESTAMP, pa.array([1], pa.timestamp("ms")), [datetime.datetime(1970, 1, 1, 0, 0, 0, 1000)]),
+        (types.BIGINT, pa.array([3, None]).dictionary_encode(), [3, None]),
+        (types.DATE, [None, None], [None, None]),
+        (types.VARCHAR, pa.array(["x"], pa.string_view()), ["x"]),
+    ],
+)
+def test_exact_casts(type_: SqlType, given, expected):
+    assert taken({"x": given}, (Field("x", type_),)).column(0).to_pylist() == expected
+
+
+@pytest.mark.parametrize(
+    ("type_", "given"),
+    [
+        (types.TINYINT, [128]),
+        (types.HUGEINT, [2**127]),
+        (types.BOOLEAN, [1]),
+        (types.DOUBLE, [2**53 + 1]),
+        (types.TIMESTAMP, pa.array([1], pa.timestamp("ns"))),
+        (types.TIMESTAMP, pa.array([1], pa.timestamp("us", "UTC"))),
+        (types.BIGINT, [datetime.time(1)]),
+        (decimal(5, 1), [float("nan")]),
+        (types.VARCHAR, pa.array([b"x"])),
+    ],
+)
+def test_inexact_casts(type_: SqlType, given):
+    with pytest.raises(TypeMismatchError, match="'x'"):
+        taken({"x": given}, (Field("x", type_),))
