@@ -1,1 +1,1 @@
-"""Measurements: speed and memory on TPC-H streams, beside DuckDB on the same machine. Nobody imports them."""
+"""Benchmarks: each a command of `ivm tpch bench`, each measurement in a process of its own."""

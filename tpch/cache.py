@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from rich.console import Console
+
 from tpch import manifest
 from tpch.errors import StreamError
+from tpch.generate import DEFAULT_SEED, Options, generate
+from tpch.progress import progress
 from tpch.reader import Stream, open_stream
 
 ROOT = Path("data")
@@ -24,9 +28,22 @@ def stream_directory(sf: float, stream: str, data: Path | None) -> Path:
     return (place(sf) if data is None else data) / stream
 
 
-def missing(sf: float, streams: Sequence[str], data: Path | None) -> list[str]:
-    """Those of `streams` that are not there yet."""
-    return [stream for stream in streams if not stream_directory(sf, stream, data).exists()]
+def ensure(sf: float, stream: str, seed: int | None, data: Path | None) -> Stream:
+    """Open a stream, made first, with a progress bar on standard error, if it is not there.
+
+    Raises what `generate` and `open_cached` raise.
+    """
+    directory = stream_directory(sf, stream, data)
+    if not directory.exists():
+        make(sf, [stream], directory.parent, DEFAULT_SEED if seed is None else seed, Options())
+    return open_cached(sf, stream, seed, data)
+
+
+def make(sf: float, streams: Sequence[str], target: Path, seed: int, options: Options) -> None:
+    """Generate `streams` into `target` with a progress bar on standard error."""
+    with progress(Console(stderr=True)) as tell:
+        tell(f"starting Spark for {', '.join(streams)}", 0, 0)
+        generate(sf, streams, target, seed, options, tell)
 
 
 def open_cached(sf: float, stream: str, seed: int | None, data: Path | None) -> Stream:

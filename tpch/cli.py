@@ -10,11 +10,12 @@ import typer
 from rich.console import Console
 
 from tpch import queries
-from tpch.cache import missing, open_cached, place, stream_directory
+from tpch.cache import ensure, make, open_cached, place
 from tpch.errors import SetupError
-from tpch.generate import DEFAULT_SEED, STREAMS, Options, generate
+from tpch.generate import DEFAULT_SEED, STREAMS, Options
+from tpch.progress import progress
 from tpch.reader import Stream
-from tpch.report import progress, save, show, size
+from tpch.report import save, show, size
 from tpch.runner import Settings, run
 from tpch.source import SMALLEST_SCALE
 from tpch.streams.refresh import DEFAULT_PAIRS
@@ -56,7 +57,7 @@ def generate_command(
     """Generate change streams on Spark."""
     wanted = _streams(stream)
     target = out or place(sf)
-    _generate(sf, wanted, target, seed, Options(parts, pairs, updates, window))
+    make(sf, wanted, target, seed, Options(parts, pairs, updates, window))
     for name in wanted:
         _describe(open_cached(sf, name, seed, target / name))
 
@@ -111,7 +112,7 @@ def bench_command(
     try:
         loaded = known[name].load()
     except ImportError as error:
-        raise SetupError(f"cannot load the benchmark {name}: {error}; benchmarks need a checkout and psutil") from error
+        raise SetupError(f"cannot load the benchmark {name}: {error}; benchmarks come with a checkout") from error
     code = loaded(args=context.args, prog_name=f"{context.command_path} {name}", standalone_mode=False)
     raise typer.Exit(code if isinstance(code, int) else 0)
 
@@ -121,22 +122,13 @@ def _run(
 ) -> None:
     if stream not in STREAMS:
         raise typer.BadParameter(f"{stream} is not a stream; they are {', '.join(STREAMS)}", param_hint="--stream")
-    if missing(sf, [stream], data):
-        target = stream_directory(sf, stream, data).parent
-        _generate(sf, [stream], target, DEFAULT_SEED if seed is None else seed, Options())
-    opened = open_cached(sf, stream, seed, data)
+    opened = ensure(sf, stream, seed, data)
     with progress(_err) as tell:
         report = run(opened, settings, tell)
     if json_file is not None:
         save(report, json_file)
     if json_file is None or str(json_file) != "-":
         show(report, Console())
-
-
-def _generate(sf: float, streams: list[str], target: Path, seed: int, options: Options) -> None:
-    with progress(_err) as tell:
-        tell(f"starting Spark for {', '.join(streams)}", 0, 0)
-        generate(sf, streams, target, seed, options, tell)
 
 
 def _describe(stream: Stream) -> None:

@@ -1,32 +1,17 @@
-"""Show a run: progress while it lasts, one table and a sentence at its end."""
+"""Show a run: one table, the figures that concern all views, and a sentence that says what was shown."""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
-from rich.text import Text
 
-from tpch.generate import Progress as Report
-from tpch.runner import Report as RunReport
-from tpch.runner import ViewReport
+from tpch.runner import Report, ViewReport
 
 _KIB = 1024
 _COLUMNS = (
@@ -38,63 +23,25 @@ _COLUMNS = (
     "\nmax ms",
     "state\nrows",
     "state\nsize",
-    "\nverified",
+    "equal to\nDuckDB",
 )
 
 
-class _Rate(ProgressColumn):
-    """Rows per second so far."""
-
-    def render(self, task: Task) -> Text:
-        """The rate, once there is one."""
-        speed = task.finished_speed or task.speed
-        return Text(f"{speed:,.0f} rows/s" if speed else "")
-
-
-@contextlib.contextmanager
-def progress(console: Console) -> Iterator[Report]:
-    """A progress bar on `console`, to be told (what, rows done, rows in all); rows in all = 0 if they are not known."""
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=30),
-        TextColumn("{task.percentage:>3.0f}%"),
-        _Rate(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("starting", total=None)
-        counting = False
-
-        def tell(step: str, done: int, total: int) -> None:
-            nonlocal counting
-            if total and not counting:  # the clock of the rate starts with the first row
-                bar.reset(task, total=total, completed=done)
-                counting = True
-            if total:
-                bar.update(task, description=step, completed=done, total=total)
-            else:
-                bar.update(task, description=step)
-
-        yield tell
-
-
-def show(report: RunReport, console: Console) -> None:
+def show(report: Report, console: Console) -> None:
     """Print the table of a run, the figures that concern all views, and what was shown."""
-    table = Table(title=_title(report), title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(box=SIMPLE_HEAD, padding=0)
     table.add_column("view", no_wrap=True)
     for name in _COLUMNS:
         table.add_column(name, justify="right", no_wrap=True)
     for view in report.views:
         table.add_row(*_row(view))
+    console.print(_title(report), highlight=False)
     console.print(table)
     console.print(_figures(report), highlight=False)
     console.print(_sentence(report), style="bold", highlight=False)
 
 
-def save(report: RunReport, file: Path) -> None:
+def save(report: Report, file: Path) -> None:
     """Write a run as one JSON object to `file`, or to standard output for `-`."""
     text = json.dumps(dataclasses.asdict(report), indent=1)
     if str(file) == "-":
@@ -110,20 +57,20 @@ def size(count: int) -> str:
     value = count / _KIB
     for unit in ("KiB", "MiB"):
         if value < _KIB:
-            return f"{value:.1f} {unit}"
+            return f"{value:.0f} {unit}" if value >= 100 else f"{value:.1f} {unit}"
         value /= _KIB
     return f"{value:.1f} GiB"
 
 
 def amount(count: float) -> str:
-    """A count for people, in three or four digits: 12.3 M."""
+    """A count for people, in three or four digits: 12.3M."""
     if count < 10_000:
         return f"{count:,.0f}"
     value, unit = (count / 1e6, "M") if count >= 1e6 else (count / 1e3, "k")
-    return f"{value:,.1f} {unit}" if value < 100 else f"{value:,.0f} {unit}"
+    return f"{value:,.1f}{unit}" if value < 100 else f"{value:,.0f}{unit}"
 
 
-def _title(report: RunReport) -> str:
+def _title(report: Report) -> str:
     kept = "one logical time per batch" if report.coalesced else "every logical time kept"
     return f"{report.stream} stream, scale factor {report.sf:g}, batches of {report.times_per_batch:,} times, {kept}"
 
@@ -138,11 +85,11 @@ def _row(view: ViewReport) -> tuple[str, ...]:
         *(f"{millis:,.1f}" for millis in (latency.p50, latency.p99, latency.max)),
         amount(view.state_rows),
         size(view.state_bytes),
-        f"equal {view.verified}x" if view.ever_filled else "always empty",
+        f"{view.verified}x" if view.ever_filled else "empty",
     )
 
 
-def _figures(report: RunReport) -> str:
+def _figures(report: Report) -> str:
     lines = [
         f"{report.changes:,} changes at {report.logical_times:,} logical times in {report.commits:,} commits: "
         f"{report.seconds:.2f} s in the engine with all views installed "
@@ -159,7 +106,7 @@ def _figures(report: RunReport) -> str:
     return "\n".join(lines)
 
 
-def _sentence(report: RunReport) -> str:
+def _sentence(report: Report) -> str:
     return (
         f"{len(report.views)} standing SQL views were kept up to date over {report.changes:,} changes without "
         f"recomputing any of them, and each was equal to DuckDB's own answer {report.verifications} "

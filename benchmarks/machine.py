@@ -1,0 +1,72 @@
+"""Where and on what a figure was measured, and how much memory it took."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+_PACKAGES = ("numpy", "numba", "pyarrow", "duckdb")
+
+
+def describe() -> dict[str, Any]:
+    """The machine, the versions that matter and the commit (with '+' if the checkout has changes)."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+        "packages": {name: version(name) for name in _PACKAGES},
+        "commit": _commit(),
+    }
+
+
+def resident_bytes() -> int:
+    """The resident memory of this process now."""
+    return _status("VmRSS")
+
+
+def reset_peak() -> None:
+    """Let `peak_bytes` count from now on, where the system can (Linux)."""
+    clear = Path("/proc/self/clear_refs")
+    if clear.exists():
+        clear.write_text("5", encoding="ascii")
+
+
+def peak_bytes() -> int:
+    """The largest resident memory of this process since `reset_peak`, or where that cannot be, since its start."""
+    return _status("VmHWM")
+
+
+def _status(name: str) -> int:
+    """A figure of this process in bytes, by its Linux name; elsewhere the peak since its start, whatever is asked."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    line = next(line for line in status.read_text(encoding="ascii").splitlines() if line.startswith(name))
+    return int(line.split()[1]) * 1024
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def _commit() -> str:
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(Path(__file__).parent), *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    try:
+        return git("rev-parse", "--short", "HEAD") + ("+" if git("status", "--porcelain", "-uno") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"

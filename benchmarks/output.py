@@ -1,0 +1,31 @@
+"""Print and keep what a benchmark found."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+_CONSOLE = Console()
+
+
+def table(title: str, columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    """Print a table whose first column is a name and whose others are figures."""
+    shown = Table(box=SIMPLE_HEAD, padding=0)
+    for position, column in enumerate(columns):
+        shown.add_column(column, justify="left" if position == 0 else "right", no_wrap=True)
+    for row in rows:
+        shown.add_row(*row)
+    _CONSOLE.print(title, highlight=False)
+    _CONSOLE.print(shown)
+
+
+def save(result: dict[str, Any], file: Path) -> None:
+    """Write the figures as JSON."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    _CONSOLE.print(f"written to {file}", highlight=False, soft_wrap=True)

@@ -1,0 +1,87 @@
+"""One measurement of `streaming`: the engine, one view alone, over a preloaded stream. Run in its own process."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import ivm
+from benchmarks.machine import peak_bytes, reset_peak, resident_bytes
+from benchmarks.process import answer, task
+from benchmarks.statistics import latency
+from tpch import queries
+from tpch.reader import open_stream
+from tpch.schema import ddl
+
+_WARM_UP_BATCHES = 3
+_WARM_UP_ROWS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Maintain `view` alone over the `load` stream in `directory`, in coalesced batches of `batch` logical times."""
+
+    directory: str
+    view: str
+    batch: int
+
+
+def measure(asked: Task) -> dict[str, Any]:
+    """Engine seconds, tuples/s, latencies and memory, on one thread.
+
+    Only the relations that the query reads are loaded. Kernels are compiled, or loaded from their cache, by a first
+    run over a few rows in a database that is then dropped. `state_bytes` is what the engine counts; `grown_bytes` is
+    how much more memory the process had at its peak than before the first commit, the stream being in memory.
+    """
+    pa.set_cpu_count(1)
+    started = time.perf_counter()
+    stream = open_stream(Path(asked.directory))
+    read = stream.batches(asked.batch, queries.reads(asked.view), coalesce=True)
+    batches = [batch.tables for batch in read if batch.tables]
+    decode_seconds = time.perf_counter() - started
+    _warm_up(asked.view, batches)
+    before = resident_bytes()
+    reset_peak()
+    db = _database(asked.view)
+    commits = [_commit(db, tables) for tables in batches]
+    tuples = sum(table.num_rows for tables in batches for table in tables.values())
+    rows, state_bytes = db.sql("SELECT rows, state_bytes FROM ivm_views").fetchall()[0]
+    return {
+        "tuples": tuples,
+        "commits": len(commits),
+        "seconds": sum(commits),
+        "tuples_per_second": tuples / sum(commits),
+        **latency(commits),
+        "decode_seconds": decode_seconds,
+        "view_rows": int(rows),
+        "state_bytes": int(state_bytes),
+        "peak_bytes": peak_bytes(),
+        "grown_bytes": peak_bytes() - before,
+    }
+
+
+def _warm_up(view: str, batches: list[dict[str, pa.Table]]) -> None:
+    db = _database(view)
+    for tables in batches[:_WARM_UP_BATCHES]:
+        db.apply({name: table.slice(0, _WARM_UP_ROWS) for name, table in tables.items()})
+
+
+def _database(view: str) -> ivm.Database:
+    db = ivm.connect(compile="wait")
+    db.sql(ddl())
+    db.sql(queries.view_sql(view))
+    return db
+
+
+def _commit(db: ivm.Database, tables: dict[str, pa.Table]) -> float:
+    started = time.perf_counter()
+    db.apply(tables)
+    return time.perf_counter() - started
+
+
+if __name__ == "__main__":
+    answer(measure(Task(**task())))
