@@ -108,9 +108,7 @@ def _narrowed_reduce(relation: Reduce, needed: frozenset[int]) -> tuple[Relation
     width = len(relation.keys)
     kept = [i for i in range(len(relation.aggregates)) if width + i in needed]
     if not kept and not width:
-        kept = [0][
-            : len(relation.aggregates)
-        ]  # a row without columns would be left; the cheapest is not worth a search
+        kept = list(range(len(relation.aggregates)))[:1]  # rather than a row without columns
     arguments = [a.arg for i in kept if (a := relation.aggregates[i]).arg is not None]
     reads = frozenset[int]().union(*map(columns_of, (*relation.keys, *arguments)))
     below, places = _narrowed(relation.input, reads)

@@ -13,7 +13,7 @@ from sql.ir.scalar import Column, Literal, Scalar, remap
 
 
 def reduce_group_keys(relation: Relation) -> Relation:
-    """Drop keys that are identical to an earlier key or constant, and put them back above the Reduce.
+    """Drop keys that are identical to another key or constant, and put them back above the Reduce.
 
     One key always stays: without any, an empty input would have a group.
     """
@@ -28,7 +28,7 @@ def _reduce(relation: Relation) -> Relation:
     if len(constants) == len(relation.keys):
         constants.pop(0, None)
     first: dict[Scalar, int] = {}
-    for i, key in enumerate(relation.keys):
+    for i, key in sorted(enumerate(relation.keys), key=lambda each: each[1].nullable):  # NOT NULL is worth keeping
         if i not in constants:
             first.setdefault(_canonical(key, known), i)
     kept = sorted(first.values())
