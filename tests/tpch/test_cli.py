@@ -1,0 +1,97 @@
+"""The commands of `ivm tpch`: what they print and write, and how they end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from catalog.errors import Error
+from tests.tpch.conftest import SEED, SF
+from tpch import queries
+from tpch.cli import app
+
+SEEDED = ["--sf", str(SF), "--seed", str(SEED)]
+
+
+def call(*arguments: str) -> Result:
+    """Run `ivm tpch` with these arguments."""
+    return CliRunner().invoke(app, list(arguments), env={"COLUMNS": "200"})
+
+
+def test_generate_then_run_what_was_generated(spark: object, tmp_path: Path) -> None:
+    made = call("generate", *SEEDED, "--stream", "refresh", "--pairs", "5", "--out", str(tmp_path))
+    assert made.exit_code == 0, made.output
+    assert (tmp_path / "refresh" / "manifest.json").is_file()
+    again = call("generate", *SEEDED, "--stream", "refresh", "--out", str(tmp_path))
+    assert isinstance(again.exception, Error)
+    assert "exists already" in str(again.exception)
+    ran = call("run", *SEEDED, "--views", "q1", "--data", str(tmp_path / "refresh"))
+    assert ran.exit_code == 0, ran.output
+
+
+def test_run_generates_what_is_missing(spark: object, tmp_path: Path) -> None:
+    ran = call("run", *SEEDED, "--stream", "churn", "--batch", "50", "--views", "q6", "--data", str(tmp_path / "new"))
+    assert ran.exit_code == 0, ran.output
+    assert (tmp_path / "new" / "churn" / "manifest.json").is_file()
+
+
+@pytest.mark.parametrize("extra", [[], ["--coalesce"]], ids=["every-time", "coalesced"])
+def test_run_prints_a_table_and_says_what_was_shown(streams: Path, extra: list[str]) -> None:
+    ran = call("run", *SEEDED, "--stream", "churn", "--batch", "100", "--every", "2", "--data", str(streams), *extra)
+    assert ran.exit_code == 0, ran.output
+    for name in queries.DELIVERED:
+        assert f"\n {name} " in ran.output
+    assert f"{len(queries.DELIVERED)} standing SQL views were kept up to date" in ran.output
+    assert "equal to DuckDB's own answer 3 times" in ran.output
+
+
+def test_run_writes_json(streams: Path, tmp_path: Path) -> None:
+    file = tmp_path / "run.json"
+    ran = call("run", *SEEDED, "--stream", "load", "--views", "1,q6", "--data", str(streams), "--json", str(file))
+    assert ran.exit_code == 0, ran.output
+    report = json.loads(file.read_text())
+    assert report["stream"] == "load"
+    assert report["base_rows"] == 0
+    assert [view["view"] for view in report["views"]] == ["q1", "q6"]
+    assert all(view["verified"] == 1 and view["ever_filled"] for view in report["views"])
+    assert report["views"][0]["changes"] == 6_005
+    printed = call("run", *SEEDED, "--stream", "load", "--views", "1,q6", "--data", str(streams), "--json", "-")
+    assert json.loads(printed.stdout)["changes"] == report["changes"]
+
+
+def test_verify_compares_after_every_batch(streams: Path, tmp_path: Path) -> None:
+    file = tmp_path / "verify.json"
+    arguments = ["--stream", "window", "--batch", "2000", "--views", "q1,q3", "--data", str(streams)]
+    ran = call("verify", *SEEDED, *arguments, "--json", str(file))
+    assert ran.exit_code == 0, ran.output
+    report = json.loads(file.read_text())
+    assert report["commits"] == 4
+    assert report["verifications"] == 5
+
+
+def test_a_stream_of_another_scale_factor_or_seed_is_refused(streams: Path) -> None:
+    other = call("run", "--sf", "0.002", "--stream", "load", "--data", str(streams))
+    assert "has sf 0.001, not 0.002" in str(other.exception)
+    other = call("run", "--sf", str(SF), "--seed", "8", "--stream", "load", "--data", str(streams))
+    assert "has seed 7, not 8" in str(other.exception)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "--stream", "flood"], "flood is not a stream"),
+        (["run", "--views", "q23"], "q23 is not a TPC-H query"),
+        (["run", "--batch", "0"], "--batch"),
+        (["run", "--sf", "0"], "--sf"),
+        (["generate", "--stream", "load,flood"], "flood is not a stream"),
+        (["bench", "nothing"], "nothing is not a benchmark"),
+        (["drown"], "No such command"),
+    ],
+)
+def test_wrong_usage_ends_with_2(arguments: list[str], said: str) -> None:
+    ran = call(*arguments)
+    assert ran.exit_code == 2
+    assert said in ran.output
