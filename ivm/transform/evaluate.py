@@ -156,7 +156,7 @@ _RULES: dict[str, Callable[[Call, Sequence[Any]], Value]] = {
     "cast": _cast,
     "add_days": _arithmetic(operator.add),
     "add_micros": _arithmetic(operator.add),
-    "days_between": lambda call, values: values[1] - values[0],
+    "days_between": lambda call, values: values[0] - values[1],
     "add_months": _add_months,
     "extract": _extract,
 }

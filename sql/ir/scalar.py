@@ -30,7 +30,7 @@ cast (A) -> R               exact or raises NumericError; to text and from text 
                             as DuckDB does; DECIMAL -> smaller scale rounds half away from zero
 extract (literal part, DATE | TIMESTAMP) -> BIGINT   year month day quarter dow isodow doy week hour minute second ...
 date_trunc (literal part, DATE | TIMESTAMP) -> TIMESTAMP   (DATE -> DATE where DuckDB does so)
-add_days (DATE, INTEGER) -> DATE              days_between (DATE, DATE) -> BIGINT
+add_days (DATE, INTEGER) -> DATE              days_between (DATE, DATE) -> BIGINT: the first minus the second
 add_months (DATE | TIMESTAMP, INTEGER) -> same type   clamps to the end of the month
 add_micros (TIMESTAMP, BIGINT) -> TIMESTAMP
 round (T, literal digits), floor, ceil, sqrt, ln, exp, power    as DuckDB types them

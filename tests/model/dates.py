@@ -83,6 +83,6 @@ FUNCTIONS: dict[str, Callable[[Call, list], Value]] = {  # type: ignore[type-arg
     "date_trunc": _date_trunc,
     "add_days": lambda call, args: args[0] + args[1],
     "add_micros": lambda call, args: args[0] + args[1],
-    "days_between": lambda call, args: args[1] - args[0],
+    "days_between": lambda call, args: args[0] - args[1],
     "add_months": _add_months,
 }

@@ -31,7 +31,7 @@ SQL = {
     "gt": "{} > {}", "ge": "{} >= {}", "is_null": "{} IS NULL", "is_distinct": "{} IS DISTINCT FROM {}",
     "and": "{} AND {}", "or": "{} OR {}", "in": "{} IN ({}, {})", "like": "{} LIKE {}", "ilike": "{} ILIKE {}",
     "case": "CASE WHEN {} THEN {} ELSE {} END", "concat": "{} || {}", "add_days": "{} + {}",
-    "days_between": "date_diff('day', {}, {})", "add_months": "{} + to_months({})", "extract": "date_part({}, {})",
+    "days_between": "{} - {}", "add_months": "{} + to_months({})", "extract": "date_part({}, {})",
 }  # fmt: skip
 
 
