@@ -28,7 +28,8 @@ def is_ascending(words: Ints) -> bool:
 @njit(cache=True, nogil=True, fastmath=False)
 def fence_of(fences: Ints, words: Ints, blocks: Ints) -> None:
     """For each key the last of the ascending `fences` that is not greater, -1 if all are; cost: a binary search a
-    key."""
+    key.
+    """
     width = words.shape[1]
     for i in range(len(words)):
         low = 0
@@ -48,7 +49,8 @@ def fence_of(fences: Ints, words: Ints, blocks: Ints) -> None:
 @njit(cache=True, nogil=True, fastmath=False)
 def match_blocks(candidates: Ints, present: Bools, words: Ints, size: int, offsets: Ints) -> None:
     """Which of its `size` candidates, candidates[i * size :], equals key i and is present: its offset, -1 if none
-    is."""
+    is.
+    """
     width = words.shape[1]
     for i in range(len(words)):
         offsets[i] = -1

@@ -13,9 +13,9 @@ from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.index import Index
 from ivm.trace.keys import KeyLayout
-from ivm.trace.row_store import Compaction, RowStore
+from ivm.trace.row_store import Compaction, Mark, RowStore
 from ivm.trace.size import StateSize
-from ivm.trace.time import as_array, readable_as_of
+from ivm.trace.time import BEGINNING, as_array, readable_as_of
 
 _CATCH_UP_ROWS = 1 << 17
 
@@ -76,11 +76,13 @@ class Arrangement:
             words, dropped = self._pack(slice(rows, self.index.rows))
             self.index.truncate(rows, words, dropped)
 
-    def commit(self, since: int, compaction: Compaction | None) -> None:
-        """Nobody reads as of a time before `since` any more; the store may have renumbered its rows."""
+    def forget(self, since: int) -> None:
+        """Nobody reads as of a time before `since` any more."""
         self.index.since = since
-        if compaction is not None:
-            self.index.renumber(compaction.mapping, compaction.survivors_before)
+
+    def renumber(self, compaction: Compaction) -> None:
+        """The store has renumbered its rows. Cost: a pass over the index."""
+        self.index.renumber(compaction.mapping, compaction.survivors_before)
 
     def _pack(self, rows: Array | slice) -> tuple[Ints, Bools | None]:
         length = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
@@ -113,7 +115,8 @@ class DerivedArrangement:
         self.store = RowStore(types, dictionary, cold=False)
         self.arranged = Arrangement(self.store, key, layout)
         self._by_row: Arrangement | None = None
-        self._begun = self.store.mark()
+        self._begun: Mark | None = None
+        self._since = BEGINNING
 
     @property
     def key(self) -> tuple[int, ...]:
@@ -135,6 +138,7 @@ class DerivedArrangement:
         changes = in_order(delta.times, delta.diffs, len(delta), deletes_first=False)
         if len(changes) == 0:
             return
+        self._begin()
         ordered = delta if changes.positions is None else delta.take(changes.positions)
         if changes.only_inserts:
             self.store.append(ordered, len(changes), changes.times_or_one)
@@ -142,6 +146,7 @@ class DerivedArrangement:
             return
         if self._by_row is None:
             self._by_row = by_whole_row(self.store)
+            self._by_row.forget(self._since)
         self._by_row.catch_up()
         words, _ = self._by_row.layout.pack(ordered.columns(), len(changes))
         died = self.store.mortal(self.store.rows + len(changes))
@@ -160,24 +165,39 @@ class DerivedArrangement:
         return self.arranged.probe(words, dropped, times, inclusive)
 
     def commit(self, since: int) -> None:
-        """Make the changes final; history before `since` may be forgotten. Compacts now and then, amortized."""
+        """Make the changes final; history before `since` may be forgotten.
+
+        Rows keep their numbers, so that deltas of this commit can still be read, until the next `apply`.
+        """
         self.store.commit(since)
-        compaction = self.store.compact(since)
         for arrangement in self._arrangements():
-            arrangement.commit(since, compaction)
-        self._begun = self.store.mark()
+            arrangement.forget(since)
+        self._since = since
+        self._begun = None
 
     def abort(self) -> None:
         """Undo everything since the last commit."""
-        for arrangement in self._arrangements():
-            arrangement.truncate(self._begun.rows)
-        self.store.rollback(self._begun)
+        if self._begun is not None:
+            for arrangement in self._arrangements():
+                arrangement.truncate(self._begun.rows)
+            self.store.rollback(self._begun)
+            self._begun = None
 
     def size(self) -> StateSize:
         """Living and dying rows, entries of both indexes, all bytes."""
         sizes = [arrangement.size() for arrangement in self._arrangements()]
         bytes_ = self.store.nbytes + sum(size.bytes for size in sizes)
         return StateSize(self.store.rows - self.store.dead, sum(size.entries for size in sizes), bytes_)
+
+    def _begin(self) -> None:
+        """Before the first changes of a commit: compact if it is worth it, and note where to come back to."""
+        if self._begun is not None:
+            return
+        compaction = self.store.compact(self._since)
+        if compaction is not None:
+            for arrangement in self._arrangements():
+                arrangement.renumber(compaction)
+        self._begun = self.store.mark()
 
     def _arrangements(self) -> list[Arrangement]:
         return [self.arranged] if self._by_row is None else [self.arranged, self._by_row]

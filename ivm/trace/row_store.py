@@ -68,7 +68,8 @@ class Mark:
 @dataclass(frozen=True, slots=True)
 class Compaction:
     """New numbers of rows: r is now mapping[r] (int32, -1 if gone); survivors_before[r] rows below r are left
-    (int64)."""
+    (int64).
+    """
 
     mapping: np.typing.NDArray[np.int32]
     survivors_before: Ints
@@ -150,7 +151,8 @@ class RowStore:
 
     def mortal(self, rows: int) -> Ints:
         """`died` for rows up to `rows`, some of them still to be appended, to be written to by who then tells
-        `note`."""
+        `note`.
+        """
         if self._died is None:
             self._died = Growable(np.dtype(np.int64))
         self._died.fill(FOREVER, rows)

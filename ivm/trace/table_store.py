@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow as pa
 from catalog.errors import ConstraintError
 from catalog.schema import Table
 from ivm.trace.arrangement import Arrangement, by_whole_row
+from ivm.trace.arrow import to_arrow
 from ivm.trace.changes import Changes, in_order
 from ivm.trace.column import Column, Ints, concat
 from ivm.trace.delta import Delta, Group, Source
@@ -18,7 +19,7 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
 from ivm.trace.row_store import Batch, Mark, RowStore, StoredRows
 from ivm.trace.size import StateSize
-from ivm.trace.time import FOREVER
+from ivm.trace.time import BEGINNING, FOREVER
 
 Mode = Literal["diff", "upsert"]
 
@@ -42,7 +43,8 @@ class TableStore:
         self._begun: Mark | None = None
         self._arrangements: dict[tuple[int, ...], Arrangement] = {}
         self._by_row: Arrangement | None = None
-        self._since: int | None = None
+        self._since = BEGINNING
+        self._last_time = self._last_time_begun = BEGINNING
         self._key = self._arrange(table.key_indexes) if table.primary_key else None
 
     @property
@@ -69,38 +71,35 @@ class TableStore:
         changes = in_order(times, diffs, data.num_rows, deletes_first=True)
         if len(changes) == 0:
             return None
-        if int(changes.times[0]) < self._store.last_time:
+        first, last = int(changes.times[0]), int(changes.times[-1])
+        if first < self._last_time:
             raise ValueError(
-                f"cannot change table {self.table.name} at time {int(changes.times[0])}: "
-                f"it has changes at time {self._store.last_time} already; apply changes in the order of time"
+                f"cannot change table {self.table.name} at time {first}: it has changes at time {self._last_time} "
+                "already; apply changes in the order of time"
             )
-        if self._begun is None:
-            self._begun = self._store.mark()
-        if self._key is not None:
-            return self._apply_by_key(self._key, self._batch(data, changes), changes, mode)
+        self._begin()
         batch = self._batch(data, changes)
-        if changes.only_inserts:
-            return self._append(batch, changes)
-        if self._by_row is None:
-            self._by_row = by_whole_row(self._store)
-            self._begin_reading(self._by_row)
-        self._by_row.catch_up()
-        words, _ = self._by_row.layout.pack([batch.column(i) for i in range(len(self._types))], len(batch))
-        return self._change(self._by_row, batch, words, changes, replace=False)
+        if self._key is not None:
+            delta = self._apply_by_key(self._key, batch, changes, mode)
+        else:
+            delta = self._apply_by_row(batch, changes)
+        self._last_time = last
+        return delta
 
     def commit(self, since: int) -> None:
         """Make the changes final; nobody reads as of a time before `since` any more. Compacts now and then,
-        amortized."""
+        amortized.
+        """
         self._since = since
         self._begun = None
         self._store.commit(since)
-        compaction = self._store.compact(since)
         for arrangement in self._all():
-            arrangement.commit(since, compaction)
+            arrangement.forget(since)
 
     def abort(self) -> None:
         """Undo everything since the last commit."""
         if self._begun is not None:
+            self._last_time = self._last_time_begun
             for arrangement in self._all():
                 arrangement.truncate(self._begun.rows)
             self._store.rollback(self._begun)
@@ -142,6 +141,14 @@ class TableStore:
         """The rows as of a time that is retained (None: now), under the table's column names."""
         return self._store.arrow([field.name for field in self.table.fields], as_of)
 
+    def describe(self, delta: Delta, columns: Sequence[int], limit: int) -> str:
+        """The values of these columns in the first `limit` rows of a delta of this table, for a message."""
+        rows = np.arange(min(limit, len(delta)))
+        shown = delta.take(rows)
+        values = [to_arrow(shown.column(c), self._types[c], self._dictionary).to_pylist() for c in columns]
+        more = ", ..." if len(delta) > limit else ""
+        return ", ".join(str(row) for row in zip(*values, strict=True)) + more
+
     def size(self) -> StateSize:
         """Living rows, entries of the primary key's index, bytes of both; other arrangements count for themselves."""
         own = [a.size() for a in (self._key, self._by_row) if a is not None]
@@ -151,6 +158,17 @@ class TableStore:
     def _all(self) -> list[Arrangement]:
         return [*self._arrangements.values(), *([] if self._by_row is None else [self._by_row])]
 
+    def _begin(self) -> None:
+        """Before the first changes of a commit: compact if it is worth it, and note where to come back to."""
+        if self._begun is not None:
+            return
+        compaction = self._store.compact(self._since)
+        if compaction is not None:
+            for arrangement in self._all():
+                arrangement.renumber(compaction)
+        self._begun = self._store.mark()
+        self._last_time_begun = self._last_time
+
     def _arrange(self, key: tuple[int, ...]) -> Arrangement:
         layout = KeyLayout(
             tuple((self._types[c].physical, self.table.fields[c].nullable) for c in key), nulls="drop"
@@ -159,12 +177,8 @@ class TableStore:
         for c in key:
             self._store.column(c)
         arrangement = self._arrangements[key] = Arrangement(self._store, key, layout, unique=unique)
-        self._begin_reading(arrangement)
+        arrangement.forget(self._since)
         return arrangement
-
-    def _begin_reading(self, arrangement: Arrangement) -> None:
-        if self._since is not None:
-            arrangement.commit(self._since, None)
 
     def _batch(self, data: pa.Table, changes: Changes) -> Batch:
         """The changes' rows in their order, under the positions of the table's columns, or of the key's alone."""
@@ -175,7 +189,7 @@ class TableStore:
         batch = Batch(data, types, self._dictionary)
         return batch if changes.positions is None else batch.take(changes.positions)
 
-    def _apply_by_key(self, key: Arrangement, batch: Batch, changes: Changes, mode: Mode) -> Delta | None:
+    def _apply_by_key(self, key: Arrangement, batch: Batch, changes: Changes, mode: Mode) -> Delta:
         whole = batch.table.num_columns == len(self._types)
         columns = [batch.column(c) for c in (key.key if whole else range(len(key.key)))]
         words, dropped = key.layout.pack(columns, len(batch))
@@ -185,11 +199,21 @@ class TableStore:
             return self._append(batch, changes)
         return self._change(key, batch, words, changes, replace=mode == "upsert")
 
+    def _apply_by_row(self, batch: Batch, changes: Changes) -> Delta:
+        if changes.only_inserts:
+            return self._append(batch, changes)
+        if self._by_row is None:
+            self._by_row = by_whole_row(self._store)
+            self._by_row.forget(self._since)
+        self._by_row.catch_up()
+        words, _ = self._by_row.layout.pack([batch.column(i) for i in range(len(self._types))], len(batch))
+        return self._change(self._by_row, batch, words, changes, replace=False)
+
     def _append(self, batch: Batch, changes: Changes) -> Delta:
         self._store.append(batch, len(batch), changes.times_or_one)
         return self._delta(batch, len(batch), changes.times_or_one, None)
 
-    def _change(self, by: Arrangement, batch: Batch, words: Ints, changes: Changes, *, replace: bool) -> Delta | None:
+    def _change(self, by: Arrangement, batch: Batch, words: Ints, changes: Changes, *, replace: bool) -> Delta:
         """Carry out the changes, whose rows `by` finds by `words`; undoes them all if one fails."""
         store = self._store
         first, count = store.rows, len(changes)

@@ -174,9 +174,7 @@ def test_dropped_keys_are_neither_indexed_nor_found():
     index = Index(1)
     index.insert(np.array([1, 1, 2]), np.array([False, True, False]), NOBODY)
     everything = np.array([99], np.int64)
-    positions, rows = index.probe(
-        np.array([1, 2, 1]), np.array([False, True, False]), everything, NOBODY, everything
-    )
+    positions, rows = index.probe(np.array([1, 2, 1]), np.array([False, True, False]), everything, NOBODY, everything)
     assert positions.tolist() == [0, 2]
     assert rows.tolist() == [0, 0]
 
