@@ -18,6 +18,7 @@ from tpch.source import SMALLEST_SCALE, Source, generate_tables
 from tpch.spark import session
 from tpch.streams import churn, load, refresh, window
 from tpch.streams.plan import Plan
+from tpch.watch import watched
 from tpch.writer import link, write_base, write_changes
 
 STREAMS = ("load", "refresh", "churn", "window")
@@ -129,9 +130,8 @@ class _Making:
         base = {relation: self._base(relation, name) for relation in plan.base}
         changes: dict[str, tuple[File, ...]] = {}
         for change in plan.changes:
-            self.progress(f"{name}: {change.relation}", self.done, self.total)
-            changes[change.relation] = write_changes(change, directory)
-            self.done += change.rows
+            with self._step(f"{name}: {change.relation}", change.rows):
+                changes[change.relation] = write_changes(change, directory)
         grows = {change.relation: change.append_only for change in plan.changes}
         entries = {
             relation: Entry(
@@ -147,12 +147,23 @@ class _Making:
         return made
 
     def _base(self, relation: str, stream: str) -> tuple[File, ...]:
-        self.progress(f"{stream}: {relation} before", self.done, self.total)
         if relation not in self.bases:
-            self.bases[relation] = write_base(self.source, relation, self.scratch / "snapshot")
-            self.done += self.source.rows(relation)
+            with self._step(f"{stream}: {relation} before", self.source.rows(relation)):
+                self.bases[relation] = write_base(self.source, relation, self.scratch / "snapshot")
         link(self.bases[relation], self.scratch / "snapshot", self.scratch / stream)
         return self.bases[relation]
+
+    @contextlib.contextmanager
+    def _step(self, step: str, rows: int) -> Iterator[None]:
+        """Report a piece of work that writes about `rows` rows while it goes on, and when it is done."""
+
+        def tell(share: float) -> None:
+            self.progress(step, self.done + int(share * rows), self.total)
+
+        tell(0.0)
+        with watched(self.source.spark.sparkContext, tell):
+            yield
+        self.done += rows
 
 
 def _columns(relation: str) -> tuple[tuple[str, str], ...]:
