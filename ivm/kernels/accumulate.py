@@ -107,41 +107,41 @@ def _sum_doubles(plan: Ints, values: Ints, valid: Bools, diffs: Ints, row_cell: 
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def add_before(plan: Ints, before: Ints, row: Word, offset: Word, cells: Ints, cell: Word) -> Word:
-    """Make a cell's sums totals by adding the fields in `before[row, offset:]`; the accumulator that overflowed, or -1.
+def add_before(plan: Ints, k: Word, before: Ints, cell_previous: Int32s, cells: Ints, first: Word, count: Word) -> bool:
+    """Make totals of accumulator k of the cells [first, first + count): add those of the group's cell before.
 
-    Extremes are absolute already.
+    Where there is none in the batch, `before[i]` has the totals that the group of cell first + i came with. Extremes
+    are absolute already. Returns whether one overflowed 128 bits.
     """
-    for k in range(len(plan)):
-        kind, field = plan[k, KIND], plan[k, FIELD]
+    kind, field, width = plan[k, KIND], plan[k, FIELD], plan[k, WIDTH]
+    overflowed = False
+    if kind == EXTREME:
+        return False
+    for i in range(count):
+        cell = first + i
+        previous = np.int64(cell_previous[cell])
         if kind == COUNT:
-            cells[cell, field] += before[row, offset + field]
+            cells[cell, field] += cells[previous, field] if previous >= 0 else before[i, field]
         elif kind == SUM:
-            low, high, over = add(
-                cells[cell, field],
-                cells[cell, field + 1],
-                before[row, offset + field],
-                before[row, offset + field + 1],
-            )
-            if over:
-                return k
+            if previous >= 0:
+                bl, bh = cells[previous, field], cells[previous, field + 1]
+            else:
+                bl, bh = before[i, field], before[i, field + 1]
+            low, high, over = add(cells[cell, field], cells[cell, field + 1], bl, bh)
+            overflowed = overflowed or over
             cells[cell, field] = low
             cells[cell, field + 1] = high
-        elif kind != EXTREME:
+        else:
+            digits = field
             if kind == SUM_DOUBLE:
-                for w in range(NOT_FINITE):
-                    cells[cell, field + w] += before[row, offset + field + w]
-                field += NOT_FINITE
-            _add_field(before, row, offset + field, cells, cell, field, plan[k, WIDTH])
-    return -1
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def _add_field(before: Ints, row: Word, source: Word, cells: Ints, cell: Word, field: Word, width: Word) -> None:
-    carry = np.uint64(0)
-    for w in range(width):
-        x = np.uint64(cells[cell, field + w])
-        total = x + np.uint64(before[row, source + w])
-        more = total + carry
-        carry = np.uint64(total < x) | np.uint64(more < total)
-        cells[cell, field + w] = np.int64(more)
+                digits += NOT_FINITE
+                for f in range(field, digits):
+                    cells[cell, f] += cells[previous, f] if previous >= 0 else before[i, f]
+            carry = np.uint64(0)
+            for f in range(digits, digits + width):
+                x = np.uint64(cells[cell, f])
+                total = x + np.uint64(cells[previous, f] if previous >= 0 else before[i, f])
+                more = total + carry
+                carry = np.uint64(total < x) | np.uint64(more < total)
+                cells[cell, f] = np.int64(more)
+    return overflowed

@@ -8,12 +8,13 @@ and a retraction takes away exactly what was added. Rounding happens once, when 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import njit, types
 
 from ivm.kernels.types import Bools, Ints
-from ivm.kernels.wide import Wide, Word, leading_zeros, mul_signed, mul_unsigned
+from ivm.kernels.wide import Wide, Word, inline, leading_zeros, mul_signed, mul_unsigned
 
 FRACTION = 52
 LOWEST = -1074  # the exponent of the last bit of the smallest double
@@ -21,6 +22,28 @@ HEADROOM = 65  # a sign, and a count of any size
 NOT_FINITE = 3  # words before a field of doubles: how many NaN, +inf, -inf
 
 _LIMIT = 1 << 20
+
+
+@inline
+def bits_of(typing_context: Any, x: Any) -> Any:
+    """The bit pattern of a double, as int64."""
+    signature = types.int64(types.float64)
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], context.get_value_type(types.int64))
+
+    return signature, codegen
+
+
+@inline
+def double_of(typing_context: Any, bits: Any) -> Any:
+    """The double of a bit pattern in an int64."""
+    signature = types.float64(types.int64)
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], context.get_value_type(types.float64))
+
+    return signature, codegen
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -240,5 +263,7 @@ def spread(
 @njit(cache=True, nogil=True, fastmath=False)
 def load(size: float, exponent: Word) -> float:
     """The double size * 2^exponent; infinite beyond the range."""
+    if -900 < exponent < 900:  # the power is a normal number, and so is the product, as size is not far below 1
+        return size * double_of(np.int64(exponent + 1023) << np.int64(52))
     power: Word = np.int32(min(max(exponent, -1300), 1300))
     return math.ldexp(size, power)

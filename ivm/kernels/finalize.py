@@ -1,9 +1,10 @@
-"""From accumulators to output rows: the values of aggregates, and the updates that a batch's cells cause.
+"""From accumulators to the values of aggregates, a column at a time.
 
 `outputs` is int64 (outputs, 11), a row for each aggregate: its function, the field and width of its sum, the exponent
 of the sum's lowest bit (doubles) or the digits after the point (DECIMAL), the field that counts its values (0, the
 multiplicity, where no value is NULL), the field and width of its squares, the number of words of its result, where
-they begin in an output row, the digits that the result may have (0: no bound but 128 bits), and the kind of the sum.
+they begin among the words of an output row, the digits that the result may have (0: no bound but 128 bits), and the
+kind of the sum.
 """
 
 from __future__ import annotations
@@ -13,20 +14,14 @@ import math
 import numpy as np
 from numba import njit
 
-from ivm.kernels.accumulate import SUM, SUM_DOUBLE, add_before
-from ivm.kernels.exact_float import NOT_FINITE, load, scaled, spread
-from ivm.kernels.types import Bools, Int32s, Ints
+from ivm.kernels.accumulate import SUM, SUM_DOUBLE
+from ivm.kernels.exact_float import NOT_FINITE, bits_of, load, scaled, spread
+from ivm.kernels.types import Bools, Ints
 from ivm.kernels.wide import FLOAT_POWERS, Word, exceeds, fits_int64
 
 FUNCTION, SOURCE, SOURCE_WIDTH, SCALE, COUNTED, SQUARES, SQUARES_WIDTH, WORDS, AT, DIGITS, SUM_KIND = range(11)
 COUNTS, TOTAL, MEAN, VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP, EXTREMUM = range(8)
-FINE, OVERFLOWED = 0, 1
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def _bits(x: float, row: Ints, at: Word) -> None:
-    """Store a double's bit pattern as a word of an output row."""
-    row.view(np.float64)[at] = x
+MOST_WORD_DIGITS = 19  # an int64 always has this many or fewer
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -41,61 +36,78 @@ def _not_finite(fields: Ints, row: Word, at: Word) -> float:
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def _total(output: Ints, fields: Ints, row: Word, offset: Word, out: Ints) -> Word:
-    source, at, width = offset + output[SOURCE], output[AT], output[SOURCE_WIDTH]
-    if output[SUM_KIND] == SUM_DOUBLE:
-        special = _not_finite(fields, row, source)
-        if special != 0.0:
-            _bits(special, out, at)
-        else:
-            size, exponent = scaled(fields, row, source + NOT_FINITE, width)
-            _bits(load(size, exponent + output[SCALE]), out, at)
-        return FINE
-    low, high = fields[row, source], fields[row, source + 1]
-    if output[SUM_KIND] != SUM and fields[row, source + 2] != high >> np.int64(63):
-        return OVERFLOWED
-    if output[DIGITS] > 0 and exceeds(low, high, output[DIGITS]):
-        return OVERFLOWED
-    out[at] = low
-    if output[WORDS] == 2:
-        out[at + 1] = high
-    elif not fits_int64(low, high):
-        return OVERFLOWED
-    return FINE
+def _double(outputs: Ints, o: Word, fields: Ints, row: Word, offset: Word, count: Word) -> float:
+    """A sum of doubles, or their mean."""
+    source = offset + outputs[o, SOURCE]
+    special = _not_finite(fields, row, source)
+    if special != 0.0:
+        return special
+    size, exponent = scaled(fields, row, source + NOT_FINITE, outputs[o, SOURCE_WIDTH])
+    if outputs[o, FUNCTION] == MEAN:
+        size /= np.float64(count)
+    return load(size, exponent + outputs[o, SCALE])
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def _mean(output: Ints, fields: Ints, row: Word, offset: Word, count: Word) -> float:
-    source, width = offset + output[SOURCE], output[SOURCE_WIDTH]
-    if output[SUM_KIND] == SUM_DOUBLE:
-        special = _not_finite(fields, row, source)
-        if special != 0.0:
-            return special
-        size, exponent = scaled(fields, row, source + NOT_FINITE, width)
-        return load(size / np.float64(count), exponent + output[SCALE])
-    size, exponent = scaled(fields, row, source, width)
-    divisor = np.float64(count) * FLOAT_POWERS[output[SCALE]]
-    return load(size, exponent) / divisor
+def _totals(
+    outputs: Ints, o: Word, always: bool, fields: Ints, first: Word, offset: Word, out: Ints, valid: Bools
+) -> bool:
+    """Exact sums; whether one does not fit its type."""
+    source, at, wide = offset + outputs[o, SOURCE], outputs[o, AT], outputs[o, WORDS] == 2
+    three, digits = outputs[o, SUM_KIND] != SUM, outputs[o, DIGITS]
+    overflowed = False
+    for i in range(valid.shape[1]):
+        row = first + i
+        low, high = fields[row, source], fields[row, source + 1]
+        if not valid[o, i]:
+            low = high = np.int64(0)
+        out[at, i] = low
+        if wide:
+            out[at + 1, i] = high
+        narrow = fits_int64(low, high)
+        if not narrow or three or digits < MOST_WORD_DIGITS:
+            unfit = (not narrow and not wide) or (digits > 0 and exceeds(low, high, digits))
+            unfit = unfit or (three and valid[o, i] and fields[row, source + 2] != high >> np.int64(63))
+            overflowed = overflowed or (unfit and (always or fields[row, offset] != 0))
+    return overflowed
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def _deviation(output: Ints, fields: Ints, row: Word, offset: Word, count: Word, scratch: Ints) -> float:
-    source, function = offset + output[SOURCE], output[FUNCTION]
+def _means(outputs: Ints, o: Word, fields: Ints, first: Word, offset: Word, out: Ints, valid: Bools) -> None:
+    """Exact sums over their counts: both are rounded to doubles, and so is the quotient."""
+    source, at, width = offset + outputs[o, SOURCE], outputs[o, AT], outputs[o, SOURCE_WIDTH]
+    counted, unit = offset + outputs[o, COUNTED], FLOAT_POWERS[outputs[o, SCALE]]
+    for i in range(valid.shape[1]):
+        row = first + i
+        if not valid[o, i]:
+            out[at, i] = 0
+            continue
+        low, high = fields[row, source], fields[row, source + 1]
+        total = np.float64(low)
+        if not fits_int64(low, high) or width > 2:
+            size, exponent = scaled(fields, row, source, width)
+            total = load(size, exponent)
+        out[at, i] = bits_of(total / (np.float64(fields[row, counted]) * unit))
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _deviation(outputs: Ints, o: Word, fields: Ints, row: Word, offset: Word, count: Word, scratch: Ints) -> float:
+    source, function = offset + outputs[o, SOURCE], outputs[o, FUNCTION]
     if _not_finite(fields, row, source) != 0.0:
         return np.nan
     size, exponent = spread(
         fields,
         row,
         source + NOT_FINITE,
-        output[SOURCE_WIDTH],
-        offset + output[SQUARES],
-        output[SQUARES_WIDTH],
+        outputs[o, SOURCE_WIDTH],
+        offset + outputs[o, SQUARES],
+        outputs[o, SQUARES_WIDTH],
         count,
         scratch,
     )
     less = count - 1 if function in (VAR_SAMP, STDDEV_SAMP) else count
     size = max(size, 0.0) / (np.float64(count) * np.float64(less))
-    exponent += 2 * output[SCALE]
+    exponent += 2 * outputs[o, SCALE]
     if function in (VAR_POP, VAR_SAMP):
         return load(size, exponent)
     if exponent & 1:  # the root of an even power of two is a power of two
@@ -105,161 +117,52 @@ def _deviation(output: Ints, fields: Ints, row: Word, offset: Word, count: Word,
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def finalize(outputs: Ints, fields: Ints, row: Word, offset: Word, out: Ints, valid: Bools, scratch: Ints) -> Word:
-    """Compute the aggregates of the group whose fields are `fields[row, offset:]`: words to `out`, validity to `valid`.
-
-    Returns the output that overflowed, or -1. Words of a NULL are zero.
-    """
-    for o in range(len(outputs)):
-        output = outputs[o]
-        function, at = output[FUNCTION], output[AT]
-        count = fields[row, offset + output[COUNTED]]
-        valid[o] = True
-        if function == COUNTS:
-            out[at] = count
-            continue
-        none = count == 0
-        if function in (VAR_SAMP, STDDEV_SAMP):
-            none = none or count == 1
-        elif function == EXTREMUM:
-            none = fields[row, offset + output[SOURCE]] == 0
-        if none:
-            valid[o] = False
-            for w in range(output[WORDS]):
-                out[at + w] = 0
-        elif function == TOTAL:
-            if _total(output, fields, row, offset, out) != FINE:
-                return o
-        elif function == MEAN:
-            _bits(_mean(output, fields, row, offset, count), out, at)
-        elif function == EXTREMUM:
-            for w in range(output[WORDS]):
-                out[at + w] = fields[row, offset + output[SOURCE] + 1 + w]
-        else:
-            _bits(_deviation(output, fields, row, offset, count, scratch), out, at)
-    return -1
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def put(
-    outputs: Ints, out: Ints, valid: Bools, to: Word, flat: Ints, flat_valid: Bools, nulls: Ints, capacity: Word
-) -> None:
-    """Write an output row as row `to` of columns: output o begins at capacity * (its place in a row) of `flat`."""
-    for o in range(len(outputs)):
-        words, at = outputs[o, WORDS], outputs[o, AT]
-        for w in range(words):
-            flat[at * capacity + to * words + w] = out[at + w]
-        flat_valid[o, to] = valid[o]
-        if not valid[o]:
-            nulls[o] += 1
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def emit(
-    plan: Ints,
+def finalize(
     outputs: Ints,
+    o: Word,
     always: bool,
-    width: Word,
-    state: Ints,
-    cell_slot: Int32s,
-    cell_previous: Int32s,
-    cells: Ints,
+    fields: Ints,
+    first: Word,
+    offset: Word,
+    out: Ints,
+    valid: Bools,
     scratch: Ints,
-    flat: Ints,
-    flat_valid: Bools,
-    nulls: Ints,
-    keys: Ints,
-    row_cell: Int32s,
-    diffs: Ints,
-) -> tuple[Word, Word, Word]:
-    """Turn what was added to each cell into totals, and write the updates of the output: old row out, new row in.
+) -> bool:
+    """Compute aggregate o of the groups whose fields are `fields[first + i, offset:]`, for each i < valid.shape[1].
 
-    `always`: a group exists also where its multiplicity is zero. Nothing is written where the output row stays equal.
-    Room for two rows a cell. Returns (rows written, accumulator that overflowed or -1, output that overflowed or -1).
+    Word w of it goes to `out[at + w, i]`, its validity to `valid[o, i]`; the words of a NULL are zero. Returns
+    whether one of a group that exists overflowed. Cost: 1-2 ns a group for counts and sums, 5-20 for means and
+    deviations.
     """
-    capacity = len(keys)
-    words = len(flat) // max(capacity, 1)
-    old, new = np.empty(words, np.int64), np.empty(words, np.int64)
-    old_valid, new_valid = np.empty(len(outputs), np.bool_), np.empty(len(outputs), np.bool_)
-    rows = 0
-    for cell in range(len(cells)):
-        slot = np.int64(cell_slot[cell])
-        previous = np.int64(cell_previous[cell])
-        if previous >= 0:
-            before, row, offset = cells, previous, np.int64(0)
+    function, at, source = outputs[o, FUNCTION], outputs[o, AT], offset + outputs[o, SOURCE]
+    counted, of_doubles = offset + outputs[o, COUNTED], outputs[o, SUM_KIND] == SUM_DOUBLE
+    if function == COUNTS:
+        for i in range(valid.shape[1]):
+            valid[o, i] = True
+            out[at, i] = fields[first + i, source]
+        return False
+    if function == EXTREMUM:
+        for i in range(valid.shape[1]):
+            valid[o, i] = fields[first + i, source] != 0
+            for w in range(outputs[o, WORDS]):
+                out[at + w, i] = fields[first + i, source + 1 + w]
+        return False
+    one = np.int64(1) if function in (VAR_SAMP, STDDEV_SAMP) else np.int64(0)
+    for i in range(valid.shape[1]):
+        count = fields[first + i, counted]
+        valid[o, i] = count != 0 and count != one
+    if function == TOTAL and not of_doubles:
+        return _totals(outputs, o, always, fields, first, offset, out, valid)
+    if function == MEAN and not of_doubles:
+        _means(outputs, o, fields, first, offset, out, valid)
+        return False
+    for i in range(valid.shape[1]):
+        row = first + i
+        count = fields[row, counted]
+        if not valid[o, i]:
+            out[at, i] = 0
+        elif function in (TOTAL, MEAN):
+            out[at, i] = bits_of(_double(outputs, o, fields, row, offset, count))
         else:
-            before, row, offset = state, slot, np.int64(width + 1)
-        existed = always or before[row, offset] != 0
-        overflow = add_before(plan, before, row, offset, cells, cell)
-        if overflow >= 0:
-            return rows, overflow, -1
-        exists = always or cells[cell, 0] != 0
-        if existed:
-            finalize(outputs, before, row, offset, old, old_valid, scratch)
-        if exists:
-            failed = finalize(outputs, cells, cell, 0, new, new_valid, scratch)
-            if failed >= 0:
-                return rows, -1, failed
-        if existed and exists and _same(old, new, old_valid, new_valid):
-            continue
-        if existed:
-            put(outputs, old, old_valid, rows, flat, flat_valid, nulls, capacity)
-            _put_key(state, slot, width, keys, row_cell, diffs, rows, cell, -1)
-            rows += 1
-        if exists:
-            put(outputs, new, new_valid, rows, flat, flat_valid, nulls, capacity)
-            _put_key(state, slot, width, keys, row_cell, diffs, rows, cell, 1)
-            rows += 1
-    return rows, -1, -1
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def _same(old: Ints, new: Ints, old_valid: Bools, new_valid: Bools) -> bool:
-    for w in range(len(old)):
-        if old[w] != new[w]:
-            return False
-    for o in range(len(old_valid)):
-        if old_valid[o] != new_valid[o]:
-            return False
-    return True
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def _put_key(
-    state: Ints, slot: Word, width: Word, keys: Ints, row_cell: Int32s, diffs: Ints, to: Word, cell: Word, diff: Word
-) -> None:
-    for w in range(width):
-        keys[to, w] = state[slot, w]
-    row_cell[to] = cell
-    diffs[to] = diff
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def read_groups(
-    outputs: Ints,
-    width: Word,
-    state: Ints,
-    start: Word,
-    stop: Word,
-    always: bool,
-    scratch: Ints,
-    flat: Ints,
-    flat_valid: Bools,
-    nulls: Ints,
-    keys: Ints,
-) -> tuple[Word, Word]:
-    """Write the present rows of the groups in slots from `start` until `keys` is full; (rows, slot reached)."""
-    capacity = len(keys)
-    words = len(flat) // max(capacity, 1)
-    out, valid = np.empty(words, np.int64), np.empty(len(outputs), np.bool_)
-    rows = 0
-    for slot in range(start, stop):
-        if rows == capacity:
-            return rows, slot
-        if always or state[slot, width + 1] != 0:
-            finalize(outputs, state, slot, width + 1, out, valid, scratch)
-            put(outputs, out, valid, rows, flat, flat_valid, nulls, capacity)
-            for w in range(width):
-                keys[rows, w] = state[slot, w]
-            rows += 1
-    return rows, stop
+            out[at, i] = bits_of(_deviation(outputs, o, fields, row, offset, count, scratch))
+    return False

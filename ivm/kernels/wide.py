@@ -17,7 +17,7 @@ Word = Any  # an int64 or uint64, as compiled code has it
 Wide = tuple[Word, Word]
 Checked = tuple[Word, Word, bool]
 
-_inline: Any = intrinsic  # its stub takes the typing context for an argument of the call
+inline: Any = intrinsic  # its stub takes the typing context for an argument of the call
 
 MAX_POWER = 38
 
@@ -49,7 +49,7 @@ def _product(builder: Any, context: Any, signature: Any, arguments: Any, signed:
     return context.make_tuple(builder, signature.return_type, [low, high])
 
 
-@_inline
+@inline
 def mul_signed(typing_context: Any, a: Any, b: Any) -> Any:
     """(low, high) int64 of the product of two int64."""
     signature = _pair(types.int64)(types.int64, types.int64)
@@ -60,7 +60,7 @@ def mul_signed(typing_context: Any, a: Any, b: Any) -> Any:
     return signature, codegen
 
 
-@_inline
+@inline
 def mul_unsigned(typing_context: Any, a: Any, b: Any) -> Any:
     """(low, high) uint64 of the product of two uint64."""
     signature = _pair(types.uint64)(types.uint64, types.uint64)
@@ -71,7 +71,7 @@ def mul_unsigned(typing_context: Any, a: Any, b: Any) -> Any:
     return signature, codegen
 
 
-@_inline
+@inline
 def leading_zeros(typing_context: Any, a: Any) -> Any:
     """The number of zero bits above the highest one of a uint64, as int64; 64 of zero."""
     signature = types.int64(types.uint64)

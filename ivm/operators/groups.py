@@ -102,7 +102,7 @@ class Groups:
         )
 
     def close(self, after: Ints | None) -> None:
-        """End the batch, with the fields `after` of each cell, or with nothing changed. Cost: a random access a cell."""
+        """End the batch with the fields `after` of each cell, or with nothing changed; a random access a cell."""
         if self._counts[CELLS] == 0:
             return
         close_cells(

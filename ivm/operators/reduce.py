@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from catalog.types import Physical, SqlType
-from ivm.kernels.finalize import emit, read_groups
+from ivm.kernels.emit import emit, read_groups
 from ivm.operators.accumulable import Accumulators, AggregateSpec, overflow_error
 from ivm.operators.groups import Cells, Groups, cell_times, live_input
 from ivm.operators.hierarchical import Extremes
@@ -51,9 +51,7 @@ class Reduce:
         if self._keys:
             return None
         nothing = np.zeros((1, self._layout.words + 1 + self._parts.fields), np.int64)
-        output = _Output(self._parts, self._layout, 1)
-        rows, _ = self._read(nothing, 0, 1, output)
-        return output.delta(rows, time, None)
+        return self._read(nothing, 0, 1, time)
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The changes of the groups' rows. Cost: see the kernels; nothing grows with the groups or the input.
@@ -102,19 +100,19 @@ class Reduce:
             if initial is not None:
                 yield initial
             return
-        slot, used = 0, self._groups.used
-        while slot < used:
-            output = _Output(self._parts, self._layout, min(used - slot, _CHUNK))
-            rows, slot = self._read(self._groups.state, slot, used, output)
-            if rows:
-                yield output.delta(rows, time, None)
+        for start in range(0, self._groups.used, _CHUNK):
+            delta = self._read(self._groups.state, start, min(start + _CHUNK, self._groups.used), time)
+            if delta is not None:
+                yield delta
 
-    def _read(self, state: Ints, start: int, stop: int, output: _Output) -> tuple[int, int]:
-        rows, reached = read_groups(
+    def _read(self, state: Ints, start: int, stop: int, time: int) -> Delta | None:
+        """The rows of the groups in slots from `start` to `stop`."""
+        output = _Output(self._parts, self._layout, stop - start)
+        rows = read_groups(
             self._parts.outputs, self._layout.words, state, start, stop, self._keys == 0, self._parts.scratch,
             output.flat, output.valid, output.nulls, output.keys,
         )  # fmt: skip
-        return rows, reached
+        return output.delta(rows, time, None) if rows else None
 
     def commit(self, since: int) -> None:
         """Write the groups' new accumulators; groups that are empty go."""
