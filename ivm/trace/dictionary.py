@@ -13,6 +13,7 @@ from catalog.errors import NumericError
 from ivm.kernels.convert import unpack_bits
 from ivm.kernels.text import PADDING, copy_texts, encode_text, find_text, move_slots, text_offsets
 from ivm.trace.column import Array, Bools, Column, Ints, concat
+from ivm.trace.readonly import readonly
 
 Codes = npt.NDArray[np.int32]
 
@@ -85,7 +86,7 @@ class TextDictionary:
         Chunked only if one array of strings could not hold them, at 2 GiB. Cost: copies the bytes.
         """
         n = len(codes)
-        wanted = _readonly(np.ascontiguousarray(codes, np.int32))
+        wanted = readonly(np.ascontiguousarray(codes, np.int32))
         offsets = np.empty(n + 1, np.int64)
         text_offsets(self._starts, wanted, _ALL_VALID if valid is None else np.ascontiguousarray(valid), offsets)
         if offsets[n] > _MOST_BYTES - PADDING:
@@ -102,12 +103,12 @@ class TextDictionary:
         """The code of `text`, which is added if it is new."""
         data = np.frombuffer(text.encode(), np.uint8)
         codes = np.zeros(1, np.int32)
-        self._encode(data, _readonly(np.array([0, len(data)], np.int32)), None, codes)
+        self._encode(data, readonly(np.array([0, len(data)], np.int32)), None, codes)
         return int(codes[0])
 
     def find(self, text: str) -> int | None:
         """The code of `text`, or None if the dictionary does not have it."""
-        code = int(find_text(_readonly(np.frombuffer(text.encode(), np.uint8)), self._slots, self._heap, self._starts))
+        code = int(find_text(readonly(np.frombuffer(text.encode(), np.uint8)), self._slots, self._heap, self._starts))
         return None if code < 0 else code
 
     def strings(self, codes: Array) -> list[str]:
@@ -128,7 +129,7 @@ class TextDictionary:
     def _encode(self, data: Array, offsets: Array, valid: Bools | None, codes: Codes) -> None:
         row: Any = 0
         mask = _ALL_VALID if valid is None else valid
-        text, where = _readonly(data), _readonly(offsets)
+        text, where = readonly(data), readonly(offsets)
         while True:
             row, count, used = encode_text(
                 text, where, mask, codes, row, self._slots, self._heap, self._starts, self._count, self._used
@@ -178,12 +179,5 @@ def validity_mask(array: pa.Array, validity: pa.Buffer | None) -> Bools | None:
 
 def unpacked(bits: pa.Buffer, first: int, length: int) -> Bools:
     """Bits of an Arrow buffer as bool (length,), from bit `first` on."""
-    mask: Bools = unpack_bits(_readonly(np.frombuffer(bits, np.uint8)), first, length)
+    mask: Bools = unpack_bits(readonly(np.frombuffer(bits, np.uint8)), first, length)
     return mask
-
-
-def _readonly(array: Array) -> Any:
-    """A view without the right to write: arrays from outside differ in it, and kernels are compiled for one kind."""
-    view = array[:]
-    view.setflags(write=False)
-    return view

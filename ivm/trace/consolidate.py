@@ -1,0 +1,53 @@
+"""Consolidation of deltas and of columns with diffs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from catalog.types import Physical, SqlType
+from ivm.kernels.consolidate import sum_equal_rows
+from ivm.trace.column import Column, Ints
+from ivm.trace.delta import Delta
+from ivm.trace.keys import KeyLayout
+from ivm.trace.readonly import readonly
+
+_LEAST_SLOTS = 16
+
+
+def consolidate(delta: Delta, types: Sequence[SqlType]) -> Delta | None:
+    """The delta with the diffs of equal (row, time) added up and zeros left out; None if nothing is left.
+
+    Rows are equal if all columns are, NULL equals NULL; each keeps the place of its first update. `types` are those of
+    the columns. Cost: gathers and packs all columns, one hash table access an update.
+    """
+    if len(delta) == 1:
+        return None if delta.diffs is not None and delta.diffs[0] == 0 else delta
+    times = None if isinstance(delta.times, int) else delta.times
+    rows, sums = merge_equal(delta.columns(), types, len(delta), delta.diff_array(), times)
+    if len(rows) == 0:
+        return None
+    merged = delta if len(rows) == len(delta) else delta.take(rows)
+    return replace(merged, diffs=None if (sums == 1).all() else sums)
+
+
+def merge_equal(
+    columns: Sequence[Column], types: Sequence[SqlType], length: int, diffs: Ints, times: Ints | None
+) -> tuple[Ints, Ints]:
+    """The first position of each distinct row (distinct row and time, where `times` are given) and its sum of diffs.
+
+    Both int64, in the order of first positions; rows whose diffs add up to zero are left out. Cost: see `consolidate`.
+    """
+    parts = [(each.physical, column.valid is not None) for each, column in zip(types, columns, strict=True)]
+    if times is not None:
+        columns = [*columns, Column(times)]
+        parts.append((Physical.INT64, False))
+    layout = KeyLayout(tuple(parts), nulls="match")
+    words, _ = layout.pack(columns, length)
+    slots = np.zeros(max(1 << (2 * length - 1).bit_length(), _LEAST_SLOTS), np.uint64)
+    rows: Ints = np.empty(length, np.int64)
+    sums: Ints = np.empty(length, np.int64)
+    count = sum_equal_rows(readonly(words.reshape(length, layout.words)), readonly(diffs), slots, rows, sums)
+    return rows[:count], sums[:count]
