@@ -29,8 +29,7 @@ def run_query(
         for name in names:
             _provide(connection, name, relations, definitions, done)
         try:
-            result = connection.execute(text, parameters) if parameters else connection.execute(text)
-            return result.to_arrow_table()
+            return connection.sql(text, params=parameters or None).to_arrow_table()
         except duckdb.Error as error:
             raise BindError(f"cannot run the query: {error}") from error
 

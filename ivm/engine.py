@@ -89,7 +89,7 @@ class Engine:
         started = perf_counter()
         plan = lower(optimize(relation))
         self.renderer.time = self.time
-        trace = Trace([field.type for field in definition.schema], self.dictionary)
+        trace = Trace([field.type for field in definition.schema])
         try:
             source = self.renderer.node(plan)
             node = self.renderer.hydrated(self.renderer.graph.add(f"view {definition.name}", Sink(trace), (source,)))

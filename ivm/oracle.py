@@ -38,7 +38,7 @@ def recompute(
             connection.register(name, table)
         for name, text in views:
             connection.execute(f'CREATE TEMP VIEW "{name}" AS {text}')
-        return {name: connection.execute(f'SELECT * FROM "{name}"').to_arrow_table() for name in names}
+        return {name: connection.sql(f'SELECT * FROM "{name}"').to_arrow_table() for name in names}
 
 
 def compare(view: str, found: pa.Table, expected: pa.Table) -> Verified:
@@ -61,7 +61,7 @@ def _sorted(table: pa.Table, doubles: Sequence[bool]) -> pa.Table:
     terms = ", ".join(f"c{i}" for i in order)
     with duckdb.connect() as connection:
         connection.register("unsorted", table)
-        return connection.execute(f"SELECT * FROM unsorted ORDER BY {terms}").to_arrow_table()
+        return connection.sql(f"SELECT * FROM unsorted ORDER BY {terms}").to_arrow_table()
 
 
 def _equal(left: pa.Table, right: pa.Table, doubles: Sequence[bool]) -> bool:

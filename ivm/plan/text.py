@@ -99,7 +99,7 @@ def _write(writer: _Writer, plan: Plan, depth: int) -> None:
             return
         case ReducePlan():
             names = names_of(plan.input, writer.tables)
-            keys = ", ".join(names[: plan.keys]) or "()"
+            keys = ", ".join(names[: plan.keys])
             aggregates = ", ".join(_aggregate_text(a, names) for a in plan.aggregates)
             writer.put(depth, f"reduce keys=[{keys}] aggregates=[{aggregates}]")
         case TopKPlan():
