@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -44,10 +45,16 @@ def merge_equal(
     if times is not None:
         columns = [*columns, Column(times)]
         parts.append((Physical.INT64, False))
-    layout = KeyLayout(tuple(parts), nulls="match")
+    layout = _layout(tuple(parts))
     words, _ = layout.pack(columns, length)
     slots = np.zeros(max(1 << (2 * length - 1).bit_length(), _LEAST_SLOTS), np.uint64)
     rows: Ints = np.empty(length, np.int64)
     sums: Ints = np.empty(length, np.int64)
     count = sum_equal_rows(readonly(words.reshape(length, layout.words)), readonly(diffs), slots, rows, sums)
     return rows[:count], sums[:count]
+
+
+@cache
+def _layout(parts: tuple[tuple[Physical, bool], ...]) -> KeyLayout:
+    """Layouts take longer to make than small deltas to consolidate, and there are few of them."""
+    return KeyLayout(parts, nulls="match")

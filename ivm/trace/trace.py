@@ -14,7 +14,9 @@ from ivm.trace.delta import Delta, delta_of
 from ivm.trace.growable import Growable
 from ivm.trace.hot_column import HotColumn
 
+# A log without retractions seldom shrinks when it is merged, so it may grow further before that is tried.
 _GROWTH = 3
+_GROWTH_BY_INSERTS = 8
 _SPARE_ROWS = 1 << 16
 _BEFORE_ALL = np.iinfo(np.int64).min
 
@@ -32,8 +34,8 @@ class _Reading:
 class Trace:
     """Updates (row, time, diff) of rows of `types`, readable as of any time from `since` on.
 
-    Times may be in any order within a delta, and never fall behind what has been compacted. Size: each update since the
-    last compaction, of which there are at most three times as many as compaction left, and 65,536. A compaction takes
+    Times may be in any order within a delta, and never fall behind what has been compacted. Size: at most three times
+    the updates that the last compaction left (eight times where few are retractions), and 65,536. A compaction takes
     time in proportion to all of them, so it comes the more rarely the larger the view is.
     """
 
@@ -46,6 +48,7 @@ class Trace:
         self._last = _BEFORE_ALL
         self._final = 0
         self._kept = 0
+        self._retracted = 0
         # The log has no two equal rows, at whatever times, as long as it is no longer than this.
         self._consolidated = 0
         self._reading: _Reading | None = None
@@ -64,6 +67,7 @@ class Trace:
             self._diffs.fill(1, end)
         else:
             self._diffs.append(delta.diffs)
+            self._retracted += int(np.count_nonzero(delta.diffs < 0))
         if isinstance(delta.times, int):
             self._times.fill(delta.times, end)
             self._last = max(self._last, delta.times)
@@ -122,7 +126,8 @@ class Trace:
         """
         self._since = max(self._since, since)
         self._final = len(self)
-        if len(self) > _GROWTH * self._kept + _SPARE_ROWS:
+        often = 4 * self._retracted > len(self) - self._kept
+        if len(self) > (_GROWTH if often else _GROWTH_BY_INSERTS) * self._kept + _SPARE_ROWS:
             self._merge()
 
     def size(self) -> tuple[int, int]:
@@ -149,8 +154,10 @@ class Trace:
         columns = [column.column() for column in self._columns]
         together = None if self._last <= self._since else times
         rows, sums = merge_equal(columns, self._types, len(times), self._diffs.view(), together)
-        self._columns = [column.keep(rows) for column in self._columns]
+        if len(rows) < len(self):
+            self._columns = [column.keep(rows) for column in self._columns]
         self._times, self._diffs = _growable(times[rows]), _growable(sums)
+        self._retracted = 0
         self._kept = self._final = len(rows)
         self._consolidated = len(rows) if together is None else 0
         self._reading = None
