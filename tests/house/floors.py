@@ -23,7 +23,8 @@ def _place(prefix: str, floor: int, *third_party: str) -> Place:
 # numpy is at home in the catalog, in the columnar half and in render, where the halves meet.
 PLACES = (
     _place("catalog", 0, "pyarrow", "numpy"),
-    _place("ivm.kernels", 0, "numba", "numpy"),
+    # llvmlite is what numba's intrinsics are written in, and comes with it.
+    _place("ivm.kernels", 0, "numba", "llvmlite", "numpy"),
     _place("sql.ir", 1),
     _place("sql", 2, "sqlglot"),
     _place("ivm.analysis", 2),

@@ -36,6 +36,12 @@ def module(name: str, text: str) -> Module:
         (careless_compilation, "ivm.kernels.example", "@njit\ndef f(): ...", GOOD),
         (careless_compilation, "ivm.kernels.example", "@numba.njit(cache=True, nogil=True)\ndef f(): ...", GOOD),
         (careless_compilation, "ivm.render.example", "s = '@njit(cache=True)'", f"s = {GOOD!r}"),
+        (
+            careless_compilation,
+            "ivm.render.example",
+            "def f():\n    return ['@njit(', 'cache=True, nogil=True)']",
+            "def f():\n    return ['@njit(', 'cache=True, nogil=True, ', 'fastmath=False)']",
+        ),
     ],
 )
 def test_scan(scan, name, bad, good):

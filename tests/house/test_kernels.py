@@ -30,10 +30,32 @@ def careless_compilation(module: Module) -> list[str]:
                 found.append(f"{module.path}:{node.lineno}: name {', '.join(sorted(NAMED - options))}")
         elif isinstance(node, ast.FunctionDef):
             found += [f"{module.path}:{d.lineno}: bare compiler" for d in node.decorator_list if is_compiler(d)]
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            for written in re.findall(r"@(?:numba\.)?n?jit\b[^\n]*", node.value):
-                if not all(f"{option}=" in written for option in NAMED):
-                    found.append(f"{module.path}:{node.lineno}: generated code with {written}")
+    return found + careless_generation(module)
+
+
+def careless_generation(module: Module) -> list[str]:
+    """Compilers in generated code, which may be put together from pieces, that the same function's text leaves bare."""
+    found = []
+    for scope in ast.walk(module.tree):
+        if isinstance(scope, ast.FunctionDef | ast.Module):
+            strings = [n.value for n in own_nodes(scope) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+            text = "\n".join(strings)
+            uses = len(re.findall(r"@(?:numba\.)?n?jit\b", text))
+            bare = [option for option in sorted(NAMED) if text.count(f"{option}=") < uses]
+            if bare:
+                found.append(f"{module.path}: generated code: name {', '.join(bare)}")
+    return found
+
+
+def own_nodes(scope: ast.FunctionDef | ast.Module) -> list[ast.AST]:
+    """The nodes of a scope without those of the functions in it."""
+    found: list[ast.AST] = []
+    waiting: list[ast.AST] = list(ast.iter_child_nodes(scope))
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, ast.FunctionDef):
+            found.append(node)
+            waiting += ast.iter_child_nodes(node)
     return found
 
 
