@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ivm.transform.check import check_relation, check_schema
 from ivm.transform.derive_disjunctions import derive_disjunctions
@@ -20,9 +21,10 @@ from ivm.transform.pushdown_predicates import pushdown_predicates
 from ivm.transform.reduce_group_keys import reduce_group_keys
 from ivm.transform.remove_trivial import remove_trivial
 from ivm.transform.rewrite import names, projected
+from ivm.transform.share_subexpressions import share_subexpressions
 from ivm.transform.simplify_predicates import simplify_predicates
 from ivm.transform.unwrap_casts import unwrap_casts
-from sql.ir.relation import Project, Relation
+from sql.ir.relation import Project, Reduce, Relation
 
 Rule = Callable[[Relation], Relation]
 """A rule returns an equal relation with the same columns: the one it was given if it does not apply."""
@@ -49,7 +51,10 @@ NORMALIZE: tuple[Rule, ...] = (
 NARROW: tuple[Rule, ...] = (prune_columns, fuse_projects, remove_trivial)
 """Puts projections back where columns end. Runs after `NORMALIZE`, which would lift them again."""
 
-RULES: tuple[tuple[Rule, ...], ...] = (NORMALIZE, NARROW)
+SHARE: tuple[Rule, ...] = (share_subexpressions,)
+"""Runs last: `NORMALIZE` looks for whole expressions."""
+
+RULES: tuple[tuple[Rule, ...], ...] = (NORMALIZE, NARROW, SHARE)
 
 # Real queries settle in three to five rounds; each round may open up one more level of nested joins.
 MOST_ROUNDS = 30
@@ -93,4 +98,6 @@ def _renamed(relation: Relation, wanted: tuple[str, ...]) -> Relation:
         return relation
     if isinstance(relation, Project):
         return projected(relation.input, relation.columns, wanted)
+    if isinstance(relation, Reduce):
+        return replace(relation, names=wanted)
     return projected(relation, tuple(range(len(wanted))), wanted)
