@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -29,6 +30,8 @@ class Source:
         Only the message where the position is not known.
         """
         offset = node if isinstance(node, int) else offset_of(node)
+        if offset is None and node is not None and not isinstance(node, int):
+            offset = self._search(node)
         if offset is None:
             return message
         line, column = self.position(offset)
@@ -37,10 +40,11 @@ class Source:
         shown, caret = _window(self.text[start : end if end >= 0 else len(self.text)], offset - start)
         return f"{message} (line {line}, column {column})\n  {shown}\n  {' ' * caret}^"
 
-    def slice(self, start: int, end: int) -> Source:
-        """The text from offset `start` up to `end`, which knows where it begins."""
-        line, column = self.position(start)
-        return Source(self.text[start:end], line, column)
+    def _search(self, node: exp.Expr) -> int | None:
+        """Where the word that `node` begins with first stands; for keywords, whose place sqlglot does not keep."""
+        word = re.match(r"\w+|\S", node.sql("duckdb"))
+        found = re.search(re.escape(word[0]), self.text, re.IGNORECASE) if word else None
+        return found.start() if found else None
 
 
 def offset_of(node: exp.Expr | None) -> int | None:

@@ -74,15 +74,16 @@ def _check_shape(binder: Binder, call: exp.Expr, function: str) -> None:
 
 def _bound(binder: Binder, call: exp.Expr, function: str, where: exp.Expr | None) -> Aggregate:
     condition = binder.condition(where) if where else None
-    if function == "count_if":
-        counted = binder.condition(call.this)
-        condition = Call("and", (condition, counted), BOOLEAN) if condition else counted
-    if function == "count_if" or call.this is None or isinstance(call.this, exp.Star):
+    if call.this is None or isinstance(call.this, exp.Star):
         if condition is None:
             return Aggregate("count_star", None, BIGINT, nullable=False)
         one = Call("case", (condition, Literal(1, INTEGER), Literal(None, INTEGER)), INTEGER)
         return Aggregate("count", one, BIGINT, nullable=False)
-    arg, type_ = _typed(binder, call, function, binder.value(call.this))
+    if function == "count_if":  # DuckDB's is a sum: NULL where no condition is known
+        function, operand = "sum", Operand(call.this, binder.condition(call.this))
+    else:
+        operand = binder.value(call.this)
+    arg, type_ = _typed(binder, call, function, operand)
     if condition is not None:
         arg = Call("case", (condition, arg, Literal(None, arg.type)), arg.type)
     if function == "count" and not arg.nullable:

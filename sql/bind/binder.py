@@ -63,7 +63,7 @@ class Binder:
         """The typed expression that `node` writes; raises the error that fits, with its position."""
         handler = self.handlers.get(type(node))
         if handler is None:
-            self.refuse(node, f"{_kind(node)} is not supported in {self.clause}")
+            self.refuse(node, f"{_kind(node)} in {self.clause}{_instead(node)}")
         return handler(self, node)
 
     def value(self, node: exp.Expr) -> Operand:
@@ -138,3 +138,9 @@ def _kind(node: exp.Expr) -> str:
     """What a node is called in messages."""
     text = node.sql("duckdb")
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _instead(node: exp.Expr) -> str:
+    if isinstance(node, exp.AggFunc):
+        return " is not maintained yet; COUNT, SUM, AVG, MIN, MAX, STDDEV and VARIANCE are"
+    return " is not supported; store its value in a column, or write it with what is supported"

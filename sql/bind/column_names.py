@@ -14,6 +14,8 @@ _BINARY: dict[type[exp.Expr], str] = {
     exp.Mul: "*",
     exp.Div: "/",
     exp.IntDiv: "//",
+    exp.Mod: "%",
+    exp.Pow: "^",
     exp.EQ: "=",
     exp.NEQ: "!=",
     exp.LT: "<",
@@ -47,7 +49,7 @@ def column_name(node: exp.Expr, source: Source) -> str:
         inner = column_name(node.this, source)
         return f"-{inner}" if isinstance(node.this.unnest(), exp.Literal) else f"(-({inner}))"
     symbol = _BINARY.get(type(node))
-    if symbol is not None:
+    if symbol is not None and "start" not in node.meta:  # mod(x, y) has a place of its own, x % y has not
         return f"({column_name(node.this, source)} {symbol} {column_name(node.expression, source)})"
     if isinstance(node, exp.Not):
         return _negation(node, source)
@@ -57,9 +59,22 @@ def column_name(node: exp.Expr, source: Source) -> str:
         return "count_star()"
     if isinstance(node, exp.Coalesce):
         return f"COALESCE({_list([node.this, *node.expressions], source)})"
-    if isinstance(node, exp.Func) and not isinstance(node, exp.Cast | exp.Extract | exp.Trim):
+    if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
+        return f"({column_name(node.this, source)} IS NULL)"
+    if isinstance(node, exp.Extract):
+        return f"date_part('{node.this.name}', {column_name(node.expression, source)})"
+    if isinstance(node, exp.Filter):
+        return f"{column_name(node.this, source)} FILTER (WHERE {column_name(node.expression.this, source)})"
+    if isinstance(node, exp.Cast) and not isinstance(node, exp.TryCast):
+        return f"CAST({column_name(node.this, source)} AS {_type(node.to)})"
+    if isinstance(node, exp.Func):
         return _function(node, source)
     return node.sql("duckdb")
+
+
+def _type(node: exp.DataType) -> str:
+    text = node.sql("duckdb")
+    return {"INT": "INTEGER", "TEXT": "VARCHAR"}.get(text, text)
 
 
 def unique_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -102,6 +117,8 @@ def _function(node: exp.Func, source: Source) -> str:
         return node.sql("duckdb")
     name = source.text[start : end + 1].lower()
     arguments: list[exp.Expr] = []
+    if isinstance(node, exp.TimestampTrunc):
+        return f"{name}('{node.text('unit').lower()}', {column_name(node.this, source)})"
     for value in node.args.values():
         values = value if isinstance(value, list) else [value]
         arguments.extend(item for item in values if isinstance(item, exp.Expr))

@@ -194,7 +194,8 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
         return binder.call(node, "starts_with", args, BOOLEAN)
     if name in _CHANGING:
         refuse_changing(binder, node)
-    binder.refuse(node, f"the function {name}() is not supported{suggestion(name, _NAMES)}")
+    hint = suggestion(name, _NAMES) or "; store its value in a column, or write it with what is supported"
+    binder.refuse(node, f"the function {name}() is not supported{hint}")
 
 
 def refuse_changing(binder: Binder, node: exp.Expr) -> Operand:

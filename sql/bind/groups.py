@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from catalog.types import INTEGER, NULL
 from sql.bind.aggregates import AGGREGATES
 from sql.bind.binder import Aggregates, Binder
 from sql.bind.context import Context
 from sql.ir.relation import Reduce, Relation
-from sql.ir.scalar import Call, Column, Scalar
+from sql.ir.scalar import Call, Column, Literal, Scalar
 
 
 def has_aggregate(node: exp.Expr | None) -> bool:
@@ -35,8 +36,13 @@ def bind_keys(
     for arg in ("grouping_sets", "rollup", "cube", "totals"):
         if group.args.get(arg):
             context.refuse(group, f"{arg.upper().replace('_', ' ')} is not maintained yet; write one GROUP BY each")
-    keys = [binder.value(_unaliased(node)).scalar for node in nodes]
+    keys = [storable(binder.value(node.unalias()).scalar) for node in nodes]
     return tuple(dict.fromkeys(keys))
+
+
+def storable(scalar: Scalar) -> Scalar:
+    """The scalar as a column: one of nothing but NULL is an INTEGER, as DuckDB stores it."""
+    return Literal(None, INTEGER) if scalar.type == NULL else scalar
 
 
 def _at_position(context: Context, node: exp.Expr, items: Sequence[exp.Expr]) -> exp.Expr:
@@ -47,10 +53,6 @@ def _at_position(context: Context, node: exp.Expr, items: Sequence[exp.Expr]) ->
     if not node.is_int or not 1 <= int(node.name) <= len(items):
         context.fail(node, f"GROUP BY {node.name} is no position in the SELECT list; it has 1 to {len(items)}")
     return items[int(node.name) - 1]
-
-
-def _unaliased(node: exp.Expr) -> exp.Expr:
-    return node.this if isinstance(node, exp.Alias) else node
 
 
 def reduce(relation: Relation, keys: Sequence[Scalar], aggregates: Aggregates) -> Reduce:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, DATE, INTEGER, INTERVAL, NULL, TIMESTAMP, VARCHAR
+from catalog.types import BIGINT, DATE, INTEGER, INTERVAL, NULL, SMALLINT, TIMESTAMP, TINYINT, VARCHAR
 from sql.bind.binder import Binder, Handler
 from sql.bind.operand import Operand
 from sql.ir.scalar import Call, Literal, Scalar
@@ -46,7 +46,7 @@ def add_moment(binder: Binder, node: exp.Expr, moment: Operand, added: Operand, 
         return Operand(node, _add_interval(binder, node, moment, added.interval.times(sign)))
     if added.type == NULL:
         return Operand(node, Literal(None, moment.type))
-    if moment.type != DATE or not added.type.is_integer or binder.cast(added, INTEGER) is None:
+    if moment.type != DATE or added.type not in (TINYINT, SMALLINT, INTEGER):
         what = f"{moment.type} {'+' if sign > 0 else '-'} {added.type}"
         binder.mismatch(node, f"cannot compute {what}; add an INTERVAL, or to a DATE an INTEGER number of days")
     days = binder.cast(added, INTEGER)

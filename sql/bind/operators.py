@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.types import BOOLEAN, DATE, DOUBLE, INTERVAL, NULL, TIMESTAMP, VARCHAR, Kind, SqlType
+from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTERVAL, NULL, TIMESTAMP, VARCHAR, Kind, SqlType
 from sql.bind.binder import Binder, Handler
 from sql.bind.moments import add_interval_constants, add_moment, subtract_moment
 from sql.bind.operand import Operand
@@ -58,7 +58,7 @@ def bind_negation(binder: Binder, node: exp.Expr) -> Operand:
     if isinstance(operand.scalar, Literal) and operand.type.is_numeric and operand.scalar.value is not None:
         return Operand(node, negated(operand.scalar))
     if operand.type == NULL:
-        return operand
+        return Operand(node, Literal(None, BIGINT))
     if not operand.type.is_numeric:
         binder.mismatch(node, f"cannot negate a {operand.type}")
     return binder.call(node, "neg", (operand.scalar,), operand.type)
@@ -135,9 +135,11 @@ def bind_div(binder: Binder, node: exp.Expr) -> Operand:
 def bind_int_div(binder: Binder, node: exp.Expr) -> Operand:
     """Quotient x // y of integers, towards zero."""
     left, right = binder.bind(node.this), binder.bind(node.expression)
+    _check_numbers(binder, node, "//", left, right)
     type_ = unify((left.term, right.term))
+    if type_ == NULL:
+        return Operand(node, Literal(None, BIGINT))
     if type_ is None or not type_.is_integer:
-        _check_numbers(binder, node, "//", left, right)
         binder.refuse(node, f"// of {left.type} and {right.type} is not supported; write floor(x / y)")
     return binder.call(node, "idiv", (binder.cast(left, type_), binder.cast(right, type_)), type_)
 

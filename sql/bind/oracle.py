@@ -35,5 +35,7 @@ def _offset(tokens: Sequence[Token], block: Limited) -> int:
         at = next(i for i, token in enumerate(tokens) if token.start == literal)
         while tokens[at].text.upper() not in _BEFORE:
             at -= 1
+        if at >= 2 and tokens[at - 2].text.upper() == "LIMIT":  # LIMIT ALL OFFSET 3
+            at -= 2
         starts.append(tokens[at].start)
     return min(starts)

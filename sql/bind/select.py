@@ -7,19 +7,18 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from catalog.types import INTEGER, NULL
 from sql.bind.binder import Aggregates, Binder
 from sql.bind.column_names import column_name, unique_names
 from sql.bind.context import Block, Context, Ctes, Limited
 from sql.bind.from_clause import From, bind_from
-from sql.bind.groups import bind_keys, has_aggregate, over_groups, reduce
+from sql.bind.groups import bind_keys, has_aggregate, over_groups, reduce, storable
 from sql.bind.handlers import HANDLERS
 from sql.bind.order import Limit, Term, bind_limit, bind_order, is_all
 from sql.bind.scope import Scope
 from sql.bind.stars import expand_stars
 from sql.bind.with_clause import bind_with
 from sql.ir.relation import Filter, Join, Map, Order, Project, Relation, TopK
-from sql.ir.scalar import Call, Column, Literal, Scalar
+from sql.ir.scalar import Call, Column, Scalar
 
 _CLAUSES = frozenset(
     [
@@ -75,7 +74,7 @@ def bind_select(context: Context, node: exp.Select, ctes: Ctes) -> Block:
     if aggregated:
         binder.aggregates = Aggregates(source.scope.width, grouped=bool(keys))
 
-    outputs = [_storable(binder.value(item.unalias()).scalar) for item in items]
+    outputs = [storable(binder.value(item.unalias()).scalar) for item in items]
     having = _having(binder, node)
     binder.clause = "ORDER BY"
     rows = _Rows(relation, list(outputs))
@@ -125,11 +124,6 @@ def _conjuncts(condition: Scalar) -> tuple[Scalar, ...]:
     if isinstance(condition, Call) and condition.function == "and":
         return condition.args
     return (condition,)
-
-
-def _storable(scalar: Scalar) -> Scalar:
-    # A column of nothing but NULL is stored as INTEGER, as DuckDB stores it.
-    return Literal(None, INTEGER) if scalar.type == NULL else scalar
 
 
 def _having(binder: Binder, node: exp.Select) -> tuple[Scalar, ...]:

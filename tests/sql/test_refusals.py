@@ -1,0 +1,174 @@
+"""What cannot be bound: the class of the error, what it says, and where it points."""
+
+from __future__ import annotations
+
+import pytest
+
+from catalog.errors import BindError, Error, ParseError, TypeMismatchError, UnsupportedError
+from sql.bind import bind
+from tests.sql.world import bound, catalog
+
+# The query; the part of it that the error points at; the message, as a regular expression.
+NAMES = (
+    ("SELECT nam FROM emp", "nam", "no column 'nam'; did you mean 'name'"),
+    ("SELECT e.nam FROM emp e", "e.nam", "table 'e' has no column 'nam'; did you mean 'name'"),
+    ("SELECT id,\n x.name FROM emp e", "x.name", "no table 'x' in FROM"),
+    ("SELECT name FROM emp e, dept d", "name", "ambiguous; write e.name or d.name"),
+    ("SELECT * FROM empp", "empp", "no table or view 'empp'; did you mean 'emp'"),
+    ("SELECT * FROM s.emp", "s.emp", "no schema 's'"),
+    ("SELECT * FROM emp, emp", "emp", "'emp' stands twice in FROM; give one of them an alias"),
+    ("SELECT emp.id FROM emp AS e", "emp.id", "no table 'emp' in FROM"),
+    ("SELECT x AS y, y AS x", "x AS y", "no column 'x'"),
+    ("SELECT * EXCLUDE (foo) FROM emp", "*", "no column 'foo'"),
+    ("SELECT d.* FROM emp", "* FROM", "no table 'd'"),
+    ("SELECT *", "*", "without FROM has no columns"),
+    ("SELECT * FROM emp NATURAL JOIN t", "t", "no column of the same name"),
+    ("SELECT 1 FROM emp JOIN dept USING (pay)", "dept", "does not exist on the right"),
+    ("SELECT 1 FROM emp JOIN dept USING (id) JOIN emp e USING (name)", "emp e", "ambiguous on the left"),
+    ("SELECT * FROM (SELECT 1) AS x (a, b)", "1", "has 1 columns, but 2 names"),
+    ("WITH c (a, b) AS (SELECT 1) SELECT * FROM c", "c", "has 1 columns, but 2 names"),
+    ("SELECT id FROM emp WHERE sum(pay) > 1", "sum", r"sum\(\) cannot stand in WHERE; .* HAVING"),
+    ("SELECT sum(max(pay)) FROM emp", "pay", r"max\(\) cannot stand in the argument of sum\(\)"),
+    ("SELECT dept FROM emp GROUP BY sum(pay)", "sum", "cannot stand in GROUP BY"),
+    ("SELECT 1 FROM emp JOIN dept ON sum(pay) > 1", "sum", "cannot stand in ON"),
+    ("SELECT dept, sum(pay) FROM emp", "dept", "'dept' is neither in GROUP BY nor inside an aggregate"),
+    ("SELECT dept FROM emp GROUP BY dept ORDER BY name", "name", "'name' is neither in GROUP BY"),
+    ("SELECT dept FROM emp GROUP BY dept HAVING name = ''", "name", "'name' is neither in GROUP BY"),
+    ("SELECT pay FROM emp HAVING true", "pay", "'pay' is neither in GROUP BY"),
+    ("SELECT dept FROM emp GROUP BY 3", "3", "GROUP BY 3 is no position .* has 1 to 1"),
+    ("SELECT dept FROM emp ORDER BY 0", "0", "ORDER BY 0 is no position"),
+    ("SELECT 1 FROM (VALUES (1, 2), (3))", "1, 2", "different numbers of values"),
+    ("SELECT born + INTERVAL '1' FORTNIGHT FROM emp", "'1'", "cannot read this interval: .* not a unit of time"),
+    ("SELECT DATE '9999-12-31' + INTERVAL 1 YEAR", "'9999", "cannot add the interval: year 10000"),
+)  # fmt: skip
+TYPES = (
+    ("SELECT name + 1 FROM emp", "name", r"cannot compute VARCHAR \+ INTEGER"),
+    ("SELECT id FROM emp WHERE name > 1", "name", "cannot compare VARCHAR and INTEGER; cast one side"),
+    ("SELECT id FROM emp WHERE born = 'yesterday'", "'yesterday'", "'yesterday' is not a date; write it as YYYY-MM-DD"),
+    ("SELECT id FROM emp WHERE born IN ('2020-13-01')", "'2020", "'2020-13-01' is not a date"),
+    ("SELECT id FROM emp WHERE id = 'x'", "'x'", "'x' is not a number"),
+    ("SELECT id FROM emp WHERE born = 1", "born", "cannot compare DATE and INTEGER"),
+    ("SELECT id FROM emp WHERE name", "name", "WHERE needs a condition, not a VARCHAR"),
+    ("SELECT -name FROM emp", "name", "cannot negate a VARCHAR"),
+    ("SELECT sum(name) FROM emp", "sum", r"sum\(\) needs numbers, not VARCHAR"),
+    ("SELECT avg(born) FROM emp", "avg", r"avg\(\) needs numbers, not DATE"),
+    ("SELECT upper(id) FROM emp", "id", "text is needed here, not BIGINT"),
+    ("SELECT abs(name) FROM emp", "name", "a number is needed here, not VARCHAR"),
+    ("SELECT substring(name, 1.5) FROM emp", "name", "counts in integers"),
+    ("SELECT id || born FROM emp", "id", "needs text on one side"),
+    ("SELECT name LIKE 1 FROM emp", "name", "a pattern must be text"),
+    ("SELECT CAST(born AS INTEGER) FROM emp", "born", "cannot cast DATE to INTEGER"),
+    ("SELECT 300::TINYINT", "300", "300 is out of the range of TINYINT"),
+    ("SELECT CASE WHEN id = 1 THEN name ELSE 1 END FROM emp", "id", "CASE has values of types VARCHAR and INTEGER"),
+    ("SELECT coalesce(name, born) FROM emp", "coalesce", "types VARCHAR and DATE"),
+    ("SELECT extract(year FROM id) FROM emp", "id", "needs a DATE or TIMESTAMP, not a BIGINT"),
+    ("SELECT born + name FROM emp", "born", r"cannot compute DATE \+ VARCHAR; add an INTERVAL"),
+    ("SELECT born + id FROM emp", "born", r"cannot compute DATE \+ BIGINT"),
+    ("SELECT d386 * d386 * d386 * d386 * d386 * d386 * d386 FROM t", "d386", "over 38 decimals"),
+    ("SELECT 1 FROM (VALUES (1), (DATE '2020-01-01'))", "1)", "types INTEGER and DATE"),
+)  # fmt: skip
+UNSUPPORTED = (
+    ("SELECT 1 FROM emp LEFT JOIN dept ON true", "dept", "LEFT JOIN is not maintained yet; write an inner JOIN"),
+    ("SELECT 1 FROM emp FULL OUTER JOIN dept USING (id)", "dept", "FULL JOIN"),
+    ("SELECT 1 FROM emp SEMI JOIN dept USING (id)", "dept", "SEMI JOIN"),
+    ("SELECT 1 FROM emp ASOF JOIN dept USING (id)", "dept", "ASOF JOIN"),
+    ("SELECT 1 FROM emp, LATERAL (SELECT 1) AS x", "1)", "LATERAL"),
+    ("SELECT 1 FROM emp, unnest([1])", "1])", "UNNEST"),
+    ("SELECT * FROM range(3)", "range", "table function"),
+    ("SELECT * FROM emp TABLESAMPLE 10%", "emp", "SAMPLE"),
+    ("SELECT id FROM emp WHERE id IN (SELECT id FROM dept)", "id IN", r"IN \(SELECT ...\) is not maintained yet"),
+    ("SELECT id FROM emp WHERE NOT EXISTS (SELECT 1)", "1", "EXISTS is not maintained yet"),
+    ("SELECT (SELECT 1) FROM emp", "1", "a subquery as a value is not maintained yet"),
+    ("SELECT id = ANY (SELECT 1) FROM emp", "id", "ANY, ALL"),
+    ("SELECT (id, dept) = (1, 2) FROM emp", "id", "comparisons of rows"),
+    ("SELECT DISTINCT id FROM emp", "id", "DISTINCT is not maintained yet; write GROUP BY ALL instead"),
+    ("SELECT id FROM emp UNION SELECT id FROM dept", "id FROM dept", "UNION is not maintained yet"),
+    ("SELECT id FROM emp EXCEPT SELECT id FROM dept", "id FROM dept", "EXCEPT is not maintained yet"),
+    ("SELECT row_number() OVER () FROM emp", "row_number", "window function"),
+    ("SELECT sum(id) OVER () FROM emp", "sum", "window function"),
+    ("SELECT id FROM emp QUALIFY id > 1", "id >", "QUALIFY"),
+    ("SELECT count(DISTINCT id) FROM emp", "count", r"count\(DISTINCT ...\) is not maintained yet"),
+    ("SELECT sum(id ORDER BY id) FROM emp", "sum", "ORDER BY or options inside"),
+    ("SELECT median(pay) FROM emp", "median", "is not maintained yet; COUNT, SUM"),
+    ("SELECT dept FROM emp GROUP BY ROLLUP (dept)", "dept)", "ROLLUP"),
+    ("WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n FROM r) SELECT * FROM r", "r AS", "RECURSIVE r"),
+    ("SELECT random() FROM emp", "random", "changes without a change to a table"),
+    ("SELECT id FROM emp WHERE now() > born", "now", "changes without a change to a table"),
+    ("SELECT id FROM emp WHERE born < current_date", "current_date", "changes without a change to a table"),
+    ("SELECT foo(id) FROM emp", "foo", r"the function foo\(\) is not supported"),
+    ("SELECT uper(name) FROM emp", "uper", "did you mean 'upper'"),
+    ("SELECT regexp_matches(name, 'a') FROM emp", "regexp_matches", "is not supported; store its value in a column"),
+    ("SELECT [1, 2]", "1", "is not supported"),
+    ("SELECT id & 1 FROM emp", "id", "is not supported"),
+    ("SELECT TRY_CAST(name AS INTEGER) FROM emp", "name", "write CASE WHEN"),
+    ("SELECT CAST(name AS REAL) FROM emp", "name", "REAL, which is not supported; write DOUBLE"),
+    ("SELECT INTERVAL 1 DAY", "INTERVAL", "only added to or subtracted from"),
+    ("SELECT born + INTERVAL (id) DAY FROM emp", "id", "varying length"),
+    ("SELECT ts - ts FROM t", "ts", "difference of timestamps"),
+    ("SELECT i // d52 FROM t", "i", "// of INTEGER and DECIMAL"),
+    ("SELECT name LIKE name FROM emp", "name", "varies from row to row"),
+    ("SELECT ltrim(name) FROM emp", "ltrim", "blanks on both sides"),
+    ("SELECT round(pay, dept) FROM emp", "round", "integer literal"),
+    ("SELECT id = ? FROM emp", "?", "parameters are not supported yet"),
+    ("SELECT id FROM emp ORDER BY pay", "pay", "add it to the SELECT list"),
+    ("SELECT id FROM emp ORDER BY pay LIMIT 1", "pay", "add it to the SELECT list"),
+    ("SELECT id FROM emp LIMIT 1 + 1", "1 +", "LIMIT needs a number"),
+    ("SELECT id FROM emp LIMIT 10%", "10", "in percent"),
+    ("SELECT * REPLACE (1 AS id) FROM emp", "*", "list the columns"),
+    ("SELECT a.b.id FROM emp", "a", "too many parts"),
+    ("INSERT INTO emp VALUES (1)", "emp", "expected a SELECT"),
+)  # fmt: skip
+SYNTAX = (
+    ("SELECT id FRM emp", "emp", "syntax error at 'emp'"),
+    ("SELECT id FROM emp WHERE (id", "id", r"expecting \)"),
+)
+CASES = [
+    (error, *case)
+    for error, cases in (
+        (BindError, NAMES), (TypeMismatchError, TYPES), (UnsupportedError, UNSUPPORTED), (ParseError, SYNTAX)
+    )
+    for case in cases
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "text", "place", "message"), CASES)
+def test_what_is_wrong_is_said_and_shown(error: type[Error], text: str, place: str, message: str):
+    with pytest.raises(error, match=message) as caught:
+        bound(text)
+    assert type(caught.value) is error
+    *_, shown, caret = str(caught.value).split("\n")
+    pointed = shown[caret.index("^") :]
+    assert any(pointed == shown[2:][at:] for at in starts(text, place)), f"points at {pointed!r}"
+
+
+def starts(text: str, place: str) -> list[int]:
+    """Where `place` begins in the lines of the text."""
+    return [line.index(place, at) for line in text.split("\n") for at in range(len(line)) if place in line[at:]]
+
+
+def test_two_statements_are_not_a_query():
+    with pytest.raises(ParseError, match="holds 2 statements"):
+        bound("SELECT 1; SELECT 2")
+    with pytest.raises(ParseError, match="holds 0 statements"):
+        bound("")
+
+
+def test_a_position_counts_from_where_the_query_begins():
+    with pytest.raises(BindError, match="line 3, column 20"):
+        bind("SELECT nope FROM emp", catalog(), origin=(3, 13))
+    with pytest.raises(BindError, match="line 4, column 3"):
+        bind("SELECT\n  nope FROM emp", catalog(), origin=(3, 13))
+
+
+def test_depth_is_bounded_by_an_error():
+    deep = "(" * 400 + "1" + ")" * 400
+    try:
+        query = bound(f"SELECT {deep} AS x")
+    except (UnsupportedError, ParseError):
+        return
+    assert query.schema[0].name == "x"
+
+
+def test_a_long_condition_is_no_problem():
+    query = bound("SELECT id FROM emp WHERE " + " OR ".join(f"id = {i}" for i in range(2000)))
+    assert query.uses == ("emp",)

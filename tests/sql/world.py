@@ -1,0 +1,91 @@
+"""A small world of tables with NULLs, duplicates and ties, in a catalog, in the model and in DuckDB alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+
+import duckdb
+
+from catalog.catalog import Catalog
+from sql.bind import BoundQuery, bind
+from sql.ir.scalar import Value
+from sql.parse import parse
+from sql.statements import CreateTable
+from tests.model.relation import evaluate
+from tests.model.values import to_engine
+
+SCHEMA = """
+CREATE TABLE t (b BOOLEAN, ti TINYINT, si SMALLINT, i INTEGER, bi BIGINT, hi HUGEINT, d52 DECIMAL(5, 2),
+    d152 DECIMAL(15, 2), d184 DECIMAL(18, 4), d386 DECIMAL(38, 6), f DOUBLE, dt DATE, ts TIMESTAMP, v VARCHAR);
+CREATE TABLE dept (id INTEGER PRIMARY KEY, name VARCHAR NOT NULL, city VARCHAR);
+CREATE TABLE emp (id BIGINT PRIMARY KEY, dept INTEGER REFERENCES dept, name VARCHAR, pay DECIMAL(9, 2), born DATE);
+CREATE TABLE bonus (id BIGINT NOT NULL, amount DECIMAL(9, 2));
+"""
+ROWS = """
+INSERT INTO t VALUES
+    (true, 1, 2, 3, 4, 5, 1.25, 10.50, 7.1234, 0.5, 0.25, '2020-01-31', '2020-01-31 12:30:00', 'apple'),
+    (false, -1, 0, 30, 40, 50, -1.25, 10.50, -7.1, 12.345678, -0.5, '2020-02-29', '2020-02-29 00:00:00', 'Banana'),
+    (NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+    (true, 5, NULL, 3, 9000000000, 5, 99.99, 0.01, 7.1234, 3, 2, '1999-12-31', '1999-12-31 23:59:59.5', ' pear '),
+    (true, 5, NULL, 3, 9000000000, 5, 99.99, 0.01, 7.1234, 3, 2, '1999-12-31', '1999-12-31 23:59:59.5', ' pear ');
+INSERT INTO dept VALUES (1, 'tools', 'Bonn'), (2, 'toys', NULL), (3, 'books', 'Ulm');
+INSERT INTO emp VALUES (1, 1, 'ann', 100, '1990-05-06'), (2, 1, 'bob', 80.5, '1985-01-01'),
+    (3, 2, 'cid', 80.5, NULL), (4, NULL, 'dan', NULL, '2000-02-29'), (5, 2, 'eve', 120, '1990-05-06');
+INSERT INTO bonus VALUES (1, 10), (1, 10), (2, NULL), (5, 3.5), (9, 1);
+"""
+
+
+@cache
+def catalog() -> Catalog:
+    """The catalog of the world; views may be put into a copy."""
+    made = Catalog()
+    for statement in parse(SCHEMA):
+        assert isinstance(statement, CreateTable)
+        made.add_table(statement.table)
+    return made
+
+
+@cache
+def database() -> duckdb.DuckDBPyConnection:
+    """DuckDB with the tables of the world."""
+    connection = duckdb.connect()
+    connection.execute(SCHEMA)
+    connection.execute(ROWS)
+    return connection
+
+
+@cache
+def tables() -> dict[str, Counter[tuple[Value, ...]]]:
+    """The tables as bags in engine form."""
+    bags = {}
+    for table in catalog().tables:
+        rows = database().execute(f"SELECT * FROM {table.name}").fetchall()
+        types = [field.type for field in table.fields]
+        bags[table.name] = Counter(tuple(map(to_engine, row, types)) for row in rows)
+    return bags
+
+
+def modelled(
+    bound: BoundQuery, bags: dict[str, Counter[tuple[Value, ...]]] | None = None
+) -> Counter[tuple[Value, ...]]:
+    """What the relation denotes."""
+    return evaluate(bound.relation, bags or tables())
+
+
+def expected(bound: BoundQuery) -> Counter[tuple[Value, ...]]:
+    """What DuckDB answers."""
+    types = [field.type for field in bound.schema]
+    rows = database().execute(bound.oracle_sql).fetchall()
+    return Counter(tuple(map(to_engine, row, types)) for row in rows)
+
+
+def bound(text: str) -> BoundQuery:
+    """The query over the world."""
+    return bind(text, catalog())
+
+
+def described(text: str) -> list[tuple[str, str]]:
+    """Names and types of the columns of a query as DuckDB gives them; a column of nothing but NULL is an INTEGER."""
+    rows = database().execute(f"DESCRIBE {text}").fetchall()
+    return [(row[0], "INTEGER" if row[1] == '"NULL"' else row[1]) for row in rows]
