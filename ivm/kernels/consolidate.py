@@ -7,12 +7,13 @@ import numpy.typing as npt
 from numba import njit
 
 from ivm.kernels.hashing import hash_words
+from ivm.kernels.prefetch import prefetch
 
 Ints = npt.NDArray[np.int64]
 
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
-_BLOCK = 64
+_AHEAD = 16
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -25,44 +26,36 @@ def sum_equal_rows(words: Ints, diffs: Ints, slots: npt.NDArray[np.uint64], rows
     """
     width = words.shape[1]
     mask = len(slots) - 1
-    hashes = np.empty(_BLOCK, np.uint64)
-    met = np.empty(_BLOCK, np.uint64)
-    touched = np.empty(_BLOCK, np.int64)
+    hashes = np.empty(len(words), np.uint64)
+    for i in range(len(words)):
+        hashes[i] = hash_words(words, i, width)
     count = 0
-    for start in range(0, len(words), _BLOCK):
-        size = min(_BLOCK, len(words) - start)
-        # Memory is asked for a block of rows at a time, so that the waits overlap; what comes is looked at below.
-        for j in range(size):
-            hashes[j] = hash_words(words, start + j, width)
-            met[j] = slots[np.int64(hashes[j] & _LOW) & mask]
-        for j in range(size):
-            if met[j] >> _HALF == hashes[j] >> _HALF and met[j] != 0:
-                touched[j] = words[rows[np.int64(met[j] & _LOW) - 1], 0]
-        for j in range(size):
-            i = start + j
-            # The slot holds half of the hash, so that a row is compared only with one that is very likely equal.
-            tag = hashes[j] >> _HALF
-            place = np.int64(hashes[j] & _LOW) & mask
-            while True:
-                slot = slots[place]
-                if slot == 0:
-                    slots[place] = (tag << _HALF) | np.uint64(count + 1)
-                    rows[count] = i
-                    sums[count] = diffs[i]
-                    count += 1
-                    break
-                if slot >> _HALF == tag:
-                    found = np.int64(slot & _LOW) - 1
-                    other = rows[found]
-                    equal = True
-                    for word in range(width):
-                        if words[other, word] != words[i, word]:
-                            equal = False
-                            break
-                    if equal:
-                        sums[found] += diffs[i]
+    for i in range(len(words)):
+        if i + _AHEAD < len(words):
+            prefetch(slots, np.int64(hashes[i + _AHEAD] & _LOW) & mask)
+        # The slot holds half of the hash, so that a row is compared only with one that is very likely equal.
+        tag = hashes[i] >> _HALF
+        place = np.int64(hashes[i] & _LOW) & mask
+        while True:
+            slot = slots[place]
+            if slot == 0:
+                slots[place] = (tag << _HALF) | np.uint64(count + 1)
+                rows[count] = i
+                sums[count] = diffs[i]
+                count += 1
+                break
+            if slot >> _HALF == tag:
+                found = np.int64(slot & _LOW) - 1
+                other = rows[found]
+                equal = True
+                for word in range(width):
+                    if words[other, word] != words[i, word]:
+                        equal = False
                         break
-                place = (place + 1) & mask
+                if equal:
+                    sums[found] += diffs[i]
+                    break
+            place = (place + 1) & mask
     kept = 0
     for group in range(count):
         if sums[group] != 0:
