@@ -13,6 +13,8 @@ costs more than the search.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
@@ -25,6 +27,12 @@ GONE = -1
 AHEAD = 16
 """How many keys ahead of the present one a slot is fetched."""
 _HALF = np.uint64(32)
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def home(code: np.uint64, capacity: np.uint64) -> Any:
+    """The slot at which the search for a key of hash `code` begins; both are uint64."""
+    return np.int64((code >> _HALF) * capacity >> _HALF)
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -80,13 +88,13 @@ def insert_rows(
     new = 0
     for i in range(start, len(words)):
         if i + AHEAD < len(words):
-            prefetch(slots, np.int64((hashes[i + AHEAD] >> _HALF) * capacity >> _HALF) * (width + 1))
+            prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + 1))
         if new == room:
             return i, new
         row = first_row + i
         if (some_dropped and dropped[i]) or (mortal and died[row] <= since):
             continue
-        slot = np.int64((hashes[i] >> _HALF) * capacity >> _HALF)
+        slot = home(hashes[i], capacity)
         while slots[slot, width] != EMPTY:
             w = 0
             while w < width and slots[slot, w] == words[i, w]:
@@ -120,7 +128,7 @@ def link_rows(slots: Ints, following: Int32s, words: Ints, hashes: Hashes, rows:
     for i in range(len(words)):
         if rows[i] < 0:
             continue
-        slot = np.int64((hashes[i] >> _HALF) * capacity >> _HALF)
+        slot = home(hashes[i], capacity)
         while slots[slot, width] != EMPTY:
             w = 0
             while w < width and slots[slot, w] == words[i, w]:
@@ -152,7 +160,7 @@ def unlink_rows(
         i = len(words) - back
         if len(dropped) and dropped[i]:
             continue
-        slot = np.int64((hashes[i] >> _HALF) * capacity >> _HALF)
+        slot = home(hashes[i], capacity)
         while slots[slot, width] != EMPTY:
             w = 0
             while w < width and slots[slot, w] == words[i, w]:
@@ -211,7 +219,7 @@ def rehash(old: Ints, slots: Ints, following: Int32s, died: Ints, since: int) ->
         code = hash_word(old[i, 0])
         for w in range(1, width):
             code = hash_word(np.int64(code) ^ old[i, w])
-        slot = np.int64((code >> _HALF) * capacity >> _HALF)
+        slot = home(np.uint64(code), capacity)
         while slots[slot, width] != EMPTY:
             slot += 1
             if slot == last:
@@ -230,20 +238,20 @@ def renumber(slots: Ints, following: Int32s, mapping: Int32s, renumbered: Int32s
     """
     width = slots.shape[1] - 1
     for slot in range(slots.shape[0]):
-        row = np.int64(slots[slot, width] - 1)
+        row = slots[slot, width] - 1
         if row < 0:
             continue
         newest = -1
         before = -1
         while row >= 0:
-            number = np.int64(mapping[row])
+            number = mapping[row]
             if number >= 0:
                 if newest < 0:
                     newest = number
                 else:
                     renumbered[before] = number
                 before = number
-            row = np.int64(following[row])
+            row = following[row]
         if newest >= 0:
             renumbered[before] = -1
         slots[slot, width] = newest + 1 if newest >= 0 else GONE

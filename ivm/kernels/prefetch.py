@@ -10,8 +10,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def prefetch(typing_context: Any, array: Any, item: Any) -> Any:
+def _prefetch(typing_context: Any, array: Any, item: Any) -> Any:
     """Fetch the cache line of item number `item` of the contiguous `array` (counted flat); the item need not exist."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -20,8 +19,12 @@ def prefetch(typing_context: Any, array: Any, item: Any) -> Any:
         address = builder.bitcast(builder.gep(data, [number]), cgutils.voidptr_t)
         int32 = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, int32, int32, int32])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        function = _insert(builder.module, kind, "llvm.prefetch.p0")
         builder.call(function, [address, int32(0), int32(3), int32(1)])
         return context.get_dummy_value()
 
     return types.void(array, item), generate
+
+
+_insert: Any = cgutils.get_or_insert_function
+prefetch: Any = intrinsic(_prefetch)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ivm.kernels.hash_index import AHEAD, EMPTY, GONE
+from ivm.kernels.hash_index import AHEAD, EMPTY, GONE, home
 from ivm.kernels.prefetch import prefetch
 from ivm.kernels.types import Bools, Hashes, Int32s, Ints
 
 NEAR = 8
 """How many keys ahead the head of a chain is fetched; its slot has arrived by then."""
-_HALF = np.uint64(32)
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -46,15 +45,15 @@ def probe_rows(
     visited = 0
     for i in range(start, len(words)):
         if i + AHEAD < len(words):
-            prefetch(slots, np.int64((hashes[i + AHEAD] >> _HALF) * capacity >> _HALF) * (width + 1))
+            prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + 1))
         if i + NEAR < len(words):
-            ahead = slots[np.int64((hashes[i + NEAR] >> _HALF) * capacity >> _HALF), width]
+            ahead = slots[home(hashes[i + NEAR], capacity), width]
             prefetch(following, ahead - 1)
             if mortal:
                 prefetch(died, ahead - 1)
         if len(dropped) and dropped[i]:
             continue
-        slot = np.int64((hashes[i] >> _HALF) * capacity >> _HALF)
+        slot = home(hashes[i], capacity)
         while slots[slot, width] != EMPTY:
             w = 0
             while w < width and slots[slot, w] == words[i, w]:
@@ -66,12 +65,12 @@ def probe_rows(
                 slot = 0
         limit = limits[i * limit_step]
         time = times[i * time_step]
-        row = np.int64(slots[slot, width] - 1)
+        row = slots[slot, width] - 1
         begin = count
         previous = -1
         while row >= 0:
             visited += 1
-            behind = np.int64(following[row])
+            behind = following[row]
             if mortal and died[row] <= since:
                 if previous >= 0:
                     following[previous] = behind
@@ -117,13 +116,13 @@ def probe_unique(
     visited = 0
     for i in range(len(words)):
         if i + AHEAD < len(words):
-            prefetch(slots, np.int64((hashes[i + AHEAD] >> _HALF) * capacity >> _HALF) * (width + 1))
+            prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + 1))
         if mortal and i + NEAR < len(words):
-            ahead = slots[np.int64((hashes[i + NEAR] >> _HALF) * capacity >> _HALF), width]
+            ahead = slots[home(hashes[i + NEAR], capacity), width]
             prefetch(died, ahead - 1)
         if len(dropped) and dropped[i]:
             continue
-        slot = np.int64((hashes[i] >> _HALF) * capacity >> _HALF)
+        slot = home(hashes[i], capacity)
         while slots[slot, width] != EMPTY:
             w = 0
             while w < width and slots[slot, w] == words[i, w]:
@@ -134,10 +133,10 @@ def probe_unique(
             if slot == last:
                 slot = 0
         limit = limits[i * limit_step]
-        row = np.int64(slots[slot, width] - 1)
+        row = slots[slot, width] - 1
         while row >= limit:
             visited += 1
-            row = np.int64(following[row])
+            row = following[row]
         if row >= 0:
             visited += 1
             if not mortal or died[row] > times[i * time_step]:
@@ -156,10 +155,10 @@ def absent_keys(slots: Ints, words: Ints, hashes: Hashes, dropped: Bools, positi
     count = 0
     for i in range(len(words)):
         if i + AHEAD < len(words):
-            prefetch(slots, np.int64((hashes[i + AHEAD] >> _HALF) * capacity >> _HALF) * (width + 1))
+            prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + 1))
         if len(dropped) and dropped[i]:
             continue
-        slot = np.int64((hashes[i] >> _HALF) * capacity >> _HALF)
+        slot = home(hashes[i], capacity)
         while slots[slot, width] != EMPTY:
             w = 0
             while w < width and slots[slot, w] == words[i, w]:

@@ -5,20 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ivm.kernels.hash_index import AHEAD, EMPTY, drop_dead
+from ivm.kernels.hash_index import AHEAD, EMPTY, drop_dead, home
 from ivm.kernels.prefetch import prefetch
 from ivm.kernels.types import Bools, Hashes, Int32s, Ints
 
-_HALF = np.uint64(32)
 FOREVER = 0x7FFF_FFFF_FFFF_FFFF
 
 
 @njit(cache=True, nogil=True, fastmath=False)
 def newest_live(following: Int32s, died: Ints, head: int) -> int:
     """The newest living row of the chain that begins with `head` (row number + 1); -1 if none lives."""
-    row = np.int64(head - 1)
+    row = head - 1
     while row >= 0 and died[row] != FOREVER:
-        row = np.int64(following[row])
+        row = following[row]
     return row
 
 
@@ -57,8 +56,8 @@ def apply_changes(
     failures = 0
     for i in range(len(words)):
         if i + AHEAD < len(words):
-            prefetch(slots, np.int64((hashes[i + AHEAD] >> _HALF) * capacity >> _HALF) * (width + 1))
-        slot = np.int64((hashes[i] >> _HALF) * capacity >> _HALF)
+            prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + 1))
+        slot = home(hashes[i], capacity)
         while slots[slot, width] != EMPTY:
             w = 0
             while w < width and slots[slot, w] == words[i, w]:
@@ -69,13 +68,13 @@ def apply_changes(
             if slot == last:
                 slot = 0
         head = slots[slot, width]
-        live = np.int64(-1)
+        live = -1
         if unique:
             # Only the newest version can be alive.
             if head > 0 and (not mortal or died[head - 1] == FOREVER):
-                live = np.int64(head - 1)
+                live = head - 1
         elif not inserts[i]:
-            live = np.int64(newest_live(following, died, head))
+            live = newest_live(following, died, head)
         if inserts[i] == (live >= 0) and not (inserts[i] and replace):
             failed[failures] = i
             failures += 1

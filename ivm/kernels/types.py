@@ -1,11 +1,12 @@
-"""The array types that kernels take, for signatures."""
+"""The array types that kernels take, for signatures. Items are Any: compiled code has but one integer type, int64."""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
+
 import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Int32s = npt.NDArray[np.int32]
-Bools = npt.NDArray[np.bool_]
-Hashes = npt.NDArray[np.uint64]
+Ints = npt.NDArray[Any]
+Int32s = npt.NDArray[Any]
+Hashes = npt.NDArray[Any]
+Bools = npt.NDArray[Any]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ivm.operators.mfp import Program, Stateless
 from ivm.operators.operator import Contents
-from ivm.trace.column import Array, Bools, Ints
+from ivm.trace.column import Bools, Ints
 from ivm.trace.concat import concat_deltas
 from ivm.trace.delta import Delta, Group, Source
 from ivm.trace.keys import KeyLayout
@@ -24,7 +24,7 @@ class Lookup(Protocol):
         """The rows that `probe` refers to."""
         ...
 
-    def probe(self, words: Array, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Array]:
+    def probe(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Ints]:
         """For each key the rows visible at its time: (position of the key, row), ordered by position."""
         ...
 

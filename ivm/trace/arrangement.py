@@ -8,7 +8,7 @@ import numpy as np
 
 from catalog.types import SqlType
 from ivm.trace.changes import in_order
-from ivm.trace.column import Array, Bools, Ints
+from ivm.trace.column import Bools, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.index import Index
@@ -84,11 +84,11 @@ class Arrangement:
         """The store has renumbered its rows. Cost: a pass over the index."""
         self.index.renumber(compaction.mapping, compaction.survivors_before)
 
-    def _pack(self, rows: Array | slice) -> tuple[Ints, Bools | None]:
+    def _pack(self, rows: Ints | slice) -> tuple[Ints, Bools | None]:
         length = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
         return self.layout.pack([self.store.gather(c, rows) for c in self.key], length)
 
-    def _words_of(self, rows: Array | slice) -> Ints:
+    def _words_of(self, rows: Ints | slice) -> Ints:
         return self._pack(rows)[0].reshape(-1, self.layout.words)
 
 

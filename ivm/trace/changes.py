@@ -61,7 +61,7 @@ def in_order(times: Ints | int, diffs: Ints | None, length: int, *, deletes_firs
     return Changes(positions, inserts, moments, bool(inserts.all()))
 
 
-def _ascending(values: Array) -> bool:
+def _ascending(values: Ints | Bools) -> bool:
     return bool((values[1:] >= values[:-1]).all())
 
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from ivm.trace.column import Array
+from ivm.trace.column import Ints
 
 _FAN = 16
 _SEALED = 9
@@ -73,7 +73,7 @@ class ColdColumn:
         for chunk in self._chunks:
             yield from chunk.chunks
 
-    def gather(self, rows: Array | slice) -> list[pa.Array]:
+    def gather(self, rows: Ints | slice) -> list[pa.Array]:
         """The values of `rows`, in arrays as they came; cost: one gather for each stretch of rows from one chunk."""
         if isinstance(rows, slice):
             return self._sliced(rows.start, rows.stop)
@@ -87,11 +87,11 @@ class ColdColumn:
                 parts.extend(self._chunks[number].take(inside).chunks)
         return parts
 
-    def arrow(self, rows: Array | slice) -> pa.ChunkedArray:
+    def arrow(self, rows: Ints | slice) -> pa.ChunkedArray:
         """The values of `rows` in the column's own Arrow type; a slice is not copied where chunks have that type."""
         return pa.chunked_array([self._plain(part) for part in self.gather(rows)], type=self._type)
 
-    def keep(self, rows: Array) -> ColdColumn:
+    def keep(self, rows: Ints) -> ColdColumn:
         """A column of the rows `rows` of this one."""
         kept = ColdColumn(self._type)
         for part in self.gather(rows):

@@ -46,7 +46,7 @@ class Growable(Generic[_Item]):
         self.reserve(end)[self.length : end] = rows
         self.length = end
 
-    def fill(self, value: object, length: int) -> None:
+    def fill(self, value: int, length: int) -> None:
         """Grow to `length` rows, the new ones all `value`."""
         self.reserve(length)[self.length : length] = value
         self.length = max(self.length, length)

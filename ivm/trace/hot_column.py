@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from catalog.types import Physical
-from ivm.trace.column import DTYPES, Array, Column
+from ivm.trace.column import DTYPES, Column, Ints
 from ivm.trace.growable import Growable
 
 
@@ -50,7 +50,7 @@ class HotColumn:
         """All rows, not copied."""
         return Column(self._values.view(), None if self._valid is None else self._valid.view())
 
-    def keep(self, rows: Array) -> HotColumn:
+    def keep(self, rows: Ints) -> HotColumn:
         """A column of the rows `rows` of this one."""
         kept = HotColumn(self._physical)
         kept.append(self.column().take(rows))

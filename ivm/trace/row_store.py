@@ -15,7 +15,7 @@ import pyarrow as pa
 from catalog.types import SqlType
 from ivm.trace.arrow import arrow_type, to_arrow, to_column
 from ivm.trace.cold_column import ColdColumn
-from ivm.trace.column import Array, Bools, Column, Ints, concat, empty_column
+from ivm.trace.column import Bools, Column, Ints, concat, empty_column
 from ivm.trace.delta import Source
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
@@ -47,7 +47,7 @@ class Batch:
             self._converted[index] = column
         return column
 
-    def take(self, rows: Array) -> Batch:
+    def take(self, rows: Ints) -> Batch:
         """The batch of the rows at `rows`."""
         taken = Batch(self.table.take(pa.array(rows)), self._types, self._dictionary)
         taken._converted = {i: column.take(rows) for i, column in self._converted.items()}
@@ -124,12 +124,17 @@ class RowStore:
             column = self._columns[index] = self._heated(column, self.types[index])
         return column.column()
 
-    def gather(self, index: int, rows: Array | slice) -> Column:
+    def gather(self, index: int, rows: Ints | slice) -> Column:
         """Column `index` of `rows`; a cold column stays cold. A slice of a hot column is not copied."""
         column = self._columns[index]
         if isinstance(column, HotColumn):
             return _part(column.column(), rows)
-        return self._converted(column.gather(rows), self.types[index])
+        if isinstance(rows, slice) or bool((rows[1:] >= rows[:-1]).all()):
+            return self._converted(column.gather(rows), self.types[index])
+        order = np.argsort(rows)
+        places = np.empty(len(rows), np.int64)
+        places[order] = np.arange(len(rows))
+        return self._converted(column.gather(rows[order]), self.types[index]).take(places)
 
     def append(self, source: Source, count: int, times: Ints | int) -> int:
         """Add the `count` rows of `source`, which came at `times` (ascending if many); the first one's number.
@@ -200,7 +205,7 @@ class RowStore:
             if isinstance(column, ColdColumn):
                 column.tidy()
 
-    def live(self, as_of: int | None = None) -> Array | slice:
+    def live(self, as_of: int | None = None) -> Ints | slice:
         """The rows visible as of a time (None: now), ascending; a slice where no row is missing."""
         limit = self.rows if as_of is None else self.limit(as_of)
         if self.dead == 0:
@@ -253,9 +258,11 @@ class RowStore:
     def _converted(self, parts: list[pa.Array], type: SqlType) -> Column:
         if not parts:
             return empty_column(type.physical)
+        if len(parts) > 1 and all(part.type == parts[0].type for part in parts):
+            parts = [pa.concat_arrays(parts)]
         return concat([to_column(part, type, self._dictionary) for part in parts])
 
-    def _arrow(self, index: int, rows: Array | slice) -> pa.ChunkedArray:
+    def _arrow(self, index: int, rows: Ints | slice) -> pa.ChunkedArray:
         column = self._columns[index]
         if isinstance(column, ColdColumn):
             return column.arrow(rows)
@@ -266,7 +273,7 @@ class RowStore:
 class StoredRows:
     """A source over some rows of a store; a column is gathered when it is first read, and cold ones stay cold."""
 
-    def __init__(self, store: RowStore, rows: Array | slice) -> None:
+    def __init__(self, store: RowStore, rows: Ints | slice) -> None:
         self._store = store
         self._rows = rows
         self._gathered: dict[int, Column] = {}
@@ -279,7 +286,7 @@ class StoredRows:
         return column
 
 
-def _part(column: Column, rows: Array | slice) -> Column:
+def _part(column: Column, rows: Ints | slice) -> Column:
     if isinstance(rows, slice):
         return Column(column.values[rows], None if column.valid is None else column.valid[rows])
     return column.take(rows)

@@ -1,7 +1,7 @@
 """The ascending run: the first rows of an index, as long as their keys arrive in ascending order.
 
 Such rows prove by their order that their keys are unique, and need no place in a hash table before somebody asks for
-them. Only every 32nd key is kept, as a fence; the others are read from the store when a key is looked up.
+them. Only every 16th key is kept, as a fence; the others are read from the store when a key is looked up.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from collections.abc import Callable
 import numpy as np
 
 from ivm.kernels.ascending import fence_of, is_ascending, match_blocks
-from ivm.trace.column import Array, Bools, Ints
+from ivm.trace.column import Bools, Ints
 from ivm.trace.growable import Growable
 
-BLOCK = 32
+BLOCK = 16
 
-WordsOf = Callable[["Array | slice"], Ints]
+WordsOf = Callable[["Ints | slice"], Ints]
 """The key words (n, W) of rows of the store, given by their numbers or as a slice."""
 
 
 class AscendingRun:
-    """Rows [start, stop) of a store, their keys strictly ascending. Size: a key for every 32 rows."""
+    """Rows [start, stop) of a store, their keys strictly ascending. Size: a key for every 16 rows."""
 
     def __init__(self, words: int) -> None:
         self.start = 0
@@ -78,7 +78,7 @@ class AscendingRun:
         return np.where((offsets >= 0) & (blocks >= 0), first + offsets, -1)
 
     def renumber(self, survivors_before: Ints, words_of: WordsOf) -> None:
-        """Rows got new numbers: row r is now survivors_before[r]. Cost: reading every 32nd key anew."""
+        """Rows got new numbers: row r is now survivors_before[r]. Cost: reading every 16th key anew."""
         self.start = int(survivors_before[self.start])
         self.stop = int(survivors_before[self.stop])
         self._last = None
