@@ -44,7 +44,7 @@ def _double(outputs: Ints, o: Word, fields: Ints, row: Word, offset: Word, count
         return special
     size, exponent = scaled(fields, row, source + NOT_FINITE, outputs[o, SOURCE_WIDTH])
     if outputs[o, FUNCTION] == MEAN:
-        size /= np.float64(count)
+        size = size / np.float64(count)
     return load(size, exponent + outputs[o, SCALE])
 
 
@@ -150,7 +150,7 @@ def finalize(
     one = np.int64(1) if function in (VAR_SAMP, STDDEV_SAMP) else np.int64(0)
     for i in range(valid.shape[1]):
         count = fields[first + i, counted]
-        valid[o, i] = count != 0 and count != one
+        valid[o, i] = count not in (0, one)
     if function == TOTAL and not of_doubles:
         return _totals(outputs, o, always, fields, first, offset, out, valid)
     if function == MEAN and not of_doubles:

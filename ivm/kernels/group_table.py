@@ -12,11 +12,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ivm.kernels.hashing import hash_words
-from ivm.kernels.types import Int32s, Ints
+from ivm.kernels.hashing import hash_word, hash_words
+from ivm.kernels.types import Hashes, Int32s, Ints
 from ivm.kernels.wide import Word
 
 USED, FREE, LIVE, CELLS = 0, 1, 2, 3
+BLOCK = 64
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -47,47 +48,80 @@ def open_cells(
     """
     capacity = len(index)
     many = len(times) > 1
-    fields = state.shape[1] - width - 1
     cells = counts[CELLS]
-    for i in range(start, len(words)):
-        tag = np.uint64(hash_words(words, i, width)) >> np.uint64(32)
-        at = home(tag, capacity)
-        slot = np.int64(-1)
-        while index[at] != 0:
-            entry = np.uint64(index[at])
-            if entry >> np.uint64(32) == tag:
-                slot = np.int64(entry & np.uint64(0xFFFFFFFF)) - 1
-                for w in range(width):
-                    if state[slot, w] != words[i, w]:
+    tags, slots = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64)
+    for first in range(start, len(words), BLOCK):
+        stop = min(first + BLOCK, len(words))
+        _guess(words, first, stop, width, index, state, tags, slots)
+        for i in range(first, stop):
+            slot = slots[i - first]
+            if slot < 0 or not _has_key(state, slot, words, i, width):
+                tag = tags[i - first]
+                at = home(tag, capacity)
+                slot = np.int64(-1)
+                while index[at] != 0:
+                    entry = np.uint64(index[at])
+                    if entry >> np.uint64(32) == tag:
+                        slot = np.int64(entry & np.uint64(0xFFFFFFFF)) - 1
+                        if _has_key(state, slot, words, i, width):
+                            break
                         slot = np.int64(-1)
-                        break
-                if slot >= 0:
-                    break
-            at += 1
-            if at == capacity:
-                at = 0
-        if slot < 0:
-            if 3 * counts[LIVE] + 3 > 2 * capacity or (counts[FREE] == 0 and counts[USED] == len(state)):
-                counts[CELLS] = cells
-                return i
-            slot = _take_slot(free, counts)
-            index[at] = np.int64((tag << np.uint64(32)) | np.uint64(slot + 1))
-            for w in range(width):
-                state[slot, w] = words[i, w]
-            for f in range(fields + 1):
-                state[slot, width + f] = 0
-        cell = state[slot, width] - 1
-        if cell < 0 or (many and cell_time[cell] != times[i]):
-            cell_slot[cells] = slot
-            cell_previous[cells] = cell
-            if many:
-                cell_time[cells] = times[i]
-            cell = cells
-            cells += 1
-            state[slot, width] = cells
-        row_cell[i] = cell
+                    at += 1
+                    if at == capacity:
+                        at = 0
+                if slot < 0:
+                    if 3 * counts[LIVE] + 3 > 2 * capacity or (counts[FREE] == 0 and counts[USED] == len(state)):
+                        counts[CELLS] = cells
+                        return np.int64(i)
+                    slot = _take_slot(free, counts)
+                    index[at] = np.int64((tag << np.uint64(32)) | np.uint64(slot + 1))
+                    for w in range(width):
+                        state[slot, w] = words[i, w]
+                    for f in range(width, state.shape[1]):
+                        state[slot, f] = 0
+            cell = state[slot, width] - 1
+            if cell < 0 or (many and cell_time[cell] != times[i]):
+                cell_slot[cells] = slot
+                cell_previous[cells] = cell
+                if many:
+                    cell_time[cells] = times[i]
+                cell = cells
+                cells += 1
+                state[slot, width] = cells
+            row_cell[i] = cell
     counts[CELLS] = cells
-    return len(words)
+    return np.int64(len(words))
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _guess(
+    words: Ints, first: Word, stop: Word, width: Word, index: Ints, state: Ints, tags: Hashes, slots: Ints
+) -> None:
+    """For rows [first, stop): the high half of the hash, and the slot named at its home, -1 unless it may be the key's.
+
+    Loops this short have many random accesses under way at once, and what they touch is at hand for what comes next.
+    """
+    capacity = len(index)
+    for i in range(first, stop):
+        if width == 1:
+            tags[i - first] = np.uint64(hash_word(words[i, 0])) >> np.uint64(32)
+        else:
+            tags[i - first] = np.uint64(hash_words(words, i, width)) >> np.uint64(32)
+    for i in range(stop - first):
+        entry = np.uint64(index[home(tags[i], capacity)])
+        slot = np.int64(entry & np.uint64(0xFFFFFFFF)) - 1
+        slots[i] = slot if entry >> np.uint64(32) == tags[i] else np.int64(-1)
+    for i in range(stop - first):
+        if slots[i] >= 0 and state[slots[i], 0] != words[first + i, 0]:
+            slots[i] = np.int64(-1)
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _has_key(state: Ints, slot: Word, words: Ints, i: Word, width: Word) -> bool:
+    for w in range(width):
+        if state[slot, w] != words[i, w]:
+            return False
+    return True
 
 
 @njit(cache=True, nogil=True, fastmath=False)

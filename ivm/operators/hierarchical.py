@@ -46,6 +46,11 @@ class OrderedSets:
         return int(self.sizes[LIVE])
 
     @property
+    def used(self) -> int:
+        """Nodes below which all in use lie."""
+        return int(self.sizes[USED])
+
+    @property
     def nbytes(self) -> int:
         """Bytes of all nodes that were ever in use, and of the roots."""
         return int(self.sizes[USED]) * self.nodes.shape[1] * 8 + self.roots.nbytes

@@ -15,6 +15,7 @@ from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 
 Row = tuple[Any, ...]
+Bag = Counter[Row]
 Update = tuple[Row, int, int]
 Types = tuple[tuple[SqlType, bool], ...]
 
@@ -36,7 +37,7 @@ def from_column(column: Column, type_: SqlType, dictionary: TextDictionary) -> l
     """The Python values of a column."""
     assert column.values.dtype == DTYPES[type_.physical]
     if type_.physical is Physical.WIDE:
-        values = [(int(high) << 64) | (int(low) & (2**64 - 1)) for low, high in column.values]
+        values: list[Any] = [(int(high) << 64) | (int(low) & (2**64 - 1)) for low, high in column.values]
     elif type_.physical is Physical.CODE:
         values = dictionary.strings(column.values)
     else:
@@ -137,7 +138,7 @@ def close(got: Any, wanted: Any, exact: bool) -> bool:
     return abs(got - wanted) <= 4 * max(math.ulp(wanted), 5e-324)
 
 
-def apply(bag: Counter[Row], updates: list[Update]) -> Counter[Row]:
+def apply(bag: Bag, updates: list[Update]) -> Bag:
     """The bag after the updates, zeros dropped."""
     result = Counter(bag)
     for row, _, diff in updates:

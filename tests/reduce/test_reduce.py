@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from catalog.errors import NumericError
 from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, HUGEINT, INTEGER, TIMESTAMP, VARCHAR, SqlType, decimal
 from ivm.operators.reduce import AggregateSpec, Reduce
 from ivm.trace.dictionary import TextDictionary
-from tests.reduce.model import aggregate, apply, close, from_delta, plain, to_delta
+from tests.reduce.model import Bag, Row, Update, aggregate, apply, close, from_delta, plain, to_delta
 
 ARGUMENTS = (BIGINT, INTEGER, decimal(15, 2), decimal(30, 4), DOUBLE, VARCHAR, DATE, TIMESTAMP, BOOLEAN, HUGEINT)
 NUMBERS = (BIGINT, INTEGER, decimal(15, 2), decimal(30, 4), HUGEINT)
@@ -79,7 +80,7 @@ def worlds(draw):
         *(st.one_of(values_of(t, tame), st.none()) if nullable else values_of(t, tame) for t, nullable in types)
     )
     pool = draw(st.lists(rows, min_size=1, max_size=8))
-    held: Counter[tuple] = Counter()
+    held: Bag = Counter()
     updates = []
     time = 0
     for _ in range(draw(st.integers(1, 25))):
@@ -93,9 +94,9 @@ def worlds(draw):
     return tuple(keys), tuple(arguments), specs, updates
 
 
-def reduced(bag: Counter, keys: int, specs) -> dict:
+def reduced(bag: Bag, keys: int, specs) -> dict[Row, Row]:
     """The model: each group's aggregates."""
-    groups: dict[tuple, list] = {} if keys else {(): []}
+    groups: dict[Row, list[Any]] = {} if keys else {(): []}
     for row, m in bag.items():
         groups.setdefault(row[:keys], []).append((row, m))
     result = {}
@@ -118,7 +119,7 @@ def real(value):
     return math.nan if value == "nan" else value
 
 
-def check_equal(got: Counter, wanted: dict, keys: int, specs) -> None:
+def check_equal(got: Bag, wanted: dict[Row, Row], keys: int, specs) -> None:
     assert all(m == 1 for m in got.values())
     rows = {row[:keys]: row[keys:] for row in got}
     assert len(rows) == len(got)
@@ -144,15 +145,15 @@ class Driver:
         delta = self.reduce.step([to_delta(updates, self.types, self.dictionary)])
         return from_delta(delta, self.out_types, self.dictionary)
 
-    def contents(self) -> Counter:
-        rows: list = []
+    def contents(self) -> Bag:
+        rows: list[Update] = []
         for delta in self.reduce.contents([], 7):
             rows += from_delta(delta, self.out_types, self.dictionary)
         return apply(Counter(), rows)
 
 
 def by_time(updates):
-    result: dict[int, list] = {}
+    result: dict[int, list[Update]] = {}
     for update in updates:
         result.setdefault(update[1], []).append(update)
     return result
@@ -165,7 +166,7 @@ def test_the_laws(world, random):
     if not updates:
         return
     small, big, shuffled = (Driver(keys, arguments, specs) for _ in range(3))
-    held: Counter = Counter()
+    held: Bag = Counter()
     check_equal(small.out, reduced(held, small.keys, specs), small.keys, specs)
     apart = []
     for time, batch in by_time(updates).items():

@@ -1,0 +1,76 @@
+"""Threshold: rows of positive multiplicity. State: the input's distinct rows with their multiplicities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from catalog.types import SqlType
+from ivm.kernels.threshold import clamp_cells
+from ivm.operators.groups import Groups, cell_times, live_input
+from ivm.operators.operator import Contents, StateSize
+from ivm.trace.column import Column, Ints
+from ivm.trace.delta import Delta, delta_of
+from ivm.trace.keys import KeyLayout
+
+_CHUNK = 1 << 18
+
+
+class Threshold:
+    """R'(r) = min(max(R(r), 0), `at_most`); without a bound R'(r) = max(R(r), 0), with a bound of 1 DISTINCT.
+
+    A row with NaN or -0.0 comes out with the one NaN, or 0.0, as equal rows are one row.
+    """
+
+    def __init__(self, types: Sequence[tuple[SqlType, bool]], at_most: int | None = None) -> None:
+        self._layout = KeyLayout(tuple((type_.physical, nullable) for type_, nullable in types), nulls="match")
+        self._groups = Groups(self._layout.words, 1)
+        self._at_most = np.iinfo(np.int64).max if at_most is None else at_most
+        self._after: Ints | None = None
+
+    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+        """The changes of the clamped multiplicities, sorted by time. Cost: two random accesses an update."""
+        delta = live_input(inputs)
+        if delta is None:
+            return None
+        words, _ = self._layout.pack(delta.columns(), len(delta))
+        cells = self._groups.open(words, delta.times)
+        after = np.zeros((len(cells), 1), np.int64)
+        keys = np.empty((len(cells), self._layout.words), np.int64)
+        cell, diffs = np.empty(len(cells), np.int32), np.empty(len(cells), np.int64)
+        rows = clamp_cells(
+            self._at_most, self._layout.words, self._groups.state, delta.diff_array(), cells.row_cell,
+            cells.slot, cells.previous, after, keys, cell, diffs,
+        )  # fmt: skip
+        self._after = after
+        if rows == 0:
+            return None
+        return delta_of(self._unpack(keys[:rows]), cell_times(cells.times, cell[:rows]), diffs[:rows], rows)
+
+    def _unpack(self, keys: Ints) -> list[Column]:
+        return self._layout.unpack(keys.reshape(len(keys)) if self._layout.words == 1 else keys)
+
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """The rows of positive multiplicity, each as often as it counts."""
+        width = self._layout.words
+        for start in range(0, self._groups.used, _CHUNK):
+            state = self._groups.state[start : min(start + _CHUNK, self._groups.used)]
+            state = state[state[:, width + 1] > 0]
+            if len(state):
+                diffs = np.minimum(state[:, width + 1], self._at_most)
+                yield delta_of(self._unpack(state[:, :width].copy()), time, diffs, len(state))
+
+    def commit(self, since: int) -> None:
+        """Write the multiplicities; rows that count zero go."""
+        self._groups.close(self._after)
+        self._after = None
+
+    def abort(self) -> None:
+        """Forget the step."""
+        self._groups.close(None)
+        self._after = None
+
+    def size(self) -> StateSize:
+        """Distinct rows and bytes."""
+        return StateSize(rows=len(self._groups), bytes=self._groups.nbytes)

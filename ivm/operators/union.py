@@ -1,0 +1,23 @@
+"""Union: the sum of its inputs. State: none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ivm.operators.mfp import Stateless
+from ivm.operators.operator import Contents
+from ivm.trace.concat import concat_deltas
+from ivm.trace.delta import Delta
+
+
+class Union(Stateless):
+    """R'(r) = R1(r) + .. + Rn(r). Cost: that of the columns that somebody reads later."""
+
+    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+        """The inputs' changes, one after the other."""
+        return concat_deltas([delta for delta in inputs if delta is not None and len(delta)])
+
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """The inputs' contents."""
+        for contents in inputs:
+            yield from contents()

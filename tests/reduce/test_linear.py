@@ -1,0 +1,76 @@
+"""Union, negate and threshold against bags."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog.types import BIGINT, DOUBLE, VARCHAR
+from ivm.operators.negate import Negate
+from ivm.operators.threshold import Threshold
+from ivm.operators.union import Union
+from ivm.trace.dictionary import TextDictionary
+from tests.reduce.model import Bag, apply, from_delta, plain, to_delta
+from tests.reduce.test_reduce import by_time, same
+
+TYPES = ((BIGINT, False), (VARCHAR, True), (DOUBLE, True))
+ONLY = [t for t, _ in TYPES]
+
+rows = st.tuples(
+    st.integers(-1, 1), st.one_of(st.none(), st.sampled_from("ab")), st.one_of(st.none(), st.sampled_from([0.5, -0.0]))
+)
+streams = st.lists(st.tuples(rows, st.integers(0, 4), st.integers(-3, 3).filter(bool)), min_size=1, max_size=20).map(
+    lambda updates: sorted(updates, key=lambda u: u[1])
+)
+
+
+@settings(deadline=None)
+@given(streams, streams)
+def test_union_and_negate(a, b):
+    dictionary = TextDictionary()
+    union, negate = Union(), Negate()
+    left, right = to_delta(a, TYPES, dictionary), to_delta(b, TYPES, dictionary)
+    assert same(from_delta(union.step([left, right]), ONLY, dictionary), a + b)
+    assert same(from_delta(union.step([None, right]), ONLY, dictionary), b)
+    assert union.step([None, None]) is None
+    assert same(from_delta(negate.step([left]), ONLY, dictionary), [(r, t, -d) for r, t, d in a])
+    contents = list(union.contents([lambda: iter([left]), lambda: iter([right])], 0))
+    assert same([u for d in contents for u in from_delta(d, ONLY, dictionary)], a + b)
+
+
+def clamped(bag: Bag, at_most: int | None) -> Bag:
+    return Counter({row: m if at_most is None else min(m, at_most) for row, m in bag.items() if m > 0})
+
+
+@settings(deadline=None, max_examples=200)
+@given(streams, st.sampled_from([None, 1, 2]), st.randoms())
+def test_threshold_laws(updates, at_most, random):
+    dictionary = TextDictionary()
+    small, big, shuffled = (Threshold(TYPES, at_most) for _ in range(3))
+    held: Bag = Counter()
+    out: Bag = Counter()
+    apart = []
+    for batch in by_time(updates).values():
+        delta = to_delta(batch, TYPES, dictionary)
+        small.step([delta])
+        small.abort()
+        step = from_delta(small.step([delta]), ONLY, dictionary)
+        small.commit(0)
+        held, out = apply(held, batch), apply(out, step)
+        apart += step
+        assert out == clamped(held, at_most)
+        contents = [u for d in small.contents([], 9) for u in from_delta(d, ONLY, dictionary)]
+        assert apply(Counter(), contents) == out
+    assert same(from_delta(big.step([to_delta(updates, TYPES, dictionary)]), ONLY, dictionary), apart)
+    big.commit(0)
+    mixed = list(updates)
+    random.shuffle(mixed)
+    assert same(from_delta(shuffled.step([to_delta(mixed, TYPES, dictionary)]), ONLY, dictionary), apart)
+    back = [(row, 9, -m) for row, m in held.items()]
+    if back:
+        big.step([to_delta(back, TYPES, dictionary)])
+        big.commit(0)
+    assert big.size().rows == 0
+    assert plain(-0.0) == 0.0

@@ -1,0 +1,169 @@
+"""Top-k against a model that sorts everything at every time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cmp_to_key
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog.types import BIGINT, DOUBLE, HUGEINT, INTEGER, VARCHAR, decimal
+from ivm.operators.top_k import TopK
+from ivm.trace.dictionary import TextDictionary
+from tests.reduce.model import Bag, Row, apply, from_delta, plain, sort_key, to_delta
+from tests.reduce.test_reduce import by_time, real, same, values_of
+
+KINDS = (BIGINT, VARCHAR, DOUBLE, INTEGER, decimal(30, 4), HUGEINT)
+
+
+def comparison(order, width):
+    terms = [*order, *((c, False, False) for c in range(width))]
+
+    def compare(a, b):
+        for column, descending, nulls_first in terms:
+            x, y = real(a[column]), real(b[column])
+            if x is None or y is None:
+                if (x is None) != (y is None):
+                    return -1 if (x is None) == nulls_first else 1
+                continue
+            kx, ky = sort_key(x), sort_key(y)
+            if kx != ky:
+                return -1 if (kx < ky) != descending else 1
+        return 0
+
+    return cmp_to_key(compare)
+
+
+def windows(bag, group, order, limit, offset, width):
+    """The model: sort each group's rows and cut."""
+    groups: dict[Row, list[Row]] = {}
+    for row, m in bag.items():
+        groups.setdefault(tuple(row[c] for c in group), []).extend([row] * m)
+    result: Bag = Counter()
+    for rows in groups.values():
+        rows.sort(key=comparison(order, width))
+        result.update(rows[offset : None if limit is None else offset + limit])
+    return result
+
+
+@st.composite
+def worlds(draw):
+    types = tuple(draw(st.lists(st.tuples(st.sampled_from(KINDS), st.booleans()), min_size=1, max_size=3)))
+    columns = st.integers(0, len(types) - 1)
+    group = tuple(draw(st.lists(columns, max_size=1)))
+    order = tuple(draw(st.lists(st.tuples(columns, st.booleans(), st.booleans()), max_size=2)))
+    limit, offset = draw(st.one_of(st.none(), st.integers(0, 4))), draw(st.integers(0, 3))
+    rows = st.tuples(*(st.one_of(values_of(t, False), st.none()) if n else values_of(t, False) for t, n in types))
+    pool = draw(st.lists(rows, min_size=1, max_size=8))
+    held: Bag = Counter()
+    updates = []
+    time = 0
+    for _ in range(draw(st.integers(1, 25))):
+        time += draw(st.sampled_from([0, 0, 1]))
+        row = pool[draw(st.integers(0, len(pool) - 1))]
+        diff = draw(st.integers(-held[tuple(map(plain, row))], 3))
+        if diff:
+            held[tuple(map(plain, row))] += diff
+            updates.append((row, time, diff))
+    return types, group, order, limit, offset, updates
+
+
+class Driver:
+    def __init__(self, types, group, order, limit, offset):
+        self.types, self.model = types, (group, order, limit, offset, len(types))
+        self.dictionary = TextDictionary()
+        self.top = TopK(types, group, order, limit, offset, self.dictionary)
+
+    def step(self, updates):
+        delta = self.top.step([to_delta(updates, self.types, self.dictionary)])
+        return from_delta(delta, [t for t, _ in self.types], self.dictionary)
+
+    def contents(self):
+        out = []
+        for delta in self.top.contents([], 3):
+            out += from_delta(delta, [t for t, _ in self.types], self.dictionary)
+        return apply(Counter(), out)
+
+
+def settled(updates):
+    """The updates with equal rows at equal times added up."""
+    total: Counter[Any] = Counter()
+    for row, time, diff in updates:
+        total[tuple(map(plain, row)), time] += diff
+    return {key: diff for key, diff in total.items() if diff}
+
+
+@settings(deadline=None, max_examples=400)
+@given(worlds(), st.randoms())
+def test_the_laws(world, random):
+    *shape, updates = world
+    if not updates:
+        return
+    small, big, shuffled = (Driver(*shape) for _ in range(3))
+    held: Bag = Counter()
+    out: Bag = Counter()
+    apart = []
+    for time, batch in by_time(updates).items():
+        small.step([(row, time, 2) for row, _, _ in batch])
+        small.top.abort()
+        assert small.contents() == out
+        step = small.step(batch)
+        small.top.commit(0)
+        apart += step
+        held, out = apply(held, batch), apply(out, step)
+        assert out == windows(held, *small.model)
+        assert small.contents() == out
+    together = big.step(updates)
+    assert [u[1] for u in together] == sorted(u[1] for u in together)
+    assert settled(together) == settled(apart)
+    big.top.abort()
+    assert big.top.size().rows == 0
+    assert same(big.step(updates), together)
+    mixed = list(updates)
+    random.shuffle(mixed)
+    assert settled(shuffled.step(mixed)) == settled(apart)
+    for driver in (big, shuffled):
+        driver.top.commit(0)
+    back = [(tuple(map(real, row)), updates[-1][1] + 1, -m) for row, m in held.items()]
+    for driver in (small, big, shuffled):
+        if back:
+            driver.step(back)
+            driver.top.commit(0)
+        assert (driver.top.size().rows, driver.top.size().entries) == (0, 0)
+        assert not driver.contents()
+
+
+def test_changes_behind_a_full_window_do_not_walk_it():
+    driver = Driver(((BIGINT, False),), (), ((0, True, False),), 100, 0)
+    driver.step([((v,), 1, 1) for v in range(20_000)])
+    driver.top.commit(0)
+    visited = driver.top.visited
+    for v in range(200):
+        assert driver.step([((v,), 2 + v, -1)]) == []
+        driver.top.commit(0)
+    assert driver.top.visited - visited < 200 * 120
+    assert driver.step([((19_999,), 999, -1)]) == [((19_999,), 999, -1), ((19_899,), 999, 1)]
+
+
+def test_many_groups_at_many_times_at_once():
+    random = np.random.default_rng(5)
+    types = ((BIGINT, False), (BIGINT, False))
+    driver, alone = (Driver(types, (0,), ((1, True, False),), 3, 1) for _ in range(2))
+    updates = [
+        ((int(g), int(v)), int(t), 1)
+        for g, v, t in zip(
+            random.integers(0, 50, 3000),
+            random.integers(0, 99, 3000),
+            np.sort(random.integers(0, 300, 3000)),
+            strict=True,
+        )
+    ]
+    together = driver.step(updates)
+    apart = []
+    for batch in by_time(updates).values():
+        apart += alone.step(batch)
+        alone.top.commit(0)
+    assert settled(together) == settled(apart)
