@@ -9,6 +9,8 @@ import numpy.typing as npt
 from numba import njit, types
 from numba.extending import intrinsic
 
+from ivm.kernels.wide import FLOAT_POWERS, POWERS, divide, magnitude, to_float
+
 Word = Any  # an int64, as compiled code has it
 
 _inline: Any = intrinsic  # its stub takes the typing context for an argument of the call
@@ -16,7 +18,8 @@ _inline: Any = intrinsic  # its stub takes the typing context for an argument of
 
 def _with_overflow(operation: str) -> Any:
     """LLVM's operation that yields (result modulo 2^64, whether it overflowed)."""
-    signature = types.Tuple((types.int64, types.boolean))(types.int64, types.int64)
+    pair_type: Any = types.Tuple
+    signature = pair_type((types.int64, types.boolean))(types.int64, types.int64)
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pair = getattr(builder, operation)(*arguments)
@@ -105,6 +108,17 @@ def decimal_to_double(a: Word, power: Word, scale: float) -> float:
     whole = size // power
     result = np.float64(whole) + np.float64(size - whole * power) / scale
     return -result if a < 0 else result
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def wide_to_double(low: Word, high: Word, digits: int) -> float:
+    """The double of a / 10^digits for 128 bits; like `decimal_to_double` beyond 2^53."""
+    ml, mh = magnitude(low, high)
+    if mh == 0 and ml <= np.uint64(1 << 53):
+        return to_float(low, high) / FLOAT_POWERS[digits]
+    wl, wh, rl, rh = divide(np.int64(ml), np.int64(mh), POWERS[digits, 0], POWERS[digits, 1])
+    result = to_float(wl, wh) + to_float(rl, rh) / FLOAT_POWERS[digits]
+    return -result if high < 0 else result
 
 
 @njit(cache=True, nogil=True, fastmath=False)

@@ -183,4 +183,11 @@ def casts() -> list[Case]:
 
 
 def all_cases() -> list[Case]:
+    """Every function and type."""
     return [*arithmetic(), *comparisons(), *logic(), *texts(), *dates(), *rounding(), *casts()]
+
+
+def loop_cases() -> list[Case]:
+    """Every function, each physical form once: a loop for each has to be compiled."""
+    repeated = {TINYINT, SMALLINT, D18, D20, D4, decimal(18, 0), decimal(38, 30)}
+    return [c for c in all_cases() if not repeated & {*c.types, c.scalar.type}]

@@ -75,7 +75,7 @@ def objects(values: Array) -> Array:
     return joined
 
 
-def from_objects(values: Array) -> Array:
+def from_objects(values: Any) -> Array:
     """Python integers that fit 128 bits as WIDE values, shape (n, 2)."""
     out = np.empty((len(values), 2), np.int64)
     out[:, 0] = (values & _LOW).astype(np.uint64).view(np.int64)

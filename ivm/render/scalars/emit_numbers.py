@@ -103,7 +103,7 @@ def division(writer: Writer, call: Call, args: list[Value]) -> Value:
     """div, idiv, mod."""
     valid = writer.both(*args)
     if call.type.kind is Kind.DOUBLE:
-        form = "{} / {}" if call.function == "div" else "fmod({}, {})"
+        form = "{} / {}" if call.function == "div" else "np.fmod({}, {})"
         return Value((writer.let(form.format(args[0].word, args[1].word)),), valid)
     if call.type.physical is Physical.WIDE:
         raise NotCompiledError(call.function)
@@ -168,9 +168,9 @@ def cast(writer: Writer, call: Call, args: list[Value]) -> Value:
 
 
 def _double(writer: Writer, source: SqlType, a: Value) -> str:
+    if source.physical is Physical.WIDE and source.scale:
+        return f"wide_to_double({', '.join(a.words)}, {source.scale})"
     if source.physical is Physical.WIDE:
-        if source.scale:
-            raise NotCompiledError("cast")
         return f"wide_to_float({', '.join(a.words)})"
     if source.scale == 0:
         return f"float64({a.word})"

@@ -12,7 +12,7 @@ from catalog.types import Kind, SqlType
 from ivm.render.scalars.columns import objects
 from ivm.render.scalars.ranges import Range
 from ivm.render.scalars.text_format import to_text
-from ivm.trace.column import Array, Bools, Column
+from ivm.trace.column import Bools, Column
 
 Describe = Callable[[int], str]
 
@@ -35,7 +35,7 @@ def division_by_zero(what: str) -> NumericError:
     return NumericError(f"cannot compute {what}: division by zero; guard the divisor with NULLIF(divisor, 0)")
 
 
-def check(values: Array, valid: Bools | None, allowed: Range, describe: Describe, type_: SqlType) -> None:
+def check(values: Any, valid: Bools | None, allowed: Range, describe: Describe, type_: SqlType) -> None:
     """Raise if a value on a valid row lies outside `allowed`; cost: two reductions unless one does."""
     if values.size == 0 or (values.max() <= allowed[1] and values.min() >= allowed[0]):
         return

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from catalog.types import Kind, Physical, SqlType
+from collections.abc import Callable
+
+from catalog.types import Kind, SqlType
 from sql.ir.scalar import Call, Column, Literal, Scalar, walk
 
 Range = tuple[int, int]
@@ -72,15 +74,16 @@ def can_raise(scalar: Scalar) -> bool:
         return False
     if any(can_raise(a) for a in scalar.args):
         return True
+    if scalar.type.kind is Kind.DOUBLE and scalar.function != "cast":
+        return False
     if scalar.function in _CHECKED:
-        if scalar.type.kind is Kind.DOUBLE and scalar.function != "cast":
-            return False
-        return not (is_exact(scalar.type) and all(is_exact(a.type) for a in scalar.args) and fits(scalar))
+        ranged = scalar.function in _RULES and all(is_exact(a.type) for a in scalar.args)
+        return not (ranged and fits(scalar))
     if scalar.function in ("idiv", "mod"):
-        return scalar.type.kind is not Kind.DOUBLE and not _divisor_is_safe(scalar)
+        return not _divisor_is_safe(scalar)
     if scalar.function == "cast":
         return _cast_can_raise(scalar)
-    return scalar.function in ("date_trunc", "round") and scalar.type.physical is Physical.WIDE
+    return scalar.function == "date_trunc" and scalar.type.kind is Kind.TIMESTAMP
 
 
 def cost_rank(predicate: Scalar) -> int:
@@ -152,15 +155,28 @@ def _hull_of_values(call: Call, args: list[Range]) -> Range:
     return _hull(values)
 
 
+def _rounded(call: Call, args: list[Range]) -> Range:
+    source, target = call.args[0].type, call.type
+    kept = int(args[1][0]) if call.function == "round" and len(args) > 1 else 0
+    cut = max(source.scale - kept, 0)
+    back = target.scale - (source.scale - cut)
+    (low, high), power = args[0], 10**cut
+    factor, divisor = 10 ** max(back, 0), 10 ** max(-back, 0)
+    return low // power * factor // divisor, -(-high // power) * factor // divisor
+
+
 def _absolute(call: Call, args: list[Range]) -> Range:
     low, high = args[0]
     return (0 if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
 
 
-_RULES = {
+_RULES: dict[str, Callable[[Call, list[Range]], Range]] = {
     "add": lambda call, a: (a[0][0] + a[1][0], a[0][1] + a[1][1]),
     "sub": lambda call, a: (a[0][0] - a[1][1], a[0][1] - a[1][0]),
     "mul": _products,
+    "round": _rounded,
+    "floor": _rounded,
+    "ceil": _rounded,
     "neg": lambda call, a: (-a[0][1], -a[0][0]),
     "abs": _absolute,
     "cast": _rescaled,

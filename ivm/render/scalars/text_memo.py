@@ -28,8 +28,8 @@ Failure = Callable[[str], str]
 class TextMemo:
     """`states` int8 and `values` (None for a BOOLEAN function), both indexed by code.
 
-    They are as long as `cover` made them. The owner of a fused loop may read both directly; what it finds UNKNOWN it must have looked up here.
-    `failure` is None for a function that cannot fail.
+    They are as long as `cover` made them. The owner of a fused loop may read both directly; what it finds
+    UNKNOWN it must have looked up here. `failure` is None for a function that cannot fail.
     """
 
     def __init__(self, dictionary: Any, compute: Compute, physical: Physical, failure: Failure | None = None) -> None:
@@ -81,7 +81,7 @@ class TextMemo:
         states, values = self.compute(new)
         self.cover()
         self.states[new] = states
-        if self.values is not None:
+        if self.values is not None and values is not None:
             self.values[new] = values
 
     def _fail_on_error(self, codes: Array, wrong: Any, column: Column) -> None:

@@ -64,7 +64,7 @@ class Writer:
         self.lines: list[str] = []
         self.arguments = Arguments()
         self.maps: dict[int, Value] = {}
-        self._depth = 2
+        self._depth = 1
         self._names = 0
         self._scopes: list[dict[Any, Value]] = [{}]
 
@@ -83,18 +83,26 @@ class Writer:
         self.line(f"{name} = {expression}")
         return name
 
-    @contextmanager
-    def block(self, head: str) -> Iterator[None]:
-        """Lines below `head`; what is loaded in there is known in there only."""
+    def open(self, head: str) -> None:
+        """A block that `close` ends; what is loaded in there is known in there only."""
         self.line(head)
         self._depth += 1
         self._scopes.append({})
+
+    def close(self) -> None:
+        """The end of the innermost block."""
+        self._scopes.pop()
+        self._depth -= 1
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """Lines below `head`, as `open` and `close` do."""
+        self.open(head)
         before = len(self.lines)
         yield
         if len(self.lines) == before:
             self.line("pass")
-        self._scopes.pop()
-        self._depth -= 1
+        self.close()
 
     def integer(self, value: int) -> str:
         """An int64 constant, given to the loop as an argument."""
