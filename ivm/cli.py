@@ -17,7 +17,7 @@ from ivm.script import first_word, split
 from ivm.shell import Shell, read_text, run_pipe, run_terminal
 
 GROUP = "ivm.commands"
-EXPLAINED = frozenset({"SELECT", "WITH", "FROM", "VALUES", "(", "CREATE"})
+QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "("})
 
 app = typer.Typer(
     name="ivm",
@@ -67,16 +67,16 @@ def explain_script(db: ivm.Database, script: str) -> str:
     """EXPLAIN of the last statement of a script, after the statements before it have run.
 
     Raises:
-        UnsupportedError: the last statement is neither a query nor a CREATE VIEW.
+        UnsupportedError: the last statement is not a query.
         Error: a statement failed; its position is that in the script.
     """
     statements = split(script).all
-    if not statements or first_word(statements[-1]) not in EXPLAINED:
+    if not statements or first_word(statements[-1]) not in QUERIES:
         raise UnsupportedError("cannot explain: the last statement must be a SELECT; write the view's query there")
-    # In one text, so that messages give positions in the file.
-    start = script.rindex(statements[-1])
-    answer = db.sql(f"{script[:start]}EXPLAIN {script[start:]}")
-    return "\n".join(str(row[-1]) for row in answer.fetchall())
+    before = script[: script.rindex(statements[-1])]
+    db.sql(before)
+    line_start = before.rfind("\n") + 1
+    return db.explain(statements[-1], origin=(before.count("\n") + 1, len(before) - line_start + 1))
 
 
 def add_plugins(arguments: list[str]) -> None:

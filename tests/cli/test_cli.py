@@ -63,6 +63,14 @@ def test_explain_without_a_query_is_refused(tmp_path):
     assert "last statement must be a SELECT" in done.stderr
 
 
+def test_explain_gives_positions_in_the_file(tmp_path):
+    file = tmp_path / "views.sql"
+    file.write_text(VIEWS.replace("SELECT g,", "SELECT  gg,"))
+    done = command("explain", str(file))
+    assert done.returncode == 1
+    assert "line 3, column 9" in done.stderr
+
+
 def test_wrong_usage_is_exit_code_two():
     assert command("nonsense").returncode == 2
     assert command("explain").returncode == 2
