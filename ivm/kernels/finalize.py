@@ -83,7 +83,7 @@ def _means(outputs: Ints, o: Word, fields: Ints, first: Word, offset: Word, out:
             out[at, i] = 0
             continue
         low, high = fields[row, source], fields[row, source + 1]
-        total = np.float64(low)
+        total: Word = np.float64(low)
         if not fits_int64(low, high) or width > 2:
             size, exponent = scaled(fields, row, source, width)
             total = load(size, exponent)

@@ -94,10 +94,10 @@ class Accumulator:
         return self.width + (NOT_FINITE if self.kind == SUM_DOUBLE else 0)
 
     def fit(self, window: Window) -> None:
-        """Take the width that the window's doubles, or their squares, need."""
+        """Take the width that the window's doubles, or their squares, need; none before there is a window."""
         times = 2 if self.kind == SUM_SQUARES else 1
         self.base = times * window.base
-        self.width = (times * (max(window.span, 0) + 53) + HEADROOM + 63) // 64
+        self.width = (times * (window.span + 53) + HEADROOM + 63) // 64 if window.span >= 0 else 0
 
     def row(self) -> list[int]:
         """Its row of a plan."""
@@ -314,14 +314,12 @@ def _move(old: Ints, new: Ints, part: Accumulator, at: int, width: int, base: in
     """Copy an accumulator's fields to their new place; what grew gets zeros below and its sign above."""
     head = part.size - part.width
     new[:, part.at : part.at + head] = old[:, at : at + head]
-    below = 0
-    if part.kind in (SUM_DOUBLE, SUM_SQUARES):
-        below = (base - part.base) // 64 if base >= part.base else 0
-    start = part.at + head + below
-    stop = min(start + width, part.at + part.size)
-    new[:, start:stop] = old[:, at + head : at + head + stop - start]
-    if stop < part.at + part.size:
-        new[:, stop : part.at + part.size] = (old[:, at + head + width - 1] >> 63)[:, None]
+    if width == 0:
+        return
+    start = part.at + head + (base - part.base) // 64
+    stop, end = start + width, part.at + part.size
+    new[:, start:stop] = old[:, at + head : at + head + width]
+    new[:, stop:end] = (old[:, at + head + width - 1] >> 63)[:, None]
 
 
 _NO_VALUES = frozen(np.empty((0, 1), np.int64))

@@ -159,7 +159,7 @@ def by_time(updates):
     return result
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=300)
 @given(worlds(), st.randoms())
 def test_the_laws(world, random):
     keys, arguments, specs, updates = world
@@ -226,6 +226,23 @@ def test_sums_of_doubles_do_not_drift():
     (row,) = driver.contents()
     assert row[:2] == (0.1 + 0.2, (0.1 + 0.2) / 2)
     assert close(row[2], aggregate("stddev_samp", [(0.1, 1), (0.2, 1)], DOUBLE), False)
+
+
+@pytest.mark.parametrize("order", [(1.5, 1e-300, 1e300, 5e-324), (1e300, 1e-300, 7.0), (math.inf, 0.0, 3.0, -1e-9)])
+def test_sums_widen_as_exponents_come(order):
+    driver = one_column(DOUBLE, "sum", "var_pop", "avg", "count")
+    held = []
+    for time, value in enumerate(order, 1):
+        held.append(((value,), time, 1))
+        driver.step(held[-1:])
+        driver.reduce.commit(0)
+        bag = apply(Counter(), held)
+        check_equal(driver.contents(), reduced(bag, 0, driver.specs), 0, driver.specs)
+    while held:
+        driver.step([(held.pop(0)[0], 9, -1)])
+        driver.reduce.commit(0)
+        bag = apply(Counter(), held)
+        check_equal(driver.contents(), reduced(bag, 0, driver.specs), 0, driver.specs)
 
 
 def test_large_batches_equal_small_ones():
