@@ -17,7 +17,6 @@ _BITS = {
     Kind.HUGEINT: 127,
     Kind.DATE: 31,
     Kind.TIMESTAMP: 63,
-    Kind.BOOLEAN: 0,
 }
 _ARITHMETIC = ("add", "sub", "mul", "neg", "abs", "round", "floor", "ceil", "add_days", "add_months", "add_micros")
 _NEVER = frozenset(
@@ -35,6 +34,8 @@ def limits(type_: SqlType) -> Range | None:
     if type_.kind is Kind.DECIMAL:
         bound = 10**type_.precision - 1
         return -bound, bound
+    if type_.kind is Kind.BOOLEAN:
+        return 0, 1
     bits = _BITS.get(type_.kind)
     return None if bits is None else (-(1 << bits), (1 << bits) - 1)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 from ivm.transform.check import check_relation, check_schema
 from ivm.transform.derive_disjunctions import derive_disjunctions
@@ -20,11 +19,11 @@ from ivm.transform.prune_empty import prune_empty
 from ivm.transform.pushdown_predicates import pushdown_predicates
 from ivm.transform.reduce_group_keys import reduce_group_keys
 from ivm.transform.remove_trivial import remove_trivial
-from ivm.transform.rewrite import names, projected
+from ivm.transform.rewrite import names, projected, renamed
 from ivm.transform.share_subexpressions import share_subexpressions
 from ivm.transform.simplify_predicates import simplify_predicates
 from ivm.transform.unwrap_casts import unwrap_casts
-from sql.ir.relation import Project, Reduce, Relation
+from sql.ir.relation import Relation
 
 Rule = Callable[[Relation], Relation]
 """A rule returns an equal relation with the same columns: the one it was given if it does not apply."""
@@ -90,14 +89,5 @@ def apply(rule: Rule, relation: Relation) -> Relation:
     if after is relation:
         return relation
     check_schema(relation.schema, after.schema, getattr(rule, "__name__", "a rule"))
-    return _renamed(after, names(relation))
-
-
-def _renamed(relation: Relation, wanted: tuple[str, ...]) -> Relation:
-    if names(relation) == wanted:
-        return relation
-    if isinstance(relation, Project):
-        return projected(relation.input, relation.columns, wanted)
-    if isinstance(relation, Reduce):
-        return replace(relation, names=wanted)
-    return projected(relation, tuple(range(len(wanted))), wanted)
+    after = renamed(after, names(relation))
+    return projected(after, tuple(range(len(after.schema))), names(relation))

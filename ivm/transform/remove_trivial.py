@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from ivm.transform.rewrite import bottom_up, equal, filtered, row
+from ivm.transform.rewrite import bottom_up, equal, filtered, names, renamed, row
 from sql.ir.relation import Constant, Filter, Join, Map, Negate, Project, Relation, TopK, Union
 from sql.ir.scalar import TRUE
 
 
 def remove_trivial(relation: Relation) -> Relation:
-    """Drop filters without predicates, maps without expressions, projections that keep every column in place (names
-    of inner columns mean nothing), joins and unions of one input, the unit of a join, double negation, unlimited TopK.
+    """Drop what does nothing: filters without predicates, maps without expressions, projections that keep every column
+    in place, joins and unions of one input, the unit of a join, double negation, unlimited TopK.
+
+    The names of a dropped projection go to the Reduce below it, or are lost: inside, names mean nothing.
     """
     return bottom_up(relation, _simplify)
 
@@ -23,7 +25,7 @@ def _simplify(relation: Relation) -> Relation:
         case Map(scalars=()):
             return relation.input
         case Project() if relation.columns == tuple(range(len(relation.input.schema))):
-            return relation.input
+            return renamed(relation.input, names(relation))
         case Join():
             return _join(relation)
         case Union(inputs=(only,)):

@@ -80,6 +80,16 @@ def projected(relation: Relation, columns: tuple[int, ...], renamed: tuple[str, 
     return Project(relation, columns, () if tuple(kept[c] for c in columns) == renamed else renamed)
 
 
+def renamed(relation: Relation, wanted: tuple[str, ...]) -> Relation:
+    """The relation with other names for its columns, if its outermost node gives names; else as it is."""
+    match relation:
+        case Project():
+            return projected(relation.input, relation.columns, wanted)
+        case Reduce():
+            return replace(relation, names=wanted)
+    return relation
+
+
 def offsets(inputs: Iterable[Relation]) -> tuple[int, ...]:
     """Where each input's columns begin in the concatenated row, and last its width."""
     starts = [0]

@@ -36,7 +36,7 @@ def _simplify_filter(relation: Relation) -> Relation:
     if not isinstance(relation, Filter):
         return relation
     kept = [p for each in relation.predicates for p in conjuncts(simplified(each))]
-    tested = tuple(dict.fromkeys(map(_tested, kept)))
+    tested = tuple(p for p in dict.fromkeys(map(_tested, kept)) if p != TRUE)
     return relation if tested == relation.predicates else replace(relation, predicates=tested)
 
 

@@ -24,7 +24,7 @@ from sql.ir.relation import (
     TopK,
     Union,
 )
-from sql.ir.scalar import Call, Column, Literal, Scalar
+from sql.ir.scalar import Call, Column, Literal, Scalar, Value
 
 MONEY = decimal(6, 2)
 KEYED = Get(
@@ -33,7 +33,7 @@ KEYED = Get(
     ((0,),),
 )
 LOOSE = Get("loose", (Field("x", BIGINT), Field("y", BIGINT, False), Field("s", VARCHAR)))
-VALUES = {BIGINT: [0, 1, 2], VARCHAR: ["", "a"], MONEY: [0, 100], BOOLEAN: [True, False]}
+VALUES: dict[SqlType, list[Value]] = {BIGINT: [0, 1, 2], VARCHAR: ["", "a"], MONEY: [0, 100], BOOLEAN: [True, False]}
 KINDS = ["eq", "eq", "lt", "ge", "ge", "ne", "ne", "in", "is_null", "and", "or", "or", "not", "cast", "either"]
 COMPARED = (BIGINT, VARCHAR, MONEY)
 
@@ -49,7 +49,10 @@ def tables(draw):
     ids = draw(st.sampled_from([(0, 1, 2, 3), (0, 1, 2), (0, 1, 2, 5), ()]))
     rows = [(i, draw(refs), draw(names), draw(prices)) for i in ids]
     loose = st.tuples(values(BIGINT), values(BIGINT, False), values(VARCHAR))
-    return {"keyed": Counter(rows), "loose": Counter(draw(st.lists(loose, min_size=draw(st.sampled_from([3, 4, 0])), max_size=7)))}
+    return {
+        "keyed": Counter(rows),
+        "loose": Counter(draw(st.lists(loose, min_size=draw(st.sampled_from([3, 4, 0])), max_size=7))),
+    }
 
 
 def row(relation: Relation) -> list[Column]:
@@ -101,7 +104,9 @@ def predicates(draw, columns, depth: int = 2) -> Scalar:
     if kind == "cast" and type_ != VARCHAR:
         wide = HUGEINT if type_ == BIGINT else decimal(8, 3)
         left, right = (Call("cast", (s,), wide, s.nullable) for s in (left, right))
-    return Call(kind if kind not in ("cast", "either") else "eq", (left, right), BOOLEAN, left.nullable or right.nullable)
+    return Call(
+        kind if kind not in ("cast", "either") else "eq", (left, right), BOOLEAN, left.nullable or right.nullable
+    )
 
 
 @st.composite
@@ -156,14 +161,33 @@ def relations(draw, depth: int = 4) -> Relation:
     """A relation of at most `depth` nodes above its tables, with non-negative multiplicities."""
     if depth == 0:
         return draw(st.sampled_from([KEYED, LOOSE]))
-    kind = draw(st.sampled_from("map filter filter project join join join reduce topk union difference constant".split()))
+    kind = draw(
+        st.sampled_from(
+            [
+                "map",
+                "filter",
+                "filter",
+                "project",
+                "join",
+                "join",
+                "join",
+                "reduce",
+                "topk",
+                "union",
+                "difference",
+                "constant",
+            ]
+        )
+    )
     if kind == "join":
         return draw(joins(min(depth, 3)))
     below = draw(relations(depth - 1))
     columns = row(below)
     match kind:
         case "map":
-            added = tuple(draw(scalars(columns, draw(st.sampled_from(COMPARED)))) for _ in range(draw(st.integers(1, 2))))
+            added = tuple(
+                draw(scalars(columns, draw(st.sampled_from(COMPARED)))) for _ in range(draw(st.integers(1, 2)))
+            )
             return Map(below, added, tuple(f"m{i}" for i in range(len(added))))
         case "filter":
             return Filter(below, tuple(draw(predicates(columns)) for _ in range(draw(st.integers(1, 2)))))

@@ -40,7 +40,7 @@ def assert_same(before, after, contents):
 
 @pytest.mark.parametrize("rule", EVERY_RULE, ids=lambda rule: rule.__name__)
 @given(before=relations(), contents=tables())
-@settings(RELAXED, max_examples=60)
+@settings(RELAXED, max_examples=40)
 def test_a_rule_keeps_the_meaning(rule, before, contents):
     check_relation(before)
     assume(len(before.schema) <= LARGEST)
@@ -48,14 +48,14 @@ def test_a_rule_keeps_the_meaning(rule, before, contents):
 
 
 @given(before=relations(), contents=tables())
-@settings(RELAXED, max_examples=300)
+@settings(RELAXED, max_examples=120)
 def test_the_pipeline_keeps_the_meaning(before, contents):
     assume(len(before.schema) <= LARGEST)
     assert_same(before, optimize(before), contents)
 
 
 @given(before=relations())
-@settings(RELAXED, max_examples=150)
+@settings(RELAXED, max_examples=50)
 def test_the_pipeline_settles(before):
     assume(len(before.schema) <= LARGEST)
     settled = before
