@@ -6,7 +6,7 @@ probing: 0 where it is free, else code + 1 in the low 32 bits and 32 bits of the
 alone place a slot, so that a larger table is filled without reading a string. At most half of the slots are taken.
 
 Helpers are inlined by force: a call that passes arrays counts their references up and down, which takes longer than
-looking a short string up (30 ns against 8).
+looking a short string up (30 ns against 7). An inlined helper that passes them on to another loses that again.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 from ivm.kernels.hashing import hash_word
+from ivm.kernels.prefetch import prefetch
 
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
@@ -26,6 +27,9 @@ Slots = npt.NDArray[np.uint64]
 Int = int | np.int64
 
 PADDING = 8
+NEAR = 1 << 15
+"""Tables with more slots than this do not stay in the processor's cache."""
+
 _WORD = 8
 # Numba's intrinsics are called by other arguments than they are written with, which no checker follows.
 _intrinsic: Any = intrinsic
@@ -33,6 +37,7 @@ _intrinsic: Any = intrinsic
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 _ONE = np.uint64(1)
+_AHEAD = 32
 _LENGTH = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -96,11 +101,17 @@ def _equal_rest(a: Bytes, a_start: Int, b: Bytes, b_start: Int, length: Int) -> 
     return True
 
 
+@njit(cache=True, nogil=True, fastmath=False)
+def _hash_first(word: np.uint64, length: Int) -> np.uint64:
+    """Hash of a string's first 8 bytes and its length."""
+    return hash_word(np.int64(word + np.uint64(length) * _LENGTH))
+
+
 @njit(cache=True, nogil=True, fastmath=False, forceinline=True)
 def _find_slot(data: Bytes, start: Int, length: Int, slots: Slots, heap: Bytes, starts: Ints) -> tuple[Int, np.uint64]:
     """The slot of the string `data[start : start + length]`, or the free one where it belongs; and its hash."""
     word = _word_at(data, start, length)
-    hashed = hash_word(np.int64(word + np.uint64(length) * _LENGTH))
+    hashed = _hash_first(word, length)
     if length > _WORD:
         hashed = _hash_rest(data, start, length, hashed)
     hashed >>= _HALF
@@ -126,20 +137,20 @@ def encode_text(
     valid: npt.NDArray[np.bool_],
     codes: npt.NDArray[np.int32],
     row: Int,
+    stop: Int,
     slots: Slots,
     heap: Bytes,
     starts: Ints,
     count: Int,
     used: Int,
 ) -> tuple[Int, Int, Int]:
-    """Codes of the strings `data[offsets[i] : offsets[i + 1]]` from `row` on, into `codes` int32 (n,), adding new ones.
+    """Codes of the strings `data[offsets[i] : offsets[i + 1]]`, `row` <= i < `stop`, into `codes` int32 (n,).
 
-    `valid` bool (n,), or empty where no string is NULL; a NULL gets code 0. The dictionary has `count` strings of
-    `used` bytes. Returns (row, count, used), the row being the first that found no room, or n; the caller makes room
-    and calls again.
+    New strings are added. `valid` bool (n,), or empty where no string is NULL; a NULL gets code 0. The dictionary has
+    `count` strings of `used` bytes. Returns (row, count, used), the row being the first that found no room, or `stop`;
+    the caller makes room and calls again. Cost: 7 ns a short string while the table stays in the processor's cache.
     """
-    n = len(codes)
-    while row < n:
+    while row < stop:
         if len(valid) > 0 and not valid[row]:
             codes[row] = 0
             row += 1
@@ -152,8 +163,10 @@ def encode_text(
             full = used + length + PADDING > len(heap) or count + 2 > len(starts) or 2 * (count + 1) > len(slots)
             if full:
                 return row, count, used
-            for i in range(length):
-                heap[used + i] = data[start + i]
+            at = 0
+            while at < length:
+                _store_word(heap, used + at, _word_at(data, start + at, length - at))
+                at += _WORD
             used += length
             count += 1
             starts[count] = used
@@ -161,6 +174,57 @@ def encode_text(
             slots[place] = slot
         codes[row] = np.int32(np.int64(slot & _LOW) - 1)
         row += 1
+    return row, count, used
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _fetch_ahead(
+    data: Bytes, offsets: npt.NDArray[np.signedinteger[Any]], row: Int, slots: Slots, heap: Bytes, starts: Ints
+) -> None:
+    """Ask for the memory that the next rows will be looked up in, so that the waits for it overlap."""
+    mask = len(slots) - 1
+    hashes = np.empty(_AHEAD, np.uint64)
+    codes = np.empty(_AHEAD, np.int64)
+    size = min(_AHEAD, len(offsets) - 1 - row)
+    for i in range(size):
+        start = np.int64(offsets[row + i])
+        length = np.int64(offsets[row + i + 1]) - start
+        hashed = _hash_first(_word_at(data, start, length), length)
+        if length > _WORD:
+            hashed = _hash_rest(data, start, length, hashed)
+        hashes[i] = hashed >> _HALF
+        prefetch(slots, np.int64(hashes[i]) & mask)
+    for i in range(size):
+        slot = slots[np.int64(hashes[i]) & mask]
+        codes[i] = np.int64(slot & _LOW) - 1 if slot >> _HALF == hashes[i] else -1
+        if codes[i] >= 0:
+            prefetch(starts, codes[i])
+    for i in range(size):
+        if codes[i] >= 0:
+            prefetch(heap, starts[codes[i]])
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def encode_text_ahead(
+    data: Bytes,
+    offsets: npt.NDArray[np.signedinteger[Any]],
+    valid: npt.NDArray[np.bool_],
+    codes: npt.NDArray[np.int32],
+    row: Int,
+    stop: Int,
+    slots: Slots,
+    heap: Bytes,
+    starts: Ints,
+    count: Int,
+    used: Int,
+) -> tuple[Int, Int, Int]:
+    """`encode_text` for a dictionary of more than `NEAR` slots, beyond the processor's cache."""
+    while row < stop:
+        _fetch_ahead(data, offsets, row, slots, heap, starts)
+        end = min(row + _AHEAD, stop)
+        row, count, used = encode_text(data, offsets, valid, codes, row, end, slots, heap, starts, count, used)
+        if row < end:
+            break
     return row, count, used
 
 

@@ -11,7 +11,16 @@ import pyarrow.compute as pc
 
 from catalog.errors import NumericError
 from ivm.kernels.convert import unpack_bits
-from ivm.kernels.text import PADDING, copy_texts, encode_text, find_text, move_slots, text_offsets
+from ivm.kernels.text import (
+    NEAR,
+    PADDING,
+    copy_texts,
+    encode_text,
+    encode_text_ahead,
+    find_text,
+    move_slots,
+    text_offsets,
+)
 from ivm.trace.column import Array, Bools, Column, Ints, concat
 from ivm.trace.readonly import readonly
 
@@ -131,8 +140,19 @@ class TextDictionary:
         mask = _ALL_VALID if valid is None else valid
         text, where = readonly(data), readonly(offsets)
         while True:
-            row, count, used = encode_text(
-                text, where, mask, codes, row, self._slots, self._heap, self._starts, self._count, self._used
+            encode = encode_text if len(self._slots) <= NEAR else encode_text_ahead
+            row, count, used = encode(
+                text,
+                where,
+                mask,
+                codes,
+                row,
+                len(codes),
+                self._slots,
+                self._heap,
+                self._starts,
+                self._count,
+                self._used,
             )
             self._count, self._used = int(count), int(used)
             if row == len(codes):
@@ -144,7 +164,7 @@ class TextDictionary:
         if self._count >= _MOST_STRINGS:
             raise NumericError("cannot add a string: the dictionary holds 2**31 distinct ones; split the database")
         if self._used + length + PADDING > len(self._heap):
-            heap = np.zeros(max(2 * len(self._heap), self._used + length + PADDING), np.uint8)
+            heap = np.empty(max(2 * len(self._heap), self._used + length + PADDING), np.uint8)
             heap[: self._used] = self._heap[: self._used]
             self._heap = heap
         if self._count + 2 > len(self._starts):

@@ -52,7 +52,7 @@ def test_codes_stand_for_their_strings_whatever_form_they_came_in(batches):
 
 def test_growth_keeps_every_code():
     dictionary = TextDictionary()
-    texts = [f"text number {i}" for i in range(5_000)] + ["long " * 5_000]
+    texts = [f"text number {i}" for i in range(20_000)] + ["long " * 5_000]
     codes = dictionary.encode(pa.array(texts)).values
     assert codes.tolist() == list(range(1, len(texts) + 1))
     assert dictionary.encode(pa.array(texts[::-1])).values.tolist() == codes.tolist()[::-1]
