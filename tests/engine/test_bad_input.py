@@ -17,8 +17,8 @@ def db() -> Iterator[ivm.Database]:
     db = ivm.connect(compile="off")
     db.sql("CREATE TABLE city (id BIGINT PRIMARY KEY, name VARCHAR NOT NULL)")
     db.sql(
-        """CREATE TABLE person (id BIGINT PRIMARY KEY, city BIGINT NOT NULL REFERENCES city (id) ENFORCED,
-        wealth DECIMAL(18,2), age INTEGER NOT NULL)"""
+        """CREATE TABLE person (id BIGINT PRIMARY KEY, city BIGINT NOT NULL REFERENCES city (id),
+        wealth DECIMAL(18,2), age INTEGER NOT NULL) WITH (check_foreign_keys = true)"""
     )
     db.sql("CREATE TABLE note (person BIGINT, body VARCHAR)")
     db.sql("CREATE MATERIALIZED VIEW wealth AS SELECT city, sum(wealth * 2) AS w, count(*) AS n FROM person GROUP BY city")
