@@ -1,4 +1,4 @@
-"""A stored column that nobody computes with: the Arrow chunks as they came, not copied."""
+"""A stored column that nobody computes with: the Arrow arrays as they came, not copied."""
 
 from __future__ import annotations
 
@@ -9,104 +9,144 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from ivm.trace.column import Ints
+from catalog.types import Kind, SqlType
+from ivm.trace.arrow import arrow_type, to_column
+from ivm.trace.column import Column, Ints, concat, empty_column
+from ivm.trace.dictionary import TextDictionary
 
 _FAN = 16
 _SEALED = 9
 _SMALL = 4096
 _LARGE = 1 << 16
+_SHARED = (Kind.INTEGER, Kind.BIGINT, Kind.HUGEINT, Kind.DECIMAL, Kind.DOUBLE, Kind.DATE, Kind.TIMESTAMP)
+"""Types whose physical form is a view of their Arrow array, if no value is NULL."""
 
 
 class ColdColumn:
-    """Arrow chunks one after the other. Small ones are put together by the sixteen in `tidy`, so that the number of
-    chunks grows with the logarithm of the number of small batches and a value is copied four times at most.
+    """Arrow arrays one after the other.
+
+    Small ones are put together by the sixteen in `tidy`, so that their number grows with the logarithm of the number of
+    small batches, and a value is copied four times at most.
     """
 
-    __slots__ = ("_chunks", "_levels", "_starts", "_type")
+    __slots__ = ("_arrays", "_dictionary", "_levels", "_plain_type", "_starts", "_type", "_views")
 
-    def __init__(self, arrow_type: pa.DataType) -> None:
-        self._type = arrow_type
-        self._chunks: list[pa.ChunkedArray] = []
+    def __init__(self, type: SqlType, dictionary: TextDictionary) -> None:
+        self._type = type
+        self._plain_type = arrow_type(type)
+        self._dictionary = dictionary
+        self._arrays: list[pa.Array] = []
         self._starts: list[int] = [0]
         self._levels: list[int] = []
+        self._views: dict[int, Column] = {}
 
     def __len__(self) -> int:
         return self._starts[-1]
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the values of the chunks, whoever else may hold them."""
-        return sum(chunk.nbytes for chunk in self._chunks)
+        """Bytes of the values of the arrays, whoever else may hold them."""
+        return sum(array.nbytes for array in self._arrays)
 
     def append(self, values: pa.ChunkedArray) -> None:
         """Add `values` (of any encoding that fits the column) at the end; nothing is copied."""
-        if len(values) == 0:
-            return
-        self._chunks.append(values)
-        self._starts.append(self._starts[-1] + len(values))
-        self._levels.append(0 if len(values) < _SMALL else _SEALED)
+        for array in values.chunks:
+            if len(array):
+                self._push(array, 0 if len(array) < _SMALL else _SEALED)
 
     def truncate(self, rows: int) -> None:
         """Cut off the rows from `rows` on; cost: at most one slice."""
         while self._starts[-1] > rows:
-            chunk = self._chunks.pop()
-            self._starts.pop()
-            level = self._levels.pop()
+            array, level = self._pop()
             left = rows - self._starts[-1]
             if left > 0:
-                self._chunks.append(chunk.slice(0, left))
-                self._starts.append(rows)
-                self._levels.append(level)
+                self._push(array.slice(0, left), level)
 
     def tidy(self) -> None:
-        """Put small chunks together, amortized."""
-        while len(self._levels) >= _FAN and self._levels[-1] != _SEALED and self._levels[-_FAN] == self._levels[-1]:
-            whole = pa.concat_arrays([self._plain(part) for chunk in self._chunks[-_FAN:] for part in chunk.chunks])
-            level = self._levels[-1] + 1 if len(whole) < _LARGE else _SEALED
-            del self._chunks[-_FAN:], self._levels[-_FAN:], self._starts[-_FAN:]
-            self._chunks.append(pa.chunked_array([whole]))
-            self._starts.append(self._starts[-1] + len(whole))
-            self._levels.append(level)
+        """Put small arrays together, amortized."""
+        levels = self._levels
+        while len(levels) >= _FAN and levels[-1] != _SEALED and levels[-_FAN] == levels[-1]:
+            level = levels[-1] + 1
+            small = [self._pop()[0] for _ in range(_FAN)]
+            whole = pa.concat_arrays([self._plain(array) for array in reversed(small)])
+            self._push(whole, level if len(whole) < _LARGE else _SEALED)
 
     def parts(self) -> Iterator[pa.Array]:
         """The arrays in order, each in the encoding that it came in."""
-        for chunk in self._chunks:
-            yield from chunk.chunks
+        return iter(self._arrays)
 
-    def gather(self, rows: Ints | slice) -> list[pa.Array]:
-        """The values of `rows`, in arrays as they came; cost: one gather for each stretch of rows from one chunk."""
+    def gather(self, rows: Ints | slice) -> Column:
+        """The values of `rows` in physical form. Cost: a gather for each array that they lie in; text is encoded."""
         if isinstance(rows, slice):
-            return self._sliced(rows.start, rows.stop)
-        owner = np.searchsorted(np.array(self._starts), rows, side="right") - 1
+            return self._converted(self._sliced(rows.start, rows.stop))
+        if len(rows) and not bool((rows[1:] >= rows[:-1]).all()):
+            order = np.argsort(rows)
+            places = np.empty(len(rows), np.int64)
+            places[order] = np.arange(len(rows))
+            return self.gather(rows[order]).take(places)
+        if self._type.kind not in _SHARED:
+            return self._converted(self._taken(rows))
+        columns = [self._view(number).take(inside) for number, inside in self._by_array(rows)]
+        return concat(columns) if columns else empty_column(self._type.physical)
+
+    def arrow(self, rows: Ints | slice) -> pa.ChunkedArray:
+        """The values of `rows`, ascending, as Arrow has the type; a slice of arrays of that type is not copied."""
+        arrays = self._sliced(rows.start, rows.stop) if isinstance(rows, slice) else self._taken(rows)
+        return pa.chunked_array([self._plain(array) for array in arrays], type=self._plain_type)
+
+    def keep(self, rows: Ints) -> ColdColumn:
+        """A column of the rows `rows` of this one, ascending."""
+        kept = ColdColumn(self._type, self._dictionary)
+        kept.append(self.arrow(rows))
+        return kept
+
+    def _push(self, array: pa.Array, level: int) -> None:
+        self._arrays.append(array)
+        self._starts.append(self._starts[-1] + len(array))
+        self._levels.append(level)
+
+    def _pop(self) -> tuple[pa.Array, int]:
+        self._views.pop(len(self._arrays) - 1, None)
+        self._starts.pop()
+        return self._arrays.pop(), self._levels.pop()
+
+    def _plain(self, array: pa.Array) -> pa.Array:
+        return array if array.type == self._plain_type else array.cast(self._plain_type)
+
+    def _view(self, number: int) -> Column:
+        """An array in physical form, kept if that costs no memory."""
+        view = self._views.get(number)
+        if view is None:
+            array = self._arrays[number]
+            view = to_column(array, self._type, self._dictionary)
+            if array.type == self._plain_type and array.null_count == 0:
+                self._views[number] = view
+        return view
+
+    def _converted(self, arrays: list[pa.Array]) -> Column:
+        if not arrays:
+            return empty_column(self._type.physical)
+        if len(arrays) > 1 and all(array.type == arrays[0].type for array in arrays):
+            arrays = [pa.concat_arrays(arrays)]
+        return concat([to_column(array, self._type, self._dictionary) for array in arrays])
+
+    def _taken(self, rows: Ints) -> list[pa.Array]:
+        return [self._arrays[number].take(pa.array(inside)) for number, inside in self._by_array(rows)]
+
+    def _by_array(self, rows: Ints) -> Iterator[tuple[int, Ints]]:
+        """Ascending rows as (number of their array, positions in it)."""
+        owner = np.searchsorted(self._starts, rows, side="right") - 1
         bounds = [0, *(np.flatnonzero(owner[1:] != owner[:-1]) + 1).tolist(), len(rows)]
-        parts: list[pa.Array] = []
         for begin, end in pairwise(bounds):
             if begin < end:
                 number = int(owner[begin])
-                inside = pa.array(rows[begin:end] - self._starts[number], pa.int64())
-                parts.extend(self._chunks[number].take(inside).chunks)
-        return parts
-
-    def arrow(self, rows: Ints | slice) -> pa.ChunkedArray:
-        """The values of `rows` in the column's own Arrow type; a slice is not copied where chunks have that type."""
-        return pa.chunked_array([self._plain(part) for part in self.gather(rows)], type=self._type)
-
-    def keep(self, rows: Ints) -> ColdColumn:
-        """A column of the rows `rows` of this one."""
-        kept = ColdColumn(self._type)
-        for part in self.gather(rows):
-            kept.append(pa.chunked_array([part]))
-        return kept
-
-    def _plain(self, part: pa.Array) -> pa.Array:
-        return part if part.type == self._type else part.cast(self._type)
+                yield number, rows[begin:end] - self._starts[number]
 
     def _sliced(self, begin: int, end: int) -> list[pa.Array]:
-        parts: list[pa.Array] = []
+        arrays: list[pa.Array] = []
         number = bisect.bisect_right(self._starts, begin) - 1
-        while number < len(self._chunks) and self._starts[number] < end:
+        while number < len(self._arrays) and self._starts[number] < end:
             offset = max(begin - self._starts[number], 0)
-            length = end - self._starts[number] - offset
-            parts.extend(self._chunks[number].slice(offset, length).chunks)
+            arrays.append(self._arrays[number].slice(offset, end - self._starts[number] - offset))
             number += 1
-        return parts
+        return arrays

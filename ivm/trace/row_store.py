@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import SqlType
-from ivm.trace.arrow import arrow_type, to_arrow, to_column
+from ivm.trace.arrow import to_arrow, to_column
 from ivm.trace.cold_column import ColdColumn
-from ivm.trace.column import Bools, Column, Ints, concat, empty_column
+from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.delta import Source
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
@@ -90,7 +90,7 @@ class RowStore:
         self.dead = 0
         self._dictionary = dictionary
         self._columns: list[HotColumn | ColdColumn] = [
-            ColdColumn(arrow_type(t)) if cold else HotColumn(t.physical) for t in types
+            ColdColumn(t, dictionary) if cold else HotColumn(t.physical) for t in types
         ]
         self._births = Births()
         self._died: Growable[np.int64] | None = None
@@ -129,12 +129,7 @@ class RowStore:
         column = self._columns[index]
         if isinstance(column, HotColumn):
             return _part(column.column(), rows)
-        if isinstance(rows, slice) or bool((rows[1:] >= rows[:-1]).all()):
-            return self._converted(column.gather(rows), self.types[index])
-        order = np.argsort(rows)
-        places = np.empty(len(rows), np.int64)
-        places[order] = np.arange(len(rows))
-        return self._converted(column.gather(rows[order]), self.types[index]).take(places)
+        return column.gather(rows)
 
     def append(self, source: Source, count: int, times: Ints | int) -> int:
         """Add the `count` rows of `source`, which came at `times` (ascending if many); the first one's number.
@@ -254,13 +249,6 @@ class RowStore:
             for offset in range(0, len(part), _CONVERT_ROWS):
                 hot.append(to_column(part.slice(offset, _CONVERT_ROWS), type, self._dictionary))
         return hot
-
-    def _converted(self, parts: list[pa.Array], type: SqlType) -> Column:
-        if not parts:
-            return empty_column(type.physical)
-        if len(parts) > 1 and all(part.type == parts[0].type for part in parts):
-            parts = [pa.concat_arrays(parts)]
-        return concat([to_column(part, type, self._dictionary) for part in parts])
 
     def _arrow(self, index: int, rows: Ints | slice) -> pa.ChunkedArray:
         column = self._columns[index]
