@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
+from typing import NoReturn
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -39,16 +40,35 @@ def parse(text: str, dialect: str = "duckdb") -> tuple[Statement, ...]:
 
 
 def _statement(syntax: Syntax, source: Source, dialect: str) -> Statement:
-    tree, word = syntax.tree, syntax.tokens[0].text.upper()
+    tree = syntax.tree
     for kind, convert in _CONVERT.items():
         if isinstance(tree, kind):
             statement = convert(syntax, source, dialect)
             return _explained(statement, syntax, source) if syntax.explain else statement
     if isinstance(tree, exp.Command):
-        what = source.locate(f"cannot read this {word} statement", syntax.tokens[0].start)
-        raise UnsupportedError(f"{what}\na statement begins with {STARTS}")
+        _explain_unreadable(syntax, source, dialect)
     what = f"expected {STARTS}, not {syntax.tokens[0].text!r}"
     raise ParseError(source.locate(what, syntax.tokens[0].start))
+
+
+_QUERY_STARTS = frozenset(["SELECT", "WITH", "FROM", "VALUES", "TABLE", "("])
+_CREATED = frozenset(["TABLE", "VIEW"])
+
+
+def _explain_unreadable(syntax: Syntax, source: Source, dialect: str) -> NoReturn:
+    """Raise the error for a statement that sqlglot gave up on: at the query inside it, if that is where it fails."""
+    first = syntax.tokens[0]
+    words = [token.text.upper() for token in syntax.tokens[:6]]
+    if first.text.upper() != "CREATE" or not _CREATED & set(words):
+        what = f"cannot read this {first.text.upper()} statement; a statement begins with {STARTS}"
+        raise UnsupportedError(source.locate(what, first.start))
+    body = _after_as(syntax.tokens, first.end)
+    if body is not None:
+        if body.text.upper() not in _QUERY_STARTS:
+            raise ParseError(source.locate(f"expected SELECT after AS, not {body.text!r}", body.start))
+        blank = "".join(c if c == "\n" else " " for c in source.text[: body.start])
+        statements(Source(blank + source.text[body.start : syntax.tokens[-1].end + 1]), dialect)
+    raise ParseError(source.locate("syntax error in this CREATE statement; check its name and commas", first.start))
 
 
 def _explained(statement: Statement, syntax: Syntax, source: Source) -> Explain:
