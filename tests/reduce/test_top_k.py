@@ -148,6 +148,16 @@ def test_changes_behind_a_full_window_do_not_walk_it():
     assert driver.step([((19_999,), 999, -1)]) == [((19_999,), 999, -1), ((19_899,), 999, 1)]
 
 
+def test_windows_know_their_last_row_after_an_abort():
+    """Taking a batch back may put rows in each other's nodes."""
+    driver = Driver(((BIGINT, False),), (), ((0, False, False),), 2, 0)
+    driver.step([((v,), 1, 1) for v in (10, 20, 30, 40)])
+    driver.top.commit(0)
+    driver.step([((10,), 2, -1), ((20,), 2, -1)])
+    driver.top.abort()
+    assert sorted(driver.step([((15,), 2, 1)])) == [((15,), 2, 1), ((20,), 2, -1)]
+
+
 def test_many_groups_at_many_times_at_once():
     random = np.random.default_rng(5)
     types = ((BIGINT, False), (BIGINT, False))
