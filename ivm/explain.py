@@ -42,7 +42,7 @@ def _state_lines(engine: Engine, plan: Plan) -> list[str]:
 
 def _stateful(plan: Plan) -> list[Plan]:
     below = [found for each in inputs_of(plan) for found in _stateful(each)]
-    own = [plan] if isinstance(plan, ReducePlan | TopKPlan | ThresholdPlan) else []
+    own: list[Plan] = [plan] if isinstance(plan, ReducePlan | TopKPlan | ThresholdPlan) else []
     return list(dict.fromkeys(below + own))
 
 

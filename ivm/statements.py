@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import pyarrow as pa
 
+from catalog.catalog import Catalog
 from catalog.errors import BindError
 from catalog.schema import Table
 from catalog.schema import View as Definition
+from ivm.engine import Engine
 from ivm.result import Result
-from sql.bind import BoundQuery, bind
+from ivm.transaction import Transaction
+from sql.bind import bind
 from sql.changes import rows_after_update, rows_to_delete, rows_to_insert
 from sql.statements import (
     CreateTable,
@@ -26,10 +29,30 @@ from sql.statements import (
     Update,
 )
 
-if TYPE_CHECKING:
-    from ivm.database import Database
-
 RESERVED = "ivm_"
+
+
+class Database(Protocol):
+    """What statements need of the database that they are run on."""
+
+    catalog: Catalog
+    engine: Engine
+
+    def transaction(self) -> Transaction:
+        """Changes at one logical time."""
+        ...
+
+    def query(self, text: str, names: Sequence[str], params: Sequence[object] | None = None) -> pa.Table:
+        """A SELECT in DuckDB's dialect, answered once."""
+        ...
+
+    def explain(self, text: str, dialect: str, origin: tuple[int, int]) -> str:
+        """The EXPLAIN text of a SELECT."""
+        ...
+
+    def close_subscriptions(self, view: str) -> None:
+        """End the subscriptions of a view."""
+        ...
 
 
 def run_statement(

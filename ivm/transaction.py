@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from catalog.errors import Error
 from ivm.trace.column import Ints
+from ivm.trace.table_store import Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Change:
     data: pa.Table
     diffs: Ints | None = None
     times: Ints | None = None
-    mode: str = "diff"
+    mode: Mode = "diff"
 
 
 class Transaction:

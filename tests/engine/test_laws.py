@@ -58,7 +58,8 @@ def test_one_batch_of_many_times_changes_views_as_many_commits_do(compile: Any, 
     tables = Tables()
     steps = [tables.draw_step(data) for _ in range(data.draw(st.integers(2, 5)))]
     slow, fast = connect(compile=compile), connect(compile=compile)
-    install(slow), install(fast)
+    install(slow)
+    install(fast)
     slow_logs = {name: slow.subscribe(name) for name in VIEWS}
     fast_logs = {name: fast.subscribe(name) for name in VIEWS}
     for step in steps:
@@ -86,7 +87,8 @@ def test_order_within_a_time_does_not_matter(data: st.DataObject, seed: Any) -> 
     tables = Tables()
     steps = [tables.draw_step(data) for _ in range(3)]
     one, other = connect(compile="off"), connect(compile="off")
-    install(one), install(other)
+    install(one)
+    install(other)
     for step in steps:
         apply_step(one, step)
         shuffled: Step = {name: seed.sample(changes, len(changes)) for name, changes in step.items()}

@@ -35,7 +35,7 @@ VIEWS = {
         WHERE o.day >= DATE '2020-01-03' GROUP BY c.city, e.kind HAVING count(*) > 1""",
     "self_join": """SELECT a.id AS a, b.id AS b FROM orders a, orders b
         WHERE a.customer = b.customer AND a.id < b.id AND a.day = b.day""",
-    "cross": "SELECT c.id, e.size FROM customers c, events e WHERE c.balance < e.size",
+    "product": "SELECT c.id, e.size FROM customers c, events e WHERE c.balance < e.size",
     "case_when": """SELECT CASE WHEN urgent THEN 'urgent' WHEN quantity > 3 THEN 'large' ELSE 'normal' END AS class,
         sum(CASE WHEN total IS NULL THEN 0 ELSE 1 END) AS known, count(total) AS n, sum(quantity) AS q
         FROM orders GROUP BY 1""",
@@ -47,7 +47,7 @@ VIEWS = {
     "over_view": "SELECT city, n FROM by_city WHERE n > 1",
     "like_in": "SELECT kind, size FROM events WHERE kind LIKE 'a%' OR size IN (1, 3) OR kind NOT LIKE '%c'",
     "dates": "SELECT extract(year FROM day) AS y, extract(month FROM day) AS m, count(*) AS n FROM orders GROUP BY 1, 2",
-    "between": "SELECT count(*) AS n FROM orders WHERE total BETWEEN 1 AND 5 AND day < DATE '2020-01-01' + INTERVAL 10 DAY",
+    "within": "SELECT count(*) AS n FROM orders WHERE total BETWEEN 1 AND 5 AND day < DATE '2020-01-01' + INTERVAL 10 DAY",
 }
 
 Row = dict[str, Any]
