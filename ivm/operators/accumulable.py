@@ -6,14 +6,14 @@ Aggregates share accumulators: sum and avg of one column the sum, all of them th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from catalog.errors import NumericError
 from catalog.types import Kind, Physical, SqlType
 from ivm.kernels.accumulate import COUNT, EXTREME, SUM, SUM_DOUBLE, SUM_SQUARES, SUM_WIDE, accumulate
-from ivm.kernels.exact_float import HEADROOM, NOT_FINITE, exponent_range
+from ivm.kernels.exact_float import exponent_range
 from ivm.kernels.finalize import (
     COUNTS,
     EXTREMUM,
@@ -24,6 +24,7 @@ from ivm.kernels.finalize import (
     VAR_POP,
     VAR_SAMP,
 )
+from ivm.operators.accumulator import NO_MASK, Accumulator, Argument, Window, mask, move, value_words
 from ivm.operators.groups import Cells, frozen, frozen_diffs
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.delta import Delta
@@ -41,7 +42,6 @@ _FUNCTIONS = {
     "max": EXTREMUM,
 }
 _SPREADS = (VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP)
-_MARGIN = 16  # bits beyond the exponents met, so that the window of a sum seldom has to be widened
 _TOGETHER = 2048  # rows up to which one call for all accumulators beats the copies that it needs
 
 
@@ -54,66 +54,6 @@ class AggregateSpec:
     argument_type: SqlType | None
     argument_nullable: bool
     type: SqlType
-
-
-@dataclass(slots=True)
-class Window:
-    """The exponents of the doubles met in a column: sums of them have a lowest bit of 2^base."""
-
-    base: int = 0
-    span: int = -1
-
-    def widened(self, low: int, high: int) -> Window:
-        """The window that has room for exponents from `low` to `high` as well; itself if it has."""
-        if low > high or (self.span >= 0 and self.base <= low and high <= self.base + self.span):
-            return self
-        if self.span < 0:
-            base = (low - _MARGIN) // 16 * 16
-            return Window(base, high + _MARGIN - base)
-        # A new base is a whole number of words below, so that fields move by words.
-        base = self.base - max(0, -(-(self.base - low) // 64)) * 64
-        return Window(base, max(high + _MARGIN, self.base + self.span) - base)
-
-
-@dataclass(slots=True)
-class Accumulator:
-    """One accumulator: its kind, what it reads and where its fields lie (see `ivm.kernels.accumulate`)."""
-
-    kind: int
-    argument: int | None
-    largest: bool = False
-    value: int = 0
-    valid: int = -1
-    at: int = 0
-    width: int = 1
-    base: int = 0
-
-    @property
-    def size(self) -> int:
-        """Its fields, in words."""
-        return self.width + (NOT_FINITE if self.kind == SUM_DOUBLE else 0)
-
-    def fit(self, window: Window) -> None:
-        """Take the width that the window's doubles, or their squares, need; none before there is a window."""
-        times = 2 if self.kind == SUM_SQUARES else 1
-        self.base = times * window.base
-        self.width = (times * (window.span + 53) + HEADROOM + 63) // 64 if window.span >= 0 else 0
-
-    def row(self) -> list[int]:
-        """Its row of a plan."""
-        return [self.kind, self.value, self.valid, self.at, self.width, self.base]
-
-
-@dataclass(slots=True)
-class Argument:
-    """A column that aggregates read: its physical form and whether it can be NULL; its place in packed values."""
-
-    physical: Physical
-    nullable: bool
-    value: int
-    words: int
-    valid: int
-    window: Window = field(default_factory=Window)
 
 
 class Accumulators:
@@ -217,7 +157,7 @@ class Accumulators:
         for position, column in columns.items():
             argument = self.arguments[position]
             if (SUM_DOUBLE, position, False) in self.parts:
-                valid = _mask(column)
+                valid = mask(column)
                 low, high = exponent_range(value_words(column, argument), 0, valid, 0 if len(valid) else -1)
                 wider = argument.window.widened(low, high)
                 if wider is not argument.window:
@@ -230,7 +170,7 @@ class Accumulators:
         self._lay_out()
         moved = np.zeros((len(fields), self.fields), np.int64)
         for key, part in self.parts.items():
-            _move(fields, moved, part, *old[key])
+            move(fields, moved, part, *old[key])
         return moved
 
     def add(self, columns: dict[int, Column], diffs: Ints | None, cells: Cells, fields: Ints) -> None:
@@ -246,10 +186,10 @@ class Accumulators:
             if part.kind == EXTREME:
                 continue
             plan = self.plan[k : k + 1].copy()
-            values, valid = _NO_VALUES, _NO_MASK
+            values, valid = _NO_VALUES, NO_MASK
             if part.argument is not None:
                 column = columns[part.argument]
-                valid = _mask(column)
+                valid = mask(column)
                 if part.kind != COUNT:
                     values = value_words(column, self.arguments[part.argument])
             plan[0, 1:3] = 0, 0 if len(valid) else -1
@@ -260,7 +200,7 @@ class Accumulators:
         """All values side by side, and all masks."""
         last = next(reversed(self.arguments.values()), None)
         if last is None:
-            return _NO_VALUES, _NO_MASK
+            return _NO_VALUES, NO_MASK
         values = np.empty((n, last.value + last.words), np.int64)
         valid = np.empty((n, sum(a.nullable for a in self.arguments.values())), np.bool_)
         for position, argument in self.arguments.items():
@@ -290,37 +230,10 @@ def overflow_error(spec: AggregateSpec) -> NumericError:
     )
 
 
-def value_words(column: Column, argument: Argument) -> Ints:
-    """The values of a column as kernels take them: int64 (n, 1), or (n, 2) for WIDE; without copying where they are."""
-    values = column.values
-    if argument.physical is Physical.WIDE:
-        return frozen(np.ascontiguousarray(values))
-    if argument.physical is Physical.FLOAT64:
-        return frozen(np.ascontiguousarray(values).view(np.int64).reshape(-1, 1))
-    return frozen(np.ascontiguousarray(values, dtype=np.int64).reshape(-1, 1))
-
-
 def _sum_kind(physical: Physical) -> int:
     if physical is Physical.FLOAT64:
         return SUM_DOUBLE
     return SUM_WIDE if physical is Physical.WIDE else SUM
 
 
-def _mask(column: Column) -> Bools:
-    return _NO_MASK if column.valid is None else frozen(np.ascontiguousarray(column.valid).reshape(-1, 1))
-
-
-def _move(old: Ints, new: Ints, part: Accumulator, at: int, width: int, base: int) -> None:
-    """Copy an accumulator's fields to their new place; what grew gets zeros below and its sign above."""
-    head = part.size - part.width
-    new[:, part.at : part.at + head] = old[:, at : at + head]
-    if width == 0:
-        return
-    start = part.at + head + (base - part.base) // 64
-    stop, end = start + width, part.at + part.size
-    new[:, start:stop] = old[:, at + head : at + head + width]
-    new[:, stop:end] = (old[:, at + head + width - 1] >> 63)[:, None]
-
-
 _NO_VALUES = frozen(np.empty((0, 1), np.int64))
-_NO_MASK = frozen(np.empty((0, 1), np.bool_))

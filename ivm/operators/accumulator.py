@@ -1,0 +1,105 @@
+"""One accumulator of a reduce: what it reads, where its fields lie, and how wide they must be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from catalog.types import Physical
+from ivm.kernels.accumulate import SUM_DOUBLE, SUM_SQUARES
+from ivm.kernels.exact_float import HEADROOM, NOT_FINITE
+from ivm.operators.groups import frozen
+from ivm.trace.column import Bools, Column, Ints
+
+_MARGIN = 16  # bits beyond the exponents met, so that the window of a sum seldom has to be widened
+
+
+@dataclass(slots=True)
+class Window:
+    """The exponents of the doubles met in a column: sums of them have a lowest bit of 2^base."""
+
+    base: int = 0
+    span: int = -1
+
+    def widened(self, low: int, high: int) -> Window:
+        """The window that has room for exponents from `low` to `high` as well; itself if it has."""
+        if low > high or (self.span >= 0 and self.base <= low and high <= self.base + self.span):
+            return self
+        if self.span < 0:
+            base = (low - _MARGIN) // 16 * 16
+            return Window(base, high + _MARGIN - base)
+        # A new base is a whole number of words below, so that fields move by words.
+        base = self.base - max(0, -(-(self.base - low) // 64)) * 64
+        return Window(base, max(high + _MARGIN, self.base + self.span) - base)
+
+
+@dataclass(slots=True)
+class Accumulator:
+    """One accumulator: its kind, what it reads and where its fields lie (see `ivm.kernels.accumulate`)."""
+
+    kind: int
+    argument: int | None
+    largest: bool = False
+    value: int = 0
+    valid: int = -1
+    at: int = 0
+    width: int = 1
+    base: int = 0
+
+    @property
+    def size(self) -> int:
+        """Its fields, in words."""
+        return self.width + (NOT_FINITE if self.kind == SUM_DOUBLE else 0)
+
+    def fit(self, window: Window) -> None:
+        """Take the width that the window's doubles, or their squares, need; none before there is a window."""
+        times = 2 if self.kind == SUM_SQUARES else 1
+        self.base = times * window.base
+        self.width = (times * (window.span + 53) + HEADROOM + 63) // 64 if window.span >= 0 else 0
+
+    def row(self) -> list[int]:
+        """Its row of a plan."""
+        return [self.kind, self.value, self.valid, self.at, self.width, self.base]
+
+
+@dataclass(slots=True)
+class Argument:
+    """A column that aggregates read: its physical form and whether it can be NULL; its place in packed values."""
+
+    physical: Physical
+    nullable: bool
+    value: int
+    words: int
+    valid: int
+    window: Window = field(default_factory=Window)
+
+
+def value_words(column: Column, argument: Argument) -> Ints:
+    """The values of a column as kernels take them: int64 (n, 1), or (n, 2) for WIDE; without copying where they are."""
+    values = column.values
+    if argument.physical is Physical.WIDE:
+        return frozen(np.ascontiguousarray(values))
+    if argument.physical is Physical.FLOAT64:
+        return frozen(np.ascontiguousarray(values).view(np.int64).reshape(-1, 1))
+    return frozen(np.ascontiguousarray(values, dtype=np.int64).reshape(-1, 1))
+
+
+def mask(column: Column) -> Bools:
+    """The validity of a column as kernels take it: (n, 1), of length 0 if all values are valid."""
+    return NO_MASK if column.valid is None else frozen(np.ascontiguousarray(column.valid).reshape(-1, 1))
+
+
+def move(old: Ints, new: Ints, part: Accumulator, at: int, width: int, base: int) -> None:
+    """Copy an accumulator's fields to their new place; what grew gets zeros below and its sign above."""
+    head = part.size - part.width
+    new[:, part.at : part.at + head] = old[:, at : at + head]
+    if width == 0:
+        return
+    start = part.at + head + (base - part.base) // 64
+    stop, end = start + width, part.at + part.size
+    new[:, start:stop] = old[:, at + head : at + head + width]
+    new[:, stop:end] = (old[:, at + head + width - 1] >> 63)[:, None]
+
+
+NO_MASK = frozen(np.empty((0, 1), np.bool_))
