@@ -13,8 +13,9 @@ _MAPPED_FROM = 16 << 20
 def keep_freed_pages() -> bool:
     """Let the process keep up to 64 MiB of freed memory on top of its heap; True if the C library was told.
 
-    A batch of 100,000 rows fills some arrays of a megabyte, and frees them. By default glibc then gives their pages back
-    to the system and the next batch faults them in anew, which costs more than most kernels do (0.25 ms an array).
+    A batch of 100,000 rows fills some arrays of a megabyte, and frees them. By default glibc then gives their
+    pages back to the system and the next batch faults them in anew, which costs more than most kernels do (0.2 ms
+    an array).
     Blocks of 16 MiB or more, as tables have, are mapped by themselves and go back at once, as before. Only glibc has
     this; elsewhere it does nothing.
     """

@@ -190,4 +190,8 @@ def all_cases() -> list[Case]:
 def loop_cases() -> list[Case]:
     """Every function, each physical form once: a loop for each has to be compiled."""
     repeated = {TINYINT, SMALLINT, D18, D20, D4, decimal(18, 0), decimal(38, 30)}
-    return [c for c in all_cases() if not repeated & {*c.types, c.scalar.type}]
+    cases = [c for c in all_cases() if not repeated & {*c.types, c.scalar.type}]
+    alike = ("sub", "ne", "le", "gt", "least", "ilike")
+    return [
+        c for c in cases if not (isinstance(c.scalar, Call) and c.scalar.function in alike) or c.types == (INTEGER,)
+    ]

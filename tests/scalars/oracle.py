@@ -84,7 +84,7 @@ def values_of(type_: SqlType) -> st.SearchStrategy[Any]:
 def column_of(values: Sequence[Any], type_: SqlType, dictionary: TextDictionary, masked: bool = False) -> Values:
     """Engine values (None is NULL) as a column; `masked`: with a mask even if nothing is NULL."""
     valid = np.array([v is not None for v in values], np.bool_)
-    filled = [("" if type_.kind is Kind.VARCHAR else 0) if v is None else v for v in values]
+    filled: list[Any] = [("" if type_.kind is Kind.VARCHAR else 0) if v is None else v for v in values]
     if type_.kind is Kind.VARCHAR:
         data: Any = np.array([dictionary.code(v) for v in filled], np.int32)
     elif type_.physical is Physical.WIDE:
@@ -231,7 +231,7 @@ def arguments(types: Sequence[SqlType], nullable: bool = True) -> list[Scalar]:
     return [Column(i, t, nullable) for i, t in enumerate(types)]
 
 
-def rows_of(types: Sequence[SqlType], max_size: int = 6) -> st.SearchStrategy[list[tuple[Any, ...]]]:
+def rows_of(types: Sequence[SqlType], max_size: int = 12) -> st.SearchStrategy[list[tuple[Any, ...]]]:
     """Some rows of values or NULLs."""
     row = st.tuples(*[st.none() | values_of(t) | values_of(t) for t in types])
     return st.lists(row, min_size=1, max_size=max_size)

@@ -11,7 +11,7 @@ from tests.scalars.cases import Case, all_cases, loop_cases
 from tests.scalars.oracle import check, rows_of
 
 COMPILER = Compiler(wait=True)
-FEW = settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+FEW = settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 
 
 @pytest.mark.parametrize("case", loop_cases(), ids=str)

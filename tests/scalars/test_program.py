@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -195,38 +197,42 @@ def test_a_loop_that_does_not_compile_leaves_the_interpreter(monkeypatch, caplog
 
 
 TYPES = (INTEGER, BIGINT, DOUBLE, BOOLEAN, VARCHAR)
-SQL_SIGNS = {"eq": "=", "lt": "<", "ge": ">=", "and": "AND", "or": "OR"}
 
 
-def expressions(type_, depth: int) -> st.SearchStrategy[tuple[str, Scalar]]:
+def composed(sql: str, function: str, type_, *args: Any) -> Any:
+    """The function over strategies of (SQL, Scalar)."""
+
+    def compose(drawn: Any) -> tuple[str, Scalar]:
+        return sql.format(*[text for text, _ in drawn]), Call(function, tuple(s for _, s in drawn), type_)
+
+    return st.tuples(*args).map(compose)
+
+
+def expressions(type_, depth: int) -> Any:
     """(SQL, Scalar) of a type over one column of each of `TYPES`."""
     place = TYPES.index(type_)
-    column = st.just((f"c{place}", Column(place, type_)))
+    column: Any = st.just((f"c{place}", Column(place, type_)))
     if depth == 0:
         return column
-    below = {t: expressions(t, depth - 1) for t in TYPES}
-    options = [column]
-    conditional = st.tuples(below[BOOLEAN], below[type_], below[type_])
-    options.append(conditional.map(lambda a: (
-        f"CASE WHEN {a[0][0]} THEN {a[1][0]} ELSE {a[2][0]} END", Call("case", (a[0][1], a[1][1], a[2][1]), type_))))  # fmt: skip
-    options.append(st.tuples(below[type_], below[type_]).map(
-        lambda a: (f"coalesce({a[0][0]}, {a[1][0]})", Call("coalesce", (a[0][1], a[1][1]), type_))))  # fmt: skip
-    if type_ is BOOLEAN:
-        for f in ("and", "or"):
-            options.append(st.tuples(below[BOOLEAN], below[BOOLEAN]).map(
-                lambda a, f=f: (f"({a[0][0]} {SQL_SIGNS[f]} {a[1][0]})", Call(f, (a[0][1], a[1][1]), BOOLEAN))))  # fmt: skip
-        options.append(below[BOOLEAN].map(lambda a: (f"(NOT {a[0]})", Call("not", (a[1],), BOOLEAN))))
-        for t in TYPES:
-            options.append(below[t].map(lambda a: (f"({a[0]} IS NULL)", Call("is_null", (a[1],), BOOLEAN, False))))
-            for f in ("eq", "lt", "ge"):
-                options.append(st.tuples(below[t], below[t]).map(
-                    lambda a, f=f: (f"({a[0][0]} {SQL_SIGNS[f]} {a[1][0]})", Call(f, (a[0][1], a[1][1]), BOOLEAN))))  # fmt: skip
+    below: dict[Any, Any] = {t: expressions(t, depth - 1) for t in TYPES}
+    options = [
+        column,
+        composed("CASE WHEN {} THEN {} ELSE {} END", "case", type_, below[BOOLEAN], below[type_], below[type_]),
+        composed("coalesce({}, {})", "coalesce", type_, below[type_], below[type_]),
+    ]
     if type_ is VARCHAR:
-        options.append(below[VARCHAR].map(lambda a: (f"upper({a[0]})", Call("upper", (a[1],), VARCHAR))))
+        options.append(composed("upper({})", "upper", VARCHAR, below[VARCHAR]))
+    if type_ is BOOLEAN:
+        both = (below[BOOLEAN], below[BOOLEAN])
+        options += [composed(f"({{}} {f} {{}})", f.lower(), BOOLEAN, *both) for f in ("AND", "OR")]
+        options.append(composed("(NOT {})", "not", BOOLEAN, below[BOOLEAN]))
+        options += [composed("({} IS NULL)", "is_null", BOOLEAN, below[t]) for t in TYPES]
+        for function, sign in (("eq", "="), ("lt", "<"), ("ge", ">=")):
+            options += [composed(f"({{}} {sign} {{}})", function, BOOLEAN, below[t], below[t]) for t in TYPES]
     return st.one_of(options)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 @given(data=st.data())
 def test_nested_expressions_agree_with_duckdb_in_both_forms(data) -> None:
     sql, scalar = data.draw(st.sampled_from(TYPES).flatmap(lambda t: expressions(t, 3)))
