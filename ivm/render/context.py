@@ -30,6 +30,10 @@ class Context(ABC):
     def node(self, plan: Plan | ArrangementPlan) -> Node:
         """The node that carries out `plan`: the one that exists, else a new one, hydrated."""
 
+    @abstractmethod
+    def release(self, node: Node) -> None:
+        """Give up one use of `node`, and everything that only it used."""
+
     def program(self, mfp: Mfp) -> MfpProgram:
         """The runnable form of a map-filter-project."""
         return MfpProgram(mfp.maps, mfp.predicates, mfp.projection, mfp.width, self.dictionary, self.compiler)
@@ -40,7 +44,7 @@ class Context(ABC):
             self.graph.hydrate(node, self.time)
         except BaseException:
             node.users += 1
-            list(self.graph.release(node))
+            self.release(node)
             raise
         return node
 
