@@ -74,6 +74,14 @@ def _truncated(left: int, right: int) -> int:
     return quotient if (left < 0) == (right < 0) else -quotient
 
 
+def _remainder(left: Any, right: Any) -> Any:
+    if isinstance(left, float):
+        if right == 0 or not math.isfinite(left):
+            raise NotFoldableError
+        return math.fmod(left, right)
+    return left - _truncated(left, right) * right
+
+
 def _in(call: Call, values: Sequence[Any]) -> Value:
     return _ordered(values[0]) in [_ordered(v) for v in values[1:]]
 
@@ -143,7 +151,7 @@ _RULES: dict[str, Callable[[Call, Sequence[Any]], Value]] = {
     "abs": lambda call, values: abs(values[0]),
     "div": _divided,
     "idiv": _arithmetic(_truncated),
-    "mod": _arithmetic(lambda left, right: left - _truncated(left, right) * right),
+    "mod": _arithmetic(_remainder),
     "eq": _comparison(operator.eq),
     "ne": _comparison(operator.ne),
     "lt": _comparison(operator.lt),

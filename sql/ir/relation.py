@@ -145,7 +145,8 @@ class TopK:
     """The first `limit` rows after `offset`, per value of `group`, by `order`, then by all columns ascending.
 
     Rows count with their multiplicity. Ties that `order` leaves are broken by all columns of the row, ascending, NULLs
-    last, so that the result is a function of the input. `limit` None means all rows after the offset. Memory: the input.
+    last, so that the result is a function of the input. `limit` None means all rows after the offset. Memory: the
+    input.
     """
 
     input: Relation

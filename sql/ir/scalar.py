@@ -14,7 +14,8 @@ add, sub (T, T) -> T        integers, DECIMAL (equal scale), DOUBLE; out of the 
 mul (A, B) -> R             integers and DOUBLE as add; DECIMAL: scale(R) = scale(A) + scale(B), precisions differ
 neg, abs (T) -> T           numbers
 div (DOUBLE, DOUBLE)        IEEE division: x/0 is inf, 0/0 is NaN (as DuckDB)
-idiv, mod (T, T) -> T       integers (truncating); mod also DECIMAL (equal scale); division by zero raises
+idiv, mod (T, T) -> T       integers (truncating); division by zero raises; mod also DECIMAL (equal scale), and DOUBLE,
+                            whose remainder by zero is NaN
 eq ne lt le gt ge (T, T)    BOOLEAN. Text compares by its bytes; NaN equals NaN and is greater than all others
 is_null (T)                 BOOLEAN, never NULL
 is_distinct (T, T)          BOOLEAN, never NULL: NULL-safe inequality
@@ -26,8 +27,8 @@ nullif (T, T) -> T          NULL where equal, else the first
 greatest, least (T, ...)    skip NULLs
 in (T, literal, ...)        BOOLEAN with SQL's NULL semantics; the list holds literals of type T
 like, ilike (VARCHAR, literal VARCHAR [, literal escape])   BOOLEAN
-cast (A) -> R               exact or raises NumericError; to text and from text included; DOUBLE -> DECIMAL/integer rounds
-                            as DuckDB does; DECIMAL -> smaller scale rounds half away from zero
+cast (A) -> R               exact or raises NumericError; to text and from text included; DOUBLE -> DECIMAL/integer
+                            rounds as DuckDB does; DECIMAL -> smaller scale rounds half away from zero
 extract (literal part, DATE | TIMESTAMP) -> BIGINT   year month day quarter dow isodow doy week hour minute second ...
 date_trunc (literal part, DATE | TIMESTAMP) -> TIMESTAMP   (DATE -> DATE where DuckDB does so)
 add_days (DATE, INTEGER) -> DATE              days_between (DATE, DATE) -> BIGINT: the first minus the second

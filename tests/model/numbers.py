@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from catalog.errors import NumericError
-from catalog.types import Kind
+from catalog.types import DOUBLE, Kind
 from sql.ir.scalar import Call, Value
 
 
@@ -40,7 +40,9 @@ def _divide(call: Call, args: list[float]) -> float:
     return left / right
 
 
-def _modulo(call: Call, args: list[int]) -> int:
+def _modulo(call: Call, args: list[int]) -> Value:
+    if call.type == DOUBLE:
+        return math.nan if args[1] == 0 or math.isinf(args[0]) else math.fmod(*args)
     return args[0] - truncated(*args) * args[1]
 
 
