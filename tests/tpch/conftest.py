@@ -19,8 +19,11 @@ OPTIONS = Options(parts=1, pairs=900, updates=400, window=500)
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """A running Spark session, which `generate` then uses."""
-    with session("local[2]") as running:
-        yield running
+    with pytest.MonkeyPatch.context() as patch:
+        # Jobs of milliseconds: what the optimizing compiler would cost is never earned back.
+        patch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        with session("local[2]") as running:
+            yield running
 
 
 @pytest.fixture(scope="session")
