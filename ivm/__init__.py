@@ -15,6 +15,7 @@ from catalog.errors import (
     UnsupportedError,
 )
 from ivm.database import Database
+from ivm.kernels.allocator import keep_freed_pages
 from ivm.oracle import VerificationError, Verified
 from ivm.render.scalars.program import Compiler
 from ivm.result import Result
@@ -52,6 +53,9 @@ def connect(*, history: int = 0, compile: Literal["background", "wait", "off"] =
     `history`: how many logical times before the present views can be read as of (`View.arrow(as_of=...)`).
     `compile`: expressions run interpreted until their kernel is compiled in the background (the default), are compiled
     before they first run ("wait"), or are always interpreted ("off"). The answers are the same.
+
+    On glibc this also tells the process's allocator to keep up to 64 MiB of freed memory, which saves page faults.
     """
+    keep_freed_pages()
     compiler = None if compile == "off" else Compiler(wait=compile == "wait")
     return Database(compiler, history)

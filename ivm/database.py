@@ -44,8 +44,8 @@ class Database:
     def sql(self, text: str, params: Sequence[object] | None = None, *, dialect: str = "duckdb") -> Result:
         """Run one or more statements; the result is the last one's.
 
-        CREATE TABLE, CREATE [MATERIALIZED] VIEW, DROP, INSERT, DELETE, UPDATE, EXPLAIN, and any SELECT, which DuckDB runs
-        over the tables, views and `ivm_*` relations. `params` fill the placeholders of a SELECT. Raises ParseError,
+        CREATE TABLE, CREATE [MATERIALIZED] VIEW, DROP, INSERT, DELETE, UPDATE, EXPLAIN, and any SELECT, which DuckDB
+        runs over the tables, views and `ivm_*` relations. `params` fill the placeholders of a SELECT. Raises ParseError,
         BindError, UnsupportedError, TypeMismatchError, ConstraintError or NumericError; then nothing has changed.
         """
         result = Result()
@@ -101,7 +101,9 @@ class Database:
         with self.lock:
             names = [self.view(name).name for name in views] if views is not None else list(self.engine.views)
             tables = {name: store.arrow() for name, store in self.engine.tables.items()}
-            expected = recompute(tables, [(view.name, self.engine.oracle_sql[view.name]) for view in self.catalog.views], names)
+            expected = recompute(
+                tables, [(view.name, self.engine.oracle_sql[view.name]) for view in self.catalog.views], names
+            )
             found = {name: self.view(name).arrow() for name in names}
         return [compare(name, found[name], expected[name]) for name in names]
 
@@ -156,5 +158,3 @@ class Database:
         with self.lock:
             if subscription in self._subscriptions:
                 self._subscriptions.remove(subscription)
-
-

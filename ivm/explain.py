@@ -33,9 +33,7 @@ def _state_lines(engine: Engine, plan: Plan) -> list[str]:
     def names(name: str) -> tuple[str, ...]:
         return column_names(engine, name)
 
-    lines = [
-        f"{each.kind} {arrangement_text(each, names)}: {_shared(engine, each)}" for each in arrangements_of(plan)
-    ]
+    lines = [f"{each.kind} {arrangement_text(each, names)}: {_shared(engine, each)}" for each in arrangements_of(plan)]
     lines += [f"{collection_text(each)}: {_shared(engine, each)}" for each in _stateful(plan)]
     return [*lines, "view contents: new", "every operator is incremental"]
 

@@ -68,9 +68,7 @@ def _unmatched(
     return np.flatnonzero(~found)
 
 
-def _raise(
-    table: Table, key: ForeignKey, rows: Delta, columns: tuple[int, ...], store: TableStore, what: str
-) -> None:
+def _raise(table: Table, key: ForeignKey, rows: Delta, columns: tuple[int, ...], store: TableStore, what: str) -> None:
     shown = store.describe(rows, columns, SHOWN)
     raise ConstraintError(
         f"cannot commit: FOREIGN KEY ({', '.join(key.columns)}) of table {table.name}: {len(rows)} row(s) {what} "

@@ -10,7 +10,7 @@ import pyarrow as pa
 from ivm.dataflow.node import Node
 from ivm.engine import Engine
 from ivm.operators.operator import StateSize
-from ivm.plan.nodes import ArrangementPlan, Plan, TablePlan
+from ivm.plan.nodes import ArrangementPlan, Plan
 from ivm.plan.text import arrangement_text, collection_text, names_of
 
 

@@ -108,7 +108,9 @@ def _rounded(table: pa.Table, doubles: Sequence[bool]) -> list[tuple[object, ...
     return list(zip(*columns, strict=True))
 
 
-def _match_closely(extra: Counter[tuple[object, ...]], missing: Counter[tuple[object, ...]], doubles: Sequence[bool]) -> bool:
+def _match_closely(
+    extra: Counter[tuple[object, ...]], missing: Counter[tuple[object, ...]], doubles: Sequence[bool]
+) -> bool:
     """Whether every extra row has a missing partner that differs from it by rounding only."""
     rest = list(missing.elements())
     for row in extra.elements():

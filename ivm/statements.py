@@ -55,9 +55,7 @@ class Database(Protocol):
         ...
 
 
-def run_statement(
-    database: Database, statement: Statement, params: Sequence[object] | None, dialect: str
-) -> Result:
+def run_statement(database: Database, statement: Statement, params: Sequence[object] | None, dialect: str) -> Result:
     """Carry out one statement; on any error nothing has changed."""
     match statement:
         case CreateTable():
@@ -149,4 +147,6 @@ def _explain(database: Database, statement: Explain, dialect: str) -> Result:
 
 def _check_reserved(name: str) -> None:
     if name.startswith(RESERVED):
-        raise BindError(f"cannot create {name!r}: names that begin with {RESERVED} are the engine's own; choose another")
+        raise BindError(
+            f"cannot create {name!r}: names that begin with {RESERVED} are the engine's own; choose another"
+        )

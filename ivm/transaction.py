@@ -32,9 +32,7 @@ class Change:
 class Transaction:
     """Collects changes; they take effect together when the `with` block ends, and not at all if it raises."""
 
-    def __init__(
-        self, check: Callable[[str, Any, bool], pa.Table], commit: Callable[[list[Change]], int]
-    ) -> None:
+    def __init__(self, check: Callable[[str, Any, bool], pa.Table], commit: Callable[[list[Change]], int]) -> None:
         self._check = check
         self._commit = commit
         self._changes: list[Change] = []

@@ -1,7 +1,7 @@
 """Delta joins: for each input a path of lookups into arrangements of the others, without intermediate state.
 
-A change u of input i at time t meets the rows of input j that were there strictly before t, or also those that came at t
-if j < i. So each combination of changes is produced once, by the latest of them, ties going to the later input
+A change u of input i at time t meets the rows of input j that were there strictly before t, or also those that came
+at t if j < i. So each combination of changes is produced once, by the latest of them, ties going to the later input
 (Shared Arrangements, section 5.4; Optimising Distributed Dataflows, section 8).
 """
 

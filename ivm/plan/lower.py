@@ -56,9 +56,7 @@ def _lower_base(relation: Relation) -> Plan:
             return _lower_reduce(relation)
         case TopK():
             row = row_of_relation(relation)
-            return TopKPlan(
-                lower(relation.input), relation.group, relation.order, relation.limit, relation.offset, row
-            )
+            return TopKPlan(lower(relation.input), relation.group, relation.order, relation.limit, relation.offset, row)
         case Union():
             return UnionPlan(tuple(lower(r) for r in relation.inputs), row_of_relation(relation))
         case Negate():
@@ -88,4 +86,3 @@ def lower_mapped(relation: Relation, scalars: tuple[Scalar, ...]) -> Plan:
     if isinstance(base, Join):
         return lower_join(base, computed, lower)
     return apply_mfp(_lower_base(base), computed)
-

@@ -118,7 +118,7 @@ class AggregatePlan:
 
 @dataclass(frozen=True)
 class ReducePlan:
-    """Groups by the first `keys` columns of the input; accumulable aggregates in one pass, extremes in ordered state."""
+    """Groups by the first `keys` columns of the input; accumulable aggregates in one pass, extremes in order."""
 
     input: Plan
     keys: int

@@ -70,7 +70,9 @@ def names_of(plan: Plan, tables: Callable[[str], Names]) -> Names:
         case JoinPlan():
             return _after(plan.final, _joined_names(plan, tables))
         case ReducePlan():
-            return names_of(plan.input, tables)[: plan.keys] + tuple(f"#{plan.keys + i}" for i in range(len(plan.aggregates)))
+            return names_of(plan.input, tables)[: plan.keys] + tuple(
+                f"#{plan.keys + i}" for i in range(len(plan.aggregates))
+            )
         case ConstantPlan():
             return tuple(f"#{i}" for i in range(len(plan.row)))
     return names_of(inputs_of(plan)[0], tables)
@@ -150,4 +152,3 @@ def _write_path(writer: _Writer, plan: JoinPlan, path: Path, names: Names, depth
 
 def _where(predicates: tuple[Scalar, ...], names: Names) -> str:
     return f" where {' and '.join(scalar_text(p, names) for p in predicates)}" if predicates else ""
-

@@ -36,9 +36,7 @@ def _half_join(context: Context, plan: JoinPlan, stage: Stage, total: int, last:
     row = stage.arrangement.collection.row
     program = _filter(context, stage.predicates, total)
     if last:
-        program = context.program(
-            Mfp(total, plan.final.maps, stage.predicates, plan.final.projection).pruned()
-        ).run
+        program = context.program(Mfp(total, plan.final.maps, stage.predicates, plan.final.projection).pruned()).run
     return HalfJoin(
         arranged.arrangement,
         key_layout(row, stage.arrangement.key),

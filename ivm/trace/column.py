@@ -25,7 +25,7 @@ DTYPES: dict[Physical, np.dtype[np.generic]] = {
 
 @dataclass(slots=True)
 class Column:
-    """`values`: shape (n,), or (n, 2) for WIDE; possibly strided, never written to. `valid`: bool (n,), None if all are.
+    """`values`: shape (n,), or (n, 2) for WIDE; possibly strided, never written. `valid`: bool (n,), None if all are.
 
     A value under a False of `valid` is unspecified but safe to compute with (zero where the engine makes it).
     """

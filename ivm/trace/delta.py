@@ -1,8 +1,9 @@
 """A delta: a columnar batch of updates in flight, whose columns are fetched only when somebody reads them.
 
-A delta's rows are described by groups. A group is a source of columns (a row store, a slice of an input batch, computed
-arrays) and a reference for each row of the delta into that source. A join adds a group, a filter narrows the references,
-and neither touches a value: values are gathered once, where an expression reads them (late materialization).
+A delta's rows are described by groups. A group is a source of columns (a row store, a slice of an input batch,
+computed arrays) and a reference for each row of the delta into that source. A join adds a group, a filter narrows the
+references, and neither touches a value: values are gathered once, where an expression reads them (late
+materialization).
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ class Delta:
     """A batch of updates (row, time, diff).
 
     `layout[i]` = (group, column in its source) says where column i of the row comes from; None where a column is not
-    bound yet (the inputs of a join that a path has not met). `times` int64 (n,), or one int if all updates have the same
-    time. `diffs` int64 (n,), or None if all are +1. Not necessarily consolidated.
+    bound yet (the inputs of a join that a path has not met). `times` int64 (n,), or one int if all updates have the
+    same time. `diffs` int64 (n,), or None if all are +1. Not necessarily consolidated.
     """
 
     groups: list[Group]

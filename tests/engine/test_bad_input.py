@@ -21,12 +21,14 @@ def db() -> Iterator[ivm.Database]:
         wealth DECIMAL(18,2), age INTEGER NOT NULL) WITH (check_foreign_keys = true)"""
     )
     db.sql("CREATE TABLE note (person BIGINT, body VARCHAR)")
-    db.sql("CREATE MATERIALIZED VIEW wealth AS SELECT city, sum(wealth * 2) AS w, count(*) AS n FROM person GROUP BY city")
+    db.sql(
+        "CREATE MATERIALIZED VIEW wealth AS SELECT city, sum(wealth * 2) AS w, count(*) AS n FROM person GROUP BY city"
+    )
     db.sql("CREATE MATERIALIZED VIEW notes AS SELECT n.body, p.age FROM note n, person p WHERE n.person = p.id")
     db.apply({"city": [{"id": 1, "name": "Oslo"}, {"id": 2, "name": "Rome"}]})
     db.apply({"person": [{"id": 1, "city": 1, "wealth": Decimal(5), "age": 30}]})
     db.apply({"note": [{"person": 1, "body": "hi"}, {"person": 1, "body": "hi"}, {"person": 7, "body": None}]})
-    yield db
+    return db
 
 
 def state(db: ivm.Database) -> dict[str, Any]:
@@ -84,7 +86,11 @@ CASES: dict[str, tuple[Callable[[ivm.Database], object], type[ivm.Error], list[s
     ),
     "unknown column": (insert("person", person(hat=1)), ivm.TypeMismatchError, ["person", "hat"]),
     "missing column": (insert("person", {"id": 4}), ivm.TypeMismatchError, ["person", "city"]),
-    "foreign key of an added row": (insert("person", person(city=8)), ivm.ConstraintError, ["person", "FOREIGN KEY", "8"]),
+    "foreign key of an added row": (
+        insert("person", person(city=8)),
+        ivm.ConstraintError,
+        ["person", "FOREIGN KEY", "8"],
+    ),
     "foreign key of a removed row": (delete("city", {"id": 1}), ivm.ConstraintError, ["person", "FOREIGN KEY", "1"]),
     "unknown table to change": (insert("persn", person()), ivm.BindError, ["persn", "person"]),
     "unknown table in a view": (
@@ -98,7 +104,11 @@ CASES: dict[str, tuple[Callable[[ivm.Database], object], type[ivm.Error], list[s
         ["agee", "age", "line 1"],
     ),
     "SQL that does not parse": (sql("CREATE MATERIALIZED VIEW v AS SELEC 1"), ivm.ParseError, ["line 1"]),
-    "second view of one name": (sql("CREATE MATERIALIZED VIEW wealth AS SELECT 1 AS x FROM city"), ivm.BindError, ["wealth"]),
+    "second view of one name": (
+        sql("CREATE MATERIALIZED VIEW wealth AS SELECT 1 AS x FROM city"),
+        ivm.BindError,
+        ["wealth"],
+    ),
     "second table of one name": (sql("CREATE TABLE city (id BIGINT)"), ivm.BindError, ["city"]),
     "dropping a used table": (sql("DROP TABLE person"), ivm.BindError, ["person", "wealth", "notes"]),
     "dropping an unknown view": (sql("DROP VIEW welth"), ivm.BindError, ["welth", "wealth"]),

@@ -116,7 +116,10 @@ def test_iterating_a_subscription_blocks_for_more(db: ivm.Database) -> None:
 def test_data_frames_and_ad_hoc_queries(db: ivm.Database) -> None:
     with db.transaction() as tx:
         tx.insert("shop", pd.DataFrame({"name": ["c"], "country": ["FR"]}))
-        tx.insert("sale", db.sql("SELECT 8 AS id, 'c' AS shop, 4.00::DECIMAL(15,2) AS price, DATE '2024-02-01' AS day").arrow())
+        tx.insert(
+            "sale",
+            db.sql("SELECT 8 AS id, 'c' AS shop, 4.00::DECIMAL(15,2) AS price, DATE '2024-02-01' AS day").arrow(),
+        )
     query = "SELECT r.country, count(*) FROM revenue r JOIN shop s ON r.country = s.country GROUP BY 1 ORDER BY 1"
     assert db.sql(query).fetchall() == [("FR", 1), ("IT", 1), ("NO", 1)]
 
