@@ -46,7 +46,8 @@ class Database:
 
         CREATE TABLE, CREATE [MATERIALIZED] VIEW, DROP, INSERT, DELETE, UPDATE, EXPLAIN, and any SELECT, which DuckDB
         runs over the tables, views and `ivm_*` relations. `params` fill the placeholders of a SELECT. Raises
-        ParseError, BindError, UnsupportedError, TypeMismatchError, ConstraintError or NumericError; then nothing has changed.
+        ParseError, BindError, UnsupportedError, TypeMismatchError, ConstraintError or NumericError; then nothing has
+        changed.
         """
         result = Result()
         with self.lock:
