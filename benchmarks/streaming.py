@@ -98,7 +98,7 @@ def _row(entry: dict[str, Any]) -> tuple[str, ...]:
         f"{entry['batch']:,}",
         amount(engine["tuples_per_second"]),
         *(f"{engine[name]:,.2f}" for name in ("p50_ms", "p99_ms", "max_ms")),
-        size(engine["grown_bytes"]),
+        size(engine["peak_bytes"]),
         f"{engine['seconds']:,.2f}",
         f"{other['seconds']:,.2f}" if other else "",
         f"{other['query_once_seconds']:,.2f}" if other else "",

@@ -34,8 +34,9 @@ def measure(asked: Task) -> dict[str, Any]:
     """Engine seconds, tuples/s, latencies and memory, on one thread.
 
     Only the relations that the query reads are loaded. Kernels are compiled, or loaded from their cache, by a first
-    run over a few rows in a database that is then dropped. `state_bytes` is what the engine counts; `grown_bytes` is
-    how much more memory the process had at its peak than before the first commit, the stream being in memory.
+    run over a few rows in a database that is then dropped. `peak_bytes` is that of the process, which holds the whole
+    stream; `grown_bytes` is how much more that is than before the first commit; `state_bytes` is what the engine
+    counts as its own, also where it keeps the Arrow data that it was given instead of a copy.
     """
     pa.set_cpu_count(1)
     started = time.perf_counter()
