@@ -8,7 +8,7 @@ at t if j < i. So each combination of changes is produced once, by the latest of
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from catalog.types import BOOLEAN
 from ivm.plan.mfp import Mfp, identity, peel, row_of
@@ -113,7 +113,7 @@ def _final(joined: _JoinedRow, mfp: Mfp) -> Mfp:
     start = identity(joined.width()).map(joined.columns)
     base = joined.width()
     start = start.project(tuple(range(base, base + len(joined.columns))))
-    return start.then(Mfp(mfp.width, mfp.maps, (), mfp.projection)).pruned()
+    return start.then(replace(mfp, predicates=())).pruned()
 
 
 def _path(joined: _JoinedRow, source: int) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ivm.plan.join import lower_join
 from ivm.plan.mfp import Mfp, Row, peel, row_of, row_of_relation
 from ivm.plan.nodes import (
@@ -79,10 +81,14 @@ def _lower_reduce(reduce: Reduce) -> ReducePlan:
 
 
 def lower_mapped(relation: Relation, scalars: tuple[Scalar, ...]) -> Plan:
-    """The plan of `scalars` computed over `relation`, in place of its columns."""
+    """The plan of `scalars` computed over `relation`, in place of its columns, for a reader of all of them.
+
+    They are gathered where rows are dropped or come from a join; whole columns of a batch are not worth copying.
+    """
     base, mfp = peel(relation)
     width = len(mfp.projection)
     computed = mfp.map(scalars).project(tuple(range(width, width + len(scalars))))
+    computed = replace(computed, gathered=bool(mfp.predicates) or isinstance(base, Join))
     if isinstance(base, Join):
         return lower_join(base, computed, lower)
     return apply_mfp(_lower_base(base), computed)

@@ -26,12 +26,14 @@ class Mfp:
     """Append `maps` to a row of `width` columns, keep it where all `predicates` hold, keep columns `projection`.
 
     A map may read the input's columns and earlier maps; predicates and the projection may read all of them.
+    `gathered`: columns that are only passed on are copied in the same pass, since the reader needs all of them.
     """
 
     width: int
     maps: tuple[Scalar, ...]
     predicates: tuple[Scalar, ...]
     projection: tuple[int, ...]
+    gathered: bool = False
 
     @property
     def is_identity(self) -> bool:
@@ -59,7 +61,7 @@ class Mfp:
         both = self
         for scalar in after.maps:
             both = both.map((scalar,))
-        return both.filter(after.predicates).project(after.projection)
+        return replace(both.filter(after.predicates).project(after.projection), gathered=after.gathered)
 
     def outputs(self) -> tuple[Scalar | int, ...]:
         """Each output as an expression over the input's columns; a plain column as its position."""
@@ -97,6 +99,7 @@ class Mfp:
             tuple(remap(maps[i], final.__getitem__) for i in kept),
             tuple(remap(p, final.__getitem__) for p in predicates),
             tuple(final[p] for p in projection),
+            self.gathered,
         )
 
     def _distinct_maps(self) -> tuple[list[Scalar], dict[int, int]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from catalog.types import SqlType
 from ivm.plan.mfp import Mfp, Row
 from sql.ir.relation import Order
-from sql.ir.scalar import Scalar, Value
+from sql.ir.scalar import Column, Scalar, Value
 
 
 @dataclass(frozen=True)
@@ -104,6 +104,15 @@ class JoinPlan:
         for plan in self.inputs:
             offsets.append(offsets[-1] + len(plan.row))
         return tuple(offsets[:-1])
+
+    @property
+    def joined_row(self) -> Row:
+        """The columns of all inputs side by side."""
+        return tuple(
+            Column(offset + column.index, column.type, column.nullable)
+            for offset, each in zip(self.offsets, self.inputs, strict=True)
+            for column in each.row
+        )
 
 
 @dataclass(frozen=True)

@@ -34,9 +34,17 @@ class Context(ABC):
     def release(self, node: Node) -> None:
         """Give up one use of `node`, and everything that only it used."""
 
-    def program(self, mfp: Mfp) -> MfpProgram:
-        """The runnable form of a map-filter-project."""
-        return MfpProgram(mfp.maps, mfp.predicates, mfp.projection, mfp.width, self.dictionary, self.compiler)
+    def program(self, mfp: Mfp, row: Row) -> MfpProgram:
+        """The runnable form of a map-filter-project over `row`."""
+        maps, projection = mfp.maps, mfp.projection
+        if mfp.gathered:
+            passed = tuple(dict.fromkeys(p for p in projection if p < mfp.width))
+            places = {p: mfp.width + len(maps) + i for i, p in enumerate(passed)}
+            maps += tuple(row[p] for p in passed)
+            projection = tuple(places.get(p, p) for p in projection)
+        return MfpProgram(
+            maps, mfp.predicates, projection, mfp.width, self.dictionary, self.compiler, gathered=mfp.gathered
+        )
 
     def hydrated(self, node: Node) -> Node:
         """The new stateful node, brought up to the present; it is taken back if that fails."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import cast
 
 from ivm.dataflow.node import Node
@@ -9,7 +10,7 @@ from ivm.operators.arrange import ArrangeDerived, ArrangeTable
 from ivm.operators.join import DeltaJoin, HalfJoin, Path
 from ivm.operators.mfp import Program
 from ivm.plan import nodes
-from ivm.plan.mfp import Mfp
+from ivm.plan.mfp import Mfp, Row
 from ivm.plan.nodes import JoinPlan, Stage
 from ivm.render.context import Context, key_layout
 from sql.ir.scalar import Scalar
@@ -24,19 +25,19 @@ def render_join(context: Context, plan: JoinPlan) -> Node:
 
 
 def _path(context: Context, plan: JoinPlan, path: nodes.Path) -> Path:
-    total = plan.offsets[-1] + len(plan.inputs[-1].row)
+    row = plan.joined_row
     last = len(path.stages) - 1
-    stages = tuple(_half_join(context, plan, stage, total, i == last) for i, stage in enumerate(path.stages))
-    start = _filter(context, path.predicates, total)
-    return Path(path.source, plan.offsets[path.source], total, start, stages)
+    stages = tuple(_half_join(context, plan, stage, row, i == last) for i, stage in enumerate(path.stages))
+    start = _filter(context, path.predicates, row)
+    return Path(path.source, plan.offsets[path.source], len(row), start, stages)
 
 
-def _half_join(context: Context, plan: JoinPlan, stage: Stage, total: int, last: bool) -> HalfJoin:
+def _half_join(context: Context, plan: JoinPlan, stage: Stage, joined: Row, last: bool) -> HalfJoin:
     arranged = cast(ArrangeTable | ArrangeDerived, context.node(stage.arrangement).operator)
     row = stage.arrangement.collection.row
-    program = _filter(context, stage.predicates, total)
+    program = _filter(context, stage.predicates, joined)
     if last:
-        program = context.program(Mfp(total, plan.final.maps, stage.predicates, plan.final.projection).pruned()).run
+        program = context.program(replace(plan.final, predicates=stage.predicates).pruned(), joined).run
     return HalfJoin(
         arranged.arrangement,
         key_layout(row, stage.arrangement.key),
@@ -48,7 +49,7 @@ def _half_join(context: Context, plan: JoinPlan, stage: Stage, total: int, last:
     )
 
 
-def _filter(context: Context, predicates: tuple[Scalar, ...], width: int) -> Program | None:
+def _filter(context: Context, predicates: tuple[Scalar, ...], row: Row) -> Program | None:
     if not predicates:
         return None
-    return context.program(Mfp(width, (), predicates, tuple(range(width)))).run
+    return context.program(Mfp(len(row), (), predicates, tuple(range(len(row)))), row).run

@@ -78,7 +78,7 @@ class Renderer(Context):
             case ConstantPlan():
                 return render_constant(self, plan)
             case MfpPlan():
-                return self.graph.add("mfp", Mfp(self.program(plan.mfp).run), (self.node(plan.input),))
+                return self.graph.add("mfp", Mfp(self.program(plan.mfp, plan.input.row).run), (self.node(plan.input),))
             case ArrangementPlan():
                 return render_arrangement(self, plan)
             case JoinPlan():

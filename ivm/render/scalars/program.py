@@ -84,7 +84,8 @@ class MfpProgram:
 
     `maps[i]` is column `width + i`; it may read input columns and the maps before it. `predicates` are over
     input columns and maps. `projection` None keeps all columns. Columns that are passed on stay lazy: their
-    groups are narrowed, and only if rows were dropped; a map that is a bare column is passed on as well. The
+    groups are narrowed, and only if rows were dropped; a map that is a bare column is passed on as well, unless
+    `gathered`: then it is copied by the same loop, as suits a reader that needs every column at once. The
     projected maps become one new group. Columns that are not bound stay so.
     """
 
@@ -96,8 +97,9 @@ class MfpProgram:
         width: int,
         dictionary: Any,
         compiler: Compiler | None = None,
+        gathered: bool = False,
     ) -> None:
-        self.shape = Shape.of(maps, predicates, projection, width)
+        self.shape = Shape.of(maps, predicates, projection, width, gathered)
         context = Context(dictionary, memos_of(dictionary))
         self._interpreted = Interpreted(self.shape, context)
         self._fused = None if compiler is None else Fused(self.shape, context, compiler)

@@ -16,8 +16,8 @@ Layout = list[tuple[int, int] | None]
 class Shape:
     """`early` predicates need no map, `late` ones do; both are in the order of `cost_rank`.
 
-    `maps` are what is computed: maps that are bare columns are left out, and those that read one read its
-    origin. `projection[i]` is a column of the input row, or `width + k` for the k-th of `maps`. `kept_maps` are
+    `maps` are what is computed: maps that are bare columns are left out (unless `gathered`), and those that read one
+    read its origin. `projection[i]` is a column of the input row, or `width + k` for the k-th of `maps`. `kept_maps` are
     the positions in `maps` of those that are projected, in their order.
     """
 
@@ -30,14 +30,18 @@ class Shape:
 
     @staticmethod
     def of(
-        maps: tuple[Scalar, ...], predicates: tuple[Scalar, ...], projection: tuple[int, ...] | None, width: int
+        maps: tuple[Scalar, ...],
+        predicates: tuple[Scalar, ...],
+        projection: tuple[int, ...] | None,
+        width: int,
+        gathered: bool = False,
     ) -> Shape:
         """The shape of a program as `MfpProgram` takes it."""
         row: dict[int, int] = {i: i for i in range(width)}
         computed: list[Scalar] = []
         for i, scalar in enumerate(maps):
             placed = remap(scalar, row.__getitem__)
-            if isinstance(placed, Column):
+            if isinstance(placed, Column) and not gathered:
                 row[width + i] = placed.index
             else:
                 row[width + i] = width + len(computed)
