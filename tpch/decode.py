@@ -27,9 +27,9 @@ class Cursor:
         self._at = 0
 
     def take_until(self, last: int) -> pa.Table | None:
-        """The rows not yet taken whose time is at most `last`, without copying; None if there are none.
+        """The rows not yet taken whose time is at most `last`, each column in one piece; None if there are none.
 
-        Raises StreamError if the times in the files are not in order.
+        Rows of several row groups are put together here, which is part of decoding; others are not copied. Raises StreamError if the times in the files are not in order.
         """
         taken: list[pa.Table] = []
         while self._table is not None or self._advance():
@@ -43,7 +43,7 @@ class Cursor:
             self._table = None
         if not taken:
             return None
-        return taken[0] if len(taken) == 1 else pa.concat_tables(taken)
+        return taken[0] if len(taken) == 1 else pa.concat_tables(taken).unify_dictionaries().combine_chunks()
 
     def _advance(self) -> bool:
         found = next(self._groups, None)

@@ -22,6 +22,11 @@ _SHARED = (Kind.INTEGER, Kind.BIGINT, Kind.HUGEINT, Kind.DECIMAL, Kind.DOUBLE, K
 """Types whose physical form is a view of their Arrow array, if no value is NULL."""
 
 
+def is_view(type: SqlType) -> bool:
+    """Whether the physical form of a column of this type is a view of its Arrow arrays, where nothing is NULL."""
+    return type.kind in _SHARED
+
+
 class ColdColumn:
     """Arrow arrays one after the other.
 
@@ -84,7 +89,7 @@ class ColdColumn:
             places = np.empty(len(rows), np.int64)
             places[order] = np.arange(len(rows))
             return self.gather(rows[order]).take(places)
-        if self._type.kind not in _SHARED:
+        if not is_view(self._type):
             return self._converted(self._taken(rows))
         columns = [self._view(number).take(inside) for number, inside in self._by_array(rows)]
         return concat(columns) if columns else empty_column(self._type.physical)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from catalog.types import SqlType
 from ivm.trace.arrow import to_arrow, to_column
-from ivm.trace.cold_column import ColdColumn
+from ivm.trace.cold_column import ColdColumn, is_view
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.delta import Source
 from ivm.trace.dictionary import TextDictionary
@@ -123,6 +123,11 @@ class RowStore:
         if isinstance(column, ColdColumn):
             column = self._columns[index] = self._heated(column, self.types[index])
         return column.column()
+
+    def prepare(self, index: int) -> None:
+        """Keep column `index` in physical form if reading a part of it would convert values again and again."""
+        if not is_view(self.types[index]):
+            self.column(index)
 
     def gather(self, index: int, rows: Ints | slice) -> Column:
         """Column `index` of `rows`; a cold column stays cold. A slice of a hot column is not copied."""

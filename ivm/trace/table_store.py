@@ -175,7 +175,7 @@ class TableStore:
         )
         unique = bool(self.table.primary_key) and set(self.table.key_indexes) <= set(key)
         for c in key:
-            self._store.column(c)
+            self._store.prepare(c)
         arrangement = self._arrangements[key] = Arrangement(self._store, key, layout, unique=unique)
         arrangement.forget(self._since)
         return arrangement
