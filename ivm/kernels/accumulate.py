@@ -17,6 +17,8 @@ from ivm.kernels.types import Bools, Int32s, Ints
 from ivm.kernels.wide import Word, add, mul_signed
 
 COUNT, SUM, SUM_WIDE, SUM_DOUBLE, SUM_SQUARES, EXTREME = 0, 1, 2, 3, 4, 5
+_FEW_CELLS = 1024
+_LANES = 4
 KIND, VALUE, VALID, FIELD, WIDTH, BASE = 0, 1, 2, 3, 4, 5
 
 
@@ -42,6 +44,13 @@ def accumulate(plan: Ints, values: Ints, valid: Bools, diffs: Ints, row_cell: In
 
 @njit(cache=True, nogil=True, fastmath=False)
 def _count(mask: Word, field: Word, valid: Bools, diffs: Ints, row_cell: Int32s, cells: Ints) -> None:
+    if len(diffs) == 0 and mask < 0 and len(cells) <= _FEW_CELLS:
+        totals = np.zeros((_LANES, len(cells)), np.int64)
+        for i in range(len(row_cell)):
+            totals[i % _LANES, np.uint64(row_cell[np.uint64(i)])] += 1
+        for lane in range(_LANES):
+            cells[:, field] += totals[lane]
+        return
     for i in range(len(row_cell)):
         if mask < 0 or valid[i, mask]:
             cells[row_cell[i], field] += diffs[i] if len(diffs) else np.int64(1)
@@ -52,6 +61,9 @@ def _sum(
     column: Word, mask: Word, field: Word, values: Ints, valid: Bools, diffs: Ints, row_cell: Int32s, cells: Ints
 ) -> bool:
     """Sums of int64 in 128 bits; whether one overflowed. Unit diffs cannot, as a batch has fewer than 2^63 rows."""
+    if len(diffs) == 0 and mask < 0 and len(cells) <= _FEW_CELLS:
+        _sum_by_halves(column, field, values, row_cell, cells)
+        return False
     if len(diffs) == 0:
         for i in range(len(row_cell)):
             if mask < 0 or valid[i, mask]:
@@ -71,6 +83,36 @@ def _sum(
                 cells[cell, field] = low
                 cells[cell, field + 1] = high
     return False
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _sum_by_halves(column: Word, field: Word, values: Ints, row_cell: Int32s, cells: Ints) -> None:
+    """Sums of all rows where there are few cells: low and high 32 bits apart, neighbouring rows in separate totals.
+
+    Else each row would wait for the one before it, which most likely has just written to the same cell.
+    """
+    totals = np.zeros((_LANES, len(cells), 2), np.int64)
+    n = len(row_cell)
+    even = n - n % _LANES
+    at = np.uint64(column)
+    for first in range(0, even, _LANES):
+        for lane in range(_LANES):
+            i = np.uint64(first + lane)
+            value = values[i, at]
+            cell = np.uint64(row_cell[i])  # unsigned: numba lets a negative index count from the end, at a cost
+            totals[lane, cell, 0] += value & np.int64(0xFFFFFFFF)
+            totals[lane, cell, 1] += value >> np.int64(32)
+    for i in range(even, n):
+        totals[0, row_cell[i], 0] += values[i, column] & np.int64(0xFFFFFFFF)
+        totals[0, row_cell[i], 1] += values[i, column] >> np.int64(32)
+    for cell in range(len(cells)):
+        for lane in range(_LANES):
+            _add_narrow(cells, np.int64(cell), field, totals[lane, cell, 0])
+            high = totals[lane, cell, 1]
+            low = high << np.int64(32)
+            carry = np.int64(np.uint64(cells[cell, field] + low) < np.uint64(low))
+            cells[cell, field] += low
+            cells[cell, field + 1] += (high >> np.int64(32)) + carry
 
 
 @njit(cache=True, nogil=True, fastmath=False)

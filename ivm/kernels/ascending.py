@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from ivm.kernels.types import Bools, Ints
@@ -11,10 +12,18 @@ from ivm.kernels.types import Bools, Ints
 def is_ascending(words: Ints) -> bool:
     """Whether each key is greater than the one before it, word by word as signed integers; cost: 1 ns a word."""
     width = words.shape[1]
+    violations = 0
     if width == 1:
-        violations = 0
         for i in range(1, len(words)):
             violations += words[i - 1, 0] >= words[i, 0]
+        return violations == 0
+    if width == 2:
+        high, low = words[0, 0], words[0, 1]
+        for k in range(1, len(words)):
+            i = np.uint64(k)  # unsigned: numba lets a negative index count from the end, at a cost
+            after_high, after_low = words[i, 0], words[i, 1]
+            violations += (high > after_high) | ((high == after_high) & (low >= after_low))
+            high, low = after_high, after_low
         return violations == 0
     for i in range(1, len(words)):
         w = 0

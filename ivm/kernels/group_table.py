@@ -54,8 +54,8 @@ def open_cells(
         stop = min(first + BLOCK, len(words))
         _guess(words, first, stop, width, index, state, tags, slots)
         for i in range(first, stop):
-            slot = slots[i - first]
-            if slot < 0 or not _has_key(state, slot, words, i, width):
+            slot = slots[np.uint64(i - first)]
+            if slot < 0 or (width > 1 and not _has_key(state, slot, words, i, width)):
                 tag = tags[i - first]
                 at = home(tag, capacity)
                 slot = np.int64(-1)
@@ -79,7 +79,7 @@ def open_cells(
                         state[slot, w] = words[i, w]
                     for f in range(width, state.shape[1]):
                         state[slot, f] = 0
-            cell = state[slot, width] - 1
+            cell = state[np.uint64(slot), np.uint64(width)] - 1
             if cell < 0 or (many and cell_time[cell] != times[i]):
                 cell_slot[cells] = slot
                 cell_previous[cells] = cell
@@ -88,7 +88,7 @@ def open_cells(
                 cell = cells
                 cells += 1
                 state[slot, width] = cells
-            row_cell[i] = cell
+            row_cell[np.uint64(i)] = cell
     counts[CELLS] = cells
     return np.int64(len(words))
 
@@ -100,19 +100,24 @@ def _guess(
     """For rows [first, stop): the high half of the hash, and the slot named at its home, -1 unless it may be the key's.
 
     Loops this short have many random accesses under way at once, and what they touch is at hand for what comes next.
+    Indexes are unsigned, since numba lets a negative one count from the end, which costs a test for each access.
     """
     capacity = len(index)
-    for i in range(first, stop):
-        if width == 1:
-            tags[i - first] = np.uint64(hash_word(words[i, 0])) >> np.uint64(32)
-        else:
+    if width == 1:
+        for k in range(stop - first):
+            tags[np.uint64(k)] = np.uint64(hash_word(words[np.uint64(first + k), 0])) >> np.uint64(32)
+    else:
+        for i in range(first, stop):
             tags[i - first] = np.uint64(hash_words(words, i, width)) >> np.uint64(32)
-    for i in range(stop - first):
-        entry = np.uint64(index[home(tags[i], capacity)])
+    size = np.uint64(capacity)
+    for k in range(stop - first):
+        i = np.uint64(k)
+        entry = np.uint64(index[(tags[i] * size) >> np.uint64(32)])
         slot = np.int64(entry & np.uint64(0xFFFFFFFF)) - 1
         slots[i] = slot if entry >> np.uint64(32) == tags[i] else np.int64(-1)
-    for i in range(stop - first):
-        if slots[i] >= 0 and state[slots[i], 0] != words[first + i, 0]:
+    for k in range(stop - first):
+        i = np.uint64(k)
+        if slots[i] >= 0 and state[np.uint64(slots[i]), 0] != words[np.uint64(first) + i, 0]:
             slots[i] = np.int64(-1)
 
 

@@ -148,9 +148,7 @@ def link_rows(slots: Ints, following: Int32s, words: Ints, hashes: Hashes, rows:
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def unlink_rows(
-    slots: Ints, following: Int32s, words: Ints, hashes: Hashes, dropped: Bools, first_row: int
-) -> int:
+def unlink_rows(slots: Ints, following: Int32s, words: Ints, hashes: Hashes, dropped: Bools, first_row: int) -> int:
     """Take the newest rows of the table out again, first_row + i for key i; how many of them were linked."""
     width = words.shape[1]
     last = slots.shape[0]

@@ -38,7 +38,9 @@ class Column:
 
     def take(self, rows: Array) -> Column:
         """The column of `values[rows]`; cost: one gather."""
-        return Column(self.values[rows], None if self.valid is None else self.valid[rows])
+        # `take` is faster than indexing, eight times for pairs, but copies the whole of a strided array first.
+        values = self.values.take(rows, axis=0) if self.values.flags.c_contiguous else self.values[rows]
+        return Column(values, None if self.valid is None else self.valid[rows])
 
 
 def empty_column(physical: Physical) -> Column:
