@@ -2,6 +2,7 @@
 
 A batch of N is N consecutive logical times made one, so up to N records of each relation. Tuples are those of the
 relations that the query reads. Engine time only: the stream is decoded, into memory, before. Everything on one thread.
+Figures are those of the median of several passes over the stream, after one whose rate is given as `cold`.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ _COLUMNS = (
     "view",
     "\nbatch",
     "\ntuples/s",
+    "\ncold",
     "commit\np50 ms",
     "\np99 ms",
     "\nmax ms",
@@ -97,6 +99,7 @@ def _row(entry: dict[str, Any]) -> tuple[str, ...]:
         entry["view"],
         f"{entry['batch']:,}",
         amount(engine["tuples_per_second"]),
+        amount(engine["cold_tuples_per_second"]),
         *(f"{engine[name]:,.2f}" for name in ("p50_ms", "p99_ms", "max_ms")),
         size(engine["peak_bytes"]),
         f"{engine['seconds']:,.2f}",
