@@ -29,7 +29,8 @@ class Cursor:
     def take_until(self, last: int) -> pa.Table | None:
         """The rows not yet taken whose time is at most `last`, each column in one piece; None if there are none.
 
-        Rows of several row groups are put together here, which is part of decoding; others are not copied. Raises StreamError if the times in the files are not in order.
+        Rows of several row groups are put together here, which is part of decoding; others are not copied. Raises
+        StreamError if the times in the files are not in order.
         """
         taken: list[pa.Table] = []
         while self._table is not None or self._advance():
@@ -73,13 +74,9 @@ def _row_groups(directory: Path, files: Sequence[File], dictionaries: Sequence[s
             raise StreamError(f"{path} cannot be decoded: {error}; generate the stream again") from None
 
 
-def read_whole(
-    directory: Path, files: Sequence[File], columns: Sequence[str], dictionaries: Sequence[str]
-) -> pa.Table:
+def read_whole(directory: Path, files: Sequence[File], columns: Sequence[str], dictionaries: Sequence[str]) -> pa.Table:
     """All rows of `files` with `columns`, in order. Raises StreamError if a file cannot be decoded."""
-    return pa.concat_tables(
-        table.select(list(columns)) for _, table in _row_groups(directory, files, dictionaries)
-    )
+    return pa.concat_tables(table.select(list(columns)) for _, table in _row_groups(directory, files, dictionaries))
 
 
 def check_file(directory: Path, file: File, columns: Sequence[tuple[str, str]]) -> None:

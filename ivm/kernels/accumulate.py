@@ -97,22 +97,22 @@ def _sum_by_halves(column: Word, field: Word, values: Ints, row_cell: Int32s, ce
     at = np.uint64(column)
     for first in range(0, even, _LANES):
         for lane in range(_LANES):
-            i = np.uint64(first + lane)
-            value = values[i, at]
-            cell = np.uint64(row_cell[i])  # unsigned: numba lets a negative index count from the end, at a cost
+            row = np.uint64(first + lane)
+            value = values[row, at]
+            cell = np.uint64(row_cell[row])  # unsigned: numba lets a negative index count from the end, at a cost
             totals[lane, cell, 0] += value & np.int64(0xFFFFFFFF)
             totals[lane, cell, 1] += value >> np.int64(32)
     for i in range(even, n):
         totals[0, row_cell[i], 0] += values[i, column] & np.int64(0xFFFFFFFF)
         totals[0, row_cell[i], 1] += values[i, column] >> np.int64(32)
-    for cell in range(len(cells)):
+    for c in range(len(cells)):
         for lane in range(_LANES):
-            _add_narrow(cells, np.int64(cell), field, totals[lane, cell, 0])
-            high = totals[lane, cell, 1]
+            _add_narrow(cells, np.int64(c), field, totals[lane, c, 0])
+            high = totals[lane, c, 1]
             low = high << np.int64(32)
-            carry = np.int64(np.uint64(cells[cell, field] + low) < np.uint64(low))
-            cells[cell, field] += low
-            cells[cell, field + 1] += (high >> np.int64(32)) + carry
+            carry = np.int64(np.uint64(cells[c, field] + low) < np.uint64(low))
+            cells[c, field] += low
+            cells[c, field + 1] += (high >> np.int64(32)) + carry
 
 
 @njit(cache=True, nogil=True, fastmath=False)

@@ -20,8 +20,8 @@ def is_ascending(words: Ints) -> bool:
     if width == 2:
         high, low = words[0, 0], words[0, 1]
         for k in range(1, len(words)):
-            i = np.uint64(k)  # unsigned: numba lets a negative index count from the end, at a cost
-            after_high, after_low = words[i, 0], words[i, 1]
+            row = np.uint64(k)  # unsigned: numba lets a negative index count from the end, at a cost
+            after_high, after_low = words[row, 0], words[row, 1]
             violations += (high > after_high) | ((high == after_high) & (low >= after_low))
             high, low = after_high, after_low
         return violations == 0

@@ -111,14 +111,14 @@ def _guess(
             tags[i - first] = np.uint64(hash_words(words, i, width)) >> np.uint64(32)
     size = np.uint64(capacity)
     for k in range(stop - first):
-        i = np.uint64(k)
-        entry = np.uint64(index[(tags[i] * size) >> np.uint64(32)])
+        at = np.uint64(k)
+        entry = np.uint64(index[(tags[at] * size) >> np.uint64(32)])
         slot = np.int64(entry & np.uint64(0xFFFFFFFF)) - 1
-        slots[i] = slot if entry >> np.uint64(32) == tags[i] else np.int64(-1)
+        slots[at] = slot if entry >> np.uint64(32) == tags[at] else np.int64(-1)
     for k in range(stop - first):
-        i = np.uint64(k)
-        if slots[i] >= 0 and state[np.uint64(slots[i]), 0] != words[np.uint64(first) + i, 0]:
-            slots[i] = np.int64(-1)
+        at = np.uint64(k)
+        if slots[at] >= 0 and state[np.uint64(slots[at]), 0] != words[np.uint64(first) + at, 0]:
+            slots[at] = np.int64(-1)
 
 
 @njit(cache=True, nogil=True, fastmath=False)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ivm.trace.column import Array, Bools, Ints
+from catalog.types import SqlType
+from ivm.trace.column import Array, Bools, Column, Ints
+from ivm.trace.consolidate import merge_equal
 from ivm.trace.time import as_array
 
 
@@ -59,6 +62,19 @@ def in_order(times: Ints | int, diffs: Ints | None, length: int, *, deletes_firs
         inserts = inserts[order]
         moments = moments if len(moments) == 1 else moments[order]
     return Changes(positions, inserts, moments, bool(inserts.all()))
+
+
+def net_in_order(columns: Sequence[Column], types: Sequence[SqlType], times: Ints | int, diffs: Ints) -> Changes:
+    """As `in_order`, deletes first, after the diffs of equal rows at equal times are added up and zeros left out.
+
+    `columns` (at least one, of `types`) are those of the updates' rows; rows are equal as in `consolidate`.
+    Cost: packs all columns, one hash table access an update.
+    """
+    moments = as_array(times)
+    rows, sums = merge_equal(columns, types, len(diffs), diffs, None if len(moments) == 1 else moments)
+    left = moments if len(moments) == 1 else moments[rows]
+    changes = in_order(left, sums, len(rows), deletes_first=True)
+    return replace(changes, positions=rows if changes.positions is None else rows[changes.positions])
 
 
 def _ascending(values: Ints | Bools) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +37,7 @@ class Column:
     def __len__(self) -> int:
         return len(self.values)
 
-    def take(self, rows: Array) -> Column:
+    def take(self, rows: npt.NDArray[Any]) -> Column:
         """The column of `values[rows]`; cost: one gather."""
         # `take` is faster than indexing, eight times for pairs, but copies the whole of a strided array first.
         values = self.values.take(rows, axis=0) if self.values.flags.c_contiguous else self.values[rows]

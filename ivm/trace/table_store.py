@@ -8,15 +8,15 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import ConstraintError
 from catalog.schema import Table
 from ivm.trace.arrangement import Arrangement, by_whole_row
 from ivm.trace.arrow import to_arrow
-from ivm.trace.changes import Changes, in_order
+from ivm.trace.changes import Changes, in_order, net_in_order
 from ivm.trace.column import Column, Ints, concat
 from ivm.trace.delta import Delta, Group, Source
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
+from ivm.trace.refusal import impossible_changes, null_in_key
 from ivm.trace.row_store import Batch, Mark, RowStore, StoredRows
 from ivm.trace.size import StateSize
 from ivm.trace.time import BEGINNING, FOREVER
@@ -62,11 +62,13 @@ class TableStore:
 
         `data` has the table's columns in their order, or, where all diffs are negative and there is a primary key, only
         the key's columns: a delete identifies its row by the key alone. `diffs` None: all +1. `times` are not before
-        any applied earlier (ValueError). At each time deletes come before inserts. An update of diff d stands for |d|
-        changes. With mode "upsert" an insert replaces the row of its key, if there is one. Columns of the delta are
-        gathered when they are read.
+        any applied earlier (ValueError). The order of the updates of one time is irrelevant: deletes come before
+        inserts, and where that is not possible, diffs of equal rows at equal times are added up first (mode "diff").
+        An update of diff d stands for |d| changes. With mode "upsert" an insert replaces the row of its key, if there
+        is one. None: nothing changes. Columns of the delta are gathered when they are read.
         Raises ConstraintError, and changes nothing, if an insert meets a row of its key or a delete finds no row.
-        Cost: a few ns a row and key word for inserts of ascending keys, else one or two random accesses a change.
+        Cost: a few ns a row and key word for inserts of ascending keys, else one or two random accesses a change;
+        twice that and a pass over all columns where diffs had to be added up.
         """
         changes = in_order(times, diffs, data.num_rows, deletes_first=True)
         if len(changes) == 0:
@@ -79,12 +81,18 @@ class TableStore:
             )
         self._begin()
         batch = self._batch(data, changes)
-        if self._key is not None:
-            delta = self._apply_by_key(self._key, batch, changes, mode)
-        else:
-            delta = self._apply_by_row(batch, changes)
+        outcome = self._carry_out(batch, changes, mode)
+        if not isinstance(outcome, Delta) and mode == "diff" and diffs is not None and changes.inserts.any():
+            net = self._net(data, times, diffs)
+            if len(net) == 0:
+                return None
+            if len(net) < len(changes):
+                batch, changes = self._batch(data, net), net
+                outcome = self._carry_out(batch, changes, mode)
+        if not isinstance(outcome, Delta):
+            raise impossible_changes(self.table, batch.table, changes, outcome)
         self._last_time = last
-        return delta
+        return outcome
 
     def commit(self, since: int) -> None:
         """Make the changes final; nobody reads as of a time before `since` any more. Compacts now and then,
@@ -170,9 +178,7 @@ class TableStore:
         self._last_time_begun = self._last_time
 
     def _arrange(self, key: tuple[int, ...]) -> Arrangement:
-        layout = KeyLayout(
-            tuple((self._types[c].physical, self.table.fields[c].nullable) for c in key), nulls="drop"
-        )
+        layout = KeyLayout(tuple((self._types[c].physical, self.table.fields[c].nullable) for c in key), nulls="drop")
         unique = bool(self.table.primary_key) and set(self.table.key_indexes) <= set(key)
         for c in key:
             self._store.prepare(c)
@@ -189,17 +195,28 @@ class TableStore:
         batch = Batch(data, types, self._dictionary)
         return batch if changes.positions is None else batch.take(changes.positions)
 
-    def _apply_by_key(self, key: Arrangement, batch: Batch, changes: Changes, mode: Mode) -> Delta:
+    def _net(self, data: pa.Table, times: Ints | int, diffs: Ints) -> Changes:
+        """What is left of the updates after equal rows at equal times have cancelled. Text is compared, not kept."""
+        given = Batch(data, self._types, TextDictionary())
+        return net_in_order([given.column(i) for i in range(len(self._types))], self._types, times, diffs)
+
+    def _carry_out(self, batch: Batch, changes: Changes, mode: Mode) -> Delta | Ints:
+        """The delta of the changes; or else the places of changes that are not possible, and nothing is changed."""
+        if self._key is not None:
+            return self._change_by_key(self._key, batch, changes, mode)
+        return self._change_by_row(batch, changes)
+
+    def _change_by_key(self, key: Arrangement, batch: Batch, changes: Changes, mode: Mode) -> Delta | Ints:
         whole = batch.table.num_columns == len(self._types)
         columns = [batch.column(c) for c in (key.key if whole else range(len(key.key)))]
         words, dropped = key.layout.pack(columns, len(batch))
         if dropped is not None and dropped.any():
-            self._refuse("change", "has NULL", batch, np.flatnonzero(dropped)[:3], "give every key column a value")
+            raise null_in_key(self.table, batch.table, np.flatnonzero(dropped)[:3])
         if changes.only_inserts and key.index.extend(words, None):
             return self._append(batch, changes)
         return self._change(key, batch, words, changes, replace=mode == "upsert")
 
-    def _apply_by_row(self, batch: Batch, changes: Changes) -> Delta:
+    def _change_by_row(self, batch: Batch, changes: Changes) -> Delta | Ints:
         if changes.only_inserts:
             return self._append(batch, changes)
         if self._by_row is None:
@@ -213,8 +230,8 @@ class TableStore:
         self._store.append(batch, len(batch), changes.times_or_one)
         return self._delta(batch, len(batch), changes.times_or_one, None)
 
-    def _change(self, by: Arrangement, batch: Batch, words: Ints, changes: Changes, *, replace: bool) -> Delta:
-        """Carry out the changes, whose rows `by` finds by `words`; undoes them all if one fails."""
+    def _change(self, by: Arrangement, batch: Batch, words: Ints, changes: Changes, *, replace: bool) -> Delta | Ints:
+        """Carry out the changes, whose rows `by` finds by `words`; see `_carry_out`."""
         store = self._store
         first, count = store.rows, len(changes)
         deadly = replace or not changes.only_inserts or len(store.died) > 0
@@ -225,7 +242,7 @@ class TableStore:
             linked = changes.inserts.copy()
             linked[applied.failed] = False
             by.index.truncate(first, words[linked][: applied.inserted], None)
-            self._refuse_changes(batch, changes, applied.failed)
+            return applied.failed
         born = np.flatnonzero(changes.inserts)
         births = batch if changes.only_inserts else batch.take(born)
         times = changes.times_of(born)
@@ -253,27 +270,6 @@ class TableStore:
 
     def _delta(self, source: Source, length: int, times: Ints | int, diffs: Ints | None) -> Delta:
         return Delta([Group(source)], [(0, i) for i in range(len(self._types))], length, times, diffs)
-
-    def _refuse_changes(self, batch: Batch, changes: Changes, failed: Ints) -> None:
-        """Raise the error for the changes `failed`: what the first one failed of, and the rows that failed likewise."""
-        if changes.inserts[failed[0]]:
-            alike = failed[changes.inserts[failed]]
-            self._refuse("insert into", "already has a row with", batch, alike, "upsert replaces rows")
-        alike = failed[~changes.inserts[failed]]
-        self._refuse("delete from", "has no row with", batch, alike, "delete only rows that are there")
-
-    def _refuse(self, attempt: str, wrong: str, batch: Batch, failed: Ints, advice: str) -> None:
-        keys = self.table.primary_key
-        names = [field.name for field in self.table.fields]
-        places = range(len(keys)) if batch.table.num_columns != len(names) else self.table.key_indexes
-        if not keys:
-            places = range(len(names))
-        values = [batch.table.column(c).take(pa.array(failed)).to_pylist() for c in places]
-        rows = ", ".join(str(tuple(row)) for row in zip(*values, strict=True))
-        what = f"PRIMARY KEY ({', '.join(keys)})" if keys else f"({', '.join(names)})"
-        raise ConstraintError(
-            f"cannot {attempt} table {self.table.name}: it {wrong} {what} = {rows}; {advice}. Nothing was changed"
-        )
 
 
 class _Below:

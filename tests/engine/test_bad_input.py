@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -13,7 +13,7 @@ import ivm
 
 
 @pytest.fixture
-def db() -> Iterator[ivm.Database]:
+def db() -> ivm.Database:
     db = ivm.connect(compile="off")
     db.sql("CREATE TABLE city (id BIGINT PRIMARY KEY, name VARCHAR NOT NULL)")
     db.sql(

@@ -20,6 +20,8 @@ TABLES = {
     "events": "CREATE TABLE events (customer BIGINT, kind VARCHAR, size INTEGER, at TIMESTAMP)",
 }
 
+Row = dict[str, Any]
+
 VIEWS = {
     "plain": "SELECT id, name, balance * 2 AS twice FROM customers WHERE balance > 10 AND city IS NOT NULL",
     "global_sum": "SELECT count(*) AS n, sum(total) AS total, avg(total) AS mean, min(day) AS first_day FROM orders",
@@ -50,8 +52,6 @@ VIEWS = {
     "within": "SELECT count(*) AS n FROM orders WHERE total BETWEEN 1 AND 5 AND day < DATE '2020-01-01' + INTERVAL 10 DAY",
 }
 
-Row = dict[str, Any]
-
 
 def connect(**options: Any) -> ivm.Database:
     """A database with the tables and no view."""
@@ -71,7 +71,7 @@ _CENTS = st.one_of(st.integers(-500, 2000).map(lambda v: Decimal(v) / 100), st.j
 _TEXT = st.sampled_from(["", "a", "ab", "abc", "b", "a long text beyond eight bytes", "é"])
 _CUSTOMER = st.integers(1, 5)
 
-ROWS = {
+ROWS: dict[str, st.SearchStrategy[Row]] = {
     "customers": st.fixed_dictionaries(
         {
             "id": _CUSTOMER,
@@ -115,20 +115,21 @@ class Tables:
         """A random valid step: deletes of present rows, then inserts of absent keys."""
         step: Step = {}
         for name, present in self.keyed.items():
-            gone = data.draw(st.sets(st.sampled_from(sorted(present)), max_size=3)) if present else set()
-            changes = [(present.pop(key), -1) for key in sorted(gone)]
-            for row in data.draw(st.lists(ROWS[name], max_size=4)):
+            gone: set[int] = data.draw(st.sets(st.sampled_from(sorted(present)), max_size=3)) if present else set()
+            changes: list[tuple[Row, int]] = [(present.pop(key), -1) for key in sorted(gone)]
+            rows: list[Row] = data.draw(st.lists(ROWS[name], max_size=4))
+            for row in rows:
                 if row["id"] not in present:
                     present[row["id"]] = row
                     changes.append((row, 1))
             step[name] = changes
-        changes = []
+        step["events"] = []
         for _ in range(data.draw(st.integers(0, min(2, len(self.events))))):
-            changes.append((self.events.pop(data.draw(st.integers(0, len(self.events) - 1))), -1))
-        for row in data.draw(st.lists(ROWS["events"], max_size=4)):
+            step["events"].append((self.events.pop(data.draw(st.integers(0, len(self.events) - 1))), -1))
+        new: list[Row] = data.draw(st.lists(ROWS["events"], max_size=4))
+        for row in new:
             self.events.append(row)
-            changes.append((row, 1))
-        step["events"] = changes
+            step["events"].append((row, 1))
         return step
 
     def clear_step(self) -> Step:
