@@ -16,6 +16,9 @@ from ivm.trace.delta import delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
 
+Row = tuple[int | None, int]
+Update = tuple[Row, int, int]
+
 LAYOUT = KeyLayout(((Physical.INT64, True),), nulls="drop")
 
 
@@ -41,7 +44,7 @@ def found(arrangement, key, time, inclusive):
 
 def present(history, key, time):
     """Multiplicities of the values of `key` as of `time`, by the updates."""
-    total = Counter()
+    total: Counter[int] = Counter()
     for row, moment, diff in history:
         if row[0] == key and moment <= time:
             total[row[1]] += diff
@@ -59,7 +62,7 @@ STEP = st.tuples(
 def valid_prefix(history, updates):
     """The updates without those retractions that would take a row below zero at some time."""
     kept = []
-    totals = Counter()
+    totals: Counter[Row] = Counter()
     for row, _, diff in history:
         totals[row] += diff
     for time in sorted({t for _, t, _ in updates}):
@@ -77,7 +80,7 @@ def valid_prefix(history, updates):
 @given(steps=st.lists(STEP, max_size=10), data=st.data())
 def test_probes_see_the_collection_as_of_their_time(steps, data):
     arrangement = derived()
-    history = []
+    history: list[Update] = []
     start = 0
     for drawn, keep, shuffle in steps:
         start += 10

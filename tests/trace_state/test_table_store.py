@@ -1,216 +1,24 @@
-"""Base tables against a dictionary and a Counter: contents, deltas, errors and undo, with many times in a batch."""
+"""Base tables: what they refuse, what they show of one batch, cold columns, compaction, sizes."""
 
 from __future__ import annotations
-
-from collections import Counter
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from catalog.errors import ConstraintError
-from catalog.schema import Field, Table
-from catalog.types import BIGINT, INTEGER, VARCHAR, decimal
-from ivm.trace.arrow import to_arrow
+from catalog.types import VARCHAR
+from ivm.trace.cold_column import ColdColumn
+from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.row_store import Batch, RowStore
 from ivm.trace.table_store import TableStore
-
-FIELDS = (
-    Field("a", BIGINT, False),
-    Field("b", INTEGER, False),
-    Field("name", VARCHAR),
-    Field("price", decimal(15, 2)),
-)
-KEYED = Table("t", FIELDS, ("a", "b"))
-MULTISET = Table("m", FIELDS)
+from tests.trace_state.tables import KEYED, MULTISET, arrow_of, assert_arrangements_agree, rows_of, updates_of
 
 
-def arrow_of(rows):
-    columns = list(zip(*rows, strict=True)) if rows else [[]] * 4
-    types = [pa.int64(), pa.int32(), pa.string(), pa.decimal128(15, 2)]
-    arrays = [
-        pa.array(list(c), pa.int64() if i == 3 else t) for i, (c, t) in enumerate(zip(columns, types, strict=True))
-    ]
-    arrays[3] = arrays[3].cast(pa.decimal128(19, 0)).cast(pa.decimal128(21, 2)).cast(types[3])
-    return pa.table(arrays, names=[f.name for f in FIELDS])
-
-
-def rows_of(table):
-    """The rows as tuples, prices as whole numbers."""
-    columns = [table.column(i).to_pylist() for i in range(3)]
-    prices = [None if p is None else int(p) for p in table.column(3).to_pylist()]
-    return list(zip(*columns, prices, strict=True))
-
-
-def updates_of(delta, dictionary):
-    if delta is None:
-        return []
-    assert list(delta.time_array()) == sorted(delta.time_array())
-    columns = [to_arrow(delta.column(i), f.type, dictionary) for i, f in enumerate(FIELDS)]
-    rows = rows_of(pa.table(columns, names=[f.name for f in FIELDS]))
-    return list(zip(rows, delta.time_array().tolist(), delta.diff_array().tolist(), strict=True))
-
-
-class Refused(Exception):
-    pass
-
-
-def apply_keyed(contents, changes, mode):
-    """The dictionary after `changes` (row, time, diff), and the net updates; Refused if one cannot be."""
-    contents = dict(contents)
-    updates = Counter()
-    singles = [(time, diff > 0, i, row) for i, (row, time, diff) in enumerate(changes) for _ in range(abs(diff))]
-    for time, insert, _, row in sorted(singles, key=lambda s: s[:3]):
-        key = row[:2]
-        old = contents.pop(key, None)
-        if insert == (old is not None) and not (insert and mode == "upsert"):
-            raise Refused
-        if old is not None:
-            updates[old, time] -= 1
-        if insert:
-            contents[key] = row
-            updates[row, time] += 1
-    return contents, {u: d for u, d in updates.items() if d}
-
-
-def apply_multiset(contents, changes):
-    contents = Counter(contents)
-    updates = Counter()
-    for row, time, diff in sorted(changes, key=lambda c: (c[1], c[2] > 0)):
-        contents[row] += diff
-        updates[row, time] += diff
-        if contents[row] < 0:
-            raise Refused
-    return +contents, {u: d for u, d in updates.items() if d}
-
-
-def net(updates):
-    total = Counter()
-    for row, time, diff in updates:
-        total[row, time] += diff
-    return {u: d for u, d in total.items() if d}
-
-
-ROW = st.tuples(
-    st.integers(0, 5), st.integers(0, 2), st.sampled_from([None, "", "x", "a longer text"]), st.integers(0, 1)
-)
-CHANGE = st.tuples(ROW, st.integers(0, 3), st.sampled_from([1, 1, 1, 1, -1, -1, 0, 2]))
-BATCH = st.tuples(
-    st.lists(CHANGE, min_size=1, max_size=8), st.sampled_from(["diff", "upsert"]), st.booleans(), st.booleans()
-)
-
-
-def run(store, batch, time, one_time):
-    rows, times, diffs = zip(*batch, strict=True)
-    moments = time if one_time else np.array(times, np.int64) + time
-    changes = [(r, time if one_time else time + t, d) for r, t, d in batch]
-    return changes, lambda mode: store.apply(arrow_of(rows), np.array(diffs, np.int64), moments, mode)
-
-
-@given(batches=st.lists(BATCH, max_size=12), hot=st.booleans())
-def test_a_keyed_table_is_a_dictionary(batches, hot):
-    dictionary = TextDictionary()
-    store = TableStore(KEYED, dictionary)
-    if hot:
-        store.arrangement((2,))
-    contents = {}
-    time = 0
-    history = {0: {}}
-    for batch, mode, one_time, keep in batches:
-        time += 10
-        changes, go = run(store, batch, time, one_time)
-        try:
-            expected, updates = apply_keyed(contents, changes, mode)
-        except Refused:
-            with pytest.raises(ConstraintError):
-                go(mode)
-        else:
-            delta = go(mode)
-            assert net(updates_of(delta, dictionary)) == updates
-            if keep:
-                contents = expected
-        if keep:
-            store.commit(0)
-        else:
-            store.abort()
-        history[time + 9] = contents
-        assert sorted(rows_of(store.arrow()), key=repr) == sorted(contents.values(), key=repr)
-        assert store.rows == len(contents)
-    for moment, then in history.items():
-        assert sorted(rows_of(store.arrow(moment)), key=repr) == sorted(then.values(), key=repr)
-    assert_arrangements_agree(store, time + 9)
-
-
-@given(batches=st.lists(BATCH, max_size=12))
-def test_a_table_without_a_key_is_a_multiset(batches):
-    dictionary = TextDictionary()
-    store = TableStore(MULTISET, dictionary)
-    contents = Counter()
-    time = 0
-    for batch, _, one_time, keep in batches:
-        time += 10
-        changes, go = run(store, batch, time, one_time)
-        try:
-            expected, updates = apply_multiset(contents, changes)
-        except Refused:
-            with pytest.raises(ConstraintError):
-                go("diff")
-        else:
-            assert net(updates_of(go("diff"), dictionary)) == updates
-            if keep:
-                contents = expected
-        if keep:
-            store.commit(time + 9)
-        else:
-            store.abort()
-        assert Counter(rows_of(store.arrow())) == contents
-
-
-@given(batches=st.lists(BATCH, min_size=1, max_size=6))
-def test_several_batches_of_one_commit_are_undone_together(batches):
-    dictionary = TextDictionary()
-    store = TableStore(KEYED, dictionary)
-    store.arrangement((0,))
-    store.apply(arrow_of([(a, 0, "first", a) for a in range(4)]), None, 1)
-    store.commit(1)
-    before = rows_of(store.arrow())
-    for batch, mode, _, _ in batches:
-        _, go = run(store, batch, 5, True)
-        try:
-            go(mode)
-        except ConstraintError:
-            continue
-        store.arrangement((0,)).catch_up()
-    store.abort()
-    assert rows_of(store.arrow()) == before
-    assert_arrangements_agree(store, 99)
-    store.apply(arrow_of([(9, 9, "after", 1)]), None, 5)
-    store.commit(5)
-    assert rows_of(store.arrow()) == [*before, (9, 9, "after", 1)]
-    assert_arrangements_agree(store, 99)
-
-
-def assert_arrangements_agree(store, time):
-    """Each arrangement finds, for each living row, the rows of its key and no others."""
-    died = store.store.died
-    live = [r for r in range(store.store.rows) if len(died) == 0 or died[r] > time]
-    for arrangement in store.arrangements():
-        columns = [store.store.column(c).take(np.array(live, np.int64)) for c in arrangement.key]
-        words, dropped = arrangement.layout.pack(columns, len(live))
-        positions, rows = arrangement.probe(words, dropped, time, True)
-        found = sorted(zip(positions.tolist(), rows.tolist(), strict=True))
-        keys = [tuple(w) for w in words.reshape(-1, arrangement.layout.words).tolist()]
-        usable = [dropped is None or not dropped[i] for i in range(len(live))]
-        expected = sorted(
-            (i, live[j])
-            for i in range(len(live))
-            for j in range(len(live))
-            if usable[i] and usable[j] and keys[i] == keys[j]
-        )
-        assert found == expected
+def changed(delta: Delta | None) -> Delta:
+    assert delta is not None
+    return delta
 
 
 def test_ascending_batches_and_then_anything():
@@ -270,11 +78,11 @@ def test_time_does_not_run_backwards():
 def test_reading_a_delta_leaves_cold_columns_cold():
     dictionary = TextDictionary()
     store = TableStore(KEYED, dictionary)
-    store.apply(arrow_of([(1, 1, "x", 1), (2, 2, "y", 2)]), None, 1).columns()
-    store.apply(arrow_of([(1, 1, "z", 1)]), None, 2, "upsert").columns()
+    changed(store.apply(arrow_of([(1, 1, "x", 1), (2, 2, "y", 2)]), None, 1)).columns()
+    changed(store.apply(arrow_of([(1, 1, "z", 1)]), None, 2, "upsert")).columns()
     for delta in store.contents(2):
         delta.columns()
-    assert [store.store.is_hot(i) for i in range(4)] == [True, True, False, False]
+    assert [store.store.is_hot(i) for i in range(4)] == [False, False, False, False]
 
 
 def test_contents_come_in_chunks():
@@ -299,10 +107,10 @@ def test_compaction_drops_the_dead_and_loses_nothing():
     store.commit(1)
     gone = np.flatnonzero(np.arange(rows) % 4 != 0)
     doomed = pa.table({"a": pa.array(gone), "b": pa.array(np.zeros(len(gone), np.int32))})
-    delta = store.apply(doomed, np.full(len(gone), -1), 2)
+    died = changed(store.apply(doomed, np.full(len(gone), -1), 2))
     by_name.catch_up()
     store.commit(2)
-    assert delta.column(0).values.tolist() == gone.tolist()
+    assert died.column(0).values.tolist() == gone.tolist()
     delta = store.apply(arrow_of([(4, 0, "changed", 1)]), None, 3, "upsert")
     assert updates_of(delta, dictionary) == [((4, 0, "n4", 4), 3, -1), ((4, 0, "changed", 1), 3, 1)]
     assert store.store.rows == rows // 4 + 1
@@ -323,7 +131,9 @@ def test_many_small_batches_are_put_together():
     for i in range(600):
         store.apply(arrow_of([(i, 0, f"text {i}", i)]), None, i + 1)
         store.commit(i + 1)
-    assert len(list(store.store._columns[2].parts())) < 60
+    texts = store.store._columns[2]
+    assert isinstance(texts, ColdColumn)
+    assert len(list(texts.parts())) < 60
     assert [row[2] for row in rows_of(store.arrow())] == [f"text {i}" for i in range(600)]
 
 
