@@ -17,8 +17,8 @@ class Shape:
     """`early` predicates need no map, `late` ones do; both are in the order of `cost_rank`.
 
     `maps` are what is computed: maps that are bare columns are left out (unless `gathered`), and those that read
-    one read its origin. `projection[i]` is a column of the input row, or `width + k` for the k-th of `maps`. `kept_maps` are
-    the positions in `maps` of those that are projected, in their order.
+    one read its origin. `projection[i]` is a column of the input row, or `width + k` for the k-th of `maps`.
+    `kept_maps` are the positions in `maps` of those that are projected, in their order.
     """
 
     maps: tuple[Scalar, ...]

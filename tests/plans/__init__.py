@@ -1,0 +1,1 @@
+"""Golden plans: what EXPLAIN says of whole queries."""
