@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -127,22 +127,36 @@ VERSIONS = st.builds(
     versions, KEY, st.integers(0, 3), st.lists(REST, min_size=1, max_size=4), st.tuples(st.booleans(), st.booleans())
 )
 CHANGES = (
-    st.lists(st.one_of(CHANGE.map(lambda change: [change]), VERSIONS), min_size=1, max_size=8)
+    st.lists(st.one_of(CHANGE.map(lambda change: [change]), VERSIONS), min_size=1, max_size=4)
     .map(lambda parts: [change for part in parts for change in part])
     .filter(bool)
     .flatmap(st.permutations)
 )
-BATCH = st.tuples(CHANGES, st.sampled_from(["diff", "upsert"]), st.booleans(), st.booleans())
+BATCH = st.tuples(CHANGES, st.sampled_from(["diff", "diff", "upsert"]), st.booleans(), st.booleans())
 
 
-def run(
-    store: TableStore, batch: Sequence[Update], time: int, one_time: bool
-) -> tuple[list[Update], Callable[[Mode], Delta | None]]:
-    """The updates of `batch` at their times from `time` on, or all at it; and the call that applies them."""
-    rows, times, diffs = zip(*batch, strict=True)
-    moments = time if one_time else np.array(times, np.int64) + time
-    changes = [(r, time if one_time else time + t, d) for r, t, d in batch]
-    return changes, lambda mode: store.apply(arrow_of(rows), np.array(diffs, np.int64), moments, mode)
+def timed(batch: Sequence[Update], time: int, one_time: bool) -> list[Update]:
+    """The updates of `batch` at their times from `time` on, or all at it."""
+    return [(row, time if one_time else time + offset, diff) for row, offset, diff in batch]
+
+
+def possible(contents: Contents, changes: Sequence[Update], mode: Mode) -> list[Update]:
+    """The changes of those keys whose changes are not refused."""
+    kept = set()
+    for key in {row[:2] for row, _, _ in changes}:
+        try:
+            apply_keyed(contents, [change for change in changes if change[0][:2] == key], mode)
+        except Refused:
+            continue
+        kept.add(key)
+    return [change for change in changes if change[0][:2] in kept]
+
+
+def run(store: TableStore, changes: Sequence[Update], one_time: bool, mode: Mode = "diff") -> Delta | None:
+    rows = [row for row, _, _ in changes]
+    times = np.array([time for _, time, _ in changes], np.int64)
+    diffs = np.array([diff for _, _, diff in changes], np.int64)
+    return store.apply(arrow_of(rows), diffs, int(times[0]) if one_time and len(times) else times, mode)
 
 
 def assert_arrangements_agree(store: TableStore, time: int) -> None:

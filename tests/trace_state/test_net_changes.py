@@ -23,6 +23,7 @@ from tests.trace_state.tables import (
     assert_arrangements_agree,
     net,
     rows_of,
+    run,
     updates_of,
 )
 
@@ -41,9 +42,8 @@ def store_of(*rows: Row, table: Table = KEYED) -> TableStore:
 
 
 def applied(store: TableStore, changes: list[Update]) -> list[Update]:
-    rows, times, diffs = zip(*changes, strict=True)
-    moments = times[0] if len(set(times)) == 1 else np.array(times, np.int64)
-    return updates_of(store.apply(arrow_of(rows), np.array(diffs, np.int64), moments), store._dictionary)
+    one_time = len({time for _, time, _ in changes}) == 1
+    return updates_of(run(store, changes, one_time), store._dictionary)
 
 
 @pytest.mark.parametrize("order", list(permutations([(A, 2, -1), (B, 2, 1), (B, 2, -1), (C, 2, 1)])))

@@ -23,13 +23,15 @@ from tests.trace_state.tables import (
     arrow_of,
     assert_arrangements_agree,
     net,
+    possible,
     rows_of,
     run,
+    timed,
     updates_of,
 )
 
 
-@given(batches=st.lists(BATCH, max_size=12), hot=st.booleans())
+@given(batches=st.lists(st.tuples(BATCH, st.booleans()), max_size=12), hot=st.booleans())
 def test_a_keyed_table_is_a_dictionary(batches, hot):
     dictionary = TextDictionary()
     store = TableStore(KEYED, dictionary)
@@ -38,16 +40,18 @@ def test_a_keyed_table_is_a_dictionary(batches, hot):
     contents: Contents = {}
     time = 0
     history: dict[int, Contents] = {0: {}}
-    for batch, mode, one_time, keep in batches:
+    for (batch, mode, one_time, keep), only_possible in batches:
         time += 10
-        changes, go = run(store, batch, time, one_time)
+        changes = timed(batch, time, one_time)
+        if only_possible:
+            changes = possible(contents, changes, mode)
         try:
             expected, updates = apply_keyed(contents, changes, mode)
         except Refused:
             with pytest.raises(ConstraintError):
-                go(mode)
+                run(store, changes, one_time, mode)
         else:
-            delta = go(mode)
+            delta = run(store, changes, one_time, mode)
             assert net(updates_of(delta, dictionary)) == updates
             if keep:
                 contents = expected
@@ -71,14 +75,14 @@ def test_a_table_without_a_key_is_a_multiset(batches):
     time = 0
     for batch, _, one_time, keep in batches:
         time += 10
-        changes, go = run(store, batch, time, one_time)
+        changes = timed(batch, time, one_time)
         try:
             expected, updates = apply_multiset(contents, changes)
         except Refused:
             with pytest.raises(ConstraintError):
-                go("diff")
+                run(store, changes, one_time)
         else:
-            assert net(updates_of(go("diff"), dictionary)) == updates
+            assert net(updates_of(run(store, changes, one_time), dictionary)) == updates
             if keep:
                 contents = expected
         if keep:
@@ -97,9 +101,8 @@ def test_several_batches_of_one_commit_are_undone_together(batches):
     store.commit(1)
     before = rows_of(store.arrow())
     for batch, mode, _, _ in batches:
-        _, go = run(store, batch, 5, True)
         try:
-            go(mode)
+            run(store, timed(batch, 5, True), True, mode)
         except ConstraintError:
             continue
         store.arrangement((0,)).catch_up()
