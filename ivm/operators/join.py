@@ -8,12 +8,18 @@ from typing import Protocol
 
 import numpy as np
 
+from catalog.types import SqlType
 from ivm.operators.mfp import Program, Stateless
 from ivm.operators.operator import Contents
 from ivm.trace.column import Bools, Ints
 from ivm.trace.concat import concat_deltas
+from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta, Group, Source
 from ivm.trace.keys import KeyLayout
+
+_PART = 1 << 17
+_FIRST_PART = 1 << 12
+_LEAST_PART = 1 << 8
 
 
 class Lookup(Protocol):
@@ -31,7 +37,10 @@ class Lookup(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HalfJoin:
-    """One stage: look the columns `stream` up, bind the input's columns from `offset` on, then run `program`."""
+    """One stage: look the columns `stream` up, bind the input's columns from `offset` on, then run `program`.
+
+    `unique`: at most one row is found for each.
+    """
 
     lookup: Lookup
     layout: KeyLayout
@@ -39,41 +48,72 @@ class HalfJoin:
     offset: int
     width: int
     inclusive: bool
+    unique: bool
     program: Program | None
 
-    def run(self, delta: Delta) -> Delta | None:
-        """The joined rows that pass; cost: a probe for each row and what it finds."""
+    def look_up(self, delta: Delta) -> Delta | None:
+        """The joined rows, before `program`; cost: a probe for each row and what it finds."""
         words, dropped = self.layout.pack([delta.column(c) for c in self.stream], len(delta))
         positions, rows = self.lookup.probe(words, dropped, delta.times, self.inclusive)
         if len(rows) == 0:
             return None
         joined = delta if _is_every_row(positions, len(delta)) else delta.take(positions)
-        bound = _bind(joined, Group(self.lookup.store, rows), self.offset, self.width)
-        return bound if self.program is None else self.program(bound)
+        return _bind(joined, Group(self.lookup.store, rows), self.offset, self.width)
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The way of one input's changes through the join; `start` places them in the joined row of `total` columns."""
+    """The way of one input's changes through the join.
+
+    They are placed from `offset` on in the joined row of `total` columns and filtered by `program`. `needed` are those
+    of their columns that the path reads, with their types.
+    """
 
     source: int
     offset: int
     total: int
+    needed: tuple[tuple[int, SqlType], ...]
     program: Program | None
     stages: tuple[HalfJoin, ...]
 
-    def run(self, delta: Delta) -> Delta | None:
-        """The changes of the join that follow from `delta`."""
+    def run(self, delta: Delta) -> Iterator[Delta]:
+        """The changes of the join that follow from `delta`, in parts, so that many matches need no more memory."""
+        changed = self._really_changed(delta)
+        if changed is None:
+            return
         layout: list[tuple[int, int] | None] = [None] * self.total
-        layout[self.offset : self.offset + len(delta.layout)] = delta.layout
-        current: Delta | None = replace(delta, layout=layout)
-        if self.program is not None:
-            current = self.program(replace(delta, layout=layout))
-        for stage in self.stages:
-            if current is None:
-                return None
-            current = stage.run(current)
-        return current
+        layout[self.offset : self.offset + len(changed.layout)] = changed.layout
+        placed: Delta | None = replace(changed, layout=layout)
+        if placed is not None and self.program is not None:
+            placed = self.program(placed)
+        if placed is not None:
+            yield from self._go_on(placed, 0)
+
+    def _really_changed(self, delta: Delta) -> Delta | None:
+        """Without updates that cancel in the columns that the path reads: most columns of a row, when one changes."""
+        diffs = delta.diffs
+        if diffs is None or not self.needed or bool((diffs < 0).all()) or bool((diffs > 0).all()):
+            return delta
+        return consolidate(delta, [type_ for _, type_ in self.needed], [column for column, _ in self.needed])
+
+    def _go_on(self, delta: Delta, number: int) -> Iterator[Delta]:
+        """The stages from `number` on, over parts of the delta that meet about `_PART` rows each."""
+        if number == len(self.stages):
+            yield delta
+            return
+        stage = self.stages[number]
+        start, length, size = 0, len(delta), _PART if stage.unique else _FIRST_PART
+        while start < length:
+            stop = min(start + size, length)
+            part = delta if stop - start == length else delta.slice(start, stop)
+            joined = stage.look_up(part)
+            matches = 0 if joined is None else len(joined)
+            size = max(_LEAST_PART, min(_PART, _PART * (stop - start) // max(matches, 1)))
+            start = stop
+            if joined is not None and stage.program is not None:
+                joined = stage.program(joined)
+            if joined is not None:
+                yield from self._go_on(joined, number + 1)
 
     def including_all(self) -> Path:
         """The same path, seeing every row of every arrangement: it alone yields the whole join."""
@@ -91,18 +131,15 @@ class DeltaJoin(Stateless):
         found: list[Delta] = []
         for path in self.paths:
             delta = inputs[path.source]
-            result = None if delta is None or len(delta) == 0 else path.run(delta)
-            if result is not None and len(result):
-                found.append(result)
+            if delta is not None and len(delta):
+                found += path.run(delta)
         return concat_deltas(found)
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The whole join: the last input's contents on their path, seeing everything in the other inputs."""
         path = self.paths[-1].including_all()
         for delta in inputs[path.source]():
-            result = path.run(delta)
-            if result is not None and len(result):
-                yield result
+            yield from path.run(delta)
 
 
 def _bind(delta: Delta, group: Group, offset: int, width: int) -> Delta:

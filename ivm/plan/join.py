@@ -48,8 +48,8 @@ class _JoinedRow:
 def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan]) -> Plan:
     """The plan of `join` followed by `mfp`; predicates of `mfp` are tested as soon as their columns are bound."""
     joined = _joined_row(join, mfp, lower)
-    paths = tuple(_path(joined, source) for source in range(len(joined.inputs)))
     final = _final(joined, mfp)
+    paths = tuple(_path(joined, source, final) for source in range(len(joined.inputs)))
     whole = tuple(c for each in joined.inputs for c in each.collection.row)
     parts: tuple[Scalar, ...] = (*whole, *final.maps)
     row = row_of(tuple(parts[p] for p in final.projection))
@@ -116,7 +116,7 @@ def _final(joined: _JoinedRow, mfp: Mfp) -> Mfp:
     return start.then(replace(mfp, predicates=())).pruned()
 
 
-def _path(joined: _JoinedRow, source: int) -> Path:
+def _path(joined: _JoinedRow, source: int, final: Mfp) -> Path:
     bound = {source}
     pending = list(joined.predicates)
     first = (*_equal_within(joined, source), *_ready(joined, pending, bound))
@@ -128,7 +128,20 @@ def _path(joined: _JoinedRow, source: int) -> Path:
         inclusive = best.input < source
         arrangement = ArrangementPlan(joined.inputs[best.input].collection, best.key)
         stages.append(Stage(best.input, arrangement, best.stream, inclusive, best.unique, predicates))
-    return Path(source, first, tuple(stages))
+    return Path(source, _needed(joined, source, first, stages, final), first, tuple(stages))
+
+
+def _needed(
+    joined: _JoinedRow, source: int, first: tuple[Scalar, ...], stages: list[Stage], final: Mfp
+) -> tuple[int, ...]:
+    """The columns of `source` that anything on its path reads."""
+    read = {p for p in final.projection if p < final.width}
+    for stage in stages:
+        read.update(stage.stream)
+    for scalar in (*first, *(p for stage in stages for p in stage.predicates), *final.maps):
+        read.update(columns_of(scalar))
+    offset, width = joined.offsets[source], len(joined.inputs[source].collection.row)
+    return tuple(sorted(c - offset for c in read if offset <= c < offset + width))
 
 
 def _equal_within(joined: _JoinedRow, source: int) -> tuple[Scalar, ...]:

@@ -78,9 +78,13 @@ class Stage:
 
 @dataclass(frozen=True)
 class Path:
-    """How the changes of input `source` find their partners: `predicates` first, then the stages in turn."""
+    """How the changes of input `source` find their partners: `predicates` first, then the stages in turn.
+
+    `needed` are the columns of `source` that the path reads: changes that are equal in them cancel before it begins.
+    """
 
     source: int
+    needed: tuple[int, ...]
     predicates: tuple[Scalar, ...]
     stages: tuple[Stage, ...]
 

@@ -29,7 +29,9 @@ def _path(context: Context, plan: JoinPlan, path: nodes.Path) -> Path:
     last = len(path.stages) - 1
     stages = tuple(_half_join(context, plan, stage, row, i == last) for i, stage in enumerate(path.stages))
     start = _filter(context, path.predicates, row)
-    return Path(path.source, plan.offsets[path.source], len(row), start, stages)
+    own = plan.inputs[path.source].row
+    needed = tuple((column, own[column].type) for column in path.needed)
+    return Path(path.source, plan.offsets[path.source], len(row), needed, start, stages)
 
 
 def _half_join(context: Context, plan: JoinPlan, stage: Stage, joined: Row, last: bool) -> HalfJoin:
@@ -45,6 +47,7 @@ def _half_join(context: Context, plan: JoinPlan, stage: Stage, joined: Row, last
         plan.offsets[stage.input],
         len(row),
         stage.inclusive,
+        stage.unique,
         program,
     )
 

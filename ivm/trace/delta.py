@@ -52,6 +52,10 @@ class Group:
         """The group for the delta's rows at `rows`."""
         return Group(self.source, rows if self.refs is None else self.refs[rows])
 
+    def slice(self, start: int, stop: int) -> Group:
+        """The group for the delta's rows from `start` to `stop`."""
+        return Group(self.source, np.arange(start, stop) if self.refs is None else self.refs[start:stop])
+
 
 @dataclass(slots=True)
 class Delta:
@@ -87,6 +91,12 @@ class Delta:
         times = self.times if isinstance(self.times, int) else self.times[rows]
         diffs = None if self.diffs is None else self.diffs[rows]
         return Delta([g.take(rows) for g in self.groups], self.layout, len(rows), times, diffs)
+
+    def slice(self, start: int, stop: int) -> Delta:
+        """The updates from `start` to `stop`; no column value is touched."""
+        times = self.times if isinstance(self.times, int) else self.times[start:stop]
+        diffs = None if self.diffs is None else self.diffs[start:stop]
+        return Delta([g.slice(start, stop) for g in self.groups], self.layout, stop - start, times, diffs)
 
     def time_array(self) -> Ints:
         """The times as an array, also where they are all the same."""
