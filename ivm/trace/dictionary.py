@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from catalog.errors import NumericError
 from ivm.kernels.convert import unpack_bits
+from ivm.kernels.pack import look_up
 from ivm.kernels.text import (
     NEAR,
     PADDING,
@@ -183,11 +184,17 @@ class TextDictionary:
         rows = indices.fill_null(0).to_numpy() if valid is not None else indices.to_numpy()
         if len(known) == 0:
             return Column(np.zeros(len(rows), np.int32), valid)
-        column = known.take(rows)
+        column = known.take(rows) if known.valid is not None else Column(_looked_up(known.values, rows))
         if valid is None:
             return column
         codes = np.where(valid, column.values, np.int32(0))
         return Column(codes, valid if column.valid is None else valid & column.valid)
+
+
+def _looked_up(codes: Array, rows: Array) -> Array:
+    found = np.empty(len(rows), np.int32)
+    look_up(codes, rows, found)
+    return found
 
 
 def validity_mask(array: pa.Array, validity: pa.Buffer | None) -> Bools | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -10,10 +10,12 @@ from typing import Literal
 import numpy as np
 
 from catalog.types import Physical
+from ivm.kernels.pack import pack_halves, pack_words
 from ivm.trace.column import Array, Bools, Column, Ints
 
 _SMALL = (Physical.INT32, Physical.CODE, Physical.BOOL)
 _HALF_BITS = 32
+_COMPILED_ROWS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,9 @@ class KeyLayout:
         if self._is_plain:
             return np.ascontiguousarray(columns[0].values, np.int64), dropped
         words: Ints = np.empty((n, places.words), np.int64)
+        if self._pack_pair is not None and n >= _COMPILED_ROWS:
+            self._pack_pair(columns[0].values, columns[1].values, words)
+            return (words.reshape(n) if places.words == 1 else words), dropped
         if not columns:
             words[:] = 0
         halves = words.view(np.int32)
@@ -101,6 +106,18 @@ class KeyLayout:
             and not places.null_halves
             and places.parts[0].physical is not Physical.FLOAT64
         )
+
+    @cached_property
+    def _pack_pair(self) -> Callable[[Array, Array, Ints], None] | None:
+        """The kernel for two integer parts without null bits; None for any other key."""
+        places = self._places
+        if len(places.parts) != 2 or places.null_halves:
+            return None
+        if places.words == 1 and all(p.physical in (Physical.INT32, Physical.CODE) for p in places.parts):
+            return pack_halves
+        if places.words == 2 and all(p.physical in (Physical.INT32, Physical.INT64) for p in places.parts):
+            return pack_words
+        return None
 
     @cached_property
     def _places(self) -> _Places:
