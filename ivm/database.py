@@ -63,8 +63,10 @@ class Database:
         """Commit one physical batch; returns its last logical time.
 
         `changes` maps table names to rows as `Transaction.insert` takes them, with two optional columns: `_time`, the
-        logical time of each change (int64, later than the last commit; without it all have the next time), and
-        `_diff` (int64, +1 inserts, -1 deletes). Every view changes exactly as if each time had been committed alone.
+        logical time of each change (int64, later than the last commit; without it all have the next time), and `_diff`
+        (int64, +1 inserts, -1 deletes). In a table with a primary key a delete finds its row by the key, whatever its
+        other columns say; equal rows of one time that contradict each other count by their sum. Every view changes
+        exactly as if each time had been committed alone.
         """
         checked = [self._checked_change(name, data) for name, data in changes.items()]
         return self._commit(checked)

@@ -87,9 +87,9 @@ def _create_view(database: Database, statement: CreateView, dialect: str) -> Res
         return Result()
     _check_reserved(statement.name)
     bound = bind(statement.query_text, database.catalog, dialect, statement.origin)
-    definition = Definition(
-        statement.name, statement.query_text, bound.schema, bound.uses, statement.maintained, bound.order
-    )
+    # Other views that use this one read its text again, in DuckDB's dialect.
+    text = statement.query_text if dialect == "duckdb" else bound.oracle_sql
+    definition = Definition(statement.name, text, bound.schema, bound.uses, statement.maintained, bound.order)
     snapshot = database.catalog.snapshot()
     database.catalog.add_view(definition)
     try:
