@@ -80,7 +80,7 @@ class Database:
                     f"cannot read view {found.name}: it is registered, not maintained; "
                     f"query it with SELECT, or create it as MATERIALIZED"
                 )
-            return View(self.engine.views[found.name], self.engine.dictionary, self.engine.since, self.lock)
+            return View(self.engine.views[found.name], self.engine.dictionary, self._readable, self.lock)
 
     def subscribe(self, view: str, *, snapshot: bool = False) -> Subscription:
         """The changes of a view from now on, after its present rows (as +1) if `snapshot`."""
@@ -155,7 +155,11 @@ class Database:
                 table = self.engine.changes_of(subscription.view)
                 if table is not None:
                     subscription.push(table)
+            self.engine.forget_changes()
             return time
+
+    def _readable(self) -> tuple[int, int]:
+        return self.engine.since, self.engine.time
 
     def _unsubscribe(self, subscription: Subscription) -> None:
         with self.lock:

@@ -137,6 +137,10 @@ class Engine:
         net = None if delta is None else consolidate(delta, types)
         return None if net is None else changes_to_arrow(installed.definition, net, self.dictionary)
 
+    def forget_changes(self) -> None:
+        """Let go of the last commit's changes, once all who want them have read them."""
+        self._changed = {}
+
     def _apply(self, changes: Sequence[Change], time: int, touched: list[TableStore]) -> dict[str, Delta]:
         parts: dict[str, list[Delta]] = {}
         for change in changes:

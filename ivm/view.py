@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,10 +39,16 @@ class Installed:
 class View(Rows):
     """Reads one maintained view. Every read shows the last commit, whole, unless `as_of` asks for an earlier time."""
 
-    def __init__(self, installed: Installed, dictionary: TextDictionary, since: int, lock: threading.RLock) -> None:
+    def __init__(
+        self,
+        installed: Installed,
+        dictionary: TextDictionary,
+        readable: Callable[[], tuple[int, int]],
+        lock: threading.RLock,
+    ) -> None:
         self._installed = installed
         self._dictionary = dictionary
-        self._since = since
+        self._readable = readable
         self._lock = lock
 
     @property
@@ -63,17 +69,22 @@ class View(Rows):
     def arrow(self, as_of: int | None = None) -> pa.Table:
         """The rows as an Arrow table, in the view's ORDER BY; `as_of` a logical time within the kept history.
 
-        Raises BindError for a time whose history is gone. Cost: the view's size, and its consolidation where it changed
+        Raises BindError for a time that is not kept any more or not reached yet. Cost: the view's size, and its consolidation where it changed
         since it was last read.
         """
-        if as_of is not None and as_of < self._since:
-            raise BindError(
-                f"cannot read view {self.name} as of time {as_of}: history is kept from time {self._since} on; "
-                "connect with a larger `history` to keep more"
-            )
         with self._lock:
+            if as_of is not None:
+                self._check_readable(as_of)
             columns, diffs = self._installed.trace.rows(as_of)
             return rows_to_arrow(self._installed.definition, columns, diffs, self._dictionary)
+
+    def _check_readable(self, as_of: int) -> None:
+        since, present = self._readable()
+        if not since <= as_of <= present:
+            raise BindError(
+                f"cannot read view {self.name} as of time {as_of}: times from {since} to {present} can be read; "
+                "connect with a larger `history` to keep more of the past"
+            )
 
     def df(self, as_of: int | None = None) -> pd.DataFrame:
         """The rows as a pandas DataFrame."""

@@ -186,3 +186,17 @@ def test_verify_finds_a_wrong_view(db: ivm.Database) -> None:
     log.append(delta_of(columns, db.time, None, len(columns[0])))
     with pytest.raises(ivm.VerificationError, match="revenue"):
         db.verify()
+
+
+def test_times_that_are_gone_or_to_come_are_refused() -> None:
+    db = ivm.connect(compile="off", history=1)
+    db.sql("CREATE TABLE t (a BIGINT)")
+    db.sql("CREATE MATERIALIZED VIEW v AS SELECT a FROM t")
+    view = db.view("v")
+    for number in range(4):
+        db.apply({"t": [{"a": number}]})
+    assert view.fetchall(as_of=3) == [(0,), (1,), (2,)]
+    assert len(view.fetchall(as_of=4)) == 4
+    for time in (2, 5):
+        with pytest.raises(ivm.BindError, match="times from 3 to 4"):
+            view.fetchall(as_of=time)
