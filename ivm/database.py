@@ -121,7 +121,13 @@ class Database:
         views = {name: self.view(name).arrow for name in self.engine.views}
         relations = {**stored, **views, **introspection(self.engine)}
         registered = {view.name: (self.engine.oracle_sql[view.name], view.uses) for view in self.catalog.views}
-        return run_query(text, names, relations, registered, params)
+        try:
+            return run_query(text, names, relations, registered, params)
+        except BindError:
+            for name in names:
+                if name not in relations:
+                    self.catalog.lookup(name)  # says it better, with the names that are close
+            raise
 
     def explain(self, text: str, dialect: str = "duckdb", origin: tuple[int, int] = (1, 1)) -> str:
         """The EXPLAIN text of a SELECT; `origin` is where it begins in what the user wrote."""

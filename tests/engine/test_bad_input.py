@@ -133,7 +133,7 @@ CASES: dict[str, tuple[Callable[[ivm.Database], object], type[ivm.Error], list[s
         ivm.NumericError,
         [],
     ),
-    "ad-hoc SELECT of an unknown table": (sql("SELECT * FROM nowhere"), ivm.Error, ["nowhere"]),
+    "ad-hoc SELECT of an unknown table": (sql("SELECT * FROM persn"), ivm.BindError, ["persn", "person"]),
 }
 
 
