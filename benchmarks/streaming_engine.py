@@ -19,7 +19,7 @@ from tpch.reader import open_stream
 from tpch.schema import ddl
 
 _WARM_UP_BATCHES = 3
-_WARM_UP_ROWS = 1_000
+_WARM_UP_ROWS = 5_000
 
 
 @dataclass(frozen=True, slots=True)
