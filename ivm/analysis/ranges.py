@@ -9,35 +9,41 @@ from sql.ir.scalar import Call, Column, Literal, Scalar
 
 Range = tuple[int, int]
 
-_BITS = {
-    Kind.TINYINT: 7,
-    Kind.SMALLINT: 15,
-    Kind.INTEGER: 31,
-    Kind.BIGINT: 63,
-    Kind.HUGEINT: 127,
-    Kind.DATE: 31,
-    Kind.TIMESTAMP: 63,
-}
+_BITS = {Kind.TINYINT: 7, Kind.SMALLINT: 15, Kind.INTEGER: 31, Kind.BIGINT: 63, Kind.HUGEINT: 127}
 _ARITHMETIC = ("add", "sub", "mul", "neg", "abs", "round", "floor", "ceil", "add_days", "add_months", "add_micros")
 _NEVER = frozenset(
     (
         *("eq", "ne", "lt", "le", "gt", "ge", "is_null", "is_distinct", "not", "and", "or", "in", "like", "ilike"),
-        *("case", "coalesce", "nullif", "greatest", "least", "extract", "date_trunc", "days_between"),
+        *("case", "coalesce", "nullif", "greatest", "least", "extract", "days_between"),
         *("div", "sqrt", "ln", "exp", "power", "upper", "lower", "trim", "length", "substring", "concat", "replace"),
         *("starts_with", "contains"),
     )
 )
+_DAY = 86_400_000_000
+
+# What DuckDB's checks let arithmetic return. Its infinities, which a column may hold, lie just outside.
+DATE_RANGE: Range = (-(2**31) + 2, 2**31 - 2)
+TIMESTAMP_RANGE: Range = (-9223372022400000000, 2**63 - 2)
+
+_LIMITS = {
+    **{kind: (-(1 << bits), (1 << bits) - 1) for kind, bits in _BITS.items()},
+    Kind.DATE: DATE_RANGE,
+    Kind.TIMESTAMP: TIMESTAMP_RANGE,
+    Kind.BOOLEAN: (0, 1),
+}
 
 
-def limits(type_: SqlType) -> Range | None:
-    """Least and greatest engine value of a type whose engine form is an integer; None for the others."""
+def is_exact(type_: SqlType) -> bool:
+    """Whether values of the type are integers in engine form, so that `limits` applies."""
+    return type_.kind is Kind.DECIMAL or type_.kind in _LIMITS
+
+
+def limits(type_: SqlType) -> Range:
+    """Least and greatest engine value of an exact type; KeyError for the others."""
     if type_.kind is Kind.DECIMAL:
         bound = 10**type_.precision - 1
         return -bound, bound
-    if type_.kind is Kind.BOOLEAN:
-        return 0, 1
-    bits = _BITS.get(type_.kind)
-    return None if bits is None else (-(1 << bits), (1 << bits) - 1)
+    return _LIMITS[type_.kind]
 
 
 def can_raise(scalar: Scalar) -> bool:
@@ -53,11 +59,13 @@ def can_raise(scalar: Scalar) -> bool:
         return False
     if scalar.function in ("idiv", "mod"):
         return scalar.type.kind is not Kind.DOUBLE and not _divides_safely(scalar.args[1])
+    if scalar.function == "date_trunc":
+        return scalar.type.kind is not Kind.DATE
     if scalar.type.kind is Kind.DOUBLE and scalar.function in _ARITHMETIC:
         return False
     if scalar.function == "cast":
         return _cast_can_raise(scalar)
-    return scalar.function not in _ARITHMETIC or not _fits(scalar)
+    return scalar.function not in _ARITHMETIC or not fits(scalar)
 
 
 def _divides_safely(divisor: Scalar) -> bool:
@@ -70,44 +78,41 @@ def _cast_can_raise(call: Call) -> bool:
         return False
     if source.kind is Kind.VARCHAR:
         return True
-    if target.kind in (Kind.DOUBLE, Kind.BOOLEAN):
+    return target.kind not in (Kind.DOUBLE, Kind.BOOLEAN) and not fits(call)
+
+
+def fits(call: Call) -> bool:
+    """Whether the outermost function of an expression cannot leave the range of its type; False if in doubt."""
+    found = unchecked_range(call)
+    if found is None:
         return False
-    return limits(source) is None or limits(target) is None or not _fits(call)
-
-
-def _fits(call: Call) -> bool:
-    """Whether the outermost function cannot leave the range of its type."""
-    allowed = limits(call.type)
-    found = _unchecked(call)
-    return allowed is not None and found is not None and allowed[0] <= found[0] and found[1] <= allowed[1]
+    least, greatest = limits(call.type)
+    return least <= found[0] and found[1] <= greatest
 
 
 def value_range(scalar: Scalar) -> Range | None:
-    """A range that holds every value of the expression that is not NULL; None where there is none.
+    """A range that holds every finite value of the expression that is not NULL; None if its type is not exact.
 
     Cost: linear in the size of the expression.
     """
+    if not is_exact(scalar.type):
+        return None
     if isinstance(scalar, Column):
         return limits(scalar.type)
     if isinstance(scalar, Literal):
-        return _literal_range(scalar)
-    allowed, found = limits(scalar.type), _unchecked(scalar)
-    if allowed is None or found is None:
-        return allowed
-    return max(allowed[0], found[0]), min(allowed[1], found[1])
+        value = 0 if scalar.value is None else int(scalar.value)
+        return value, value
+    allowed, found = limits(scalar.type), unchecked_range(scalar)
+    return allowed if found is None else (max(allowed[0], found[0]), min(allowed[1], found[1]))
 
 
-def _literal_range(literal: Literal) -> Range | None:
-    if limits(literal.type) is None:
-        return None
-    value = 0 if literal.value is None else int(literal.value)
-    return value, value
+def unchecked_range(call: Call) -> Range | None:
+    """The range of the function's results before the check against its type; None where nothing is known.
 
-
-def _unchecked(call: Call) -> Range | None:
-    """The range of the function's results before the check against its type."""
+    Where it lies within `limits(call.type)`, evaluating the outermost function cannot overflow.
+    """
     rule = _RULES.get(call.function)
-    if rule is None:
+    if rule is None or not is_exact(call.type):
         return None
     args = [value_range(arg) for arg in call.args]
     known = [a for a in args if a is not None]
@@ -124,15 +129,21 @@ def _absolute(call: Call, args: list[Range]) -> Range:
     return (0 if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
 
 
-def _cast(call: Call, args: list[Range]) -> Range | None:
-    dates = (Kind.DATE, Kind.TIMESTAMP)
-    if call.args[0].type.kind in dates or call.type.kind in dates:
-        return None
-    low, high = (_rescaled(v, call.type.scale - call.args[0].type.scale) for v in args[0])
-    return low, high
+def _cast(call: Call, args: list[Range]) -> Range:
+    source, target = call.args[0].type, call.type
+    low, high = args[0]
+    if target.kind is Kind.BOOLEAN:
+        return limits(target)
+    if source.kind is Kind.DATE and target.kind is Kind.TIMESTAMP:
+        return low * _DAY, high * _DAY
+    if source.kind is Kind.TIMESTAMP and target.kind is Kind.DATE:
+        return low // _DAY, high // _DAY
+    digits = target.scale - source.scale
+    return rescale(low, digits), rescale(high, digits)
 
 
-def _rescaled(value: int, digits: int) -> int:
+def rescale(value: int, digits: int) -> int:
+    """`value * 10^digits`, rounded half away from zero where digits are lost."""
     if digits >= 0:
         return int(value * 10**digits)
     power: int = 10**-digits
@@ -140,17 +151,34 @@ def _rescaled(value: int, digits: int) -> int:
     return rounded if value >= 0 else -rounded
 
 
+def _rounded(call: Call, args: list[Range]) -> Range:
+    """Both neighbours at the digit that is kept, whichever of them round, floor or ceil takes."""
+    source, target = call.args[0].type, call.type
+    kept = args[1][0] if call.function == "round" and len(args) > 1 else 0
+    cut = max(source.scale - kept, 0)
+    back = target.scale - (source.scale - cut)
+    (low, high), power = args[0], 10**cut
+    return _shifted(low // power, back), _shifted(-(-high // power), back)
+
+
+def _shifted(value: int, digits: int) -> int:
+    return int(value * 10**digits if digits >= 0 else value // 10**-digits)
+
+
 def _chosen(call: Call, args: list[Range]) -> Range:
     values = [*args[1::2], args[-1]] if call.function == "case" else args
     return min(low for low, _ in values), max(high for _, high in values)
 
 
-_RULES: dict[str, Callable[[Call, list[Range]], Range | None]] = {
+_RULES: dict[str, Callable[[Call, list[Range]], Range]] = {
     "add": lambda call, a: (a[0][0] + a[1][0], a[0][1] + a[1][1]),
     "sub": lambda call, a: (a[0][0] - a[1][1], a[0][1] - a[1][0]),
     "mul": _product,
     "neg": lambda call, a: (-a[0][1], -a[0][0]),
     "abs": _absolute,
+    "round": _rounded,
+    "floor": _rounded,
+    "ceil": _rounded,
     "cast": _cast,
     "case": _chosen,
     "coalesce": _chosen,

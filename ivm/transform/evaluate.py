@@ -14,7 +14,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from catalog.types import Kind, SqlType
-from ivm.analysis.ranges import limits
+from ivm.analysis.ranges import is_exact, limits, rescale
 from sql.ir.scalar import Call, Literal, Value
 
 _EPOCH = date(1970, 1, 1)
@@ -38,9 +38,10 @@ def evaluated(call: Call) -> Literal | None:
 
 
 def _checked(value: Value, type_: SqlType) -> Value:
-    allowed = limits(type_)
-    if allowed is not None and not allowed[0] <= int(value) <= allowed[1]:  # type: ignore[arg-type]
-        raise NotFoldableError
+    if is_exact(type_):
+        least, greatest = limits(type_)
+        if not least <= int(value) <= greatest:  # type: ignore[arg-type]
+            raise NotFoldableError
     if type_.kind is Kind.DOUBLE and not math.isfinite(float(value)):  # type: ignore[arg-type]
         raise NotFoldableError
     return value
@@ -99,25 +100,17 @@ def _cast(call: Call, values: Sequence[Any]) -> Value:
             return int(value * _DAY)
         case Kind.TIMESTAMP, Kind.DATE:
             return int(value // _DAY)
-    if not (_is_exact(source) and (_is_exact(target) or target.kind is Kind.DOUBLE)):
+    if not (_is_exact_number(source) and (_is_exact_number(target) or target.kind is Kind.DOUBLE)):
         raise NotFoldableError
     if target.kind is Kind.DOUBLE:
         if abs(value) >= 2**53:  # the runtime may round such a value in two steps
             raise NotFoldableError
         return float(value / 10**source.scale)
-    return _rescaled(value, target.scale - source.scale)
+    return rescale(value, target.scale - source.scale)
 
 
-def _is_exact(type_: SqlType) -> bool:
+def _is_exact_number(type_: SqlType) -> bool:
     return type_.is_integer or type_.kind is Kind.DECIMAL
-
-
-def _rescaled(value: int, digits: int) -> int:
-    if digits >= 0:
-        return int(value * 10**digits)
-    power: int = 10**-digits
-    rounded = (abs(value) + power // 2) // power
-    return rounded if value >= 0 else -rounded
 
 
 def _day_of(value: int, type_: SqlType) -> tuple[date, int]:

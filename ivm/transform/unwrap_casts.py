@@ -41,8 +41,6 @@ def widens(source: SqlType, target: SqlType) -> bool:
     if not exact or target.scale < source.scale:
         return False
     held, allowed = limits(source), limits(target)
-    if held is None or allowed is None:
-        return False
     factor: int = 10 ** (target.scale - source.scale)
     return allowed[0] <= held[0] * factor and held[1] * factor <= allowed[1]
 
@@ -63,6 +61,6 @@ def _narrowed_literal(value: Value, type_: SqlType, source: SqlType) -> Literal 
     factor: int = 10 ** (type_.scale - source.scale)
     narrow, lost = divmod(int(value), factor)
     allowed = limits(source)
-    if lost or allowed is None or not allowed[0] <= narrow <= allowed[1]:
+    if lost or not allowed[0] <= narrow <= allowed[1]:
         return None
     return Literal(narrow, source)

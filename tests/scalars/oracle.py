@@ -29,9 +29,9 @@ from catalog.types import (
     Physical,
     SqlType,
 )
+from ivm.analysis.ranges import limits
 from ivm.render.scalars.columns import from_objects, objects
 from ivm.render.scalars.program import MfpProgram
-from ivm.render.scalars.ranges import limits
 from ivm.trace.column import DTYPES
 from ivm.trace.column import Column as Values
 from ivm.trace.delta import Delta, Group, delta_of

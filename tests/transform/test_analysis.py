@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 
 from catalog.schema import Field
-from catalog.types import BIGINT, BOOLEAN, INTEGER, VARCHAR, decimal
+from catalog.types import BIGINT, BOOLEAN, DATE, INTEGER, TIMESTAMP, TINYINT, VARCHAR, decimal
 from ivm.analysis.cardinality import cardinality, selectivity
 from ivm.analysis.classes import merged_classes
 from ivm.analysis.equivalences import equivalences
@@ -123,3 +123,18 @@ def test_ranges_show_what_cannot_overflow():
     assert not can_raise(Call("cast", (Column(0, INTEGER),), BIGINT))
     assert can_raise(Call("idiv", (X, Y), BIGINT))
     assert not can_raise(Call("idiv", (X, Literal(2, BIGINT)), BIGINT))
+
+
+def test_ranges_of_rounding_dates_and_truth():
+    price, day, moment = Column(0, decimal(8, 2)), Column(1, DATE), Column(2, TIMESTAMP)
+    assert not can_raise(Call("ceil", (price,), decimal(8, 0)))
+    assert can_raise(Call("ceil", (Column(0, decimal(2, 1)),), decimal(1, 0)))
+    assert can_raise(Call("round", (X, Literal(-1, INTEGER)), BIGINT))
+    assert not can_raise(Call("cast", (moment,), DATE))
+    assert can_raise(Call("cast", (day,), TIMESTAMP))
+    assert can_raise(Call("date_trunc", (Literal("month", VARCHAR), moment), TIMESTAMP))
+    assert not can_raise(Call("date_trunc", (Literal("month", VARCHAR), day), DATE))
+    assert can_raise(Call("add_days", (Literal(2**31 - 2, DATE), Literal(1, INTEGER)), DATE))
+    truth = Call("cast", (Literal(-5, TINYINT),), BOOLEAN)
+    assert value_range(truth) == (0, 1)
+    assert can_raise(Call("add", (Literal(127, TINYINT), Call("cast", (truth,), TINYINT)), TINYINT))

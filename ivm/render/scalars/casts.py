@@ -8,11 +8,11 @@ import numpy as np
 
 from catalog.errors import NumericError
 from catalog.types import Kind, Physical, SqlType
+from ivm.analysis.ranges import fits, limits
 from ivm.render.scalars.columns import constant, objects, stored
 from ivm.render.scalars.failures import first_bad, shown
 from ivm.render.scalars.functions import Apply, Context
 from ivm.render.scalars.maths import divide_rounding, half_away
-from ivm.render.scalars.ranges import fits, limits
 from ivm.render.scalars.text_format import formatter
 from ivm.render.scalars.text_memo import ERROR, FALSE, TRUE, TextMemo
 from ivm.render.scalars.text_parse import parser

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from catalog.types import Physical
+from ivm.render.scalars.cost import cost_rank
 from ivm.render.scalars.emit import emit
 from ivm.render.scalars.functions import Context
-from ivm.render.scalars.ranges import cost_rank
 from ivm.render.scalars.shape import Shape
 from ivm.render.scalars.writer import Access, Arguments, NotCompiledError, Value, Writer
 from sql.ir.scalar import Column, Scalar, columns_of, walk

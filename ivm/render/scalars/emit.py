@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from catalog.types import Kind, Physical, SqlType
+from ivm.analysis.ranges import can_raise
 from ivm.render.scalars import casts, emit_dates, emit_logic, emit_numbers, texts
-from ivm.render.scalars.ranges import can_raise
 from ivm.render.scalars.text_memo import TextMemo
 from ivm.render.scalars.writer import NotCompiledError, Value, Writer
 from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of

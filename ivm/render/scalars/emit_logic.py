@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from catalog.types import Kind, Physical, SqlType
+from ivm.analysis.ranges import can_raise
 from ivm.render.scalars.emit_numbers import Emit
-from ivm.render.scalars.ranges import can_raise
 from ivm.render.scalars.writer import NotCompiledError, Value, Writer
 from sql.ir.scalar import Call, Literal, Scalar
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from catalog.types import MAX_DIGITS, Kind, Physical, SqlType
+from ivm.analysis.ranges import fits, is_exact, limits
 from ivm.render.scalars.maths import digits_of
 from ivm.render.scalars.numeric import in_words
-from ivm.render.scalars.ranges import fits, is_exact, limits
 from ivm.render.scalars.writer import NotCompiledError, Value, Writer
 from sql.ir.scalar import Call
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from catalog.types import Physical, SqlType
+from ivm.analysis.ranges import can_raise
 from ivm.render.scalars.columns import dense, truth
 from ivm.render.scalars.functions import Apply, Build, Context, Evaluate
-from ivm.render.scalars.ranges import can_raise
 from ivm.render.scalars.rows import Rows
 from ivm.trace.column import DTYPES, Array, Bools, Column
 from sql.ir.scalar import Call

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from catalog.types import Kind, Physical
+from ivm.analysis.ranges import Range, fits, is_exact, limits, unchecked_range
 from ivm.render.scalars.columns import all_valid, both, objects, stored
 from ivm.render.scalars.failures import check, division_by_zero, first_bad, overflow, shown
 from ivm.render.scalars.functions import Apply, Context
-from ivm.render.scalars.ranges import WORD_RANGE, fits, interval, is_exact, limits
 from ivm.trace.column import DTYPES, Array, Column
 from sql.ir.scalar import Call
 
+WORD_RANGE: Range = (-(2**63), 2**63 - 1)
 SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "idiv": "//", "mod": "%", "div": "/"}
 
 
@@ -22,8 +23,8 @@ def in_words(call: Call) -> bool:
     """Whether every argument and every possible result of the function fits int64, so that words suffice."""
     if any(a.type.physical is Physical.WIDE or not is_exact(a.type) for a in (call, *call.args)):
         return False
-    low, high = interval(call)
-    return WORD_RANGE[0] <= low and high <= WORD_RANGE[1]
+    found = unchecked_range(call)
+    return found is not None and WORD_RANGE[0] <= found[0] and found[1] <= WORD_RANGE[1]
 
 
 def describe(call: Call, columns: tuple[Column, ...]) -> Callable[[int], str]:

@@ -8,10 +8,10 @@ import numpy as np
 
 from ivm.render.scalars.columns import dense, truth
 from ivm.render.scalars.compiler import Compiler
+from ivm.render.scalars.cost import cost_rank
 from ivm.render.scalars.functions import Context, Evaluate
 from ivm.render.scalars.fused import Fused, Passed
 from ivm.render.scalars.interpret import interpreter
-from ivm.render.scalars.ranges import cost_rank
 from ivm.render.scalars.rows import Rows
 from ivm.render.scalars.shape import Shape
 from ivm.render.scalars.text_memo import memos_of

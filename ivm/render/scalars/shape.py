@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ivm.render.scalars.ranges import cost_rank
+from ivm.render.scalars.cost import cost_rank
 from ivm.trace.column import Column as Values
 from ivm.trace.delta import Columns, Group
 from sql.ir.scalar import TRUE, Column, Scalar, columns_of, remap

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from catalog.types import Kind, SqlType
-from ivm.render.scalars.ranges import limits
+from ivm.analysis.ranges import limits
 
 _CONTEXT = Context(prec=400, Emax=10**6, Emin=-(10**6))
 _NUMBER = re.compile(r"[+-]?(\d+(_\d+)*\.?\d*|\.\d+)([eE][+-]?\d+)?")
