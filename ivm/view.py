@@ -69,8 +69,8 @@ class View(Rows):
     def arrow(self, as_of: int | None = None) -> pa.Table:
         """The rows as an Arrow table, in the view's ORDER BY; `as_of` a logical time within the kept history.
 
-        Raises BindError for a time that is not kept any more or not reached yet. Cost: the view's size, and its consolidation where it changed
-        since it was last read.
+        Raises BindError for a time that is not kept any more or not reached yet. Cost: the view's size, and its
+        consolidation where it changed since it was last read.
         """
         with self._lock:
             if as_of is not None:
