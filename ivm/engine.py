@@ -10,6 +10,7 @@ from time import perf_counter, perf_counter_ns
 import numpy as np
 import pyarrow as pa
 
+from catalog.errors import NumericError
 from catalog.schema import Table
 from catalog.schema import View as Definition
 from ivm.dataflow.graph import Graph
@@ -93,8 +94,10 @@ class Engine:
         try:
             source = self.renderer.node(plan)
             node = self.renderer.hydrated(self.renderer.graph.add(f"view {definition.name}", Sink(trace), (source,)))
-        except BaseException:
+        except BaseException as error:
             self.renderer.sweep()
+            if isinstance(error, NumericError):
+                raise NumericError(f"cannot create view {definition.name} over the rows there are: {error}") from error
             raise
         node.users += 1
         millis = (perf_counter() - started) * 1e3
@@ -115,11 +118,12 @@ class Engine:
             check_foreign_keys(self.tables, deltas, time)
             read = self.renderer.sources
             self._changed = self.renderer.graph.step({read[n]: delta for n, delta in deltas.items() if n in read})
+        except NumericError as error:
+            views = self.users_of_nodes().get(id(self.renderer.graph.last), ())
+            self._undo(touched)
+            raise NumericError(f"cannot commit: view {', '.join(views)}: {error}; nothing was changed") from error
         except BaseException:
-            self.renderer.graph.abort()
-            for store in touched:
-                store.abort()
-            self._changed = {}
+            self._undo(touched)
             raise
         self.time = time
         self.renderer.graph.commit(self.since)
@@ -137,8 +141,28 @@ class Engine:
         net = None if delta is None else consolidate(delta, types)
         return None if net is None else changes_to_arrow(installed.definition, net, self.dictionary)
 
+    def users_of_nodes(self) -> dict[int, tuple[str, ...]]:
+        """For each node, by identity, the views that need it."""
+        users: dict[int, dict[str, None]] = {}
+        for name, installed in self.views.items():
+            pending = [installed.node]
+            seen: set[int] = set()
+            while pending:
+                node = pending.pop()
+                if id(node) not in seen:
+                    seen.add(id(node))
+                    users.setdefault(id(node), {})[name] = None
+                    pending += [*node.inputs, *node.waits]
+        return {node: tuple(sorted(names)) for node, names in users.items()}
+
     def forget_changes(self) -> None:
         """Let go of the last commit's changes, once all who want them have read them."""
+        self._changed = {}
+
+    def _undo(self, touched: Sequence[TableStore]) -> None:
+        self.renderer.graph.abort()
+        for store in touched:
+            store.abort()
         self._changed = {}
 
     def _apply(self, changes: Sequence[Change], time: int, touched: list[TableStore]) -> dict[str, Delta]:

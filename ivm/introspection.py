@@ -38,7 +38,7 @@ def relations(engine: Engine) -> dict[str, Callable[[], pa.Table]]:
 
 def states(engine: Engine) -> list[State]:
     """All state: tables, indexes over them, derived arrangements, operators' own state, views' contents."""
-    users = _users(engine)
+    users = engine.users_of_nodes()
     found: list[State] = []
     for name, store in engine.tables.items():
         source = engine.renderer.sources.get(name)
@@ -75,21 +75,6 @@ def _state(engine: Engine, plan: Plan | ArrangementPlan, node: Node, users: dict
     text = collection_text(plan)
     kind = "ordered" if node.label == "top-k" else "derived"
     return State(text, text, "", kind, node.operator.size(), views)
-
-
-def _users(engine: Engine) -> dict[int, tuple[str, ...]]:
-    """For each node, by identity, the views that need it."""
-    users: dict[int, dict[str, None]] = {}
-    for name, installed in engine.views.items():
-        pending = [installed.node]
-        seen: set[int] = set()
-        while pending:
-            node = pending.pop()
-            if id(node) not in seen:
-                seen.add(id(node))
-                users.setdefault(id(node), {})[name] = None
-                pending += [*node.inputs, *node.waits]
-    return {node: tuple(sorted(names)) for node, names in users.items()}
 
 
 def _views(engine: Engine) -> pa.Table:
@@ -130,7 +115,7 @@ def _arrangements(engine: Engine) -> pa.Table:
 
 
 def _operators(engine: Engine) -> pa.Table:
-    users = _users(engine)
+    users = engine.users_of_nodes()
     rows = [(view, node) for node in engine.renderer.graph.nodes for view in users.get(id(node), ())]
     return pa.table(
         {

@@ -17,6 +17,11 @@ class Graph:
         self.nodes: list[Node] = []
         self._stepped: list[Node] = []
 
+    @property
+    def last(self) -> Node | None:
+        """The node that the step reached last: the one that failed, after an error."""
+        return self._stepped[-1] if self._stepped else None
+
     def add(self, label: str, operator: Operator, inputs: tuple[Node, ...] = (), waits: tuple[Node, ...] = ()) -> Node:
         """A new node; it is stepped from the next commit on. What it reads must be in the graph already."""
         node = Node(label, operator, inputs, waits)

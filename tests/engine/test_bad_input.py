@@ -126,12 +126,12 @@ CASES: dict[str, tuple[Callable[[ivm.Database], object], type[ivm.Error], list[s
     "overflow in an expression": (
         insert("person", person(wealth=Decimal("9999999999999999.99"))),
         ivm.NumericError,
-        [],
+        ["view wealth", "9999999999999999.99 * 2"],
     ),
     "overflow while hydrating": (
         sql("CREATE MATERIALIZED VIEW v AS SELECT age * 2000000000 AS x FROM person"),
         ivm.NumericError,
-        [],
+        ["view v", "30 * 2000000000"],
     ),
     "ad-hoc SELECT of an unknown table": (sql("SELECT * FROM persn"), ivm.BindError, ["persn", "person"]),
 }
