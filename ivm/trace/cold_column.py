@@ -16,7 +16,7 @@ from ivm.trace.dictionary import TextDictionary
 
 _FAN = 16
 _SEALED = 9
-_SMALL = 4096
+_SMALL = 512
 _LARGE = 1 << 16
 _SHARED = (Kind.INTEGER, Kind.BIGINT, Kind.HUGEINT, Kind.DECIMAL, Kind.DOUBLE, Kind.DATE, Kind.TIMESTAMP)
 """Types whose physical form is a view of their Arrow array, if no value is NULL."""
