@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from catalog.errors import Error
 from catalog.types import SqlType
 from ivm.trace.arrow import to_arrow, to_column
 from ivm.trace.cold_column import ColdColumn, is_view
@@ -22,6 +23,8 @@ from ivm.trace.growable import Growable
 from ivm.trace.hot_column import HotColumn
 from ivm.trace.time import FOREVER, Births
 
+MOST_ROWS = 2**31 - 1
+"""How many rows a store has numbers for, dead ones that are not yet compacted included."""
 _NOBODY = np.empty(0, np.int64)
 _COMPACT_FROM = 100_000
 _CONVERT_ROWS = 1 << 17
@@ -139,9 +142,15 @@ class RowStore:
     def append(self, source: Source, count: int, times: Ints | int) -> int:
         """Add the `count` rows of `source`, which came at `times` (ascending if many); the first one's number.
 
-        No time may be before one that came already (ValueError). While columns are cold, `source` is a `Batch`.
+        No time may be before one that came already (ValueError). Error if there are no row numbers left. While columns
+        are cold, `source` is a `Batch`.
         """
         first = self.rows
+        if first + count > MOST_ROWS:
+            raise Error(
+                f"cannot add {count} rows to {first}: a table or derived collection holds at most {MOST_ROWS} rows "
+                "between compactions; delete rows in commits of their own first"
+            )
         self._births.append(times, first, count)
         for i, column in enumerate(self._columns):
             if isinstance(column, HotColumn):

@@ -6,8 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from catalog.errors import ConstraintError
-from catalog.types import VARCHAR
+from catalog.errors import ConstraintError, Error
+from catalog.schema import Field, Table
+from catalog.types import BIGINT, VARCHAR
+from ivm.trace import row_store
 from ivm.trace.cold_column import ColdColumn
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
@@ -171,3 +173,14 @@ def test_sizes_follow_the_contents():
     store.abort()
     assert store.size().rows == 1000
     assert store.size().bytes == before
+
+
+def test_row_numbers_that_run_out_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_store, "MOST_ROWS", 3)
+    store = TableStore(Table("t", (Field("a", BIGINT, nullable=False),), ("a",)), TextDictionary())
+    store.apply(pa.table({"a": pa.array([1, 2], pa.int64())}), None, 1)
+    store.commit(1)
+    with pytest.raises(Error, match="at most 3 rows"):
+        store.apply(pa.table({"a": pa.array([3, 4], pa.int64())}), None, 2)
+    store.abort()
+    assert store.arrow().to_pydict() == {"a": [1, 2]}
