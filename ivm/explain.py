@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ivm.engine import Engine
 from ivm.introspection import column_names
 from ivm.plan.lower import lower
@@ -14,10 +16,7 @@ from sql.ir.text import relation_text
 
 def explain_text(engine: Engine, relation: Relation) -> str:
     """Deterministic text, without ids or addresses."""
-
-    def names(name: str) -> tuple[str, ...]:
-        return column_names(engine, name)
-
+    names = partial(column_names, engine)
     optimized = optimize(relation)
     plan = lower(optimized)
     sections = [
@@ -30,9 +29,7 @@ def explain_text(engine: Engine, relation: Relation) -> str:
 
 
 def _state_lines(engine: Engine, plan: Plan) -> list[str]:
-    def names(name: str) -> tuple[str, ...]:
-        return column_names(engine, name)
-
+    names = partial(column_names, engine)
     lines = [f"{each.kind} {arrangement_text(each, names)}: {_shared(engine, each)}" for each in arrangements_of(plan)]
     lines += [f"{collection_text(each)}: {_shared(engine, each)}" for each in _stateful(plan)]
     return [*lines, "view contents: new", "every operator is incremental"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
@@ -63,9 +64,7 @@ def column_names(engine: Engine, name: str) -> tuple[str, ...]:
 
 
 def _state(engine: Engine, plan: Plan | ArrangementPlan, node: Node, users: dict[int, tuple[str, ...]]) -> State:
-    def names(relation: str) -> tuple[str, ...]:
-        return column_names(engine, relation)
-
+    names = partial(column_names, engine)
     views = users.get(id(node), ())
     if isinstance(plan, ArrangementPlan):
         columns = names_of(plan.collection, names)

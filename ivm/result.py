@@ -33,8 +33,7 @@ class Rows(ABC):
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows as Python tuples."""
-        table = self.arrow()
-        return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        return tuples_of(self.arrow())
 
     def show(self, rows: int = SHOWN_ROWS) -> None:
         """Print the first `rows` rows as a table."""
@@ -56,3 +55,8 @@ class Result(Rows):
     def arrow(self) -> pa.Table:
         """The rows as an Arrow table."""
         return self._table
+
+
+def tuples_of(table: pa.Table) -> list[tuple[Any, ...]]:
+    """The rows of an Arrow table as Python tuples."""
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))

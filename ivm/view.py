@@ -15,7 +15,7 @@ from catalog.errors import BindError
 from catalog.schema import View as Definition
 from ivm.dataflow.node import Node
 from ivm.plan.nodes import Plan
-from ivm.result import Rows
+from ivm.result import Rows, tuples_of
 from ivm.trace.arrow import to_arrow
 from ivm.trace.column import Column
 from ivm.trace.dictionary import TextDictionary
@@ -92,8 +92,7 @@ class View(Rows):
 
     def fetchall(self, as_of: int | None = None) -> list[tuple[Any, ...]]:
         """The rows as Python tuples."""
-        table = self.arrow(as_of)
-        return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+        return tuples_of(self.arrow(as_of))
 
 
 def rows_to_arrow(

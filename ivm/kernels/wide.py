@@ -83,12 +83,6 @@ def leading_zeros(typing_context: Any, a: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def from_int64(a: Word) -> Wide:
-    """The 128-bit form of an int64: (low, high)."""
-    return np.int64(a), np.int64(a) >> np.int64(63)
-
-
-@njit(cache=True, nogil=True, fastmath=False)
 def fits_int64(low: Word, high: Word) -> bool:
     """Whether the value is one that an int64 holds (then it is `low`)."""
     return (low >> np.int64(63)) == high
@@ -160,12 +154,6 @@ def mul(al: Word, ah: Word, bl: Word, bh: Word) -> Checked:
     lost = (xh != 0 and yh != 0) or cross_high != 0 or high < middle
     rl, rh, unfit = with_sign(low, high, (ah ^ bh) < 0)
     return rl, rh, lost or unfit
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def mul_int64(low: Word, high: Word, factor: Word) -> Checked:
-    """The product a * factor for an int64 factor: (low, high, whether it overflowed 2^127)."""
-    return mul(low, high, np.int64(factor), np.int64(factor) >> np.int64(63))
 
 
 @njit(cache=True, nogil=True, fastmath=False)

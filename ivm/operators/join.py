@@ -83,11 +83,10 @@ class Path:
             return
         layout: list[tuple[int, int] | None] = [None] * self.total
         layout[self.offset : self.offset + len(changed.layout)] = changed.layout
-        placed: Delta | None = replace(changed, layout=layout)
-        if placed is not None and self.program is not None:
-            placed = self.program(placed)
-        if placed is not None:
-            yield from self._go_on(placed, 0)
+        placed = replace(changed, layout=layout)
+        passed = placed if self.program is None else self.program(placed)
+        if passed is not None:
+            yield from self._go_on(passed, 0)
 
     def _really_changed(self, delta: Delta) -> Delta | None:
         """Without updates that cancel in the columns that the path reads: most columns of a row, when one changes."""
