@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from catalog.types import Kind, SqlType
-from sql.ir.scalar import Call, Column, Literal, Scalar
+from sql.ir.scalar import Call, Column, Literal, Outer, Scalar
 
 Range = tuple[int, int]
 
@@ -97,7 +97,7 @@ def value_range(scalar: Scalar) -> Range | None:
     """
     if not is_exact(scalar.type):
         return None
-    if isinstance(scalar, Column):
+    if isinstance(scalar, Column | Outer):
         return limits(scalar.type)
     if isinstance(scalar, Literal):
         value = 0 if scalar.value is None else int(scalar.value)

@@ -50,9 +50,7 @@ class Arrangement:
             words, dropped = self._pack(rows)
             self.index.insert(words, dropped, self.store.died)
 
-    def probe(
-        self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool
-    ) -> tuple[Ints, Ints]:
+    def probe(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Ints]:
         """The rows of each key as of its time: (position of the key, row of the store), by position.
 
         `words` and `dropped` as `layout` packs them; keys with a True in `dropped` find nothing. `inclusive`: changes
@@ -158,9 +156,7 @@ class DerivedArrangement:
             self._refuse(ordered, int(applied.failed[0]))
         self.arranged.catch_up()
 
-    def probe(
-        self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool
-    ) -> tuple[Ints, Ints]:
+    def probe(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Ints]:
         """The rows of each key as of its time; see `Arrangement.probe`."""
         return self.arranged.probe(words, dropped, times, inclusive)
 

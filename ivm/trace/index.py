@@ -93,9 +93,7 @@ class Index:
         self.rows += len(words)
         return True
 
-    def apply(
-        self, words: Ints, inserts: Bools, times: Ints, died: Ints, *, replace: bool = False
-    ) -> Applied:
+    def apply(self, words: Ints, inserts: Bools, times: Ints, died: Ints, *, replace: bool = False) -> Applied:
         """Insert further rows and kill living ones, change by change in the order given.
 
         inserts[i] links the next row of the store, or else a living row of key i dies at times[i] (times: length 1 or
@@ -120,9 +118,7 @@ class Index:
         self._following.length = self.rows
         return Applied(inserted, killed[:deaths], killed_at[:deaths], failed[:failures])
 
-    def probe(
-        self, words: Ints, dropped: Bools | None, limits: Ints, died: Ints, times: Ints
-    ) -> tuple[Ints, Ints]:
+    def probe(self, words: Ints, dropped: Bools | None, limits: Ints, died: Ints, times: Ints) -> tuple[Ints, Ints]:
         """(position of the key, row) for the rows of each key with row < limits[i] and died[row] > times[i], by
         position.
 

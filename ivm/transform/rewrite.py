@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from catalog.types import BOOLEAN
-from sql.ir.relation import Constant, Filter, Get, Join, Map, Project, Reduce, Relation, Union, inputs_of
+from sql.ir.relation import Apply, Constant, Filter, Get, Join, Map, Project, Reduce, Relation, Union, inputs_of
 from sql.ir.scalar import Call, Column, Scalar
 
 
@@ -18,6 +18,8 @@ def with_inputs(relation: Relation, inputs: tuple[Relation, ...]) -> Relation:
         return relation
     if isinstance(relation, Join | Union):
         return replace(relation, inputs=inputs)
+    if isinstance(relation, Apply):
+        return replace(relation, left=inputs[0], right=inputs[1])
     return replace(relation, input=inputs[0])
 
 

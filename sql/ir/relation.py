@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from catalog.schema import Field, Schema
-from catalog.types import SqlType
+from catalog.types import BOOLEAN, SqlType
 from sql.ir.scalar import Scalar, Value
 
 
@@ -200,7 +200,99 @@ class Threshold:
         return self.input.schema
 
 
-Relation = Get | Constant | Map | Filter | Project | Join | Reduce | TopK | Union | Negate | Threshold
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The rows that a window function sees: from `start` to `end`, both included, as offsets from the current row.
+
+    None is unbounded (at `start`: the partition's first row, at `end`: its last). With `peers`, offset 0 stands for
+    the first (at `start`) or last (at `end`) row that ORDER BY does not tell from the current one (RANGE frames).
+    """
+
+    start: int | None
+    end: int | None
+    peers: bool = False
+
+
+WHOLE_PARTITION = Frame(None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowFunction:
+    """One window function: `function` over `args`, which read the input row.
+
+    row_number, rank, dense_rank, percent_rank, cume_dist (no arguments); ntile (literal n); lag, lead (value, literal
+    offset, literal default or NULL literal); first_value, last_value, nth_value (value [, literal n]) and the
+    aggregates count_star, count, sum, avg, min, max over `frame`. The types are DuckDB's.
+    """
+
+    function: str
+    args: tuple[Scalar, ...]
+    type: SqlType
+    nullable: bool = True
+    frame: Frame = WHOLE_PARTITION
+    ignore_nulls: bool = False
+
+
+@dataclass(frozen=True)
+class Window:
+    """R'(r, w1, ..) : each row of R once for each copy, with the values of the window functions.
+
+    Rows fall into partitions by the columns `partition` (NULL equals NULL) and stand in them by `order`; ties are
+    broken by all columns of the row, ascending, NULLs last, as in TopK, so that the result is a function of the input.
+    Copies of one row stand next to each other. Memory: the input in order, with the functions' values.
+    """
+
+    input: Relation
+    partition: tuple[int, ...]
+    order: tuple[Order, ...]
+    functions: tuple[WindowFunction, ...]
+    names: tuple[str, ...]
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The input's fields, then one for each function."""
+        added = tuple(Field(n, f.type, f.nullable) for n, f in zip(self.names, self.functions, strict=True))
+        return self.input.schema + added
+
+
+@dataclass(frozen=True)
+class Apply:
+    """For each row l of `left` the rows r of `right` that satisfy all `predicates` over (l, r).
+
+    `right` may itself depend on l: its expressions read l as `Outer(binding, ..)`. Stands only between binding and
+    decorrelation (`sql.decorrelate`), which writes it in the other nodes. By `kind` the result is
+
+    - ``inner``: (l, r) for each such r;
+    - ``left``: the same, and (l, NULL, ..) once for an l that has none;
+    - ``full``: the same, and (NULL, .., r) for each r that no l has; `right` must not depend on l;
+    - ``semi``: l if there is such an r;
+    - ``anti``: l if there is none;
+    - ``mark``: (l, m), m a BOOLEAN that is never NULL: whether there is such an r;
+    - ``single``: as ``left``, but a second r for one copy of l raises NumericError.
+    """
+
+    kind: str
+    left: Relation
+    right: Relation
+    predicates: tuple[Scalar, ...] = ()
+    binding: int = 0
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The left fields; then `mark`, or the right fields, nullable where a side may be missing."""
+        left, right = self.left.schema, self.right.schema
+        if self.kind in ("semi", "anti"):
+            return left
+        if self.kind == "mark":
+            return (*left, Field("mark", BOOLEAN, False))
+        if self.kind in ("left", "full", "single"):
+            right = tuple(Field(f.name, f.type, True) for f in right)
+        if self.kind == "full":
+            left = tuple(Field(f.name, f.type, True) for f in left)
+        return left + right
+
+
+Relation = Get | Constant | Map | Filter | Project | Join | Reduce | TopK | Window | Union | Negate | Threshold | Apply
 
 
 def inputs_of(relation: Relation) -> tuple[Relation, ...]:
@@ -209,4 +301,6 @@ def inputs_of(relation: Relation) -> tuple[Relation, ...]:
         return ()
     if isinstance(relation, Join | Union):
         return relation.inputs
+    if isinstance(relation, Apply):
+        return (relation.left, relation.right)
     return (relation.input,)

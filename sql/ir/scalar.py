@@ -81,7 +81,20 @@ class Call:
     nullable: bool = True
 
 
-Scalar = Column | Literal | Call
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """Column `index` of the row that the enclosing Apply numbered `binding` is at, seen from inside its right side.
+
+    Stands only between binding and decorrelation (`sql.decorrelate`).
+    """
+
+    binding: int
+    index: int
+    type: SqlType
+    nullable: bool = True
+
+
+Scalar = Column | Literal | Call | Outer
 
 TRUE = Literal(True, BOOLEAN)
 FALSE = Literal(False, BOOLEAN)

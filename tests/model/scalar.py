@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from catalog.errors import NumericError
-from sql.ir.scalar import Call, Column, Literal, Scalar, Value
+from sql.ir.scalar import Call, Column, Literal, Outer, Scalar, Value
 from tests.model import dates, numbers, texts
 from tests.model.casts import cast
 from tests.model.values import checked, same, sort_key
@@ -25,6 +25,8 @@ def value_of(scalar: Scalar, row: Row = ()) -> Value:
             return row[scalar.index]
         case Literal():
             return checked(scalar.value, scalar.type)
+        case Outer():
+            raise NotImplementedError("a column of an outer query stands for a value only once it is bound to a row")
     lazy = _LAZY.get(scalar.function)
     if lazy is not None:
         return lazy(scalar, row)

@@ -58,7 +58,9 @@ def test_java_home_goes_before_path(places: Path, monkeypatch: pytest.MonkeyPatc
     assert find() == named
 
 
-def test_a_java_home_that_is_too_old_is_passed_over(places: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_java_home_that_is_too_old_is_passed_over(
+    places: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("JAVA_HOME", str(install(tmp_path / "old", "11.0.1")))
     wanted = install(places / "java-21", "21")
     assert find() == wanted

@@ -21,7 +21,14 @@ def test_amounts(count: float, shown: str) -> None:
 
 @pytest.mark.parametrize(
     ("count", "shown"),
-    [(0, "0 B"), (1_023, "1023 B"), (1_536, "1.5 KiB"), (200 << 10, "200 KiB"), (5 << 20, "5.0 MiB"), (3 << 30, "3.0 GiB")],
+    [
+        (0, "0 B"),
+        (1_023, "1023 B"),
+        (1_536, "1.5 KiB"),
+        (200 << 10, "200 KiB"),
+        (5 << 20, "5.0 MiB"),
+        (3 << 30, "3.0 GiB"),
+    ],
 )
 def test_sizes(count: int, shown: str) -> None:
     assert size(count) == shown

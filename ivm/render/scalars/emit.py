@@ -23,6 +23,7 @@ def emit(writer: Writer, scalar: Scalar) -> Value:
         return writer.maps[scalar.index] if scalar.index in writer.maps else _column(writer, scalar)
     if isinstance(scalar, Literal):
         return _literal(writer, scalar)
+    assert isinstance(scalar, Call), "decorrelation leaves no column of an outer query"
     mark = writer.mark()
     try:
         return _call(writer, scalar)

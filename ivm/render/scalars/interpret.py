@@ -13,7 +13,7 @@ from ivm.render.scalars.columns import constant
 from ivm.render.scalars.functions import Apply, Context, Evaluate, Lazy, Strict
 from ivm.render.scalars.rows import Rows
 from ivm.trace.column import Column as Values
-from sql.ir.scalar import Column, Literal, Scalar
+from sql.ir.scalar import Call, Column, Literal, Scalar
 
 _STRICT: dict[str, Strict] = {
     **numeric.STRICT, **compare.STRICT, **logic.STRICT, **maths.STRICT, **dates.STRICT, "cast": casts.cast,
@@ -34,6 +34,7 @@ def interpreter(scalar: Scalar, context: Context) -> Evaluate:
     if isinstance(scalar, Literal):
         column = _literal(scalar, context)
         return lambda rows: column
+    assert isinstance(scalar, Call), "decorrelation leaves no column of an outer query"
     lazy = _LAZY.get(scalar.function)
     if lazy is not None:
         return lazy(scalar, context, lambda s: interpreter(s, context))
