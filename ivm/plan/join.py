@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from catalog.types import BOOLEAN
-from ivm.plan.mfp import Mfp, identity, peel, row_of
+from ivm.plan.mfp import Mfp, Row, identity, peel, row_of
 from ivm.plan.nodes import ArrangementPlan, JoinPlan, Path, Plan, ReducePlan, Stage, TablePlan
 from sql.ir.relation import Join, Relation
 from sql.ir.scalar import Call, Column, Scalar, columns_of, remap, substitute
@@ -33,16 +33,18 @@ class _JoinedRow:
     inputs: tuple[_Input, ...]
     offsets: tuple[int, ...]
     columns: tuple[Scalar, ...]  # the join's output columns over the joined row
-    classes: tuple[frozenset[int], ...]  # equivalent columns of the joined row
+    classes: tuple[tuple[int, ...], ...]  # equivalent columns of the joined row, ascending
     predicates: tuple[Scalar, ...]  # over the joined row
+    row: Row
+    owners: tuple[int, ...]  # the input that each column belongs to
 
     def owner(self, column: int) -> int:
         """The input that a column belongs to."""
-        return max(i for i, offset in enumerate(self.offsets) if offset <= column)
+        return self.owners[column]
 
     def width(self) -> int:
         """The number of columns."""
-        return self.offsets[-1] + len(self.inputs[-1].collection.row)
+        return len(self.row)
 
 
 def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan]) -> Plan:
@@ -50,8 +52,7 @@ def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan]) -> Plan:
     joined = _joined_row(join, mfp, lower)
     final = _final(joined, mfp)
     paths = tuple(_path(joined, source, final) for source in range(len(joined.inputs)))
-    whole = tuple(c for each in joined.inputs for c in each.collection.row)
-    parts: tuple[Scalar, ...] = (*whole, *final.maps)
+    parts: tuple[Scalar, ...] = (*joined.row, *final.maps)
     row = row_of(tuple(parts[p] for p in final.projection))
     return JoinPlan(tuple(each.collection for each in joined.inputs), paths, final, row)
 
@@ -70,8 +71,11 @@ def _joined_row(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan]) -> _Joi
         offsets.append(offset + len(each.collection.row))
     computed = mfp.map_values()
     predicates += [substitute(mfp.over_input(p, computed), tuple(columns)) for p in mfp.predicates]
-    classes = tuple(frozenset(_position(columns[c]) for c in group) for group in join.equivalences)
-    return _JoinedRow(inputs, tuple(offsets[:-1]), tuple(columns), classes, tuple(dict.fromkeys(predicates)))
+    classes = tuple(tuple(sorted({_position(columns[c]) for c in group})) for group in join.equivalences)
+    row = row_of(tuple(c for each in inputs for c in each.collection.row))
+    owners = tuple(i for i, each in enumerate(inputs) for _ in each.collection.row)
+    distinct = tuple(dict.fromkeys(predicates))
+    return _JoinedRow(inputs, tuple(offsets[:-1]), tuple(columns), classes, distinct, row, owners)
 
 
 def _outputs(each: _Input) -> list[Scalar]:
@@ -146,7 +150,7 @@ def _needed(
 
 def _equal_within(joined: _JoinedRow, source: int) -> tuple[Scalar, ...]:
     """Columns of one input that a class makes equal to each other."""
-    own = [[c for c in sorted(group) if joined.owner(c) == source] for group in joined.classes]
+    own = [[c for c in group if joined.owner(c) == source] for group in joined.classes]
     return tuple(_equal(joined, group[0], other) for group in own for other in group[1:])
 
 
@@ -178,7 +182,7 @@ def _candidate(joined: _JoinedRow, bound: set[int], target: int) -> _Candidate:
     """Look `target` up by all its columns that are equal to bound ones, or by a unique key among them."""
     offset = joined.offsets[target]
     streams = _streams(joined, bound, target)
-    unique = next((k for k in joined.inputs[target].keys if k and set(k) <= set(streams)), None)
+    unique = next((k for k in joined.inputs[target].keys if set(k) <= set(streams)), None)
     key = tuple(sorted(streams)) if unique is None else unique
     checks = tuple(_equal(joined, streams[c], offset + c) for c in sorted(streams) if c not in key)
     filtered = bool(joined.inputs[target].local.predicates) or bool(checks)
@@ -190,8 +194,8 @@ def _streams(joined: _JoinedRow, bound: set[int], target: int) -> dict[int, int]
     """For each column of `target` that equals a bound column: that column of the joined row."""
     streams: dict[int, int] = {}
     for group in joined.classes:
-        known = [c for c in sorted(group) if joined.owner(c) in bound]
-        for column in sorted(group):
+        known = [c for c in group if joined.owner(c) in bound]
+        for column in group:
             if known and joined.owner(column) == target:
                 streams[column - joined.offsets[target]] = known[0]
     return streams
@@ -214,6 +218,5 @@ def _fan_out(joined: _JoinedRow, bound: set[int], streams: dict[int, int], uniqu
 
 
 def _equal(joined: _JoinedRow, left: int, right: int) -> Scalar:
-    row = [c for each in joined.inputs for c in each.collection.row]
-    types = [Column(i, c.type, c.nullable) for i, c in enumerate(row)]
-    return Call("eq", (types[left], types[right]), BOOLEAN, types[left].nullable or types[right].nullable)
+    sides = joined.row[left], joined.row[right]
+    return Call("eq", sides, BOOLEAN, any(side.nullable for side in sides))

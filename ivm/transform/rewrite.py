@@ -24,8 +24,16 @@ def with_inputs(relation: Relation, inputs: tuple[Relation, ...]) -> Relation:
 
 
 def bottom_up(relation: Relation, function: Callable[[Relation], Relation]) -> Relation:
-    """Apply `function` to every node, its inputs first."""
-    return function(with_inputs(relation, tuple(bottom_up(each, function) for each in inputs_of(relation))))
+    """Apply `function` to every node, its inputs first; once to a node that stands in several places."""
+    done: dict[int, Relation] = {}
+
+    def visit(node: Relation) -> Relation:
+        known = done.get(id(node))
+        if known is None:
+            known = done[id(node)] = function(with_inputs(node, tuple(map(visit, inputs_of(node)))))
+        return known
+
+    return visit(relation)
 
 
 def with_scalars(relation: Relation, function: Callable[[Scalar], Scalar]) -> Relation:
