@@ -9,6 +9,8 @@ from typing import TypeVar, cast
 from sql.ir.relation import Relation
 
 Fact = TypeVar("Fact")
+_ITSELF = object()
+"""Remembered in place of the node itself, which would never be freed if it held itself."""
 
 
 def fact(function: Callable[[Relation], Fact]) -> Callable[[Relation], Fact]:
@@ -22,8 +24,11 @@ def fact(function: Callable[[Relation], Fact]) -> Callable[[Relation], Fact]:
     @wraps(function)
     def remembered(relation: Relation) -> Fact:
         known = relation.__dict__
-        if name not in known:
-            known[name] = function(relation)
-        return cast(Fact, known[name])
+        found = known.get(name, known)
+        if found is known:
+            value = function(relation)
+            known[name] = _ITSELF if value is relation else value
+            return value
+        return cast(Fact, relation if found is _ITSELF else found)
 
     return remembered

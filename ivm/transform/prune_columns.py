@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ivm.transform.rewrite import filtered, mapped, names, offsets, projected, with_inputs, with_scalars
+from ivm.analysis.fact import fact
+from ivm.transform.rewrite import filtered, mapped, names, offsets, projected, unless_equal, with_inputs, with_scalars
 from sql.ir.relation import (
     Constant,
     Filter,
@@ -36,7 +37,20 @@ def prune_columns(relation: Relation) -> Relation:
 
 
 def _narrowed(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places]:
-    """A relation with at least the columns `needed`, and their places in it."""
+    """A relation with at least the columns `needed`, and their places in it; remembered on the node."""
+    known = _narrowings(relation)
+    if needed not in known:
+        after, places = _narrow(relation, needed)
+        known[needed] = unless_equal(after, relation), places
+    return known[needed]
+
+
+@fact
+def _narrowings(relation: Relation) -> dict[frozenset[int], tuple[Relation, Places]]:
+    return {}
+
+
+def _narrow(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places]:
     match relation:
         case Get() | Constant():
             return relation, {c: c for c in range(len(relation.schema))}

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from ivm.analysis.fact import fact
 from ivm.analysis.ranges import can_raise
-from ivm.transform.rewrite import filtered, names, offsets, projected, row, with_inputs
+from ivm.transform.rewrite import filtered, names, offsets, projected, row, unless_equal, with_inputs
 from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, Threshold, Union, inputs_of
 from sql.ir.scalar import Call, Scalar, columns_of, remap, substitute
 
@@ -19,7 +20,12 @@ def pushdown_predicates(relation: Relation) -> Relation:
     """Move each predicate as low as it can go: through Map, Project, Negate, into the inputs of Join, Union and
     Threshold, through Reduce if it reads keys only. Not through TopK, which must see the rows that it ranks.
     """
-    return _push((), relation)
+    return _pushed_within(relation)
+
+
+@fact
+def _pushed_within(relation: Relation) -> Relation:
+    return unless_equal(_push((), relation), relation)
 
 
 @dataclass
@@ -49,14 +55,19 @@ def _push(predicates: tuple[Scalar, ...], relation: Relation) -> Relation:
             return _push((*relation.predicates, *predicates), relation.input)
         case Project():
             moved = tuple(remap(p, relation.columns.__getitem__) for p in predicates)
-            return projected(_push(moved, relation.input), relation.columns, names(relation))
+            return projected(_pushed(moved, relation.input), relation.columns, names(relation))
         case Join():
             return _push_into_join(predicates, relation)
         case Map() | Reduce() | Negate() | Threshold() | Union():
             split = _split(predicates, lambda p: _lowered(p, relation))
-            inputs = tuple(_push(tuple(split.below), each) for each in inputs_of(relation))
+            inputs = tuple(_pushed(tuple(split.below), each) for each in inputs_of(relation))
             return filtered(with_inputs(relation, inputs), split.here)
-    return filtered(with_inputs(relation, tuple(_push((), each) for each in inputs_of(relation))), predicates)
+    return filtered(with_inputs(relation, tuple(map(_pushed_within, inputs_of(relation)))), predicates)
+
+
+def _pushed(predicates: tuple[Scalar, ...], relation: Relation) -> Relation:
+    """`_push`, remembered where nothing comes from above."""
+    return _push(predicates, relation) if predicates else _pushed_within(relation)
 
 
 def _lowered(predicate: Scalar, relation: Relation) -> Scalar | None:
@@ -129,5 +140,5 @@ def _push_into_join(predicates: tuple[Scalar, ...], join: Join) -> Relation:
             here.append(predicate)
         else:
             owned[owner].append(remap(predicate, (-starts[owner]).__add__))
-    inputs = tuple(_push(tuple(own), each) for own, each in zip(owned, join.inputs, strict=True))
+    inputs = tuple(_pushed(tuple(own), each) for own, each in zip(owned, join.inputs, strict=True))
     return filtered(with_inputs(join, inputs), here)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from catalog.types import BOOLEAN
+from ivm.analysis.fact import fact
 from sql.ir.relation import Apply, Constant, Filter, Get, Join, Map, Project, Reduce, Relation, Union, inputs_of
 from sql.ir.scalar import Call, Column, Scalar
 
@@ -24,16 +25,23 @@ def with_inputs(relation: Relation, inputs: tuple[Relation, ...]) -> Relation:
 
 
 def bottom_up(relation: Relation, function: Callable[[Relation], Relation]) -> Relation:
-    """Apply `function` to every node, its inputs first; once to a node that stands in several places."""
-    done: dict[int, Relation] = {}
+    """Apply `function` to every node, its inputs first.
+
+    `function` depends on the node alone. Its result is remembered on the node, so a node that stands in several places
+    is rewritten once and stays one node, and one that nothing applies to is not looked at again.
+    """
 
     def visit(node: Relation) -> Relation:
-        known = done.get(id(node))
-        if known is None:
-            known = done[id(node)] = function(with_inputs(node, tuple(map(visit, inputs_of(node)))))
-        return known
+        return unless_equal(function(with_inputs(node, tuple(map(remembering, inputs_of(node))))), node)
 
-    return visit(relation)
+    visit.__module__, visit.__name__ = function.__module__, function.__qualname__
+    remembering = fact(visit)
+    return remembering(relation)
+
+
+def unless_equal(after: Relation, before: Relation) -> Relation:
+    """`after`, but the very node `before` if they are equal, so that what is above it need not change either."""
+    return before if after == before else after
 
 
 def with_scalars(relation: Relation, function: Callable[[Scalar], Scalar]) -> Relation:
