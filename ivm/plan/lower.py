@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ivm.analysis.fact import fact
 from ivm.plan.join import lower_join
 from ivm.plan.mfp import Mfp, Row, peel, row_of, row_of_relation
 from ivm.plan.nodes import (
@@ -23,6 +24,7 @@ from sql.ir.relation import Constant, Get, Join, Negate, Reduce, Relation, Thres
 from sql.ir.scalar import Scalar
 
 
+@fact
 def lower(relation: Relation) -> Plan:
     """The plan of a relation that the transforms have brought into shape. Cost: linear in the relation's size."""
     base, mfp = peel(relation)

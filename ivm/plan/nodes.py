@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from catalog.types import SqlType
 from ivm.plan.mfp import Mfp, Row
@@ -13,6 +15,24 @@ from sql.ir.relation import Order
 from sql.ir.scalar import Column, Scalar, Value
 
 
+Node = TypeVar("Node")
+
+
+def _hashed_once(node: type[Node]) -> type[Node]:
+    """Plans are looked up by value time and again; each remembers its hash, which those above it make theirs from."""
+    compute: Callable[[Node], int] = node.__hash__
+
+    def remembered(self: Node) -> int:
+        known = self.__dict__.get("_hash")
+        if known is None:
+            known = self.__dict__["_hash"] = compute(self)
+        return int(known)
+
+    node.__hash__ = remembered  # type: ignore[method-assign, assignment]
+    return node
+
+
+@_hashed_once
 @dataclass(frozen=True)
 class TablePlan:
     """The changes of a base table. State: the table's own store, shared by everything."""
@@ -22,6 +42,7 @@ class TablePlan:
     keys: tuple[tuple[int, ...], ...] = ()
 
 
+@_hashed_once
 @dataclass(frozen=True)
 class ViewPlan:
     """The changes of an installed view. State: that view's own."""
@@ -30,6 +51,7 @@ class ViewPlan:
     row: Row
 
 
+@_hashed_once
 @dataclass(frozen=True)
 class ConstantPlan:
     """Rows that never change, in engine form."""
@@ -38,6 +60,7 @@ class ConstantPlan:
     row: Row
 
 
+@_hashed_once
 @dataclass(frozen=True)
 class MfpPlan:
     """A map-filter-project. State: none."""
@@ -47,6 +70,7 @@ class MfpPlan:
     row: Row
 
 
+@_hashed_once
 @dataclass(frozen=True)
 class ArrangementPlan:
     """A collection indexed by `key`. Of a base table: row references. Of anything else: its own copy of the rows."""
@@ -60,6 +84,7 @@ class ArrangementPlan:
         return "index" if isinstance(self.collection, TablePlan) else "derived"
 
 
+@_hashed_once
 @dataclass(frozen=True)
 class Stage:
     """One half-join of a path: look up in `arrangement` of input `input` by the columns `stream` bound before.
@@ -76,6 +101,7 @@ class Stage:
     predicates: tuple[Scalar, ...]
 
 
+@_hashed_once
 @dataclass(frozen=True)
 class Path:
     """How the changes of input `source` find their partners: `predicates` first, then the stages in turn.
@@ -89,6 +115,7 @@ class Path:
     stages: tuple[Stage, ...]
 
 
+@_hashed_once
 @dataclass(frozen=True)
 class JoinPlan:
     """A delta join: a path for each input, no intermediate state. State: only the arrangements that the stages name.
@@ -119,6 +146,7 @@ class JoinPlan:
         )
 
 
+@_hashed_once
 @dataclass(frozen=True)
 class AggregatePlan:
     """One aggregate over column `argument` of the input (None for count_star)."""
@@ -129,6 +157,7 @@ class AggregatePlan:
     nullable: bool
 
 
+@_hashed_once
 @dataclass(frozen=True)
 class ReducePlan:
     """Groups by the first `keys` columns of the input; accumulable aggregates in one pass, extremes in order."""
@@ -139,6 +168,7 @@ class ReducePlan:
     row: Row
 
 
+@_hashed_once
 @dataclass(frozen=True)
 class TopKPlan:
     """The first rows per group in an ordered state of the whole input."""
@@ -151,6 +181,7 @@ class TopKPlan:
     row: Row
 
 
+@_hashed_once
 @dataclass(frozen=True)
 class UnionPlan:
     """The sum of the inputs. State: none."""
@@ -159,6 +190,7 @@ class UnionPlan:
     row: Row
 
 
+@_hashed_once
 @dataclass(frozen=True)
 class NegatePlan:
     """The input with its diffs negated. State: none."""
@@ -167,6 +199,7 @@ class NegatePlan:
     row: Row
 
 
+@_hashed_once
 @dataclass(frozen=True)
 class ThresholdPlan:
     """The rows of positive multiplicity. State: the input's distinct rows with their multiplicities."""
