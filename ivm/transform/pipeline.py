@@ -19,6 +19,7 @@ from ivm.transform.prune_empty import prune_empty
 from ivm.transform.pushdown_predicates import pushdown_predicates
 from ivm.transform.reduce_group_keys import reduce_group_keys
 from ivm.transform.remove_trivial import remove_trivial
+from ivm.transform.restrict_reduce import restrict_reduce
 from ivm.transform.rewrite import names, projected, renamed
 from ivm.transform.share_subexpressions import share_subexpressions
 from ivm.transform.simplify_predicates import simplify_predicates
@@ -47,13 +48,16 @@ NORMALIZE: tuple[Rule, ...] = (
 )
 """Brings a query block into the shape Project(Map(Filter(Join(..)))), with projections lifted to the top."""
 
+RESTRICT: tuple[Rule, ...] = (restrict_reduce,)
+"""Needs joins with all their filters and keys; makes new ones to normalize."""
+
 NARROW: tuple[Rule, ...] = (prune_columns, fuse_projects, remove_trivial)
 """Puts projections back where columns end. Runs after `NORMALIZE`, which would lift them again."""
 
 SHARE: tuple[Rule, ...] = (share_subexpressions,)
 """Runs last: `NORMALIZE` looks for whole expressions."""
 
-RULES: tuple[tuple[Rule, ...], ...] = (NORMALIZE, NARROW, SHARE)
+RULES: tuple[tuple[Rule, ...], ...] = (NORMALIZE, RESTRICT, NORMALIZE, NARROW, SHARE)
 
 # Real queries settle in three to five rounds; each round may open up one more level of nested joins.
 MOST_ROUNDS = 30
@@ -67,7 +71,7 @@ def optimize(relation: Relation) -> Relation:
     times the size of the relation.
     """
     for rules in RULES:
-        relation = fixpoint(relation, rules)
+        relation = apply(rules[0], relation) if rules is RESTRICT else fixpoint(relation, rules)
     check_relation(relation)
     return relation
 

@@ -1,0 +1,139 @@
+"""Groups that a join would drop are not kept in the first place (sideways information passing)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from ivm.analysis.cardinality import selectivity
+from ivm.analysis.unique_keys import unique_keys
+from ivm.transform.rewrite import (
+    equal,
+    filtered,
+    names,
+    offsets,
+    projected,
+    row,
+    unless_equal,
+    with_inputs,
+)
+from sql.ir.relation import Filter, Get, Join, Map, Project, Reduce, Relation, inputs_of
+from sql.ir.scalar import Scalar
+
+# A filter that leaves more than this share of the keys is not worth a lookup for each row that is grouped.
+_MOST = 0.2
+
+
+def restrict_reduce(relation: Relation) -> Relation:
+    """Join(X, Reduce by k) with X.key = k, where X holds each key at most once and few of them: the Reduce's input is
+    joined with X's keys first, so that it groups no row whose group the join would drop.
+
+    Each row then meets at most one key, so the groups that are left are as they were. To be run once: it would find
+    the same join again.
+    """
+    for number in range(len(relation.inputs) if isinstance(relation, Join) else 0):
+        assert isinstance(relation, Join), "the loop is empty for all else"
+        relation = _restricted(relation, number)
+    return unless_equal(with_inputs(relation, tuple(map(restrict_reduce, inputs_of(relation)))), relation)
+
+
+@dataclass(frozen=True)
+class _Restriction:
+    """An input of a join, `by`, whose columns `keys` are a unique key and equal keys `grouped` of the Reduce."""
+
+    by: Relation
+    keys: tuple[int, ...]
+    grouped: tuple[int, ...]
+
+
+def _restricted(join: Join, number: int) -> Join:
+    """The join with its input `number` restricted, if that is a Reduce and something restricts it."""
+    target = join.inputs[number]
+    found = _reduce_below(target)
+    if found is None:
+        return join
+    reduce, places = found
+    starts = offsets(join.inputs)
+    for other, relation in enumerate(join.inputs):
+        if other != number and _is_selective(relation) and not _reads(reduce.input, relation):
+            keys = _equal_keys(join, starts[number], places, starts[other], len(relation.schema))
+            restriction = _restriction(relation, keys)
+            if restriction is not None:
+                after = _replaced(target, reduce, _narrower(reduce, restriction))
+                return Join((*join.inputs[:number], after, *join.inputs[number + 1 :]), join.equivalences)
+    return join
+
+
+def _reduce_below(relation: Relation) -> tuple[Reduce, dict[int, int]] | None:
+    """The Reduce below maps, filters and projections, and which of its keys each column of `relation` is."""
+    match relation:
+        case Reduce():
+            return (relation, {i: i for i in range(len(relation.keys))}) if relation.keys else None
+        case Map() | Filter():
+            return _reduce_below(relation.input)
+        case Project():
+            below = _reduce_below(relation.input)
+            if below is None:
+                return None
+            reduce, places = below
+            return reduce, {i: places[c] for i, c in enumerate(relation.columns) if c in places}
+    return None
+
+
+def _is_selective(relation: Relation) -> bool:
+    """Whether filters leave few of the rows."""
+    share = 1.0
+    while isinstance(relation, Map | Filter | Project):
+        if isinstance(relation, Filter):
+            share *= prod(selectivity(p) for p in relation.predicates)
+        relation = relation.input
+    return share <= _MOST
+
+
+def _reads(relation: Relation, restricting: Relation) -> bool:
+    """Whether `relation` is restricted by the same filters on the same table already."""
+    wanted = set(_filtered_tables(restricting))
+    return any(table in wanted for table in _filtered_tables(relation))
+
+
+def _filtered_tables(relation: Relation) -> Iterator[tuple[Get, tuple[Scalar, ...]]]:
+    if isinstance(relation, Filter) and isinstance(relation.input, Get):
+        yield relation.input, relation.predicates
+    for below in inputs_of(relation):
+        yield from _filtered_tables(below)
+
+
+def _equal_keys(join: Join, start: int, places: dict[int, int], other: int, width: int) -> dict[int, int]:
+    """For each column of the input at `other` that equals a key of the Reduce: that key."""
+    found: dict[int, int] = {}
+    for group in join.equivalences:
+        grouped = [places[c - start] for c in group if c - start in places]
+        if grouped:
+            found.update({c - other: grouped[0] for c in group if other <= c < other + width})
+    return found
+
+
+def _restriction(relation: Relation, keys: dict[int, int]) -> _Restriction | None:
+    for unique in unique_keys(relation):
+        if unique and unique <= keys.keys():
+            columns = tuple(sorted(unique))
+            return _Restriction(relation, columns, tuple(keys[c] for c in columns))
+    return None
+
+
+def _narrower(reduce: Reduce, restriction: _Restriction) -> Reduce:
+    below = reduce.input
+    width = len(below.schema)
+    by = projected(restriction.by, restriction.keys, tuple(names(restriction.by)[c] for c in restriction.keys))
+    joined = Join((below, by))
+    columns = row(joined)
+    equalities = [equal(reduce.keys[g], columns[width + i]) for i, g in enumerate(restriction.grouped)]
+    kept = projected(filtered(joined, equalities), tuple(range(width)), names(below))
+    return Reduce(kept, reduce.keys, reduce.aggregates, reduce.names)
+
+
+def _replaced(relation: Relation, old: Reduce, new: Reduce) -> Relation:
+    if relation is old:
+        return new
+    return with_inputs(relation, tuple(_replaced(each, old, new) for each in inputs_of(relation)))
