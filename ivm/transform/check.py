@@ -43,7 +43,7 @@ def check_relation(relation: Relation) -> None:
         case Join():
             _check_join(relation)
         case Reduce():
-            arguments = tuple(a.arg for a in relation.aggregates if a.arg is not None)
+            arguments = (scalar for aggregate in relation.aggregates for scalar in aggregate.scalars)
             _check_scalars((*relation.keys, *arguments), relation.input.schema, relation)
             _expect(len(relation.names) == len(relation.keys) + len(relation.aggregates), relation)
         case TopK():

@@ -123,7 +123,7 @@ def _narrowed_reduce(relation: Reduce, needed: frozenset[int]) -> tuple[Relation
     kept = [i for i in range(len(relation.aggregates)) if width + i in needed]
     if not kept and not width:
         kept = list(range(len(relation.aggregates)))[:1]  # rather than a row without columns
-    arguments = [a.arg for i in kept if (a := relation.aggregates[i]).arg is not None]
+    arguments = [scalar for i in kept for scalar in relation.aggregates[i].scalars]
     reads = frozenset[int]().union(*map(columns_of, (*relation.keys, *arguments)))
     below, places = _narrowed(relation.input, reads)
     moved = _moved_reduce(relation, below, places, kept)

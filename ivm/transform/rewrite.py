@@ -55,7 +55,7 @@ def with_scalars(relation: Relation, function: Callable[[Scalar], Scalar]) -> Re
             return relation if predicates == relation.predicates else replace(relation, predicates=predicates)
         case Reduce():
             keys = tuple(map(function, relation.keys))
-            aggregates = tuple(a if a.arg is None else replace(a, arg=function(a.arg)) for a in relation.aggregates)
+            aggregates = tuple(a.map(function) for a in relation.aggregates)
             same = keys == relation.keys and aggregates == relation.aggregates
             return relation if same else replace(relation, keys=keys, aggregates=aggregates)
     return relation

@@ -27,7 +27,7 @@ def share_subexpressions(relation: Relation) -> Relation:
 def _share(relation: Relation) -> Relation:
     if not isinstance(relation, Reduce):
         return relation
-    roots = (*relation.keys, *(a.arg for a in relation.aggregates if a.arg is not None))
+    roots = (*relation.keys, *(scalar for a in relation.aggregates for scalar in a.scalars))
     below = relation.input
     places: dict[Scalar, Column] = {}
     for scalar in sorted(_shared(tuple(dict.fromkeys(roots))), key=_size):  # a larger one may contain a smaller one

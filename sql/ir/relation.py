@@ -7,12 +7,13 @@ Nodes are frozen and compare by value, so equal relations are equal whoever buil
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from catalog.schema import Field, Schema
 from catalog.types import BOOLEAN, SqlType
-from sql.ir.scalar import Scalar, Value
+from sql.ir.scalar import Literal, Scalar, Value
 
 
 @dataclass(frozen=True)
@@ -96,19 +97,60 @@ class Join:
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
-    """One aggregate: `function` over `arg` (None for count_star).
+class AggregateOrder:
+    """One ORDER BY term inside an aggregate."""
 
-    Functions: count_star, count, sum, avg, min, max, stddev_samp, stddev_pop, var_samp, var_pop. NULLs are skipped.
+    scalar: Scalar
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One aggregate: `function` over `arg` (None for count_star), of the rows in which none of `others` is NULL.
+
+    count_star, count, sum, avg, min, max, stddev_samp, stddev_pop, var_samp, var_pop: NULLs are skipped.
     `type` is DuckDB's result type: count BIGINT; sum of integers HUGEINT, of DECIMAL(p,s) DECIMAL(38,s), of DOUBLE
     DOUBLE; avg and the deviations DOUBLE (avg of DECIMAL is the exact sum over the count, divided at the end).
     stddev/var take a DOUBLE argument (the binder casts).
+
+    covar_samp, covar_pop, corr, regr_slope (y, others = (x,)): of DOUBLE, where neither is NULL.
+
+    Those that keep their values in order, each a function of the group's rows alone, however they came:
+
+    - arg_min, arg_max (arg, others = (by,)): the value of `arg` in the row with the least (greatest) `by`; of equal
+      ones the least `arg`. Rows with a NULL in either are skipped.
+    - quantile_cont, quantile_disc (arg; parameters = (fraction,)): NULLs are skipped. The fraction is a DECIMAL or a
+      DOUBLE in [0, 1]; with `order` descending it counts from the greatest.
+    - string_agg (VARCHAR arg; parameters = (separator,)), list (arg): by `order`, then by `arg` ascending. string_agg
+      skips NULLs, list keeps them.
+    - mode: the most frequent value, of equally frequent ones the least. NULLs are skipped.
+
+    `distinct`: of each value of `arg` one only. Such, and mode, stand only above `ivm.transform.expand_distinct`.
     """
 
     function: str
     arg: Scalar | None
     type: SqlType
     nullable: bool = True
+    distinct: bool = False
+    others: tuple[Scalar, ...] = ()
+    order: tuple[AggregateOrder, ...] = ()
+    parameters: tuple[Literal, ...] = ()
+
+    @property
+    def scalars(self) -> tuple[Scalar, ...]:
+        """All expressions over the input row: the argument, the other arguments, the order."""
+        return (*(() if self.arg is None else (self.arg,)), *self.others, *(o.scalar for o in self.order))
+
+    def map(self, function: Callable[[Scalar], Scalar]) -> Aggregate:
+        """The same aggregate with `function` applied to each of its expressions."""
+        return replace(
+            self,
+            arg=None if self.arg is None else function(self.arg),
+            others=tuple(map(function, self.others)),
+            order=tuple(replace(o, scalar=function(o.scalar)) for o in self.order),
+        )
 
 
 @dataclass(frozen=True)
@@ -116,7 +158,7 @@ class Reduce:
     """R'(k, a) = 1 for each group k with a non-zero multiplicity in R, a its aggregates; else 0.
 
     With no keys, there is exactly one group, also over an empty input (its count is 0 and its other aggregates NULL).
-    Memory: the groups with their accumulators; min and max keep the distinct values of each group.
+    Memory: the groups with their accumulators; min, max and the ordered aggregates keep the values of each group.
     """
 
     input: Relation

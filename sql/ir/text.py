@@ -10,6 +10,7 @@ from __future__ import annotations
 from catalog.schema import Schema
 from sql.ir.relation import (
     Aggregate,
+    AggregateOrder,
     Apply,
     Constant,
     Filter,
@@ -130,7 +131,11 @@ def _named(text: str, scalar: Scalar, name: str, names: list[str]) -> str:
 def _aggregate(aggregate: Aggregate, names: list[str]) -> str:
     if aggregate.arg is None:
         return "count(*)"
-    return f"{aggregate.function}({scalar_text(aggregate.arg, names)})"
+    distinct = "DISTINCT " if aggregate.distinct else ""
+    parts = [scalar_text(scalar, names) for scalar in (aggregate.arg, *aggregate.others, *aggregate.parameters)]
+    terms = ", ".join(_order_by(scalar_text(o.scalar, names), o) for o in aggregate.order)
+    order = f" ORDER BY {terms}" if terms else ""
+    return f"{aggregate.function}({distinct}{', '.join(parts)}{order})"
 
 
 def _limited(node: TopK) -> list[str]:
@@ -175,5 +180,8 @@ def _applied(node: Apply) -> str:
 
 
 def _order(order: Order, names: list[str]) -> str:
-    direction = " DESC" if order.descending else ""
-    return column_text(order.column, names) + direction + (" NULLS FIRST" if order.nulls_first else "")
+    return _order_by(column_text(order.column, names), order)
+
+
+def _order_by(text: str, order: Order | AggregateOrder) -> str:
+    return text + (" DESC" if order.descending else "") + (" NULLS FIRST" if order.nulls_first else "")
