@@ -35,6 +35,7 @@ add_days (DATE, INTEGER) -> DATE              days_between (DATE, DATE) -> BIGIN
 add_months (DATE | TIMESTAMP, INTEGER) -> same type   clamps to the end of the month
 add_micros (TIMESTAMP, BIGINT) -> TIMESTAMP
 round (T, literal digits), floor, ceil, sqrt, ln, exp, power    as DuckDB types them
+raise_if (BOOLEAN, literal VARCHAR, T) -> T   the T; where the condition is TRUE, NumericError with the message
 upper lower trim length substring concat replace starts_with contains   text functions
 ==========================  =======================================================================================
 """

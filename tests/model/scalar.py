@@ -60,6 +60,13 @@ def _coalesce(call: Call, row: Row) -> Value:
     return None
 
 
+def _raise_if(call: Call, row: Row) -> Value:
+    condition, message, value = call.args
+    if is_true(condition, row):
+        raise NumericError(str(value_of(message)))
+    return value_of(value, row)
+
+
 def _and(args: Row) -> Value:
     return False if False in args else None if None in args else True
 
@@ -98,7 +105,7 @@ def _comparison(test: Callable[[object, object], object]) -> Callable[[Call, lis
     return lambda call, args: bool(test(sort_key(args[0]), sort_key(args[1])))
 
 
-_LAZY: dict[str, Callable[[Call, Row], Value]] = {"case": _case, "coalesce": _coalesce}
+_LAZY: dict[str, Callable[[Call, Row], Value]] = {"case": _case, "coalesce": _coalesce, "raise_if": _raise_if}
 
 _NULL_AWARE: dict[str, Callable[[Row], Value]] = {
     "is_null": lambda args: args[0] is None,

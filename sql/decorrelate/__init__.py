@@ -1,0 +1,1 @@
+"""Elimination of dependent joins: after it, a relation holds neither `Apply` nor `Outer`."""

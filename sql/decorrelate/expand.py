@@ -1,0 +1,162 @@
+"""Joins of every kind in the nodes of bag algebra: what remains of `Apply` when no right side depends on the left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from catalog.schema import Schema
+from catalog.types import BIGINT, BOOLEAN, VARCHAR
+from sql.decorrelate.expand_joins import filtered, grouped, joined, matches, one_group, partnered, row
+from sql.decorrelate.expand_predicates import Split, conjuncts, equalities, split
+from sql.ir.relation import (
+    Aggregate,
+    Apply,
+    Constant,
+    Get,
+    Join,
+    Map,
+    Negate,
+    Project,
+    Reduce,
+    Relation,
+    Union,
+    inputs_of,
+)
+from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar
+
+MORE_THAN_ONE = "a subquery used as a value returned more than one row"
+
+
+def expand(relation: Relation) -> Relation:
+    """`relation` with each `Apply` written in the other nodes; none of them may depend on its left side.
+
+    With S the rows of the left L that have a partner in the right R (each as often as in L):
+
+    - semi: S, a join of L with the distinct keys of R. Where a predicate reads both sides and is no equality, a join
+      of L with the distinct values that the predicates read of L and for which R has a partner;
+    - anti: L - S;   mark: S with TRUE + (L - S) with FALSE;
+    - left: the join + (L - S) with NULLs;   full: that + the same for R;
+    - single: as left, R grouped by its keys first; a group of more than one row raises where a row of L meets it.
+
+    What stands in several places is one object. Cost: linear in the number of different nodes.
+    """
+    return _expanded(relation, {})
+
+
+def _expanded(relation: Relation, known: dict[int, tuple[Relation, Relation]]) -> Relation:
+    """`known` holds what became of each node by its id, and the node itself, so that no other takes that id."""
+    if id(relation) not in known:
+        inputs = tuple(_expanded(each, known) for each in inputs_of(relation))
+        known[id(relation)] = relation, _node(relation, inputs)
+    return known[id(relation)][1]
+
+
+def _node(relation: Relation, inputs: tuple[Relation, ...]) -> Relation:
+    if isinstance(relation, Apply):
+        left, right = inputs
+        if relation.kind == "inner":
+            return _inner(left, right, relation.predicates)
+        return _KINDS[relation.kind](left, right, split(relation.predicates, len(left.schema)))
+    if all(new is old for new, old in zip(inputs, inputs_of(relation), strict=True)):
+        return relation
+    if isinstance(relation, Join | Union):
+        return replace(relation, inputs=inputs)
+    assert not isinstance(relation, Get | Constant), "a node without inputs is as it was"
+    return replace(relation, input=inputs[0])
+
+
+def _inner(left: Relation, right: Relation, predicates: tuple[Scalar, ...]) -> Relation:
+    """A filtered cross product: the transforms find the keys, and leave what can raise above the join."""
+    tested = tuple(part for each in conjuncts(predicates) for part in equalities(each) if part != TRUE)
+    return filtered(Join((left, right)), tested)
+
+
+def _semi(left: Relation, right: Relation, parts: Split) -> Relation:
+    return partnered(left, right, parts)
+
+
+def _anti(left: Relation, right: Relation, parts: Split) -> Relation:
+    return Union((left, Negate(partnered(left, right, parts))))
+
+
+def _mark(left: Relation, right: Relation, parts: Split) -> Relation:
+    found = partnered(left, right, parts)
+    marked = [Map(each, (value,), ("mark",)) for each, value in ((found, TRUE), (left, FALSE), (found, FALSE))]
+    return Union((*marked[:2], Negate(marked[2])))
+
+
+def _left(left: Relation, right: Relation, parts: Split) -> Relation:
+    if parts == Split() and has_one_row(right):
+        return Join((left, right))
+    return Union((matches(left, right, parts), *_alone(left, partnered(left, right, parts), right.schema)))
+
+
+def _full(left: Relation, right: Relation, parts: Split) -> Relation:
+    widths = len(left.schema), len(right.schema)
+    found = partnered(right, left, parts.flipped(*widths))
+    columns = (*range(widths[1], sum(widths)), *range(widths[1]))
+    padded = (Project(_padded(each, left.schema), columns) for each in (right, found))
+    both = Union((matches(left, right, parts), *_alone(left, partnered(left, right, parts), right.schema)))
+    return Union((*both.inputs, next(padded), Negate(next(padded))))
+
+
+def _single(left: Relation, right: Relation, parts: Split) -> Relation:
+    own, values = row(left), row(right)
+    first = tuple(Aggregate("min", value, value.type) for value in values)
+    aggregates = (*first, Aggregate("count_star", None, BIGINT, False))
+    below = filtered(left, parts.left_only)
+    if parts.pairs or parts.rest:
+        groups, pairs = grouped(below, right, parts, aggregates)
+        both = joined(below, groups, pairs)
+        rest = _alone(left, Project(both, tuple(range(len(own)))), right.schema)
+    else:
+        rest = _alone(left, below, right.schema) if parts.left_only else ()
+        if has_one_row(right) and not parts.right_only:
+            return Union((Join((below, right)), *rest)) if rest else Join((below, right))
+        both = Join((below, one_group(filtered(right, parts.right_only), aggregates)))
+    checked = _checked(both, len(values))
+    columns = (*range(len(own)), *range(len(both.schema), len(both.schema) + len(values)))
+    alone = Project(checked, columns, tuple(f.name for f in left.schema + right.schema))
+    return Union((alone, *rest)) if rest else alone
+
+
+def _checked(both: Relation, width: int) -> Map:
+    """Appends the `width` values before the last column, which counts the rows that they come from."""
+    *values, count = row(both)[-width - 1 :]
+    several = Call("gt", (count, Literal(1, BIGINT)), BOOLEAN, False)
+    message = Literal(MORE_THAN_ONE, VARCHAR)
+    checked = tuple(Call("raise_if", (several, message, v), v.type, v.nullable) for v in values)
+    return Map(both, checked, tuple(f"value{i}" for i in range(width)))
+
+
+def _alone(left: Relation, found: Relation, missing: Schema) -> Iterable[Relation]:
+    """The rows of `left` without those `found`, with NULLs in the columns `missing`."""
+    return _padded(left, missing), Negate(_padded(found, missing))
+
+
+def _padded(relation: Relation, missing: Schema) -> Map:
+    nulls = tuple(Literal(None, field.type) for field in missing)
+    return Map(relation, nulls, tuple(field.name for field in missing))
+
+
+def has_one_row(relation: Relation) -> bool:
+    """Whether the relation always holds exactly one row; False if in doubt."""
+    match relation:
+        case Constant():
+            return len(relation.rows) == 1
+        case Join():
+            return all(map(has_one_row, relation.inputs)) and not relation.equivalences
+        case Map() | Project():
+            return has_one_row(relation.input)
+    return isinstance(relation, Reduce) and not relation.keys
+
+
+_KINDS: dict[str, Callable[[Relation, Relation, Split], Relation]] = {
+    "semi": _semi,
+    "anti": _anti,
+    "mark": _mark,
+    "left": _left,
+    "full": _full,
+    "single": _single,
+}

@@ -1,0 +1,141 @@
+"""Relations joined by pairs of equal expressions, and the rows of one side that find a partner on the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from catalog.types import BOOLEAN
+from sql.decorrelate.expand_predicates import Pair, Split, null_safe_key, rejects_null
+from sql.ir.relation import Aggregate, Filter, Join, Map, Project, Reduce, Relation
+from sql.ir.scalar import TRUE, Call, Column, Scalar, columns_of, remap
+
+
+def row(relation: Relation) -> tuple[Column, ...]:
+    """The columns of a relation as expressions."""
+    return tuple(Column(i, field.type, field.nullable) for i, field in enumerate(relation.schema))
+
+
+def filtered(relation: Relation, predicates: tuple[Scalar, ...]) -> Relation:
+    """A filter over `relation`; the relation itself if there is nothing to test."""
+    return Filter(relation, predicates) if predicates else relation
+
+
+def joined(left: Relation, right: Relation, pairs: Iterable[Pair]) -> Relation:
+    """The rows (l, r) that agree in all `pairs`; a cross product without any."""
+    keys = [key for pair in pairs for key in _keys(pair)]
+    first = _Keyed(left, [one for one, _ in keys])
+    second = _Keyed(right, [other for _, other in keys])
+    start = len(first.relation.schema)
+    classes = _merged([(first.places[i], start + second.places[i]) for i in range(len(keys))])
+    both = Join((first.relation, second.relation), classes)
+    columns = (*range(len(left.schema)), *range(start, start + len(right.schema)))
+    return both if len(columns) == len(both.schema) else Project(both, columns)
+
+
+def _keys(pair: Pair) -> list[tuple[Scalar, Scalar]]:
+    if not pair.null_safe:
+        return [(pair.left, pair.right)]
+    return list(zip(null_safe_key(pair.left), null_safe_key(pair.right), strict=True))
+
+
+class _Keyed:
+    """A relation with a column for each of the `keys`: its own, or one computed at its end."""
+
+    def __init__(self, relation: Relation, keys: Sequence[Scalar]) -> None:
+        computed = tuple(dict.fromkeys(k for k in keys if not isinstance(k, Column)))
+        width = len(relation.schema)
+        self.places = [k.index if isinstance(k, Column) else width + computed.index(k) for k in keys]
+        names = tuple(f"key{i}" for i in range(len(computed)))
+        self.relation = Map(relation, computed, names) if computed else relation
+
+
+def _merged(groups: Iterable[tuple[int, int]]) -> tuple[tuple[int, ...], ...]:
+    """The pairs of positions as disjoint classes."""
+    classes: list[set[int]] = []
+    for group in groups:
+        touching = [known for known in classes if known & set(group)]
+        classes = [known for known in classes if known not in touching]
+        classes.append(set(group).union(*touching))
+    return tuple(sorted(tuple(sorted(each)) for each in classes))
+
+
+def distinct(relation: Relation, keys: Sequence[Scalar], aggregates: tuple[Aggregate, ...] = ()) -> Reduce:
+    """One row for each value of `keys` (NULL equals NULL); without keys one row TRUE if there is any row at all."""
+    wanted = tuple(keys) or (TRUE,)
+    names = (*(f"key{i}" for i in range(len(wanted))), *(f"value{i}" for i in range(len(aggregates))))
+    return Reduce(relation, wanted, aggregates, names)
+
+
+def one_group(relation: Relation, aggregates: tuple[Aggregate, ...]) -> Reduce:
+    """All rows as one group, which is there without any row too."""
+    return Reduce(relation, (), aggregates, tuple(f"value{i}" for i in range(len(aggregates))))
+
+
+def matches(left: Relation, right: Relation, split: Split) -> Relation:
+    """The rows (l, r) that satisfy the join's predicates."""
+    both = joined(filtered(left, split.left_only), filtered(right, split.right_only), split.pairs)
+    return filtered(both, split.rest)
+
+
+def partnered(left: Relation, right: Relation, split: Split) -> Relation:
+    """The rows of `left` for which there is a row of `right`, as often as they are in `left`."""
+    below = filtered(left, split.left_only)
+    groups, pairs = grouped(below, right, split)
+    both = joined(below, groups, pairs)
+    return Project(both, tuple(range(len(left.schema))))
+
+
+def grouped(
+    left: Relation, right: Relation, split: Split, aggregates: tuple[Aggregate, ...] = ()
+) -> tuple[Reduce, tuple[Pair, ...]]:
+    """The partners of the rows of `left`, a group for each way in which a row of `left` can be partnered.
+
+    Returns the groups with `aggregates` over the columns of `right`, and the pairs by which `left` finds its group:
+    at most one for each row. With a predicate over both sides the groups are by what the predicates read of `left`.
+    """
+    below = filtered(right, split.right_only)
+    if not split.rest:
+        groups = distinct(below, [pair.right for pair in split.pairs], aggregates)
+        found = (Pair(p.left, groups_column(groups, i), p.null_safe) for i, p in enumerate(split.pairs))
+        return groups, tuple(found)
+    read = sorted(_read(split, len(left.schema)))
+    places = {column: i for i, column in enumerate(read)}
+    own = row(left)
+    domain = distinct(left, [own[c] for c in read])
+    pairs = tuple(Pair(remap(p.left, places.__getitem__), p.right, p.null_safe) for p in split.pairs)
+    both = joined(domain, below, pairs)
+    width, shift = len(left.schema), len(read) - len(left.schema)
+    rest = (remap(p, lambda i: places[i] if i < width else i + shift) for p in split.rest)
+    moved = tuple(_moved(aggregate, len(read)) for aggregate in aggregates)
+    groups = distinct(Filter(both, tuple(rest)), row(domain), moved)
+    return groups, tuple(
+        Pair(own[c], groups_column(groups, i), own[c].nullable and not _never_null(split, c))
+        for i, c in enumerate(read)
+    )
+
+
+def groups_column(groups: Reduce, index: int) -> Column:
+    """Key `index` of the groups."""
+    field = groups.schema[index]
+    return Column(index, field.type, field.nullable)
+
+
+def _moved(aggregate: Aggregate, by: int) -> Aggregate:
+    if aggregate.arg is None:
+        return aggregate
+    arg = remap(aggregate.arg, lambda i: i + by)
+    return Aggregate(aggregate.function, arg, aggregate.type, aggregate.nullable)
+
+
+def _read(split: Split, width: int) -> set[int]:
+    """The columns of the left side that the predicates over both sides read."""
+    found = {c for pair in split.pairs for c in columns_of(pair.left)}
+    return found | {c for predicate in split.rest for c in columns_of(predicate) if c < width}
+
+
+def _never_null(split: Split, column: int) -> bool:
+    """Whether a row of the left side in which `column` is NULL has no partner."""
+    if any(rejects_null(predicate, column) for predicate in split.rest):
+        return True
+    equal = (Call("eq", (p.left, p.left), BOOLEAN) for p in split.pairs if not p.null_safe)
+    return any(rejects_null(predicate, column) for predicate in equal)

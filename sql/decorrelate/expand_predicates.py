@@ -1,0 +1,179 @@
+"""The predicates of a join, told apart by the sides that they read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from catalog.types import BOOLEAN, DOUBLE, VARCHAR, SqlType
+from sql.ir.scalar import Call, Column, Literal, Scalar, Value, columns_of, remap
+
+# Functions whose result is NULL where an argument is; a comparison of them rejects NULL.
+_STRICT = frozenset(
+    (
+        *(
+            "add",
+            "sub",
+            "mul",
+            "div",
+            "idiv",
+            "mod",
+            "neg",
+            "abs",
+            "round",
+            "floor",
+            "ceil",
+            "sqrt",
+            "ln",
+            "exp",
+            "power",
+        ),
+        *("eq", "ne", "lt", "le", "gt", "ge", "like", "ilike", "not", "cast", "extract", "date_trunc"),
+        *("add_days", "days_between", "add_months", "add_micros", "upper", "lower", "trim", "length", "substring"),
+        *("replace", "starts_with", "contains"),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """`left` over the left row equals `right` over the right row; NULL equals NULL only if `null_safe`."""
+
+    left: Scalar
+    right: Scalar
+    null_safe: bool = False
+
+    def flipped(self) -> Pair:
+        """The same with the sides exchanged."""
+        return Pair(self.right, self.left, self.null_safe)
+
+
+@dataclass(frozen=True)
+class Split:
+    """Predicates of a join: `pairs` of equal expressions, those of one side over its row, the `rest` over both."""
+
+    pairs: tuple[Pair, ...] = ()
+    left_only: tuple[Scalar, ...] = ()
+    right_only: tuple[Scalar, ...] = ()
+    rest: tuple[Scalar, ...] = ()
+
+    def flipped(self, left_width: int, right_width: int) -> Split:
+        """The same join seen from the other side, whose row is (right, left)."""
+
+        def moved(column: int) -> int:
+            return column + right_width if column < left_width else column - left_width
+
+        rest = tuple(remap(p, moved) for p in self.rest)
+        return Split(tuple(pair.flipped() for pair in self.pairs), self.right_only, self.left_only, rest)
+
+
+def split(predicates: Iterable[Scalar], width: int) -> Split:
+    """The conjuncts of `predicates`, in which columns from position `width` on are the right side's.
+
+    One that reads no column counts as the left side's.
+    """
+    pairs: list[Pair] = []
+    left: list[Scalar] = []
+    right: list[Scalar] = []
+    rest: list[Scalar] = []
+    for predicate in conjuncts(predicates):
+        sides = _sides(predicate, width)
+        pair = _pair(predicate, width)
+        if pair is not None:
+            pairs.append(pair)
+        elif sides == {True, False}:
+            rest.append(predicate)
+        elif sides == {True}:
+            right.append(remap(predicate, lambda i: i - width))
+        else:
+            left.append(predicate)
+    return Split(tuple(dict.fromkeys(pairs)), tuple(left), tuple(right), tuple(rest))
+
+
+def conjuncts(predicates: Iterable[Scalar]) -> tuple[Scalar, ...]:
+    """The predicates with each AND taken apart, in order, each once."""
+    found: list[Scalar] = []
+    for predicate in predicates:
+        if isinstance(predicate, Call) and predicate.function == "and":
+            found.extend(conjuncts(predicate.args))
+        else:
+            found.append(predicate)
+    return tuple(dict.fromkeys(found))
+
+
+def rejects_null(predicate: Scalar, column: int) -> bool:
+    """Whether the predicate is never TRUE on a row in which `column` is NULL; False if in doubt."""
+    match predicate:
+        case Call("and"):
+            return any(rejects_null(arg, column) for arg in predicate.args)
+        case Call("or"):
+            return all(rejects_null(arg, column) for arg in predicate.args)
+        case Call("not", (Call("is_null", (arg,)),)):
+            return _null_with(arg, column)
+        case Call("is_distinct", (left, Literal(None))) | Call("is_distinct", (Literal(None), left)):
+            return _null_with(left, column)
+        case Call("not", (Call("is_distinct", (left, right)),)):
+            return (_null_with(left, column) and not right.nullable) or (
+                _null_with(right, column) and not left.nullable
+            )
+    return _null_with(predicate, column)
+
+
+def _null_with(scalar: Scalar, column: int) -> bool:
+    """Whether the expression is NULL on every row in which `column` is NULL; False if in doubt."""
+    if isinstance(scalar, Column):
+        return scalar.index == column
+    if not isinstance(scalar, Call):
+        return isinstance(scalar, Literal) and scalar.value is None
+    if scalar.function in ("and", "or", "coalesce"):
+        return all(_null_with(arg, column) for arg in scalar.args)
+    if scalar.function in ("in", "nullif"):
+        return _null_with(scalar.args[0], column)
+    return scalar.function in _STRICT and any(_null_with(arg, column) for arg in scalar.args)
+
+
+def equalities(predicate: Scalar) -> tuple[Scalar, ...]:
+    """The predicate itself; a NULL-safe equality as equalities that together are TRUE on the same rows."""
+    match predicate:
+        case Call("not", (Call("is_distinct", (one, other)),)):
+            keys = [(one, other)]
+            if one.nullable and other.nullable:
+                keys = list(zip(null_safe_key(one), null_safe_key(other), strict=True))
+            return tuple(Call("eq", pair, BOOLEAN, any(s.nullable for s in pair)) for pair in keys)
+    return (predicate,)
+
+
+def null_safe_key(scalar: Scalar) -> tuple[Scalar, Scalar]:
+    """Two expressions, never NULL, that are equal on two rows where `scalar` is not distinct on them."""
+    stand_in = Literal(_some_value(scalar.type), scalar.type)
+    filled = Call("coalesce", (scalar, stand_in), scalar.type, False)
+    return filled, Call("is_null", (scalar,), BOOLEAN, False)
+
+
+def _some_value(type_: SqlType) -> Value:
+    if type_ == VARCHAR:
+        return ""
+    if type_ == BOOLEAN:
+        return False
+    return 0.0 if type_ == DOUBLE else 0
+
+
+def _sides(scalar: Scalar, width: int) -> set[bool]:
+    """False for the left side, True for the right."""
+    return {column >= width for column in columns_of(scalar)}
+
+
+def _pair(predicate: Scalar, width: int) -> Pair | None:
+    match predicate:
+        case Call("eq", (one, other)):
+            null_safe = False
+        case Call("not", (Call("is_distinct", (one, other)),)):
+            null_safe = one.nullable and other.nullable
+        case _:
+            return None
+    sides = (_sides(one, width), _sides(other, width))
+    if sides == ({True}, {False}):
+        one, other = other, one
+    elif sides != ({False}, {True}):
+        return None
+    return Pair(one, remap(other, lambda i: i - width), null_safe)
