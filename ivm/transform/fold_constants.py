@@ -137,6 +137,11 @@ def _in(call: Call) -> Scalar:
     return Literal(None, call.type) if _is_null(call.args[0]) else call
 
 
+def _raise_if(call: Call) -> Scalar:
+    condition, _, value = call.args
+    return value if condition == FALSE or _is_null(condition) else call
+
+
 _SPECIAL: dict[str, Callable[[Call], Scalar]] = {
     "and": _connective(TRUE, FALSE),
     "or": _connective(FALSE, TRUE),
@@ -149,4 +154,5 @@ _SPECIAL: dict[str, Callable[[Call], Scalar]] = {
     "nullif": _nullif,
     "cast": _cast,
     "in": _in,
+    "raise_if": _raise_if,
 }

@@ -83,6 +83,13 @@ def negation(writer: Writer, call: Call, args: list[Value]) -> Value:
     return Value((writer.let(f"not {args[0].word}"),), args[0].valid)
 
 
+def raise_if(writer: Writer, call: Call, emit: EmitScalar) -> Value:
+    """raise_if: the interpreter raises."""
+    condition = emit(writer, call.args[0])
+    writer.fail(condition.word, condition.valid)
+    return emit(writer, call.args[2])
+
+
 def in_list(writer: Writer, call: Call, emit: EmitScalar) -> Value:
     """in: few literals one by one, many integers by a search."""
     value, type_ = emit(writer, call.args[0]), call.args[0].type
@@ -197,4 +204,5 @@ STRICT: dict[str, Emit] = {
 }  # fmt: skip
 LAZY: dict[str, Callable[[Writer, Call, EmitScalar], Value]] = {
     "in": in_list, "and": junction, "or": junction, "case": case, "coalesce": coalesce,
+    "raise_if": raise_if,
 }  # fmt: skip

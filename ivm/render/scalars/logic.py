@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from catalog.errors import NumericError
 from catalog.types import Physical, SqlType
 from ivm.analysis.ranges import can_raise
 from ivm.render.scalars.columns import dense, truth
 from ivm.render.scalars.functions import Apply, Build, Context, Evaluate
 from ivm.render.scalars.rows import Rows
 from ivm.trace.column import DTYPES, Array, Bools, Column
-from sql.ir.scalar import Call
+from sql.ir.scalar import Call, Literal
 
 Branch = tuple[Evaluate | None, Evaluate]
 """A condition (None: always) and the value where it is the first to hold."""
@@ -148,6 +149,19 @@ def _guarded(rows: Rows, branches: Sequence[Branch], type_: SqlType) -> Column:
     return out.column()
 
 
+def raise_if(call: Call, context: Context) -> Apply:
+    """raise_if(condition, message, value): the value, or NumericError with the message."""
+    message = call.args[1]
+    assert isinstance(message, Literal), "the message is a literal"
+
+    def apply(condition: Column, _: Column, value: Column) -> Column:
+        if truth(condition).any():
+            raise NumericError(str(message.value))
+        return value
+
+    return apply
+
+
 class _Output:
     """A column that is filled piece by piece; NULL where nothing was put."""
 
@@ -164,5 +178,5 @@ class _Output:
         return Column(self.values, None if self.valid.all() else self.valid)
 
 
-STRICT = {"not": negation}
+STRICT = {"not": negation, "raise_if": raise_if}
 LAZY = {"and": junction, "or": junction, "case": case, "coalesce": coalesce}
