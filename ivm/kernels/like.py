@@ -20,6 +20,17 @@ def _next_char(heap: npt.NDArray[np.uint8], at: int, end: int) -> int:
 
 
 @njit(cache=True, nogil=True, fastmath=False)
+def _next_candidate(heap: npt.NDArray[np.uint8], at: int, end: int, tokens: npt.NDArray[np.int64], token: int) -> int:
+    """The next character after `at` at which `token`, the first after a run, can match: the first with its byte."""
+    at = _next_char(heap, at, end)
+    if token < len(tokens) and tokens[token] >= 0:
+        first = np.uint8(tokens[token])
+        while at < end and heap[at] != first:
+            at += 1
+    return at
+
+
+@njit(cache=True, nogil=True, fastmath=False)
 def _matches(heap: npt.NDArray[np.uint8], start: int, end: int, tokens: npt.NDArray[np.int64]) -> bool:
     """Greedy matching; after a mismatch only the last run can grow, since an earlier one would only move it."""
     at, token = start, 0
@@ -35,7 +46,7 @@ def _matches(heap: npt.NDArray[np.uint8], start: int, end: int, tokens: npt.NDAr
             at += 1
             token += 1
         elif run_token >= 0:
-            run_at = _next_char(heap, run_at, end)
+            run_at = _next_candidate(heap, run_at, end, tokens, run_token)
             at, token = run_at, run_token
         else:
             return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -115,6 +116,11 @@ class TextDictionary:
         codes = np.zeros(1, np.int32)
         self._encode(data, readonly(np.array([0, len(data)], np.int32)), None, codes)
         return int(codes[0])
+
+    def codes(self, texts: Sequence[str]) -> Codes:
+        """The codes of `texts`, which are added if they are new; int32 (n,)."""
+        encoded: Codes = self.encode(pa.array(texts, pa.large_string())).values
+        return encoded
 
     def find(self, text: str) -> int | None:
         """The code of `text`, or None if the dictionary does not have it."""

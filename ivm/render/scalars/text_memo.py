@@ -77,7 +77,7 @@ class TextMemo:
             missing = missing & column.valid
         if not missing.any():
             return
-        new = np.unique(codes[missing] if len(codes) == len(missing) else codes)
+        new = _distinct(codes[missing] if len(codes) == len(missing) else codes)
         states, values = self.compute(new)
         self.cover()
         self.states[new] = states
@@ -90,6 +90,11 @@ class TextMemo:
         if wrong.any() and self.failure is not None:
             code = codes[int(np.argmax(wrong)) if len(codes) > 1 else 0]
             raise NumericError(self.failure(self.dictionary.strings(np.array([code], np.int32))[0]))
+
+
+def _distinct(codes: Array) -> Array:
+    """Each code once; strings that are new to the dictionary come in ascending order, which is quick to see."""
+    return codes if bool((codes[1:] > codes[:-1]).all()) else np.unique(codes)
 
 
 def _grown(array: Any, capacity: int) -> Any:

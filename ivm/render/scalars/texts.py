@@ -58,9 +58,10 @@ def _computation(call: Call, place: int, literals: tuple[Any, ...], context: Con
         results = [function(text) for text in dictionary.strings(codes)]
         if physical is Physical.BOOL:
             return np.where(results, TRUE, FALSE), None
+        states = np.full(len(codes), TRUE, np.int8)
         if physical is Physical.CODE:
-            results = [dictionary.code(text) for text in results]
-        return np.full(len(codes), TRUE, np.int8), np.array(results, DTYPES[physical])
+            return states, dictionary.codes(results)
+        return states, np.array(results, DTYPES[physical])
 
     return compute
 
