@@ -14,7 +14,6 @@ from ivm.plan.mfp import Mfp, Row
 from sql.ir.relation import Order
 from sql.ir.scalar import Column, Scalar, Value
 
-
 Node = TypeVar("Node")
 
 

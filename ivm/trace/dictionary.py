@@ -24,10 +24,12 @@ from ivm.kernels.text import (
     text_offsets,
 )
 from ivm.trace.column import Array, Bools, Column, Ints, concat
+from ivm.trace.growable import Growable
 from ivm.trace.readonly import readonly
 
 Codes = npt.NDArray[np.int32]
 
+_FIRST_BYTES, _FIRST_STRINGS = 1 << 12, 1 << 8
 _MOST_BYTES = 2**31 - 1
 _MOST_STRINGS = 2**31 - 2
 _ALL_VALID: Bools = np.empty(0, np.bool_)
@@ -41,8 +43,10 @@ class TextDictionary:
     """
 
     def __init__(self) -> None:
-        self._heap = np.zeros(1 << 12, np.uint8)
-        self._starts: Ints = np.zeros(1 << 8, np.int64)
+        self._heap = Growable(np.dtype(np.uint8))
+        self._starts = Growable(np.dtype(np.int64))
+        self._heap.reserve(_FIRST_BYTES)
+        self._starts.fill(0, _FIRST_STRINGS)
         self._slots = np.zeros(1 << 9, np.uint64)
         self._count = 0
         self._used = 0
@@ -54,18 +58,18 @@ class TextDictionary:
 
     @property
     def nbytes(self) -> int:
-        """Bytes held, with the room for growth."""
-        return self._heap.nbytes + self._starts.nbytes + self._slots.nbytes
+        """Bytes of the strings, of where they begin and of the hash table."""
+        return self._used + 8 * (self._count + 1) + self._slots.nbytes
 
     @property
     def heap(self) -> npt.NDArray[np.uint8]:
         """The UTF-8 bytes of all strings, uint8; string c is `heap[offsets[c] : offsets[c + 1]]`."""
-        return self._heap[: self._used]
+        return self._heap.array[: self._used]
 
     @property
     def offsets(self) -> Ints:
         """Where the strings begin in `heap`, int64 (len + 1,)."""
-        return self._starts[: self._count + 1]
+        return self._starts.array[: self._count + 1]
 
     def encode(self, array: pa.Array | pa.ChunkedArray) -> Column:
         """The codes of Arrow text (string, large_string, string_view, or a dictionary of these), adding new strings.
@@ -99,13 +103,13 @@ class TextDictionary:
         n = len(codes)
         wanted = readonly(np.ascontiguousarray(codes, np.int32))
         offsets = np.empty(n + 1, np.int64)
-        text_offsets(self._starts, wanted, _ALL_VALID if valid is None else np.ascontiguousarray(valid), offsets)
+        text_offsets(self._starts.array, wanted, _ALL_VALID if valid is None else np.ascontiguousarray(valid), offsets)
         if offsets[n] > _MOST_BYTES - PADDING:
             halves = (slice(0, n // 2), slice(n // 2, n))
             parts = [self.decode(codes[half], None if valid is None else valid[half]) for half in halves]
             return pa.chunked_array([c for p in parts for c in (p.chunks if isinstance(p, pa.ChunkedArray) else [p])])
         data = np.empty(int(offsets[n]) + PADDING, np.uint8)
-        copy_texts(self._heap, self._starts, wanted, offsets, data)
+        copy_texts(self._heap.array, self._starts.array, wanted, offsets, data)
         validity = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
         buffers = [validity, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data[: int(offsets[n])])]
         return pa.Array.from_buffers(pa.string(), n, buffers)
@@ -124,7 +128,7 @@ class TextDictionary:
 
     def find(self, text: str) -> int | None:
         """The code of `text`, or None if the dictionary does not have it."""
-        code = int(find_text(readonly(np.frombuffer(text.encode(), np.uint8)), self._slots, self._heap, self._starts))
+        code = int(find_text(readonly(np.frombuffer(text.encode(), np.uint8)), self._slots, self._heap.array, self._starts.array))
         return None if code < 0 else code
 
     def strings(self, codes: Array) -> list[str]:
@@ -156,8 +160,8 @@ class TextDictionary:
                 row,
                 len(codes),
                 self._slots,
-                self._heap,
-                self._starts,
+                self._heap.array,
+                self._starts.array,
                 self._count,
                 self._used,
             )
@@ -167,15 +171,12 @@ class TextDictionary:
             self._make_room(int(where[row + 1] - where[row]))
 
     def _make_room(self, length: int) -> None:
-        """Double whatever cannot take one more string of `length` bytes."""
+        """Grow whatever cannot take one more string of `length` bytes."""
         if self._count >= _MOST_STRINGS:
             raise NumericError("cannot add a string: the dictionary holds 2**31 distinct ones; split the database")
-        if self._used + length + PADDING > len(self._heap):
-            heap = np.empty(max(2 * len(self._heap), self._used + length + PADDING), np.uint8)
-            heap[: self._used] = self._heap[: self._used]
-            self._heap = heap
-        if self._count + 2 > len(self._starts):
-            self._starts = np.concatenate([self._starts, np.zeros_like(self._starts)])
+        self._heap.length, self._starts.length = self._used, self._count + 1
+        self._heap.reserve(self._used + length + PADDING)
+        self._starts.reserve(self._count + 2)
         if 2 * (self._count + 1) > len(self._slots):
             slots = np.zeros(2 * len(self._slots), np.uint64)
             move_slots(self._slots, slots)
