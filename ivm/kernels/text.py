@@ -42,7 +42,7 @@ _LENGTH = np.uint64(0x9E3779B97F4A7C15)
 
 
 @_intrinsic
-def _load_word(typing: Any, data: Any, at: Any) -> Any:
+def load_word(typing: Any, data: Any, at: Any) -> Any:
     """The 8 bytes from `data[at]` on as uint64, wherever they begin; the caller knows that they are there."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -71,9 +71,9 @@ def _store_word(typing: Any, data: Any, at: Any, value: Any) -> Any:
 def _word_at(data: Bytes, at: Int, length: Int) -> np.uint64:
     """The first `length` bytes (at most 8) from `at` on, zeros above them."""
     if length >= _WORD:
-        return _load_word(data, at)
+        return load_word(data, at)
     if at + _WORD <= len(data):
-        return _load_word(data, at) & ((_ONE << np.uint64(8 * length)) - _ONE)
+        return load_word(data, at) & ((_ONE << np.uint64(8 * length)) - _ONE)
     word = np.uint64(0)
     for i in range(length):
         word |= np.uint64(data[at + i]) << np.uint64(8 * i)
@@ -271,7 +271,7 @@ def copy_texts(heap: Bytes, starts: Ints, codes: npt.NDArray[np.int32], offsets:
         source = starts[codes[i]]
         at = offsets[i]
         while at < offsets[i + 1]:
-            _store_word(out, at, _load_word(heap, source))
+            _store_word(out, at, load_word(heap, source))
             at += _WORD
             source += _WORD
 
@@ -286,7 +286,7 @@ def compare_text(heap: Bytes, starts: Ints, a: Int, b: Int) -> int:
         return 0
     at, end = starts[a], starts[a + 1]
     other, other_end = starts[b], starts[b + 1]
-    while at + _WORD <= end and other + _WORD <= other_end and _load_word(heap, at) == _load_word(heap, other):
+    while at + _WORD <= end and other + _WORD <= other_end and load_word(heap, at) == load_word(heap, other):
         at += _WORD
         other += _WORD
     while at < end and other < other_end:

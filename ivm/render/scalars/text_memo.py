@@ -10,13 +10,16 @@ import numpy.typing as npt
 
 from catalog.errors import NumericError
 from catalog.types import Physical
+from ivm.kernels.distinct import take_unmarked
 from ivm.render.scalars.columns import both
 from ivm.trace.column import DTYPES, Array, Column
+from ivm.trace.readonly import readonly
 
-UNKNOWN, NULL, FALSE, TRUE, ERROR = 0, 1, 2, 3, 4
+UNKNOWN, NULL, FALSE, TRUE, ERROR, LEARNING = 0, 1, 2, 3, 4, 5
 """States of a code in a memo. UNKNOWN is zero, so that a memo's growth touches no memory; a value that is there
 and is not BOOLEAN has state TRUE, and the value itself lies beside."""
 
+_ALL = readonly(np.empty(0, np.bool_))
 States = npt.NDArray[np.int8]
 Compute = Callable[[Array], tuple[States, Array | None]]
 """From codes (int32, distinct) to their states and, unless BOOLEAN, their values."""
@@ -62,8 +65,7 @@ class TextMemo:
         """The function of a text column; cost: a gather, and the function for each string not seen before."""
         self.cover()
         codes = column.values
-        states = self.states[codes]
-        self._learn_missing(codes, states == UNKNOWN, column)
+        self._learn_missing(column)
         states = self.states[codes]
         valid = column.valid
         if (states == NULL).any():
@@ -72,12 +74,12 @@ class TextMemo:
             self._fail_on_error(codes, states == ERROR, column)
         return Column(states == TRUE if self.values is None else self.values[codes], valid)
 
-    def _learn_missing(self, codes: Array, missing: Any, column: Column) -> None:
-        if column.valid is not None:
-            missing = missing & column.valid
-        if not missing.any():
+    def _learn_missing(self, column: Column) -> None:
+        wanted = _ALL if column.valid is None else readonly(np.ascontiguousarray(column.valid))
+        new = take_unmarked(readonly(column.values), wanted, self.states, LEARNING)
+        if len(new) == 0:
             return
-        new = _distinct(codes[missing] if len(codes) == len(missing) else codes)
+        self.states[new] = UNKNOWN  # should the function fail
         states, values = self.compute(new)
         self.cover()
         self.states[new] = states
@@ -90,11 +92,6 @@ class TextMemo:
         if wrong.any() and self.failure is not None:
             code = codes[int(np.argmax(wrong)) if len(codes) > 1 else 0]
             raise NumericError(self.failure(self.dictionary.strings(np.array([code], np.int32))[0]))
-
-
-def _distinct(codes: Array) -> Array:
-    """Each code once; strings that are new to the dictionary come in ascending order, which is quick to see."""
-    return codes if bool((codes[1:] > codes[:-1]).all()) else np.unique(codes)
 
 
 def _grown(array: Any, capacity: int) -> Any:
