@@ -22,6 +22,7 @@ class Kind(enum.Enum):
     TIMESTAMP = "TIMESTAMP"
     VARCHAR = "VARCHAR"
     INTERVAL = "INTERVAL"
+    LIST = "LIST"
 
 
 class Physical(enum.Enum):
@@ -31,7 +32,7 @@ class Physical(enum.Enum):
     INT64: int64 (BIGINT; TIMESTAMP as microseconds; DECIMAL of at most 18 digits, scaled).
     WIDE: int64 of shape (n, 2), the low word then the high word of a 128-bit two's-complement
     integer, as Arrow's decimal128 lays it out (HUGEINT; DECIMAL of more than 18 digits, scaled).
-    FLOAT64: float64. CODE: int32 codes of the database's text dictionary (VARCHAR).
+    FLOAT64: float64. CODE: int32 codes of the database's text dictionary (VARCHAR; LIST, see `ivm.trace.lists`).
     """
 
     BOOL = "bool"
@@ -54,6 +55,7 @@ _PHYSICAL = {
     Kind.DATE: Physical.INT32,
     Kind.TIMESTAMP: Physical.INT64,
     Kind.VARCHAR: Physical.CODE,
+    Kind.LIST: Physical.CODE,
 }
 
 MAX_NARROW_DIGITS = 18
@@ -62,15 +64,18 @@ MAX_DIGITS = 38
 
 @dataclass(frozen=True, slots=True)
 class SqlType:
-    """A SQL type; `precision` and `scale` mean something for DECIMAL only."""
+    """A SQL type; `precision` and `scale` mean something for DECIMAL only, `element` for LIST."""
 
     kind: Kind
     precision: int = 0
     scale: int = 0
+    element: SqlType | None = None
 
     def __str__(self) -> str:
         if self.kind is Kind.DECIMAL:
             return f"DECIMAL({self.precision},{self.scale})"
+        if self.kind is Kind.LIST:
+            return f"{self.element}[]"
         return self.kind.value
 
     @property
@@ -110,3 +115,8 @@ INTERVAL = SqlType(Kind.INTERVAL)
 def decimal(precision: int, scale: int) -> SqlType:
     """DECIMAL(precision, scale)."""
     return SqlType(Kind.DECIMAL, precision, scale)
+
+
+def list_of(element: SqlType) -> SqlType:
+    """The type of lists of `element`."""
+    return SqlType(Kind.LIST, element=element)

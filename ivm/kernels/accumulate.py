@@ -16,7 +16,7 @@ from ivm.kernels.exact_float import NOT_FINITE, add_double, add_product, is_fini
 from ivm.kernels.types import Bools, Int32s, Ints
 from ivm.kernels.wide import Word, add, mul_signed
 
-COUNT, SUM, SUM_WIDE, SUM_DOUBLE, SUM_SQUARES, EXTREME = 0, 1, 2, 3, 4, 5
+COUNT, SUM, SUM_WIDE, SUM_DOUBLE, SUM_SQUARES, EXTREME, ORDERED = 0, 1, 2, 3, 4, 5, 6
 _FEW_CELLS = 1024
 _LANES = 4
 KIND, VALUE, VALID, FIELD, WIDTH, BASE = 0, 1, 2, 3, 4, 5
@@ -153,11 +153,11 @@ def add_before(plan: Ints, k: Word, before: Ints, cell_previous: Int32s, cells: 
     """Make totals of accumulator k of the cells [first, first + count): add those of the group's cell before.
 
     Where there is none in the batch, `before[i]` has the totals that the group of cell first + i came with. Extremes
-    are absolute already. Returns whether one overflowed 128 bits.
+    and ordered aggregates are absolute already. Returns whether one overflowed 128 bits.
     """
     kind, field, width = plan[k, KIND], plan[k, FIELD], plan[k, WIDTH]
     overflowed = False
-    if kind == EXTREME:
+    if kind in (EXTREME, ORDERED):
         return False
     for i in range(count):
         cell = first + i

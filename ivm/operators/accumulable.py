@@ -12,7 +12,7 @@ import numpy as np
 
 from catalog.errors import NumericError
 from catalog.types import Kind, Physical, SqlType
-from ivm.kernels.accumulate import COUNT, EXTREME, SUM, SUM_DOUBLE, SUM_SQUARES, SUM_WIDE, accumulate
+from ivm.kernels.accumulate import COUNT, EXTREME, ORDERED, SUM, SUM_DOUBLE, SUM_SQUARES, SUM_WIDE, accumulate
 from ivm.kernels.exact_float import exponent_range
 from ivm.kernels.finalize import (
     COUNTS,
@@ -26,6 +26,7 @@ from ivm.kernels.finalize import (
 )
 from ivm.operators.accumulator import NO_MASK, Accumulator, Argument, Window, mask, move, value_words
 from ivm.operators.groups import Cells, frozen, frozen_diffs
+from ivm.operators.ordered_rows import FORMS, Ordered
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.delta import Delta
 
@@ -40,6 +41,7 @@ _FUNCTIONS = {
     "stddev_samp": STDDEV_SAMP,
     "min": EXTREMUM,
     "max": EXTREMUM,
+    **dict.fromkeys(FORMS, EXTREMUM),
 }
 _SPREADS = (VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP)
 _TOGETHER = 2048  # rows up to which one call for all accumulators beats the copies that it needs
@@ -47,13 +49,18 @@ _TOGETHER = 2048  # rows up to which one call for all accumulators beats the cop
 
 @dataclass(frozen=True, slots=True)
 class AggregateSpec:
-    """One aggregate: `function` over column `argument` of the input (None for count_star), with its result's type."""
+    """One aggregate: `function` over column `argument` of the input (None for count_star), with its result's type.
+
+    `ordered`: how its rows stand, for those of `ivm.operators.ordered`; `parameters` are theirs, Python values.
+    """
 
     function: str
     argument: int | None
     argument_type: SqlType | None
     argument_nullable: bool
     type: SqlType
+    ordered: Ordered | None = None
+    parameters: tuple[object, ...] = ()
 
 
 class Accumulators:
@@ -62,21 +69,25 @@ class Accumulators:
     def __init__(self, aggregates: Sequence[AggregateSpec]) -> None:
         self.aggregates = tuple(aggregates)
         self.arguments: dict[int, Argument] = {}
+        # By kind, column (of ORDERED: which aggregate) and whether it is the largest.
         self.parts: dict[tuple[int, int | None, bool], Accumulator] = {}
         self._part(COUNT, None)
-        for spec in self.aggregates:
-            self._plan_aggregate(spec)
+        for index, spec in enumerate(self.aggregates):
+            self._plan_aggregate(index, spec)
         self._lay_out()
 
-    def _plan_aggregate(self, spec: AggregateSpec) -> None:
+    def _plan_aggregate(self, index: int, spec: AggregateSpec) -> None:
         if spec.argument is None:
             return
         assert spec.argument_type is not None, "an aggregate with an argument has the argument's type"
         physical, nullable = spec.argument_type.physical, spec.argument_nullable
+        function = _FUNCTIONS[spec.function]
+        if spec.ordered is not None:
+            self._part(ORDERED, index).width = 3 if spec.type.physical is Physical.WIDE else 2
+            return
         self._argument(spec.argument, physical, nullable)
         if nullable:
             self._part(COUNT, spec.argument)
-        function = _FUNCTIONS[spec.function]
         if function in (TOTAL, MEAN, *_SPREADS):
             self._part(_sum_kind(physical), spec.argument)
         if function in _SPREADS:
@@ -96,7 +107,7 @@ class Accumulators:
         part = self.parts.get((kind, argument, largest))
         if part is None:
             part = self.parts[kind, argument, largest] = Accumulator(kind, argument, largest)
-            if argument is not None:
+            if argument is not None and kind != ORDERED:
                 part.value, part.valid = self.arguments[argument].value, self.arguments[argument].valid
             if kind in (SUM, SUM_WIDE):
                 part.width = 2 if kind == SUM else 3
@@ -115,20 +126,23 @@ class Accumulators:
         self.plan = np.array([part.row() for part in self.parts.values()], np.int64)
         words = 0
         rows: list[list[int]] = []
-        for spec in self.aggregates:
-            rows.append(self._output(spec, words))
+        for index, spec in enumerate(self.aggregates):
+            rows.append(self._output(index, spec, words))
             words += rows[-1][7]
         self.words = words
         self.outputs = np.array(rows, np.int64).reshape(len(rows), 11)
         widest = max((part.width for part in self.parts.values()), default=1)
         self.scratch = np.empty((1, 3 * widest + 8), np.int64)
 
-    def _output(self, spec: AggregateSpec, at: int) -> list[int]:
+    def _output(self, index: int, spec: AggregateSpec, at: int) -> list[int]:
         """The row of `outputs` for an aggregate (see `ivm.kernels.finalize`)."""
         function = _FUNCTIONS[spec.function]
         words = 2 if spec.type.physical is Physical.WIDE else 1
         if spec.argument is None:
             return [function, 0, 1, 0, 0, 0, 0, words, at, 0, COUNT]
+        if spec.ordered is not None:
+            part = self.parts[ORDERED, index, False]
+            return [EXTREMUM, part.at, part.width, 0, 0, 0, 0, words, at, 0, EXTREME]
         assert spec.argument_type is not None
         counted = self.parts[COUNT, spec.argument, False].at if spec.argument_nullable else 0
         if function == COUNTS:
@@ -143,6 +157,10 @@ class Accumulators:
         return [
             function, part.at, part.width, scale, counted, squares.at, squares.width, words, at, digits, part.kind,
         ]  # fmt: skip
+
+    def field(self, index: int) -> int:
+        """Where the fields of ordered aggregate `index` begin."""
+        return self.parts[ORDERED, index, False].at
 
     def read(self, delta: Delta) -> dict[int, Column]:
         """The argument columns of a delta, gathered."""
@@ -183,7 +201,7 @@ class Accumulators:
                 raise self.overflow(overflow)
             return
         for k, part in enumerate(self.parts.values()):
-            if part.kind == EXTREME:
+            if part.kind in (EXTREME, ORDERED):
                 continue
             plan = self.plan[k : k + 1].copy()
             values, valid = _NO_VALUES, NO_MASK

@@ -1,4 +1,4 @@
-"""Reduce: groups with their aggregates. State: a row of accumulators for each group, ordered values for min and max."""
+"""Reduce: groups with their aggregates. State: a row of accumulators for each group, ordered rows for some."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ivm.operators.accumulable import Accumulators, AggregateSpec, overflow_erro
 from ivm.operators.groups import Cells, Groups, cell_times, live_input
 from ivm.operators.hierarchical import Extremes
 from ivm.operators.operator import Contents, StateSize
+from ivm.operators.ordered import OrderedAggregates
 from ivm.operators.ordering import narrowed, values_of
 from ivm.trace.column import Array, Column, Ints
 from ivm.trace.delta import Delta, delta_of
@@ -28,7 +29,7 @@ class Reduce:
 
     A group exists while its multiplicity is not zero; with no keys there is one group that always exists. The output
     has the keys, then the aggregates. `step` writes to no group before `commit`, so undoing it is forgetting it; only
-    the ordered values of min and max are changed at once, and changed back.
+    the ordered rows of min, max and their like are changed at once, and changed back.
     """
 
     def __init__(
@@ -39,12 +40,13 @@ class Reduce:
         self._parts = Accumulators(aggregates)
         self._groups = Groups(self._layout.words, self._parts.fields)
         self._extremes = Extremes(self._parts, dictionary)
+        self._ordered = OrderedAggregates(self._parts, dictionary)
         self._after: Ints | None = None
 
     @property
     def visited(self) -> int:
         """Nodes of ordered state visited so far."""
-        return self._extremes.visited
+        return self._extremes.visited + self._ordered.visited
 
     def initial(self, time: int) -> Delta | None:
         """The output over an empty input: the row of the one group if there are no keys, else nothing."""
@@ -68,6 +70,7 @@ class Reduce:
         after = np.zeros((len(cells), self._parts.fields), np.int64)
         self._parts.add(columns, delta.diffs, cells, after)
         self._extremes.apply(columns, delta, cells, self._groups.capacity, after)
+        self._ordered.apply(delta, cells, self._groups.capacity, after)
         self._after = after
         return self._emit(cells, after)
 
@@ -118,17 +121,21 @@ class Reduce:
         """Write the groups' new accumulators; groups that are empty go."""
         self._groups.close(self._after)
         self._extremes.commit()
+        self._ordered.commit()
         self._after = None
 
     def abort(self) -> None:
         """Forget the step."""
         self._extremes.abort()
+        self._ordered.abort()
         self._groups.close(None)
         self._after = None
 
     def size(self) -> StateSize:
-        """Groups, distinct values kept for min and max, bytes."""
-        return StateSize(len(self._groups), self._extremes.entries, self._groups.nbytes + self._extremes.nbytes)
+        """Groups, distinct rows kept in order, bytes."""
+        kept = (self._extremes, self._ordered)
+        nbytes = self._groups.nbytes + sum(each.nbytes for each in kept)
+        return StateSize(len(self._groups), sum(each.entries for each in kept), nbytes)
 
 
 class _Output:
@@ -153,7 +160,7 @@ class _Output:
             words = 2 if physical is Physical.WIDE else 1
             begin = at * self.capacity
             flat = self.flat[begin : begin + rows * words]
-            if spec.function in ("min", "max"):
+            if spec.function in ("min", "max") or spec.ordered is not None:
                 values = narrowed(values_of(flat.reshape(-1, words), physical), physical)
             else:
                 values = _typed(flat, physical)

@@ -20,7 +20,19 @@ from ivm.plan.nodes import (
     UnionPlan,
     ViewPlan,
 )
-from sql.ir.relation import Constant, Get, Join, Negate, Reduce, Relation, Threshold, TopK, Union
+from sql.ir.relation import (
+    Aggregate,
+    Constant,
+    Get,
+    Join,
+    Negate,
+    Order,
+    Reduce,
+    Relation,
+    Threshold,
+    TopK,
+    Union,
+)
 from sql.ir.scalar import Scalar
 
 
@@ -72,14 +84,24 @@ def _lower_base(relation: Relation) -> Plan:
 
 def _lower_reduce(reduce: Reduce) -> ReducePlan:
     """Keys and arguments are computed by the MFP below, each distinct argument once."""
-    arguments = tuple(dict.fromkeys(a.arg for a in reduce.aggregates if a.arg is not None))
+    arguments = tuple(dict.fromkeys(scalar for a in reduce.aggregates for scalar in a.scalars))
     places = {argument: len(reduce.keys) + i for i, argument in enumerate(arguments)}
-    aggregates = tuple(
-        AggregatePlan(a.function, None if a.arg is None else places[a.arg], a.type, a.nullable)
-        for a in reduce.aggregates
-    )
+    aggregates = tuple(_lower_aggregate(a, places) for a in reduce.aggregates)
     below = lower_mapped(reduce.input, (*reduce.keys, *arguments))
     return ReducePlan(below, len(reduce.keys), aggregates, row_of((*reduce.keys, *reduce.aggregates)))  # type: ignore[arg-type]
+
+
+def _lower_aggregate(aggregate: Aggregate, places: dict[Scalar, int]) -> AggregatePlan:
+    assert not aggregate.distinct, "expand_distinct has taken DISTINCT away"
+    return AggregatePlan(
+        aggregate.function,
+        None if aggregate.arg is None else places[aggregate.arg],
+        aggregate.type,
+        aggregate.nullable,
+        tuple(places[scalar] for scalar in aggregate.others),
+        tuple(Order(places[o.scalar], o.descending, o.nulls_first) for o in aggregate.order),
+        aggregate.parameters,
+    )
 
 
 def lower_mapped(relation: Relation, scalars: tuple[Scalar, ...]) -> Plan:

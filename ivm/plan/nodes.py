@@ -12,7 +12,7 @@ from typing import TypeVar
 from catalog.types import SqlType
 from ivm.plan.mfp import Mfp, Row
 from sql.ir.relation import Order
-from sql.ir.scalar import Column, Scalar, Value
+from sql.ir.scalar import Column, Literal, Scalar, Value
 
 Node = TypeVar("Node")
 
@@ -148,12 +148,15 @@ class JoinPlan:
 @_hashed_once
 @dataclass(frozen=True)
 class AggregatePlan:
-    """One aggregate over column `argument` of the input (None for count_star)."""
+    """One aggregate over column `argument` of the input (None for count_star); see `sql.ir.relation.Aggregate`."""
 
     function: str
     argument: int | None
     type: SqlType
     nullable: bool
+    others: tuple[int, ...] = ()
+    order: tuple[Order, ...] = ()
+    parameters: tuple[Literal, ...] = ()
 
 
 @_hashed_once

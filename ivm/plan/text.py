@@ -117,7 +117,10 @@ def _write(writer: _Writer, plan: Plan, depth: int) -> None:
 
 
 def _aggregate_text(aggregate: AggregatePlan, names: Names) -> str:
-    return f"{aggregate.function}({'' if aggregate.argument is None else names[aggregate.argument]})"
+    arguments = () if aggregate.argument is None else (aggregate.argument, *aggregate.others)
+    parts = [*(names[c] for c in arguments), *(scalar_text(literal) for literal in aggregate.parameters)]
+    terms = ", ".join(names[o.column] + (" desc" if o.descending else "") for o in aggregate.order)
+    return f"{aggregate.function}({', '.join(parts)}{f' order by {terms}' if terms else ''})"
 
 
 def _write_mfp(writer: _Writer, mfp: Mfp, names: Names, depth: int) -> None:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
+from catalog.types import Kind
 from ivm.dataflow.node import Node
+from ivm.operators.ordered_rows import FORMS, Ordered, ordered_by
+from ivm.operators.ordering import Term
 from ivm.operators.reduce import AggregateSpec, Reduce
 from ivm.plan.nodes import AggregatePlan, ReducePlan
 from ivm.render.context import Context
+from sql.ir.relation import Order
+from sql.ir.scalar import Literal
 
 
 def render_reduce(context: Context, plan: ReducePlan) -> Node:
@@ -23,4 +30,26 @@ def _spec(plan: ReducePlan, aggregate: AggregatePlan) -> AggregateSpec:
         None if argument is None else argument.type,
         argument is not None and argument.nullable,
         aggregate.type,
+        _ordered(plan, aggregate),
+        tuple(_python(literal) for literal in aggregate.parameters),
     )
+
+
+def _ordered(plan: ReducePlan, aggregate: AggregatePlan) -> Ordered | None:
+    if aggregate.function not in FORMS or aggregate.argument is None:
+        return None
+    others = [_term(plan, Order(column)) for column in aggregate.others]
+    order = [_term(plan, term) for term in aggregate.order]
+    return ordered_by(aggregate.function, _term(plan, Order(aggregate.argument)), others, order)
+
+
+def _term(plan: ReducePlan, order: Order) -> Term:
+    column = plan.input.row[order.column]
+    return Term(order.column, column.type.physical, column.nullable, order.descending, order.nulls_first)
+
+
+def _python(literal: Literal) -> object:
+    """The Python object of a parameter: a Decimal of a DECIMAL, else the value."""
+    if literal.type.kind is Kind.DECIMAL:
+        return Decimal(int(literal.value or 0)).scaleb(-literal.type.scale)
+    return literal.value

@@ -11,6 +11,7 @@ import pyarrow as pa
 from catalog.types import Kind, Physical, SqlType
 from ivm.trace.column import DTYPES, Array, Bools, Column, concat, empty_column
 from ivm.trace.dictionary import TextDictionary, unpacked, validity_mask
+from ivm.trace.lists import lists_to_arrow
 
 _TYPES: dict[Kind, pa.DataType] = {
     Kind.NULL: pa.null(),
@@ -42,6 +43,8 @@ def arrow_type(type: SqlType) -> pa.DataType:
     """The Arrow type of a column of `type`, as DuckDB exports it; KeyError for INTERVAL, which has no columns."""
     if type.kind is Kind.DECIMAL:
         return pa.decimal128(type.precision, type.scale)
+    if type.element is not None:
+        return pa.list_(arrow_type(type.element))
     return _TYPES[type.kind]
 
 
@@ -95,6 +98,9 @@ def to_arrow(column: Column, type: SqlType, dictionary: TextDictionary) -> pa.Ar
     target = arrow_type(type)
     if type.kind is Kind.NULL:
         return pa.nulls(n)
+    if type.element is not None:
+        element = type.element
+        return lists_to_arrow(column, element, dictionary, lambda elements: to_arrow(elements, element, dictionary))
     if type.physical is Physical.CODE:
         return dictionary.decode(column.values, column.valid)
     validity = None if column.valid is None else pa.py_buffer(np.packbits(column.valid, bitorder="little"))

@@ -1,0 +1,83 @@
+"""Quantiles: which rows they are taken from, and the value between two rows, as DuckDB computes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+
+from catalog.types import Kind, Physical, SqlType
+from ivm.kernels.counted_set import BETWEEN, EXACT, ROUNDED
+from ivm.trace.column import Array, Ints
+
+_DAY_MICROS = 86_400_000_000
+_MOST_DIGITS = 9  # so that a fraction times a number of rows stays in 64 bits
+
+
+@dataclass(frozen=True, slots=True)
+class Quantile:
+    """One quantile: how it is placed (see `apply_quantiles`), and at which fraction of the rows."""
+
+    kind: int
+    numerator: int
+    denominator: int
+    fraction: float
+
+    def row(self) -> list[int]:
+        """Its row of what the kernel wants."""
+        return [self.kind, self.numerator, self.denominator]
+
+
+def quantile(function: str, given: object) -> Quantile:
+    """The quantile of quantile_cont or quantile_disc at a fraction, a Decimal or a float."""
+    assert isinstance(given, Decimal | float), "the binder takes constant fractions only"
+    if function == "quantile_cont":
+        return Quantile(BETWEEN, 0, 1, float(given))
+    if isinstance(given, Decimal) and -given.as_tuple().exponent <= _MOST_DIGITS:  # type: ignore[operator]
+        exact = Fraction(given)
+        return Quantile(EXACT, exact.numerator, exact.denominator, float(given))
+    return Quantile(ROUNDED, 0, 1, float(given))
+
+
+def between(low: Array, high: Array, share: Array, argument: SqlType, result: SqlType) -> Array:
+    """The values `share` of the way from `low` to `high`, of type `argument`, as values of type `result`.
+
+    DOUBLE: both weighted; DECIMAL: the distance in doubles, cut off; TIMESTAMP: weighted, rounded half away from
+    zero. Equal values are themselves. Cost: a few passes.
+    """
+    if argument.kind is Kind.DATE:
+        low, high = (side.astype(np.int64) * _DAY_MICROS for side in (low, high))
+    if result.kind is Kind.DOUBLE:
+        first, second = _doubles(low, argument.physical), _doubles(high, argument.physical)
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.where(share == 0, first, first * (1.0 - share) + second * share)
+    if result.kind is Kind.TIMESTAMP:
+        mixed = low.astype(np.float64) * (1.0 - share) + high.astype(np.float64) * share
+        rounded = np.copysign(np.floor(np.abs(mixed) + 0.5), mixed).astype(np.int64)
+        return np.where(share == 0, low, rounded)
+    if result.physical is Physical.WIDE:
+        return _wide_between(low, high, share)
+    cut = (low.astype(np.float64) + (high - low).astype(np.float64) * share).astype(np.int64)
+    return np.where(share == 0, low, cut)
+
+
+def _doubles(values: Array, physical: Physical) -> Array:
+    if physical is Physical.WIDE:
+        return np.array([float(v) for v in _integers(values)], np.float64)
+    return values.astype(np.float64)
+
+
+def _wide_between(low: Ints, high: Ints, share: Array) -> Ints:
+    """128-bit integers one by one: wide decimals are rare, and a cell costs a walk down a tree besides."""
+    out = low.copy()
+    for i, (a, b) in enumerate(zip(_integers(low), _integers(high), strict=True)):
+        if share[i]:
+            value = a + int(float(b - a) * share[i])
+            out[i] = (value & (2**64 - 1)) - ((value & 2**63) << 1), value >> 64
+    return out
+
+
+def _integers(values: Ints) -> list[int]:
+    return [(int(high) << 64) | (int(low) & (2**64 - 1)) for low, high in values]

@@ -1,0 +1,67 @@
+"""Lists as bytes: one after the other, each element a byte that says whether it is there, then its value's bytes.
+
+Equal lists have equal bytes, and the text dictionary holds any bytes, so a list is a code like a text. Elements that
+are texts are their codes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.types import Physical, SqlType
+from ivm.trace.column import DTYPES, Array, Column
+from ivm.trace.dictionary import TextDictionary
+
+
+def element_size(physical: Physical) -> int:
+    """Bytes that an element takes."""
+    return 1 + DTYPES[physical].itemsize * (2 if physical is Physical.WIDE else 1)
+
+
+def list_bytes(column: Column, physical: Physical) -> tuple[Array, int]:
+    """The values of a column as elements, uint8 (n * size,), and that size. What is NULL is zero."""
+    size = element_size(physical)
+    out = np.zeros((len(column), size), np.uint8)
+    values = np.ascontiguousarray(column.values, DTYPES[physical])
+    out[:, 1:] = values.view(np.uint8).reshape(len(column), size - 1)
+    if column.valid is None:
+        out[:, 0] = 1
+    else:
+        out[:, 0] = column.valid
+        out[~column.valid, 1:] = 0
+    return out.reshape(-1), size
+
+
+def lists_to_arrow(
+    column: Column, element: SqlType, dictionary: TextDictionary, to_arrow: Callable[[Column], pa.Array]
+) -> pa.Array:
+    """A column of lists as an Arrow array; `to_arrow` makes one of a column of elements. Cost: copies the elements."""
+    texts = dictionary.decode(column.values, column.valid)
+    chunks = texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]
+    lists = []
+    start = 0
+    for chunk in chunks:
+        valid = None if column.valid is None else column.valid[start : start + len(chunk)]
+        lists.append(_chunk_to_arrow(chunk, valid, element, to_arrow))
+        start += len(chunk)
+    return lists[0] if len(lists) == 1 else pa.chunked_array(lists)
+
+
+def _chunk_to_arrow(
+    texts: pa.Array, valid: Array | None, element: SqlType, to_arrow: Callable[[Column], pa.Array]
+) -> pa.Array:
+    _, ends, data = texts.buffers()
+    size = element_size(element.physical)
+    offsets = np.frombuffer(ends, np.int32, len(texts) + 1, texts.offset * 4) // size
+    raw = np.frombuffer(data, np.uint8, int(offsets[-1] - offsets[0]) * size, int(offsets[0]) * size)
+    parts = raw.reshape(-1, size)
+    dtype = DTYPES[element.physical]
+    values = np.ascontiguousarray(parts[:, 1:]).view(dtype)
+    there = parts[:, 0] != 0
+    values = values if element.physical is Physical.WIDE else values.reshape(len(parts))
+    elements = to_arrow(Column(values, None if there.all() else there))
+    mask = None if valid is None else pa.array(~valid)
+    return pa.ListArray.from_arrays(pa.array(offsets - offsets[0], pa.int32()), elements, mask=mask)
