@@ -1,45 +1,67 @@
-"""FROM: tables, views, subqueries, and the inner joins between them."""
+"""FROM: tables, views, subqueries, and the joins between them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
 from catalog.errors import BindError
 from catalog.schema import Field, Table, View
-from sql.bind.binder import Binder
-from sql.bind.comparisons import compare
+from sql.bind.column_names import unique_names
 from sql.bind.context import Context, Ctes
-from sql.bind.handlers import HANDLERS
-from sql.bind.operand import Operand
-from sql.bind.scope import Scope, ScopeColumn, join, scope_of
+from sql.bind.joins import NOTHING, From, bind_join, cross, is_comma
+from sql.bind.scope import scope_of
 from sql.bind.values import bind_values
-from sql.ir.relation import Constant, Get, Project, Relation
-from sql.ir.scalar import Scalar, remap
-
-
-@dataclass(frozen=True, slots=True)
-class From:
-    """The relations of a FROM clause, to be joined under `conditions`; the scope is that of their concatenated rows."""
-
-    inputs: tuple[Relation, ...]
-    scope: Scope
-    conditions: tuple[Scalar, ...] = ()
+from sql.ir.relation import Get, Project, Relation
 
 
 def bind_from(context: Context, node: exp.Expr | None, joins: Sequence[exp.Join], ctes: Ctes) -> From:
     """The FROM clause that begins with `node` (None: one row without columns), with the `joins` that follow.
 
-    UnsupportedError for joins that are not inner, table functions and LATERAL; BindError for unknown names.
+    UnsupportedError for ASOF and POSITIONAL joins, table functions and LATERAL; BindError for unknown names.
     """
     if node is None:
-        return From((Constant(((),), ()),), Scope())
+        return NOTHING
     bound = _bind_item(context, node, ctes)
-    for item in joins:
-        bound = _bind_join(context, bound, item, ctes)
+    for group in _groups(joins):
+        if is_comma(group[0]) and not _left_deep(group):
+            right = _folded(context, _bind_item(context, group[0].this, ctes), group[1:], ctes)
+            bound = cross(context, bound, right, group[0])
+        else:
+            bound = _folded(context, bound, group, ctes)
     return bound
+
+
+def _groups(joins: Sequence[exp.Join]) -> list[list[exp.Join]]:
+    """The joins up to each comma, which binds weaker than JOIN."""
+    groups: list[list[exp.Join]] = []
+    for item in joins:
+        if is_comma(item) or not groups:
+            groups.append([])
+        groups[-1].append(item)
+    return groups
+
+
+def _left_deep(group: Sequence[exp.Join]) -> bool:
+    """Whether the joins of `a, b JOIN c ..` mean the same with `a, b` as their left side, whose tables ON may name."""
+    return all(
+        item.side.upper() in ("", "LEFT") and item.kind.upper() != "OUTER" and _has_on(item) for item in group[1:]
+    )
+
+
+def _has_on(item: exp.Join) -> bool:
+    return bool(item.args.get("on"))
+
+
+def _folded(context: Context, left: From, joins: Sequence[exp.Join], ctes: Ctes) -> From:
+    for item in joins:
+        if isinstance(item.this, exp.Lateral | exp.Unnest):
+            what = "UNNEST" if isinstance(item.this, exp.Unnest) else "LATERAL"
+            context.refuse(item, f"{what} in FROM is not maintained yet; join tables, views and subqueries")
+        left = bind_join(context, left, _bind_item(context, item.this, ctes), item)
+    return left
 
 
 def _bind_item(context: Context, node: exp.Expr, ctes: Ctes) -> From:
@@ -48,7 +70,7 @@ def _bind_item(context: Context, node: exp.Expr, ctes: Ctes) -> From:
     elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
         item = bind_from(context, node.this, (), ctes)  # FROM (a JOIN b ON ...)
         if node.alias:
-            context.refuse(node, "an alias for a join in parentheses is not supported; write (SELECT * FROM ...) AS it")
+            item = _one(context, node, _visible(item), node.alias.lower())
     elif isinstance(node, exp.Subquery):
         _refuse_options(context, node)
         relation = context.query(context, node.this if _is_plain(node) else node, ctes)
@@ -57,9 +79,14 @@ def _bind_item(context: Context, node: exp.Expr, ctes: Ctes) -> From:
         item = _one(context, node, bind_values(context, node), node.alias.lower())
     else:
         context.refuse(node, f"{node.sql('duckdb')} in FROM is not supported; tables, views and subqueries are")
-    for inner in node.args.get("joins") or ():
-        item = _bind_join(context, item, inner, ctes)
-    return item
+    return _folded(context, item, node.args.get("joins") or (), ctes)
+
+
+def _visible(joined: From) -> Relation:
+    """The rows of a join with the columns that * stands for."""
+    columns = joined.scope.visible()
+    names = unique_names([c.name for c in columns])
+    return Project(joined.relation(), tuple(c.column.index for c in columns), names)
 
 
 def _is_plain(node: exp.Subquery) -> bool:
@@ -122,63 +149,3 @@ def renamed(relation: Relation, names: Sequence[str]) -> Relation:
     if wanted == tuple(f.name for f in fields):
         return relation
     return Project(relation, tuple(range(len(fields))), wanted)
-
-
-def _bind_join(context: Context, left: From, node: exp.Join, ctes: Ctes) -> From:
-    _refuse_join(context, node)
-    right = _bind_item(context, node.this, ctes)
-    for table in right.scope.tables:
-        if table and table in left.scope.tables:
-            context.fail(node, f"table {table!r} stands twice in FROM; give one of them an alias")
-    scope = join(left.scope, right.scope)
-    conditions = [*left.conditions]
-    width = left.scope.width
-    conditions.extend(_moved(condition, width) for condition in right.conditions)
-    names = _using(context, node, left.scope, right.scope)
-    for name in names:
-        conditions.append(_equal(context, node, scope, name, width))
-    scope = scope.merge(names, width)
-    if node.args.get("on"):
-        binder = Binder(context.source, scope, HANDLERS, "ON")
-        conditions.append(binder.condition(node.args["on"]))
-    return From(left.inputs + right.inputs, scope, tuple(conditions))
-
-
-def _moved(scalar: Scalar, by: int) -> Scalar:
-    return remap(scalar, lambda i: i + by)
-
-
-def _refuse_join(context: Context, node: exp.Join) -> None:
-    side, kind, method = node.side.upper(), node.kind.upper(), node.method.upper()
-    if side or kind == "OUTER":
-        what = f"{side or 'FULL'} JOIN is not maintained yet; write an inner JOIN"
-        context.refuse(node, what)
-    if kind in ("SEMI", "ANTI") or method not in ("", "NATURAL"):
-        context.refuse(node, f"{method or kind} JOIN is not maintained yet; write an inner JOIN")
-    if isinstance(node.this, exp.Lateral | exp.Unnest):
-        what = "UNNEST" if isinstance(node.this, exp.Unnest) else "LATERAL"
-        context.refuse(node, f"{what} in FROM is not maintained yet; join tables, views and subqueries")
-
-
-def _using(context: Context, node: exp.Join, left: Scope, right: Scope) -> tuple[str, ...]:
-    if node.method.upper() == "NATURAL":
-        shared = {c.name for c in right.visible()}
-        names = tuple(c.name for c in left.visible() if c.name in shared)
-        if not names:
-            context.fail(node, "NATURAL JOIN finds no column of the same name on both sides; write JOIN ... ON")
-        return names
-    return tuple(item.name.lower() for item in node.args.get("using") or ())
-
-
-def _equal(context: Context, node: exp.Join, scope: Scope, name: str, width: int) -> Scalar:
-    """The condition that the columns `name` on both sides of position `width` are equal."""
-    sides: list[ScopeColumn] = []
-    for side, of in (("left", scope.visible()), ("right", scope.columns)):
-        found = [c for c in of if c.name == name and (c.column.index < width) == (side == "left")]
-        if len(found) != 1:
-            what = "is ambiguous" if found else "does not exist"
-            context.fail(node, f"USING ({name}): the column {what} on the {side} of the join; write JOIN ... ON")
-        sides.append(found[0])
-    at = exp.column(name)
-    first, second = (Operand(at, side.column) for side in sides)
-    return compare(Binder(context.source, scope, HANDLERS, "USING"), node, "eq", first, second)

@@ -13,6 +13,7 @@ from sql.bind.context import Block, Context, Ctes
 from sql.bind.oracle import refined
 from sql.bind.select import bind_select
 from sql.bind.values import bind_values
+from sql.decorrelate.expand import expand
 from sql.ir.relation import Relation
 from sql.source import Source
 from sql.syntax import query, tokens, translate
@@ -62,7 +63,8 @@ def _bind(source: Source, catalog: Catalog) -> BoundQuery:
         what = "ORDER BY an expression that is no output column is not supported at the end of a query"
         context.refuse(block.hidden, f"{what}; add it to the SELECT list")
     text = refined(source.text, tokens(source), context.limited).strip().rstrip(";")
-    return BoundQuery(block.relation, block.relation.schema, block.order, tuple(context.uses), text)
+    relation = expand(block.relation)
+    return BoundQuery(relation, relation.schema, block.order, tuple(context.uses), text)
 
 
 def _inlined(catalog: Catalog, text: str) -> Relation:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from catalog.catalog import suggestion
-from catalog.schema import Field
+from catalog.schema import Field, Schema
 from sql.ir.scalar import Column
 
 
@@ -40,10 +40,31 @@ class Scope:
         """The columns that * stands for, or `table`.* if one is given."""
         return tuple(c for c in self.columns if (c.table == table if table else not c.merged))
 
-    def merge(self, names: Iterable[str], start: int) -> Scope:
-        """The scope in which the columns `names` at positions from `start` on have joined those of the same name."""
-        wanted = set(names)
-        columns = (replace(c, merged=True) if c.column.index >= start and c.name in wanted else c for c in self.columns)
+    def at(self, index: int) -> ScopeColumn:
+        """The column at position `index` of the row."""
+        return next(c for c in self.columns if c.column.index == index)
+
+    def merge(self, gone: int, kept: int) -> Scope:
+        """The scope in which the columns at two positions are one: `kept`, which stands where the first of them did."""
+        one, other = self.at(gone), self.at(kept)
+        hidden = replace(one, merged=True)
+        if self.columns.index(other) < self.columns.index(one):
+            return replace(self, columns=tuple(hidden if c is one else c for c in self.columns))
+        rest = (c for c in self.columns if c is not other)
+        return replace(self, columns=tuple(new for c in rest for new in ((other, hidden) if c is one else (c,))))
+
+    def unite(self, left: int, right: int, column: Column) -> Scope:
+        """The scope in which `column`, a new one at the end of the row, takes the place of two that are merged."""
+        one, other = self.at(left), self.at(right)
+        # No table has this name: only a star that expands to the column gives it.
+        united = ScopeColumn(f"{one.table} and {other.table}", one.name, column)
+        columns = [replace(c, merged=True) if c in (one, other) else c for c in self.columns]
+        columns.insert(self.columns.index(one), united)
+        return replace(self, columns=tuple(columns))
+
+    def typed(self, schema: Schema) -> Scope:
+        """The scope whose columns may be NULL where those of `schema`, by position, may be."""
+        columns = (replace(c, column=replace(c.column, nullable=schema[c.column.index].nullable)) for c in self.columns)
         return replace(self, columns=tuple(columns))
 
     def unknown(self, name: str, table: str) -> str:

@@ -10,9 +10,10 @@ from sqlglot import exp
 from sql.bind.binder import Aggregates, Binder
 from sql.bind.column_names import column_name, unique_names
 from sql.bind.context import Block, Context, Ctes, Limited
-from sql.bind.from_clause import From, bind_from
+from sql.bind.from_clause import bind_from
 from sql.bind.groups import bind_keys, has_aggregate, over_groups, reduce, storable
 from sql.bind.handlers import HANDLERS
+from sql.bind.joins import From
 from sql.bind.order import Limit, Term, bind_limit, bind_order, is_all
 from sql.bind.scope import Scope
 from sql.bind.stars import expand_stars

@@ -25,6 +25,7 @@ NAMES = (
     ("SELECT * FROM emp NATURAL JOIN t", "t", "no column of the same name"),
     ("SELECT 1 FROM emp JOIN dept USING (pay)", "dept", "does not exist on the right"),
     ("SELECT 1 FROM emp JOIN dept USING (id) JOIN emp e USING (name)", "emp e", "ambiguous on the left"),
+    ("SELECT dept.id FROM emp SEMI JOIN dept USING (id)", "dept.id", "there is no table 'dept'"),
     ("SELECT * FROM (SELECT 1) AS x (a, b)", "1", "has 1 columns, but 2 names"),
     ("WITH c (a, b) AS (SELECT 1) SELECT * FROM c", "c", "has 1 columns, but 2 names"),
     ("SELECT id FROM emp WHERE sum(pay) > 1", "sum", r"sum\(\) cannot stand in WHERE; .* HAVING"),
@@ -68,10 +69,9 @@ TYPES = (
     ("SELECT 1 FROM (VALUES (1), (DATE '2020-01-01'))", "1)", "types INTEGER and DATE"),
 )  # fmt: skip
 UNSUPPORTED = (
-    ("SELECT 1 FROM emp LEFT JOIN dept ON true", "dept", "LEFT JOIN is not maintained yet; write an inner JOIN"),
-    ("SELECT 1 FROM emp FULL OUTER JOIN dept USING (id)", "dept", "FULL JOIN"),
-    ("SELECT 1 FROM emp SEMI JOIN dept USING (id)", "dept", "SEMI JOIN"),
-    ("SELECT 1 FROM emp ASOF JOIN dept USING (id)", "dept", "ASOF JOIN"),
+    ("SELECT 1 FROM emp LEFT JOIN dept", "dept", "LEFT JOIN needs a condition; write ON or USING"),
+    ("SELECT 1 FROM emp ASOF JOIN dept USING (id)", "dept", "ASOF JOIN is not supported; join with the greatest"),
+    ("SELECT 1 FROM emp POSITIONAL JOIN dept", "dept", "POSITIONAL JOIN is not supported; rows of a table have no"),
     ("SELECT 1 FROM emp, LATERAL (SELECT 1) AS x", "1)", "LATERAL"),
     ("SELECT 1 FROM emp, unnest([1])", "1])", "UNNEST"),
     ("SELECT * FROM range(3)", "range", "table function"),
