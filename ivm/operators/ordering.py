@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from catalog.types import Physical
+from catalog.types import Physical, SqlType
 from ivm.trace.column import Array, Column, Ints
 
 _SIGN = np.int64(-(2**63))
@@ -114,6 +114,23 @@ class RowOrder:
             columns[term.column] = Column(narrowed(values, term.physical), valid)
             at += term.words
         return [columns[i] for i in range(len(columns))]
+
+
+def total_order(
+    types: Sequence[tuple[SqlType, bool]], group: Sequence[int], order: Sequence[tuple[int, bool, bool]]
+) -> RowOrder:
+    """The terms (column, descending, nulls first) of `order`, then all other columns, ascending, NULLs last.
+
+    The columns of the group stand last, as they are equal within a group.
+    """
+    terms: dict[int, Term] = {}
+    for column, descending, nulls_first in order:
+        type_, nullable = types[column]
+        terms.setdefault(column, Term(column, type_.physical, nullable, descending, nulls_first))
+    others = [c for c in range(len(types)) if c not in terms and c not in group]
+    for column in (*others, *(c for c in group if c not in terms)):
+        terms[column] = Term(column, types[column][0].physical, types[column][1])
+    return RowOrder(tuple(terms.values()))
 
 
 def narrowed(values: Array, physical: Physical) -> Array:

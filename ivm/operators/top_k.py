@@ -12,7 +12,7 @@ from ivm.kernels.top_k import FIELDS, apply_windows, undo_windows
 from ivm.operators.groups import Cells, Groups, cell_times, frozen, frozen_diffs, frozen_times, live_input
 from ivm.operators.hierarchical import OrderedSets
 from ivm.operators.operator import Contents, StateSize
-from ivm.operators.ordering import RowOrder, Term
+from ivm.operators.ordering import total_order
 from ivm.trace.column import Ints
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
@@ -50,7 +50,7 @@ class TopK:
         offset: int,
         dictionary: TextDictionary,
     ) -> None:
-        self._order = RowOrder(_terms(types, group, order))
+        self._order = total_order(types, group, order)
         self._group = group
         parts = tuple((types[column][0].physical, types[column][1]) for column in group)
         self._layout = KeyLayout(parts, nulls="match")
@@ -130,15 +130,3 @@ class TopK:
     def size(self) -> StateSize:
         """Distinct rows, groups, bytes."""
         return StateSize(self._sets.entries, len(self._groups), self._sets.nbytes + self._groups.nbytes)
-
-
-def _terms(types: Types, group: tuple[int, ...], order: tuple[tuple[int, bool, bool], ...]) -> tuple[Term, ...]:
-    """The order's terms, then the other columns; those of the group last, as they are equal within a group."""
-    terms: dict[int, Term] = {}
-    for column, descending, nulls_first in order:
-        type_, nullable = types[column]
-        terms.setdefault(column, Term(column, type_.physical, nullable, descending, nulls_first))
-    others = [c for c in range(len(types)) if c not in terms and c not in group]
-    for column in (*others, *(c for c in group if c not in terms)):
-        terms[column] = Term(column, types[column][0].physical, types[column][1])
-    return tuple(terms.values())

@@ -1,0 +1,511 @@
+"""Window functions over ordered partitions: what a batch changes in rows and in the functions' values, time by time.
+
+See `window_tree` for the trees and `window_values` for `functions`. A cell (see `group_table`) is a partition at a
+time. Its rows are put into the tree and taken out, which gives stretches [start, end) of changed positions: the new
+rows, or nothing where a row went. From these follow, by the function's reach, the rows that may have another value:
+
+- ``NEAR``: those up to so many rows before (`AFTER`) and behind (`BEFORE`) a stretch, or, where the function skips
+  NULLs, so many that are counted;
+- ``ONWARD``: those behind a stretch, until one has the value that it had, since from there on all have;
+- ``BACKWARD``: the same before a stretch;
+- ``RANKED``: the stretch, and onward from the first row that is no peer of it;
+- ``NUMBERED``: as ``ONWARD``, but not ending before the n-th row;
+- ``SHARED``: one value for all: if the first row's changes, all do;
+- ``PARTITION``: all rows are read.
+
+Functions with peers take the peers of a stretch to it. Output rows are int64 (rows, row words + value words + 3): a
+row's key words without the copy, its values, the diff, the cell, and the node.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ivm.kernels.ordered_set import LEFT, RIGHT
+from ivm.kernels.text import Bytes
+from ivm.kernels.types import Int32s, Ints
+from ivm.kernels.wide import Word
+from ivm.kernels.window_tree import (
+    DEEPEST,
+    GONE,
+    KEY,
+    PEERS,
+    VALUES,
+    WORDS,
+    bound,
+    counted,
+    insert,
+    last_copy,
+    neighbour,
+    refresh,
+    remove,
+    select,
+    select_counted,
+    size,
+)
+from ivm.kernels.window_values import (
+    AT,
+    COUNT,
+    COUNTED,
+    FAR,
+    FRAME_HIGH,
+    FRAME_LOW,
+    KIND,
+    LAG,
+    NUMBER,
+    OF_PEERS,
+    PEERS_HIGH,
+    PEERS_LOW,
+    REACH,
+    evaluate,
+    find_peers,
+)
+
+BEFORE, AFTER = 10, 11
+COLUMNS = 12
+NEAR, ONWARD, BACKWARD, RANKED, NUMBERED, SHARED, PARTITION = range(7)
+START, END, FIRST_PEER, BEHIND_PEERS = range(4)
+_ABOVE_ALL = np.int64(2**62)
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _grown(out: Ints, rows: Word) -> Ints:
+    """The output with room for two more rows at least."""
+    if rows + 2 <= len(out):
+        return out
+    more = np.empty((2 * len(out) + 16, out.shape[1]), np.int64)
+    more[:rows] = out[:rows]
+    return more
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _put(nodes: Ints, shape: Ints, node: Word, diff: Word, cell: Word, out: Ints, row: Word) -> None:
+    width = shape[KEY] - 1
+    for w in range(width):
+        out[row, w] = nodes[node, w]
+    for w in range(shape[WORDS]):
+        out[row, width + w] = nodes[node, shape[VALUES] + w]
+    end = width + shape[WORDS]
+    out[row, end], out[row, end + 1], out[row, end + 2] = diff, cell, node
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _change_rows(
+    nodes: Ints,
+    roots: Int32s,
+    sizes: Ints,
+    kinds: Ints,
+    heap: Bytes,
+    starts: Ints,
+    shape: Ints,
+    group: Word,
+    rows: Ints,
+    i: Word,
+    diff: Word,
+    cell: Word,
+    out: Ints,
+    written: Word,
+) -> tuple[Ints, Word, bool]:
+    """Put copies of row i in, or take copies out: the output, its rows, and whether there were enough to take.
+
+    Afterwards the row's word for the copy is that of the first copy in or out. A node that came in has the row of the
+    output that will hold it, negative, as its mark.
+    """
+    copy = shape[KEY] - 1
+    rows[i, copy] = _ABOVE_ALL
+    last = last_copy(nodes, roots, sizes, kinds, heap, starts, group, rows, i)
+    copies = nodes[last, copy] + 1 if last >= 0 else np.int64(0)
+    if copies + diff < 0:
+        return out, written, False
+    for number in range(copies, copies + diff):
+        rows[i, copy] = number
+        node = insert(nodes, roots, sizes, kinds, heap, starts, shape, group, rows, i)
+        out = _grown(out, written)
+        nodes[node, shape[KEY] + 2] = -(written + 1)
+        out[written, out.shape[1] - 3], out[written, out.shape[1] - 1] = 1, node
+        written += 1
+    for number in range(copies - 1, copies + diff - 1, -1):
+        if number < copies - 1:
+            rows[i, copy] = _ABOVE_ALL
+            last = last_copy(nodes, roots, sizes, kinds, heap, starts, group, rows, i)
+        out = _grown(out, written)
+        _put(nodes, shape, last, -1, cell, out, written)
+        written += 1
+        remove(nodes, roots, sizes, shape[KEY], group, last)
+    rows[i, copy] = copies + min(diff, np.int64(0))
+    return out, written, True
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _stretches(
+    nodes: Ints,
+    root: Word,
+    sizes: Ints,
+    kinds: Ints,
+    heap: Bytes,
+    starts: Ints,
+    shape: Ints,
+    rows: Ints,
+    diffs: Ints,
+    sign: Word,
+    order: Ints,
+    first: Word,
+    stop: Word,
+    peers: bool,
+) -> Ints:
+    """The stretches (n, 4) that the rows order[first:stop] have changed, by position, each with its peers."""
+    found = np.empty((stop - first, 4), np.int64)
+    key = shape[KEY]
+    terms = kinds[: shape[PEERS]]
+    for k in range(stop - first):
+        i = order[first + k]
+        diff = sign * (diffs[i] if len(diffs) else np.int64(1))
+        start = bound(nodes, root, sizes, key, kinds, heap, starts, rows, i, False)
+        found[k, START], found[k, END] = start, start + max(diff, np.int64(0))
+        if peers:
+            found[k, FIRST_PEER] = bound(nodes, root, sizes, key, terms, heap, starts, rows, i, False)
+            found[k, BEHIND_PEERS] = bound(nodes, root, sizes, key, terms, heap, starts, rows, i, True)
+    return _sorted_by_start(found)
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _sorted_by_start(found: Ints) -> Ints:
+    ascending = True
+    for k in range(1, len(found)):
+        ascending = ascending and found[k - 1, 0] <= found[k, 0]
+    return found if ascending else found[np.argsort(found[:, 0].copy(), kind="mergesort")]
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _intervals(
+    nodes: Ints,
+    root: Word,
+    sizes: Ints,
+    kinds: Ints,
+    heap: Bytes,
+    starts: Ints,
+    shape: Ints,
+    functions: Ints,
+    f: Word,
+    stretches: Ints,
+    memory: Ints,
+) -> Ints:
+    """The intervals (n, 2) of positions that function f must look at, by start; mirrored where it goes backward."""
+    reach, peers = functions[f, REACH], functions[f, OF_PEERS] != 0
+    count = size(nodes, shape[KEY], root)
+    n = len(stretches)
+    found = np.empty((2 * n if reach == RANKED else n + 1, 2), np.int64)
+    found[n] = 0
+    if reach == PARTITION:
+        found[0, 0], found[0, 1] = 0, count
+        return found[:1]
+    far_end = np.int64(0)
+    if reach == NUMBERED:
+        far_end = _behind_number(nodes, root, sizes, kinds, heap, starts, shape, functions, f, stretches, memory)
+    field = functions[f, COUNTED]
+    for k in range(n):
+        start = stretches[k, FIRST_PEER if peers else START] - functions[f, AFTER]
+        end = stretches[k, BEHIND_PEERS if peers else END] + functions[f, BEFORE]
+        if functions[f, KIND] == LAG and field >= 0:
+            back = functions[f, NUMBER]
+            before = counted(nodes, root, sizes, shape, field, stretches[k, END] if back > 0 else stretches[k, START])
+            other = select_counted(nodes, root, sizes, shape, field, before + (back - 1 if back > 0 else back))
+            start, end = (stretches[k, START], other + 1) if back > 0 else (other, stretches[k, END])
+        if reach == RANKED:
+            found[n + k, 0] = stretches[k, BEHIND_PEERS]
+            found[n + k, 1] = stretches[k, BEHIND_PEERS] + 1
+        found[k, 0], found[k, 1] = start, max(end, far_end)
+    if reach == SHARED:
+        found[n, 1] = 1
+    elif reach != RANKED:
+        found = found[:n]
+    if reach == BACKWARD:
+        for k in range(len(found)):
+            found[k, 0], found[k, 1] = count - found[k, 1], count - found[k, 0]
+    return _sorted_by_start(found)
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _behind_number(
+    nodes: Ints,
+    root: Word,
+    sizes: Ints,
+    kinds: Ints,
+    heap: Bytes,
+    starts: Ints,
+    shape: Ints,
+    functions: Ints,
+    f: Word,
+    stretches: Ints,
+    memory: Ints,
+) -> Word:
+    """A position from which on every frame has the n-th row, and had it before."""
+    count = size(nodes, shape[KEY], root)
+    moved = np.int64(0)
+    for k in range(len(stretches)):
+        moved += max(stretches[k, END] - stretches[k, START], np.int64(1))
+    at = min(functions[f, NUMBER] + functions[f, BEFORE] + moved, count - 1)
+    if functions[f, OF_PEERS]:
+        node = select(nodes, root, sizes, shape[KEY], at)
+        find_peers(nodes, root, sizes, shape, kinds, heap, starts, node, at, memory)
+        at = memory[PEERS_HIGH]
+    return at + 1
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _note(
+    nodes: Ints, shape: Ints, node: Word, cell: Word, at: Word, words: Word, result: Ints, out: Ints, written: Word
+) -> tuple[Ints, Word, bool]:
+    """Give a node new words of its values: the output, its rows, and whether an old row has what it had."""
+    mark, to = nodes[node, shape[KEY] + 2], shape[VALUES] + at
+    same = True
+    for w in range(words):
+        same = same and nodes[node, to + w] == result[0, w]
+    if same:
+        return out, written, mark >= 0
+    if mark == 0:
+        out = _grown(out, written)
+        _put(nodes, shape, node, -1, cell, out, written)
+        out[written + 1, out.shape[1] - 3], out[written + 1, out.shape[1] - 1] = 1, node
+        written += 2
+        nodes[node, shape[KEY] + 2] = written
+    for w in range(words):
+        nodes[node, to + w] = result[0, w]
+    return out, written, False
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _walk(
+    nodes: Ints,
+    root: Word,
+    sizes: Ints,
+    shape: Ints,
+    kinds: Ints,
+    carries: Ints,
+    extremes: Ints,
+    heap: Bytes,
+    starts: Ints,
+    functions: Ints,
+    defaults: Ints,
+    f: Word,
+    stretches: Ints,
+    cell: Word,
+    memory: Ints,
+    cover: Ints,
+    result: Ints,
+    out: Ints,
+    written: Word,
+) -> tuple[Ints, Word]:
+    """Bring function f up to date in a partition. Cost: O(log n) and the rows that its reach takes it to."""
+    memory[FRAME_LOW], memory[FRAME_HIGH], memory[PEERS_LOW], memory[PEERS_HIGH] = -2 * FAR, -2 * FAR, 0, -1
+    todo = _intervals(nodes, root, sizes, kinds, heap, starts, shape, functions, f, stretches, memory)
+    reach, key = functions[f, REACH], shape[KEY]
+    bounded = reach in (NEAR, PARTITION)
+    back = reach == BACKWARD
+    count = size(nodes, key, root)
+    at, k = np.int64(0), 0
+    while k < len(todo):
+        at = max(at, todo[k, 0])
+        limit = todo[k, 1]
+        k += 1
+        if at >= count:
+            break
+        if bounded and at >= limit:
+            continue
+        node = select(nodes, root, sizes, key, count - 1 - at if back else at)
+        while True:
+            while k < len(todo) and todo[k, 0] <= at:
+                limit = max(limit, todo[k, 1])
+                k += 1
+            if bounded and at >= limit:
+                break
+            evaluate(
+                nodes, root, sizes, shape, kinds, carries, extremes, heap, starts, functions, defaults, f, node,
+                count - 1 - at if back else at, memory, cover, result,
+            )  # fmt: skip
+            out, written, same = _note(
+                nodes, shape, node, cell, functions[f, AT], functions[f, COUNT], result, out, written
+            )
+            settled = same and at >= limit
+            at += 1
+            if settled or at >= count:
+                break
+            node = neighbour(nodes, sizes, key, node, LEFT if back else RIGHT)
+    return out, written
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _finish(nodes: Ints, shape: Ints, cell: Word, out: Ints, first: Word, written: Word) -> None:
+    """Write the new rows of a cell where their place was kept, and take the marks away."""
+    last = out.shape[1] - 1
+    for row in range(first, written):
+        if out[row, last - 2] > 0:
+            node = out[row, last]
+            _put(nodes, shape, node, 1, cell, out, row)
+            nodes[node, shape[KEY] + 2] = 0
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def apply_window(
+    nodes: Ints,
+    roots: Int32s,
+    sizes: Ints,
+    kinds: Ints,
+    heap: Bytes,
+    starts: Ints,
+    shape: Ints,
+    carries: Ints,
+    extremes: Ints,
+    functions: Ints,
+    defaults: Ints,
+    rows: Ints,
+    diffs: Ints,
+    order: Ints,
+    cell_begin: Ints,
+    cell_slot: Int32s,
+    peers: bool,
+    cells: Ints,
+    progress: Ints,
+) -> tuple[Ints, Word]:
+    """Apply a batch, a cell after the other, and return what changes in the output at each time: (output, its rows).
+
+    `rows` (n, input words) are the rows of the batch, equal ones of a cell but once; `diffs` has length 0 if all are
+    one. The rows of cell c are order[cell_begin[c] : cell_begin[c + 1]]. `peers`: some function asks for them.
+    `cells` (cells, 1) gets the rows of each partition as of each cell. There must be room for the new nodes.
+
+    `progress` (1) counts the rows applied; a row that takes out more copies than there are ends the batch at once,
+    before it is counted. Cost: O(log n) an update, and for each function what its reach takes it to.
+    """
+    out = np.empty((16 + 2 * len(order), shape[KEY] - 1 + shape[WORDS] + 3), np.int64)
+    written = np.int64(0)
+    scratch = _scratch(functions)
+    for cell in range(len(cells)):
+        out, written, failed = _apply_cell(
+            nodes, roots, sizes, kinds, heap, starts, shape, carries, extremes, functions, defaults, rows, diffs,
+            np.int64(1), order, cell_begin[cell], cell_begin[cell + 1], cell, np.int64(cell_slot[cell]), peers, cells,
+            progress, scratch, out, written,
+        )  # fmt: skip
+        if failed:
+            break
+    return out, written
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _scratch(functions: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """What the walks need for themselves: a stack, memory, cover, result."""
+    widest = 1
+    for f in range(len(functions)):
+        widest = max(widest, functions[f, COUNT])
+    return (
+        np.empty(DEEPEST, np.int64),
+        np.empty(4, np.int64),
+        np.empty(4 * DEEPEST, np.int64),
+        np.zeros((1, widest), np.int64),
+    )
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _apply_cell(
+    nodes: Ints,
+    roots: Int32s,
+    sizes: Ints,
+    kinds: Ints,
+    heap: Bytes,
+    starts: Ints,
+    shape: Ints,
+    carries: Ints,
+    extremes: Ints,
+    functions: Ints,
+    defaults: Ints,
+    rows: Ints,
+    diffs: Ints,
+    sign: Word,
+    order: Ints,
+    first: Word,
+    stop: Word,
+    cell: Word,
+    group: Word,
+    peers: bool,
+    cells: Ints,
+    progress: Ints,
+    scratch: tuple[Ints, Ints, Ints, Ints],
+    out: Ints,
+    written: Word,
+) -> tuple[Ints, Word, bool]:
+    begun = written
+    for k in range(first, stop):
+        i = order[k]
+        diff = sign * (diffs[i] if len(diffs) else np.int64(1))
+        out, written, enough = _change_rows(
+            nodes, roots, sizes, kinds, heap, starts, shape, group, rows, i, diff, cell, out, written
+        )
+        if not enough:
+            _finish(nodes, shape, cell, out, begun, written)
+            return out, written, True
+        progress[0] += sign
+    stack, memory, cover, result = scratch
+    root = np.int64(roots[group]) - 1
+    refresh(nodes, root, sizes, shape, carries, extremes, heap, starts, stack)
+    cells[cell, 0] = size(nodes, shape[KEY], root)
+    if root >= 0:
+        stretches = _stretches(
+            nodes, root, sizes, kinds, heap, starts, shape, rows, diffs, sign, order, first, stop, peers
+        )
+        for f in range(len(functions)):
+            out, written = _walk(
+                nodes, root, sizes, shape, kinds, carries, extremes, heap, starts, functions, defaults, f, stretches,
+                cell, memory, cover, result, out, written,
+            )  # fmt: skip
+    _finish(nodes, shape, cell, out, begun, written)
+    return out, written, False
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def undo_window(
+    nodes: Ints,
+    roots: Int32s,
+    sizes: Ints,
+    kinds: Ints,
+    heap: Bytes,
+    starts: Ints,
+    shape: Ints,
+    carries: Ints,
+    extremes: Ints,
+    functions: Ints,
+    defaults: Ints,
+    rows: Ints,
+    diffs: Ints,
+    order: Ints,
+    cell_begin: Ints,
+    cell_slot: Int32s,
+    peers: bool,
+    cells: Ints,
+    progress: Ints,
+) -> None:
+    """Take back what `apply_window` has applied, last cell first. Trees and values follow from the rows alone.
+
+    There must be room for the nodes that come back. Cost: that of the batch.
+    """
+    out = np.empty((16, shape[KEY] - 1 + shape[WORDS] + 3), np.int64)
+    scratch = _scratch(functions)
+    for cell in range(len(cells) - 1, -1, -1):
+        stop = min(cell_begin[cell + 1], progress[0])
+        if stop > cell_begin[cell]:
+            out, _, _ = _apply_cell(
+                nodes, roots, sizes, kinds, heap, starts, shape, carries, extremes, functions, defaults, rows, diffs,
+                np.int64(-1), order, cell_begin[cell], stop, cell, np.int64(cell_slot[cell]), peers, cells, progress,
+                scratch, out, np.int64(0),
+            )  # fmt: skip
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def living(nodes: Ints, shape: Ints, first: Word, stop: Word) -> Ints:
+    """The nodes of [first, stop) that are in use."""
+    found = np.empty(stop - first, np.int64)
+    count = 0
+    for node in range(first, stop):
+        if nodes[node, shape[KEY] + 2] != GONE:
+            found[count] = node
+            count += 1
+    return found[:count]
