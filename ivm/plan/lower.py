@@ -20,6 +20,7 @@ from ivm.plan.nodes import (
     UnionPlan,
     ViewPlan,
 )
+from ivm.plan.window import lower_window
 from sql.ir.relation import (
     Aggregate,
     Constant,
@@ -32,6 +33,7 @@ from sql.ir.relation import (
     Threshold,
     TopK,
     Union,
+    Window,
 )
 from sql.ir.scalar import Scalar
 
@@ -73,6 +75,8 @@ def _lower_base(relation: Relation) -> Plan:
         case TopK():
             row = row_of_relation(relation)
             return TopKPlan(lower(relation.input), relation.group, relation.order, relation.limit, relation.offset, row)
+        case Window():
+            return lower_window(relation, lower_mapped)
         case Union():
             return UnionPlan(tuple(lower(r) for r in relation.inputs), row_of_relation(relation))
         case Negate():

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from catalog.types import SqlType
 from ivm.plan.mfp import Mfp, Row
-from sql.ir.relation import Order
+from sql.ir.relation import Frame, Order
 from sql.ir.scalar import Column, Literal, Scalar, Value
 
 Node = TypeVar("Node")
@@ -183,6 +183,43 @@ class TopKPlan:
     row: Row
 
 
+@dataclass(frozen=True)
+class WindowFunctionPlan:
+    """One window function over column `argument` of the input (None: of the row's place alone).
+
+    lead is a lag of negative `number`, first_value the first nth_value. `reach` says which rows a change may concern,
+    `before` and `after` how many rows the function looks back and ahead where it is near: see `ivm.kernels.window`.
+    """
+
+    function: str
+    argument: int | None
+    type: SqlType
+    nullable: bool
+    frame: Frame
+    skips_nulls: bool
+    number: int
+    default: Value
+    reach: str
+    before: int
+    after: int
+
+
+@_hashed_once
+@dataclass(frozen=True)
+class WindowPlan:
+    """Window functions over the first `width` columns of the input, in order by partition; the others are arguments.
+
+    State: the input, a tree for each partition, with the functions' values and the totals of subtrees.
+    """
+
+    input: Plan
+    width: int
+    partition: tuple[int, ...]
+    order: tuple[Order, ...]
+    functions: tuple[WindowFunctionPlan, ...]
+    row: Row
+
+
 @_hashed_once
 @dataclass(frozen=True)
 class UnionPlan:
@@ -218,6 +255,7 @@ Plan = (
     | JoinPlan
     | ReducePlan
     | TopKPlan
+    | WindowPlan
     | UnionPlan
     | NegatePlan
     | ThresholdPlan

@@ -24,6 +24,7 @@ from ivm.plan.nodes import (
     TopKPlan,
     UnionPlan,
     ViewPlan,
+    WindowPlan,
 )
 from ivm.render.arrangement import render_arrangement
 from ivm.render.constant import render_constant
@@ -31,6 +32,7 @@ from ivm.render.context import Context
 from ivm.render.join import render_join
 from ivm.render.reduce import render_reduce
 from ivm.render.top_k import render_top_k
+from ivm.render.window import render_window
 
 
 @dataclass
@@ -87,6 +89,8 @@ class Renderer(Context):
                 return render_reduce(self, plan)
             case TopKPlan():
                 return render_top_k(self, plan)
+            case WindowPlan():
+                return render_window(self, plan)
             case UnionPlan():
                 return self.graph.add("union", Union(), tuple(self.node(each) for each in plan.inputs))
             case NegatePlan():

@@ -1,0 +1,25 @@
+"""Renders window functions: a tree for each partition, with the functions' values."""
+
+from __future__ import annotations
+
+from ivm.dataflow.node import Node
+from ivm.operators.window import FunctionSpec, Window
+from ivm.plan.nodes import WindowFunctionPlan, WindowPlan
+from ivm.render.context import Context
+
+
+def render_window(context: Context, plan: WindowPlan) -> Node:
+    """The window's node, hydrated."""
+    types = tuple((column.type, column.nullable) for column in plan.input.row)
+    order = tuple((term.column, term.descending, term.nulls_first) for term in plan.order)
+    functions = tuple(map(_spec, plan.functions))
+    operator = Window(types, plan.width, plan.partition, order, functions, context.dictionary)
+    return context.hydrated(context.graph.add("window", operator, (context.node(plan.input),)))
+
+
+def _spec(plan: WindowFunctionPlan) -> FunctionSpec:
+    frame = plan.frame
+    return FunctionSpec(
+        plan.function, plan.argument, plan.type, frame.start, frame.end, frame.peers, plan.skips_nulls, plan.number,
+        plan.default, plan.reach, plan.before, plan.after,
+    )  # fmt: skip
