@@ -9,8 +9,24 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from sql.ir.relation import Constant, Filter, Get, Join, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Union
-from sql.ir.scalar import Value
+from catalog.errors import NumericError
+from sql.decorrelate.nodes import map_scalars
+from sql.ir.relation import (
+    Apply,
+    Constant,
+    Filter,
+    Get,
+    Join,
+    Map,
+    Negate,
+    Project,
+    Reduce,
+    Relation,
+    Threshold,
+    TopK,
+    Union,
+)
+from sql.ir.scalar import Literal, Outer, Scalar, Value, rewrite
 from tests.model.aggregates import aggregate
 from tests.model.scalar import is_true, value_of
 from tests.model.values import checked, same, sort_key
@@ -49,6 +65,8 @@ def evaluate(relation: Relation, tables: Mapping[str, Mapping[Any, int]]) -> Bag
             return Counter({row: -n for row, n in evaluate(relation.input, tables).items()})
         case Threshold():
             return Counter({row: n for row, n in evaluate(relation.input, tables).items() if n > 0})
+        case Apply():
+            return _apply(relation, tables)
     raise AssertionError(f"unknown relation {relation!r}")
 
 
@@ -86,6 +104,45 @@ def _join(join: Join, bags: list[Bag]) -> Bag:
                     longer[row] += n * m
         rows = _bag(longer)
     return rows
+
+
+def _apply(apply: Apply, tables: Mapping[str, Mapping[Any, int]]) -> Bag:
+    """Nested loops: for each left row the right side is evaluated anew, its outer columns literals."""
+    left, result = evaluate(apply.left, tables), Counter[Row]()
+    missing: Row = (None,) * len(apply.right.schema)
+    met: set[Row] = set()
+    for row, n in left.items():
+        right = evaluate(_at(apply.right, apply.binding, row), tables)
+        partners = {r: m for r, m in right.items() if all(is_true(p, row + r) for p in apply.predicates)}
+        met.update(partners)
+        if apply.kind in ("semi", "anti"):
+            if bool(partners) == (apply.kind == "semi"):
+                result[row] += n
+        elif apply.kind == "mark":
+            result[(*row, bool(partners))] += n
+        else:
+            if apply.kind == "single" and sum(partners.values()) > 1:
+                raise NumericError("a subquery used as a value returned more than one row")
+            for partner, m in partners.items():
+                result[row + partner] += n * m
+            if not partners and apply.kind != "inner":
+                result[row + missing] += n
+    if apply.kind == "full":
+        for row, n in evaluate(apply.right, tables).items():
+            if row not in met:
+                result[(None,) * len(apply.left.schema) + row] += n
+    return _bag(result)
+
+
+def _at(relation: Relation, binding: int, row: Row) -> Relation:
+    """The relation as it is seen from one outer row."""
+
+    def bind(scalar: Scalar) -> Scalar:
+        if isinstance(scalar, Outer) and scalar.binding == binding:
+            return Literal(row[scalar.index], scalar.type)
+        return scalar
+
+    return map_scalars(relation, lambda scalar: rewrite(scalar, bind))
 
 
 def _agree(values: list[Value]) -> bool:

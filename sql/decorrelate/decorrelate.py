@@ -1,0 +1,56 @@
+"""Dependent joins written without dependence, bottom-up."""
+
+from __future__ import annotations
+
+from sql.decorrelate.combine import combine
+from sql.decorrelate.expand import expand
+from sql.decorrelate.expand_joins import row
+from sql.decorrelate.nodes import FreeOuters, with_inputs
+from sql.decorrelate.push import Push
+from sql.decorrelate.pushed import Domain, column, independent, moved, project
+from sql.decorrelate.unique import has_one_row
+from sql.ir.relation import Apply, Relation, inputs_of
+from sql.ir.scalar import Scalar, substitute
+
+
+def decorrelate(relation: Relation) -> Relation:
+    """`relation` without Apply and Outer.
+
+    What stands in several places stays one object. Cost: each node once for each Apply around it.
+    """
+    return expand(independent_joins(relation))
+
+
+def independent_joins(relation: Relation) -> Relation:
+    """`relation` with no Apply whose right side depends on its left, the first of the two steps of `decorrelate`.
+
+    An Apply of kind `single` remains only where its right side may have two rows for a left one.
+    """
+    free = FreeOuters()
+    known: dict[int, tuple[Relation, Relation]] = {}
+
+    def visit(node: Relation) -> Relation:
+        if id(node) not in known:
+            rebuilt = with_inputs(node, tuple(map(visit, inputs_of(node))))
+            known[id(node)] = node, _removed(rebuilt, free) if isinstance(rebuilt, Apply) else rebuilt
+        return known[id(node)][1]
+
+    return visit(relation)
+
+
+def _removed(apply: Apply, free: FreeOuters) -> Relation:
+    """The Apply without dependence; neither side holds a dependent one."""
+    left, width = apply.left, len(apply.left.schema)
+    depends = apply.binding in free.of(apply.right)
+    if not depends and (apply.kind == "full" or apply.kind != "single" and not has_one_row(apply.right)):
+        return apply
+    domain = Domain(left, apply.binding)
+    right = Push(domain, free)(apply.right) if depends else independent(apply.right)
+    values = (*row(left), *(moved(s, width) for s in right.outputs))
+    predicates = tuple(substitute(p, values) for p in apply.predicates)
+
+    def outer(scalar: Scalar) -> Scalar:
+        return domain.bound(scalar, lambda c: column(left, c))
+
+    relation, appended = combine(apply.kind, left, right, tuple(map(outer, predicates)), outer)
+    return project(relation, (*row(left), *appended), tuple(f.name for f in apply.schema))

@@ -1,0 +1,375 @@
+"""Dependence pushed down until it disappears: one rule for each kind of node.
+
+After Neumann and Kemper, "Unnesting Arbitrary Queries": a relation R that reads columns of an outer row d is joined
+with the distinct outer rows D and carries d along. Two things keep D out where it is not needed. An equality of a
+column of R with an expression over d makes that column carry d (a `Key`). A predicate that reads both waits until it
+reaches the top, where it becomes one of the join (`pending`), as do expressions (`outputs`). What cannot wait, since a
+group, a limit or a union stands above, is settled by joining D.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from catalog.types import BOOLEAN
+from sql.decorrelate.combine import combine
+from sql.decorrelate.expand_joins import distinct, filtered
+from sql.decorrelate.expand_predicates import conjuncts, equalities
+from sql.decorrelate.nodes import FreeOuters
+from sql.decorrelate.pushed import Domain, Key, Pushed, column, equal, independent, moved, project, with_columns
+from sql.ir.relation import (
+    Apply,
+    Filter,
+    Join,
+    Map,
+    Negate,
+    Project,
+    Reduce,
+    Relation,
+    Threshold,
+    TopK,
+    Union,
+    Window,
+)
+from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap, substitute, walk
+
+MOST_WAITING = 500
+"""Expressions of more parts than this are not put into one another, since that could double them again and again."""
+
+
+class Push:
+    """Frees relations from the outer row of one Apply; what stands twice is freed once."""
+
+    def __init__(self, domain: Domain, free: FreeOuters) -> None:
+        self._domain = domain
+        self._free = free
+        self._known: dict[int, tuple[Relation, Pushed]] = {}
+
+    def __call__(self, relation: Relation) -> Pushed:
+        """`relation` without its dependence. No Apply in it depends on its own left side any more."""
+        if id(relation) not in self._known:
+            depends = self._domain.binding in self._free.of(relation)
+            self._known[id(relation)] = relation, self._freed(relation) if depends else independent(relation)
+        return self._known[id(relation)][1]
+
+    def _freed(self, relation: Relation) -> Pushed:
+        match relation:
+            case Map():
+                return self._map(relation)
+            case Filter():
+                return self._filtered(self(relation.input), relation.predicates)
+            case Project():
+                return self._project(relation)
+            case Join():
+                return self._join(relation)
+            case Reduce():
+                return self._reduce(relation)
+            case TopK():
+                return self._top_k(relation)
+            case Window():
+                return self._window(relation)
+            case Union():
+                return self._union(relation)
+            case Negate():
+                pushed = self(relation.input)
+                pushed = self._settled(pushed) if pushed.total else pushed
+                return replace(pushed, carrier=Negate(pushed.carrier))
+            case Threshold():
+                pushed = self._settled(self(relation.input))
+                return replace(pushed, carrier=Threshold(pushed.carrier))
+            case Apply():
+                return self._apply(relation)
+        raise AssertionError(f"{type(relation).__name__} reads no outer row")
+
+    def _settled(self, pushed: Pushed, also: Iterable[Scalar] = ()) -> Pushed:
+        return self._domain.settled(pushed, also)
+
+    def _reads(self, scalar: Scalar) -> bool:
+        return bool(self._domain.reads((scalar,)))
+
+    def _map(self, relation: Map) -> Pushed:
+        pushed = self(relation.input)
+        scalars = [substitute(s, pushed.outputs) for s in relation.scalars]
+        if sum(1 for s in scalars for _ in walk(s)) > MOST_WAITING:
+            pushed = self._settled(pushed, scalars)
+            scalars = [substitute(s, pushed.outputs) for s in relation.scalars]
+        names = pushed.names + relation.names
+        if not pushed.total:
+            scalars = [pushed.resolve(s) for s in scalars]
+            now = tuple(s for s in scalars if not self._reads(s) and not isinstance(s, Column))
+            carrier, places = with_columns(pushed.carrier, now, "value")
+            at = dict(zip(now, places, strict=True))
+            scalars = [column(carrier, at[s]) if s in at else s for s in scalars]
+            pushed = replace(pushed, carrier=carrier)
+        return replace(pushed, outputs=(*pushed.outputs, *scalars), names=names)
+
+    def _filtered(self, pushed: Pushed, predicates: Iterable[Scalar]) -> Pushed:
+        if pushed.total:
+            pushed = self._settled(pushed)
+        waiting = [*pushed.pending, *(substitute(p, pushed.outputs) for p in conjuncts(predicates))]
+        rest = []
+        for predicate in waiting:
+            key = self._key(predicate)
+            if key is None or any(key[0] == known.term for known in pushed.keys):
+                rest.append(predicate)
+                continue
+            term, value, null_safe = key
+            carrier, (place,) = with_columns(pushed.carrier, (value,), "key")
+            pushed = replace(pushed, carrier=carrier, keys=(*pushed.keys, Key(term, place, null_safe)))
+        rest = [pushed.resolve(p) for p in rest]
+        now = tuple(p for p in rest if not self._reads(p))
+        pending = tuple(p for p in rest if self._reads(p))
+        return replace(pushed, carrier=filtered(pushed.carrier, now), pending=pending)
+
+    def _key(self, predicate: Scalar) -> tuple[Scalar, Scalar, bool] | None:
+        """An equality of an expression over the outer row with one over the carrier's: both, and if it is NULL-safe."""
+        match predicate:
+            case Call("eq", (one, other)):
+                null_safe = False
+            case Call("not", (Call("is_distinct", (one, other)),)):
+                null_safe = one.nullable and other.nullable
+            case _:
+                return None
+        for term, value in ((one, other), (other, one)):
+            if self._reads(term) and not columns_of(term) and columns_of(value) and not self._reads(value):
+                return term, value, null_safe
+        return None
+
+    def _project(self, relation: Project) -> Pushed:
+        pushed = self(relation.input)
+        names = relation.names or tuple(pushed.names[c] for c in relation.columns)
+        return replace(pushed, outputs=tuple(pushed.outputs[c] for c in relation.columns), names=names)
+
+    def _join(self, relation: Join) -> Pushed:
+        inputs = []
+        for each in relation.inputs:
+            pushed = self(each)
+            plain = all(isinstance(s, Column) for s in pushed.outputs)
+            inputs.append(pushed if plain and not pushed.total else self._settled(pushed))
+        return _product(inputs, relation.equivalences)
+
+    def _reduce(self, relation: Reduce) -> Pushed:
+        pushed = self(relation.input)
+        scalars = (*relation.keys, *(s for aggregate in relation.aggregates for s in aggregate.scalars))
+        reads = [pushed.resolve(substitute(s, pushed.outputs)) for s in scalars]
+        if pushed.pending or pushed.total or any(map(self._reads, reads)):
+            pushed = self._settled(pushed, reads)
+
+        def below(scalar: Scalar) -> Scalar:
+            return pushed.resolve(substitute(scalar, pushed.outputs))
+
+        keys = [below(k) for k in relation.keys]
+        carried = [column(pushed.carrier, key.column) for key in pushed.keys]
+        both = (*keys, *(c for c in dict.fromkeys(carried) if c not in keys))
+        width = len(keys)
+        names = (*relation.names[:width], *(f"outer{i}" for i in range(len(both) - width)), *relation.names[width:])
+        groups = Reduce(pushed.carrier, both, tuple(a.map(below) for a in relation.aggregates), names)
+        own = tuple(Key(key.term, both.index(c), key.null_safe) for key, c in zip(pushed.keys, carried, strict=True))
+        if relation.keys:
+            places = (*range(width), *range(len(both), len(groups.schema)))
+            return Pushed(groups, tuple(column(groups, i) for i in places), relation.names, own)
+        outputs = tuple(_over_empty(groups, i, a.function) for i, a in enumerate(groups.aggregates, len(both)))
+        return Pushed(groups, outputs, relation.names, own, total=True)
+
+    def _top_k(self, relation: TopK) -> Pushed:
+        # The order of ties depends on the columns, so that they must be those of the relation itself.
+        pushed = self._settled(self(relation.input))
+        group = (*relation.group, *(key.column for key in pushed.keys))
+        return replace(pushed, carrier=replace(relation, input=pushed.carrier, group=group))
+
+    def _window(self, relation: Window) -> Pushed:
+        args = [arg for function in relation.functions for arg in function.args]
+        pushed = self(relation.input)
+        pushed = self._settled(pushed, [substitute(s, pushed.outputs) for s in args])
+        functions = tuple(replace(f, args=tuple(pushed.resolve(a) for a in f.args)) for f in relation.functions)
+        partition = (*relation.partition, *(key.column for key in pushed.keys))
+        before = len(pushed.carrier.schema)
+        carrier = replace(relation, input=pushed.carrier, partition=partition, functions=functions)
+        added = tuple(column(carrier, before + i) for i in range(len(functions)))
+        names = tuple(f.name for f in relation.schema)
+        return replace(pushed, carrier=carrier, outputs=(*pushed.outputs, *added), names=names)
+
+    def _union(self, relation: Union) -> Pushed:
+        inputs = [self._settled(self(each)) for each in relation.inputs]
+        terms = list(dict.fromkeys(key.term for pushed in inputs for key in pushed.keys))
+        if any({key.term for key in pushed.keys} != set(terms) for pushed in inputs):
+            read = sorted(self._domain.reads(terms))
+            terms = [self._domain.outer(c) for c in read]
+            inputs = [self._anchored(pushed, terms) for pushed in inputs]
+        null_safe = {key.term for pushed in inputs for key in pushed.keys if key.null_safe}
+        width = len(relation.schema)
+        parts = tuple(_aligned(pushed, width, terms, null_safe) for pushed in inputs)
+        carrier = Union(parts)
+        keys = tuple(Key(term, width + i, term in null_safe) for i, term in enumerate(terms))
+        outputs = tuple(column(carrier, i) for i in range(width))
+        return Pushed(carrier, outputs, tuple(f.name for f in relation.schema), keys)
+
+    def _anchored(self, pushed: Pushed, terms: Sequence[Scalar]) -> Pushed:
+        """The same with exactly the outer columns `terms` as keys."""
+        if {key.term for key in pushed.keys} == set(terms):
+            return pushed
+        if {key.term for key in pushed.keys} < set(terms):
+            return self._settled(pushed, terms)
+        return self._domain.settled(pushed, terms, restricted=True)
+
+    def _apply(self, relation: Apply) -> Pushed:
+        left, right = self(relation.left), self(relation.right)
+        left = self._settled(left) if left.total else left
+        if relation.kind == "inner" and not right.total:
+            return self._filtered(_product((left, right), ()), relation.predicates)
+        if relation.kind == "full":
+            return self._full(relation, left, right)
+        if relation.kind == "single":
+            # It must not fail for an outer row that there is not.
+            left = self._domain.settled(left, restricted=True)
+        predicates = _over(left, right, relation.predicates)
+        reads = [left.resolve(s) for s in (*(k.term for k in right.keys), *right.pending, *right.outputs, *predicates)]
+        if any(map(self._reads, reads)):
+            met = self._met(left, right, predicates) if relation.kind == "semi" else None
+            if met is not None:
+                return met
+            left = self._settled(left, reads)
+            predicates = _over(left, right, relation.predicates)
+        tested = tuple(left.resolve(p) for p in predicates)
+        carrier, appended = combine(relation.kind, left.carrier, right, tested, left.resolve)
+        names = tuple(f.name for f in relation.schema)
+        return replace(left, carrier=carrier, outputs=(*left.outputs, *appended), names=names)
+
+    def _met(self, left: Pushed, right: Pushed, predicates: Sequence[Scalar]) -> Pushed | None:
+        """A semi-join whose right side brings keys that the left one lacks, as a join with distinct partners.
+
+        A left row has at most one partner for an outer row if equalities with it tell all that is read of the partner.
+        None if there is another predicate; then the left side must be joined with the outer rows.
+        """
+        width = len(left.carrier.schema)
+        values = []
+        for predicate in predicates:
+            value = _equal_to_left(left.resolve(predicate), width)
+            if value is None or self._reads(value) or self._reads(left.resolve(predicate)):
+                return None
+            values.append(remap(value, lambda i: i - width))
+        if right.total or right.pending:
+            return None
+        carrier, places = with_columns(right.carrier, values, "value")
+        read = list(dict.fromkeys((*places, *(key.column for key in right.keys))))
+        partners = distinct(carrier, [column(carrier, c) for c in read])
+        keys = tuple(replace(key, column=read.index(key.column)) for key in right.keys)
+        found = Pushed(partners, (), (), keys)
+        both = _product((left, found), ())
+        tests = []
+        for predicate, value, place in zip(predicates, values, places, strict=True):
+            partner = column(both.carrier, width + read.index(place))
+            tests.append(_swapped(left.resolve(predicate), moved(value, width), partner))
+        # The tests read the carrier, which the outputs of `wide` are, column by column.
+        wide = replace(both, outputs=independent(both.carrier).outputs, names=independent(both.carrier).names)
+        return replace(self._filtered(wide, tests), outputs=both.outputs, names=both.names)
+
+    def _full(self, relation: Apply, left: Pushed, right: Pushed) -> Pushed:
+        """Both sides are joined with all that is read of the outer rows, and meet where that agrees too."""
+        right = self._settled(right) if right.total else right
+        terms = (*(key.term for side in (left, right) for key in side.keys), *left.pending, *right.pending)
+        read = self._domain.reads((*terms, *left.outputs, *right.outputs, *relation.predicates))
+        wanted = [self._domain.outer(c) for c in sorted(read)]
+        left, right = self._anchored(left, wanted), self._anchored(right, wanted)
+        width = len(left.carrier.schema)
+        of_right = {key.term: key for key in right.keys}
+        predicates = [left.resolve(p) for p in _over(left, right, relation.predicates)]
+        pairs = []
+        for key in left.keys:
+            other = of_right[key.term]
+            sides = column(left.carrier, key.column), moved(column(right.carrier, other.column), width)
+            predicates.append(equal(*sides, key.null_safe and other.null_safe))
+            pairs.append((key, sides, key.null_safe or other.null_safe))
+        both = Apply("full", left.carrier, right.carrier, tuple(predicates))
+        start = len(both.schema)
+        known = tuple(Call("coalesce", sides, sides[0].type) for _, sides, _ in pairs)
+        carrier = Map(both, known, tuple(f"outer{i}" for i in range(len(known))))
+        keys = tuple(Key(key.term, start + i, null_safe) for i, (key, _, null_safe) in enumerate(pairs))
+        outputs = [moved(s, 0, nullable=True) for s in (*left.outputs, *_shifted(right.outputs, width))]
+        return Pushed(carrier, tuple(outputs), tuple(f.name for f in relation.schema), keys)
+
+
+def _shifted(scalars: Iterable[Scalar], by: int) -> tuple[Scalar, ...]:
+    return tuple(moved(s, by) for s in scalars)
+
+
+def _over(left: Pushed, right: Pushed, predicates: Iterable[Scalar]) -> list[Scalar]:
+    """Predicates over the rows of both, over the columns of their carriers."""
+    values = (*left.outputs, *_shifted(right.outputs, len(left.carrier.schema)))
+    return [substitute(p, values) for p in predicates]
+
+
+def _equal_to_left(predicate: Scalar, width: int) -> Scalar | None:
+    """The side of an equality that reads only columns from `width` on, where the other reads only those before."""
+    if isinstance(predicate, Call) and predicate.function == "eq":
+        for one, other in (predicate.args, predicate.args[::-1]):
+            read, own = columns_of(one), columns_of(other)
+            if read and own and max(read) < width <= min(own):
+                return other
+    return None
+
+
+def _swapped(predicate: Scalar, value: Scalar, column_: Column) -> Scalar:
+    assert isinstance(predicate, Call), "an equality"
+    return replace(predicate, args=tuple(column_ if arg == value else arg for arg in predicate.args))
+
+
+def _over_empty(groups: Reduce, index: int, function: str) -> Scalar:
+    """An aggregate that reads NULLs where there is no row: what it is over no rows."""
+    value = column(groups, index, nullable=True)
+    if not function.startswith("count"):
+        return value
+    return Call("coalesce", (value, Literal(0, value.type)), value.type, False)
+
+
+def _product(inputs: Sequence[Pushed], equivalences: Iterable[Iterable[int]]) -> Pushed:
+    """The join of all, on equal terms too. What `equivalences` name must be columns of the carriers."""
+    outputs: list[Scalar] = []
+    pending: list[Scalar] = []
+    found: dict[Scalar, list[Key]] = {}
+    start = 0
+    for pushed in inputs:
+        outputs.extend(_shifted(pushed.outputs, start))
+        pending.extend(_shifted(pushed.pending, start))
+        for key in pushed.keys:
+            found.setdefault(key.term, []).append(replace(key, column=key.column + start))
+        start += len(pushed.carrier.schema)
+    names = tuple(name for pushed in inputs for name in pushed.names)
+    groups = [[s.index for s in (outputs[c] for c in group) if isinstance(s, Column)] for group in equivalences]
+    plain = Join(tuple(pushed.carrier for pushed in inputs))
+    keys, tests = [], []
+    for same in found.values():
+        first = next((key for key in same if not key.null_safe), same[0])
+        keys.append(first)
+        for key in same:
+            if key is not first:
+                test = equal(column(plain, first.column), column(plain, key.column), first.null_safe)
+                strict = isinstance(test, Call) and test.function == "eq"
+                (groups.append([first.column, key.column]) if strict else tests.extend(equalities(test)))
+    carrier = filtered(replace(plain, equivalences=_classes(groups)), tuple(tests))
+    return Pushed(carrier, tuple(outputs), names, tuple(keys), tuple(pending))
+
+
+def _classes(groups: Iterable[Iterable[int]]) -> tuple[tuple[int, ...], ...]:
+    """Groups that share a member become one."""
+    classes: list[set[int]] = []
+    for group in groups:
+        touching = [known for known in classes if known.intersection(group)]
+        classes = [known for known in classes if known not in touching]
+        classes.append(set(group).union(*touching))
+    return tuple(sorted(tuple(sorted(each)) for each in classes if len(each) > 1))
+
+
+def _aligned(pushed: Pushed, width: int, terms: Sequence[Scalar], null_safe: set[Scalar]) -> Relation:
+    """The outputs, then the keys of `terms`, without NULLs in a key that is met by equality here and not elsewhere."""
+    keys = {key.term: key for key in pushed.keys}
+    tests = []
+    for term in terms:
+        carried = column(pushed.carrier, keys[term].column)
+        if term in null_safe and not keys[term].null_safe and carried.nullable:
+            absent = Call("is_null", (carried,), BOOLEAN, False)
+            tests.append(Call("not", (absent,), BOOLEAN, False))
+    names = (*pushed.names, *(f"outer{i}" for i in range(len(terms))))
+    columns = (*pushed.outputs, *(column(pushed.carrier, keys[term].column) for term in terms))
+    return project(filtered(pushed.carrier, tuple(tests)), columns, names)

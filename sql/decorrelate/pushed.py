@@ -1,0 +1,191 @@
+"""What becomes of the right side of a dependent join once it no longer depends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from catalog.types import BOOLEAN
+from sql.decorrelate.expand_joins import distinct, filtered, row
+from sql.decorrelate.expand_predicates import null_safe_key, rejects_null
+from sql.decorrelate.nodes import outers
+from sql.ir.relation import Apply, Map, Project, Relation
+from sql.ir.scalar import Call, Column, Outer, Scalar, remap, rewrite
+
+
+@dataclass(frozen=True)
+class Key:
+    """Column `column` of a carrier must equal `term`, an expression over the outer row alone.
+
+    NULL equals NULL only if `null_safe`; otherwise NULL equals nothing.
+    """
+
+    term: Scalar
+    column: int
+    null_safe: bool = False
+
+
+@dataclass(frozen=True)
+class Pushed:
+    """A relation R that depends on an outer row d, written with a `carrier` that does not.
+
+    R(d) is `outputs(r, d)` for each row r of the carrier with `keys` equal to their terms over d and `pending(r, d)`
+    true. The outputs and pending predicates read the carrier's columns and, as Outer, the outer row. If `total`, the
+    keys meet at most one row r, and where they meet none, R(d) is the outputs over a row of NULLs; then nothing is
+    pending.
+    """
+
+    carrier: Relation
+    outputs: tuple[Scalar, ...]
+    names: tuple[str, ...]
+    keys: tuple[Key, ...] = ()
+    pending: tuple[Scalar, ...] = ()
+    total: bool = False
+
+    def resolve(self, scalar: Scalar) -> Scalar:
+        """The expression with each part that a key's column equals replaced by the column."""
+        return _replaced(scalar, {key.term: self._standing_for(key) for key in self.keys})
+
+    def _standing_for(self, key: Key) -> Scalar:
+        value = column(self.carrier, key.column)
+        # NULL in the column meets no outer row, but the column's schema does not tell.
+        return null_safe_key(value)[0] if value.nullable and not key.term.nullable else value
+
+
+def independent(relation: Relation) -> Pushed:
+    """A relation that reads nothing of the outer row."""
+    return Pushed(relation, row(relation), tuple(f.name for f in relation.schema))
+
+
+def column(relation: Relation, index: int, nullable: bool = False) -> Column:
+    """Column `index` of `relation`; nullable if it is there or `nullable` says so."""
+    described = relation.schema[index]
+    return Column(index, described.type, nullable or described.nullable)
+
+
+def equal(left: Scalar, right: Scalar, null_safe: bool) -> Scalar:
+    """The predicate that both sides are equal, NULL-safe only where both can be NULL."""
+    if null_safe and left.nullable and right.nullable:
+        distinct_ = Call("is_distinct", (left, right), BOOLEAN, False)
+        return Call("not", (distinct_,), BOOLEAN, False)
+    return Call("eq", (left, right), BOOLEAN, left.nullable or right.nullable)
+
+
+def moved(scalar: Scalar, by: int, nullable: bool = False) -> Scalar:
+    """The expression over a row before which `by` columns stand; `nullable` if its own may be missing."""
+
+    def move(s: Scalar) -> Scalar:
+        return Column(s.index + by, s.type, s.nullable or nullable) if isinstance(s, Column) else s
+
+    return rewrite(scalar, move) if nullable else remap(scalar, lambda i: i + by)
+
+
+def project(relation: Relation, scalars: Sequence[Scalar], names: Sequence[str]) -> Relation:
+    """The relation whose columns are `scalars`; `relation` itself if they are its columns by the same names."""
+    width = len(relation.schema)
+    computed = list(dict.fromkeys(s for s in scalars if not isinstance(s, Column)))
+    places = tuple(s.index if isinstance(s, Column) else width + computed.index(s) for s in scalars)
+    if not computed and places == tuple(range(width)) and tuple(names) == tuple(f.name for f in relation.schema):
+        return relation
+    if computed:
+        relation = Map(relation, tuple(computed), tuple(f"value{i}" for i in range(len(computed))))
+    return Project(relation, places, tuple(names))
+
+
+def with_columns(relation: Relation, scalars: Sequence[Scalar], name: str) -> tuple[Relation, tuple[int, ...]]:
+    """The relation with the expressions that are no column of it appended, and where each of them stands."""
+    width = len(relation.schema)
+    computed = list(dict.fromkeys(s for s in scalars if not isinstance(s, Column)))
+    places = tuple(s.index if isinstance(s, Column) else width + computed.index(s) for s in scalars)
+    if computed:
+        relation = Map(relation, tuple(computed), tuple(f"{name}{i}" for i in range(len(computed))))
+    return relation, places
+
+
+@dataclass
+class Domain:
+    """The outer rows of one Apply: those of `left`, which the right side reads as Outer(`binding`, ..)."""
+
+    left: Relation
+    binding: int
+    _made: dict[tuple[int, ...], Relation] = field(default_factory=dict)
+
+    def relation(self, columns: tuple[int, ...]) -> Relation:
+        """The distinct values of some columns; one object for the same columns."""
+        if columns not in self._made:
+            self._made[columns] = distinct(self.left, [column(self.left, c) for c in columns])
+        return self._made[columns]
+
+    def outer(self, index: int) -> Outer:
+        """Column `index` of the outer row."""
+        described = self.left.schema[index]
+        return Outer(self.binding, index, described.type, described.nullable)
+
+    def reads(self, scalars: Iterable[Scalar]) -> frozenset[int]:
+        """The columns of the outer row that the expressions read."""
+        return outers(scalars, self.binding)
+
+    def settled(self, pushed: Pushed, also: Iterable[Scalar] = (), restricted: bool = False) -> Pushed:
+        """The same as a relation with its outputs as the first columns and its keys behind: no pending, not total.
+
+        All that `also` reads of the outer row is among the keys then. With `restricted`, its rows are those of outer
+        rows that there are. It is joined with the outer rows only where the keys do not tell their columns.
+        """
+        needed = [pushed.resolve(s) for s in (*pushed.pending, *pushed.outputs, *also)]
+        reads = self.reads(needed)
+        if reads or pushed.total or restricted:
+            columns = tuple(sorted(reads | self.reads(key.term for key in pushed.keys)))
+            if columns:
+                pushed = self._joined(pushed, columns)
+        relation = filtered(pushed.carrier, tuple(pushed.resolve(p) for p in pushed.pending))
+        outputs = [pushed.resolve(s) for s in pushed.outputs]
+        keys = [replace(key, null_safe=key.null_safe and not _rejected(pushed, key)) for key in pushed.keys]
+        width, names = len(outputs), (*pushed.names, *(f"outer{i}" for i in range(len(keys))))
+        relation = project(relation, (*outputs, *(column(pushed.carrier, key.column) for key in keys)), names)
+        own = tuple(column(relation, i) for i in range(width))
+        return Pushed(relation, own, pushed.names, tuple(replace(key, column=width + i) for i, key in enumerate(keys)))
+
+    def _joined(self, pushed: Pushed, columns: tuple[int, ...]) -> Pushed:
+        """Each of the distinct outer rows with what it sees of the carrier."""
+        domain, carrier = self.relation(columns), pushed.carrier
+        places = {c: i for i, c in enumerate(columns)}
+        strict = {key.term for key in pushed.keys if not key.null_safe and not pushed.total}
+        # A total relation keeps the outer rows that meet nothing, so that they must stand on the left.
+        first, second = (domain, carrier) if pushed.total else (carrier, domain)
+        own, other = (len(domain.schema), 0) if pushed.total else (0, len(carrier.schema))
+
+        def of_domain(scalar: Scalar) -> Scalar:
+            return self.bound(scalar, lambda c: moved(column(domain, places[c]), other))
+
+        matched = tuple(
+            equal(of_domain(key.term), moved(column(carrier, key.column), own), key.null_safe) for key in pushed.keys
+        )
+        joined = Apply("left" if pushed.total else "inner", first, second, matched)
+        outputs = tuple(of_domain(moved(s, own, pushed.total)) for s in pushed.outputs)
+        pending = tuple(of_domain(moved(s, own)) for s in pushed.pending)
+        keys = []
+        for c in columns:
+            term = self.outer(c)
+            keys.append(Key(term, other + places[c], term.nullable and term not in strict))
+        return Pushed(joined, outputs, pushed.names, tuple(keys), pending)
+
+    def bound(self, scalar: Scalar, value: Callable[[int], Scalar]) -> Scalar:
+        """The expression with each column c of the outer row replaced by `value(c)`."""
+
+        def bind(s: Scalar) -> Scalar:
+            return value(s.index) if isinstance(s, Outer) and s.binding == self.binding else s
+
+        return rewrite(scalar, bind)
+
+
+def _rejected(pushed: Pushed, key: Key) -> bool:
+    """Whether a pending predicate never holds where the key's column is NULL."""
+    return any(rejects_null(pushed.resolve(p), key.column) for p in pushed.pending)
+
+
+def _replaced(scalar: Scalar, values: dict[Scalar, Scalar]) -> Scalar:
+    if scalar in values:
+        return values[scalar]
+    if isinstance(scalar, Call):
+        return replace(scalar, args=tuple(_replaced(arg, values) for arg in scalar.args))
+    return scalar

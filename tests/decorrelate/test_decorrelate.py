@@ -1,0 +1,50 @@
+"""A relation without dependent joins is the one that it was made from, evaluated by nested loops."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings, target
+
+from catalog.errors import NumericError
+from ivm.transform.check import check_relation
+from sql.decorrelate.decorrelate import decorrelate, independent_joins
+from sql.decorrelate.nodes import FreeOuters, scalars_of
+from sql.ir.relation import Apply, Relation, inputs_of
+from sql.ir.scalar import Outer, walk
+from sql.ir.text import relation_text
+from tests.decorrelate.relations import contents, queries
+from tests.model.relation import evaluate
+
+RELAXED = settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def nodes(relation: Relation):
+    yield relation
+    for each in inputs_of(relation):
+        yield from nodes(each)
+
+
+def meaning(relation: Relation, tables):
+    try:
+        return evaluate(relation, tables)
+    except NumericError:
+        return None
+
+
+@RELAXED
+@given(queries(), contents())
+def test_the_meaning_stays(query: Relation, tables):
+    wanted = meaning(query, tables)
+    between = independent_joins(query)
+    assert not FreeOuters().of(between)
+    for node in nodes(between):
+        assert not (isinstance(node, Apply) and FreeOuters().of(node.right)), relation_text(between)
+    after = decorrelate(query)
+    for node in nodes(after):
+        assert not isinstance(node, Apply)
+        assert not any(isinstance(s, Outer) for scalar in scalars_of(node) for s in walk(scalar))
+    check_relation(after)
+    assert [f.type for f in after.schema] == [f.type for f in query.schema]
+    if wanted is not None:
+        assert evaluate(between, tables) == wanted
+        assert evaluate(after, tables) == wanted
+        target(len(wanted), label="rows")
