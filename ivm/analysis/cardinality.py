@@ -7,7 +7,21 @@ from math import prod
 
 from ivm.analysis.equivalences import equivalences
 from ivm.analysis.unique_keys import is_unique, unique_keys
-from sql.ir.relation import Constant, Filter, Get, Join, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Union
+from sql.ir.relation import (
+    Constant,
+    Filter,
+    Get,
+    Join,
+    Map,
+    Negate,
+    Project,
+    Reduce,
+    Relation,
+    Threshold,
+    TopK,
+    Union,
+    Window,
+)
 from sql.ir.scalar import Call, Column, Literal, Scalar
 
 RowsOf = Callable[[str], float]
@@ -27,7 +41,7 @@ def cardinality(relation: Relation, rows_of: RowsOf) -> float:
             return rows_of(relation.name)
         case Constant():
             return float(len(relation.rows))
-        case Map() | Project() | Negate() | Threshold():
+        case Map() | Project() | Window() | Negate() | Threshold():
             return cardinality(relation.input, rows_of)
         case Filter():
             return _filtered(relation, cardinality(relation.input, rows_of))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from catalog.types import Kind
 from ivm.analysis.classes import Classes, merged_classes, representatives
 from ivm.analysis.fact import fact
-from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, Threshold, TopK
+from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Window
 from sql.ir.scalar import Call, Column, Literal, Scalar
 
 
@@ -53,7 +53,7 @@ def equivalences(relation: Relation) -> Equivalences:
         case Reduce():
             columns = tuple(k.index if isinstance(k, Column) else -1 - i for i, k in enumerate(relation.keys))
             return _of_columns(equivalences(relation.input), columns)
-        case TopK() | Negate() | Threshold():
+        case TopK() | Window() | Negate() | Threshold():
             return equivalences(relation.input)
     return Equivalences()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ivm.analysis.fact import fact
-from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, Threshold, TopK
+from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Window
 from sql.ir.scalar import Column, Scalar, columns_of, remap
 
 
@@ -13,7 +13,7 @@ def known_predicates(relation: Relation) -> tuple[Scalar, ...]:
     match relation:
         case Filter():
             return tuple(dict.fromkeys((*known_predicates(relation.input), *relation.predicates)))
-        case Map() | Negate() | Threshold() | TopK():
+        case Map() | Negate() | Threshold() | TopK() | Window():
             return known_predicates(relation.input)
         case Project():
             return _kept(relation.input, dict(zip(reversed(relation.columns), _descending(relation), strict=True)))

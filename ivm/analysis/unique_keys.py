@@ -7,7 +7,20 @@ from itertools import product
 
 from ivm.analysis.equivalences import Equivalences, equivalences
 from ivm.analysis.fact import fact
-from sql.ir.relation import Constant, Filter, Get, Join, Map, Project, Reduce, Relation, Threshold, TopK
+from sql.ir.relation import (
+    Constant,
+    Filter,
+    Get,
+    Join,
+    Map,
+    Project,
+    Reduce,
+    Relation,
+    Threshold,
+    TopK,
+    Window,
+    WindowFunction,
+)
 
 Key = frozenset[int]
 
@@ -47,10 +60,17 @@ def _keys(relation: Relation) -> Iterable[Key]:
             return _joined(relation)
         case Reduce():
             return (frozenset(range(len(relation.keys))),)
+        case Window():
+            numbers = (i for i, f in enumerate(relation.functions, len(relation.input.schema)) if _numbers(f))
+            return [*unique_keys(relation.input), *(frozenset((*relation.partition, i)) for i in numbers)]
         case TopK():
             own = [frozenset(relation.group)] if relation.limit == 1 else []
             return [*own, *unique_keys(relation.input)]
     return ()
+
+
+def _numbers(function: WindowFunction) -> bool:
+    return function.function == "row_number"
 
 
 def _simplified(key: Key, known: Equivalences) -> Key:

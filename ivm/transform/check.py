@@ -5,7 +5,7 @@ from __future__ import annotations
 from catalog.schema import Schema
 from catalog.types import BOOLEAN
 from ivm.transform.rewrite import offsets
-from sql.ir.relation import Constant, Filter, Get, Join, Map, Project, Reduce, Relation, TopK, Union, inputs_of
+from sql.ir.relation import Constant, Filter, Get, Join, Map, Project, Reduce, Relation, TopK, Union, Window, inputs_of
 from sql.ir.scalar import Column, Scalar, walk
 
 
@@ -48,6 +48,11 @@ def check_relation(relation: Relation) -> None:
             _expect(len(relation.names) == len(relation.keys) + len(relation.aggregates), relation)
         case TopK():
             _expect(_within((*relation.group, *(o.column for o in relation.order)), relation.schema), relation)
+        case Window():
+            columns = (*relation.partition, *(o.column for o in relation.order))
+            _expect(_within(columns, relation.input.schema), relation)
+            _check_scalars(tuple(a for f in relation.functions for a in f.args), relation.input.schema, relation)
+            _expect(len(relation.names) == len(relation.functions) > 0, relation)
         case Union():
             types = {tuple(f.type for f in each.schema) for each in relation.inputs}
             _expect(len(types) == 1, relation)

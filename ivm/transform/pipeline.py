@@ -13,6 +13,7 @@ from ivm.transform.fuse_filters import fuse_filters
 from ivm.transform.fuse_joins import fuse_joins
 from ivm.transform.fuse_maps import fuse_maps
 from ivm.transform.fuse_projects import fuse_projects
+from ivm.transform.limit_window import limit_window
 from ivm.transform.propagate_constants import propagate_constants
 from ivm.transform.prune_columns import prune_columns
 from ivm.transform.prune_empty import prune_empty
@@ -41,6 +42,7 @@ NORMALIZE: tuple[Rule, ...] = (
     fuse_joins,
     derive_equivalences,
     pushdown_predicates,
+    limit_window,
     derive_disjunctions,
     propagate_constants,
     elide_reduce,

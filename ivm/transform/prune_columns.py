@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from ivm.analysis.fact import fact
+from ivm.analysis.unique_keys import is_unique
 from ivm.transform.rewrite import filtered, mapped, names, offsets, projected, unless_equal, with_inputs, with_scalars
 from sql.ir.relation import (
     Constant,
@@ -19,6 +21,8 @@ from sql.ir.relation import (
     Threshold,
     TopK,
     Union,
+    Window,
+    WindowFunction,
 )
 from sql.ir.scalar import columns_of, remap
 
@@ -29,8 +33,8 @@ Places = dict[int, int]
 def prune_columns(relation: Relation) -> Relation:
     """Keep only what is read above: inputs of joins and unions are projected to it, maps and aggregates dropped.
 
-    Nothing is dropped below Threshold and TopK, which look at whole rows, and no key of a Reduce, which is what it
-    groups by. A projection never goes below a Get: a base table is held once, with all its columns.
+    Nothing is dropped below Threshold, TopK and most Windows, which look at whole rows, and no key of a Reduce, which
+    is what it groups by. A projection never goes below a Get: a base table is held once, with all its columns.
     """
     narrow, places = _narrowed(relation, frozenset(range(len(relation.schema))))
     return projected(narrow, tuple(places[c] for c in range(len(relation.schema))), names(relation))
@@ -76,6 +80,8 @@ def _narrow(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Place
         case Negate():
             below, places = _narrowed(relation.input, needed)
             return with_inputs(relation, (below,)), places
+        case Window():
+            return _narrowed_window(relation, needed)
         case TopK() | Threshold():
             everything = range(len(relation.schema))
             return with_inputs(relation, (_exactly(relation.input, everything),)), _renumbered(everything)
@@ -140,3 +146,40 @@ def _moved_reduce(relation: Reduce, below: Relation, places: Places, kept: list[
     )
     moved = with_scalars(narrow, lambda s: remap(s, places.__getitem__))
     return with_inputs(moved, (below,))  # type: ignore[return-value]
+
+
+_BLIND_TO_TIES = frozenset(("rank", "dense_rank", "percent_rank", "cume_dist"))
+_FRAMED = frozenset(("first_value", "last_value", "nth_value", "row_number", "ntile", "lag", "lead"))
+
+
+def _narrowed_window(relation: Window, needed: frozenset[int]) -> tuple[Relation, Places]:
+    """Functions that nobody reads are dropped; columns only where they cannot be asked to break a tie."""
+    width = len(relation.input.schema)
+    kept = [i for i in range(len(relation.functions)) if width + i in needed]
+    if not kept:
+        return _narrowed(relation.input, needed)
+    functions = tuple(relation.functions[i] for i in kept)
+    ordered = (*relation.partition, *(o.column for o in relation.order))
+    reads = frozenset(c for c in needed if c < width).union(
+        ordered, *(columns_of(a) for f in functions for a in f.args)
+    )
+    if not all(map(_is_blind_to_ties, functions)) and not is_unique(relation.input, ordered):
+        reads = frozenset(range(width))
+    columns = sorted(reads)
+    places = _renumbered(columns)
+    narrow = Window(
+        _exactly(relation.input, columns),
+        tuple(places[c] for c in relation.partition),
+        tuple(replace(o, column=places[o.column]) for o in relation.order),
+        tuple(replace(f, args=tuple(remap(a, places.__getitem__) for a in f.args)) for f in functions),
+        tuple(relation.names[i] for i in kept),
+    )
+    return narrow, {**places, **{width + i: len(columns) + n for n, i in enumerate(kept)}}
+
+
+def _is_blind_to_ties(function: WindowFunction) -> bool:
+    """Whether rows that ORDER BY does not tell apart have the same value, however they stand."""
+    if function.function in _BLIND_TO_TIES:
+        return True
+    frame = function.frame
+    return function.function not in _FRAMED and (frame.peers or (frame.start, frame.end) == (None, None))

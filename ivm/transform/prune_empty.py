@@ -15,6 +15,7 @@ from sql.ir.relation import (
     Threshold,
     TopK,
     Union,
+    Window,
     inputs_of,
 )
 from sql.ir.scalar import Literal
@@ -39,7 +40,7 @@ def _prune(relation: Relation) -> Relation:
             return _empty(relation)
         case TopK(limit=0):
             return _empty(relation)
-        case Map() | Filter() | Project() | Join() | TopK() | Negate() | Threshold():
+        case Map() | Filter() | Project() | Join() | TopK() | Window() | Negate() | Threshold():
             return _empty(relation) if any(map(_is_empty, inputs_of(relation))) else relation
         case Reduce() if relation.keys and _is_empty(relation.input):
             return _empty(relation)

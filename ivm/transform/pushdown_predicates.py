@@ -12,7 +12,20 @@ from dataclasses import dataclass, field
 from ivm.analysis.fact import fact
 from ivm.analysis.ranges import can_raise
 from ivm.transform.rewrite import filtered, names, offsets, projected, row, unless_equal, with_inputs
-from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, Threshold, Union, inputs_of
+from sql.ir.relation import (
+    Filter,
+    Join,
+    Map,
+    Negate,
+    Project,
+    Reduce,
+    Relation,
+    Threshold,
+    TopK,
+    Union,
+    Window,
+    inputs_of,
+)
 from sql.ir.scalar import Call, Scalar, columns_of, remap, substitute
 
 
@@ -58,7 +71,7 @@ def _push(predicates: tuple[Scalar, ...], relation: Relation) -> Relation:
             return projected(_pushed(moved, relation.input), relation.columns, names(relation))
         case Join():
             return _push_into_join(predicates, relation)
-        case Map() | Reduce() | Negate() | Threshold() | Union():
+        case Map() | Reduce() | TopK() | Window() | Negate() | Threshold() | Union():
             split = _split(predicates, lambda p: _lowered(p, relation))
             inputs = tuple(_pushed(tuple(split.below), each) for each in inputs_of(relation))
             return filtered(with_inputs(relation, inputs), split.here)
@@ -79,6 +92,10 @@ def _lowered(predicate: Scalar, relation: Relation) -> Scalar | None:
             reads = columns_of(predicate)
             grouped = bool(relation.keys) and all(c < len(relation.keys) for c in reads)
             return substitute(predicate, relation.keys) if grouped else None
+        case TopK():
+            return predicate if columns_of(predicate) <= set(relation.group) and not can_raise(predicate) else None
+        case Window():
+            return predicate if columns_of(predicate) <= set(relation.partition) else None
         case Negate():
             return predicate
         case Threshold() | Union():
@@ -111,7 +128,7 @@ def _sinks(predicate: Scalar, relation: Relation) -> bool:
             return not can_raise(predicate) and (
                 _owner(predicate, offsets(relation.inputs)) is not None or _equates(predicate, relation)
             )
-        case Reduce() | Negate() | Threshold() | Union():
+        case Reduce() | TopK() | Window() | Negate() | Threshold() | Union():
             return _lowered(predicate, relation) is not None
     return False
 

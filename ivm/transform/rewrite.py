@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from catalog.types import BOOLEAN
 from ivm.analysis.fact import fact
-from sql.ir.relation import Apply, Constant, Filter, Get, Join, Map, Project, Reduce, Relation, Union, inputs_of
+from sql.ir.relation import Apply, Constant, Filter, Get, Join, Map, Project, Reduce, Relation, Union, Window, inputs_of
 from sql.ir.scalar import Call, Column, Scalar
 
 
@@ -58,6 +58,9 @@ def with_scalars(relation: Relation, function: Callable[[Scalar], Scalar]) -> Re
             aggregates = tuple(a.map(function) for a in relation.aggregates)
             same = keys == relation.keys and aggregates == relation.aggregates
             return relation if same else replace(relation, keys=keys, aggregates=aggregates)
+        case Window():
+            functions = tuple(replace(f, args=tuple(map(function, f.args))) for f in relation.functions)
+            return relation if functions == relation.functions else replace(relation, functions=functions)
     return relation
 
 
