@@ -9,7 +9,7 @@ from typing import NoReturn
 from sqlglot import exp
 
 from catalog.catalog import Catalog
-from catalog.errors import BindError, UnsupportedError
+from catalog.errors import BindError, TypeMismatchError, UnsupportedError
 from sql.ir.relation import Relation
 from sql.source import Source
 
@@ -55,6 +55,10 @@ class Context:
     def fail(self, node: exp.Expr | None, message: str) -> NoReturn:
         """Raise BindError with the position of `node`."""
         raise BindError(self.source.locate(message, node))
+
+    def mismatch(self, node: exp.Expr | None, message: str) -> NoReturn:
+        """Raise TypeMismatchError with the position of `node`."""
+        raise TypeMismatchError(self.source.locate(message, node))
 
     def refuse(self, node: exp.Expr | None, message: str) -> NoReturn:
         """Raise UnsupportedError with the position of `node`."""

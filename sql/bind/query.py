@@ -12,6 +12,7 @@ from catalog.schema import Schema
 from sql.bind.context import Block, Context, Ctes
 from sql.bind.oracle import refined
 from sql.bind.select import bind_select
+from sql.bind.set_operations import bind_set_operation
 from sql.bind.values import bind_values
 from sql.decorrelate.expand import expand
 from sql.ir.relation import Relation
@@ -73,17 +74,29 @@ def _inlined(catalog: Catalog, text: str) -> Relation:
 
 
 def bind_query(context: Context, node: exp.Expr, ctes: Ctes) -> Block:
-    """The block that `node` is: SELECT, VALUES, or one of them in parentheses."""
+    """The block that `node` is: SELECT, a set operation, VALUES, or one of them in parentheses."""
     if isinstance(node, exp.Select):
         return bind_select(context, node, ctes)
     if isinstance(node, exp.Subquery):
         return _bind_parentheses(context, node, ctes)
-    if isinstance(node, exp.Values) and not any(node.args.get(arg) for arg in ("order", "limit", "offset")):
-        return Block(bind_values(context, node))
-    if isinstance(node, exp.SetOperation):
-        what = f"{type(node).__name__.upper()} is not maintained yet; create one view for each SELECT"
-        context.refuse(node.expression, what)
+    if isinstance(node, exp.Values | exp.SetOperation):
+        if any(node.args.get(arg) for arg in _ENDINGS):
+            return _bind_ended(context, node, ctes)
+        if isinstance(node, exp.Values):
+            return Block(bind_values(context, node))
+        return bind_set_operation(context, node, ctes)
     context.refuse(node, f"expected a SELECT, not {node.sql('duckdb')[:60]}")
+
+
+_ENDINGS = ("order", "limit", "offset")
+
+
+def _bind_ended(context: Context, node: exp.Expr, ctes: Ctes) -> Block:
+    """A set operation or VALUES with ORDER BY or LIMIT: SELECT * FROM (..) ORDER BY ... LIMIT ..."""
+    bare = type(node)(**{arg: value for arg, value in node.args.items() if arg not in (*_ENDINGS, "with_")})
+    clauses = {arg: node.args[arg] for arg in ("with_", *_ENDINGS) if node.args.get(arg)}
+    inner = exp.Subquery(this=bare)
+    return bind_select(context, exp.Select(expressions=[exp.Star()], from_=exp.From(this=inner), **clauses), ctes)
 
 
 def _bind_parentheses(context: Context, node: exp.Subquery, ctes: Ctes) -> Block:
