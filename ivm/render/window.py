@@ -6,15 +6,20 @@ from ivm.dataflow.node import Node
 from ivm.operators.window import FunctionSpec, Window
 from ivm.plan.nodes import WindowFunctionPlan, WindowPlan
 from ivm.render.context import Context
+from ivm.trace.dictionary import TextDictionary
 
 
 def render_window(context: Context, plan: WindowPlan) -> Node:
     """The window's node, hydrated."""
+    operator = window_operator(plan, context.dictionary)
+    return context.hydrated(context.graph.add("window", operator, (context.node(plan.input),)))
+
+
+def window_operator(plan: WindowPlan, dictionary: TextDictionary) -> Window:
+    """The operator that carries out `plan`, still empty."""
     types = tuple((column.type, column.nullable) for column in plan.input.row)
     order = tuple((term.column, term.descending, term.nulls_first) for term in plan.order)
-    functions = tuple(map(_spec, plan.functions))
-    operator = Window(types, plan.width, plan.partition, order, functions, context.dictionary)
-    return context.hydrated(context.graph.add("window", operator, (context.node(plan.input),)))
+    return Window(types, plan.width, plan.partition, order, tuple(map(_spec, plan.functions)), dictionary)
 
 
 def _spec(plan: WindowFunctionPlan) -> FunctionSpec:

@@ -25,11 +25,13 @@ from sql.ir.relation import (
     Threshold,
     TopK,
     Union,
+    Window,
 )
 from sql.ir.scalar import Literal, Outer, Scalar, Value, rewrite
 from tests.model.aggregates import aggregate
 from tests.model.scalar import is_true, value_of
 from tests.model.values import checked, same, sort_key
+from tests.model.windows import windows
 
 Row = tuple[Value, ...]
 Bag = Counter[Row]
@@ -59,6 +61,8 @@ def evaluate(relation: Relation, tables: Mapping[str, Mapping[Any, int]]) -> Bag
             return _reduce(relation, evaluate(relation.input, tables))
         case TopK():
             return _top_k(relation, evaluate(relation.input, tables))
+        case Window():
+            return windows(relation, evaluate(relation.input, tables))
         case Union():
             return _sum(evaluate(r, tables) for r in relation.inputs)
         case Negate():

@@ -1,0 +1,117 @@
+"""Window functions of the model: every partition sorted, every frame read for every row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from sql.ir.relation import Aggregate, Frame, Order, Window, WindowFunction
+from sql.ir.scalar import Literal, Value
+from tests.model.aggregates import aggregate
+from tests.model.scalar import value_of
+from tests.model.values import same, sort_key
+
+Row = tuple[Value, ...]
+Bag = Counter[Row]
+
+
+def windows(window: Window, bag: Bag) -> Bag:
+    """The rows of `bag`, whose multiplicities are positive, each with the values of the functions."""
+    partitions: dict[Row, list[Row]] = {}
+    for row, n in bag.items():
+        partitions.setdefault(tuple(row[c] for c in window.partition), []).extend([row] * n)
+    result: Bag = Counter()
+    for rows in partitions.values():
+        _sort(rows, window.order)
+        for at, row in enumerate(rows):
+            result[row + tuple(_value(f, rows, at, window.order) for f in window.functions)] += 1
+    return result
+
+
+def _sort(rows: list[Row], order: Sequence[Order]) -> None:
+    """By `order`, then by all columns, ascending, NULLs last."""
+    rows.sort(key=lambda row: [(value is None, _key(value)) for value in row])
+    for term in reversed(order):
+        rows.sort(key=lambda row, c=term.column: _key(row[c]), reverse=term.descending)  # type: ignore[misc]
+        rows.sort(key=lambda row, o=term: (row[o.column] is None) != o.nulls_first)  # type: ignore[misc]
+
+
+def _key(value: Value) -> Any:
+    return (0,) if value is None else (1, sort_key(value))
+
+
+def _peers(rows: list[Row], at: int, order: Sequence[Order]) -> tuple[int, int]:
+    """The first and the last position whose row ORDER BY does not tell from the one at `at`."""
+    alike = [i for i, row in enumerate(rows) if all(_same(row[o.column], rows[at][o.column]) for o in order)]
+    return alike[0], alike[-1]
+
+
+def _same(left: Value, right: Value) -> bool:
+    return left is None and right is None or (left is not None and right is not None and same(left, right))
+
+
+def _framed(frame: Frame, rows: list[Row], at: int, order: Sequence[Order]) -> list[Row]:
+    first, last = _peers(rows, at, order) if frame.peers else (at, at)
+    start = 0 if frame.start is None else first if frame.peers else at + frame.start
+    end = len(rows) - 1 if frame.end is None else last if frame.peers else at + frame.end
+    return rows[max(start, 0) : max(end + 1, 0)]
+
+
+def _value(f: WindowFunction, rows: list[Row], at: int, order: Sequence[Order]) -> Value:
+    first, last = _peers(rows, at, order)
+    match f.function:
+        case "row_number":
+            return at + 1
+        case "rank":
+            return first + 1
+        case "dense_rank":
+            return len({_peers(rows, i, order) for i in range(at + 1)})
+        case "percent_rank":
+            return first / (len(rows) - 1) if len(rows) > 1 else 0.0
+        case "cume_dist":
+            return (last + 1) / len(rows)
+        case "ntile":
+            return _tile(at, len(rows), _literal(f, 0))
+        case "lag":
+            return _shifted(f, rows[:at][::-1], rows[at], _literal(f, 1))
+        case "lead":
+            return _shifted(f, rows[at + 1 :], rows[at], _literal(f, 1))
+    frame = _framed(f.frame, rows, at, order)
+    if f.function in ("first_value", "last_value", "nth_value"):
+        values = _values(f, frame)
+        if f.function == "nth_value":
+            return values[_literal(f, 1) - 1] if len(values) >= _literal(f, 1) else None
+        return (values[0] if f.function == "first_value" else values[-1]) if values else None
+    arg = f.args[0] if f.args else None
+    weighted = [(None if arg is None else value_of(arg, row), 1) for row in frame]
+    return aggregate(Aggregate(f.function, arg, f.type), weighted)
+
+
+def _values(f: WindowFunction, rows: list[Row]) -> list[Value]:
+    values = [value_of(f.args[0], row) for row in rows]
+    return [v for v in values if v is not None] if f.ignore_nulls else values
+
+
+def _shifted(f: WindowFunction, others: list[Row], row: Row, offset: int) -> Value:
+    if offset == 0:
+        return value_of(f.args[0], row)
+    values = _values(f, others)
+    default = f.args[2]
+    assert isinstance(default, Literal)
+    return values[offset - 1] if len(values) >= offset else default.value
+
+
+def _tile(at: int, rows: int, tiles: int) -> int:
+    ends = [rows // tiles + (1 if tile < rows % tiles else 0) for tile in range(tiles)]
+    for tile, size in enumerate(ends, 1):
+        if at < size:
+            return tile
+        at -= size
+    raise AssertionError("every row is in a tile")
+
+
+def _literal(f: WindowFunction, number: int) -> int:
+    literal = f.args[number]
+    assert isinstance(literal, Literal) and isinstance(literal.value, int)
+    return literal.value
