@@ -27,6 +27,15 @@ class Limited:
 
 
 @dataclass(frozen=True, slots=True)
+class Chosen:
+    """A block with DISTINCT ON and no LIMIT: `inside` is an offset within the parentheses of ON."""
+
+    inside: int
+    ordered: bool
+    columns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """A bound SELECT. `order` is its ORDER BY as (output column, descending, nulls first).
 
@@ -40,7 +49,7 @@ class Block:
 
 @dataclass(slots=True)
 class Context:
-    """The text, the catalog, and what binding finds out: the tables and views used, the blocks with a LIMIT.
+    """The text, the catalog, and what binding finds out: tables and views used, blocks with a LIMIT or DISTINCT ON.
 
     `query` binds a block inside; it is passed here so that FROM does not have to know SELECT.
     """
@@ -51,6 +60,7 @@ class Context:
     view: Callable[[Catalog, str], Relation]
     uses: dict[str, None] = field(default_factory=dict)
     limited: list[Limited] = field(default_factory=list)
+    chosen: list[Chosen] = field(default_factory=list)
 
     def fail(self, node: exp.Expr | None, message: str) -> NoReturn:
         """Raise BindError with the position of `node`."""

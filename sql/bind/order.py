@@ -48,7 +48,7 @@ def bind_order(
         if is_all(item):
             terms.extend(_term(item, column) for column in range(width))
             continue
-        column = _position(context, item.this, names, width)
+        column = position(context, item.this, names, width, "ORDER BY")
         if column is None:
             scalar = bind(item.this)
             if scalar not in outputs:
@@ -68,10 +68,11 @@ def _term(item: exp.Expr, column: int) -> Term:
     return Term(column, bool(item.args.get("desc")), bool(item.args.get("nulls_first")))
 
 
-def _position(context: Context, node: exp.Expr, names: Sequence[str], width: int) -> int | None:
+def position(context: Context, node: exp.Expr, names: Sequence[str], width: int, clause: str) -> int | None:
+    """The output column that a number or a name in `clause` stands for; None if it is neither."""
     if isinstance(node, exp.Literal) and not node.is_string:
         if not node.is_int or not 1 <= int(node.name) <= width:
-            context.fail(node, f"ORDER BY {node.name} is no position in the SELECT list; it has 1 to {width}")
+            context.fail(node, f"{clause} {node.name} is no position in the SELECT list; it has 1 to {width}")
         return int(node.name) - 1
     if isinstance(node, exp.Column) and not node.table and node.name.lower() in names:
         return list(names).index(node.name.lower())

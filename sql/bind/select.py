@@ -10,6 +10,7 @@ from sqlglot import exp
 from sql.bind.binder import Aggregates, Binder
 from sql.bind.column_names import column_name, unique_names
 from sql.bind.context import Block, Context, Ctes, Limited
+from sql.bind.distinct import Distinct, bind_distinct, distinct, first_rows
 from sql.bind.from_clause import bind_from
 from sql.bind.groups import bind_keys, has_aggregate, over_groups, reduce, storable
 from sql.bind.handlers import HANDLERS
@@ -24,6 +25,7 @@ from sql.ir.scalar import Call, Column, Scalar
 _CLAUSES = frozenset(
     [
         "with_",
+        "distinct",
         "expressions",
         "from_",
         "joins",
@@ -37,7 +39,6 @@ _CLAUSES = frozenset(
     ]
 )
 _REFUSED = {
-    "distinct": "DISTINCT is not maintained yet; write GROUP BY ALL instead",
     "qualify": "QUALIFY is not maintained yet; aggregate with GROUP BY and join",
     "windows": "WINDOW is not maintained yet; aggregate with GROUP BY and join",
     "sample": "a sample changes without a change to a table; filter with WHERE instead",
@@ -82,12 +83,13 @@ def bind_select(context: Context, node: exp.Select, ctes: Ctes) -> Block:
     terms, hidden = bind_order(
         context, node.args.get("order"), names, rows.scalars, lambda item: binder.value(item).scalar
     )
+    clause = bind_distinct(context, node, names, rows.scalars, hidden, lambda item: binder.value(item).scalar)
     if aggregated:
         rows = _grouped(context, rows, keys or (), having, binder)
     limit = bind_limit(context, node)
     if limit is not None and not any(is_all(item) for item in _order_items(node)):
         context.limited.append(Limited(limit.literals, bool(terms), len(outputs)))
-    return _finished(rows, unique_names(names), terms, hidden, limit)
+    return _finished(rows, unique_names(names), terms, hidden, limit, clause)
 
 
 def _order_items(node: exp.Expr) -> Sequence[exp.Expr]:
@@ -147,19 +149,29 @@ def _grouped(
 
 
 def _finished(
-    rows: _Rows, names: tuple[str, ...], terms: tuple[Term, ...], hidden: exp.Expr | None, limit: Limit | None
+    rows: _Rows,
+    names: tuple[str, ...],
+    terms: tuple[Term, ...],
+    hidden: exp.Expr | None,
+    limit: Limit | None,
+    clause: Distinct | None,
 ) -> Block:
-    """The rows with the outputs as their columns, cut by LIMIT."""
-    hidden_names = tuple(f"order{i}" for i in range(len(rows.scalars) - len(names)))
+    """The rows with the outputs as their columns, made distinct and cut by LIMIT."""
     width = len(names)
-    if limit is None:
+    order = tuple(Order(term.column, term.descending, term.nulls_first) for term in terms)
+    if clause is not None and not clause.on:
+        relation = distinct(project(rows.relation, rows.scalars[:width], names))
+    elif clause is None and limit is None:
         relation = project(rows.relation, rows.scalars[:width], names)
     else:
-        relation = project(rows.relation, rows.scalars, names + hidden_names)
-        order = tuple(Order(term.column, term.descending, term.nulls_first) for term in terms)
+        more = tuple(f"order{i}" for i in range(len(rows.scalars) - width))
+        relation = project(rows.relation, rows.scalars, names + more)
+    if clause is not None and clause.on:
+        relation = first_rows(relation, clause, order)
+    if limit is not None:
         relation = TopK(relation, (), order, limit.limit, limit.offset)
-        if hidden_names:
-            relation = Project(relation, tuple(range(width)))
+    if len(relation.schema) > width:
+        relation = Project(relation, tuple(range(width)))
     order_out = tuple((t.column, t.descending, t.nulls_first) for t in terms if t.column < width)
     return Block(relation, order_out, hidden)
 

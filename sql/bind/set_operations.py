@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from catalog.types import VARCHAR, SqlType
 from sql.bind.context import Block, Context, Ctes
+from sql.bind.distinct import distinct
 from sql.bind.with_clause import bind_with
 from sql.ir.relation import Constant, Filter, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Union
 from sql.ir.scalar import Call, Column, Literal, Scalar
@@ -32,12 +33,6 @@ def bind_set_operation(context: Context, node: exp.SetOperation, ctes: Ctes) -> 
     for step in reversed(chain):
         relation = _combined(context, step, relation, context.query(context, step.expression, ctes).relation)
     return Block(relation)
-
-
-def distinct(relation: Relation) -> Relation:
-    """Each row once."""
-    columns = tuple(Column(i, field.type, field.nullable) for i, field in enumerate(relation.schema))
-    return Reduce(relation, columns, (), tuple(field.name for field in relation.schema))
 
 
 def _clauses(node: exp.Expr) -> bool:

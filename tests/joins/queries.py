@@ -129,3 +129,28 @@ SETS = {
     "cte_many": "WITH c AS (SELECT k, count(*) AS n FROM a GROUP BY k) SELECT x.k, y.n FROM c x, c y, c z WHERE x.n = y.k AND z.k = 1",
     "cte_in_subquery": "SELECT * FROM (WITH c AS (SELECT k FROM a), e AS (SELECT k FROM c WHERE k > 0) SELECT e.k FROM e, c WHERE e.k = c.k) x",
 }
+
+DISTINCTS = {
+    "distinct": "SELECT DISTINCT k, s FROM a",
+    "distinct_star": "SELECT DISTINCT * FROM a",
+    "distinct_expression": "SELECT DISTINCT u % 2 AS odd FROM a",
+    "distinct_grouped": "SELECT DISTINCT count(*) AS n FROM a GROUP BY k",
+    "distinct_keyed": "SELECT DISTINCT id, k FROM d",
+    "distinct_joined": "SELECT DISTINCT a.k, b.s FROM a LEFT JOIN b ON a.k = b.k",
+    "distinct_limited": "SELECT DISTINCT k, u FROM a ORDER BY u DESC LIMIT 3",
+    "distinct_sub": "SELECT count(*) AS n FROM (SELECT DISTINCT k FROM a) x",
+    "distinct_union": "SELECT DISTINCT k FROM a UNION ALL SELECT DISTINCT k FROM b",
+    "on": "SELECT DISTINCT ON (k) k, u, s FROM a",
+    "on_ordered": "SELECT DISTINCT ON (k) k, u, s FROM a ORDER BY k, u DESC",
+    "on_ordered_otherwise": "SELECT DISTINCT ON (k) u, s FROM a ORDER BY s DESC NULLS LAST",
+    "on_expression": "SELECT DISTINCT ON (u % 2, s) u, k FROM a ORDER BY k",
+    "on_position": "SELECT DISTINCT ON (2) u, k FROM a ORDER BY 1",
+    "on_alias": "SELECT DISTINCT ON (u) k AS u, s FROM a ORDER BY s",
+    "on_hidden_order": "SELECT DISTINCT ON (x.k) x.k, x.u FROM (SELECT DISTINCT ON (k, s) * FROM a ORDER BY u) x ORDER BY x.u DESC",
+    "on_in_parentheses": "SELECT k FROM (SELECT DISTINCT ON (k) k, s FROM a WHERE s <> ')' ORDER BY u) x",
+    "on_limited": "SELECT DISTINCT ON (k) k, u FROM a ORDER BY u DESC, k LIMIT 2",
+    "on_grouped": "SELECT DISTINCT ON (k) k, s, count(*) AS n FROM a GROUP BY k, s ORDER BY n DESC",
+    "on_union": "(SELECT DISTINCT ON (k) k, u FROM a ORDER BY u) UNION ALL SELECT DISTINCT ON (k) k, w FROM b",
+    "on_twice": "SELECT x.k, y.s FROM (SELECT DISTINCT ON (k) k, u FROM a) x JOIN (SELECT DISTINCT ON (k) k, s FROM b ORDER BY w) y ON x.k = y.k",
+    "on_cte": "WITH c AS (SELECT DISTINCT ON (k) k, u FROM a ORDER BY u /* ( */ -- )\n) SELECT * FROM c",
+}

@@ -14,7 +14,7 @@ from sql.bind import bind
 from sql.ir.scalar import Value
 from sql.parse import parse
 from sql.statements import CreateTable
-from tests.joins.queries import JOINS, SETS, TABLES
+from tests.joins.queries import DISTINCTS, JOINS, SETS, TABLES
 from tests.model.relation import evaluate
 from tests.model.values import to_engine
 
@@ -23,7 +23,7 @@ INSERT INTO a VALUES (1, 1, 'x'), (1, 1, 'x'), (1, 2, NULL), (2, 3, 'y'), (NULL,
 INSERT INTO b VALUES (1, 1, 'x'), (1, 1, 'x'), (1, 4, NULL), (2, 0, 'y'), (NULL, 2, 'x'), (NULL, NULL, NULL), (5, 2, 'y'), (0, 3, 'xz');
 INSERT INTO d VALUES (0, 1, 1.5), (1, 1, NULL), (2, NULL, 0), (3, 5, 2.25);
 """
-QUERIES = JOINS | SETS
+QUERIES = JOINS | SETS | DISTINCTS
 
 
 @cache

@@ -1,0 +1,79 @@
+"""DISTINCT and DISTINCT ON."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sql.bind.context import Chosen, Context
+from sql.bind.order import position
+from sql.ir.relation import Order, Reduce, Relation, TopK
+from sql.ir.scalar import Column, Scalar
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct:
+    """DISTINCT: of whole rows, or (`on`) the first row, in the block's order, for each value of these columns."""
+
+    on: tuple[int, ...] = ()
+
+
+def bind_distinct(
+    context: Context,
+    node: exp.Select,
+    names: Sequence[str],
+    outputs: list[Scalar],
+    hidden: exp.Expr | None,
+    bind: Callable[[exp.Expr], Scalar],
+) -> Distinct | None:
+    """The DISTINCT of a block, or None. What ON names and is no output is put at the end of `outputs`.
+
+    `hidden` is the first ORDER BY expression that is no output column: whole rows cannot be ordered by it.
+    """
+    clause = node.args.get("distinct")
+    if clause is None:
+        return None
+    on = clause.args.get("on")
+    if on is None:
+        if hidden is not None:
+            what = "ORDER BY an expression that SELECT DISTINCT does not list is not supported"
+            context.refuse(hidden, f"{what}; add it to the SELECT list")
+        return Distinct()
+    width = len(names)
+    items = on.expressions if isinstance(on, exp.Tuple) else [on.unnest()]
+    columns = [_column(context, item, names, width, outputs, bind) for item in items]
+    starts = [inner.meta["start"] for item in items for inner in item.walk() if "start" in inner.meta]
+    order = node.args.get("order")
+    if not node.args.get("limit") and not node.args.get("offset"):
+        context.chosen.append(Chosen(min(starts), bool(order and order.expressions), width))
+    return Distinct(tuple(dict.fromkeys(columns)))
+
+
+def _column(
+    context: Context,
+    item: exp.Expr,
+    names: Sequence[str],
+    width: int,
+    outputs: list[Scalar],
+    bind: Callable[[exp.Expr], Scalar],
+) -> int:
+    found = position(context, item, names, width, "DISTINCT ON")
+    if found is not None:
+        return found
+    scalar = bind(item)
+    if scalar not in outputs:
+        outputs.append(scalar)
+    return outputs.index(scalar)
+
+
+def distinct(relation: Relation) -> Relation:
+    """Each row once."""
+    columns = tuple(Column(i, field.type, field.nullable) for i, field in enumerate(relation.schema))
+    return Reduce(relation, columns, (), tuple(field.name for field in relation.schema))
+
+
+def first_rows(relation: Relation, clause: Distinct, order: tuple[Order, ...]) -> Relation:
+    """The first row for each value of the columns of DISTINCT ON; ties are broken as in TopK."""
+    return TopK(relation, clause.on, order, 1)
