@@ -4,7 +4,7 @@ SHELL := /bin/sh
 BIN := .venv/bin
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint slow bench lock setup java clean
+.PHONY: help demo test lint slow fuzz bench lock setup java clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -21,6 +21,9 @@ lint: setup  ## style and types
 
 slow: java  ## the tests that take minutes
 	@$(BIN)/python -m pytest -m slow
+
+fuzz: setup  ## random views against DuckDB for SECONDS (600) from SEED (1) on
+	@$(BIN)/python -m tests.random --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1)
 
 bench: java  ## the streaming benchmark at scale factor 1
 	@$(BIN)/ivm tpch bench streaming --sf 1

@@ -1,0 +1,95 @@
+"""Random aggregates and window functions whose results do not depend on an order that is not said."""
+
+from __future__ import annotations
+
+from tests.random.conditions import Conditions
+from tests.random.scalars import KINDS
+from tests.random.scope import Col, Scope
+
+FRAMES = (
+    "ROWS UNBOUNDED PRECEDING",
+    "ROWS BETWEEN 1 PRECEDING AND CURRENT ROW",
+    "ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING",
+    "ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING",
+    "ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING",
+    "ROWS BETWEEN 1 FOLLOWING AND 2 FOLLOWING",
+    "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING",
+)
+
+
+class Aggregates(Conditions):
+    """Aggregates over the rows of a scope."""
+
+    def aggregate(self, kind: str, scope: Scope, depth: int) -> str:
+        """An aggregate whose result has the kind."""
+        inner = Scope(scope.columns, ())  # DuckDB takes an aggregate of outer columns alone for the outer block's
+        value = self.value(kind, inner, depth)
+        distinct = "DISTINCT " if self.rng.random() < 0.25 else ""
+        roll = self.rng.random()
+        if kind == "INT":
+            anything = self.value(self.rng.choice(scope.kinds() or KINDS), inner, depth)
+            if roll < 0.3:
+                return self._filtered("count(*)", inner)
+            if roll < 0.5:
+                return self._filtered(f"count({distinct}{anything})", inner)
+            if roll < 0.7:
+                return f"CAST({self._filtered(f'sum({distinct}{value})', inner)} AS BIGINT)"
+        if kind == "DEC" and roll < 0.5:
+            return f"CAST({self._filtered(f'sum({distinct}{value})', inner)} AS DECIMAL(15,2))"
+        if kind == "DBL" and roll < 0.6:
+            number = self.value(self.rng.choice(("INT", "DBL")), inner, depth)
+            return self._filtered(f"{self.rng.choice(('avg', 'sum', 'median'))}({number})::DOUBLE", inner, "::DOUBLE")
+        if kind == "BOOL":
+            return self._filtered(f"{self.rng.choice(('bool_and', 'bool_or'))}({value})", inner)
+        if kind == "STR" and roll < 0.3:
+            order = self.rng.choice(("", " DESC", " NULLS FIRST"))
+            return self._filtered(f"string_agg({value}, ',' ORDER BY {value}{order})", inner)
+        if roll > 0.92:
+            return self._filtered(f"{self.rng.choice(('arg_min', 'arg_max'))}({value}, {value})", inner)
+        if roll > 0.88 and kind in ("INT", "DEC", "DBL"):
+            return self._filtered(f"quantile_disc({value}, {self.rng.choice(('0.25', '0.5', '0.9'))})", inner)
+        return self._filtered(f"{self.rng.choice(('min', 'max'))}({value})", inner)
+
+    def _filtered(self, call: str, scope: Scope, cast: str = "") -> str:
+        if self.rng.random() > 0.15:
+            return call
+        call = call.removesuffix(cast)
+        return f"{call} FILTER (WHERE {self._simple(scope, 0)}){cast}"
+
+    def window(self, scope: Scope) -> tuple[str, str]:
+        """A window function over the rows of the scope, and the kind of its result.
+
+        Rows that the order cannot tell apart are equal, so that it does not matter which comes first.
+        """
+        order = f"ORDER BY {', '.join(self._ordered(column) for column in self._shuffled(scope.columns))}"
+        keys = [c.text for c in self.rng.sample(scope.columns, min(len(scope.columns), self.rng.choice((0, 1, 1, 2))))]
+        partition = f"PARTITION BY {', '.join(keys)} " if keys else ""
+        kind = self.rng.choice(scope.kinds())
+        value = self.value(kind, Scope(scope.columns), 1)
+        frame = f" {self.rng.choice(FRAMES)}" if self.rng.random() < 0.6 else ""
+        over = f"OVER ({partition}{order}"
+        match self.rng.randrange(9):
+            case 0 | 1:
+                return f"{self.rng.choice(('row_number', 'rank', 'dense_rank'))}() {over})", "INT"
+            case 2:
+                return f"ntile({self.rng.randint(1, 3)}) {over})", "INT"
+            case 3:
+                return f"{self.rng.choice(('lag', 'lead'))}({value}, {self.rng.randint(0, 2)}) {over})", kind
+            case 4:
+                return f"{self.rng.choice(('first_value', 'last_value'))}({value}) {over}{frame})", kind
+            case 5:
+                return f"count({self.rng.choice(('*', value))}) {over}{frame})", "INT"
+            case 6:
+                return f"{self.rng.choice(('min', 'max'))}({value}) {over}{frame})", kind
+            case 7:
+                whole = self.rng.random() < 0.4
+                number = self.value("INT", Scope(scope.columns), 1)
+                return f"CAST(sum({number}) {f'OVER ({partition}' if whole else over + frame}) AS BIGINT)", "INT"
+            case _:
+                return f"avg({self.value('INT', Scope(scope.columns), 1)}) {over}{frame})", "DBL"
+
+    def _shuffled(self, columns: tuple[Col, ...]) -> list[Col]:
+        return self.rng.sample(columns, len(columns))
+
+    def _ordered(self, column: Col) -> str:
+        return f"{column.text}{self.rng.choice(('', ' DESC'))}{self.rng.choice(('', ' NULLS FIRST', ' NULLS LAST'))}"

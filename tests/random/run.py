@@ -1,0 +1,254 @@
+"""Run a case: on the engine with the views installed first and installed late, and on DuckDB at every logical time."""
+
+from __future__ import annotations
+
+import traceback
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+import ivm
+from tests.random.bags import Bag, bag_of, changed, same
+from tests.random.case import Case
+from tests.random.changes import Batch, State, after
+from tests.random.tables import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A difference ("rows", "types") or an error that is none of the engine's own ("crash")."""
+
+    view: str
+    kind: str
+    message: str
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of a case. `refused` are the engine's messages, `skipped` says why a view was not run to the end."""
+
+    failure: Failure | None = None
+    refused: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    filled: set[str] = field(default_factory=set)
+    compared: int = 0
+    texts: dict[str, str] = field(default_factory=dict)
+
+
+class _Stop(Exception):
+    """The case ends here."""
+
+
+def run(case: Case, compile: Any = "off") -> Outcome:
+    """Run a case; views that DuckDB or the engine refuses are left out of it."""
+    outcome = Outcome()
+    try:
+        views = _accepted(case, outcome)
+        if views:
+            _run(Case(case.tables, tuple(views), case.batches, case.late), outcome, compile)
+    except _Stop:
+        pass
+    return outcome
+
+
+def _connect(tables: tuple[Table, ...], compile: Any) -> ivm.Database:
+    db = ivm.connect(compile=compile)
+    for table in tables:
+        db.sql(table.ddl())
+    return db
+
+
+def _accepted(case: Case, outcome: Outcome) -> list[tuple[str, str]]:
+    db, oracle = _connect(case.tables, "off"), _Oracle(case.tables)
+    views = []
+    for name, text in case.views:
+        try:
+            expected = oracle.define(name, text)
+        except duckdb.Error as error:
+            outcome.skipped.append(f"DuckDB: {_first_line(error)}")
+            continue
+        try:
+            db.sql(f"CREATE MATERIALIZED VIEW {name} AS {text}")
+        except ivm.NumericError:
+            outcome.skipped.append("raises on empty tables")
+            continue
+        except ivm.Error as error:
+            oracle.forget(name)
+            outcome.refused.append(f"{type(error).__name__}: {_first_line(error)}")
+            outcome.texts[outcome.refused[-1]] = text
+            continue
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
+            _crash(outcome, name, error)
+        views.append((name, text))
+        _compare_types(name, db.view(name).schema, expected, outcome)
+    return views
+
+
+def _compare_types(name: str, found: pa.Schema, expected: pa.Schema, outcome: Outcome) -> None:
+    if len(found) != len(expected):
+        outcome.failure = Failure(name, "types", f"{len(found)} columns, DuckDB has {len(expected)}")
+        raise _Stop
+    for mine, theirs in zip(found, expected, strict=True):
+        if mine.type != theirs.type and not pa.types.is_null(theirs.type):
+            outcome.failure = Failure(name, "types", f"column {mine.name} is {mine.type}, DuckDB's is {theirs.type}")
+            raise _Stop
+
+
+class _Oracle:
+    """DuckDB with the views as plain ones."""
+
+    def __init__(self, tables: tuple[Table, ...]) -> None:
+        self.tables = {table.name: table for table in tables}
+        self.connection = duckdb.connect()
+        self.load({name: [] for name in self.tables})
+
+    def define(self, name: str, text: str) -> pa.Schema:
+        self.connection.execute(f"CREATE TEMP VIEW {name} AS {text}")
+        return self.connection.sql(f"SELECT * FROM {name}").to_arrow_table().schema
+
+    def forget(self, name: str) -> None:
+        self.connection.execute(f"DROP VIEW {name}")
+
+    def load(self, state: State) -> None:
+        for name, rows in state.items():
+            self.connection.register(name, self.tables[name].arrow(rows))
+
+    def answer(self, name: str) -> Bag:
+        return bag_of(self.connection.sql(f"SELECT * FROM {name}").to_arrow_table())
+
+
+def _run(case: Case, outcome: Outcome, compile: Any) -> None:
+    oracle = _Oracle(case.tables)
+    for name, text in case.views:
+        oracle.define(name, text)
+    early, late = _connect(case.tables, compile), _connect(case.tables, compile)
+    _install(early, case, outcome)
+    logs = {name: early.subscribe(name, snapshot=True) for name, _ in case.views}
+    found: dict[str, Bag] = {name: bag_of(early.view(name).arrow()) for name, _ in case.views}
+    for subscription in logs.values():
+        subscription.fetch()
+    state: State = {table.name: [] for table in case.tables}
+    _check(oracle, found, outcome, "when installed on empty tables")
+    for number, batch in enumerate(case.batches):
+        if number == case.late:
+            _install(late, case, outcome)
+            _check(oracle, _contents(late, case), outcome, f"hydrated after batch {number}")
+        states = _states(state, batch)
+        raising = _raises(oracle, states, case)
+        for db in (early, late):
+            if _apply(db, case, batch, outcome) != (raising if db is early or number >= case.late else False):
+                outcome.skipped.append("only DuckDB raises" if raising else "only the engine raises")
+                raise _Stop
+        if raising:
+            outcome.skipped.append("both raise")
+            raise _Stop
+        changes = {name: _by_time(logs[name].fetch()) for name in logs}
+        for at, reached in enumerate(states):
+            time = early.time - len(states) + 1 + at
+            oracle.load(reached)
+            found = {name: changed(found[name], changes[name].get(time, [])) for name in found}
+            _check(oracle, found, outcome, f"batch {number}, time {at}, by its changes")
+        state = states[-1]
+        _check(oracle, _contents(early, case), outcome, f"after batch {number}")
+        if number >= case.late:
+            _check(oracle, _contents(late, case), outcome, f"after batch {number}, hydrated")
+
+
+def _states(state: State, batch: Batch) -> list[State]:
+    states = []
+    for time in batch:
+        state = after(state, time)
+        states.append(state)
+    return states
+
+
+def _raises(oracle: _Oracle, states: list[State], case: Case) -> bool:
+    """Whether DuckDB raises at one of the times."""
+    try:
+        for state in states:
+            oracle.load(state)
+            for name, _ in case.views:
+                oracle.answer(name)
+    except duckdb.Error:
+        return True
+    return False
+
+
+def _install(db: ivm.Database, case: Case, outcome: Outcome) -> None:
+    for name, text in case.views:
+        try:
+            db.sql(f"CREATE MATERIALIZED VIEW {name} AS {text}")
+        except ivm.Error as error:
+            outcome.skipped.append("only the engine raises")
+            raise _Stop from error
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
+            _crash(outcome, name, error)
+
+
+def _apply(db: ivm.Database, case: Case, batch: Batch, outcome: Outcome) -> bool:
+    """Apply a batch as one call; whether the engine raised one of its own errors."""
+    tables = {}
+    for table in case.tables:
+        changes = [
+            (row, db.time + 1 + at, diff)
+            for at, time in enumerate(batch)
+            for name, row, diff in time
+            if name == table.name
+        ]
+        if changes:
+            data = table.arrow([row for row, _, _ in changes])
+            data = data.append_column("_time", pa.array([time for _, time, _ in changes], pa.int64()))
+            tables[table.name] = data.append_column("_diff", pa.array([diff for _, _, diff in changes], pa.int64()))
+    try:
+        db.apply(tables)
+    except ivm.Error:
+        return True
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
+        _crash(outcome, case.views[-1][0], error)
+    return False
+
+
+def _by_time(table: pa.Table) -> dict[int, list[dict[str, Any]]]:
+    changes: dict[int, list[dict[str, Any]]] = {}
+    names = [f"c{i}" for i in range(table.num_columns - 2)]
+    for row in table.rename_columns([*names, "_time", "_diff"]).to_pylist():
+        changes.setdefault(row["_time"], []).append(row)
+    return changes
+
+
+def _contents(db: ivm.Database, case: Case) -> dict[str, Bag]:
+    return {name: bag_of(db.view(name).arrow()) for name, _ in case.views}
+
+
+def _check(oracle: _Oracle, found: dict[str, Bag], outcome: Outcome, when: str) -> None:
+    for name, bag in found.items():
+        expected = oracle.answer(name)
+        outcome.compared += 1
+        if expected:
+            outcome.filled.add(name)
+        if not same(bag, expected):
+            outcome.failure = Failure(
+                name,
+                "rows",
+                f"{when}: only in the view {_some(bag - expected)}; only in DuckDB {_some(expected - bag)}",
+            )
+            raise _Stop
+
+
+def _some(bag: Bag) -> str:
+    rows = [f"{row}{f' x{count}' if count > 1 else ''}" for row, count in Counter(bag).most_common(4)]
+    return ", ".join(rows) or "nothing"
+
+
+def _crash(outcome: Outcome, view: str, error: Exception) -> None:
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    message = f"{type(error).__name__}: {error} (in {place.name}, {place.filename.rpartition('/')[2]}:{place.lineno})"
+    outcome.failure = Failure(view, f"crash {type(error).__name__}", message)
+    raise _Stop from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]

@@ -1,0 +1,80 @@
+"""Search for cases that fail: seeds one after another, with counts of what came of them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from tests.random.case import Case
+from tests.random.changes import random_batches
+from tests.random.queries import Queries
+from tests.random.run import Outcome, run
+from tests.random.scope import Relation
+from tests.random.tables import random_tables
+
+
+@dataclass(slots=True)
+class Counts:
+    """What came of many cases. `examples` has a query for each reason to refuse or skip."""
+
+    cases: int = 0
+    views: int = 0
+    filled: int = 0
+    compared: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+
+    def add(self, case: Case, outcome: Outcome) -> None:
+        """Count a case."""
+        self.cases += 1
+        self.views += len(case.views)
+        self.filled += len(outcome.filled)
+        self.compared += outcome.compared
+        for message in outcome.refused:
+            reason = construct(message)
+            self.refused[reason] += 1
+            self.examples.setdefault(reason, f"{message}\n{outcome.texts[message]}")
+        self.skipped.update(construct(reason) for reason in outcome.skipped)
+
+    def text(self) -> str:
+        """A report of a few lines."""
+        lines = [
+            f"{self.cases} cases, {self.views} views, {self.filled} of them with rows, {self.compared} comparisons; "
+            f"{self.refused.total()} views refused, {self.skipped.total()} skipped"
+        ]
+        lines += [f"  refused {count}: {reason}" for reason, count in self.refused.most_common(15)]
+        lines += [f"  skipped {count}: {reason}" for reason, count in self.skipped.most_common(10)]
+        return "\n".join(lines)
+
+
+def construct(message: str) -> str:
+    """A message without what differs from query to query."""
+    message = re.sub(r"\(line \d+, column \d+\)", "", message)
+    message = re.sub(r"'[^']*'|\"[^\"]*\"", "...", message)
+    return re.sub(r"\d+(\.\d+)?", "N", message)[:110].strip()
+
+
+def random_case(seed: int) -> Case:
+    """The case of a seed."""
+    rng = Random(seed)
+    tables = random_tables(rng)
+    relations = [Relation(table.name, tuple((c.name, c.kind) for c in table.columns)) for table in tables]
+    views = []
+    for number in range(rng.choice((1, 1, 2, 3))):
+        text, columns = Queries(rng, relations).view()
+        views.append((f"v{number}", text))
+        if rng.random() < 0.3:
+            relations.append(Relation(f"v{number}", columns))
+    return Case(tables, tuple(views), random_batches(rng, tables), rng.randint(0, 2))
+
+
+def try_seed(seed: int, counts: Counts, compile: Any = "off") -> tuple[Case, Outcome]:
+    """Run the case of a seed."""
+    case = random_case(seed)
+    outcome = run(case, compile)
+    counts.add(case, outcome)
+    return case, outcome
