@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from catalog.types import BOOLEAN
 from sql.decorrelate.expand_joins import filtered
-from sql.decorrelate.pushed import Pushed, column, equal, moved
+from sql.decorrelate.pushed import Pushed, column, equal, maybe_missing, moved
 from sql.decorrelate.unique import has_at_most_one_row, has_one_row
 from sql.ir.relation import Apply, Map, Project, Relation
 from sql.ir.scalar import FALSE, TRUE, Call, Column, Literal, Scalar, columns_of
@@ -76,13 +76,19 @@ def _optional(
 ) -> tuple[Relation, tuple[Scalar, ...]]:
     """A join that keeps the left rows without a partner; what is computed after it must be NULL for those."""
     width = len(left.schema)
-    if all(isinstance(s, Column) and s.index >= width for s in outputs):
-        relation = Apply(kind, left, carrier, predicates)
-        return relation, tuple(column(relation, s.index) for s in outputs if isinstance(s, Column))
+    outputs = tuple(maybe_missing(s, width) for s in outputs)
+    if all(_is_of_carrier(s, width) for s in outputs):
+        return Apply(kind, left, carrier, predicates), outputs
     present = width + len(carrier.schema)
     relation = Apply(kind, left, Map(carrier, (TRUE,), ("present",)), predicates)
     absent = Call("is_null", (Column(present, BOOLEAN),), BOOLEAN, False)
-    return relation, tuple(Call("case", (absent, Literal(None, s.type), s), s.type) for s in outputs)
+    return relation, tuple(
+        s if _is_of_carrier(s, width) else Call("case", (absent, Literal(None, s.type), s), s.type) for s in outputs
+    )
+
+
+def _is_of_carrier(scalar: Scalar, width: int) -> bool:
+    return isinstance(scalar, Column) and scalar.index >= width
 
 
 def _all(predicates: tuple[Scalar, ...]) -> Scalar:

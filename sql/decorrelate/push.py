@@ -17,7 +17,7 @@ from sql.decorrelate.combine import combine
 from sql.decorrelate.expand_joins import distinct, filtered
 from sql.decorrelate.expand_predicates import conjuncts, equalities
 from sql.decorrelate.nodes import FreeOuters
-from sql.decorrelate.pushed import Domain, Key, Pushed, column, equal, independent, moved, project, with_columns
+from sql.decorrelate.pushed import Domain, Key, Pushed, column, equal, independent, maybe_missing, moved, project, with_columns
 from sql.ir.relation import (
     Apply,
     Filter,
@@ -286,7 +286,7 @@ class Push:
         known = tuple(Call("coalesce", sides, sides[0].type) for _, sides, _ in pairs)
         carrier = Map(both, known, tuple(f"outer{i}" for i in range(len(known))))
         keys = tuple(Key(key.term, start + i, null_safe) for i, (key, _, null_safe) in enumerate(pairs))
-        outputs = [moved(s, 0, nullable=True) for s in (*left.outputs, *_shifted(right.outputs, width))]
+        outputs = [maybe_missing(s, 0) for s in (*left.outputs, *_shifted(right.outputs, width))]
         return Pushed(carrier, tuple(outputs), tuple(f.name for f in relation.schema), keys)
 
 

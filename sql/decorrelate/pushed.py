@@ -71,13 +71,23 @@ def equal(left: Scalar, right: Scalar, null_safe: bool) -> Scalar:
     return Call("eq", (left, right), BOOLEAN, left.nullable or right.nullable)
 
 
-def moved(scalar: Scalar, by: int, nullable: bool = False) -> Scalar:
-    """The expression over a row before which `by` columns stand; `nullable` if its own may be missing."""
+def moved(scalar: Scalar, by: int) -> Scalar:
+    """The expression over a row before which `by` columns stand."""
+    return remap(scalar, lambda i: i + by)
 
-    def move(s: Scalar) -> Scalar:
-        return Column(s.index + by, s.type, s.nullable or nullable) if isinstance(s, Column) else s
 
-    return rewrite(scalar, move) if nullable else remap(scalar, lambda i: i + by)
+def maybe_missing(scalar: Scalar, start: int) -> Scalar:
+    """The expression over a row whose columns from `start` on may all be NULL where they could not be before."""
+
+    def mark(s: Scalar) -> Scalar:
+        if isinstance(s, Column):
+            return replace(s, nullable=s.nullable or s.index >= start)
+        if not isinstance(s, Call) or s.function in ("is_null", "is_distinct"):
+            return s
+        of_args = all if s.function == "coalesce" else any
+        return replace(s, nullable=s.nullable or of_args(arg.nullable for arg in s.args))
+
+    return rewrite(scalar, mark)
 
 
 def project(relation: Relation, scalars: Sequence[Scalar], names: Sequence[str]) -> Relation:
@@ -161,7 +171,7 @@ class Domain:
             equal(of_domain(key.term), moved(column(carrier, key.column), own), key.null_safe) for key in pushed.keys
         )
         joined = Apply("left" if pushed.total else "inner", first, second, matched)
-        outputs = tuple(of_domain(moved(s, own, pushed.total)) for s in pushed.outputs)
+        outputs = tuple(of_domain(moved(s, own)) for s in pushed.outputs)
         pending = tuple(of_domain(moved(s, own)) for s in pushed.pending)
         keys = []
         for c in columns:
