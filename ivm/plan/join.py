@@ -8,7 +8,7 @@ at t if j < i. So each combination of changes is produced once, by the latest of
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from catalog.types import BOOLEAN
 from ivm.plan.mfp import Mfp, Row, identity, peel, row_of
@@ -37,6 +37,7 @@ class _JoinedRow:
     predicates: tuple[Scalar, ...]  # over the joined row
     row: Row
     owners: tuple[int, ...]  # the input that each column belongs to
+    members: tuple[tuple[tuple[int, int], ...], ...]  # of each input the columns in classes: (class, column)
 
     def owner(self, column: int) -> int:
         """The input that a column belongs to."""
@@ -75,7 +76,27 @@ def _joined_row(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan]) -> _Joi
     row = row_of(tuple(c for each in inputs for c in each.collection.row))
     owners = tuple(i for i, each in enumerate(inputs) for _ in each.collection.row)
     distinct = tuple(dict.fromkeys(predicates))
-    return _JoinedRow(inputs, tuple(offsets[:-1]), tuple(columns), classes, distinct, row, owners)
+    members: list[list[tuple[int, int]]] = [[] for _ in inputs]
+    for number, group in enumerate(classes):
+        for column in group:
+            members[owners[column]].append((number, column))
+    starts = tuple(offsets[:-1])
+    return _JoinedRow(inputs, starts, tuple(columns), classes, distinct, row, owners, tuple(map(tuple, members)))
+
+
+@dataclass
+class _Bound:
+    """The inputs that a path has met so far, and of each class that they have columns in, the first such column."""
+
+    joined: _JoinedRow
+    inputs: set[int] = field(default_factory=set)
+    known: dict[int, int] = field(default_factory=dict)
+
+    def add(self, number: int) -> None:
+        """Bind one more input."""
+        self.inputs.add(number)
+        for group, column in self.joined.members[number]:
+            self.known[group] = min(column, self.known.get(group, column))
 
 
 def _outputs(each: _Input) -> list[Scalar]:
@@ -121,11 +142,12 @@ def _final(joined: _JoinedRow, mfp: Mfp) -> Mfp:
 
 
 def _path(joined: _JoinedRow, source: int, final: Mfp) -> Path:
-    bound = {source}
+    bound = _Bound(joined)
+    bound.add(source)
     pending = list(joined.predicates)
     first = (*_equal_within(joined, source), *_ready(joined, pending, bound))
     stages: list[Stage] = []
-    while len(bound) < len(joined.inputs):
+    while len(bound.inputs) < len(joined.inputs):
         best = min(_candidates(joined, bound), key=lambda c: c.rank)
         bound.add(best.input)
         predicates = (*best.checks, *_ready(joined, pending, bound))
@@ -154,9 +176,9 @@ def _equal_within(joined: _JoinedRow, source: int) -> tuple[Scalar, ...]:
     return tuple(_equal(joined, group[0], other) for group in own for other in group[1:])
 
 
-def _ready(joined: _JoinedRow, pending: list[Scalar], bound: set[int]) -> tuple[Scalar, ...]:
+def _ready(joined: _JoinedRow, pending: list[Scalar], bound: _Bound) -> tuple[Scalar, ...]:
     """Take the predicates whose columns are all bound out of `pending`."""
-    ready = [p for p in pending if all(joined.owner(c) in bound for c in columns_of(p))]
+    ready = [p for p in pending if all(joined.owner(c) in bound.inputs for c in columns_of(p))]
     for predicate in ready:
         pending.remove(predicate)
     return tuple(ready)
@@ -174,44 +196,31 @@ class _Candidate:
     rank: tuple[int, ...]
 
 
-def _candidates(joined: _JoinedRow, bound: set[int]) -> list[_Candidate]:
-    return [_candidate(joined, bound, i) for i in range(len(joined.inputs)) if i not in bound]
+def _candidates(joined: _JoinedRow, bound: _Bound) -> list[_Candidate]:
+    return [_candidate(joined, bound, i) for i in range(len(joined.inputs)) if i not in bound.inputs]
 
 
-def _candidate(joined: _JoinedRow, bound: set[int], target: int) -> _Candidate:
+def _candidate(joined: _JoinedRow, bound: _Bound, target: int) -> _Candidate:
     """Look `target` up by all its columns that are equal to bound ones, or by a unique key among them."""
     offset = joined.offsets[target]
-    streams = _streams(joined, bound, target)
-    unique = next((k for k in joined.inputs[target].keys if set(k) <= set(streams)), None)
+    streams = {column - offset: bound.known[g] for g, column in joined.members[target] if g in bound.known}
+    unique = next((k for k in joined.inputs[target].keys if set(k) <= streams.keys()), None)
     key = tuple(sorted(streams)) if unique is None else unique
     checks = tuple(_equal(joined, streams[c], offset + c) for c in sorted(streams) if c not in key)
     filtered = bool(joined.inputs[target].local.predicates) or bool(checks)
-    rank = (_fan_out(joined, bound, streams, unique), 0 if filtered else 1, -len(key), target)
+    rank = (_fan_out(joined, bound, target, unique), 0 if filtered else 1, -len(key), target)
     return _Candidate(target, key, tuple(streams[c] for c in key), unique is not None, checks, rank)
 
 
-def _streams(joined: _JoinedRow, bound: set[int], target: int) -> dict[int, int]:
-    """For each column of `target` that equals a bound column: that column of the joined row."""
-    streams: dict[int, int] = {}
-    for group in joined.classes:
-        known = [c for c in group if joined.owner(c) in bound]
-        for column in group:
-            if known and joined.owner(column) == target:
-                streams[column - joined.offsets[target]] = known[0]
-    return streams
-
-
-def _fan_out(joined: _JoinedRow, bound: set[int], streams: dict[int, int], unique: tuple[int, ...] | None) -> int:
+def _fan_out(joined: _JoinedRow, bound: _Bound, target: int, unique: tuple[int, ...] | None) -> int:
     """0: at most one partner; 1: the bound side's key is unique, as along a foreign key; 2: many to many; 3: all."""
     if unique is not None:
         return 0
-    if not streams:
+    groups = {g for g, _ in joined.members[target] if g in bound.known}
+    if not groups:
         return 3
-    equal = {c for s in streams.values() for group in joined.classes if s in group for c in group} | set(
-        streams.values()
-    )
-    for each in bound:
-        own = {c - joined.offsets[each] for c in equal if joined.owner(c) == each}
+    for each in bound.inputs:
+        own = {column - joined.offsets[each] for g, column in joined.members[each] if g in groups}
         if any(k and set(k) <= own for k in joined.inputs[each].keys):
             return 1
     return 2
