@@ -7,7 +7,16 @@ from functools import partial
 from ivm.engine import Engine
 from ivm.introspection import column_names
 from ivm.plan.lower import lower
-from ivm.plan.nodes import ArrangementPlan, Plan, ReducePlan, ThresholdPlan, TopKPlan, arrangements_of, inputs_of
+from ivm.plan.nodes import (
+    ArrangementPlan,
+    Plan,
+    ReducePlan,
+    ThresholdPlan,
+    TopKPlan,
+    WindowPlan,
+    arrangements_of,
+    inputs_of,
+)
 from ivm.plan.text import arrangement_text, collection_text, plan_text
 from ivm.transform.pipeline import optimize
 from sql.ir.relation import Relation
@@ -37,7 +46,7 @@ def _state_lines(engine: Engine, plan: Plan) -> list[str]:
 
 def _stateful(plan: Plan) -> list[Plan]:
     below = [found for each in inputs_of(plan) for found in _stateful(each)]
-    own: list[Plan] = [plan] if isinstance(plan, ReducePlan | TopKPlan | ThresholdPlan) else []
+    own: list[Plan] = [plan] if isinstance(plan, ReducePlan | TopKPlan | WindowPlan | ThresholdPlan) else []
     return list(dict.fromkeys(below + own))
 
 

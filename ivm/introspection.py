@@ -72,7 +72,7 @@ def _state(engine: Engine, plan: Plan | ArrangementPlan, node: Node, users: dict
         collection = collection_text(plan.collection)
         return State(arrangement_text(plan, names), collection, key, plan.kind, node.operator.size(), views)
     text = collection_text(plan)
-    kind = "ordered" if node.label == "top-k" else "derived"
+    kind = "ordered" if node.label in ("top-k", "window") else "derived"
     return State(text, text, "", kind, node.operator.size(), views)
 
 

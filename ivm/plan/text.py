@@ -18,10 +18,13 @@ from ivm.plan.nodes import (
     TablePlan,
     TopKPlan,
     ViewPlan,
+    WindowFunctionPlan,
+    WindowPlan,
     inputs_of,
 )
+from ivm.plan.window import REACHES, UNFRAMED
 from sql.ir.scalar import Scalar
-from sql.ir.text import scalar_text
+from sql.ir.text import frame_text, scalar_text
 
 Names = tuple[str, ...]
 
@@ -73,6 +76,9 @@ def names_of(plan: Plan, tables: Callable[[str], Names]) -> Names:
             return names_of(plan.input, tables)[: plan.keys] + tuple(
                 f"#{plan.keys + i}" for i in range(len(plan.aggregates))
             )
+        case WindowPlan():
+            known = names_of(plan.input, tables)[: plan.width]
+            return known + tuple(f"#{plan.width + i}" for i in range(len(plan.functions)))
         case ConstantPlan():
             return tuple(f"#{i}" for i in range(len(plan.row)))
     return names_of(inputs_of(plan)[0], tables)
@@ -110,6 +116,13 @@ def _write(writer: _Writer, plan: Plan, depth: int) -> None:
             offset = f" offset={plan.offset}" if plan.offset else ""
             group = f" group=[{', '.join(names[g] for g in plan.group)}]" if plan.group else ""
             writer.put(depth, f"top-k{group} order=[{order}] limit={plan.limit}{offset}")
+        case WindowPlan():
+            names = names_of(plan.input, writer.tables)
+            order = ", ".join(names[o.column] + (" desc" if o.descending else "") for o in plan.order)
+            by = f" by=[{', '.join(names[p] for p in plan.partition)}]" if plan.partition else ""
+            writer.put(depth, f"window{by} order=[{order}]")
+            for each in plan.functions:
+                writer.put(depth + 2, _window_function_text(each, names))
         case _:
             writer.put(depth, type(plan).__name__.removesuffix("Plan").lower())
     for each in inputs_of(plan):
@@ -121,6 +134,16 @@ def _aggregate_text(aggregate: AggregatePlan, names: Names) -> str:
     parts = [*(names[c] for c in arguments), *(scalar_text(literal) for literal in aggregate.parameters)]
     terms = ", ".join(names[o.column] + (" desc" if o.descending else "") for o in aggregate.order)
     return f"{aggregate.function}({', '.join(parts)}{f' order by {terms}' if terms else ''})"
+
+
+def _window_function_text(function: WindowFunctionPlan, names: Names) -> str:
+    """The function, its frame, and the rows that a change may concern."""
+    parts = [] if function.argument is None else [names[function.argument]]
+    if function.function in ("lag", "ntile", "nth_value"):
+        parts.append(str(function.number))
+    nulls = " ignore nulls" if function.skips_nulls else ""
+    framed = f" over {frame_text(function.frame).lower()}" if function.function not in UNFRAMED else ""
+    return f"{function.function}({', '.join(parts)}){nulls}{framed}: {REACHES[function.reach]}"
 
 
 def _write_mfp(writer: _Writer, mfp: Mfp, names: Names, depth: int) -> None:

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ivm.plan.mfp import Row, row_of, row_of_relation
+from ivm.plan.mfp import row_of, row_of_relation
 from ivm.plan.nodes import Plan, WindowFunctionPlan, WindowPlan
 from sql.ir.relation import Frame, Relation, Window, WindowFunction
 from sql.ir.scalar import Literal, Scalar
 
 LowerMapped = Callable[[Relation, tuple[Scalar, ...]], Plan]
 
+REACHES = {
+    "near": "near the change",
+    "onward": "from the change on, while values change",
+    "backward": "back from the change, while values change",
+    "ranked": "from the change on, while values change",
+    "numbered": "from the change on, while values change",
+    "shared": "one value for the partition",
+    "partition": "the partition is read anew",
+}
+"""What each reach says of the rows that a change may concern."""
+UNFRAMED = frozenset(("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag"))
+"""Functions that no frame means anything to."""
 _PARTITION = ("percent_rank", "cume_dist", "ntile")
 
 

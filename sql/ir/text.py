@@ -33,7 +33,7 @@ from sql.ir.relation import (
 from sql.ir.scalar import Column, Scalar
 from sql.ir.scalar_text import AND, column_text, literal_text, operand_text, scalar_text
 
-__all__ = ["literal_text", "relation_text", "scalar_text"]
+__all__ = ["frame_text", "literal_text", "relation_text", "scalar_text"]
 
 
 def relation_text(relation: Relation) -> str:
@@ -160,10 +160,11 @@ def _windowed(node: Window) -> list[str]:
 def _function(function: WindowFunction, names: list[str]) -> str:
     args = ", ".join(scalar_text(a, names) for a in function.args)
     nulls = " IGNORE NULLS" if function.ignore_nulls else ""
-    return f"{function.function}({args}{nulls}) {_frame(function.frame)}"
+    return f"{function.function}({args}{nulls}) {frame_text(function.frame)}"
 
 
-def _frame(frame: Frame) -> str:
+def frame_text(frame: Frame) -> str:
+    """`ROWS UNBOUNDED PRECEDING..CURRENT`."""
     bounds = (_bound(frame.start, "PRECEDING"), _bound(frame.end, "FOLLOWING"))
     return f"{'RANGE' if frame.peers else 'ROWS'} {bounds[0]}..{bounds[1]}"
 

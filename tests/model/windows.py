@@ -48,7 +48,7 @@ def _peers(rows: list[Row], at: int, order: Sequence[Order]) -> tuple[int, int]:
 
 
 def _same(left: Value, right: Value) -> bool:
-    return left is None and right is None or (left is not None and right is not None and same(left, right))
+    return (left is None and right is None) or (left is not None and right is not None and same(left, right))
 
 
 def _framed(frame: Frame, rows: list[Row], at: int, order: Sequence[Order]) -> list[Row]:
@@ -113,5 +113,6 @@ def _tile(at: int, rows: int, tiles: int) -> int:
 
 def _literal(f: WindowFunction, number: int) -> int:
     literal = f.args[number]
-    assert isinstance(literal, Literal) and isinstance(literal.value, int)
+    assert isinstance(literal, Literal)
+    assert isinstance(literal.value, int)
     return literal.value
