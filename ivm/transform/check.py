@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from catalog.schema import Schema
 from catalog.types import BOOLEAN
+from ivm.analysis.fact import fact
 from ivm.transform.rewrite import offsets
 from sql.ir.relation import Constant, Filter, Get, Join, Map, Project, Reduce, Relation, TopK, Union, Window, inputs_of
 from sql.ir.scalar import Column, Scalar, walk
@@ -19,6 +20,7 @@ def check_schema(before: Schema, after: Schema, rule: str) -> None:
         )
 
 
+@fact
 def check_relation(relation: Relation) -> None:
     """Raise AssertionError unless every node below fits its inputs: positions, types, numbers of names.
 

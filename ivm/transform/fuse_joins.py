@@ -12,6 +12,8 @@ from sql.ir.scalar import Column, Scalar, columns_of, remap, substitute, walk
 
 # Flattening a stack of maps repeats the values that later maps read; beyond this size it is not worth it.
 _LARGEST = 500
+# A join of n inputs has n paths of n - 1 lookups. Beyond this number a state in between is the lesser evil.
+_MOST_INPUTS = 16
 
 
 def fuse_joins(relation: Relation) -> Relation:
@@ -20,7 +22,7 @@ def fuse_joins(relation: Relation) -> Relation:
     The lifted expressions then run on joined rows only, so none sees a row that it did not see before. A class that
     holds a computed column is split off as an equality, for `derive_equivalences` to give to the input that the
     column is computed from; where it is computed from several inputs, or can raise, the two joins stay apart, since
-    the equality could no longer be looked up.
+    the equality could no longer be looked up. Joins of very many inputs stay apart too.
     """
     return bottom_up(relation, _fuse)
 
@@ -44,9 +46,22 @@ def _fuse(relation: Relation) -> Relation:
         _flat(each, {c - start for c in keyed if 0 <= c - start < len(each.schema)}) or _whole(each)
         for start, each in zip(starts, relation.inputs, strict=False)
     ]
+    parts = _within_limit(relation, parts)
     if all(len(part.inputs) == 1 for part in parts):
         return relation
     return _joined(relation, parts)
+
+
+def _within_limit(relation: Join, parts: list[_Part]) -> list[_Part]:
+    """The parts, the first ones taken apart as long as there are not too many inputs."""
+    total = len(parts)
+    kept: list[_Part] = []
+    for part, each in zip(parts, relation.inputs, strict=True):
+        added = len(part.inputs) - 1
+        fits = total + added <= _MOST_INPUTS
+        total += added if fits else 0
+        kept.append(part if fits else _whole(each))
+    return kept
 
 
 def _whole(relation: Relation) -> _Part:

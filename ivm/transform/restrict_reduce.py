@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 
 from ivm.analysis.cardinality import selectivity
+from ivm.analysis.fact import fact
 from ivm.analysis.unique_keys import unique_keys
 from ivm.transform.rewrite import (
     equal,
@@ -15,7 +15,6 @@ from ivm.transform.rewrite import (
     offsets,
     projected,
     row,
-    unless_equal,
     with_inputs,
 )
 from sql.ir.relation import Filter, Get, Join, Map, Project, Reduce, Relation, inputs_of
@@ -25,6 +24,7 @@ from sql.ir.scalar import Scalar
 _MOST = 0.2
 
 
+@fact
 def restrict_reduce(relation: Relation) -> Relation:
     """Join(X, Reduce by k) with X.key = k, where X holds each key at most once and few of them: the Reduce's input is
     joined with X's keys first, so that it groups no row whose group the join would drop.
@@ -32,10 +32,11 @@ def restrict_reduce(relation: Relation) -> Relation:
     Each row then meets at most one key, so the groups that are left are as they were. To be run once: it would find
     the same join again.
     """
-    for number in range(len(relation.inputs) if isinstance(relation, Join) else 0):
-        assert isinstance(relation, Join), "the loop is empty for all else"
-        relation = _restricted(relation, number)
-    return unless_equal(with_inputs(relation, tuple(map(restrict_reduce, inputs_of(relation)))), relation)
+    after = relation
+    for number in range(len(after.inputs) if isinstance(after, Join) else 0):
+        assert isinstance(after, Join), "the loop is empty for all else"
+        after = _restricted(after, number)
+    return with_inputs(after, tuple(map(restrict_reduce, inputs_of(after))))
 
 
 @dataclass(frozen=True)
@@ -93,15 +94,14 @@ def _is_selective(relation: Relation) -> bool:
 
 def _reads(relation: Relation, restricting: Relation) -> bool:
     """Whether `relation` is restricted by the same filters on the same table already."""
-    wanted = set(_filtered_tables(restricting))
-    return any(table in wanted for table in _filtered_tables(relation))
+    return not _filtered_tables(restricting).isdisjoint(_filtered_tables(relation))
 
 
-def _filtered_tables(relation: Relation) -> Iterator[tuple[Get, tuple[Scalar, ...]]]:
+@fact
+def _filtered_tables(relation: Relation) -> frozenset[tuple[Get, tuple[Scalar, ...]]]:
     if isinstance(relation, Filter) and isinstance(relation.input, Get):
-        yield relation.input, relation.predicates
-    for below in inputs_of(relation):
-        yield from _filtered_tables(below)
+        return frozenset([(relation.input, relation.predicates)])
+    return frozenset[tuple[Get, tuple[Scalar, ...]]]().union(*map(_filtered_tables, inputs_of(relation)))
 
 
 def _equal_keys(join: Join, start: int, places: dict[int, int], other: int, width: int) -> dict[int, int]:
