@@ -11,19 +11,21 @@ from sql.bind.context import Chosen, Limited
 _BEFORE = frozenset(["LIMIT", "OFFSET", "FETCH"])
 
 
-_ENDS = frozenset([TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.SEMICOLON])
+_SETS = frozenset([TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT])
+_ENDINGS = frozenset([TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH])
 
 
 def refined(text: str, tokens: Sequence[Token], limited: Sequence[Limited], chosen: Sequence[Chosen] = ()) -> str:
     """`text` with ORDER BY of each such block extended by all its output columns, ascending, NULLs last.
 
-    The positions of the columns are written, so that aliases and duplicates do no harm.
+    The positions of the columns are written, so that aliases and duplicates do no harm. A block with DISTINCT ON is put
+    in parentheses where it stands bare in a set operation, to which its ORDER BY would else belong.
     """
-    insertions = [(_offset(tokens, block), _terms(block)) for block in limited]
-    insertions += [(_end(tokens, block), _terms(block)) for block in chosen]
-    for offset, terms in sorted(insertions, reverse=True):
+    insertions = [(_offset(tokens, block), _terms(block) + " ") for block in limited]
+    insertions += [insertion for block in chosen for insertion in _around(tokens, block)]
+    for offset, added in sorted(insertions, reverse=True):
         # On a line of its own, since what stands before may end in a comment.
-        text = f"{text[:offset].rstrip()}\n{terms} {text[offset:]}"
+        text = f"{text[:offset].rstrip()}\n{added}{text[offset:]}"
     return text
 
 
@@ -32,19 +34,39 @@ def _terms(block: Limited | Chosen) -> str:
     return f", {terms}" if block.ordered else f"ORDER BY {terms}"
 
 
-def _end(tokens: Sequence[Token], block: Chosen) -> int:
-    """Where the block ends that has DISTINCT ON: after its last token."""
-    at = next(i for i, token in enumerate(tokens) if token.start == block.inside)
-    while tokens[at].token_type != TokenType.ON or tokens[at - 1].token_type != TokenType.DISTINCT:
-        at -= 1
+def _around(tokens: Sequence[Token], block: Chosen) -> list[tuple[int, str]]:
+    """What is added before and after a block with DISTINCT ON."""
+    start = next(i for i, token in enumerate(tokens) if token.start == block.inside)
+    while tokens[start].token_type != TokenType.SELECT or tokens[start + 1].token_type != TokenType.DISTINCT:
+        start -= 1
+    end = _end(tokens, start, block.ordered)
+    terms = _terms(block)
+    if not block.ordered and _is_bare(tokens, start, end):
+        return [(tokens[start].start, "("), (tokens[end - 1].end + 1, f"{terms}) ")]
+    return [(tokens[end - 1].end + 1, f"{terms} ")]
+
+
+def _end(tokens: Sequence[Token], start: int, ordered: bool) -> int:
+    """The first token behind the SELECT that begins at `start`."""
     depth = 0
-    while at < len(tokens):
+    for at in range(start, len(tokens)):
         kind = tokens[at].token_type
         depth += (kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN)
-        if depth < 0 or (depth == 0 and kind in _ENDS):
-            break
-        at += 1
-    return tokens[at - 1].end + 1
+        ends = kind in _SETS or kind == TokenType.SEMICOLON or (kind in _ENDINGS and not ordered)
+        if depth < 0 or (depth == 0 and ends):
+            return at
+    return len(tokens)
+
+
+def _is_bare(tokens: Sequence[Token], start: int, end: int) -> bool:
+    """Whether the SELECT is a side of a set operation, without parentheses."""
+    followed = end < len(tokens) and tokens[end].token_type in _SETS
+    before = [token.token_type for token in tokens[max(start - 4, 0) : start]]  # UNION ALL BY NAME SELECT
+    words = [token.text.upper() for token in tokens[max(start - 4, 0) : start]]
+    while words and words[-1] in ("ALL", "DISTINCT", "BY", "NAME"):
+        words.pop()
+        before.pop()
+    return followed or bool(before and before[-1] in _SETS)
 
 
 def _offset(tokens: Sequence[Token], block: Limited) -> int:

@@ -151,6 +151,8 @@ DISTINCTS = {
     "on_limited": "SELECT DISTINCT ON (k) k, u FROM a ORDER BY u DESC, k LIMIT 2",
     "on_grouped": "SELECT DISTINCT ON (k) k, s, count(*) AS n FROM a GROUP BY k, s ORDER BY n DESC",
     "on_union": "(SELECT DISTINCT ON (k) k, u FROM a ORDER BY u) UNION ALL SELECT DISTINCT ON (k) k, w FROM b",
+    "on_union_first": "SELECT DISTINCT ON (k) k, u FROM a UNION SELECT DISTINCT ON (k) k, w FROM b ORDER BY 1, 2 LIMIT 3",
+    "on_union_name": "SELECT k, u FROM d JOIN a USING (k) UNION ALL BY NAME SELECT DISTINCT ON (k) k, w AS u FROM b",
     "on_twice": "SELECT x.k, y.s FROM (SELECT DISTINCT ON (k) k, u FROM a) x JOIN (SELECT DISTINCT ON (k) k, s FROM b ORDER BY w) y ON x.k = y.k",
     "on_cte": "WITH c AS (SELECT DISTINCT ON (k) k, u FROM a ORDER BY u /* ( */ -- )\n) SELECT * FROM c",
 }
