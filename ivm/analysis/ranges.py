@@ -10,13 +10,22 @@ from sql.ir.scalar import Call, Column, Literal, Outer, Scalar
 Range = tuple[int, int]
 
 _BITS = {Kind.TINYINT: 7, Kind.SMALLINT: 15, Kind.INTEGER: 31, Kind.BIGINT: 63, Kind.HUGEINT: 127}
-_ARITHMETIC = ("add", "sub", "mul", "neg", "abs", "round", "floor", "ceil", "add_days", "add_months", "add_micros")
+_ARITHMETIC = (
+    *("add", "sub", "mul", "neg", "abs", "round", "floor", "ceil", "add_days", "add_months", "add_micros"),
+    *("micros_between", "from_micros"),
+)
 _NEVER = frozenset(
     (
         *("eq", "ne", "lt", "le", "gt", "ge", "is_null", "is_distinct", "not", "and", "or", "in", "like", "ilike"),
         *("case", "coalesce", "nullif", "greatest", "least", "extract", "days_between"),
-        *("div", "sqrt", "ln", "exp", "power", "upper", "lower", "trim", "length", "substring", "concat", "replace"),
-        *("starts_with", "contains"),
+        *("div", "sqrt", "ln", "exp", "power", "cbrt", "log", "log2", "log10", "sin", "cos", "tan", "asin", "acos"),
+        *("atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "cot", "degrees", "radians", "even"),
+        *("is_nan", "is_inf", "is_finite", "sign", "trunc", "bit_and", "bit_or", "xor", "bit_not", "shift_right"),
+        *("bit_count", "upper", "lower", "trim", "ltrim", "rtrim", "length", "strlen", "bit_length", "substring"),
+        *("left", "right", "cut", "concat", "replace", "reverse", "translate", "split_part", "strpos", "starts_with"),
+        *("ends_with", "contains", "ascii", "unicode", "levenshtein", "hex", "md5", "sha1", "sha256"),
+        *("regexp_matches", "regexp_full_match", "regexp_replace", "regexp_extract", "strftime", "try_strptime"),
+        *("dayname", "monthname", "date_diff", "date_sub", "to_micros", "try_cast"),
     )
 )
 _DAY = 86_400_000_000
@@ -152,9 +161,9 @@ def rescale(value: int, digits: int) -> int:
 
 
 def _rounded(call: Call, args: list[Range]) -> Range:
-    """Both neighbours at the digit that is kept, whichever of them round, floor or ceil takes."""
+    """Both neighbours at the digit that is kept, whichever of them round, trunc, floor or ceil takes."""
     source, target = call.args[0].type, call.type
-    kept = args[1][0] if call.function == "round" and len(args) > 1 else 0
+    kept = args[1][0] if len(args) > 1 else 0
     cut = max(source.scale - kept, 0)
     back = target.scale - (source.scale - cut)
     (low, high), power = args[0], 10**cut
@@ -187,4 +196,8 @@ _RULES: dict[str, Callable[[Call, list[Range]], Range]] = {
     "nullif": lambda call, a: a[0],
     "add_days": lambda call, a: (a[0][0] + a[1][0], a[0][1] + a[1][1]),
     "add_micros": lambda call, a: (a[0][0] + a[1][0], a[0][1] + a[1][1]),
+    "micros_between": lambda call, a: (a[0][0] - a[1][1], a[0][1] - a[1][0]),
+    "trunc": _rounded,
+    "from_micros": lambda call, a: a[0],
+    "to_micros": lambda call, a: a[0],
 }

@@ -102,3 +102,20 @@ def first_of_period(days: Word, months: Word) -> Word:
         return day_of(year, (month - 1) // months * months + 1, 1)
     years = months // 12
     return day_of(abs(year) // years * years * (1 if year > 0 else -1), 1, 1)
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def last_of_month(days: Word) -> Word:
+    """The last day of the month that a day lies in."""
+    year, month, _ = civil(days)
+    following = year * 12 + month
+    return day_of(following // 12, following % 12 + 1, 1) - 1
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def period_of(days: Word, months: Word) -> Word:
+    """The number of the period of 1, 3, 12, 120, 1200 or 12000 months that a day lies in, from the year 0, toward it."""
+    year, month, _ = civil(days)
+    number = year * 12 + month - 1 if months < 12 else year
+    size = months if months < 12 else months // 12
+    return number // size if number >= 0 else -(-number // size)

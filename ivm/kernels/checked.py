@@ -97,6 +97,15 @@ def round_double(x: float, power: float, cut: bool) -> float:
 
 
 @njit(cache=True, nogil=True, fastmath=False)
+def trunc_double(x: float, power: float, cut: bool) -> float:
+    """A double cut off at `power`, below the point, or (cut) above it; as it was, or zero, where that overflows."""
+    rounded = np.trunc(x / power) * power if cut else np.trunc(x * power) / power
+    if np.isfinite(rounded):
+        return rounded
+    return 0.0 if cut and np.isfinite(x) else x
+
+
+@njit(cache=True, nogil=True, fastmath=False)
 def decimal_to_double(a: Word, power: Word, scale: float) -> float:
     """The double of a / power (`scale` is power as a double).
 

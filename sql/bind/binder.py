@@ -14,6 +14,7 @@ from sql.bind.operand import Operand
 from sql.bind.scope import Scope
 from sql.ir.relation import Aggregate
 from sql.ir.scalar import Call, Column, Literal, Scalar
+from sql.refused import FOREIGN_FUNCTIONS
 from sql.source import Source
 from sql.types.literals import convert
 
@@ -61,16 +62,25 @@ class Binder:
 
     def bind(self, node: exp.Expr) -> Operand:
         """The typed expression that `node` writes; raises the error that fits, with its position."""
+        self._check_name(node)
         handler = self.handlers.get(type(node))
         if handler is None:
             self.refuse(node, f"{_kind(node)} in {self.clause}{_instead(node)}")
         return handler(self, node)
 
+    def _check_name(self, node: exp.Expr) -> None:
+        """Refuse a function of another SQL system, which DuckDB could not recompute either."""
+        if isinstance(node, exp.Func) and "start" in node.meta:
+            written = self.source.text[node.meta["start"] : node.meta["end"] + 1].lower()
+            if written in FOREIGN_FUNCTIONS:
+                self.refuse(node, f"the function {written}() is not DuckDB's; write {FOREIGN_FUNCTIONS[written]}()")
+
     def value(self, node: exp.Expr) -> Operand:
         """`bind`, for an expression that must have a value of its own: not an interval."""
         operand = self.bind(node)
         if operand.type == INTERVAL:
-            self.refuse(node, "an INTERVAL is supported only added to or subtracted from a date or timestamp")
+            what = "an INTERVAL is supported only in date arithmetic and comparisons"
+            self.refuse(node, f"{what}; write epoch(...) for its seconds")
         return operand
 
     def condition(self, node: exp.Expr) -> Scalar:
@@ -99,7 +109,7 @@ class Binder:
             self._open.append(name)
             operand = self.bind(self.aliases[name])
             self._open.pop()
-            return Operand(node, operand.scalar, operand.interval)
+            return Operand(node, operand.scalar, operand.interval, operand.span)
         self.fail(node, self.scope.unknown(name, table))
 
     def cast(self, operand: Operand, target: SqlType) -> Scalar:

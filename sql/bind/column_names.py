@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from sql.source import Source
+from sql.source import Source, offset_of
 
 _BINARY: dict[type[exp.Expr], str] = {
     exp.Add: "+",
@@ -27,10 +27,18 @@ _BINARY: dict[type[exp.Expr], str] = {
     exp.DPipe: "||",
     exp.NullSafeEQ: "IS NOT DISTINCT FROM",
     exp.NullSafeNEQ: "IS DISTINCT FROM",
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseLeftShift: "<<",
+    exp.BitwiseRightShift: ">>",
 }
 _QUOTED = frozenset(
-    ["year", "month", "day", "hour", "minute", "second", "substring", "trim", "nullif", "replace", "if"]
-)
+    ["year", "month", "day", "hour", "minute", "second", "substring", "trim", "nullif", "replace", "if", "left",
+     "right", "week", "quarter", "century", "decade", "millennium", "microsecond", "millisecond", "position"]
+)  # fmt: skip
+_LIKE: dict[type[exp.Expr], str] = {exp.Like: "~~", exp.ILike: "~~*"}
+_OPERATED: dict[type[exp.Expr], str] = {exp.SimilarTo: "regexp_full_match", exp.RegexpLike: "regexp_matches"}
+"""Functions that are written as operators."""
 
 
 def column_name(node: exp.Expr, source: Source) -> str:
@@ -44,7 +52,7 @@ def column_name(node: exp.Expr, source: Source) -> str:
     if isinstance(node, exp.Column):
         return node.name.lower()
     if isinstance(node, exp.Literal):
-        return f"'{node.name}'" if node.is_string else node.name
+        return "'" + node.name.replace("'", "''") + "'" if node.is_string else node.name
     if isinstance(node, exp.Neg):
         inner = column_name(node.this, source)
         return f"-{inner}" if isinstance(node.this.unnest(), exp.Literal) else f"(-({inner}))"
@@ -59,14 +67,38 @@ def column_name(node: exp.Expr, source: Source) -> str:
         return "count_star()"
     if isinstance(node, exp.Coalesce):
         return f"COALESCE({_list([node.this, *node.expressions], source)})"
+    if isinstance(node, exp.Escape) and not node.this.args.get("negate"):
+        kind = "ilike_escape" if isinstance(node.this, exp.ILike) else "like_escape"
+        return f"{kind}({_list([node.this.this, node.this.expression, node.expression], source)})"
+    if isinstance(node, exp.Mod) and "start" in node.meta:
+        return f"mod({_list([node.this, node.expression], source)})"
+    if isinstance(node, exp.ByteString):
+        return f"'{node.name}'"
+    if isinstance(node, exp.Is) and isinstance(node.expression, exp.Boolean):
+        return _truth_test(node, "IS NOT DISTINCT FROM", source)
     if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
         return f"({column_name(node.this, source)} IS NULL)"
     if isinstance(node, exp.Extract):
         return f"date_part('{node.this.name}', {column_name(node.expression, source)})"
     if isinstance(node, exp.Filter):
         return f"{column_name(node.this, source)} FILTER (WHERE {column_name(node.expression.this, source)})"
-    if isinstance(node, exp.Cast) and not isinstance(node, exp.TryCast):
-        return f"CAST({column_name(node.this, source)} AS {_type(node.to)})"
+    if isinstance(node, exp.Cast):
+        word = "TRY_CAST" if isinstance(node, exp.TryCast) else "CAST"
+        return f"{word}({column_name(node.this, source)} AS {_type(node.to)})"
+    if type(node) in _LIKE:
+        sign = ("!" if node.args.get("negate") else "") + _LIKE[type(node)]
+        return f"({column_name(node.this, source)} {sign} {column_name(node.expression, source)})"
+    if type(node) in _OPERATED and "start" not in node.meta:
+        return f"{_OPERATED[type(node)]}({_list([node.this, node.expression], source)})"
+    if isinstance(node, exp.Between):
+        of, low, high = (column_name(node.args[key], source) for key in ("this", "low", "high"))
+        return f"({of} BETWEEN {low} AND {high})"
+    if isinstance(node, exp.In) and node.expressions:
+        return f"({column_name(node.this, source)} IN ({_list(node.expressions, source)}))"
+    if isinstance(node, exp.BitwiseNot):
+        return f"(~({column_name(node.this, source)}))"
+    if isinstance(node, exp.If):
+        return f'"if"({_list([node.this, node.args["true"], *filter(None, [node.args.get("false")])], source)})'
     if isinstance(node, exp.Func):
         return _function(node, source)
     return node.sql("duckdb")
@@ -96,7 +128,14 @@ def unique_names(names: Sequence[str]) -> tuple[str, ...]:
 def _negation(node: exp.Not, source: Source) -> str:
     if isinstance(node.this, exp.Is) and isinstance(node.this.expression, exp.Null):
         return f"({column_name(node.this.this, source)} IS NOT NULL)"
+    if isinstance(node.this, exp.Is) and isinstance(node.this.expression, exp.Boolean):
+        return _truth_test(node.this, "IS DISTINCT FROM", source)
     return f"(NOT {column_name(node.this, source)})"
+
+
+def _truth_test(node: exp.Is, sign: str, source: Source) -> str:
+    word = "true" if node.expression.this else "false"
+    return f"(CAST({column_name(node.this, source)} AS BOOLEAN) {sign} {word})"
 
 
 def _case(node: exp.Case, source: Source) -> str:
@@ -114,16 +153,32 @@ def _case(node: exp.Case, source: Source) -> str:
 def _function(node: exp.Func, source: Source) -> str:
     start, end = node.meta.get("start"), node.meta.get("end")
     if start is None or end is None:
+        if isinstance(node, exp.Substring | exp.Trim):
+            return f'"{type(node).__name__.lower()}"({_list(_arguments(node), source)})'
         return node.sql("duckdb")
     name = source.text[start : end + 1].lower()
-    arguments: list[exp.Expr] = []
-    if isinstance(node, exp.TimestampTrunc):
-        return f"{name}('{node.text('unit').lower()}', {column_name(node.this, source)})"
-    for value in node.args.values():
-        values = value if isinstance(value, list) else [value]
-        arguments.extend(item for item in values if isinstance(item, exp.Expr))
+    unit = ""
+    if isinstance(node, exp.TimestampTrunc | exp.DateDiff):
+        unit = f"'{node.text('unit').lower()}', "
     quoted = f'"{name}"' if name in _QUOTED else name
-    return f"{quoted}({_list(arguments, source)})"
+    return f"{quoted}({unit}{_list(_arguments(node), source)})"
+
+
+def _arguments(node: exp.Func) -> list[exp.Expr]:
+    """The arguments that are written, in the order of the text: sqlglot orders some otherwise, and adds some."""
+    arguments: list[exp.Expr] = []
+    for key, value in node.args.items():
+        values = value if isinstance(value, list) else [value]
+        if key != "unit":
+            arguments.extend(item for item in values if isinstance(item, exp.Expr) and not _made_up(item))
+    places = [offset_of(item) for item in arguments]
+    if None in places:
+        return arguments
+    return [item for _, item in sorted(zip(places, arguments, strict=True), key=lambda pair: pair[0] or 0)]
+
+
+def _made_up(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and "start" not in node.meta and node.name in ("0", "2", "3", "6", "10", "256")
 
 
 def _list(nodes: Sequence[exp.Expr], source: Source) -> str:

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.types import BOOLEAN, NULL, VARCHAR, SqlType
+from catalog.types import BOOLEAN, NULL
 from sql.bind.binder import Binder, Handler
+from sql.bind.intervals import comparable
+from sql.bind.logic import junction, negation
 from sql.bind.operand import Operand
 from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar
 from sql.types.literals import exactly
@@ -57,7 +59,7 @@ def _comparison(function: str) -> Handler:
     def bind(binder: Binder, node: exp.Expr) -> Operand:
         if isinstance(node.expression, exp.Any | exp.All) or isinstance(node.this, exp.Tuple):
             binder.refuse(node, "ANY, ALL and comparisons of rows are not supported; compare column by column")
-        left, right = binder.value(node.this), binder.value(node.expression)
+        left, right = comparable(binder, node, (node.this, node.expression))
         return Operand(node, compare(binder, node, function, left, right))
 
     return bind
@@ -71,9 +73,9 @@ def bind_null_safe_eq(binder: Binder, node: exp.Expr) -> Operand:
 
 def bind_between(binder: Binder, node: exp.Expr) -> Operand:
     """The condition x BETWEEN low AND high."""
-    of, low, high = (binder.value(node.args[arg]) for arg in ("this", "low", "high"))
     if node.args.get("symmetric"):
-        binder.refuse(node, "BETWEEN SYMMETRIC is not supported; write the smaller bound first")
+        binder.refuse(node, "BETWEEN SYMMETRIC is not supported; write BETWEEN least(a, b) AND greatest(a, b)")
+    of, low, high = comparable(binder, node, [node.args[arg] for arg in ("this", "low", "high")])
     return Operand(node, junction("and", [compare(binder, node, "ge", of, low), compare(binder, node, "le", of, high)]))
 
 
@@ -122,24 +124,6 @@ def bind_not(binder: Binder, node: exp.Expr) -> Operand:
     return Operand(node, negation(binder.condition(node.this)))
 
 
-def negation(scalar: Scalar) -> Scalar:
-    """NOT of a condition; of a negation, what it negates."""
-    if isinstance(scalar, Call) and scalar.function == "not":
-        return scalar.args[0]
-    return Call("not", (scalar,), BOOLEAN, scalar.nullable)
-
-
-def junction(function: str, conditions: Sequence[Scalar]) -> Scalar:
-    """The and / or of the conditions, nested ones of the same function flattened."""
-    flat: list[Scalar] = []
-    for condition in conditions:
-        same = isinstance(condition, Call) and condition.function == function
-        flat.extend(condition.args if isinstance(condition, Call) and same else (condition,))
-    if len(flat) == 1:
-        return flat[0]
-    return Call(function, tuple(flat), BOOLEAN, any(part.nullable for part in flat))
-
-
 def _parts(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
     """The operands of a chain of `kind`; a chain nests to the left, and a loop bears any length."""
     parts: list[exp.Expr] = []
@@ -147,49 +131,6 @@ def _parts(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
         parts.append(node.expression)
         node = node.this
     return [node, *reversed(parts)]
-
-
-def _like(function: str) -> Handler:
-    def bind(binder: Binder, node: exp.Expr) -> Operand:
-        matched = like(binder, node, function, ())
-        return Operand(node, negation(matched)) if node.args.get("negate") else Operand(node, matched)
-
-    return bind
-
-
-def bind_escape(binder: Binder, node: exp.Expr) -> Operand:
-    """The condition x LIKE 'pattern' ESCAPE 'c'."""
-    inner, escape = node.this, node.expression
-    function = {exp.Like: "like", exp.ILike: "ilike"}.get(type(inner))
-    if function is None or not isinstance(escape, exp.Literal) or len(escape.name) != 1:
-        binder.refuse(node, "ESCAPE needs LIKE or ILIKE before it and one character after it")
-    matched = like(binder, inner, function, (Literal(escape.name, VARCHAR),))
-    return Operand(node, negation(matched) if inner.args.get("negate") else matched)
-
-
-def like(binder: Binder, node: exp.Expr, function: str, escape: tuple[Scalar, ...]) -> Scalar:
-    """LIKE or ILIKE of a text and a constant pattern."""
-    of, pattern = text(binder, node.this), binder.value(node.expression)
-    if NULL in (pattern.type, of.type):
-        return Literal(None, BOOLEAN)
-    if pattern.type != VARCHAR:
-        binder.mismatch(node, f"a pattern must be text, not {pattern.type}")
-    if not isinstance(pattern.scalar, Literal):
-        binder.refuse(node, "a pattern that varies from row to row is not supported; write it as a literal")
-    return Call(function, (of.scalar, pattern.scalar, *escape), BOOLEAN, of.scalar.nullable)
-
-
-def text(binder: Binder, node: exp.Expr) -> Operand:
-    """An operand that must be VARCHAR."""
-    operand = binder.value(node)
-    if operand.type not in (VARCHAR, NULL):
-        binder.mismatch(node, f"text is needed here, not {operand.type}; write CAST(... AS VARCHAR)")
-    return operand
-
-
-def typed(binder: Binder, operand: Operand, target: SqlType) -> Operand:
-    """The operand cast to `target`."""
-    return Operand(operand.node, binder.cast(operand, target))
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
@@ -207,7 +148,4 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.And: bind_and,
     exp.Or: bind_or,
     exp.Not: bind_not,
-    exp.Like: _like("like"),
-    exp.ILike: _like("ilike"),
-    exp.Escape: bind_escape,
 }

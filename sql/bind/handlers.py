@@ -4,13 +4,31 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from sql.bind import aggregates, comparisons, functions, moments, operators
+from sql.bind import (
+    aggregates,
+    comparisons,
+    date_functions,
+    functions,
+    intervals,
+    joined_text,
+    numbers,
+    operators,
+    patterns,
+    signatures,
+    unmaintained,
+)
 from sql.bind.binder import Handler
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
     **operators.HANDLERS,
     **comparisons.HANDLERS,
     **functions.HANDLERS,
-    **moments.HANDLERS,
+    **signatures.HANDLERS,
+    **numbers.HANDLERS,
+    **joined_text.HANDLERS,
+    **patterns.HANDLERS,
+    **intervals.HANDLERS,
+    **date_functions.HANDLERS,
+    **unmaintained.HANDLERS,
     **aggregates.HANDLERS,
 }

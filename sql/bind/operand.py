@@ -13,17 +13,26 @@ from sql.types.term import Term
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """An interval that varies from row to row: whole `months` (INTEGER), and `micros` (BIGINT) after them."""
+
+    months: Scalar | None
+    micros: Scalar | None
+
+
+@dataclass(frozen=True, slots=True)
 class Operand:
-    """`scalar`, which `node` wrote. An `interval` is a constant that only date arithmetic takes."""
+    """`scalar`, which `node` wrote. An `interval` or `span` has no scalar of its own: only date arithmetic takes it."""
 
     node: exp.Expr
     scalar: Scalar
     interval: Interval | None = None
+    span: Span | None = None
 
     @property
     def type(self) -> SqlType:
         """The type of the expression."""
-        return INTERVAL if self.interval else self.scalar.type
+        return INTERVAL if self.interval is not None or self.span is not None else self.scalar.type
 
     @property
     def term(self) -> Term:

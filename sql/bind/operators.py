@@ -6,12 +6,13 @@ from sqlglot import exp
 
 from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTERVAL, NULL, TIMESTAMP, VARCHAR, Kind, SqlType
 from sql.bind.binder import Binder, Handler
-from sql.bind.moments import add_interval_constants, add_moment, subtract_moment
+from sql.bind.intervals import multiple, negative, sum_of
+from sql.bind.moments import add_moment, subtract_moment
 from sql.bind.operand import Operand
-from sql.ir.scalar import Literal
+from sql.ir.scalar import Call, Literal
 from sql.types.arithmetic import arithmetic_type
 from sql.types.declared import declared_type
-from sql.types.literals import NULL_LITERAL, negated, number
+from sql.types.literals import NULL_LITERAL, convert, negated, number
 from sql.types.term import as_decimal
 from sql.types.unify import unify
 
@@ -20,10 +21,20 @@ def bind_literal(binder: Binder, node: exp.Expr) -> Operand:
     """A number or a text."""
     if node.is_string:
         return Operand(node, Literal(str(node.name), VARCHAR))
+    # sqlglot writes .5 as 0.5, which has a digit more; what it made up stands nowhere in the text.
+    bare = "start" not in node.meta and node.name.startswith("0.")
     try:
-        return Operand(node, number(node.name))
+        return Operand(node, number(node.name.removeprefix("0") if bare else node.name))
     except ValueError as error:
         binder.fail(node, str(error))
+
+
+def bind_escaped(binder: Binder, node: exp.Expr) -> Operand:
+    r"""E'a\n', a text with escapes, which sqlglot has resolved."""
+    start = node.meta.get("start")
+    if not isinstance(start, int) or binder.source.text[start : start + 1] not in "eE":
+        binder.refuse(node, "bytes are not supported; write a text")
+    return Operand(node, Literal(str(node.this), VARCHAR))
 
 
 def bind_boolean(binder: Binder, node: exp.Expr) -> Operand:
@@ -47,14 +58,14 @@ def bind_column(binder: Binder, node: exp.Expr) -> Operand:
 def bind_parentheses(binder: Binder, node: exp.Expr) -> Operand:
     """What stands in the parentheses."""
     inner = binder.bind(node.this)
-    return Operand(node, inner.scalar, inner.interval)
+    return Operand(node, inner.scalar, inner.interval, inner.span)
 
 
 def bind_negation(binder: Binder, node: exp.Expr) -> Operand:
     """Minus a number."""
     operand = binder.bind(node.this)
-    if operand.interval:
-        return Operand(node, operand.scalar, operand.interval.times(-1))
+    if operand.type == INTERVAL:
+        return negative(operand)
     if isinstance(operand.scalar, Literal) and operand.type.is_numeric and operand.scalar.value is not None:
         return Operand(node, negated(operand.scalar))
     if operand.type == NULL:
@@ -67,18 +78,34 @@ def bind_negation(binder: Binder, node: exp.Expr) -> Operand:
 def bind_cast(binder: Binder, node: exp.Expr) -> Operand:
     """CAST(x AS type), x::type, DATE 'x'."""
     assert isinstance(node, exp.Cast), "dispatched by class"
-    operand = binder.bind(node.this)
-    target = declared_type(node.to, binder.source, "the cast", node)
-    if operand.interval or target == INTERVAL:
-        binder.refuse(node, "casts of intervals are not supported; write INTERVAL '3' MONTH as a literal")
-    if operand.type not in (target, NULL) and not _castable(operand.type, target):
-        binder.mismatch(node, f"cannot cast {operand.type} to {target}")
+    operand, target = _cast_of(binder, node)
     return Operand(node, binder.cast(operand, target))
 
 
 def bind_try_cast(binder: Binder, node: exp.Expr) -> Operand:
-    """TRY_CAST is refused."""
-    binder.refuse(node, "TRY_CAST is not supported; write CASE WHEN ... THEN CAST(... AS ...) END")
+    """TRY_CAST(x AS type), NULL where CAST raises."""
+    assert isinstance(node, exp.Cast), "dispatched by class"
+    operand, target = _cast_of(binder, node)
+    if isinstance(operand.scalar, Literal):
+        try:
+            literal = convert(operand.scalar, target)
+        except ValueError:
+            literal = Literal(None, target)
+        if literal is not None:
+            return Operand(node, literal)
+    if operand.type == target:
+        return Operand(node, operand.scalar)
+    return Operand(node, Call("try_cast", (operand.scalar,), target))
+
+
+def _cast_of(binder: Binder, node: exp.Cast) -> tuple[Operand, SqlType]:
+    operand = binder.bind(node.this)
+    target = declared_type(node.to, binder.source, "the cast", node)
+    if INTERVAL in (operand.type, target):
+        binder.refuse(node, "casts of intervals are not supported; write INTERVAL '3' MONTH as a literal")
+    if operand.type not in (target, NULL) and not _castable(operand.type, target):
+        binder.mismatch(node, f"cannot cast {operand.type} to {target}")
+    return operand, target
 
 
 def _castable(source: SqlType, target: SqlType) -> bool:
@@ -92,8 +119,8 @@ def _castable(source: SqlType, target: SqlType) -> bool:
 def bind_add(binder: Binder, node: exp.Expr) -> Operand:
     """Sum x + y of numbers, of a date and days, of a moment and an interval, of intervals."""
     left, right = binder.bind(node.this), binder.bind(node.expression)
-    if left.interval and right.interval:
-        return add_interval_constants(node, left, right, 1)
+    if left.type == right.type == INTERVAL:
+        return sum_of(node, left, right)
     if _is_moment(left) or _is_moment(right):
         moment, added = (left, right) if _is_moment(left) else (right, left)
         return add_moment(binder, node, moment, added, 1)
@@ -103,19 +130,19 @@ def bind_add(binder: Binder, node: exp.Expr) -> Operand:
 def bind_sub(binder: Binder, node: exp.Expr) -> Operand:
     """Difference x - y, as for +, and of two dates."""
     left, right = binder.bind(node.this), binder.bind(node.expression)
-    if left.interval and right.interval:
-        return add_interval_constants(node, left, right, -1)
+    if left.type == right.type == INTERVAL:
+        return sum_of(node, left, negative(right))
     if _is_moment(left):
         return subtract_moment(binder, node, left, right)
     return _arithmetic(binder, node, "sub", left, right)
 
 
 def bind_mul(binder: Binder, node: exp.Expr) -> Operand:
-    """Product x * y of numbers, or of a constant interval and an integer literal."""
+    """Product x * y of numbers, or of a constant interval and an integer."""
     left, right = binder.bind(node.this), binder.bind(node.expression)
     for interval, factor in ((left, right), (right, left)):
-        if interval.interval and factor.integer is not None:
-            return Operand(node, interval.scalar, interval.interval.times(factor.integer))
+        if interval.interval is not None:
+            return multiple(binder, node, interval.interval, factor)
     return _arithmetic(binder, node, "mul", left, right)
 
 
@@ -173,6 +200,7 @@ def _is_moment(operand: Operand) -> bool:
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Literal: bind_literal,
+    exp.ByteString: bind_escaped,
     exp.Boolean: bind_boolean,
     exp.Null: bind_null,
     exp.Column: bind_column,

@@ -9,21 +9,21 @@ import numpy as np
 from catalog.errors import NumericError
 from catalog.types import Kind, Physical, SqlType
 from ivm.analysis.ranges import fits, limits
-from ivm.render.scalars.columns import constant, objects, stored
+from ivm.render.scalars.columns import both, constant, objects, stored
 from ivm.render.scalars.failures import first_bad, shown
 from ivm.render.scalars.functions import Apply, Context
 from ivm.render.scalars.maths import divide_rounding, half_away
 from ivm.render.scalars.text_format import formatter
-from ivm.render.scalars.text_memo import ERROR, FALSE, TRUE, TextMemo
+from ivm.render.scalars.text_memo import ERROR, FALSE, NULL, TRUE, TextMemo
 from ivm.render.scalars.text_parse import parser
-from ivm.trace.column import DTYPES, Array, Column
+from ivm.trace.column import DTYPES, Array, Bools, Column
 from sql.ir.scalar import Call
 
 DAY = 86_400_000_000
 
 
 def cast(call: Call, context: Context) -> Apply:
-    """cast(a) to the call's type."""
+    """cast(a) to the call's type; try_cast(a), which is NULL where there is no such value."""
     source, target = call.args[0].type, call.type
     if source.kind is Kind.NULL:
         null = constant(None, target.physical)
@@ -52,6 +52,16 @@ def _failure(column: Column, row: int, call: Call) -> NumericError:
     )
 
 
+def _kept(bad: Any, a: Column, call: Call) -> Bools | None:
+    """Which rows of the result hold a value, given where there is none; a cast raises if there is such a row."""
+    row = first_bad(bad, a.valid)
+    if row is None:
+        return a.valid
+    if call.function == "cast":
+        raise _failure(a, row, call)
+    return both(a.valid, ~bad)
+
+
 def _exact(call: Call) -> Apply:
     source, target = call.args[0].type, call.type
     if Kind.TIMESTAMP in (source.kind, target.kind):
@@ -68,16 +78,17 @@ def _exact(call: Call) -> Apply:
         values: Any = objects(a.values) if wide else a.values.astype(np.int64, copy=False)
         if divisor > 1:
             values = divide_rounding(values, divisor, mode)
+        valid = a.valid
         if not safe:
             # Before the scaling: afterwards it might have wrapped.
-            row = first_bad((values > allowed[1] // factor) | (values < -(-allowed[0] // factor)), a.valid)
-            if row is not None:
-                raise _failure(a, row, call)
+            bad = ((values > allowed[1] // factor) | (values < -(-allowed[0] // factor))).astype(np.bool_)
+            valid = _kept(bad, a, call)
+            values = np.where(bad, 0, values)
         if factor > 1:
             values = values * factor
-        if wide and a.valid is not None:
-            values = np.where(a.valid, values, 0)
-        return Column(stored(values, target.physical), a.valid)
+        if wide and valid is not None:
+            values = np.where(valid, values, 0)
+        return Column(stored(values, target.physical), valid)
 
     return apply
 
@@ -127,15 +138,13 @@ def _from_double(call: Call) -> Apply:
         rounded = half_away(scaled) if decimal else np.rint(scaled)
         # A range's upper end may have no DOUBLE of its own; the next power above it has.
         inside = (rounded >= float(low)) & (rounded < float(high + 1))
-        row = first_bad(~inside, a.valid)
-        if row is not None:
-            raise _failure(a, row, call)
+        valid = _kept(~inside, a, call)
         rounded = np.where(inside, rounded, 0.0)
         if target.physical is not Physical.WIDE:
-            return Column(rounded.astype(DTYPES[target.physical]), a.valid)
+            return Column(rounded.astype(DTYPES[target.physical]), valid)
         exact = np.empty(len(rounded), object)
         exact[:] = [int(v) for v in rounded]
-        return Column(stored(exact, target.physical), a.valid)
+        return Column(stored(exact, target.physical), valid)
 
     return apply
 
@@ -158,6 +167,8 @@ def text_cast_memo(call: Call, context: Context) -> TextMemo:
     """The memo of a cast from text."""
     target = call.type
     parse = parser(target)
+    trying = call.function == "try_cast"
+    failed = NULL if trying else ERROR
 
     def compute(codes: Array) -> tuple[Any, Array | None]:
         texts = context.dictionary.strings(codes)
@@ -167,7 +178,7 @@ def text_cast_memo(call: Call, context: Context) -> TextMemo:
             try:
                 results[i] = parse(text)
             except ValueError:
-                states[i] = ERROR
+                states[i] = failed
         if target.kind is Kind.BOOLEAN:
             states[(states == TRUE) & ~np.array(results, np.bool_)] = FALSE
             return states, None
@@ -178,4 +189,7 @@ def text_cast_memo(call: Call, context: Context) -> TextMemo:
     def failure(text: str) -> str:
         return f"cannot cast {text!r} to {target}: it is no such value; correct the text or filter it out first"
 
-    return context.memos.get(("cast", target), lambda: TextMemo(context.dictionary, compute, target.physical, failure))
+    message = None if trying else failure
+    return context.memos.get(
+        (call.function, target), lambda: TextMemo(context.dictionary, compute, target.physical, message)
+    )

@@ -48,7 +48,8 @@ def first_of(months: Any) -> Ints:
     return days
 
 
-def _toward_zero(a: Any, b: int) -> Any:
+def toward_zero(a: Any, b: int) -> Any:
+    """Integers divided by a positive one, truncating."""
     return np.sign(a) * (np.abs(a) // b)
 
 
@@ -56,7 +57,7 @@ def _year(days: Any) -> Any:
     return month_of(days) // 12 + 1970
 
 
-def _iso_year(days: Any) -> Any:
+def iso_year(days: Any) -> Any:
     """The year that the week's Thursday lies in."""
     return _year(days - (days + 3) % 7 + 3)
 
@@ -68,7 +69,7 @@ def _iso_week(days: Any) -> Any:
 
 def _century(years: Any, length: int) -> Any:
     """Centuries and millennia count from 1, and before the year 1 from -1."""
-    return np.where(years > 0, (years - 1) // length + 1, _toward_zero(years, length) - 1)
+    return np.where(years > 0, (years - 1) // length + 1, toward_zero(years, length) - 1)
 
 
 _OF_DAYS: dict[str, Callable[[Any], Any]] = {
@@ -80,9 +81,9 @@ _OF_DAYS: dict[str, Callable[[Any], Any]] = {
     "isodow": lambda d: (d + 3) % 7 + 1,
     "doy": lambda d: d - first_of((_year(d) - 1970) * 12) + 1,
     "week": _iso_week,
-    "isoyear": _iso_year,
-    "yearweek": lambda d: _iso_year(d) * 100 + np.where(_iso_year(d) > 0, 1, -1) * _iso_week(d),
-    "decade": lambda d: _toward_zero(_year(d), 10),
+    "isoyear": iso_year,
+    "yearweek": lambda d: iso_year(d) * 100 + np.where(iso_year(d) > 0, 1, -1) * _iso_week(d),
+    "decade": lambda d: toward_zero(_year(d), 10),
     "century": lambda d: _century(_year(d), 100),
     "millennium": lambda d: _century(_year(d), 1000),
     "era": lambda d: np.where(_year(d) > 0, 1, 0),
@@ -96,11 +97,13 @@ _OF_CLOCK: dict[str, Callable[[Any], Any]] = {
     "microsecond": lambda m: m % 60_000_000,
 }
 
-PARTS = (*_OF_DAYS, *_OF_CLOCK, "epoch")
+PARTS = (*_OF_DAYS, *_OF_CLOCK, "epoch", "julian")
+_JULIAN = 2440588
+"""The Julian day number of 1970-01-01."""
 
 
 def extract(call: Call, context: Context, build: Build) -> Evaluate:
-    """extract(part, DATE | TIMESTAMP); 'epoch' is DOUBLE."""
+    """extract(part, DATE | TIMESTAMP); 'epoch' and 'julian' are DOUBLE."""
     part, argument = part_of(call), build(call.args[1])
     of_day = call.args[1].type.kind is Kind.DATE
     dtype = DTYPES[call.type.physical]
@@ -110,6 +113,8 @@ def extract(call: Call, context: Context, build: Build) -> Evaluate:
         values: Any = column.values.astype(np.int64)
         if part == "epoch":
             result = values * 86400.0 if of_day else values / 1e6
+        elif part == "julian":
+            result = values + float(_JULIAN) if of_day else values // DAY + float(_JULIAN) + values % DAY / DAY
         elif part in _OF_DAYS:
             result = _OF_DAYS[part](values if of_day else values // DAY)
         else:
@@ -128,7 +133,7 @@ def truncate_days(part: str, days: Any) -> Any:
         # Years count from 0 here: centuries are 2000 to 2099, as DuckDB truncates (but does not extract) them.
         size = _MONTHS[part]
         since_zero = month_of(days) + 1970 * 12
-        whole = since_zero // size if size <= 12 else _toward_zero(since_zero // 12, size // 12)
+        whole = since_zero // size if size <= 12 else toward_zero(since_zero // 12, size // 12)
         return first_of(whole * size - 1970 * 12)
     if part == "isoyear":
         thursday = days - (days + 3) % 7 + 3

@@ -7,7 +7,7 @@ from ivm.analysis.ranges import can_raise
 from ivm.render.scalars import casts, emit_dates, emit_logic, emit_numbers, texts
 from ivm.render.scalars.text_memo import TextMemo
 from ivm.render.scalars.writer import NotCompiledError, Value, Writer
-from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of
+from sql.ir.scalar import MAKES_NULL, Call, Column, Literal, Scalar, columns_of
 
 _STRICT = {**emit_numbers.STRICT, **emit_logic.STRICT, **emit_dates.STRICT}
 _LAZY = {**emit_logic.LAZY, **emit_dates.LAZY}
@@ -40,7 +40,7 @@ def _makes_null(scalar: Scalar) -> bool:
     """Whether the value can be NULL though no column is."""
     if isinstance(scalar, Literal):
         return scalar.value is None
-    return isinstance(scalar, Call) and (scalar.function == "nullif" or any(map(_makes_null, scalar.args)))
+    return isinstance(scalar, Call) and (scalar.function in MAKES_NULL or any(map(_makes_null, scalar.args)))
 
 
 def _column(writer: Writer, column: Column) -> Value:
@@ -84,29 +84,36 @@ def _call(writer: Writer, call: Call) -> Value:
 
 def _memo(writer: Writer, call: Call) -> Value | None:
     """A text function through its memo; eq and ne compare codes and need none."""
-    if call.function == "cast" and call.args[0].type.kind is Kind.VARCHAR and call.type.kind is not Kind.VARCHAR:
+    if (
+        call.function in ("cast", "try_cast")
+        and call.args[0].type.kind is Kind.VARCHAR
+        and call.type.kind is not Kind.VARCHAR
+    ):
         memo = casts.text_cast_memo(call, writer.context)
-        return _lookup(writer, memo, emit(writer, call.args[0]), call.type)
+        return _lookup(writer, memo, emit(writer, call.args[0]), call)
     if not any(a.type.kind is Kind.VARCHAR for a in call.args) or call.function in ("eq", "ne"):
         return None
-    found, place = texts.memo_of(call, writer.context), texts.varying(call)
+    found, place = texts.memo_of(call, writer.context), texts.memo_place(call)
     if found is None or place is None:
         return None
-    return _lookup(writer, found, emit(writer, call.args[place]), call.type)
+    return _lookup(writer, found, emit(writer, call.args[place]), call)
 
 
-def _lookup(writer: Writer, memo: TextMemo, code: Value, type_: SqlType) -> Value:
+def _lookup(writer: Writer, memo: TextMemo, code: Value, call: Call) -> Value:
     """The loop gives up at a string that the memo does not know yet; a failed one is the interpreter's to report."""
-    place = writer.memo(memo)
+    place, type_ = writer.memo(memo), call.type
     state = writer.let(f"t{place}[uint64({code.word})]")
     guard = "" if code.valid is None else f"{code.valid} and "
     writer.line(f"if {guard}{state} == 0:")
     writer.line("    return UNKNOWN")
     if memo.failure is not None:
         writer.fail(f"{state} == 4", code.valid)
+    valid = code.valid
+    if call.function in MAKES_NULL:
+        valid = writer.let(f"{guard}{state} != 1")
     if type_.kind is Kind.BOOLEAN:
-        return Value((writer.let(f"{state} == 3"),), code.valid)
+        return Value((writer.let(f"{state} == 3"),), valid)
     array = f"u{place}[uint64({code.word})"
     if type_.physical is Physical.WIDE:
-        return Value((writer.let(f"{array}, 0]"), writer.let(f"{array}, 1]")), code.valid)
-    return Value((writer.let(f"{array}]" if type_.physical is Physical.FLOAT64 else f"int64({array}])"),), code.valid)
+        return Value((writer.let(f"{array}, 0]"), writer.let(f"{array}, 1]")), valid)
+    return Value((writer.let(f"{array}]" if type_.physical is Physical.FLOAT64 else f"int64({array}])"),), valid)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from catalog.types import Kind
 from ivm.analysis.ranges import limits
+from ivm.render.scalars.date_parts import CLOCK, MONTHS
 from ivm.render.scalars.dates import DAY, part_of
 from ivm.render.scalars.emit_logic import EmitScalar
 from ivm.render.scalars.emit_numbers import Emit, arithmetic, check_word
@@ -21,8 +22,6 @@ _OF_CLOCK = {
     "hour": "{} // 3600000000", "minute": "{} // 60000000 % 60", "second": "{} // 1000000 % 60",
     "millisecond": "{} // 1000 % 60000", "microsecond": "{} % 60000000",
 }  # fmt: skip
-_UNITS = {"hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000, "millisecond": 1000, "microsecond": 1}
-_MONTHS = {"month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200, "millennium": 12000}
 
 
 def _days(writer: Writer, call: Call, place: int, value: Value) -> str:
@@ -45,14 +44,14 @@ def extract(writer: Writer, call: Call, emit: EmitScalar) -> Value:
 def date_trunc(writer: Writer, call: Call, emit: EmitScalar) -> Value:
     """date_trunc."""
     part, value = part_of(call), emit(writer, call.args[1])
-    if part in _UNITS and call.args[1].type.kind is Kind.TIMESTAMP:
-        return Value((writer.let(f"{value.word} - {value.word} % {_UNITS[part]}"),), value.valid)
+    if part in CLOCK and call.args[1].type.kind is Kind.TIMESTAMP:
+        return Value((writer.let(f"{value.word} - {value.word} % {CLOCK[part]}"),), value.valid)
     days = _days(writer, call, 1, value)
-    if part in _MONTHS:
-        days = writer.let(f"first_of_period({days}, {_MONTHS[part]})")
+    if part in MONTHS:
+        days = writer.let(f"first_of_period({days}, {MONTHS[part]})")
     elif part == "week":
         days = writer.let(f"{days} - ({days} + 3) % 7")
-    elif part != "day" and part not in _UNITS:
+    elif part != "day" and part not in CLOCK:
         raise NotCompiledError(part)
     if call.type.kind is Kind.DATE:
         return Value((days,), value.valid)
@@ -86,7 +85,41 @@ def days_between(writer: Writer, call: Call, args: list[Value]) -> Value:
     return Value((writer.let(f"{args[0].word} - {args[1].word}"),), writer.both(*args))
 
 
+def micros_between(writer: Writer, call: Call, args: list[Value]) -> Value:
+    """micros_between."""
+    return arithmetic(writer, Call("sub", call.args, call.type), args)
+
+
+def last_day(writer: Writer, call: Call, args: list[Value]) -> Value:
+    """last_day."""
+    result = Value((writer.let(f"last_of_month({args[0].word})"),), args[0].valid)
+    check_word(writer, result, call.type)
+    return result
+
+
+def date_diff(writer: Writer, call: Call, emit: EmitScalar) -> Value:
+    """date_diff; the rarer parts have no compiled form."""
+    part = part_of(call)
+    a, b = (emit(writer, arg) for arg in call.args[1:])
+    valid = writer.both(a, b)
+    of_day = call.args[1].type.kind is Kind.DATE
+    if part in CLOCK:
+        form = f"{{}} * {DAY // CLOCK[part]}" if of_day else f"{{}} // {CLOCK[part]}"
+    elif part in MONTHS:
+        form = f"period_of({{}}, {MONTHS[part]})"
+    elif part == "day":
+        form = "{}"
+    else:
+        raise NotCompiledError(part)
+    if part not in CLOCK:
+        a, b = (Value((_days(writer, call, 1, value),), value.valid) for value in (a, b))
+    return Value((writer.let(f"{form.format(b.word)} - {form.format(a.word)}"),), valid)
+
+
 STRICT: dict[str, Emit] = {
     "add_months": add_months, "add_days": added, "add_micros": added, "days_between": days_between,
+    "micros_between": micros_between, "last_day": last_day, "to_micros": lambda writer, call, args: args[0],
 }  # fmt: skip
-LAZY: dict[str, Callable[[Writer, Call, EmitScalar], Value]] = {"extract": extract, "date_trunc": date_trunc}
+LAZY: dict[str, Callable[[Writer, Call, EmitScalar], Value]] = {
+    "extract": extract, "date_trunc": date_trunc, "date_diff": date_diff,
+}  # fmt: skip

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from catalog.types import MAX_DIGITS, Kind, Physical, SqlType
 from ivm.analysis.ranges import fits, is_exact, limits
+from ivm.render.scalars.bits import WIDTHS
 from ivm.render.scalars.maths import digits_of
 from ivm.render.scalars.numeric import in_words
 from ivm.render.scalars.writer import NotCompiledError, Value, Writer
@@ -121,30 +122,69 @@ def rounding(writer: Writer, call: Call, args: list[Value]) -> Value:
     a, source, target = args[0], call.args[0].type, call.type
     if source.kind is Kind.DOUBLE:
         return Value((writer.let(_round_double(writer, call, a)),), a.valid)
-    keep = digits_of(call) if call.function == "round" else 0
+    keep = digits_of(call) if call.function in ("round", "trunc") else 0
     cut = max(source.scale - keep, 0)
     narrow = Physical.WIDE not in (source.physical, target.physical)
     if not narrow or target.kind is Kind.DOUBLE or cut > 18 or target.scale != source.scale - cut:
         raise NotCompiledError(call.function)
     if cut == 0:
         return a
-    form = {"round": "round_off({}, {})", "floor": "{} // {}", "ceil": "ceiling({}, {})"}[call.function]
-    result = Value((writer.let(form.format(a.word, 10**cut)),), a.valid)
+    result = Value((writer.let(_CUTS[call.function].format(a.word, 10**cut)),), a.valid)
     check_word(writer, result, target)
     return result
 
 
+_CUTS = {
+    "round": "round_off({}, {})", "trunc": "truncated({}, {})", "floor": "{} // {}", "ceil": "ceiling({}, {})",
+}  # fmt: skip
+
+
 def _round_double(writer: Writer, call: Call, a: Value) -> str:
-    if call.function != "round":
+    if call.function in ("floor", "ceil"):
         return f"np.{call.function}({a.word})"
     digits = digits_of(call)
-    return f"round_double({a.word}, {writer.double(10.0 ** abs(digits))}, {digits < 0})"
+    return f"{call.function}_double({a.word}, {writer.double(10.0 ** abs(digits))}, {digits < 0})"
 
 
-def transcendental(writer: Writer, call: Call, args: list[Value]) -> Value:
-    """sqrt, ln, exp, power."""
-    name = {"ln": "log"}.get(call.function, call.function)
-    return Value((writer.let(f"np.{name}({', '.join(a.word for a in args)})"),), writer.both(*args))
+_OF_DOUBLE = {
+    **{f: f"np.{f}({{}})" for f in ("sqrt", "exp", "log2", "log10", "sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    "ln": "np.log({})", "asin": "np.arcsin({})", "acos": "np.arccos({})", "atan": "np.arctan({})",
+    "asinh": "np.arcsinh({})", "acosh": "np.arccosh({})", "atanh": "np.arctanh({})", "cbrt": "np.cbrt({})",
+    "cot": "1.0 / np.tan({})", "degrees": "np.degrees({})", "radians": "np.radians({})",
+    "is_nan": "np.isnan({})", "is_inf": "np.isinf({})", "is_finite": "np.isfinite({})",
+    "power": "np.power({}, {})", "atan2": "np.arctan2({}, {})", "log": "np.log10({1}) / np.log10({0})",
+}  # fmt: skip
+
+
+def of_double(writer: Writer, call: Call, args: list[Value]) -> Value:
+    """The functions of DOUBLE that have no error."""
+    return Value((writer.let(_OF_DOUBLE[call.function].format(*(a.word for a in args))),), writer.both(*args))
+
+
+def sign(writer: Writer, call: Call, args: list[Value]) -> Value:
+    """Sign."""
+    (a,) = args
+    word = a.words[-1]
+    positive = f"{word} > 0" if len(a.words) == 1 else f"{word} > 0 or ({word} == 0 and {a.words[0]} != 0)"
+    return Value((writer.let(f"int64({positive}) - int64({word} < 0)"),), a.valid)
+
+
+_BITS = {"bit_and": "{} & {}", "bit_or": "{} | {}", "xor": "{} ^ {}", "bit_not": "~{}"}
+
+
+def bits(writer: Writer, call: Call, args: list[Value]) -> Value:
+    """bit_and, bit_or, xor, bit_not: word by word."""
+    words = (_BITS[call.function].format(*words) for words in zip(*(a.words for a in args), strict=True))
+    return Value(tuple(writer.let(word) for word in words), writer.both(*args))
+
+
+def shift_right(writer: Writer, call: Call, args: list[Value]) -> Value:
+    """shift_right."""
+    if call.type.physical is Physical.WIDE:
+        raise NotCompiledError(call.function)
+    a, b = (arg.word for arg in args)
+    inside = writer.let(f"{b} >= 0 and {b} < {WIDTHS[call.type.kind]}")
+    return Value((writer.let(f"{a} >> ({b} if {inside} else 0) if {inside} else 0"),), writer.both(*args))
 
 
 def cast(writer: Writer, call: Call, args: list[Value]) -> Value:
@@ -233,6 +273,6 @@ Emit = Callable[[Writer, Call, list[Value]], Value]
 STRICT: dict[str, Emit] = {
     "add": arithmetic, "sub": arithmetic, "mul": arithmetic, "neg": sign_change, "abs": sign_change,
     "div": division, "idiv": division, "mod": division,
-    "round": rounding, "floor": rounding, "ceil": rounding,
-    "sqrt": transcendental, "ln": transcendental, "exp": transcendental, "power": transcendental,
+    "round": rounding, "trunc": rounding, "floor": rounding, "ceil": rounding, "sign": sign,
+    **dict.fromkeys(_OF_DOUBLE, of_double), **dict.fromkeys(_BITS, bits), "shift_right": shift_right,
 }  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from catalog.errors import UnsupportedError
 from catalog.types import Kind
-from ivm.render.scalars import casts, compare, dates, logic, maths, numeric, texts
+from ivm.render.scalars import bits, casts, compare, date_parts, dates, logic, maths, numeric, texts
 from ivm.render.scalars.columns import constant
 from ivm.render.scalars.functions import Apply, Context, Evaluate, Lazy, Strict
 from ivm.render.scalars.rows import Rows
@@ -16,9 +16,10 @@ from ivm.trace.column import Column as Values
 from sql.ir.scalar import Call, Column, Literal, Scalar
 
 _STRICT: dict[str, Strict] = {
-    **numeric.STRICT, **compare.STRICT, **logic.STRICT, **maths.STRICT, **dates.STRICT, "cast": casts.cast,
+    **numeric.STRICT, **compare.STRICT, **logic.STRICT, **maths.STRICT, **dates.STRICT,
+    **bits.STRICT, **date_parts.STRICT, "cast": casts.cast, "try_cast": casts.cast,
 }  # fmt: skip
-_LAZY: dict[str, Lazy] = {**compare.LAZY, **logic.LAZY, **maths.LAZY, **dates.LAZY, **texts.LAZY}
+_LAZY: dict[str, Lazy] = {**compare.LAZY, **logic.LAZY, **maths.LAZY, **dates.LAZY, **date_parts.LAZY, **texts.LAZY}
 
 FUNCTIONS = frozenset(_STRICT) | frozenset(_LAZY)
 

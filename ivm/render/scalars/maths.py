@@ -9,7 +9,7 @@ import numpy as np
 
 from catalog.types import Kind, Physical, SqlType
 from ivm.analysis.ranges import limits
-from ivm.render.scalars.columns import both, objects, stored
+from ivm.render.scalars.columns import all_valid, objects, stored
 from ivm.render.scalars.failures import check
 from ivm.render.scalars.functions import Apply, Build, Context, Evaluate
 from ivm.render.scalars.numeric import describe
@@ -33,23 +33,27 @@ def half_away(values: Any) -> Any:
     return np.where(np.abs(values - whole) >= 0.5, whole + np.sign(values), whole)
 
 
-def _round_double(values: Any, digits: int) -> Any:
+def _round_double(values: Any, digits: int, mode: str) -> Any:
     """As DuckDB: scaled, rounded, scaled back; what overflows on the way stays as it was, or is zero."""
     power = np.float64(10.0) ** abs(digits)
+    towards = np.trunc if mode == "trunc" else half_away
     if digits < 0:
-        rounded = half_away(values / power) * power
+        rounded = towards(values / power) * power
         return np.where(np.isfinite(rounded), rounded, np.where(np.isfinite(values), 0.0, values))
-    rounded = half_away(values * power) / power
+    rounded = towards(values * power) / power
     return np.where(np.isfinite(rounded), rounded, values)
 
 
 def divide_rounding(values: Any, power: Any, mode: str) -> Any:
-    """Integers (int64 or Python's) divided by a power of ten; mode: round (half away from zero), floor, ceil."""
+    """Integers (int64 or Python's) divided by a power of ten; mode: round (half away from zero), floor, ceil, trunc."""
     if mode == "floor":
         return values // power
     if mode == "ceil":
         return -(-values // power)
     magnitude = np.abs(values)
+    if mode == "trunc":
+        quotient = magnitude // power
+        return np.where(values < 0, -quotient, quotient)
     # (|v| + p/2) / p, without the sum that could leave 64 bits.
     quotient = magnitude // power
     quotient = quotient + (magnitude - quotient * power >= power - power // 2) if power > 1 else quotient
@@ -59,13 +63,13 @@ def divide_rounding(values: Any, power: Any, mode: str) -> Any:
 def _plan(call: Call) -> tuple[int, int]:
     """(digits to cut at the argument's scale, digits that the result's scale then gives back)."""
     source, target = call.args[0].type, call.type
-    keep = 0 if call.function != "round" else digits_of(call)
+    keep = digits_of(call) if call.function in ("round", "trunc") else 0
     cut = max(source.scale - keep, 0)
     return cut, target.scale - (source.scale - cut)
 
 
 def rounding(call: Call, context: Context, build: Build) -> Evaluate:
-    """round(a, digits), floor(a), ceil(a)."""
+    """round(a, digits), trunc(a, digits), floor(a), ceil(a)."""
     argument = build(call.args[0])
     source, target = call.args[0].type, call.type
     if target.kind is not Kind.DOUBLE:
@@ -90,7 +94,7 @@ def _of_double(call: Call) -> Apply:
     if call.function == "ceil":
         return lambda a: Column(np.ceil(a.values), a.valid)
     digits = digits_of(call)
-    return lambda a: Column(_round_double(a.values, digits), a.valid)
+    return lambda a: Column(_round_double(a.values, digits, call.function), a.valid)
 
 
 def _of_exact(call: Call) -> Apply:
@@ -113,13 +117,37 @@ def _of_exact(call: Call) -> Apply:
     return apply
 
 
-def _one(operation: Callable[..., Any]) -> Callable[[Call, Context], Apply]:
-    return lambda call, context: lambda a: Column(operation(a.values), a.valid)
+def _even(values: Any) -> Any:
+    """The next even number away from zero."""
+    return np.sign(values) * np.ceil(np.abs(values) / 2) * 2
 
 
-def _power(call: Call, context: Context) -> Apply:
-    return lambda a, b: Column(np.power(a.values, b.values), both(a.valid, b.valid))
+OF_DOUBLE: dict[str, Callable[..., Any]] = {
+    "sqrt": np.sqrt, "cbrt": np.cbrt, "ln": np.log, "log2": np.log2, "log10": np.log10, "exp": np.exp,
+    "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
+    "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
+    "cot": lambda x: 1.0 / np.tan(x), "degrees": np.degrees, "radians": np.radians, "even": _even,
+    "is_nan": np.isnan, "is_inf": np.isinf, "is_finite": np.isfinite,
+    "power": np.power, "atan2": np.arctan2, "log": lambda base, x: np.log10(x) / np.log10(base),
+}  # fmt: skip
+"""The functions of DOUBLE that have no error, over arrays."""
 
 
-STRICT = {"sqrt": _one(np.sqrt), "ln": _one(np.log), "exp": _one(np.exp), "power": _power}
-LAZY = {"round": rounding, "floor": rounding, "ceil": rounding}
+def _of_doubles(call: Call, context: Context) -> Apply:
+    operation = OF_DOUBLE[call.function]
+    return lambda *columns: Column(operation(*[c.values for c in columns]), all_valid(columns))
+
+
+def sign(call: Call, context: Context) -> Apply:
+    """sign(a)."""
+    wide = call.args[0].type.physical is Physical.WIDE
+
+    def apply(a: Column) -> Column:
+        values: Any = objects(a.values) if wide else a.values
+        return Column((values > 0).astype(np.int32) - (values < 0).astype(np.int32), a.valid)
+
+    return apply
+
+
+STRICT = {**dict.fromkeys(OF_DOUBLE, _of_doubles), "sign": sign}
+LAZY = {"round": rounding, "trunc": rounding, "floor": rounding, "ceil": rounding}

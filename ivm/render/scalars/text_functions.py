@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
+from ivm.render.scalars import text_dates, text_pieces
+
 
 def upper(text: str) -> str:
     """Upper case, character by character: the length stays the same."""
@@ -30,16 +32,31 @@ def _lower(char: str) -> str:
 
 def trim(text: str, chars: str | None = None) -> str:
     """Without the spaces (any of Unicode's, but no tabs or line ends), or any of `chars`, at both ends."""
+    return ltrim(rtrim(text, chars), chars)
+
+
+def ltrim(text: str, chars: str | None = None) -> str:
+    """`trim` at the beginning."""
     if chars is not None:
-        return text.strip(chars)
-    if text.isascii():
-        return text.strip(" ")
-    start, end = 0, len(text)
-    while start < end and unicodedata.category(text[start]) == "Zs":
+        return text.lstrip(chars) if chars else text
+    start = 0
+    while start < len(text) and _is_space(text[start]):
         start += 1
-    while end > start and unicodedata.category(text[end - 1]) == "Zs":
+    return text[start:]
+
+
+def rtrim(text: str, chars: str | None = None) -> str:
+    """`trim` at the end."""
+    if chars is not None:
+        return text.rstrip(chars) if chars else text
+    end = len(text)
+    while end > 0 and _is_space(text[end - 1]):
         end -= 1
-    return text[start:end]
+    return text[:end]
+
+
+def _is_space(char: str) -> bool:
+    return char == " " or unicodedata.category(char) == "Zs"
 
 
 def substring(text: str, offset: int, length: int | None = None) -> str:
@@ -89,6 +106,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "upper": upper,
     "lower": lower,
     "trim": trim,
+    "ltrim": ltrim,
+    "rtrim": rtrim,
     "length": len,
     "substring": substring,
     "concat": lambda *texts: "".join(texts),
@@ -97,4 +116,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "contains": lambda text, part: part in text,
     "like": like,
     "ilike": ilike,
+    **text_pieces.FUNCTIONS,
+    **text_dates.FUNCTIONS,
 }
