@@ -11,6 +11,7 @@ ARGS, QUANTILES, ROWS = "args", "quantiles", "rows"
 FORMS = {
     "arg_min": ARGS,
     "arg_max": ARGS,
+    "any_value": ARGS,
     "quantile_cont": QUANTILES,
     "quantile_disc": QUANTILES,
     "string_agg": ROWS,

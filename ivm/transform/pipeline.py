@@ -8,6 +8,7 @@ from ivm.transform.check import check_relation, check_schema
 from ivm.transform.derive_disjunctions import derive_disjunctions
 from ivm.transform.derive_equivalences import derive_equivalences
 from ivm.transform.elide_reduce import elide_reduce
+from ivm.transform.expand_distinct import expand_distinct
 from ivm.transform.fold_constants import fold_constants
 from ivm.transform.fuse_filters import fuse_filters
 from ivm.transform.fuse_joins import fuse_joins
@@ -31,6 +32,7 @@ Rule = Callable[[Relation], Relation]
 """A rule returns an equal relation with the same columns: the one it was given if it does not apply."""
 
 NORMALIZE: tuple[Rule, ...] = (
+    expand_distinct,
     fold_constants,
     unwrap_casts,
     simplify_predicates,

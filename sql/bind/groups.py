@@ -3,41 +3,78 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from catalog.types import INTEGER, NULL
-from sql.bind.aggregates import AGGREGATES
+from catalog.types import BIGINT, INTEGER, NULL
+from sql.bind.aggregate_calls import AGGREGATES, WRAPPERS
 from sql.bind.binder import Aggregates, Binder
 from sql.bind.context import Context
-from sql.ir.relation import Reduce, Relation
-from sql.ir.scalar import Call, Column, Literal, Scalar
+from sql.bind.grouping_sets import is_set, written_sets
+from sql.ir.relation import Map, Project, Reduce, Relation, Union
+from sql.ir.scalar import Call, Column, Literal, Scalar, walk
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """The keys of a block, each once, and its grouping sets as positions in them: one, of all keys, as a rule."""
+
+    keys: tuple[Scalar, ...] = ()
+    sets: tuple[tuple[int, ...], ...] = ((),)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all rows are grouped by all keys."""
+        return len(self.sets) == 1
+
+    def absent(self, key: int) -> bool:
+        """Whether a set goes without the key."""
+        return any(key not in each for each in self.sets)
+
+
+WHOLE = Grouping()
+"""All rows are one group."""
 
 
 def has_aggregate(node: exp.Expr | None) -> bool:
     """Whether an aggregate stands in the expression; a window function over one row set does not count."""
     if node is None:
         return False
-    return any(not isinstance(found.parent, exp.Window) for found in node.find_all(*AGGREGATES))
+    return any(not _is_windowed(found) for found in node.find_all(*AGGREGATES))
 
 
-def bind_keys(
-    context: Context, binder: Binder, group: exp.Expr | None, items: Sequence[exp.Expr]
-) -> tuple[Scalar, ...] | None:
-    """The keys of GROUP BY, each once: expressions, aliases, positions or ALL; None if there is no GROUP BY."""
+def _is_windowed(node: exp.Expr) -> bool:
+    above = node.parent
+    while isinstance(above, (*WRAPPERS, exp.RespectNulls)):
+        above = above.parent
+    return isinstance(above, exp.Window)
+
+
+def bind_keys(context: Context, binder: Binder, group: exp.Expr | None, items: Sequence[exp.Expr]) -> Grouping | None:
+    """The keys of GROUP BY: expressions, aliases, positions or ALL, in sets; None if there is no GROUP BY."""
     if group is None:
         return None
-    if group.args.get("all"):
-        nodes = [item for item in items if not has_aggregate(item)]
-    else:
-        nodes = [_at_position(context, node, items) for node in group.expressions]
-        nodes = [node for node in nodes if not (isinstance(node, exp.Tuple) and not node.expressions)]
     for arg in ("grouping_sets", "rollup", "cube", "totals"):
         if group.args.get(arg):
-            context.refuse(group, f"{arg.upper().replace('_', ' ')} is not maintained yet; write one GROUP BY each")
-    keys = [storable(binder.value(node.unalias()).scalar) for node in nodes]
-    return tuple(dict.fromkeys(keys))
+            context.refuse(group, f"this form of {arg.upper().replace('_', ' ')} is not supported; write it as DuckDB")
+    if group.args.get("all"):
+        written = [tuple(item for item in items if not has_aggregate(item) and not item.find(exp.Grouping))]
+    elif any(map(is_set, group.expressions)):
+        written = written_sets(context, group.expressions)
+    else:
+        plain = [n for n in group.expressions if not (isinstance(n, exp.Tuple) and not n.expressions)]
+        written = [tuple(plain)]
+    bound: dict[int, Scalar] = {}
+    for node in (node for each in written for node in each):
+        if id(node) not in bound:
+            expression = _at_position(context, node, items).unalias()
+            bound[id(node)] = storable(binder.value(expression).scalar)
+    keys = tuple(dict.fromkeys(bound.values()))
+    sets = tuple(tuple(dict.fromkeys(keys.index(bound[id(node)]) for node in each)) for each in written)
+    if len(sets) == 1:
+        keys, sets = tuple(keys[i] for i in sets[0]), (tuple(range(len(sets[0]))),)
+    return Grouping(keys, sets)
 
 
 def storable(scalar: Scalar) -> Scalar:
@@ -46,13 +83,26 @@ def storable(scalar: Scalar) -> Scalar:
 
 
 def _at_position(context: Context, node: exp.Expr, items: Sequence[exp.Expr]) -> exp.Expr:
-    if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
-        context.refuse(node, "ROLLUP, CUBE and GROUPING SETS are not maintained yet; write one GROUP BY each")
     if not isinstance(node, exp.Literal) or node.is_string:
         return node
     if not node.is_int or not 1 <= int(node.name) <= len(items):
         context.fail(node, f"GROUP BY {node.name} is no position in the SELECT list; it has 1 to {len(items)}")
     return items[int(node.name) - 1]
+
+
+def grouped(
+    context: Context, relation: Relation, scalars: Iterable[Scalar], grouping: Grouping, binder: Binder
+) -> tuple[Relation, list[Scalar]]:
+    """The groups of a block's rows, and the expressions over them."""
+    assert binder.aggregates is not None, "the block is grouped"
+    scalars = list(scalars)
+    calls = _grouping_calls(context, scalars, grouping)
+    over = over_groups(context, scalars, grouping, binder, calls)
+    keys, aggregates = grouping.keys, binder.aggregates
+    if grouping.is_plain:
+        return reduce(relation, keys, aggregates), over
+    branches = tuple(_branch(relation, grouping, each, aggregates, calls) for each in grouping.sets)
+    return Union(branches), over
 
 
 def reduce(relation: Relation, keys: Sequence[Scalar], aggregates: Aggregates) -> Reduce:
@@ -62,27 +112,77 @@ def reduce(relation: Relation, keys: Sequence[Scalar], aggregates: Aggregates) -
     return Reduce(relation, tuple(keys), tuple(aggregates.found), (*names, *aggregates.names))
 
 
-def over_groups(context: Context, scalars: Iterable[Scalar], keys: Sequence[Scalar], binder: Binder) -> list[Scalar]:
-    """The expressions over the rows of the reduce: keys and aggregates are its columns.
+def _branch(
+    relation: Relation, grouping: Grouping, wanted: tuple[int, ...], aggregates: Aggregates, calls: Sequence[Call]
+) -> Relation:
+    """One grouping set: all keys, NULL where it is not grouped by one, the aggregates, and what GROUPING() says."""
+    below = reduce(relation, [grouping.keys[i] for i in wanted], aggregates)
+    missing = [i for i in range(len(grouping.keys)) if i not in wanted]
+    nulls = [Literal(None, grouping.keys[i].type) for i in missing]
+    bits = [Literal(_bits(grouping, wanted, call), BIGINT) for call in calls]
+    width, count = len(below.schema), len(aggregates.found)
+    added = Map(below, (*nulls, *bits), tuple(f"added{i}" for i in range(len(nulls) + len(bits))))
+    places = {**{key: i for i, key in enumerate(wanted)}, **{key: width + i for i, key in enumerate(missing)}}
+    after = width + len(missing)
+    columns = (
+        *(places[i] for i in range(len(grouping.keys))),
+        *range(len(wanted), len(wanted) + count),
+        *range(after, after + len(calls)),
+    )
+    named = Project(added if nulls or bits else below, columns)
+    return named
 
-    BindError for a column that is neither, since a group may hold many values of it.
+
+def _bits(grouping: Grouping, wanted: tuple[int, ...], call: Call) -> int:
+    value = 0
+    for arg in call.args:
+        value = 2 * value + (grouping.keys.index(arg) not in wanted)
+    return value
+
+
+def _grouping_calls(context: Context, scalars: Iterable[Scalar], grouping: Grouping) -> tuple[Call, ...]:
+    """The GROUPING() calls among the expressions, each once."""
+    found = [s for scalar in scalars for s in walk(scalar) if isinstance(s, Call) and s.function == "grouping"]
+    for call in found:
+        if not call.args or any(arg not in grouping.keys for arg in call.args):
+            context.fail(None, "GROUPING() takes expressions of GROUP BY; add what it names to GROUP BY")
+    return tuple(dict.fromkeys(found))
+
+
+def over_groups(
+    context: Context, scalars: Iterable[Scalar], grouping: Grouping, binder: Binder, calls: Sequence[Call] = ()
+) -> list[Scalar]:
+    """The expressions over the rows of the groups: keys, aggregates and GROUPING() are their columns.
+
+    BindError for a column that is none of them, since a group may hold many values of it.
     """
     assert binder.aggregates is not None, "the block is grouped"
-    width = binder.aggregates.width
+    keys, width, count = grouping.keys, binder.aggregates.width, len(binder.aggregates.found)
     positions = {key: i for i, key in enumerate(keys)}
 
     def rewrite(scalar: Scalar) -> Scalar:
         if scalar in positions:
-            return Column(positions[scalar], scalar.type, scalar.nullable)
+            at = positions[scalar]
+            return Column(at, scalar.type, scalar.nullable or grouping.absent(at))
         if isinstance(scalar, Column):
             if scalar.index >= width:
                 return replace(scalar, index=scalar.index - width + len(keys))
             _ungrouped(context, binder, scalar)
+        if isinstance(scalar, Call) and scalar.function == "grouping":
+            if grouping.is_plain:
+                return Literal(0, BIGINT)
+            return Column(len(keys) + count + calls.index(scalar), BIGINT, False)
         if isinstance(scalar, Call):
-            return replace(scalar, args=tuple(rewrite(arg) for arg in scalar.args))
+            args = tuple(map(rewrite, scalar.args))
+            # A key that a set goes without is NULL where the expression did not expect it.
+            nullable = scalar.nullable or (not grouping.is_plain and scalar.function not in _NEVER_NULL)
+            return replace(scalar, args=args, nullable=nullable)
         return scalar
 
     return [rewrite(scalar) for scalar in scalars]
+
+
+_NEVER_NULL = frozenset(["is_null", "is_distinct"])
 
 
 def _ungrouped(context: Context, binder: Binder, column: Column) -> None:

@@ -12,7 +12,7 @@ from sql.bind.column_names import column_name, unique_names
 from sql.bind.context import Block, Context, Ctes, Limited
 from sql.bind.distinct import Distinct, bind_distinct, distinct, first_rows
 from sql.bind.from_clause import bind_from
-from sql.bind.groups import bind_keys, has_aggregate, over_groups, reduce, storable
+from sql.bind.groups import WHOLE, Grouping, bind_keys, grouped, has_aggregate, storable
 from sql.bind.handlers import HANDLERS
 from sql.bind.joins import From
 from sql.bind.order import Limit, Term, bind_limit, bind_order, is_all
@@ -69,12 +69,12 @@ def bind_select(context: Context, node: exp.Select, ctes: Ctes) -> Block:
     relation = _filtered(context, node, source, aliases)
 
     grouping = _binder(context, source.scope, "GROUP BY", aliases)
-    keys = bind_keys(context, grouping, node.args.get("group"), items)
+    groups = bind_keys(context, grouping, node.args.get("group"), items)
     clauses = (*items, node.args.get("having"), node.args.get("order"))
-    aggregated = keys is not None or node.args.get("having") is not None or any(map(has_aggregate, clauses))
+    aggregated = groups is not None or node.args.get("having") is not None or any(map(has_aggregate, clauses))
     binder = _binder(context, source.scope, "SELECT", aliases)
     if aggregated:
-        binder.aggregates = Aggregates(source.scope.width, grouped=bool(keys))
+        binder.aggregates = Aggregates(source.scope.width, grouped=groups is not None and all(groups.sets))
 
     outputs = [storable(binder.value(item.unalias()).scalar) for item in items]
     having = _having(binder, node)
@@ -85,7 +85,7 @@ def bind_select(context: Context, node: exp.Select, ctes: Ctes) -> Block:
     )
     clause = bind_distinct(context, node, names, rows.scalars, hidden, lambda item: binder.value(item).scalar)
     if aggregated:
-        rows = _grouped(context, rows, keys or (), having, binder)
+        rows = _grouped(context, rows, groups or WHOLE, having, binder)
     limit = bind_limit(context, node)
     if limit is not None and not any(is_all(item) for item in _order_items(node)):
         context.limited.append(Limited(limit.literals, bool(terms), len(outputs)))
@@ -137,12 +137,8 @@ def _having(binder: Binder, node: exp.Select) -> tuple[Scalar, ...]:
     return _conjuncts(binder.condition(having.this))
 
 
-def _grouped(
-    context: Context, rows: _Rows, keys: tuple[Scalar, ...], having: tuple[Scalar, ...], binder: Binder
-) -> _Rows:
-    assert binder.aggregates is not None, "the block is grouped"
-    over = over_groups(context, (*having, *rows.scalars), keys, binder)
-    relation: Relation = reduce(rows.relation, keys, binder.aggregates)
+def _grouped(context: Context, rows: _Rows, groups: Grouping, having: tuple[Scalar, ...], binder: Binder) -> _Rows:
+    relation, over = grouped(context, rows.relation, (*having, *rows.scalars), groups, binder)
     if having:
         relation = Filter(relation, tuple(over[: len(having)]))
     return _Rows(relation, over[len(having) :])

@@ -120,6 +120,7 @@ class Aggregate:
 
     - arg_min, arg_max (arg, others = (by,)): the value of `arg` in the row with the least (greatest) `by`; of equal
       ones the least `arg`. Rows with a NULL in either are skipped.
+    - any_value (arg): the first of `order`, then of `arg` ascending. NULLs are skipped.
     - quantile_cont, quantile_disc (arg; parameters = (fraction,)): NULLs are skipped. The fraction is a DECIMAL or a
       DOUBLE in [0, 1]; with `order` descending it counts from the greatest.
     - string_agg (VARCHAR arg; parameters = (separator,)), list (arg): by `order`, then by `arg` ascending. string_agg

@@ -28,7 +28,7 @@ from sql.ir.relation import (
     Window,
 )
 from sql.ir.scalar import Literal, Outer, Scalar, Value, rewrite
-from tests.model.aggregates import aggregate
+from tests.model.ordered import aggregate_rows
 from tests.model.scalar import is_true, value_of
 from tests.model.values import checked, same, sort_key
 from tests.model.windows import windows
@@ -161,10 +161,7 @@ def _reduce(reduce: Reduce, bag: Bag) -> Bag:
     for key, members in groups.items():
         if reduce.keys and sum(n for _, n in members) == 0:
             continue
-        values = [
-            aggregate(a, [(value_of(a.arg, row) if a.arg is not None else None, n) for row, n in members])
-            for a in reduce.aggregates
-        ]
+        values = [aggregate_rows(a, members) for a in reduce.aggregates]
         result[key + tuple(values)] = 1
     return result
 
