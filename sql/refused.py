@@ -36,14 +36,16 @@ def refuse_foreign(word: str, offset: int, source: Source) -> None:
 
 
 FOREIGN_FUNCTIONS = {
-    "nvl": "coalesce", "iif": "if", "is_inf": "isinf", "is_nan": "isnan", "signum": "sign", "truncate": "trunc",
-    "endswith": "ends_with", "startswith": "starts_with", "regexp_like": "regexp_matches", "sha": "sha1",
-    "sha2": "sha256", "charindex": "strpos", "locate": "strpos", "str_position": "strpos", "leftpad": "lpad", "rightpad": "rpad",
-    "day_of_month": "day", "day_of_week": "dayofweek", "dayofweek_iso": "isodow", "day_of_year": "dayofyear",
-    "week_of_year": "week", "last_day_of_month": "last_day", "date_from_parts": "make_date",
-    "datefromparts": "make_date", "timestamp_from_parts": "make_timestamp", "timestampfromparts": "make_timestamp", "timestamp_trunc": "date_trunc",
-    "str_to_time": "strptime", "time_to_str": "strftime", "time_to_unix": "epoch", "unix_to_time": "epoch_ms",
-    "convert": "cast", "date_to_date_str": "cast", "time_to_time_str": "cast", "ts_or_ds_to_date_str": "cast",
+    "nvl": "coalesce", "iif": "if", "is_inf": "isinf", "is_nan": "isnan", "signum": "sign",
+    "truncate": "trunc", "endswith": "ends_with", "startswith": "starts_with",
+    "regexp_like": "regexp_matches", "sha": "sha1", "sha2": "sha256", "charindex": "strpos",
+    "locate": "strpos", "str_position": "strpos", "leftpad": "lpad", "rightpad": "rpad",
+    "day_of_month": "day", "day_of_week": "dayofweek", "dayofweek_iso": "isodow",
+    "day_of_year": "dayofyear", "week_of_year": "week", "last_day_of_month": "last_day",
+    "date_from_parts": "make_date", "datefromparts": "make_date", "timestamp_from_parts": "make_timestamp",
+    "timestampfromparts": "make_timestamp", "timestamp_trunc": "date_trunc", "str_to_time": "strptime",
+    "time_to_str": "strftime", "time_to_unix": "epoch", "unix_to_time": "epoch_ms", "convert": "cast",
+    "date_to_date_str": "cast", "time_to_time_str": "cast", "ts_or_ds_to_date_str": "cast",
     "like": "contains",
 }  # fmt: skip
 """Functions that sqlglot reads in DuckDB's dialect although DuckDB has none of that name, and what to write."""

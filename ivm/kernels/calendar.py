@@ -114,7 +114,7 @@ def last_of_month(days: Word) -> Word:
 
 @njit(cache=True, nogil=True, fastmath=False)
 def period_of(days: Word, months: Word) -> Word:
-    """The number of the period of 1, 3, 12, 120, 1200 or 12000 months that a day lies in, from the year 0, toward it."""
+    """The number of the period of 1, 3, 12, 120, 1200 or 12000 months that a day lies in, counted from 0, toward it."""
     year, month, _ = civil(days)
     number = year * 12 + month - 1 if months < 12 else year
     size = months if months < 12 else months // 12

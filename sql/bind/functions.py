@@ -107,10 +107,11 @@ def _names() -> tuple[str, ...]:
 
 
 _OTHERS = (
-    "abs", "sign", "round", "trunc", "floor", "ceil", "mod", "log", "pi", "greatest", "least", "nullif", "coalesce",
-    "if", "ifnull", "extract", "date_part", "date_trunc", "date_diff", "date_sub", "date_add", "make_date", "make_timestamp",
-    "strftime", "strptime", "try_strptime", "epoch_ms", "concat", "concat_ws", "regexp_matches", "regexp_full_match",
-    "regexp_replace", "regexp_extract", "isfinite", "xor", "sum", "avg", "min", "max", "count", "stddev", "variance",
+    "abs", "sign", "round", "trunc", "floor", "ceil", "mod", "log", "pi", "greatest", "least", "nullif",
+    "coalesce", "if", "ifnull", "extract", "date_part", "date_trunc", "date_diff", "date_sub", "date_add",
+    "make_date", "make_timestamp", "strftime", "strptime", "try_strptime", "epoch_ms", "concat",
+    "concat_ws", "regexp_matches", "regexp_full_match", "regexp_replace", "regexp_extract", "isfinite",
+    "xor", "sum", "avg", "min", "max", "count", "stddev", "variance",
 )  # fmt: skip
 
 HANDLERS: dict[type[exp.Expr], Handler] = {

@@ -29,6 +29,10 @@ _PLAIN: dict[str, Callable[..., Any]] = {
 }
 
 
+def _objects(column: Column) -> Any:
+    return objects(column.values)
+
+
 def plain(call: Call, context: Context) -> Apply:
     """bit_and, bit_or, xor, bit_not: word by word, so that 128 bits are two words."""
     operation = _PLAIN[call.function]
@@ -54,7 +58,7 @@ def shift_right(call: Call, context: Context) -> Apply:
     width = WIDTHS[call.type.kind]
 
     def apply(a: Column, b: Column) -> Column:
-        x, y = objects(a.values), objects(b.values)
+        x, y = _objects(a), _objects(b)
         inside = (y >= 0) & (y < width)
         values = np.where(inside, x >> np.where(inside, y, 0), 0)
         return Column(stored(values, call.type.physical), all_valid((a, b)))
@@ -67,7 +71,7 @@ def shift_left(call: Call, context: Context) -> Apply:
     width, highest = WIDTHS[call.type.kind], limits(call.type)[1]
 
     def apply(a: Column, b: Column) -> Column:
-        x, y = objects(a.values), objects(b.values)
+        x, y = _objects(a), _objects(b)
         valid = all_valid((a, b))
         bad = (x < 0) | (y < 0) | (y >= width)
         values = np.where(bad, 0, x) << np.where(bad, 0, y)
@@ -85,7 +89,7 @@ def divisors(call: Call, context: Context) -> Apply:
     operation = np.frompyfunc(getattr(math, call.function), 2, 1)
 
     def apply(a: Column, b: Column) -> Column:
-        valid, values = all_valid((a, b)), operation(objects(a.values), objects(b.values))
+        valid, values = all_valid((a, b)), operation(_objects(a), _objects(b))
         outside = ((values < low) | (values > high)).astype(np.bool_)
         row = first_bad(outside, valid)
         if row is not None:
@@ -100,11 +104,12 @@ def factorial(call: Call, context: Context) -> Apply:
     table = np.array([math.factorial(n) for n in range(34)], object)
 
     def apply(a: Column) -> Column:
-        bad: Any = (a.values < 0) | (a.values > 33)
+        given: Any = a.values
+        bad: Any = (given < 0) | (given > 33)
         row = first_bad(bad, a.valid)
         if row is not None:
             raise NumericError(f"cannot compute {describe(call, (a,))(row)}: factorial needs a number from 0 to 33")
-        return Column(stored(table[np.where(bad, 0, a.values)], call.type.physical), a.valid)
+        return Column(stored(table[np.where(bad, 0, given)], call.type.physical), a.valid)
 
     return apply
 
