@@ -32,3 +32,11 @@ def streams(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
     out = tmp_path_factory.mktemp("streams")
     generate(SF, STREAMS, out, SEED, OPTIONS)
     return out
+
+
+@pytest.fixture(scope="session")
+def larger_streams(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All four streams at scale factor 0.01."""
+    out = tmp_path_factory.mktemp("larger_streams")
+    generate(0.01, STREAMS, out, 11, Options(parts=1, pairs=40, updates=3000, window=20_000))
+    return out

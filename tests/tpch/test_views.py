@@ -5,25 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 import ivm
-from tpch.generate import STREAMS, Options, generate
+from tpch.generate import STREAMS
 from tpch.queries import DELIVERED, view_sql
 from tpch.reader import Stream, open_stream
 from tpch.schema import ddl
 
-SF = 0.01
 BATCHES = 6
-OPTIONS = Options(parts=1, pairs=40, updates=3000, window=20_000)
-
-
-@pytest.fixture(scope="module")
-def larger_streams(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All four streams at scale factor 0.01."""
-    out = tmp_path_factory.mktemp("streams")
-    generate(SF, STREAMS, out, 11, OPTIONS)
-    return out
 
 
 def _database(stream: Stream, early: bool) -> ivm.Database:
