@@ -9,6 +9,7 @@ from catalog.schema import Schema
 from catalog.types import BIGINT, BOOLEAN, VARCHAR
 from sql.decorrelate.expand_joins import filtered, grouped, joined, matches, one_group, partnered, row
 from sql.decorrelate.expand_predicates import Split, conjuncts, equalities, split
+from sql.decorrelate.simplify_outer import simplify_outer
 from sql.ir.relation import (
     Aggregate,
     Apply,
@@ -39,9 +40,10 @@ def expand(relation: Relation) -> Relation:
     - left: the join + (L - S) with NULLs;   full: that + the same for R;
     - single: as left, R grouped by its keys first; a group of more than one row raises where a row of L meets it.
 
-    What stands in several places is one object. Cost: linear in the number of different nodes.
+    Outer joins are simplified first (`simplify_outer`). What stands in several places is one object. Cost: linear in
+    the number of different nodes.
     """
-    return _expanded(relation, {})
+    return _expanded(simplify_outer(relation), {})
 
 
 def _expanded(relation: Relation, known: dict[int, tuple[Relation, Relation]]) -> Relation:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from catalog.types import BOOLEAN, DOUBLE, VARCHAR, SqlType
-from sql.ir.scalar import Call, Column, Literal, Scalar, Value, columns_of, remap
+from sql.ir.scalar import Call, Column, Literal, Scalar, Value, columns_of, remap, walk
 
 # Functions whose result is NULL where an argument is; a comparison of them rejects NULL.
 _STRICT = frozenset(
@@ -109,27 +109,25 @@ def rejects_null(predicate: Scalar, column: int) -> bool:
         case Call("or"):
             return all(rejects_null(arg, column) for arg in predicate.args)
         case Call("not", (Call("is_null", (arg,)),)):
-            return _null_with(arg, column)
+            return null_with(arg, column)
         case Call("is_distinct", (left, Literal(None))) | Call("is_distinct", (Literal(None), left)):
-            return _null_with(left, column)
+            return null_with(left, column)
         case Call("not", (Call("is_distinct", (left, right)),)):
-            return (_null_with(left, column) and not right.nullable) or (
-                _null_with(right, column) and not left.nullable
-            )
-    return _null_with(predicate, column)
+            return (null_with(left, column) and not right.nullable) or (null_with(right, column) and not left.nullable)
+    return null_with(predicate, column)
 
 
-def _null_with(scalar: Scalar, column: int) -> bool:
+def null_with(scalar: Scalar, column: int) -> bool:
     """Whether the expression is NULL on every row in which `column` is NULL; False if in doubt."""
     if isinstance(scalar, Column):
         return scalar.index == column
     if not isinstance(scalar, Call):
         return isinstance(scalar, Literal) and scalar.value is None
     if scalar.function in ("and", "or", "coalesce"):
-        return all(_null_with(arg, column) for arg in scalar.args)
+        return all(null_with(arg, column) for arg in scalar.args)
     if scalar.function in ("in", "nullif"):
-        return _null_with(scalar.args[0], column)
-    return scalar.function in _STRICT and any(_null_with(arg, column) for arg in scalar.args)
+        return null_with(scalar.args[0], column)
+    return scalar.function in _STRICT and any(null_with(arg, column) for arg in scalar.args)
 
 
 def equalities(predicate: Scalar) -> tuple[Scalar, ...]:
@@ -141,6 +139,32 @@ def equalities(predicate: Scalar) -> tuple[Scalar, ...]:
                 keys = list(zip(null_safe_key(one), null_safe_key(other), strict=True))
             return tuple(Call("eq", pair, BOOLEAN, any(s.nullable for s in pair)) for pair in keys)
     return (predicate,)
+
+
+_HARMLESS = frozenset(
+    (
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "and",
+        "or",
+        "not",
+        "is_null",
+        "is_distinct",
+        "in",
+        "like",
+        "ilike",
+        "coalesce",
+    )
+)
+
+
+def is_harmless(scalar: Scalar) -> bool:
+    """Whether evaluating the expression cannot raise; False if in doubt."""
+    return all(s.function in _HARMLESS for s in walk(scalar) if isinstance(s, Call))
 
 
 def null_safe_key(scalar: Scalar) -> tuple[Scalar, Scalar]:

@@ -1,0 +1,193 @@
+"""Outer joins that are more than they need be: rows that something above drops need not be made."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sql.decorrelate.expand_joins import filtered, row
+from sql.decorrelate.expand_predicates import conjuncts, is_harmless, null_with, rejects_null
+from sql.decorrelate.simplify_groups import over_matches
+from sql.ir.relation import (
+    Apply,
+    Constant,
+    Filter,
+    Get,
+    Join,
+    Map,
+    Negate,
+    Project,
+    Reduce,
+    Relation,
+    TopK,
+    Union,
+    Window,
+    inputs_of,
+)
+from sql.ir.scalar import Call, Literal, Scalar, columns_of, remap
+
+Columns = frozenset[int]
+NONE: Columns = frozenset()
+
+
+def simplify_outer(relation: Relation) -> Relation:
+    """An equal relation in which outer joins that may be so are left, inner or anti joins.
+
+    - A row with NULL in a column is not needed where a predicate above, or a join's equality, is never TRUE of it:
+      left becomes inner, full becomes left or inner.
+    - A left join of which only the rows without partner are kept (`WHERE right.key IS NULL`) is an anti join.
+    - Predicates on the side that a join keeps whole are tested before the join.
+    - A reduce that sees of the right side only what it skips where it is NULL needs no rows without partner, beyond
+      one for each group to be there.
+
+    Cost: linear in the number of nodes, for each set of columns that are asked of a node.
+    """
+    return _Simplification().of(relation, NONE)
+
+
+class _Simplification:
+    """Remembers what became of each node, so that what stands in several places stays one object."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[int, Columns], tuple[Relation, Relation]] = {}
+
+    def of(self, relation: Relation, wanted: Columns) -> Relation:
+        """The relation without rows that are NULL in one of the columns `wanted`, as far as that is of use."""
+        key = id(relation), wanted
+        if key not in self.known:
+            self.known[key] = relation, self._of(relation, wanted)
+        return self.known[key][1]
+
+    def _of(self, relation: Relation, wanted: Columns) -> Relation:
+        match relation:
+            case Get() | Constant():
+                return relation
+            case Filter():
+                return self._filter(relation, wanted)
+            case Apply():
+                return self._apply(relation, wanted)
+            case Reduce():
+                relation = over_matches(relation)
+        asked = _asked(relation, wanted)
+        inputs = tuple(self.of(each, need) for each, need in zip(inputs_of(relation), asked, strict=True))
+        return _with_inputs(relation, inputs)
+
+    def _filter(self, relation: Filter, wanted: Columns) -> Relation:
+        below = relation.input
+        if isinstance(below, Project) and isinstance(below.input, Apply):
+            moved = tuple(remap(p, below.columns.__getitem__) for p in relation.predicates)
+            return self.of(replace(below, input=Filter(below.input, moved)), wanted)
+        predicates = conjuncts(relation.predicates)
+        if isinstance(below, Apply) and below.kind in ("left", "single", "mark"):
+            below, predicates = _sunk(below, predicates)
+            alone = _without_partner(below, predicates)
+            if alone is not None:
+                return self.of(alone, wanted)
+        tested = {c for p in predicates for c in columns_of(p) if rejects_null(p, c)}
+        return filtered(self.of(below, wanted | tested), predicates)
+
+    def _apply(self, apply: Apply, wanted: Columns) -> Relation:
+        width = len(apply.left.schema)
+        lost = any(c < width for c in wanted), any(c >= width for c in wanted)
+        if apply.kind == "full" and any(lost):
+            return self._apply(replace(apply, kind="left"), wanted) if lost[0] else self._flipped(apply, wanted)
+        if apply.kind == "left" and lost[1]:
+            apply = replace(apply, kind="inner")
+        tested = frozenset(c for p in apply.predicates for c in columns_of(p) if rejects_null(p, c))
+        left = {"inner": wanted | tested, "semi": wanted | tested, "full": NONE}.get(apply.kind, wanted)
+        right = {"inner": wanted | tested, "full": NONE}.get(apply.kind, tested)
+        one = self.of(apply.left, frozenset(c for c in left if c < width))
+        other = self.of(apply.right, frozenset(c - width for c in right if c >= width))
+        return apply if one is apply.left and other is apply.right else replace(apply, left=one, right=other)
+
+    def _flipped(self, apply: Apply, wanted: Columns) -> Relation:
+        """A full join of which only rows with a right side are needed: the left join of right and left."""
+        width, total = len(apply.left.schema), len(apply.schema)
+        shift = total - width
+        predicates = tuple(remap(p, lambda i: i + shift if i < width else i - width) for p in apply.predicates)
+        moved = frozenset(c + shift if c < width else c - width for c in wanted)
+        joined = self._apply(
+            replace(apply, kind="left", left=apply.right, right=apply.left, predicates=predicates), moved
+        )
+        return Project(joined, (*range(shift, total), *range(shift)))
+
+
+def _sunk(apply: Apply, predicates: tuple[Scalar, ...]) -> tuple[Apply, tuple[Scalar, ...]]:
+    """Predicates on the left side are tested below: each of its rows is in the result, so none is tested anew.
+
+    One that might raise does not overtake a predicate that stays.
+    """
+    width = len(apply.left.schema)
+    below: list[Scalar] = []
+    here: list[Scalar] = []
+    for predicate in predicates:
+        sinks = all(c < width for c in columns_of(predicate)) and (not here or is_harmless(predicate))
+        (below if sinks else here).append(predicate)
+    return (replace(apply, left=filtered(apply.left, tuple(below))) if below else apply), tuple(here)
+
+
+def _without_partner(apply: Apply, predicates: tuple[Scalar, ...]) -> Relation | None:
+    """The rows of a left join under predicates of which one holds only where there is no partner."""
+    width = len(apply.left.schema)
+    for predicate in predicates:
+        match predicate:
+            case Call("is_null", (tested,)) if apply.kind == "left":
+                index = getattr(tested, "index", -1)
+                if index >= width and _is_filled(apply, index):
+                    rest = tuple(p for p in predicates if p is not predicate)
+                    nulls = tuple(Literal(None, field.type) for field in apply.right.schema)
+                    names = tuple(field.name for field in apply.right.schema)
+                    return filtered(Map(replace(apply, kind="anti"), nulls, names), rest)
+    return None
+
+
+def _is_filled(apply: Apply, column: int) -> bool:
+    """Whether a right column is never NULL in a row with partner."""
+    if not apply.right.schema[column - len(apply.left.schema)].nullable:
+        return True
+    return any(rejects_null(p, column) for p in apply.predicates)
+
+
+def _asked(relation: Relation, wanted: Columns) -> tuple[Columns, ...]:
+    """For each input the columns in which a NULL makes that `relation` does not need the row."""
+    match relation:
+        case Project():
+            return (frozenset(relation.columns[c] for c in wanted),)
+        case Map():
+            width = len(relation.input.schema)
+            own = row(relation.input)
+            kept = {c for c in wanted if c < width}
+            computed = [relation.scalars[c - width] for c in wanted if c >= width]
+            return (frozenset(kept | {c.index for s in computed for c in own if null_with(s, c.index)}),)
+        case Join():
+            return _asked_of_join(relation, wanted)
+        case Reduce():
+            keys = [key for i, key in enumerate(relation.keys) if i in wanted]
+            return (frozenset(c for key in keys for c in columns_of(key) if null_with(key, c)),)
+        case TopK():
+            return (wanted & set(relation.group),)
+        case Window():
+            return (wanted & set(relation.partition),)
+        case Union() if not any(isinstance(each, Negate) for each in relation.inputs):
+            return (wanted,) * len(relation.inputs)
+    # A row that is added here and taken away there must be in both or in none.
+    return (NONE,) * len(inputs_of(relation))
+
+
+def _asked_of_join(join: Join, wanted: Columns) -> tuple[Columns, ...]:
+    wanted = wanted.union(*join.equivalences)
+    asked = []
+    start = 0
+    for each in join.inputs:
+        width = len(each.schema)
+        asked.append(frozenset(c - start for c in wanted if start <= c < start + width))
+        start += width
+    return tuple(asked)
+
+
+def _with_inputs(relation: Relation, inputs: tuple[Relation, ...]) -> Relation:
+    if all(new is old for new, old in zip(inputs, inputs_of(relation), strict=True)):
+        return relation
+    if isinstance(relation, Join | Union):
+        return replace(relation, inputs=inputs)
+    assert not isinstance(relation, Get | Constant | Apply), "they are handled before"
+    return replace(relation, input=inputs[0])
