@@ -66,7 +66,14 @@ class _Simplification:
             case Apply():
                 return self._apply(relation, wanted)
             case Reduce():
-                relation = over_matches(relation)
+                simple = self._inputs(relation, wanted)
+                assert isinstance(simple, Reduce), "it has other inputs at most"
+                fewer = over_matches(simple)
+                return simple if fewer is simple else self._inputs(fewer, wanted)
+        return self._inputs(relation, wanted)
+
+    def _inputs(self, relation: Relation, wanted: Columns) -> Relation:
+        """The same node over simplified inputs."""
         asked = _asked(relation, wanted)
         inputs = tuple(self.of(each, need) for each, need in zip(inputs_of(relation), asked, strict=True))
         return _with_inputs(relation, inputs)

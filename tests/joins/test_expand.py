@@ -16,14 +16,13 @@ from ivm.transform.pipeline import optimize
 from sql.decorrelate.expand import expand
 from sql.ir.relation import Apply, Filter, Get, Map, Reduce, Relation, inputs_of
 from sql.ir.scalar import FALSE, TRUE, Call, Column, Literal
-from tests.joins.model import apply_meaning
 from tests.model.relation import evaluate
 
 KINDS = ("inner", "left", "full", "semi", "anti", "mark", "single")
 LEFT = Get("l", (Field("a", BIGINT), Field("b", BIGINT, False), Field("s", VARCHAR)))
 RIGHT = Get("r", (Field("x", BIGINT), Field("y", BIGINT, False), Field("t", VARCHAR)))
 KEYED = Get("k", (Field("id", BIGINT, False), Field("v", BIGINT), Field("w", VARCHAR)), ((0,),))
-RELAXED = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+RELAXED = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 
 NUMBERS, TEXTS = st.sampled_from([0, 1, 2, None]), st.sampled_from(["", "a", None])
 ROWS = st.tuples(NUMBERS, st.integers(0, 2), TEXTS)
@@ -114,7 +113,7 @@ def test_expansion_means_the_join(kind, data):
     check_relation(written)
     assert not any(isinstance(node, Apply) for node in nodes(written))
     assert [f.type for f in written.schema] == [f.type for f in apply.schema]
-    expected = meaning(apply_meaning, apply, tables)
+    expected = meaning(evaluate, apply, tables)
     assert meaning(evaluate, written, tables) == expected
     optimized = meaning(evaluate, optimize(written), tables)
     assert optimized == expected or expected is None
