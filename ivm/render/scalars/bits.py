@@ -73,8 +73,8 @@ def shift_left(call: Call, context: Context) -> Apply:
     def apply(a: Column, b: Column) -> Column:
         x, y = _objects(a), _objects(b)
         valid = all_valid((a, b))
-        bad = (x < 0) | (y < 0) | (y >= width)
-        values = np.where(bad, 0, x) << np.where(bad, 0, y)
+        bad = (x < 0) | (y < 0) | ((y >= width) & (x != 0))
+        values = np.where(bad, 0, x) << np.where(bad | (y >= width), 0, y)
         row = first_bad((bad | (values > highest)).astype(np.bool_), valid)
         if row is not None:
             raise overflow(describe(call, (a, b))(row), call.type)

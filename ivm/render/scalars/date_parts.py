@@ -66,9 +66,8 @@ def date_diff(call: Call, context: Context, build: Build) -> Evaluate:
         return _NUMBER[part](values if of_day else values // DAY)
 
     def weeks(a: Column, b: Column) -> Any:
-        unit = 7 if of_day else 7 * DAY
-        x, y = _words(a), _words(b)
-        return toward_zero(y - x, unit)
+        x, y = (_words(c) if of_day else _words(c) // DAY for c in (a, b))
+        return toward_zero(y - x, 7)
 
     def evaluate(rows: Rows) -> Column:
         a, b = first(rows), second(rows)
