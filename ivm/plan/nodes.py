@@ -82,6 +82,11 @@ class ArrangementPlan:
         """`index` over a base table's rows, or `derived`."""
         return "index" if isinstance(self.collection, TablePlan) else "derived"
 
+    @property
+    def unique(self) -> bool:
+        """Whether this holds the groups of a reduce by their key, of which there is one row each at any time."""
+        return isinstance(self.collection, ReducePlan) and set(self.key) == set(range(self.collection.keys))
+
 
 @_hashed_once
 @dataclass(frozen=True)

@@ -16,5 +16,6 @@ def render_arrangement(context: Context, plan: ArrangementPlan) -> Node:
         arrangement = context.tables[plan.collection.name].arrangement(plan.key)
         return context.graph.add("arrange", ArrangeTable(arrangement), (source,))
     row = plan.collection.row
-    derived = DerivedArrangement([c.type for c in row], plan.key, key_layout(row, plan.key), context.dictionary)
+    layout = key_layout(row, plan.key)
+    derived = DerivedArrangement([c.type for c in row], plan.key, layout, context.dictionary, unique=plan.unique)
     return context.hydrated(context.graph.add("arrange", ArrangeDerived(derived), (source,)))
