@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sql.decorrelate.aggregate_early import aggregate_early
 from sql.decorrelate.combine import combine
 from sql.decorrelate.expand import expand
 from sql.decorrelate.expand_joins import row
@@ -18,7 +19,7 @@ def decorrelate(relation: Relation) -> Relation:
 
     What stands in several places stays one object. Cost: each node once for each Apply around it.
     """
-    return expand(independent_joins(relation))
+    return expand(aggregate_early(independent_joins(relation)))
 
 
 def independent_joins(relation: Relation) -> Relation:
@@ -42,7 +43,7 @@ def _removed(apply: Apply, free: FreeOuters) -> Relation:
     """The Apply without dependence; neither side holds a dependent one."""
     left, width = apply.left, len(apply.left.schema)
     depends = apply.binding in free.of(apply.right)
-    if not depends and (apply.kind == "full" or apply.kind != "single" and not has_one_row(apply.right)):
+    if not depends and (apply.kind == "full" or (apply.kind != "single" and not has_one_row(apply.right))):
         return apply
     domain = Domain(left, apply.binding)
     right = Push(domain, free)(apply.right) if depends else independent(apply.right)
