@@ -105,6 +105,8 @@ def _rounded(table: pa.Table, doubles: Sequence[bool]) -> list[tuple[object, ...
     for column, double in zip(columns, doubles, strict=True):
         if double:
             column[:] = [None if v is None else float(f"{v:.9e}") for v in column]
+        elif any(isinstance(v, list) for v in column):
+            column[:] = [tuple(v) if isinstance(v, list) else v for v in column]
     return list(zip(*columns, strict=True))
 
 
