@@ -6,6 +6,7 @@ from functools import partial
 
 from ivm.engine import Engine
 from ivm.introspection import column_names
+from ivm.plan.costly import costs, remarks
 from ivm.plan.lower import lower
 from ivm.plan.nodes import (
     ArrangementPlan,
@@ -41,7 +42,8 @@ def _state_lines(engine: Engine, plan: Plan) -> list[str]:
     names = partial(column_names, engine)
     lines = [f"{each.kind} {arrangement_text(each, names)}: {_shared(engine, each)}" for each in arrangements_of(plan)]
     lines += [f"{collection_text(each)}: {_shared(engine, each)}" for each in _stateful(plan)]
-    return [*lines, "view contents: new", "every operator is incremental"]
+    lines += ["view contents: new", *remarks(plan)]
+    return lines + ([f"not incremental: {cost}" for cost in costs(plan)] or ["every operator is incremental"])
 
 
 def _stateful(plan: Plan) -> list[Plan]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from ivm.dataflow.node import Node
 from ivm.engine import Engine
 from ivm.operators.operator import StateSize
+from ivm.plan.costly import costs, remarks
 from ivm.plan.nodes import ArrangementPlan, Plan
 from ivm.plan.text import arrangement_text, collection_text, names_of
 
@@ -91,8 +92,9 @@ def _views(engine: Engine) -> pa.Table:
             "bytes": pa.array([v.trace.size()[1] for v in installed], pa.int64()),
             "state_rows": pa.array([sizes.get(v.definition.name, (0, 0))[0] for v in installed], pa.int64()),
             "state_bytes": pa.array([sizes.get(v.definition.name, (0, 0))[1] for v in installed], pa.int64()),
-            "incremental": pa.array([True for _ in installed], pa.bool_()),
+            "incremental": pa.array([not costs(v.plan) for v in installed], pa.bool_()),
             "installed_ms": pa.array([v.installed_ms for v in installed], pa.float64()),
+            "notes": pa.array(["; ".join((*costs(v.plan), *remarks(v.plan))) for v in installed], pa.string()),
         }
     )
 
