@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from ivm.analysis.fact import fact
 from ivm.analysis.unique_keys import is_unique
 from ivm.transform.rewrite import filtered, mapped, names, offsets, projected, unless_equal, with_inputs, with_scalars
 from sql.ir.relation import (
@@ -34,57 +33,72 @@ def prune_columns(relation: Relation) -> Relation:
     """Keep only what is read above: inputs of joins and unions are projected to it, maps and aggregates dropped.
 
     Nothing is dropped below Threshold, TopK and most Windows, which look at whole rows, and no key of a Reduce, which
-    is what it groups by. A projection never goes below a Get: a base table is held once, with all its columns.
+    is what it groups by. A projection never goes below a Get: a base table is held once, with all its columns. A node
+    that is read in several places keeps what any of them reads, so that it stays one node.
     """
-    narrow, places = _narrowed(relation, frozenset(range(len(relation.schema))))
+    everything = frozenset(range(len(relation.schema)))
+    needs: dict[int, frozenset[int]] = {}
+    _Pruner(needs).narrowed(relation, everything)
+    narrow, places = _Pruner(needs).narrowed(relation, everything)
     return projected(narrow, tuple(places[c] for c in range(len(relation.schema))), names(relation))
 
 
-def _narrowed(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places]:
-    """A relation with at least the columns `needed`, and their places in it; remembered on the node."""
-    known = _narrowings(relation)
-    if needed not in known:
-        after, places = _narrow(relation, needed)
-        known[needed] = unless_equal(after, relation), places
-    return known[needed]
+@dataclass
+class _Pruner:
+    """`needs` are the columns that anything reads of each node, by its id; the first of two passes collects them."""
+
+    needs: dict[int, frozenset[int]]
+    done: dict[int, tuple[Relation, Places]] = field(default_factory=dict)
+
+    def narrowed(self, relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places]:
+        """A relation with at least the columns `needed`, and their places in it."""
+        known = self.needs.get(id(relation), frozenset())
+        total = known | needed
+        if id(relation) not in self.done or total != known:
+            self.needs[id(relation)] = total
+            after, places = _narrow(self, relation, total)
+            self.done[id(relation)] = unless_equal(after, relation), places
+        return self.done[id(relation)]
+
+    def exactly(self, relation: Relation, kept: Iterable[int]) -> Relation:
+        """The relation with the columns `kept`, in that order, and no others."""
+        columns = tuple(kept)
+        below, places = self.narrowed(relation, frozenset(columns))
+        before = names(relation)
+        return projected(below, tuple(places[c] for c in columns), tuple(before[c] for c in columns))
 
 
-@fact
-def _narrowings(relation: Relation) -> dict[frozenset[int], tuple[Relation, Places]]:
-    return {}
-
-
-def _narrow(relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places]:
+def _narrow(pruner: _Pruner, relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places]:
     match relation:
         case Get() | Constant():
             return relation, {c: c for c in range(len(relation.schema))}
         case Map():
-            return _narrowed_map(relation, needed)
+            return _narrowed_map(pruner, relation, needed)
         case Filter():
             reads = needed.union(*map(columns_of, relation.predicates))
-            below, places = _narrowed(relation.input, reads)
+            below, places = pruner.narrowed(relation.input, reads)
             return filtered(below, (remap(p, places.__getitem__) for p in relation.predicates)), places
         case Project():
             kept = sorted(needed)
-            below, places = _narrowed(relation.input, frozenset(relation.columns[c] for c in kept))
+            below, places = pruner.narrowed(relation.input, frozenset(relation.columns[c] for c in kept))
             columns = tuple(places[relation.columns[c]] for c in kept)
             renamed = names(relation)
             return projected(below, columns, tuple(renamed[c] for c in kept)), _renumbered(kept)
         case Join():
-            return _narrowed_join(relation, needed)
+            return _narrowed_join(pruner, relation, needed)
         case Reduce():
-            return _narrowed_reduce(relation, needed)
+            return _narrowed_reduce(pruner, relation, needed)
         case Union():
             kept = sorted(needed)
-            return Union(tuple(_exactly(each, kept) for each in relation.inputs)), _renumbered(kept)
+            return Union(tuple(pruner.exactly(each, kept) for each in relation.inputs)), _renumbered(kept)
         case Negate():
-            below, places = _narrowed(relation.input, needed)
+            below, places = pruner.narrowed(relation.input, needed)
             return with_inputs(relation, (below,)), places
         case Window():
-            return _narrowed_window(relation, needed)
+            return _narrowed_window(pruner, relation, needed)
         case TopK() | Threshold():
             everything = range(len(relation.schema))
-            return with_inputs(relation, (_exactly(relation.input, everything),)), _renumbered(everything)
+            return with_inputs(relation, (pruner.exactly(relation.input, everything),)), _renumbered(everything)
     raise AssertionError(f"no rule for {type(relation).__name__}")
 
 
@@ -92,26 +106,18 @@ def _renumbered(kept: Iterable[int]) -> Places:
     return {c: i for i, c in enumerate(kept)}
 
 
-def _exactly(relation: Relation, kept: Iterable[int]) -> Relation:
-    """The relation with the columns `kept`, in that order, and no others."""
-    columns = tuple(kept)
-    below, places = _narrowed(relation, frozenset(columns))
-    before = names(relation)
-    return projected(below, tuple(places[c] for c in columns), tuple(before[c] for c in columns))
-
-
-def _narrowed_map(relation: Map, needed: frozenset[int]) -> tuple[Relation, Places]:
+def _narrowed_map(pruner: _Pruner, relation: Map, needed: frozenset[int]) -> tuple[Relation, Places]:
     width = len(relation.input.schema)
     kept = [i for i in range(len(relation.scalars)) if width + i in needed]
     reads = frozenset(c for c in needed if c < width).union(*(columns_of(relation.scalars[i]) for i in kept))
-    below, places = _narrowed(relation.input, reads)
+    below, places = pruner.narrowed(relation.input, reads)
     scalars = tuple(remap(relation.scalars[i], places.__getitem__) for i in kept)
     after = len(below.schema)
     places = {**places, **{width + i: after + n for n, i in enumerate(kept)}}
     return mapped(below, scalars, tuple(relation.names[i] for i in kept)), places
 
 
-def _narrowed_join(relation: Join, needed: frozenset[int]) -> tuple[Relation, Places]:
+def _narrowed_join(pruner: _Pruner, relation: Join, needed: frozenset[int]) -> tuple[Relation, Places]:
     reads = needed.union(*relation.equivalences)
     starts = offsets(relation.inputs)
     places: Places = {}
@@ -119,19 +125,19 @@ def _narrowed_join(relation: Join, needed: frozenset[int]) -> tuple[Relation, Pl
     for each, start in zip(relation.inputs, starts, strict=False):
         kept = sorted(c - start for c in reads if start <= c < start + len(each.schema))
         places.update({start + c: len(places) + i for i, c in enumerate(kept)})
-        inputs.append(_exactly(each, kept))
+        inputs.append(pruner.exactly(each, kept))
     classes = tuple(tuple(places[c] for c in group) for group in relation.equivalences)
     return Join(tuple(inputs), classes), places
 
 
-def _narrowed_reduce(relation: Reduce, needed: frozenset[int]) -> tuple[Relation, Places]:
+def _narrowed_reduce(pruner: _Pruner, relation: Reduce, needed: frozenset[int]) -> tuple[Relation, Places]:
     width = len(relation.keys)
     kept = [i for i in range(len(relation.aggregates)) if width + i in needed]
     if not kept and not width:
         kept = list(range(len(relation.aggregates)))[:1]  # rather than a row without columns
     arguments = [scalar for i in kept for scalar in relation.aggregates[i].scalars]
     reads = frozenset[int]().union(*map(columns_of, (*relation.keys, *arguments)))
-    below, places = _narrowed(relation.input, reads)
+    below, places = pruner.narrowed(relation.input, reads)
     moved = _moved_reduce(relation, below, places, kept)
     return moved, _renumbered([*range(width), *(width + i for i in kept)])
 
@@ -152,12 +158,12 @@ _BLIND_TO_TIES = frozenset(("rank", "dense_rank", "percent_rank", "cume_dist"))
 _FRAMED = frozenset(("first_value", "last_value", "nth_value", "row_number", "ntile", "lag", "lead"))
 
 
-def _narrowed_window(relation: Window, needed: frozenset[int]) -> tuple[Relation, Places]:
+def _narrowed_window(pruner: _Pruner, relation: Window, needed: frozenset[int]) -> tuple[Relation, Places]:
     """Functions that nobody reads are dropped; columns only where they cannot be asked to break a tie."""
     width = len(relation.input.schema)
     kept = [i for i in range(len(relation.functions)) if width + i in needed]
     if not kept:
-        return _narrowed(relation.input, needed)
+        return pruner.narrowed(relation.input, needed)
     functions = tuple(relation.functions[i] for i in kept)
     ordered = (*relation.partition, *(o.column for o in relation.order))
     reads = frozenset(c for c in needed if c < width).union(
@@ -168,7 +174,7 @@ def _narrowed_window(relation: Window, needed: frozenset[int]) -> tuple[Relation
     columns = sorted(reads)
     places = _renumbered(columns)
     narrow = Window(
-        _exactly(relation.input, columns),
+        pruner.exactly(relation.input, columns),
         tuple(places[c] for c in relation.partition),
         tuple(replace(o, column=places[o.column]) for o in relation.order),
         tuple(replace(f, args=tuple(remap(a, places.__getitem__) for a in f.args)) for f in functions),
