@@ -298,7 +298,7 @@ def _walk(
     written: Word,
 ) -> tuple[Ints, Word]:
     """Bring function f up to date in a partition. Cost: O(log n) and the rows that its reach takes it to."""
-    memory[FRAME_LOW], memory[FRAME_HIGH], memory[PEERS_LOW], memory[PEERS_HIGH] = -2 * FAR, -2 * FAR, 0, -1
+    memory[FRAME_LOW], memory[FRAME_HIGH], memory[PEERS_LOW], memory[PEERS_HIGH] = -2 * FAR, -2 * FAR, 2 * FAR, -2 * FAR
     todo = _intervals(nodes, root, sizes, kinds, heap, starts, shape, functions, f, stretches, memory)
     reach, key = functions[f, REACH], shape[KEY]
     bounded = reach in (NEAR, PARTITION)

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from ivm.kernels.exact_float import bits_of
-from ivm.kernels.ordered_set import LEFT
+from ivm.kernels.ordered_set import LEFT, RIGHT
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Ints
 from ivm.kernels.wide import Word
@@ -56,12 +56,31 @@ def find_peers(
     at: Word,
     memory: Ints,
 ) -> None:
-    """Remember the positions of the first and the last peer of a node at a position; O(log n) where they are new."""
+    """Remember the positions of the first and the last peer of a node at a position; O(log n) where they are new.
+
+    What is remembered are the peers of another row, or none: memory[PEERS_LOW] > memory[PEERS_HIGH] + 2.
+    """
     if memory[PEERS_LOW] <= at <= memory[PEERS_HIGH]:
         return
     terms = kinds[: shape[PEERS]]
-    memory[PEERS_LOW] = bound(nodes, root, sizes, shape[KEY], terms, heap, starts, nodes, node, False)
-    memory[PEERS_HIGH] = bound(nodes, root, sizes, shape[KEY], terms, heap, starts, nodes, node, True) - 1
+    known_low, known_high = at == memory[PEERS_HIGH] + 1, at == memory[PEERS_LOW] - 1
+    memory[PEERS_LOW] = memory[PEERS_HIGH] = at
+    if not known_low and _is_peer(nodes, sizes, shape, node, LEFT):
+        memory[PEERS_LOW] = bound(nodes, root, sizes, shape[KEY], terms, heap, starts, nodes, node, False)
+    if not known_high and _is_peer(nodes, sizes, shape, node, RIGHT):
+        memory[PEERS_HIGH] = bound(nodes, root, sizes, shape[KEY], terms, heap, starts, nodes, node, True) - 1
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _is_peer(nodes: Ints, sizes: Ints, shape: Ints, node: Word, side: Word) -> bool:
+    """Whether the next node on a side is one that ORDER BY does not tell from this one."""
+    other = neighbour(nodes, sizes, shape[KEY], node, side)
+    if other < 0:
+        return False
+    for w in range(shape[PEERS]):
+        if nodes[other, w] != nodes[node, w]:
+            return False
+    return True
 
 
 @njit(cache=True, nogil=True, fastmath=False)

@@ -28,6 +28,7 @@ from ivm.trace.keys import KeyLayout
 __all__ = ["FunctionSpec", "Window"]
 
 _CHUNK = 1 << 17
+_MANY = 512
 
 
 @dataclass(slots=True)
@@ -114,6 +115,8 @@ class Window:
             count = sum_equal_rows(frozen(whole), frozen(diffs), slots, first, sums)
             rows, diffs, row_cell = rows[first[:count]], frozen(sums[:count]), row_cell[first[:count]]
         order = np.argsort(row_cell, kind="stable")
+        if len(order) >= _MANY:  # what goes to one place of a tree goes there one after the other
+            order = np.lexsort((*(rows[:, w] for w in range(min(width, 3) - 1, -1, -1)), row_cell))
         begin = np.zeros(len(cells) + 1, np.int64)
         np.cumsum(np.bincount(row_cell, minlength=len(cells)), out=begin[1:])
         return _Batch(rows, diffs, order, begin, cells, np.zeros((len(cells), 1), np.int64), np.zeros(1, np.int64))

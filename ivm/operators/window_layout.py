@@ -9,11 +9,13 @@ import numpy as np
 
 from catalog.types import BIGINT, DOUBLE, Physical, SqlType
 from ivm.kernels import window, window_values
-from ivm.kernels.accumulate import COUNT
+from ivm.kernels.accumulate import COUNT, SUM_DOUBLE
+from ivm.kernels.exact_float import exponent_range
 from ivm.kernels.finalize import finalize
 from ivm.kernels.window_tree import INPUT, KEY, OWN, PAYLOAD, PEERS, SHAPE, TREE, VALUES, WORDS
 from ivm.kernels.window_values import FAR
 from ivm.operators.accumulable import Accumulators, AggregateSpec, overflow_error
+from ivm.operators.accumulator import mask, value_words
 from ivm.operators.groups import Cells
 from ivm.operators.ordering import RowOrder, narrowed, ordered_words, values_of
 from ivm.trace.column import Column, Ints
@@ -232,7 +234,7 @@ class WindowLayout:
 
     def widened(self, delta: Delta, nodes: Ints) -> Ints | None:
         """Make sums of doubles wide enough for a delta: the nodes in their new places; None if all has room."""
-        if self.sums is None:
+        if self.sums is None or self._has_room(delta):
             return None
         old, before = self.sums.fields, self.shape.copy()
         starts = [self._own, self._own + old]
@@ -257,6 +259,18 @@ class WindowLayout:
             at = int(before[VALUES] + was[window_values.AT])
             wider[:, to : to + words] = next(pieces) if was[0] == sum_kind else nodes[:, at : at + words]
         return wider
+
+    def _has_room(self, delta: Delta) -> bool:
+        """Whether sums of doubles are wide enough for the values of a delta. Cost: a pass over the doubles."""
+        assert self.sums is not None
+        for kind, position, _ in self.sums.parts:
+            if kind == SUM_DOUBLE and position is not None:
+                argument, column = self.sums.arguments[position], delta.column(position)
+                valid = mask(column)
+                low, high = exponent_range(value_words(column, argument), 0, valid, 0 if len(valid) else -1)
+                if argument.window.widened(low, high) is not argument.window:
+                    return False
+        return True
 
     def columns(self, keys: Ints, values: Ints) -> list[Column]:
         """The output's columns from key words (n, K) and values (n, words).
