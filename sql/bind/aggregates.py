@@ -59,17 +59,11 @@ def _refusal(what: str) -> Handler:
     return bind
 
 
-_SUBQUERY = "is not maintained yet; put the subquery into FROM and join with it"
-
 HANDLERS: dict[type[exp.Expr], Handler] = {
     **dict.fromkeys((*AGGREGATES, *WRAPPERS), bind_aggregate),
     exp.Grouping: bind_grouping,
     exp.GroupingId: bind_grouping,
     exp.Window: _refusal("a window function (OVER) is not maintained yet; aggregate with GROUP BY and join"),
-    exp.Subquery: _refusal(f"a subquery as a value {_SUBQUERY}"),
-    exp.Exists: _refusal(f"EXISTS {_SUBQUERY}"),
-    exp.Any: _refusal(f"ANY (SELECT ...) {_SUBQUERY}"),
-    exp.All: _refusal(f"ALL (SELECT ...) {_SUBQUERY}"),
     exp.Placeholder: _refusal("parameters are not supported yet; write the value"),
     exp.Parameter: _refusal("parameters are not supported yet; write the value"),
     exp.Star: _refusal("* stands only as an item of SELECT and in count(*); name a column"),

@@ -10,7 +10,9 @@ from sqlglot import exp
 
 from catalog.errors import BindError, Error, TypeMismatchError, UnsupportedError
 from catalog.types import BOOLEAN, INTERVAL, NULL, SqlType
+from sql.bind.nested import Subqueries
 from sql.bind.operand import Operand
+from sql.bind.outer import OuterRow
 from sql.bind.scope import Scope
 from sql.ir.relation import Aggregate
 from sql.ir.scalar import Call, Column, Literal, Scalar
@@ -48,7 +50,8 @@ class Binder:
 
     `handlers` say how each kind of node is bound. `aliases` are the expressions of the SELECT list that may be named
     where no column has the name. `aggregates` collects; None where none may stand, which is in the `clause` named.
-    `mentions` remembers which node named each column, for messages.
+    `mentions` remembers which node named each column, for messages. `outer` are the rows of the blocks around, the
+    nearest last. The subqueries of the block collect `below`, over the rows of its FROM, or `above`, over its groups.
     """
 
     source: Source
@@ -58,11 +61,17 @@ class Binder:
     aliases: Mapping[str, exp.Expr] = field(default_factory=dict)
     aggregates: Aggregates | None = None
     mentions: dict[int, exp.Expr] = field(default_factory=dict)
+    outer: tuple[OuterRow, ...] = ()
+    below: Subqueries | None = None
+    above: Subqueries | None = None
     _open: list[str] = field(default_factory=list)
 
     def bind(self, node: exp.Expr) -> Operand:
         """The typed expression that `node` writes; raises the error that fits, with its position."""
         self._check_name(node)
+        around = self._around(node) if isinstance(node, exp.AggFunc | exp.Filter) else None
+        if around is not None:
+            return around.bind(node)
         handler = self.handlers.get(type(node))
         if handler is None:
             self.refuse(node, f"{_kind(node)} in {self.clause}{_instead(node)}")
@@ -95,6 +104,15 @@ class Binder:
 
     def column(self, node: exp.Column) -> Operand:
         """The column that `node` names; a name that is no column may be an alias of the SELECT list."""
+        found = self.lookup(node)
+        for row in reversed(self.outer):
+            found = found or row.column(node)
+        if found is None:
+            self.fail(node, self._unknown(node.name.lower(), node.table.lower()))
+        return found
+
+    def lookup(self, node: exp.Column) -> Operand | None:
+        """The column of this block that `node` names; None if it is neither a column of it nor an alias."""
         name, table = node.name.lower(), node.table.lower()
         if node.args.get("db") and node.text("db").lower() != "main":
             self.refuse(node, f"the name {node.sql('duckdb')} has too many parts; write table.column")
@@ -110,7 +128,27 @@ class Binder:
             operand = self.bind(self.aliases[name])
             self._open.pop()
             return Operand(node, operand.scalar, operand.interval, operand.span)
-        self.fail(node, self.scope.unknown(name, table))
+        return None
+
+    @property
+    def subqueries(self) -> Subqueries | None:
+        """Where the subqueries of the expression being bound collect; None where none may stand."""
+        return self.below if self.aggregates is None else self.above
+
+    def _unknown(self, name: str, table: str) -> str:
+        scopes = [self.scope, *(row.names.scope for row in reversed(self.outer))]
+        named = next((scope for scope in scopes if table in scope.tables), self.scope)
+        return named.unknown(name, table)
+
+    def _around(self, call: exp.Expr) -> OuterRow | None:
+        """The block around to which an aggregate belongs because its columns do; None for one of this block."""
+        columns = list(call.find_all(exp.Column)) if self.outer else []
+        if not columns or any(self.scope.find(c.name.lower(), c.table.lower()) for c in columns):
+            return None
+        for row in reversed(self.outer):
+            if any(row.names.scope.find(c.name.lower(), c.table.lower()) for c in columns):
+                return row
+        return None
 
     def cast(self, operand: Operand, target: SqlType) -> Scalar:
         """The operand as a `target`: unchanged, a literal, or a cast at run time."""

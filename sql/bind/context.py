@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import NoReturn
 
 from sqlglot import exp
 
 from catalog.catalog import Catalog
 from catalog.errors import BindError, TypeMismatchError, UnsupportedError
+from sql.bind.outer import OuterRow
 from sql.ir.relation import Relation
 from sql.source import Source
 
@@ -51,7 +53,8 @@ class Block:
 class Context:
     """The text, the catalog, and what binding finds out: tables and views used, blocks with a LIMIT or DISTINCT ON.
 
-    `query` binds a block inside; it is passed here so that FROM does not have to know SELECT.
+    `query` binds a block inside; it is passed here so that FROM does not have to know SELECT. `outer_rows` are those
+    that the block being bound may name, the nearest last.
     """
 
     catalog: Catalog
@@ -61,6 +64,12 @@ class Context:
     uses: dict[str, None] = field(default_factory=dict)
     limited: list[Limited] = field(default_factory=list)
     chosen: list[Chosen] = field(default_factory=list)
+    outer_rows: list[OuterRow] = field(default_factory=list)
+    _numbers: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def number(self) -> int:
+        """A number for an Apply, which no other of the query has."""
+        return next(self._numbers)
 
     def fail(self, node: exp.Expr | None, message: str) -> NoReturn:
         """Raise BindError with the position of `node`."""

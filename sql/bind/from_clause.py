@@ -9,9 +9,13 @@ from sqlglot import exp
 
 from catalog.errors import BindError
 from catalog.schema import Field, Table, View
+from sql.bind.binder import Binder
 from sql.bind.column_names import unique_names
 from sql.bind.context import Context, Ctes
+from sql.bind.handlers import HANDLERS
 from sql.bind.joins import NOTHING, From, bind_join, cross, is_comma
+from sql.bind.nested import inside
+from sql.bind.outer import OuterRow
 from sql.bind.scope import scope_of
 from sql.bind.values import bind_values
 from sql.ir.relation import Get, Project, Relation
@@ -20,18 +24,27 @@ from sql.ir.relation import Get, Project, Relation
 def bind_from(context: Context, node: exp.Expr | None, joins: Sequence[exp.Join], ctes: Ctes) -> From:
     """The FROM clause that begins with `node` (None: one row without columns), with the `joins` that follow.
 
-    UnsupportedError for ASOF and POSITIONAL joins, table functions and LATERAL; BindError for unknown names.
+    A subquery may name columns of what stands to its left, as after LATERAL. UnsupportedError for ASOF and POSITIONAL
+    joins and table functions; BindError for unknown names.
     """
     if node is None:
         return NOTHING
     bound = _bind_item(context, node, ctes)
     for group in _groups(joins):
         if is_comma(group[0]) and not _left_deep(group):
-            right = _folded(context, _bind_item(context, group[0].this, ctes), group[1:], ctes)
-            bound = cross(context, bound, right, group[0])
+            row = _lateral_row(context, bound)
+            with inside(context, row):
+                right = _folded(context, _bind_item(context, group[0].this, ctes), group[1:], ctes)
+            bound = cross(context, bound, right, group[0], row.binding if row.read else 0)
         else:
             bound = _folded(context, bound, group, ctes)
     return bound
+
+
+def _lateral_row(context: Context, left: From) -> OuterRow:
+    """The row of what stands to the left, which a subquery to its right may name."""
+    binder = Binder(context.source, left.scope, HANDLERS, "FROM", outer=tuple(context.outer_rows))
+    return OuterRow(binder, context.number())
 
 
 def _groups(joins: Sequence[exp.Join]) -> list[list[exp.Join]]:
@@ -57,14 +70,18 @@ def _has_on(item: exp.Join) -> bool:
 
 def _folded(context: Context, left: From, joins: Sequence[exp.Join], ctes: Ctes) -> From:
     for item in joins:
-        if isinstance(item.this, exp.Lateral | exp.Unnest):
-            what = "UNNEST" if isinstance(item.this, exp.Unnest) else "LATERAL"
-            context.refuse(item, f"{what} in FROM is not maintained yet; join tables, views and subqueries")
-        left = bind_join(context, left, _bind_item(context, item.this, ctes), item)
+        if isinstance(item.this, exp.Unnest):
+            context.refuse(item, "UNNEST in FROM is not maintained yet; join tables, views and subqueries")
+        row = _lateral_row(context, left)
+        with inside(context, row):
+            right = _bind_item(context, item.this, ctes)
+        left = bind_join(context, left, right, item, ctes, row.binding if row.read else 0)
     return left
 
 
 def _bind_item(context: Context, node: exp.Expr, ctes: Ctes) -> From:
+    if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
+        node = exp.Subquery(this=node.this.this if _is_plain(node.this) else node.this, alias=node.args.get("alias"))
     if isinstance(node, exp.Table):
         item = _bind_table(context, node, ctes)
     elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):

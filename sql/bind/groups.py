@@ -41,7 +41,8 @@ def has_aggregate(node: exp.Expr | None) -> bool:
     """Whether an aggregate stands in the expression; a window function over one row set does not count."""
     if node is None:
         return False
-    return any(not _is_windowed(found) for found in node.find_all(*AGGREGATES))
+    own = node.walk(prune=lambda n: isinstance(n, exp.Query))  # without those of subqueries
+    return any(isinstance(n, AGGREGATES) and not _is_windowed(n) for n in own)
 
 
 def _is_windowed(node: exp.Expr) -> bool:

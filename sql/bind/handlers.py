@@ -15,6 +15,7 @@ from sql.bind import (
     operators,
     patterns,
     signatures,
+    subqueries,
     unmaintained,
 )
 from sql.bind.binder import Handler
@@ -31,4 +32,5 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     **date_functions.HANDLERS,
     **unmaintained.HANDLERS,
     **aggregates.HANDLERS,
+    **subqueries.HANDLERS,
 }

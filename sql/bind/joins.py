@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from catalog.types import BOOLEAN
 from sql.bind.binder import Binder
 from sql.bind.comparisons import same_type
-from sql.bind.context import Context
+from sql.bind.context import Context, Ctes
 from sql.bind.handlers import HANDLERS
+from sql.bind.nested import Subqueries, filtered, outer_join, turned
 from sql.bind.operand import Operand
 from sql.bind.scope import Scope, ScopeColumn, join
+from sql.bind.subqueries import condition
 from sql.ir.relation import Apply, Constant, Filter, Join, Map, Project, Relation
 from sql.ir.scalar import Call, Column, Scalar, remap
 
@@ -39,11 +41,14 @@ Pair = tuple[ScopeColumn, ScopeColumn]
 """Two columns, left and right, that USING makes one."""
 
 
-def cross(context: Context, left: From, right: From, node: exp.Expr) -> From:
-    """All pairs of rows; the two may not name a table alike."""
+def cross(context: Context, left: From, right: From, node: exp.Expr, binding: int = 0) -> From:
+    """All pairs of rows; the two may not name a table alike. The right side may read the left row by a `binding`."""
     for table in right.scope.tables:
         if table and table in left.scope.tables:
             context.fail(node, f"table {table!r} stands twice in FROM; give one of them an alias")
+    if binding:
+        joined = Apply("inner", left.relation(), right.relation(), (), binding)
+        return From((joined,), join(left.scope, right.scope))
     conditions = (*left.conditions, *(remap(c, left.scope.width.__add__) for c in right.conditions))
     return From(left.inputs + right.inputs, join(left.scope, right.scope), conditions)
 
@@ -54,27 +59,48 @@ def is_comma(node: exp.Join) -> bool:
     return not any(node.args.get(arg) for arg in args)
 
 
-def bind_join(context: Context, left: From, right: From, node: exp.Join) -> From:
+def bind_join(context: Context, left: From, right: From, node: exp.Join, ctes: Ctes, binding: int = 0) -> From:
     """The rows of `left` and `right` joined as `node` says.
 
     An inner join adds to the inputs and conditions; any other makes one input of all. Of the columns that USING and
     NATURAL join, the one that is never missing can be named alone: the left one, with RIGHT the right one, with FULL
-    the first of the two that is not NULL.
+    the first of the two that is not NULL. `binding` is the number by which the right side reads the left row, 0 if it
+    does not.
     """
     kind = _kind(context, node)
-    both = cross(context, left, right, node)
-    binder = Binder(context.source, both.scope, HANDLERS, "ON")
+    if binding and kind in ("right", "full"):
+        context.fail(node, f"the right side of a {kind.upper()} JOIN cannot name columns of the left; write LEFT JOIN")
+    both = cross(context, left, right, node, binding)
+    subqueries = Subqueries(context, ctes)
+    binder = Binder(context.source, both.scope, HANDLERS, "ON", outer=tuple(context.outer_rows), below=subqueries)
     pairs = _using(context, node, left.scope, right.scope)
     conditions = [_equal(binder, node, pair) for pair in pairs]
     if node.args.get("on"):
-        conditions.append(binder.condition(node.args["on"]))
+        conditions.extend(condition(binder, node.args["on"]))
     elif not pairs and kind != "inner":
         context.refuse(node, f"{_written(node)} JOIN needs a condition; write ON or USING after it")
+    if kind == "inner" and subqueries.found:
+        relation = filtered(both.relation(), subqueries.found, conditions)
+        return From((relation,), _merged(both.scope, pairs))
     if kind == "inner":
         return From(both.inputs, _merged(both.scope, pairs), both.conditions + tuple(conditions))
     if kind in ("semi", "anti"):
-        return From((Apply(kind, left.relation(), right.relation(), tuple(conditions)),), left.scope)
-    return _outer(binder, kind, (left, right), pairs, tuple(conditions))
+        joined = _applied(context, kind, (left.relation(), right.relation()), subqueries, conditions, binding)
+        return From((joined,), left.scope)
+    return _outer(context, binder, kind, (left, right), pairs, conditions, binding)
+
+
+def _applied(
+    context: Context,
+    kind: str,
+    sides: tuple[Relation, Relation],
+    subqueries: Subqueries,
+    conditions: Sequence[Scalar],
+    binding: int = 0,
+) -> Relation:
+    if subqueries.found:
+        return outer_join(context, kind, sides, subqueries.found, conditions, binding)
+    return Apply(kind, *sides, tuple(conditions), binding)
 
 
 _INSTEAD = {
@@ -137,18 +163,26 @@ def _equal(binder: Binder, node: exp.Expr, pair: Pair) -> Scalar:
 
 
 def _outer(
-    binder: Binder, kind: str, sides: tuple[From, From], pairs: Sequence[Pair], conditions: tuple[Scalar, ...]
+    context: Context,
+    binder: Binder,
+    kind: str,
+    sides: tuple[From, From],
+    pairs: Sequence[Pair],
+    conditions: Sequence[Scalar],
+    binding: int,
 ) -> From:
-    left, right = sides
-    width, total = left.scope.width, binder.scope.width
+    left, right = (side.relation() for side in sides)
+    subqueries = binder.below
+    assert subqueries is not None, "ON may hold subqueries"
+    width, total = len(left.schema), binder.scope.width
     if kind == "right":
         shift = total - width
-        swapped = tuple(remap(c, lambda i: i + shift if i < width else i - width) for c in conditions)
-        joined: Relation = Apply("left", right.relation(), left.relation(), swapped)
+        found, swapped = turned(subqueries.found, conditions, width, total)
+        joined = _applied(context, "left", (right, left), replace(subqueries, found=found), swapped)
         joined = Project(joined, (*range(shift, total), *range(shift)))
         pairs = [(of_right, of_left) for of_left, of_right in pairs]
     else:
-        joined = Apply(kind, left.relation(), right.relation(), conditions)
+        joined = _applied(context, kind, (left, right), subqueries, conditions, binding)
     scope = binder.scope.typed(joined.schema)
     if kind == "full" and pairs:
         return _coalesced(binder, joined, scope, pairs)

@@ -14,7 +14,7 @@ from sql.bind.oracle import refined
 from sql.bind.select import bind_select
 from sql.bind.set_operations import bind_set_operation
 from sql.bind.values import bind_values
-from sql.decorrelate.expand import expand
+from sql.decorrelate.decorrelate import decorrelate
 from sql.ir.relation import Relation
 from sql.source import Source
 from sql.syntax import query, tokens, translate
@@ -64,7 +64,7 @@ def _bind(source: Source, catalog: Catalog) -> BoundQuery:
         what = "ORDER BY an expression that is no output column is not supported at the end of a query"
         context.refuse(block.hidden, f"{what}; add it to the SELECT list")
     text = refined(source.text, tokens(source), context.limited, context.chosen).strip().rstrip(";")
-    relation = expand(block.relation)
+    relation = decorrelate(block.relation)
     return BoundQuery(relation, relation.schema, block.order, tuple(context.uses), text)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -15,12 +15,14 @@ from sql.bind.from_clause import bind_from
 from sql.bind.groups import WHOLE, Grouping, bind_keys, grouped, has_aggregate, storable
 from sql.bind.handlers import HANDLERS
 from sql.bind.joins import From
+from sql.bind.nested import Pending, Subqueries, filtered, placed, terms_of, with_terms
 from sql.bind.order import Limit, Term, bind_limit, bind_order, is_all
 from sql.bind.scope import Scope
 from sql.bind.stars import expand_stars
+from sql.bind.subqueries import condition
 from sql.bind.with_clause import bind_with
 from sql.ir.relation import Filter, Join, Map, Order, Project, Relation, TopK
-from sql.ir.scalar import Call, Column, Scalar
+from sql.ir.scalar import Call, Column, Scalar, remap
 
 _CLAUSES = frozenset(
     [
@@ -66,18 +68,20 @@ def bind_select(context: Context, node: exp.Select, ctes: Ctes) -> Block:
     items = expand_stars(context, source.scope, node.expressions)
     names = [column_name(item, context.source) for item in items]
     aliases = {item.alias.lower(): item.this for item in reversed(items) if isinstance(item, exp.Alias)}
-    relation = _filtered(context, node, source, aliases)
+    relation = _filtered(context, node, source, aliases, ctes)
 
-    grouping = _binder(context, source.scope, "GROUP BY", aliases)
+    below = Subqueries(context, ctes)
+    grouping = _binder(context, source.scope, "GROUP BY", aliases, below)
     groups = bind_keys(context, grouping, node.args.get("group"), items)
     clauses = (*items, node.args.get("having"), node.args.get("order"))
     aggregated = groups is not None or node.args.get("having") is not None or any(map(has_aggregate, clauses))
-    binder = _binder(context, source.scope, "SELECT", aliases)
+    binder = _binder(context, source.scope, "SELECT", aliases, below)
     if aggregated:
+        binder.above = Subqueries(context, ctes)
         binder.aggregates = Aggregates(source.scope.width, grouped=groups is not None and all(groups.sets))
 
     outputs = [storable(binder.value(item.unalias()).scalar) for item in items]
-    having = _having(binder, node)
+    having, tests = _having(binder, node)
     binder.clause = "ORDER BY"
     rows = _Rows(relation, list(outputs))
     terms, hidden = bind_order(
@@ -85,7 +89,9 @@ def bind_select(context: Context, node: exp.Select, ctes: Ctes) -> Block:
     )
     clause = bind_distinct(context, node, names, rows.scalars, hidden, lambda item: binder.value(item).scalar)
     if aggregated:
-        rows = _grouped(context, rows, groups or WHOLE, having, binder)
+        rows = _grouped(context, rows, groups or WHOLE, having, tests, binder)
+    else:
+        rows = _with_subqueries(rows, below.found)
     limit = bind_limit(context, node)
     if limit is not None and not any(is_all(item) for item in _order_items(node)):
         context.limited.append(Limited(limit.literals, bool(terms), len(outputs)))
@@ -110,17 +116,24 @@ def _has_position(node: exp.Expr) -> bool:
     return any("start" in inner.meta for inner in node.walk())
 
 
-def _binder(context: Context, scope: Scope, clause: str, aliases: dict[str, exp.Expr]) -> Binder:
-    return Binder(context.source, scope, HANDLERS, clause, aliases)
+def _binder(
+    context: Context, scope: Scope, clause: str, aliases: dict[str, exp.Expr], subqueries: Subqueries
+) -> Binder:
+    outer = tuple(context.outer_rows)
+    return Binder(context.source, scope, HANDLERS, clause, aliases, outer=outer, below=subqueries)
 
 
-def _filtered(context: Context, node: exp.Select, source: From, aliases: dict[str, exp.Expr]) -> Relation:
+def _filtered(
+    context: Context, node: exp.Select, source: From, aliases: dict[str, exp.Expr], ctes: Ctes
+) -> Relation:
     relation = source.inputs[0] if len(source.inputs) == 1 else Join(source.inputs)
     predicates = [part for condition in source.conditions for part in _conjuncts(condition)]
     where = node.args.get("where")
-    if where:
-        predicates += _conjuncts(_binder(context, source.scope, "WHERE", aliases).condition(where.this))
-    return Filter(relation, tuple(predicates)) if predicates else relation
+    if not where:
+        return Filter(relation, tuple(predicates)) if predicates else relation
+    subqueries = Subqueries(context, ctes)
+    tests = condition(_binder(context, source.scope, "WHERE", aliases, subqueries), where.this)
+    return filtered(relation, subqueries.found, tests, predicates)
 
 
 def _conjuncts(condition: Scalar) -> tuple[Scalar, ...]:
@@ -129,19 +142,50 @@ def _conjuncts(condition: Scalar) -> tuple[Scalar, ...]:
     return (condition,)
 
 
-def _having(binder: Binder, node: exp.Select) -> tuple[Scalar, ...]:
+def _having(binder: Binder, node: exp.Select) -> tuple[list[Scalar], list[Pending]]:
+    """The predicates of HAVING, and its subqueries."""
     having = node.args.get("having")
-    if having is None:
-        return ()
+    if having is None or binder.above is None:
+        return [], []
     binder.clause = "HAVING"
-    return _conjuncts(binder.condition(having.this))
+    own, outputs = replace(binder.above, found=[], values={}), binder.above
+    binder.above = own
+    tests = condition(binder, having.this)
+    binder.above = outputs
+    return tests, own.found
 
 
-def _grouped(context: Context, rows: _Rows, groups: Grouping, having: tuple[Scalar, ...], binder: Binder) -> _Rows:
-    relation, over = grouped(context, rows.relation, (*having, *rows.scalars), groups, binder)
-    if having:
-        relation = Filter(relation, tuple(over[: len(having)]))
-    return _Rows(relation, over[len(having) :])
+def _with_subqueries(rows: _Rows, pending: Sequence[Pending]) -> _Rows:
+    relation, resolve = placed(rows.relation, pending, rows.scalars)
+    return _Rows(relation, list(map(resolve, rows.scalars)))
+
+
+def _grouped(
+    context: Context, rows: _Rows, groups: Grouping, having: list[Scalar], tests: list[Pending], binder: Binder
+) -> _Rows:
+    """The groups; subqueries of keys and aggregates are joined below them, those of HAVING and outputs above."""
+    assert binder.aggregates is not None, "the block is grouped"
+    assert binder.above is not None, "a grouped block has both"
+    assert binder.below is not None, "a grouped block has both"
+    outputs, aggregates = binder.above.found, binder.aggregates
+    terms = terms_of((*tests, *outputs))
+    arguments = (scalar for aggregate in aggregates.found for scalar in aggregate.scalars)
+    relation, resolve = placed(
+        rows.relation, binder.below.found, (*groups.keys, *arguments, *having, *rows.scalars, *terms)
+    )
+    before, added = aggregates.width, len(relation.schema) - len(rows.relation.schema)
+    # The columns that the joins append stand before those of the aggregates.
+    aggregates.width += added
+    aggregates.found = [aggregate.map(resolve) for aggregate in aggregates.found]
+    groups = replace(groups, keys=tuple(map(resolve, groups.keys)))
+    scalars = [
+        resolve(remap(s, lambda i: i + added if i >= before else i)) for s in (*having, *rows.scalars, *terms)
+    ]
+    relation, over = grouped(context, relation, scalars, groups, binder)
+    values = dict(zip(terms, over[len(over) - len(terms) :], strict=True))
+    relation = filtered(relation, with_terms(tests, values), over[: len(having)])
+    shown = over[len(having) : len(over) - len(terms)]
+    return _with_subqueries(_Rows(relation, shown), with_terms(outputs, values))
 
 
 def _finished(

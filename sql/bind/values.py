@@ -18,7 +18,7 @@ from sql.types.unify import unify
 
 def bind_values(context: Context, node: exp.Values) -> Constant:
     """The rows of VALUES (...), (...); columns are called col0, col1, ... and have the common type of their values."""
-    binder = Binder(context.source, Scope(), HANDLERS, "VALUES")
+    binder = Binder(context.source, Scope(), HANDLERS, "VALUES", outer=tuple(context.outer_rows))
     rows = [[binder.value(item) for item in _items(row)] for row in node.expressions]
     if len({len(row) for row in rows}) != 1:
         context.fail(node, "the rows of VALUES have different numbers of values; write as many in each")

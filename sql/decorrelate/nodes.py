@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from sql.ir.relation import (
@@ -65,9 +65,16 @@ def with_inputs(relation: Relation, inputs: tuple[Relation, ...]) -> Relation:
     return replace(relation, input=inputs[0])
 
 
-def map_scalars(relation: Relation, function: Callable[[Scalar], Scalar]) -> Relation:
-    """`relation` with `function` applied to each expression of each node; what stands twice is visited once."""
-    known: dict[int, tuple[Relation, Relation]] = {}
+Known = dict[int, tuple[Relation, Relation]]
+"""What became of each node, by its id; the node is kept so that no other takes its id."""
+
+
+def map_scalars(relation: Relation, function: Callable[[Scalar], Scalar], known: Known | None = None) -> Relation:
+    """`relation` with `function` applied to each expression of each node; what stands twice is visited once.
+
+    `known` carries over what became of nodes from one relation to the next, for one and the same function.
+    """
+    known = {} if known is None else known
 
     def visit(node: Relation) -> Relation:
         if id(node) not in known:
@@ -76,6 +83,18 @@ def map_scalars(relation: Relation, function: Callable[[Scalar], Scalar]) -> Rel
         return known[id(node)][1]
 
     return visit(relation)
+
+
+def relation_scalars(relation: Relation) -> Iterator[Scalar]:
+    """The expressions of all nodes; those of a node that stands in several places once."""
+    seen: dict[int, Relation] = {}
+    waiting = [relation]
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in seen:
+            seen[id(node)] = node
+            yield from scalars_of(node)
+            waiting.extend(inputs_of(node))
 
 
 def outers(scalars: Iterable[Scalar], binding: int) -> frozenset[int]:

@@ -17,7 +17,18 @@ from sql.decorrelate.combine import combine
 from sql.decorrelate.expand_joins import distinct, filtered
 from sql.decorrelate.expand_predicates import conjuncts, equalities
 from sql.decorrelate.nodes import FreeOuters
-from sql.decorrelate.pushed import Domain, Key, Pushed, column, equal, independent, maybe_missing, moved, project, with_columns
+from sql.decorrelate.pushed import (
+    Domain,
+    Key,
+    Pushed,
+    column,
+    equal,
+    independent,
+    maybe_missing,
+    moved,
+    project,
+    with_columns,
+)
 from sql.ir.relation import (
     Apply,
     Filter,

@@ -1,4 +1,4 @@
-"""The official texts: those delivered bind to DuckDB's names and types, the others are refused by name."""
+"""The official texts bind to DuckDB's names and types."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import duckdb
 import pytest
 
 from catalog.catalog import Catalog
-from catalog.errors import UnsupportedError
 from sql.bind import bind
 from sql.parse import parse
 from sql.statements import CreateTable
@@ -29,15 +28,9 @@ def database():
         yield connection
 
 
-@pytest.mark.parametrize("name", queries.DELIVERED)
-def test_a_delivered_query_has_duckdbs_schema(catalog, database, name: str):
+@pytest.mark.parametrize("name", queries.NAMES)
+def test_a_query_has_duckdbs_schema(catalog, database, name: str):
     query = bind(queries.text(name), catalog)
     described = database.execute(f"DESCRIBE {query.oracle_sql}").fetchall()
     assert [(f.name, str(f.type)) for f in query.schema] == [(row[0].lower(), row[1]) for row in described]
     assert set(query.uses) == set(queries.reads(name))
-
-
-@pytest.mark.parametrize("name", sorted(set(queries.NAMES) - set(queries.DELIVERED)))
-def test_the_others_are_refused_by_name(catalog, name: str):
-    with pytest.raises(UnsupportedError, match="is not maintained yet; "):
-        bind(queries.text(name), catalog)
