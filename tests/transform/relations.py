@@ -23,8 +23,11 @@ from sql.ir.relation import (
     Threshold,
     TopK,
     Union,
+    Window,
+    WindowFunction,
 )
 from sql.ir.scalar import Call, Column, Literal, Scalar, Value
+from tests.windows.worlds import functions
 
 MONEY = decimal(6, 2)
 KEYED = Get(
@@ -140,6 +143,21 @@ def reduces(draw, below: Relation) -> Relation:
 
 
 @st.composite
+def windows(draw, below: Relation) -> Relation:
+    """Window functions over the rows, often with a bound on the last of them, a number or a rank."""
+    columns = row(below)
+    chosen = draw(st.lists(functions(tuple((c.type, c.nullable) for c in columns)), max_size=2))
+    chosen.append(WindowFunction(draw(st.sampled_from(["row_number", "rank", "dense_rank"])), (), BIGINT, False))
+    orders = tuple(Order(c.index, draw(st.booleans()), draw(st.booleans())) for c in columns[: draw(st.integers(0, 2))])
+    partition = tuple(draw(st.lists(st.sampled_from(range(len(columns))), max_size=1)))
+    window = Window(below, partition, orders, tuple(chosen), tuple(f"w{i}" for i in range(len(chosen))))
+    if draw(st.booleans()):
+        return window
+    kind, limit = draw(st.sampled_from(["le", "lt", "eq", "ge"])), Literal(draw(st.integers(0, 3)), BIGINT)
+    return Filter(window, (Call(kind, (row(window)[-1], limit), BOOLEAN, False),))
+
+
+@st.composite
 def joins(draw, depth: int) -> Relation:
     inputs = tuple(draw(relations(depth - 1)) for _ in range(draw(st.integers(1, 3)) if depth > 1 else 2))
     schema = [f for each in inputs for f in each.schema]
@@ -173,6 +191,7 @@ def relations(draw, depth: int = 4) -> Relation:
                 "join",
                 "reduce",
                 "topk",
+                "window",
                 "union",
                 "difference",
                 "constant",
@@ -201,6 +220,8 @@ def relations(draw, depth: int = 4) -> Relation:
             group = tuple(draw(st.lists(st.sampled_from(range(len(columns))), max_size=1)))
             limit = draw(st.sampled_from([None, 2, 1, 3, 0]))
             return TopK(below, group, tuple(orders), limit, draw(st.integers(0, 1)))
+        case "window" if columns:
+            return draw(windows(below))
         case "union":
             return Union((below, Filter(below, (draw(predicates(columns)),))))
         case "difference":
