@@ -16,7 +16,7 @@ from ivm.plan.nodes import (
     TopKPlan,
     WindowPlan,
     arrangements_of,
-    inputs_of,
+    nodes_of,
 )
 from ivm.plan.text import arrangement_text, collection_text, plan_text
 from ivm.transform.pipeline import optimize
@@ -47,9 +47,8 @@ def _state_lines(engine: Engine, plan: Plan) -> list[str]:
 
 
 def _stateful(plan: Plan) -> list[Plan]:
-    below = [found for each in inputs_of(plan) for found in _stateful(each)]
-    own: list[Plan] = [plan] if isinstance(plan, ReducePlan | TopKPlan | WindowPlan | ThresholdPlan) else []
-    return list(dict.fromkeys(below + own))
+    kinds = ReducePlan | TopKPlan | WindowPlan | ThresholdPlan
+    return list(dict.fromkeys(node for node in nodes_of(plan) if isinstance(node, kinds)))
 
 
 def _shared(engine: Engine, plan: Plan | ArrangementPlan) -> str:

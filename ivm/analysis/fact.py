@@ -1,4 +1,4 @@
-"""Facts are remembered on the node that they are about."""
+"""Facts are remembered on the node of a relation or plan that they are about."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar, cast
 
-from sql.ir.relation import Relation
-
+Node = TypeVar("Node")
 Fact = TypeVar("Fact")
 _ITSELF = object()
 """Remembered in place of the node itself, which would never be freed if it held itself."""
 
 
-def fact(function: Callable[[Relation], Fact]) -> Callable[[Relation], Fact]:
+def fact(function: Callable[[Node], Fact]) -> Callable[[Node], Fact]:
     """Compute `function` once for each node.
 
     Nodes are immutable, so a fact never goes stale and lives as long as its node; equality and hashes of nodes
@@ -22,13 +21,13 @@ def fact(function: Callable[[Relation], Fact]) -> Callable[[Relation], Fact]:
     name = f"_{function.__module__}.{function.__name__}"
 
     @wraps(function)
-    def remembered(relation: Relation) -> Fact:
-        known = relation.__dict__
+    def remembered(node: Node) -> Fact:
+        known = node.__dict__
         found = known.get(name, known)
         if found is known:
-            value = function(relation)
-            known[name] = _ITSELF if value is relation else value
+            value = function(node)
+            known[name] = _ITSELF if value is node else value
             return value
-        return cast(Fact, relation if found is _ITSELF else found)
+        return cast(Fact, node if found is _ITSELF else found)
 
     return remembered

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
+from ivm.analysis.fact import fact
 from ivm.plan.nodes import (
     ConstantPlan,
     JoinPlan,
@@ -16,6 +17,7 @@ from ivm.plan.nodes import (
     ViewPlan,
     WindowPlan,
     inputs_of,
+    nodes_of,
 )
 from sql.ir.scalar import Literal
 
@@ -30,7 +32,7 @@ def costs(plan: Plan) -> tuple[str, ...]:
     one is small for ever; and a window function for which a partition is read anew. Cost: linear in the plan.
     """
     found: dict[str, None] = {}
-    for each in _nodes(plan):
+    for each in nodes_of(plan):
         if isinstance(each, JoinPlan):
             found.update(dict.fromkeys(_compared(each)))
         if isinstance(each, WindowPlan):
@@ -41,7 +43,7 @@ def costs(plan: Plan) -> tuple[str, ...]:
 def remarks(plan: Plan) -> tuple[str, ...]:
     """A sentence for each small collection whose rare change concerns all rows of a large one (x > (SELECT avg ..))."""
     found: dict[str, None] = {}
-    for each in _nodes(plan):
+    for each in nodes_of(plan):
         if isinstance(each, JoinPlan):
             found.update(dict.fromkeys(_visited(each)))
     return tuple(found)
@@ -79,6 +81,7 @@ def _is_small(plan: Plan) -> bool:
     return bound is not None and bound <= SMALL
 
 
+@fact
 def _most_rows(plan: Plan) -> int | None:
     """How many rows the plan can have whatever the tables hold; None if there is no bound."""
     match plan:
@@ -111,20 +114,5 @@ def _called(plan: Plan) -> str:
     if isinstance(plan, TablePlan | ViewPlan):
         return plan.name
     kind = type(plan).__name__.removesuffix("Plan").lower()
-    names = dict.fromkeys(each.name for each in _nodes(plan) if isinstance(each, TablePlan | ViewPlan))
+    names = dict.fromkeys(each.name for each in nodes_of(plan) if isinstance(each, TablePlan | ViewPlan))
     return f"the {kind} of {', '.join(names)}" if names else f"the {kind}"
-
-
-def _nodes(plan: Plan) -> Iterator[Plan]:
-    """Every node once, inputs first."""
-    seen: set[int] = set()
-
-    def visit(node: Plan) -> Iterator[Plan]:
-        if id(node) in seen:
-            return
-        seen.add(id(node))
-        for each in inputs_of(node):
-            yield from visit(each)
-        yield node
-
-    yield from visit(plan)

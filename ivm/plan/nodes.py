@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -276,11 +276,22 @@ def inputs_of(plan: Plan) -> tuple[Plan, ...]:
     return (plan.input,)
 
 
+def nodes_of(plan: Plan) -> Iterator[Plan]:
+    """Every node of the plan once, inputs first. Cost: linear in the number of different nodes."""
+    seen: set[int] = set()
+
+    def visit(node: Plan) -> Iterator[Plan]:
+        if id(node) in seen:
+            return
+        seen.add(id(node))
+        for each in inputs_of(node):
+            yield from visit(each)
+        yield node
+
+    yield from visit(plan)
+
+
 def arrangements_of(plan: Plan) -> tuple[ArrangementPlan, ...]:
     """Every arrangement that the plan needs, each once, in the order in which the plan names them."""
-    found: dict[ArrangementPlan, None] = {}
-    for inner in inputs_of(plan):
-        found.update(dict.fromkeys(arrangements_of(inner)))
-    if isinstance(plan, JoinPlan):
-        found.update(dict.fromkeys(stage.arrangement for path in plan.paths for stage in path.stages))
-    return tuple(found)
+    joins = (node for node in nodes_of(plan) if isinstance(node, JoinPlan))
+    return tuple(dict.fromkeys(stage.arrangement for join in joins for path in join.paths for stage in path.stages))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ivm.analysis.fact import fact
 from ivm.plan.mfp import Mfp
 from ivm.plan.nodes import (
     AggregatePlan,
@@ -25,13 +26,14 @@ from ivm.plan.nodes import (
 from ivm.plan.window import REACHES, UNFRAMED
 from sql.ir.scalar import Scalar
 from sql.ir.text import frame_text, scalar_text
+from sql.ir.tree_text import TreeText
 
 Names = tuple[str, ...]
 
 
 @dataclass
 class _Writer:
-    """Collects lines; `tables` gives the column names of tables and views."""
+    """Collects the lines of one node; `tables` gives the column names of tables and views."""
 
     tables: Callable[[str], Names]
     lines: list[str] = field(default_factory=list)
@@ -41,10 +43,14 @@ class _Writer:
 
 
 def plan_text(plan: Plan, tables: Callable[[str], Names]) -> str:
-    """The plan, a node on each line, inputs indented below."""
-    writer = _Writer(tables)
-    _write(writer, plan, 0)
-    return "\n".join(writer.lines)
+    """The plan, a node on each line, inputs indented below; what stands in several places is written once."""
+
+    def lines(node: Plan) -> list[str]:
+        writer = _Writer(tables)
+        _write(writer, node)
+        return writer.lines
+
+    return TreeText(plan, inputs_of, lines).text()
 
 
 def arrangement_text(arrangement: ArrangementPlan, tables: Callable[[str], Names]) -> str:
@@ -59,12 +65,26 @@ def collection_text(plan: Plan) -> str:
     if isinstance(plan, TablePlan | ViewPlan):
         return plan.name
     kind = type(plan).__name__.removesuffix("Plan").lower()
-    below = ", ".join(dict.fromkeys(collection_text(each) for each in inputs_of(plan)))
+    below = ", ".join(_tables_below(plan))
     return f"{kind} of {below}" if below else kind
+
+
+@fact
+def _tables_below(plan: Plan) -> tuple[str, ...]:
+    if isinstance(plan, TablePlan | ViewPlan):
+        return (plan.name,)
+    return tuple(dict.fromkeys(name for each in inputs_of(plan) for name in _tables_below(each)))
 
 
 def names_of(plan: Plan, tables: Callable[[str], Names]) -> Names:
     """Readable names of a plan's columns: the table's where they are passed on, else their position."""
+    known: Names | None = plan.__dict__.get("_names")
+    if known is None:
+        known = plan.__dict__["_names"] = _names(plan, tables)
+    return known
+
+
+def _names(plan: Plan, tables: Callable[[str], Names]) -> Names:
     match plan:
         case TablePlan() | ViewPlan():
             return tables(plan.name)
@@ -92,41 +112,38 @@ def _joined_names(plan: JoinPlan, tables: Callable[[str], Names]) -> Names:
     return tuple(name for each in plan.inputs for name in names_of(each, tables))
 
 
-def _write(writer: _Writer, plan: Plan, depth: int) -> None:
+def _write(writer: _Writer, plan: Plan) -> None:
     match plan:
         case TablePlan() | ViewPlan():
-            writer.put(depth, f"{'table' if isinstance(plan, TablePlan) else 'view'} {plan.name}")
+            writer.put(0, f"{'table' if isinstance(plan, TablePlan) else 'view'} {plan.name}")
         case ConstantPlan():
-            writer.put(depth, f"constant rows={len(plan.rows)}")
+            writer.put(0, f"constant rows={len(plan.rows)}")
         case MfpPlan():
             names = names_of(plan.input, writer.tables)
-            writer.put(depth, "mfp")
-            _write_mfp(writer, plan.mfp, names, depth + 2)
+            writer.put(0, "mfp")
+            _write_mfp(writer, plan.mfp, names, 2)
         case JoinPlan():
-            _write_join(writer, plan, depth)
-            return
+            _write_join(writer, plan)
         case ReducePlan():
             names = names_of(plan.input, writer.tables)
             keys = ", ".join(names[: plan.keys])
             aggregates = ", ".join(_aggregate_text(a, names) for a in plan.aggregates)
-            writer.put(depth, f"reduce keys=[{keys}] aggregates=[{aggregates}]")
+            writer.put(0, f"reduce keys=[{keys}] aggregates=[{aggregates}]")
         case TopKPlan():
             names = names_of(plan.input, writer.tables)
             order = ", ".join(names[o.column] + (" desc" if o.descending else "") for o in plan.order)
             offset = f" offset={plan.offset}" if plan.offset else ""
             group = f" group=[{', '.join(names[g] for g in plan.group)}]" if plan.group else ""
-            writer.put(depth, f"top-k{group} order=[{order}] limit={plan.limit}{offset}")
+            writer.put(0, f"top-k{group} order=[{order}] limit={plan.limit}{offset}")
         case WindowPlan():
             names = names_of(plan.input, writer.tables)
             order = ", ".join(names[o.column] + (" desc" if o.descending else "") for o in plan.order)
             by = f" by=[{', '.join(names[p] for p in plan.partition)}]" if plan.partition else ""
-            writer.put(depth, f"window{by} order=[{order}]")
+            writer.put(0, f"window{by} order=[{order}]")
             for each in plan.functions:
-                writer.put(depth + 2, _window_function_text(each, names))
+                writer.put(2, _window_function_text(each, names))
         case _:
-            writer.put(depth, type(plan).__name__.removesuffix("Plan").lower())
-    for each in inputs_of(plan):
-        _write(writer, each, depth + 1)
+            writer.put(0, type(plan).__name__.removesuffix("Plan").lower())
 
 
 def _aggregate_text(aggregate: AggregatePlan, names: Names) -> str:
@@ -155,15 +172,13 @@ def _write_mfp(writer: _Writer, mfp: Mfp, names: Names, depth: int) -> None:
     writer.put(depth, f"project [{', '.join(known[p] for p in mfp.projection)}]")
 
 
-def _write_join(writer: _Writer, plan: JoinPlan, depth: int) -> None:
+def _write_join(writer: _Writer, plan: JoinPlan) -> None:
     names = _joined_names(plan, writer.tables)
-    writer.put(depth, "delta join")
+    writer.put(0, "delta join")
     for path in plan.paths:
-        _write_path(writer, plan, path, names, depth + 1)
-    writer.put(depth + 1, "output")
-    _write_mfp(writer, plan.final, names, depth + 2)
-    for each in plan.inputs:
-        _write(writer, each, depth + 1)
+        _write_path(writer, plan, path, names, 1)
+    writer.put(1, "output")
+    _write_mfp(writer, plan.final, names, 2)
 
 
 def _write_path(writer: _Writer, plan: JoinPlan, path: Path, names: Names, depth: int) -> None:

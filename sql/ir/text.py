@@ -32,25 +32,23 @@ from sql.ir.relation import (
 )
 from sql.ir.scalar import Column, Scalar
 from sql.ir.scalar_text import AND, column_text, literal_text, operand_text, scalar_text
+from sql.ir.tree_text import TreeText
 
 __all__ = ["frame_text", "literal_text", "relation_text", "scalar_text"]
 
 
 def relation_text(relation: Relation) -> str:
-    """The indented form, without a newline at the end. Cost: linear in the size of the text."""
-    lines: list[str] = []
-    _write(relation, 0, lines)
-    return "\n".join(lines)
+    """The indented form, without a newline at the end; what stands in several places is written once."""
+    return TreeText(relation, inputs_of, _lines).text()
 
 
-def _write(relation: Relation, depth: int, lines: list[str]) -> None:
-    lines.append("  " * depth + _line(relation))
+def _lines(relation: Relation) -> list[str]:
+    lines = [_line(relation)]
     if isinstance(relation, Constant):
         for row in relation.rows:
             values = (literal_text(v, f.type) for v, f in zip(row, relation.schema, strict=True))
-            lines.append("  " * (depth + 1) + f"({', '.join(values)})")
-    for inner in inputs_of(relation):
-        _write(inner, depth + 1, lines)
+            lines.append(f"  ({', '.join(values)})")
+    return lines
 
 
 def _line(relation: Relation) -> str:
