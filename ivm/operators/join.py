@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Protocol
 
 import numpy as np
 
+from catalog.errors import NumericError
 from catalog.types import SqlType
 from ivm.operators.mfp import Program, Stateless
 from ivm.operators.operator import Contents
@@ -119,23 +121,69 @@ class Path:
         return replace(self, stages=tuple(replace(stage, inclusive=True) for stage in self.stages))
 
 
-class DeltaJoin(Stateless):
-    """A path for each input; the sum of what the paths yield is the change of the join."""
+@dataclass(frozen=True, slots=True)
+class Careful:
+    """The same join without anything that can raise, then `program`, which does; `types` are those in between."""
 
-    def __init__(self, paths: Sequence[Path]) -> None:
+    join: DeltaJoin
+    program: Program
+    types: tuple[SqlType, ...]
+
+    def net(self, deltas: Sequence[Delta]) -> Delta | None:
+        """The program over what is left of the sum of `deltas`."""
+        merged = concat_deltas(deltas)
+        net = None if merged is None else consolidate(merged, self.types)
+        return None if net is None else self.program(net)
+
+
+class DeltaJoin(Stateless):
+    """A path for each input; the sum of what the paths yield is the change of the join.
+
+    A path may meet rows that another one takes back. Where one of them raises NumericError, `careful` gives the join
+    that has the last word, over what is left of the change as a whole; None if nothing can raise.
+    """
+
+    def __init__(self, paths: Sequence[Path], careful: Callable[[], Careful] | None = None) -> None:
         self.paths = tuple(paths)
+        self._careful = careful
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """Run the path of each input that changed. Cost follows the changes and their matches."""
+        try:
+            return concat_deltas(self._changes(inputs))
+        except NumericError:
+            if self._careful is None:
+                raise
+        careful = self._careful()
+        return careful.net(careful.join._changes(inputs))
+
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """The whole join: the last input's contents on their path, seeing everything in the other inputs."""
+        given = 0
+        try:
+            for delta in self._whole(inputs):
+                given += 1
+                yield delta
+            return
+        except NumericError:
+            if self._careful is None:
+                raise
+        for delta in islice(self._whole(inputs), given):
+            yield replace(delta, diffs=-delta.diff_array())
+        careful = self._careful()
+        net = careful.net(list(careful.join._whole(inputs)))
+        if net is not None:
+            yield net
+
+    def _changes(self, inputs: Sequence[Delta | None]) -> list[Delta]:
         found: list[Delta] = []
         for path in self.paths:
             delta = inputs[path.source]
             if delta is not None and len(delta):
                 found += path.run(delta)
-        return concat_deltas(found)
+        return found
 
-    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
-        """The whole join: the last input's contents on their path, seeing everything in the other inputs."""
+    def _whole(self, inputs: Sequence[Contents]) -> Iterator[Delta]:
         path = self.paths[-1].including_all()
         for delta in inputs[path.source]():
             yield from path.run(delta)

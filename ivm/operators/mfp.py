@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from catalog.errors import NumericError
+from catalog.types import SqlType
 from ivm.operators.operator import Contents, StateSize
+from ivm.trace.concat import concat_deltas
+from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta
 
 Program = Callable[[Delta], Delta | None]
@@ -25,19 +29,39 @@ class Stateless:
 
 
 class Mfp(Stateless):
-    """Runs a compiled or interpreted program; cost: one pass over what the program reads."""
+    """Runs a compiled or interpreted program; cost: one pass over what the program reads.
 
-    def __init__(self, program: Program) -> None:
+    A change may hold rows that it takes back itself, which were never there: where the program raises NumericError, it
+    has the last word on the consolidated change. `types` are those of the input's columns.
+    """
+
+    def __init__(self, program: Program, types: Sequence[SqlType]) -> None:
         self._program = program
+        self._types = types
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The rows that pass, mapped."""
         delta = inputs[0]
-        return None if delta is None else self._program(delta)
+        if delta is None:
+            return None
+        try:
+            return self._program(delta)
+        except NumericError:
+            return self._net(delta)
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The program over the input's contents."""
-        for delta in inputs[0]():
-            result = self._program(delta)
+        parts = iter(inputs[0]())
+        for delta in parts:
+            try:
+                result = self._program(delta)
+            except NumericError:
+                # The rows that take those back come later, since they would raise as well.
+                rest = concat_deltas([delta, *parts])
+                result = None if rest is None else self._net(rest)
             if result is not None:
                 yield result
+
+    def _net(self, delta: Delta) -> Delta | None:
+        net = consolidate(delta, self._types)
+        return None if net is None else self._program(net)

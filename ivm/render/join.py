@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import cast
 
 from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeDerived, ArrangeTable
-from ivm.operators.join import DeltaJoin, HalfJoin, Path
+from ivm.operators.join import Careful, DeltaJoin, HalfJoin, Path
 from ivm.operators.mfp import Program
 from ivm.plan import nodes
+from ivm.plan.careful import apart
 from ivm.plan.mfp import Mfp, Row
 from ivm.plan.nodes import JoinPlan, Stage
 from ivm.render.context import Context, key_layout
@@ -20,8 +23,24 @@ def render_join(context: Context, plan: JoinPlan) -> Node:
     """The join's node; it waits for its arrangements, so that they show the batch that it looks up."""
     inputs = tuple(context.node(each) for each in plan.inputs)
     arrangements = dict.fromkeys(context.node(s.arrangement) for path in plan.paths for s in path.stages)
-    operator = DeltaJoin([_path(context, plan, path) for path in plan.paths])
+    operator = DeltaJoin([_path(context, plan, path) for path in plan.paths], _careful(context, plan))
     return context.graph.add("join", operator, inputs, tuple(arrangements))
+
+
+def _careful(context: Context, plan: JoinPlan) -> Callable[[], Careful] | None:
+    """What makes, when it is needed, the join without that which can raise; None if nothing can."""
+    parts = apart(plan)
+    if parts is None:
+        return None
+    below, after = parts
+
+    @cache
+    def made() -> Careful:
+        join = DeltaJoin([_path(context, below, path) for path in below.paths])
+        types = tuple(column.type for column in below.row)
+        return Careful(join, context.program(after, below.row).run, types)
+
+    return made
 
 
 def _path(context: Context, plan: JoinPlan, path: nodes.Path) -> Path:

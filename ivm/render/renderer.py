@@ -80,7 +80,9 @@ class Renderer(Context):
             case ConstantPlan():
                 return render_constant(self, plan)
             case MfpPlan():
-                return self.graph.add("mfp", Mfp(self.program(plan.mfp, plan.input.row).run), (self.node(plan.input),))
+                program = self.program(plan.mfp, plan.input.row).run
+                types = tuple(column.type for column in plan.input.row)
+                return self.graph.add("mfp", Mfp(program, types), (self.node(plan.input),))
             case ArrangementPlan():
                 return render_arrangement(self, plan)
             case JoinPlan():

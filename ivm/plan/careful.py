@@ -1,0 +1,49 @@
+"""A join taken apart from what can raise, for when it does: a path meets rows that another path takes back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ivm.analysis.ranges import can_raise
+from ivm.plan.mfp import Mfp, identity, row_of
+from ivm.plan.nodes import JoinPlan, Path
+from sql.ir.scalar import Scalar, columns_of, remap
+
+
+def apart(plan: JoinPlan) -> tuple[JoinPlan, Mfp] | None:
+    """The join without anything that can raise, and the MFP that does the rest; None if nothing can."""
+    tested = dict.fromkeys(p for path in plan.paths for p in _predicates(path))
+    risky = tuple(p for p in tested if can_raise(p))
+    if not risky and not any(map(can_raise, plan.final.maps)):
+        return None
+    below, after = _split(plan.final, risky)
+    row = plan.joined_row
+    paths = tuple(_without(path, risky) for path in plan.paths)
+    return replace(plan, paths=paths, final=below, row=row_of(tuple(row[p] for p in below.projection))), after
+
+
+def _predicates(path: Path) -> tuple[Scalar, ...]:
+    return path.predicates + tuple(p for stage in path.stages for p in stage.predicates)
+
+
+def _without(path: Path, risky: tuple[Scalar, ...]) -> Path:
+    def kept(predicates: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+        return tuple(p for p in predicates if p not in risky)
+
+    stages = tuple(replace(stage, predicates=kept(stage.predicates)) for stage in path.stages)
+    return replace(path, predicates=kept(path.predicates), stages=stages)
+
+
+def _split(final: Mfp, predicates: tuple[Scalar, ...]) -> tuple[Mfp, Mfp]:
+    """`final` under `predicates` as two: the columns that they read, and the rest."""
+    read = {p for p in final.projection if p < final.width}.union(*map(columns_of, (*final.maps, *predicates)))
+    needed = tuple(sorted(c for c in read if c < final.width))
+    places = {c: i for i, c in enumerate(needed)}
+
+    def moved(column: int) -> int:
+        return places[column] if column < final.width else column - final.width + len(needed)
+
+    maps = tuple(remap(m, moved) for m in final.maps)
+    tests = tuple(remap(p, moved) for p in predicates)
+    after = Mfp(len(needed), maps, tests, tuple(map(moved, final.projection)), final.gathered)
+    return identity(final.width).project(needed), after
