@@ -63,7 +63,6 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     **dict.fromkeys((*AGGREGATES, *WRAPPERS), bind_aggregate),
     exp.Grouping: bind_grouping,
     exp.GroupingId: bind_grouping,
-    exp.Window: _refusal("a window function (OVER) is not maintained yet; aggregate with GROUP BY and join"),
     exp.Placeholder: _refusal("parameters are not supported yet; write the value"),
     exp.Parameter: _refusal("parameters are not supported yet; write the value"),
     exp.Star: _refusal("* stands only as an item of SELECT and in count(*); name a column"),

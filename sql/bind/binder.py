@@ -61,6 +61,8 @@ class Binder:
     aliases: Mapping[str, exp.Expr] = field(default_factory=dict)
     aggregates: Aggregates | None = None
     mentions: dict[int, exp.Expr] = field(default_factory=dict)
+    windows: object | None = None  # collects window functions, as `aggregates` does aggregates
+    known: Mapping[int, Operand] = field(default_factory=dict)  # nodes that are bound already, by their id
     outer: tuple[OuterRow, ...] = ()
     below: Subqueries | None = None
     above: Subqueries | None = None
@@ -72,6 +74,8 @@ class Binder:
         around = self._around(node) if isinstance(node, exp.AggFunc | exp.Filter) else None
         if around is not None:
             return around.bind(node)
+        if id(node) in self.known:
+            return self.known[id(node)]
         handler = self.handlers.get(type(node))
         if handler is None:
             self.refuse(node, f"{_kind(node)} in {self.clause}{_instead(node)}")

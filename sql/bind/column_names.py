@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from sql.bind.window_specs import resolved
 from sql.source import Source, offset_of
 
 _BINARY: dict[type[exp.Expr], str] = {
@@ -80,6 +81,8 @@ def column_name(node: exp.Expr, source: Source) -> str:
         return f"({column_name(node.this, source)} IS NULL)"
     if isinstance(node, exp.Extract):
         return f"date_part('{node.this.name}', {column_name(node.expression, source)})"
+    if isinstance(node, exp.Window):
+        return _window(node, source)
     if isinstance(node, exp.Filter):
         return f"{column_name(node.this, source)} FILTER (WHERE {column_name(node.expression.this, source)})"
     if isinstance(node, exp.Cast):
@@ -102,6 +105,15 @@ def column_name(node: exp.Expr, source: Source) -> str:
     if isinstance(node, exp.Func):
         return _function(node, source)
     return node.sql("duckdb")
+
+
+def _window(node: exp.Window, source: Source) -> str:
+    spec, call = resolved(node), node.this
+    over = node.sql("duckdb") if spec is None else spec.name(lambda each: column_name(each, source))
+    if isinstance(call, exp.IgnoreNulls):
+        return f"{column_name(call.this, source)[:-1]} IGNORE NULLS) OVER {over}"
+    name = column_name(call, source)
+    return f"{'count()' if name == 'count_star()' else name} OVER {over}"
 
 
 def _type(node: exp.DataType) -> str:

@@ -38,6 +38,19 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
+class Refinement:
+    """How the text of a window function is refined so that DuckDB decides ties as the engine does.
+
+    `call` is the offset of the function's name; `over` is to stand after OVER, `within` is the ORDER BY to put into
+    the function's parentheses; empty where nothing is to change.
+    """
+
+    call: int
+    over: str = ""
+    within: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """A bound SELECT. `order` is its ORDER BY as (output column, descending, nulls first).
 
@@ -64,6 +77,7 @@ class Context:
     uses: dict[str, None] = field(default_factory=dict)
     limited: list[Limited] = field(default_factory=list)
     chosen: list[Chosen] = field(default_factory=list)
+    windows: list[Refinement] = field(default_factory=list)
     outer_rows: list[OuterRow] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 

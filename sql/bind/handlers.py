@@ -17,6 +17,7 @@ from sql.bind import (
     signatures,
     subqueries,
     unmaintained,
+    windows,
 )
 from sql.bind.binder import Handler
 
@@ -32,5 +33,6 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     **date_functions.HANDLERS,
     **unmaintained.HANDLERS,
     **aggregates.HANDLERS,
+    **windows.HANDLERS,
     **subqueries.HANDLERS,
 }

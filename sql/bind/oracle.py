@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from sqlglot.tokenizer_core import Token, TokenType
 
-from sql.bind.context import Chosen, Limited
+from sql.bind.context import Chosen, Limited, Refinement
+from sql.bind.oracle_windows import window_change
 
 _BEFORE = frozenset(["LIMIT", "OFFSET", "FETCH"])
 
@@ -15,17 +16,26 @@ _SETS = frozenset([TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT])
 _ENDINGS = frozenset([TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH])
 
 
-def refined(text: str, tokens: Sequence[Token], limited: Sequence[Limited], chosen: Sequence[Chosen] = ()) -> str:
+def refined(
+    text: str,
+    tokens: Sequence[Token],
+    limited: Sequence[Limited],
+    chosen: Sequence[Chosen] = (),
+    windows: Sequence[Refinement] = (),
+) -> str:
     """`text` with ORDER BY of each such block extended by all its output columns, ascending, NULLs last.
 
     The positions of the columns are written, so that aliases and duplicates do no harm. A block with DISTINCT ON is put
-    in parentheses where it stands bare in a set operation, to which its ORDER BY would else belong.
+    in parentheses where it stands bare in a set operation, to which its ORDER BY would else belong. Window functions
+    are refined as told.
     """
     insertions = [(_offset(tokens, block), _terms(block) + " ") for block in limited]
     insertions += [insertion for block in chosen for insertion in _around(tokens, block)]
-    for offset, added in sorted(insertions, reverse=True):
+    changes = [(offset, offset, added) for offset, added in insertions]
+    changes += [window_change(tokens, window) for window in windows]
+    for start, end, added in sorted(changes, reverse=True):
         # On a line of its own, since what stands before may end in a comment.
-        text = f"{text[:offset].rstrip()}\n{added}{text[offset:]}"
+        text = f"{text[:start].rstrip()}\n{added}{text[end:]}"
     return text
 
 

@@ -63,7 +63,7 @@ def _bind(source: Source, catalog: Catalog) -> BoundQuery:
     if block.hidden is not None:
         what = "ORDER BY an expression that is no output column is not supported at the end of a query"
         context.refuse(block.hidden, f"{what}; add it to the SELECT list")
-    text = refined(source.text, tokens(source), context.limited, context.chosen).strip().rstrip(";")
+    text = refined(source.text, tokens(source), context.limited, context.chosen, context.windows).strip().rstrip(";")
     relation = decorrelate(block.relation)
     return BoundQuery(relation, relation.schema, block.order, tuple(context.uses), text)
 

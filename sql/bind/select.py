@@ -20,6 +20,7 @@ from sql.bind.order import Limit, Term, bind_limit, bind_order, is_all
 from sql.bind.scope import Scope
 from sql.bind.stars import expand_stars
 from sql.bind.subqueries import condition
+from sql.bind.windows import Windows, key_texts, with_windows
 from sql.bind.with_clause import bind_with
 from sql.ir.relation import Filter, Join, Map, Order, Project, Relation, TopK
 from sql.ir.scalar import Call, Column, Scalar, remap
@@ -34,6 +35,8 @@ _CLAUSES = frozenset(
         "where",
         "group",
         "having",
+        "windows",
+        "qualify",
         "order",
         "limit",
         "offset",
@@ -41,8 +44,6 @@ _CLAUSES = frozenset(
     ]
 )
 _REFUSED = {
-    "qualify": "QUALIFY is not maintained yet; aggregate with GROUP BY and join",
-    "windows": "WINDOW is not maintained yet; aggregate with GROUP BY and join",
     "sample": "a sample changes without a change to a table; filter with WHERE instead",
     "into": "SELECT INTO is not supported; write CREATE MATERIALIZED VIEW ... AS SELECT",
     "locks": "FOR UPDATE is not supported; leave it out",
@@ -73,25 +74,34 @@ def bind_select(context: Context, node: exp.Select, ctes: Ctes) -> Block:
     below = Subqueries(context, ctes)
     grouping = _binder(context, source.scope, "GROUP BY", aliases, below)
     groups = bind_keys(context, grouping, node.args.get("group"), items)
-    clauses = (*items, node.args.get("having"), node.args.get("order"))
+    clauses = (*items, node.args.get("having"), node.args.get("qualify"), node.args.get("order"))
     aggregated = groups is not None or node.args.get("having") is not None or any(map(has_aggregate, clauses))
     binder = _binder(context, source.scope, "SELECT", aliases, below)
     if aggregated:
         binder.above = Subqueries(context, ctes)
         binder.aggregates = Aggregates(source.scope.width, grouped=groups is not None and all(groups.sets))
 
+    windows = binder.windows = Windows()
     outputs = [storable(binder.value(item.unalias()).scalar) for item in items]
+    binder.windows = None
     having, tests = _having(binder, node)
+    binder.windows = windows
+    qualify = _qualify(binder, node)
     binder.clause = "ORDER BY"
     rows = _Rows(relation, list(outputs))
     terms, hidden = bind_order(
         context, node.args.get("order"), names, rows.scalars, lambda item: binder.value(item).scalar
     )
     clause = bind_distinct(context, node, names, rows.scalars, hidden, lambda item: binder.value(item).scalar)
+    count = len(rows.scalars)
+    rows.scalars += [*qualify, *windows.scalars]
     if aggregated:
         rows = _grouped(context, rows, groups or WHOLE, having, tests, binder)
     else:
         rows = _with_subqueries(rows, below.found)
+    ties = key_texts(items, node.args.get("group")) if aggregated else source.scope
+    counts = (count, len(qualify))
+    rows = _Rows(*with_windows(context, rows.relation, rows.scalars, windows, counts, ties))
     limit = bind_limit(context, node)
     if limit is not None and not any(is_all(item) for item in _order_items(node)):
         context.limited.append(Limited(limit.literals, bool(terms), len(outputs)))
@@ -140,6 +150,14 @@ def _conjuncts(condition: Scalar) -> tuple[Scalar, ...]:
     if isinstance(condition, Call) and condition.function == "and":
         return condition.args
     return (condition,)
+
+
+def _qualify(binder: Binder, node: exp.Select) -> tuple[Scalar, ...]:
+    qualify = node.args.get("qualify")
+    if qualify is None:
+        return ()
+    binder.clause = "QUALIFY"
+    return _conjuncts(binder.condition(qualify.this))
 
 
 def _having(binder: Binder, node: exp.Select) -> tuple[list[Scalar], list[Pending]]:

@@ -1,0 +1,72 @@
+"""What stands in OVER (...), with the named windows put in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """PARTITION BY, the terms of ORDER BY, and the frame, as written."""
+
+    partition: tuple[exp.Expr, ...] = ()
+    order: tuple[exp.Expr, ...] = ()
+    frame: exp.Expr | None = None
+
+    def text(self, ties: str) -> str:
+        """OVER's parentheses in SQL, with `ties` added to ORDER BY."""
+        parts = []
+        if self.partition:
+            parts.append(f"PARTITION BY {', '.join(node.sql('duckdb') for node in self.partition)}")
+        parts.append(f"ORDER BY {', '.join([*map(term_text, self.order), ties])}")
+        if self.frame is not None:
+            parts.append(self.frame.sql("duckdb"))
+        return f"({' '.join(parts)})"
+
+    def name(self, named: Callable[[exp.Expr], str]) -> str:
+        """OVER's parentheses as DuckDB calls them in the name of a column, expressions called as `named` says."""
+        parts = []
+        if self.partition:
+            parts.append(f"PARTITION BY {', '.join(map(named, self.partition))}")
+        if self.order:
+            parts.append(f"ORDER BY {', '.join(_term_name(node, named) for node in self.order)}")
+        frame = self.frame.sql("duckdb") if self.frame is not None else _DEFAULT
+        if frame != _DEFAULT:
+            parts.append(frame)
+        return f"({' '.join(parts)})"
+
+
+_DEFAULT = "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+
+
+def _term_name(node: exp.Expr, named: Callable[[exp.Expr], str]) -> str:
+    direction = " DESC" if node.args.get("desc") else ""
+    return f"{named(node.this)}{direction}{' NULLS FIRST' if node.args.get('nulls_first') else ''}"
+
+
+def term_text(node: exp.Expr) -> str:
+    """An ORDER BY term, with the place of NULLs."""
+    direction = " DESC" if node.args.get("desc") else ""
+    return f"{node.this.sql('duckdb')}{direction} NULLS {'FIRST' if node.args.get('nulls_first') else 'LAST'}"
+
+
+def resolved(node: exp.Expr) -> Spec | None:
+    """The spec of an OVER or of a WINDOW clause, with those of the windows that it names; None if one is not there."""
+    order = node.args.get("order")
+    own = Spec(
+        tuple(node.args.get("partition_by") or ()), tuple(order.expressions) if order else (), node.args.get("spec")
+    )
+    name = node.args.get("alias")
+    if name is None:
+        return own
+    select = node.find_ancestor(exp.Select)
+    for each in (select.args.get("windows") or ()) if select else ():
+        if each.this.name.lower() == name.name.lower() and each is not node:
+            base = resolved(each)
+            if base is None:
+                return None
+            return Spec(base.partition or own.partition, base.order or own.order, own.frame or base.frame)
+    return None
