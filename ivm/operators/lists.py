@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 
 from catalog.types import Physical
 from ivm.kernels.ordered_rows import join_texts, joined_sizes
 from ivm.operators.groups import frozen
 from ivm.trace.column import Array, Column, Ints
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.lists import list_bytes
+from ivm.trace.lists import codes_of, list_bytes
 from ivm.trace.readonly import readonly
 
 
@@ -22,17 +21,10 @@ def joined(column: Column, offsets: Ints, separator: str, dictionary: TextDictio
     joined_sizes(codes, offsets, dictionary.offsets, len(between), ends)
     data = np.empty(int(ends[-1]), np.uint8)
     join_texts(codes, offsets, dictionary.heap, dictionary.offsets, between, data)
-    return _codes(data, ends, dictionary)
+    return codes_of(data, ends, dictionary)
 
 
 def listed(column: Column, offsets: Ints, physical: Physical, dictionary: TextDictionary) -> Array:
     """The codes of the lists of each run of a column's values, NULLs included. Cost: a pass over the values."""
     data, size = list_bytes(column, physical)
-    return _codes(data, offsets * size, dictionary)
-
-
-def _codes(data: Array, ends: Ints, dictionary: TextDictionary) -> Array:
-    texts = pa.Array.from_buffers(
-        pa.large_string(), len(ends) - 1, [None, pa.py_buffer(np.ascontiguousarray(ends)), pa.py_buffer(data)]
-    )
-    return dictionary.encode(texts).values
+    return codes_of(data, offsets * size, dictionary)

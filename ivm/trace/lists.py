@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import Physical, SqlType
-from ivm.trace.column import DTYPES, Array, Column
+from ivm.trace.column import DTYPES, Array, Column, Ints
 from ivm.trace.dictionary import TextDictionary
 
 
@@ -33,6 +33,12 @@ def list_bytes(column: Column, physical: Physical) -> tuple[Array, int]:
         out[:, 0] = column.valid
         out[~column.valid, 1:] = 0
     return out.reshape(-1), size
+
+
+def codes_of(data: Array, ends: Ints, dictionary: TextDictionary) -> Array:
+    """The codes of runs of bytes, the c-th from `ends[c]` to `ends[c + 1]` of `data`; new ones are added."""
+    buffers = [None, pa.py_buffer(np.ascontiguousarray(ends)), pa.py_buffer(data)]
+    return dictionary.encode(pa.Array.from_buffers(pa.large_string(), len(ends) - 1, buffers)).values
 
 
 def lists_to_arrow(

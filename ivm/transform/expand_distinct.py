@@ -55,8 +55,9 @@ def _simpler(relation: Reduce, aggregate: Aggregate) -> Aggregate:
 
 
 def _values(aggregate: Aggregate) -> Values:
+    """What is distinct together: the argument with the others. It determines what it is ordered by."""
     assert aggregate.arg is not None, "DISTINCT is of something"
-    return (aggregate.arg, *aggregate.others)
+    return tuple(dict.fromkeys(aggregate.scalars))
 
 
 @dataclass(slots=True)

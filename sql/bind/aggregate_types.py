@@ -73,8 +73,11 @@ def _counted(bound: Aggregate) -> Aggregate:
 
 
 def _check_order(binder: Binder, call: AggregateCall, bound: Aggregate) -> None:
+    allowed = [bound.arg]
+    if isinstance(bound.arg, Call) and bound.arg.function == "cast":
+        allowed.extend(bound.arg.args)  # a value and its text are distinct together
     for term, written in zip(bound.order, call.order, strict=False):
-        if term.scalar != bound.arg:
+        if term.scalar not in allowed:
             what = "in an aggregate with DISTINCT, ORDER BY takes the argument only"
             binder.refuse(written, f"{what}; order by it, or aggregate a subquery with SELECT DISTINCT")
 
@@ -196,8 +199,11 @@ def _mode(binder: Binder, call: AggregateCall) -> Aggregate:
 
 def _string_agg(binder: Binder, call: AggregateCall) -> Aggregate:
     separator = _constant(binder, call, call.args[1], VARCHAR) if len(call.args) > 1 else Literal(",", VARCHAR)
-    arg = binder.cast(binder.value(call.args[0]), VARCHAR)
-    return Aggregate("string_agg", arg, VARCHAR, order=_order(binder, call), parameters=(separator,))
+    value = binder.value(call.args[0])
+    arg, order = binder.cast(value, VARCHAR), _order(binder, call)
+    if value.type not in (VARCHAR, NULL):  # ties are decided by the value, not by its text
+        order = (*order, AggregateOrder(_ordered(binder, call, value)))
+    return Aggregate("string_agg", arg, VARCHAR, order=order, parameters=(separator,))
 
 
 def _list(binder: Binder, call: AggregateCall) -> Aggregate:

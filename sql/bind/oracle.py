@@ -1,4 +1,4 @@
-"""The text that DuckDB answers as the engine does: every LIMIT and DISTINCT ON decides its ties."""
+"""The text that DuckDB answers as the engine does: every LIMIT, DISTINCT ON and aggregate decides its ties."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sql.bind.context import Chosen, Limited, Refinement
+from sql.bind.oracle_aggregates import aggregate_orders
 from sql.bind.oracle_windows import window_change
 
 _BEFORE = frozenset(["LIMIT", "OFFSET", "FETCH"])
@@ -31,6 +32,7 @@ def refined(
     """
     insertions = [(_offset(tokens, block), _terms(block) + " ") for block in limited]
     insertions += [insertion for block in chosen for insertion in _around(tokens, block)]
+    insertions += aggregate_orders(text, tokens)
     changes = [(offset, offset, added) for offset, added in insertions]
     changes += [window_change(tokens, window) for window in windows]
     for start, end, added in sorted(changes, reverse=True):
