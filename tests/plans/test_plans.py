@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import ivm
-from tpch.queries import DELIVERED, text, view_sql
+from tpch.queries import NAMES, text, view_sql
 from tpch.schema import ddl
 
 GOLDENS = Path(__file__).parent / "goldens"
@@ -30,14 +30,14 @@ def _check(name: str, found: str) -> None:
     assert path.read_text(encoding="utf-8") == found + "\n"
 
 
-@pytest.mark.parametrize("name", DELIVERED)
+@pytest.mark.parametrize("name", NAMES)
 def test_plan_of_a_query_alone(name: str) -> None:
     _check(name, _database().explain(text(name)))
 
 
 def test_arrangements_of_all_queries_together() -> None:
     db = _database()
-    for name in DELIVERED:
+    for name in NAMES:
         db.sql(view_sql(name))
     rows = db.sql("SELECT kind, arrangement, views FROM ivm_arrangements WHERE kind <> 'table' ORDER BY ALL").fetchall()
     _check("all", "\n".join(f"{kind} {arrangement}: {', '.join(views)}" for kind, arrangement, views in rows))
@@ -46,9 +46,9 @@ def test_arrangements_of_all_queries_together() -> None:
 def test_dropping_all_views_leaves_the_tables_alone() -> None:
     db = _database()
     before = db.sql("SELECT * FROM ivm_arrangements").fetchall()
-    for name in DELIVERED:
+    for name in NAMES:
         db.sql(view_sql(name))
-    for name in DELIVERED:
+    for name in NAMES:
         db.sql(f"DROP VIEW {name}")
     assert db.sql("SELECT * FROM ivm_arrangements").fetchall() == before
     assert db.engine.renderer.graph.nodes == []

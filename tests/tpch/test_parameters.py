@@ -119,7 +119,7 @@ def _check(streams: Path, query: str, count: int) -> int:
     return len(filled)
 
 
-@pytest.mark.parametrize("query", queries.DELIVERED)
+@pytest.mark.parametrize("query", queries.NAMES)
 def test_a_few_sets_of_parameters(larger_streams: Path, query: str) -> None:
     _check(larger_streams, query, FEW)
 

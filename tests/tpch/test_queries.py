@@ -41,7 +41,7 @@ def test_every_query_binds_in_duckdb_and_reads_what_we_say(name: str) -> None:
 
 
 def test_selecting_queries() -> None:
-    assert queries.select("all") == queries.DELIVERED
+    assert queries.select("all") == queries.NAMES
     assert queries.select("q3, 1,Q14,3") == ("q3", "q1", "q14")
     with pytest.raises(ValueError, match="q23, x is not"):
         queries.select("q1,q23,x")
