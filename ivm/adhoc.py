@@ -17,7 +17,6 @@ def run_query(
     names: Sequence[str],
     relations: Mapping[str, Provider],
     definitions: Mapping[str, tuple[str, Sequence[str]]],
-    parameters: Sequence[object] | None = None,
 ) -> pa.Table:
     """DuckDB's answer. `relations` gives the contents of what is stored, `definitions` the SQL of registered views
     with the names that they use.
@@ -29,7 +28,7 @@ def run_query(
         for name in names:
             _provide(connection, name, relations, definitions, done)
         try:
-            return connection.sql(text, params=parameters or None).to_arrow_table()
+            return connection.sql(text).to_arrow_table()
         except duckdb.Error as error:
             raise BindError(f"cannot run the query: {error}") from error
 

@@ -24,6 +24,7 @@ from ivm.trace.ingest import ingest
 from ivm.transaction import Change, Transaction
 from ivm.view import View
 from sql.bind import bind
+from sql.parameters import Parameters, filled
 from sql.parse import parse
 
 
@@ -41,18 +42,19 @@ class Database:
         """The logical time of the last commit; 0 before the first."""
         return self.engine.time
 
-    def sql(self, text: str, params: Sequence[object] | None = None, *, dialect: str = "duckdb") -> Result:
+    def sql(self, text: str, params: Parameters | None = None, *, dialect: str = "duckdb") -> Result:
         """Run one or more statements; the result is the last one's.
 
         CREATE TABLE, CREATE [MATERIALIZED] VIEW, DROP, INSERT, DELETE, UPDATE, EXPLAIN, and any SELECT, which DuckDB
-        runs over the tables, views and `ivm_*` relations. `params` fill the placeholders of a SELECT. Raises
-        ParseError, BindError, UnsupportedError, TypeMismatchError, ConstraintError or NumericError; then nothing has
-        changed.
+        runs over the tables, views and `ivm_*` relations. `params` are the values of ?, $1 and $name in the text, which
+        stand in the text of a view as literals (see `sql.parameters`). A text in another `dialect` that sqlglot reads is
+        translated to DuckDB's. Raises ParseError, BindError, UnsupportedError, TypeMismatchError, ConstraintError or
+        NumericError; then nothing has changed.
         """
         result = Result()
         with self.lock:
-            for statement in parse(text, dialect):
-                result = run_statement(self, statement, params, dialect)
+            for statement in parse(filled(text, params, dialect), dialect):
+                result = run_statement(self, statement, dialect)
         return result
 
     def transaction(self) -> Transaction:
@@ -115,14 +117,14 @@ class Database:
         if self.engine.renderer.compiler is not None:
             self.engine.renderer.compiler.wait(timeout)
 
-    def query(self, text: str, names: Sequence[str], params: Sequence[object] | None = None) -> pa.Table:
+    def query(self, text: str, names: Sequence[str]) -> pa.Table:
         """Run a SELECT with DuckDB; `names` are the relations it mentions."""
         stored = {name: store.arrow for name, store in self.engine.tables.items()}
         views = {name: self.view(name).arrow for name in self.engine.views}
         relations = {**stored, **views, **introspection(self.engine)}
         registered = {view.name: (self.engine.oracle_sql[view.name], view.uses) for view in self.catalog.views}
         try:
-            return run_query(text, names, relations, registered, params)
+            return run_query(text, names, relations, registered)
         except BindError:
             for name in names:
                 if name not in relations:

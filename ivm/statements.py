@@ -14,8 +14,10 @@ from catalog.schema import View as Definition
 from ivm.engine import Engine
 from ivm.result import Result
 from ivm.transaction import Transaction
-from sql.bind import bind
+from sql.bind import bind, with_names
 from sql.changes import rows_after_update, rows_to_delete, rows_to_insert
+from sql.dialects import translated
+from sql.source import Source
 from sql.statements import (
     CreateTable,
     CreateView,
@@ -42,7 +44,7 @@ class Database(Protocol):
         """Changes at one logical time."""
         ...
 
-    def query(self, text: str, names: Sequence[str], params: Sequence[object] | None = None) -> pa.Table:
+    def query(self, text: str, names: Sequence[str]) -> pa.Table:
         """A SELECT in DuckDB's dialect, answered once."""
         ...
 
@@ -55,7 +57,7 @@ class Database(Protocol):
         ...
 
 
-def run_statement(database: Database, statement: Statement, params: Sequence[object] | None, dialect: str) -> Result:
+def run_statement(database: Database, statement: Statement, dialect: str) -> Result:
     """Carry out one statement; on any error nothing has changed."""
     match statement:
         case CreateTable():
@@ -67,11 +69,17 @@ def run_statement(database: Database, statement: Statement, params: Sequence[obj
         case DropView():
             return _drop_view(database, statement)
         case Query():
-            return Result(database.query(statement.text, statement.names, params))
+            return Result(database.query(_in_duckdb(database, statement, dialect), statement.names))
         case Insert() | Delete() | Update():
-            return _change(database, statement, params)
+            return _change(database, statement)
         case Explain():
             return _explain(database, statement, dialect)
+
+
+def _in_duckdb(database: Database, statement: Query, dialect: str) -> str:
+    if dialect == "duckdb":
+        return statement.text
+    return translated(Source(statement.written, *statement.origin), dialect, database.catalog)
 
 
 def _create_table(database: Database, statement: CreateTable) -> Result:
@@ -87,8 +95,9 @@ def _create_view(database: Database, statement: CreateView, dialect: str) -> Res
         return Result()
     _check_reserved(statement.name)
     bound = bind(statement.query_text, database.catalog, dialect, statement.origin)
-    # Other views that use this one read its text again, in DuckDB's dialect.
-    text = statement.query_text if dialect == "duckdb" else bound.oracle_sql
+    bound = with_names(bound, statement.name, statement.columns)
+    # Other views that use this one read its text again, in DuckDB's dialect and with its names.
+    text = statement.query_text if dialect == "duckdb" and not statement.columns else bound.oracle_sql
     definition = Definition(statement.name, text, bound.schema, bound.uses, statement.maintained, bound.order)
     snapshot = database.catalog.snapshot()
     database.catalog.add_view(definition)
@@ -116,19 +125,19 @@ def _drop_view(database: Database, statement: DropView) -> Result:
     return Result()
 
 
-def _change(database: Database, statement: Insert | Delete | Update, params: Sequence[object] | None) -> Result:
+def _change(database: Database, statement: Insert | Delete | Update) -> Result:
     table = database.catalog.table(statement.table)
     with database.transaction() as tx:
         match statement:
             case Insert():
-                rows = database.query(rows_to_insert(statement, table), statement.query.names, params)
+                rows = database.query(rows_to_insert(statement, table), statement.query.names)
                 tx.insert(table.name, rows)
             case Delete():
-                rows = database.query(rows_to_delete(statement, table), statement.names, params)
+                rows = database.query(rows_to_delete(statement, table), statement.names)
                 tx.delete(table.name, _key_columns(rows, table))
             case Update():
-                rows = database.query(rows_to_delete(statement, table), statement.names, params)
-                after = database.query(rows_after_update(statement, table), statement.names, params)
+                rows = database.query(rows_to_delete(statement, table), statement.names)
+                after = database.query(rows_after_update(statement, table), statement.names)
                 tx.delete(table.name, _key_columns(rows, table))
                 tx.insert(table.name, after)
     return Result(pa.table({"count": pa.array([rows.num_rows], pa.int64())}))

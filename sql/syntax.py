@@ -13,6 +13,7 @@ from sqlglot.errors import ParseError as SqlglotParseError
 from sqlglot.errors import SqlglotError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from catalog.catalog import suggestion
 from catalog.errors import BindError, ParseError
 from sql.refused import refuse_foreign
 from sql.source import Source
@@ -54,9 +55,9 @@ def tokens(source: Source) -> tuple[Token, ...]:
     return tuple(_tokens(dialect_named("duckdb"), source.text, source))
 
 
-def translate(source: Source, dialect: str) -> str:
-    """The query in the text, which is in `dialect`, in DuckDB's dialect; ParseError if it is none."""
-    return query(source, dialect).sql("duckdb", pretty=True)
+def statement_tokens(reader: Dialect, source: Source) -> tuple[Token, ...]:
+    """The tokens of statements in a dialect, EXPLAIN left out; ParseError as for `tokens`."""
+    return tuple(_without_explain(source, reader)[1])
 
 
 def dialect_named(name: str) -> Dialect:
@@ -64,7 +65,9 @@ def dialect_named(name: str) -> Dialect:
     try:
         return Dialect.get_or_raise(name)
     except ValueError as error:
-        raise BindError(f"unknown SQL dialect {name!r}; write for instance 'duckdb', 'postgres' or 'spark'") from error
+        hint = suggestion(name, [known for known in Dialect.classes if known])
+        instead = hint or "; write for instance 'duckdb', 'postgres' or 'spark'"
+        raise BindError(f"unknown SQL dialect {name!r}{instead}") from error
 
 
 _EXPLAIN = "EXPLAIN"

@@ -15,9 +15,10 @@ from sql.bind.select import bind_select
 from sql.bind.set_operations import bind_set_operation
 from sql.bind.values import bind_values
 from sql.decorrelate.decorrelate import decorrelate
+from sql.dialects import translated
 from sql.ir.relation import Relation
 from sql.source import Source
-from sql.syntax import query, tokens, translate
+from sql.syntax import query, tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def bind(query_text: str, catalog: Catalog, dialect: str = "duckdb", origin: tup
     """
     source = Source(query_text, *origin)
     if dialect != "duckdb":
-        source = Source(translate(source, dialect))
+        source = Source(translated(source, dialect, catalog))
     try:
         return _bind(source, catalog)
     except RecursionError:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from catalog.errors import NumericError
 from sql.ir.scalar import Call, Column, Literal, Outer, Scalar, Value
-from tests.model import dates, numbers, texts
+from tests.model import dates, more_numbers, more_texts, numbers, texts
 from tests.model.casts import cast
 from tests.model.values import checked, same, sort_key
 
@@ -105,7 +105,21 @@ def _comparison(test: Callable[[object, object], object]) -> Callable[[Call, lis
     return lambda call, args: bool(test(sort_key(args[0]), sort_key(args[1])))
 
 
-_LAZY: dict[str, Callable[[Call, Row], Value]] = {"case": _case, "coalesce": _coalesce, "raise_if": _raise_if}
+def _try_cast(call: Call, row: Row) -> Value:
+    (arg,) = call.args
+    value = value_of(arg, row)
+    try:
+        return None if value is None else checked(cast(value, arg.type, call.type), call.type)
+    except NumericError:
+        return None
+
+
+_LAZY: dict[str, Callable[[Call, Row], Value]] = {
+    "case": _case,
+    "coalesce": _coalesce,
+    "try_cast": _try_cast,
+    "raise_if": _raise_if,
+}
 
 _NULL_AWARE: dict[str, Callable[[Row], Value]] = {
     "is_null": lambda args: args[0] is None,
@@ -116,6 +130,7 @@ _NULL_AWARE: dict[str, Callable[[Row], Value]] = {
     "nullif": _nullif,
     "greatest": lambda args: _extreme(args, -1),
     "least": lambda args: _extreme(args, 0),
+    **more_texts.NULL_AWARE,
 }
 
 _STRICT: dict[str, Callable[[Call, list], Value]] = {  # type: ignore[type-arg]
@@ -130,6 +145,8 @@ _STRICT: dict[str, Callable[[Call, list], Value]] = {  # type: ignore[type-arg]
     **numbers.FUNCTIONS,
     **dates.FUNCTIONS,
     **texts.FUNCTIONS,
+    **more_numbers.FUNCTIONS,
+    **more_texts.FUNCTIONS,
 }
 
 

@@ -1,0 +1,158 @@
+"""Parameters: ?, $1 and $name in a text, replaced by the values given for them, as literals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from catalog.catalog import suggestion
+from catalog.errors import BindError, TypeMismatchError
+from catalog.types import MAX_DIGITS
+from sql.source import Source
+from sql.syntax import dialect_named, statement_tokens
+
+Parameters = Sequence[object] | Mapping[str, object]
+"""Values by position (for ? and $1) or by name (for $name)."""
+
+Place = tuple[int, int, str]
+"""Where a parameter begins and ends in the text, and what it is called; '' for a ?."""
+
+
+def filled(text: str, values: Parameters | None, dialect: str = "duckdb") -> str:
+    """The text with a literal in the place of each parameter; the text itself if it has none.
+
+    A value is None, a bool, int, float, Decimal, str, date, or datetime without a time zone. ? are counted over the
+    whole text, which may hold several statements. BindError for a parameter without a value, a value without a
+    parameter, or different kinds of parameters; TypeMismatchError for a value of another type.
+    """
+    source = Source(text)
+    if values is None and "?" not in text and "$" not in text:
+        return text
+    reader = dialect_named(dialect)
+    places = _places(text, statement_tokens(reader, source))
+    if values is None:
+        if places:
+            what = "this parameter has no value; give one in params, as in db.sql(text, [1, 'a'])"
+            raise BindError(source.locate(what, places[0][0]))
+        return text
+    chosen = _chosen(source, places, values)
+    for (start, end, name), value in reversed(list(zip(places, chosen, strict=True))):
+        literal = _literal(source, start, name, value)
+        text = text[:start] + literal.sql(reader) + text[end:]
+    return text
+
+
+def _places(text: str, tokens: Sequence[Token]) -> list[Place]:
+    found: list[Place] = []
+    for token, following in pairwise([*tokens, None]):
+        assert token is not None, "None stands last"
+        if token.token_type == TokenType.PLACEHOLDER and token.text == "?":
+            found.append((token.start, token.end + 1, ""))
+        elif token.token_type == TokenType.PARAMETER and text[token.start] == "$":
+            if following is not None and following.start == token.end + 1:
+                found.append((token.start, following.end + 1, following.text))
+        elif token.token_type == TokenType.VAR and token.text.startswith("$"):
+            found.append((token.start, token.end + 1, token.text[1:]))
+    return found
+
+
+def _chosen(source: Source, places: Sequence[Place], values: Parameters) -> list[Any]:
+    """The value of each place."""
+    kinds = {"?" if not name else "$1" if name.isdecimal() else "$name" for _, _, name in places}
+    if len(kinds) > 1:
+        what = f"{' and '.join(sorted(kinds))} cannot be mixed in one text; write all parameters in one way"
+        raise BindError(source.locate(what, places[0][0]))
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence | Mapping):
+        raise BindError(f"params must be a list or a dict of values, not a {type(values).__name__}")
+    if "$name" in kinds or (isinstance(values, Mapping) and not kinds):
+        return _by_name(source, places, values)
+    if isinstance(values, Mapping):
+        what = f"{kinds.pop()} takes its values by position; give params as a list, or write $name"
+        raise BindError(source.locate(what, places[0][0]))
+    numbers = [int(name) if name else i + 1 for i, (_, _, name) in enumerate(places)]
+    wanted = max(numbers, default=0)
+    if wanted != len(values) or 0 in numbers:
+        counted = f"the text has {wanted} parameter{'s' * (wanted != 1)}, but {len(values)} values are given"
+        raise BindError(source.locate(f"{counted}; give one for each", places[0][0] if places else None))
+    return [values[number - 1] for number in numbers]
+
+
+def _by_name(source: Source, places: Sequence[Place], values: Parameters) -> list[Any]:
+    if not isinstance(values, Mapping):
+        what = f"${places[0][2]} takes its value by name; give params as a dict, as in {{'{places[0][2]}': 1}}"
+        raise BindError(source.locate(what, places[0][0]))
+    names = {name for _, _, name in places}
+    for start, _, name in places:
+        if name not in values:
+            hint = suggestion(name, list(values)) or "; add it to params"
+            raise BindError(source.locate(f"parameter ${name} has no value{hint}", start))
+    for name in values:
+        if name not in names:
+            raise BindError(f"params hold a value for {name!r}, but the text has no ${name}{suggestion(name, names)}")
+    return [values[name] for _, _, name in places]
+
+
+def _literal(source: Source, start: int, name: str, value: Any) -> exp.Expr:
+    scalar = value.item() if hasattr(value, "item") else value
+    make = next((make for kind, make in _MAKE if isinstance(scalar, kind)), None)
+    literal = make(scalar) if make is not None else None
+    if literal is not None:
+        return literal
+    shown = f"parameter ${name}" if name else "this parameter"
+    what = f"{shown} is a {type(value).__name__}" if not isinstance(value, _KNOWN) else f"{shown} is {value}"
+    kinds = "None, bool, int, float, Decimal, str, date, or datetime without a time zone (in UTC)"
+    raise TypeMismatchError(source.locate(f"{what}, which has no literal; give {kinds}", start))
+
+
+_KNOWN = (bool, int, float, Decimal, str, date, datetime)
+
+
+def _of_int(value: int) -> exp.Expr:
+    literal = exp.Literal.number(abs(value))
+    return exp.Paren(this=exp.Neg(this=literal)) if value < 0 else literal
+
+
+def _of_float(value: float) -> exp.Expr:
+    if not math.isfinite(value):
+        return exp.cast(exp.Literal.string(repr(value)), exp.DType.DOUBLE)
+    digits = repr(abs(value))
+    literal = exp.Literal.number(digits if "e" in digits else f"{digits}e0")
+    return exp.Paren(this=exp.Neg(this=literal)) if math.copysign(1, value) < 0 else literal
+
+
+def _of_decimal(value: Decimal) -> exp.Expr | None:
+    if not value.is_finite():
+        return None
+    digits = f"{abs(value):f}"
+    whole, _, fraction = digits.partition(".")
+    precision, scale = max(len(whole.lstrip("0")) + len(fraction), 1), len(fraction)
+    if precision > MAX_DIGITS:
+        return None
+    sign = "-" if value < 0 else ""
+    type_ = exp.DataType.build(f"DECIMAL({precision}, {scale})")
+    return exp.cast(exp.Literal.string(sign + digits), type_)
+
+
+def _of_datetime(value: datetime) -> exp.Expr | None:
+    if value.tzinfo is not None:
+        return None
+    return exp.cast(exp.Literal.string(value.isoformat(sep=" ")), exp.DType.TIMESTAMP)
+
+
+_MAKE: tuple[tuple[type[Any], Callable[[Any], exp.Expr | None]], ...] = (
+    (type(None), lambda value: exp.Null()),
+    (bool, lambda value: exp.Boolean(this=value)),
+    (int, _of_int),
+    (float, _of_float),
+    (Decimal, _of_decimal),
+    (str, exp.Literal.string),
+    (datetime, _of_datetime),
+    (date, lambda value: exp.cast(exp.Literal.string(value.isoformat()), exp.DType.DATE)),
+)
