@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ivm.transform.cancel_terms import cancel_terms
 from ivm.transform.check import check_relation, check_schema
 from ivm.transform.derive_disjunctions import derive_disjunctions
 from ivm.transform.derive_equivalences import derive_equivalences
 from ivm.transform.elide_reduce import elide_reduce
+from ivm.transform.elide_threshold import elide_threshold
 from ivm.transform.expand_distinct import expand_distinct
 from ivm.transform.fold_constants import fold_constants
 from ivm.transform.fuse_filters import fuse_filters
@@ -37,7 +39,9 @@ NORMALIZE: tuple[Rule, ...] = (
     unwrap_casts,
     simplify_predicates,
     remove_trivial,
+    cancel_terms,
     prune_empty,
+    elide_threshold,
     fuse_filters,
     fuse_projects,
     fuse_maps,
@@ -55,7 +59,7 @@ NORMALIZE: tuple[Rule, ...] = (
 RESTRICT: tuple[Rule, ...] = (restrict_reduce,)
 """Needs joins with all their filters and keys; makes new ones to normalize."""
 
-NARROW: tuple[Rule, ...] = (prune_columns, fuse_projects, remove_trivial)
+NARROW: tuple[Rule, ...] = (prune_columns, fuse_projects, cancel_terms, remove_trivial)
 """Puts projections back where columns end. Runs after `NORMALIZE`, which would lift them again."""
 
 SHARE: tuple[Rule, ...] = (share_subexpressions,)

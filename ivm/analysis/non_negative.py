@@ -1,0 +1,20 @@
+"""Whether no row of a relation has a negative multiplicity."""
+
+from __future__ import annotations
+
+from ivm.analysis.fact import fact
+from sql.ir.relation import Apply, Constant, Get, Negate, Reduce, Relation, Threshold, TopK, inputs_of
+
+
+@fact
+def is_non_negative(relation: Relation) -> bool:
+    """Whether every multiplicity is at least 0, whatever the tables hold; False if in doubt.
+
+    A difference may be so too (`A - (A semi join B)` is), but that is not looked into.
+    """
+    match relation:
+        case Negate() | Apply():
+            return False
+        case Get() | Constant() | Reduce() | TopK() | Threshold():
+            return True
+    return all(map(is_non_negative, inputs_of(relation)))

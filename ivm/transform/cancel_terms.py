@@ -1,0 +1,55 @@
+"""What a union adds and takes away is left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ivm.analysis.fact import fact
+from ivm.transform.rewrite import bottom_up, with_inputs
+from sql.ir.relation import Constant, Map, Negate, Project, Reduce, Relation, Union, Window, inputs_of
+
+
+def cancel_terms(relation: Relation) -> Relation:
+    """Drop X and its negation from a union that holds both; the negation of a union becomes that of its terms.
+
+    So a left join of whose right side nothing is read, and of which every row has one partner at most, is its left
+    side: the rows with a partner are taken away as often as they are added. Names mean nothing here.
+    """
+    return bottom_up(relation, _cancel)
+
+
+def _cancel(relation: Relation) -> Relation:
+    match relation:
+        case Negate(Union() as inner):
+            return Union(tuple(Negate(each) for each in inner.inputs))
+        case Union() if any(isinstance(each, Negate) for each in relation.inputs):
+            return _cancelled(relation)
+    return relation
+
+
+def _cancelled(union: Union) -> Relation:
+    kept: list[tuple[bool, Relation, Relation]] = []
+    for each in union.inputs:
+        taken = isinstance(each, Negate)
+        known = nameless(each.input if isinstance(each, Negate) else each)
+        opposite = next((term for term in kept if term[0] != taken and term[1] == known), None)
+        if opposite is None:
+            kept.append((taken, known, each))
+        else:
+            kept.remove(opposite)
+    if len(kept) == len(union.inputs):
+        return union
+    return Union(tuple(each for _, _, each in kept)) if kept else Constant((), union.schema)
+
+
+@fact
+def nameless(relation: Relation) -> Relation:
+    """The relation without the names that it gives, so that relations are equal if only their names differ."""
+    match relation:
+        case Map():
+            relation = replace(relation, names=("",) * len(relation.names))
+        case Project():
+            relation = replace(relation, names=("",) * len(relation.columns))
+        case Reduce() | Window():
+            relation = replace(relation, names=("",) * len(relation.names))
+    return with_inputs(relation, tuple(map(nameless, inputs_of(relation))))
