@@ -98,9 +98,9 @@ def _create(syntax: Syntax, source: Source, dialect: str) -> CreateTable | Creat
 
 
 def _create_view(tree: exp.Create, syntax: Syntax, source: Source) -> CreateView:
-    if isinstance(tree.this, exp.Schema):
-        what = "a list of column names is not supported here; name the columns in the SELECT with AS"
-        raise UnsupportedError(source.locate(f"CREATE VIEW {tree.this.this.name}: {what}", tree.this.expressions[0]))
+    target, columns = tree.this, ()
+    if isinstance(target, exp.Schema):
+        target, columns = target.this, tuple(item.name.lower() for item in target.expressions)
     if tree.args.get("replace"):
         what = "CREATE OR REPLACE VIEW is not supported; write DROP VIEW, then CREATE"
         raise UnsupportedError(source.locate(what, syntax.tokens[0].start))
@@ -111,12 +111,12 @@ def _create_view(tree: exp.Create, syntax: Syntax, source: Source) -> CreateView
             what = f"CREATE VIEW with {item.sql('duckdb')} is not supported; leave that out"
             raise UnsupportedError(source.locate(what, syntax.tokens[0].start))
         maintained = True
-    name = table_name(tree.this, source, "CREATE VIEW")
-    body = _after_as(syntax.tokens, offset_of(tree.this) or 0)
+    name = table_name(target, source, "CREATE VIEW")
+    body = _after_as(syntax.tokens, offset_of(target) or 0)
     if tree.expression is None or body is None:
         raise ParseError(source.locate(f"CREATE VIEW {name} needs AS SELECT ... after the name", syntax.tokens[-1].end))
     text = source.text[body.start : syntax.tokens[-1].end + 1]
-    return CreateView(name, text, maintained, bool(tree.args.get("exists")), source.position(body.start))
+    return CreateView(name, text, maintained, bool(tree.args.get("exists")), source.position(body.start), columns)
 
 
 def _after_as(tokens: tuple[Token, ...], name_start: int) -> Token | None:

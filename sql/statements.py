@@ -19,7 +19,8 @@ class CreateTable:
 class CreateView:
     """CREATE [MATERIALIZED] VIEW: `query_text` is the SELECT as the user wrote it; `maintained` if MATERIALIZED.
 
-    `origin` is the line and column at which the SELECT begins in the statement's text, for messages.
+    `origin` is the line and column at which the SELECT begins in the statement's text, for messages. `columns` are the
+    names that the view gives to its columns; empty for the query's own.
     """
 
     name: str
@@ -27,6 +28,7 @@ class CreateView:
     maintained: bool
     if_not_exists: bool = False
     origin: tuple[int, int] = (1, 1)
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
