@@ -46,8 +46,8 @@ class Database:
         """Run one or more statements; the result is the last one's.
 
         CREATE TABLE, CREATE [MATERIALIZED] VIEW, DROP, INSERT, DELETE, UPDATE, EXPLAIN, and any SELECT, which DuckDB
-        runs over the tables, views and `ivm_*` relations. `params` are the values of ?, $1 and $name in the text, which
-        stand in the text of a view as literals (see `sql.parameters`). A text in another `dialect` that sqlglot reads is
+        runs over the tables, views and `ivm_*` relations. `params` are the values of ?, $1 and $name in the text; in a
+        view's text they stand as literals (see `sql.parameters`). A text in another `dialect` that sqlglot reads is
         translated to DuckDB's. Raises ParseError, BindError, UnsupportedError, TypeMismatchError, ConstraintError or
         NumericError; then nothing has changed.
         """

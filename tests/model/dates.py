@@ -41,6 +41,8 @@ def _extract(call: Call, args: list[Value]) -> Value:
         "second": moment.second,
         "millisecond": moment.second * 1000 + moment.microsecond // 1000,
         "microsecond": moment.second * 1_000_000 + moment.microsecond,
+        "epoch": (moment - datetime(1970, 1, 1)) / timedelta(seconds=1),
+        "julian": 2440588 + (moment - datetime(1970, 1, 1)) / timedelta(days=1),
     }
     if part not in parts:
         raise NotImplementedError(f"the model does not know EXTRACT({part})")

@@ -93,7 +93,10 @@ def _tried(args: list[str]) -> Value:
 
 def _written(call: Call, args: list) -> str:  # type: ignore[type-arg]
     moment = from_engine(args[0], call.args[0].type)
-    return str(moment.strftime(args[1]))
+    micros = f"{moment.microsecond:06d}"
+    ours = {"%x": "%Y-%m-%d", "%X": "%H:%M:%S", "%c": "%Y-%m-%d %H:%M:%S", "%g": micros[:3], "%n": f"{micros}000"}
+    form = re.sub("%[xXcgn%]", lambda found: ours.get(found[0], found[0]), args[1])
+    return str(moment.strftime(form.replace("%Y", f"{moment.year:04d}").replace("%G", f"{moment.isocalendar().year:04d}")))
 
 
 def _named(form: str) -> Callable[[Call, list], Value]:  # type: ignore[type-arg]
@@ -102,6 +105,13 @@ def _named(form: str) -> Callable[[Call, list], Value]:  # type: ignore[type-arg
 
 def _digest(name: str) -> Callable[[Call, list], Value]:  # type: ignore[type-arg]
     return lambda call, args: hashlib.new(name, args[0].encode()).hexdigest()
+
+
+def _levenshtein(a: bytes, b: bytes) -> int:
+    if not a or not b:
+        return len(a) + len(b)
+    ends = _levenshtein(a[:-1], b[:-1]) + (a[-1] != b[-1])
+    return min(ends, _levenshtein(a[:-1], b) + 1, _levenshtein(a, b[:-1]) + 1)
 
 
 FUNCTIONS: dict[str, Callable[[Call, list], Value]] = {  # type: ignore[type-arg]
@@ -127,6 +137,7 @@ FUNCTIONS: dict[str, Callable[[Call, list], Value]] = {  # type: ignore[type-arg
     "chr": lambda call, args: _character(args),
     "strlen": lambda call, args: len(args[0].encode()),
     "bit_length": lambda call, args: 8 * len(args[0].encode()),
+    "levenshtein": lambda call, args: _levenshtein(args[0].encode(), args[1].encode()),
     "hex": lambda call, args: args[0].encode().hex().upper(),
     "strptime": lambda call, args: _read(args),
     "strftime": _written,

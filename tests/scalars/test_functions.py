@@ -8,17 +8,19 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from catalog.errors import NumericError
 from catalog.types import VARCHAR, SqlType
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.program import MfpProgram
 from ivm.trace.dictionary import TextDictionary
 from sql.ir.scalar import MAKES_NULL, Call
+from tests.model.scalar import value_of
 from tests.scalars.cases import Case
 from tests.scalars.functions import function_cases, quiet_cases, raising
 from tests.scalars.oracle import check, column_of, delta_over, duckdb_rows, python_of, rows_of, same
 
 COMPILER = Compiler(wait=True)
-FEW = settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
 MANY = settings(FEW, max_examples=60)
 
 
@@ -66,6 +68,27 @@ def test_one_loop_of_many_functions_equals_duckdb(types: tuple[SqlType, ...], da
             assert agree, (case.sql, rows, actual, expected[place])
     assert program.compiled
     assert len(COMPILER.failures()) == failures
+
+
+@pytest.mark.parametrize("case", function_cases(), ids=str)
+@settings(FEW, max_examples=1)
+@given(data=st.data())
+def test_the_model_equals_duckdb(case: Case, data) -> None:
+    for row in data.draw(rows_of(case.types, 6)):
+        expected = duckdb_rows(case.sql, case.types, [row], case.scalar.type)
+        try:
+            found = value_of(case.scalar, row)
+        except NumericError:
+            assert isinstance(expected, str), (row, expected)
+        except OUTSIDE:
+            continue
+        else:
+            assert not isinstance(expected, str), (row, found, expected)
+            assert same(found, expected[0]), (row, found, expected)
+
+
+OUTSIDE = (OverflowError, ValueError)
+"""What Python's own dates raise outside the years 1 to 9999."""
 
 
 @pytest.mark.slow
