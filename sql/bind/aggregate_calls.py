@@ -21,10 +21,6 @@ FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.StddevPop: "stddev_pop",
     exp.Variance: "var_samp",
     exp.VariancePop: "var_pop",
-    exp.CovarSamp: "covar_samp",
-    exp.CovarPop: "covar_pop",
-    exp.Corr: "corr",
-    exp.RegrSlope: "regr_slope",
     exp.LogicalAnd: "bool_and",
     exp.LogicalOr: "bool_or",
     exp.AnyValue: "any_value",
@@ -46,7 +42,6 @@ WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls)
 """What may stand around one."""
 ARITY = {
     **dict.fromkeys(["arg_min", "arg_max", "quantile_cont", "quantile_disc"], (2, 2)),
-    **dict.fromkeys(["covar_samp", "covar_pop", "corr", "regr_slope"], (2, 2)),
     "string_agg": (1, 2),
 }
 """How many arguments those of more than one take, at least and at most."""

@@ -28,7 +28,7 @@ from sql.bind.operand import Operand
 from sql.ir.relation import Aggregate, AggregateOrder
 from sql.ir.scalar import Call, Literal, Scalar
 
-NULL_OF_ONE = frozenset(["stddev_samp", "var_samp", "covar_samp", "corr", "regr_slope"])
+NULL_OF_ONE = frozenset(["stddev_samp", "var_samp"])
 """Those that may be NULL where there are values."""
 _ANY_OFTEN = frozenset(
     ["min", "max", "bool_and", "bool_or", "any_value", "first", "last", "mode", "arg_min", "arg_max"]
@@ -124,12 +124,6 @@ def _sum_type(type_: SqlType) -> SqlType:
     if type_.is_integer:
         return HUGEINT
     return decimal(38, type_.scale) if type_.kind is Kind.DECIMAL else DOUBLE
-
-
-def _pair(binder: Binder, call: AggregateCall) -> Aggregate:
-    """covar_pop(y, x) and its like."""
-    first, second = (binder.cast(_numeric(binder, call, binder.value(arg)), DOUBLE) for arg in call.args)
-    return Aggregate(call.function, first, DOUBLE, others=(second,))
 
 
 def _count(binder: Binder, call: AggregateCall) -> Aggregate:
@@ -289,5 +283,4 @@ _RULES: dict[str, Callable[[Binder, AggregateCall], Aggregate]] = {
     "median": _median,
     "quantile_cont": _quantile,
     "quantile_disc": _quantile,
-    **dict.fromkeys(["covar_samp", "covar_pop", "corr", "regr_slope"], _pair),
 }

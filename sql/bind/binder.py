@@ -9,7 +9,7 @@ from typing import NoReturn
 from sqlglot import exp
 
 from catalog.errors import BindError, Error, TypeMismatchError, UnsupportedError
-from catalog.types import BOOLEAN, INTERVAL, NULL, SqlType
+from catalog.types import BOOLEAN, INTERVAL, NULL, Kind, SqlType
 from sql.bind.nested import Subqueries
 from sql.bind.operand import Operand
 from sql.bind.outer import OuterRow
@@ -164,7 +164,12 @@ class Binder:
                 self.mismatch(operand.node, f"cannot read this as {target}: {error}")
             if literal is not None:
                 return literal
-        return scalar if scalar.type == target else Call("cast", (scalar,), target, scalar.nullable)
+        if scalar.type == target:
+            return scalar
+        if Kind.LIST in (scalar.type.kind, target.kind) and scalar.type != NULL:
+            what = f"a cast from {scalar.type} to {target} is not supported"
+            self.refuse(operand.node, f"{what}; aggregate with string_agg to have text")
+        return Call("cast", (scalar,), target, scalar.nullable)
 
     def call(self, node: exp.Expr, function: str, args: tuple[Scalar, ...], type_: SqlType) -> Operand:
         """A call that is NULL where an argument is."""

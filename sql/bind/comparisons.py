@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.types import BOOLEAN, NULL
+from catalog.types import BOOLEAN, NULL, Kind
 from sql.bind.binder import Binder, Handler
 from sql.bind.intervals import comparable
+from sql.bind.lists import UNORDERED
 from sql.bind.logic import junction, negation
 from sql.bind.operand import Operand
 from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar
@@ -19,6 +20,8 @@ from sql.types.unify import unify
 def compare(binder: Binder, node: exp.Expr, function: str, left: Operand, right: Operand) -> Scalar:
     """`function` (eq, ne, lt, le, gt, ge, is_distinct) of two operands cast to their common type."""
     first, second = same_type(binder, node, (left, right))
+    if first.type.kind is Kind.LIST and function not in ("eq", "ne", "is_distinct"):
+        binder.refuse(node, UNORDERED)
     nullable = function != "is_distinct" and (first.nullable or second.nullable)
     return Call(function, (first, second), BOOLEAN, nullable)
 

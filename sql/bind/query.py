@@ -10,6 +10,7 @@ from catalog.catalog import Catalog
 from catalog.errors import UnsupportedError
 from catalog.schema import Schema
 from sql.bind.context import Block, Context, Ctes
+from sql.bind.lists import UNORDERED, orders_lists
 from sql.bind.oracle import refined
 from sql.bind.select import bind_select
 from sql.bind.set_operations import bind_set_operation
@@ -66,6 +67,8 @@ def _bind(source: Source, catalog: Catalog) -> BoundQuery:
         context.refuse(block.hidden, f"{what}; add it to the SELECT list")
     text = refined(source.text, tokens(source), context.limited, context.chosen, context.windows).strip().rstrip(";")
     relation = decorrelate(block.relation)
+    if orders_lists(relation, block.order):
+        context.refuse(tree, UNORDERED)
     return BoundQuery(relation, relation.schema, block.order, tuple(context.uses), text)
 
 

@@ -114,8 +114,6 @@ class Aggregate:
     DOUBLE; avg and the deviations DOUBLE (avg of DECIMAL is the exact sum over the count, divided at the end).
     stddev/var take a DOUBLE argument (the binder casts).
 
-    covar_samp, covar_pop, corr, regr_slope (y, others = (x,)): of DOUBLE, where neither is NULL.
-
     Those that keep their values in order, each a function of the group's rows alone, however they came:
 
     - arg_min, arg_max (arg, others = (by,)): the value of `arg` in the row with the least (greatest) `by`; of equal

@@ -70,6 +70,9 @@ VIEWS = {
         GROUP BY GROUPING SETS ((k, h), (h), (), ()) HAVING grouping(h) = 0 OR count(*) > 2""",
     "sets_beside": "SELECT b, g, count(*) AS n FROM t GROUP BY b, ROLLUP (g)",
     "by_positions": "SELECT g % 2 AS odd, upper(v) AS u, median(n) AS m FROM t GROUP BY 1, u",
+    "list_scalars": """SELECT s.g, CASE WHEN s.g > 1 THEN s.l END AS c, coalesce(s.l, s.m) AS o, nullif(s.l, s.m) AS n,
+        s.l = s.m AS e, s.l IS NULL AS i, r.k FROM (SELECT g, list(b) FILTER (WHERE n > 0) AS l, list(b) AS m FROM t
+        GROUP BY g) s LEFT JOIN (SELECT list(b) AS l, max(g) AS k FROM t GROUP BY g) r ON s.l = r.l""",
     "over_aggregates": """SELECT s.l, count(*) AS n, count(DISTINCT s.m) AS d FROM
         (SELECT g, list(b ORDER BY id) AS l, mode(h) AS m FROM t GROUP BY g) s GROUP BY s.l""",
 }

@@ -40,8 +40,6 @@ def aggregate_rows(what: Aggregate, members: Sequence[tuple[Row, int]]) -> Any:
         return None
     if what.function == "mode":
         return _mode([(value, n) for value, _, _, n in rows])
-    if what.function in ("covar_samp", "covar_pop", "corr", "regr_slope"):
-        return _pairs(what.function, [(value, others[0], n) for value, others, _, n in rows])
     rows.sort(key=cmp_to_key(lambda a, b: _compare(what, a, b)))
     values = [value for value, _, _, n in rows for _ in range(n)]
     if what.function == "string_agg":
@@ -98,23 +96,3 @@ def _quantile(what: Aggregate, values: list[Any]) -> Value:
     if what.type.precision > 18:
         return low + int(float(high - low) * share)
     return int(float(low) + float(high - low) * share)
-
-
-def _pairs(function: str, values: list[tuple[Any, Any, int]]) -> Value:
-    """Moments of pairs (y, x), exactly, and rounded once."""
-    count = sum(n for _, _, n in values)
-    if count == 0 or (function == "covar_samp" and count == 1):
-        return None
-    if not all(math.isfinite(y) and math.isfinite(x) for y, x, _ in values):
-        return math.nan
-    sum_y, sum_x = (sum(Fraction(each[i]) * each[2] for each in values) for i in (0, 1))
-    xy = sum(Fraction(y) * Fraction(x) * n for y, x, n in values) * count - sum_y * sum_x
-    if function == "covar_pop":
-        return canonical(float(xy / (count * count)))
-    if function == "covar_samp":
-        return canonical(float(xy / (count * (count - 1))))
-    xx = sum(Fraction(x) ** 2 * n for _, x, n in values) * count - sum_x * sum_x
-    if function == "regr_slope":
-        return None if xx == 0 else canonical(float(xy / xx))
-    yy = sum(Fraction(y) ** 2 * n for y, _, n in values) * count - sum_y * sum_y
-    return math.nan if xx == 0 or yy == 0 else canonical(float(xy) / (math.sqrt(float(xx)) * math.sqrt(float(yy))))

@@ -177,3 +177,25 @@ def test_depth_is_bounded_by_an_error():
 def test_a_long_condition_is_no_problem():
     query = bound("SELECT id FROM emp WHERE " + " OR ".join(f"id = {i}" for i in range(2000)))
     assert query.uses == ("emp",)
+
+
+@pytest.mark.parametrize(
+    ("outer", "message"),
+    [
+        ("l < l", "lists have no order"),
+        ("greatest(l, l)", "lists have no order"),
+        ("CAST(l AS VARCHAR)", r"cast from BIGINT\[\] to VARCHAR"),
+        ("min(l)", "cannot order lists"),
+        ("list(l)", "cannot order lists"),
+        ("row_number() OVER (ORDER BY l)", "lists have no order"),
+    ],
+)
+def test_lists_have_no_order(outer, message):
+    with pytest.raises(UnsupportedError, match=message):
+        bound(f"SELECT {outer} AS x FROM (SELECT list(id) AS l FROM emp GROUP BY dept) s")
+
+
+def test_lists_are_not_sorted_or_cut():
+    for end in ("ORDER BY l", "ORDER BY n LIMIT 1"):
+        with pytest.raises(UnsupportedError, match="lists have no order"):
+            bound(f"SELECT list(id) AS l, count(*) AS n FROM emp GROUP BY dept {end}")
