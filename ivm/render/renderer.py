@@ -81,8 +81,8 @@ class Renderer(Context):
                 return render_constant(self, plan)
             case MfpPlan():
                 program = self.program(plan.mfp, plan.input.row).run
-                types = tuple(column.type for column in plan.input.row)
-                return self.graph.add("mfp", Mfp(program, types), (self.node(plan.input),))
+                read = tuple(column.type for column in plan.input.row)
+                return self.graph.add("mfp", Mfp(program, read), (self.node(plan.input),))
             case ArrangementPlan():
                 return render_arrangement(self, plan)
             case JoinPlan():
