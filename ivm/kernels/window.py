@@ -1,20 +1,11 @@
 """Window functions over ordered partitions: what a batch changes in rows and in the functions' values, time by time.
 
-See `window_tree` for the trees and `window_values` for `functions`. A cell (see `group_table`) is a partition at a
-time. Its rows are put into the tree and taken out, which gives stretches [start, end) of changed positions: the new
-rows, or nothing where a row went. From these follow, by the function's reach, the rows that may have another value:
+See `window_tree` for the trees, `window_values` for `functions`, and `window_reach` for the rows that a change may
+concern. A cell (see `group_table`) is a partition at a time: its rows are put into the tree and taken out, and then
+every function is brought up to date where its reach takes it.
 
-- ``NEAR``: those up to so many rows before (`AFTER`) and behind (`BEFORE`) a stretch, or, where the function skips
-  NULLs, so many that are counted;
-- ``ONWARD``: those behind a stretch, until one has the value that it had, since from there on all have;
-- ``BACKWARD``: the same before a stretch;
-- ``RANKED``: the stretch, and onward from the first row that is no peer of it;
-- ``NUMBERED``: as ``ONWARD``, but not ending before the n-th row;
-- ``SHARED``: one value for all: if the first row's changes, all do;
-- ``PARTITION``: all rows are read.
-
-Functions with peers take the peers of a stretch to it. Output rows are int64 (rows, row words + value words + 3): a
-row's key words without the copy, its values, the diff, the cell, and the node.
+Output rows are int64 (rows, row words + value words + 3): a row's key words without the copy, its values, the diff,
+the cell, and the node.
 """
 
 from __future__ import annotations
@@ -26,46 +17,21 @@ from ivm.kernels.ordered_set import LEFT, RIGHT
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Int32s, Ints
 from ivm.kernels.wide import Word
-from ivm.kernels.window_tree import (
-    DEEPEST,
-    GONE,
-    KEY,
-    PEERS,
-    VALUES,
-    WORDS,
-    bound,
-    counted,
-    insert,
-    last_copy,
-    neighbour,
-    refresh,
-    remove,
-    select,
-    select_counted,
-    size,
-)
+from ivm.kernels.window_positions import neighbour, select
+from ivm.kernels.window_reach import BACKWARD, NEAR, PARTITION, find_intervals, find_stretches
+from ivm.kernels.window_tree import DEEPEST, GONE, KEY, VALUES, WORDS, insert, last_copy, refresh, remove, size
 from ivm.kernels.window_values import (
     AT,
     COUNT,
-    COUNTED,
     FAR,
     FRAME_HIGH,
     FRAME_LOW,
-    KIND,
-    LAG,
-    NUMBER,
-    OF_PEERS,
     PEERS_HIGH,
     PEERS_LOW,
     REACH,
     evaluate,
-    find_peers,
 )
 
-BEFORE, AFTER = 10, 11
-COLUMNS = 12
-NEAR, ONWARD, BACKWARD, RANKED, NUMBERED, SHARED, PARTITION = range(7)
-START, END, FIRST_PEER, BEHIND_PEERS = range(4)
 _ABOVE_ALL = np.int64(2**62)
 
 
@@ -138,122 +104,6 @@ def _change_rows(
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def _stretches(
-    nodes: Ints,
-    root: Word,
-    sizes: Ints,
-    kinds: Ints,
-    heap: Bytes,
-    starts: Ints,
-    shape: Ints,
-    rows: Ints,
-    diffs: Ints,
-    sign: Word,
-    order: Ints,
-    first: Word,
-    stop: Word,
-    peers: bool,
-) -> Ints:
-    """The stretches (n, 4) that the rows order[first:stop] have changed, by position, each with its peers."""
-    found = np.empty((stop - first, 4), np.int64)
-    key = shape[KEY]
-    terms = kinds[: shape[PEERS]]
-    for k in range(stop - first):
-        i = order[first + k]
-        diff = sign * (diffs[i] if len(diffs) else np.int64(1))
-        start = bound(nodes, root, sizes, key, kinds, heap, starts, rows, i, False)
-        found[k, START], found[k, END] = start, start + max(diff, np.int64(0))
-        if peers:
-            found[k, FIRST_PEER] = bound(nodes, root, sizes, key, terms, heap, starts, rows, i, False)
-            found[k, BEHIND_PEERS] = bound(nodes, root, sizes, key, terms, heap, starts, rows, i, True)
-    return _sorted_by_start(found)
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def _sorted_by_start(found: Ints) -> Ints:
-    ascending = True
-    for k in range(1, len(found)):
-        ascending = ascending and found[k - 1, 0] <= found[k, 0]
-    return found if ascending else found[np.argsort(found[:, 0].copy(), kind="mergesort")]
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def _intervals(
-    nodes: Ints,
-    root: Word,
-    sizes: Ints,
-    kinds: Ints,
-    heap: Bytes,
-    starts: Ints,
-    shape: Ints,
-    functions: Ints,
-    f: Word,
-    stretches: Ints,
-    memory: Ints,
-) -> Ints:
-    """The intervals (n, 2) of positions that function f must look at, by start; mirrored where it goes backward."""
-    reach, peers = functions[f, REACH], functions[f, OF_PEERS] != 0
-    count = size(nodes, shape[KEY], root)
-    n = len(stretches)
-    found = np.empty((2 * n if reach == RANKED else n + 1, 2), np.int64)
-    found[n] = 0
-    if reach == PARTITION:
-        found[0, 0], found[0, 1] = 0, count
-        return found[:1]
-    far_end = np.int64(0)
-    if reach == NUMBERED:
-        far_end = _behind_number(nodes, root, sizes, kinds, heap, starts, shape, functions, f, stretches, memory)
-    field = functions[f, COUNTED]
-    for k in range(n):
-        start = stretches[k, FIRST_PEER if peers else START] - functions[f, AFTER]
-        end = stretches[k, BEHIND_PEERS if peers else END] + functions[f, BEFORE]
-        if functions[f, KIND] == LAG and field >= 0:
-            back = functions[f, NUMBER]
-            before = counted(nodes, root, sizes, shape, field, stretches[k, END] if back > 0 else stretches[k, START])
-            other = select_counted(nodes, root, sizes, shape, field, before + (back - 1 if back > 0 else back))
-            start, end = (stretches[k, START], other + 1) if back > 0 else (other, stretches[k, END])
-        if reach == RANKED:
-            found[n + k, 0] = stretches[k, BEHIND_PEERS]
-            found[n + k, 1] = stretches[k, BEHIND_PEERS] + 1
-        found[k, 0], found[k, 1] = start, max(end, far_end)
-    if reach == SHARED:
-        found[n, 1] = 1
-    elif reach != RANKED:
-        found = found[:n]
-    if reach == BACKWARD:
-        for k in range(len(found)):
-            found[k, 0], found[k, 1] = count - found[k, 1], count - found[k, 0]
-    return _sorted_by_start(found)
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def _behind_number(
-    nodes: Ints,
-    root: Word,
-    sizes: Ints,
-    kinds: Ints,
-    heap: Bytes,
-    starts: Ints,
-    shape: Ints,
-    functions: Ints,
-    f: Word,
-    stretches: Ints,
-    memory: Ints,
-) -> Word:
-    """A position from which on every frame has the n-th row, and had it before."""
-    count = size(nodes, shape[KEY], root)
-    moved = np.int64(0)
-    for k in range(len(stretches)):
-        moved += max(stretches[k, END] - stretches[k, START], np.int64(1))
-    at = min(functions[f, NUMBER] + functions[f, BEFORE] + moved, count - 1)
-    if functions[f, OF_PEERS]:
-        node = select(nodes, root, sizes, shape[KEY], at)
-        find_peers(nodes, root, sizes, shape, kinds, heap, starts, node, at, memory)
-        at = memory[PEERS_HIGH]
-    return at + 1
-
-
-@njit(cache=True, nogil=True, fastmath=False)
 def _note(
     nodes: Ints, shape: Ints, node: Word, cell: Word, at: Word, words: Word, result: Ints, out: Ints, written: Word
 ) -> tuple[Ints, Word, bool]:
@@ -299,7 +149,7 @@ def _walk(
 ) -> tuple[Ints, Word]:
     """Bring function f up to date in a partition. Cost: O(log n) and the rows that its reach takes it to."""
     memory[FRAME_LOW], memory[FRAME_HIGH], memory[PEERS_LOW], memory[PEERS_HIGH] = -2 * FAR, -2 * FAR, 2 * FAR, -2 * FAR
-    todo = _intervals(nodes, root, sizes, kinds, heap, starts, shape, functions, f, stretches, memory)
+    todo = find_intervals(nodes, root, sizes, kinds, heap, starts, shape, functions, f, stretches, memory)
     reach, key = functions[f, REACH], shape[KEY]
     bounded = reach in (NEAR, PARTITION)
     back = reach == BACKWARD
@@ -449,7 +299,7 @@ def _apply_cell(
     refresh(nodes, root, sizes, shape, carries, extremes, heap, starts, stack)
     cells[cell, 0] = size(nodes, shape[KEY], root)
     if root >= 0:
-        stretches = _stretches(
+        stretches = find_stretches(
             nodes, root, sizes, kinds, heap, starts, shape, rows, diffs, sign, order, first, stop, peers
         )
         for f in range(len(functions)):

@@ -4,7 +4,8 @@
 are; its argument, as the place in a node's words, the argument's extreme (see `window_tree`), or 0; the start and the
 end of its frame as offsets, -FAR and FAR where unbounded; whether offset 0 means peers; the field that counts the
 argument's values that are not NULL, -1 where NULLs are not skipped; the number that it is given (the offset of lag,
-negative for lead; of ntile and nth_value); its reach (see `window`). `defaults` is int64 (functions, 3): the words of
+negative for lead; of ntile and nth_value); its reach (see `window_reach`, which
+names the last two columns). `defaults` is int64 (functions, 3): the words of
 the default of lag and lead. Values that may be NULL have a word before them that says whether there is one.
 """
 
@@ -18,22 +19,8 @@ from ivm.kernels.ordered_set import LEFT, RIGHT
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Ints
 from ivm.kernels.wide import Word
-from ivm.kernels.window_tree import (
-    KEY,
-    OWN,
-    PEERS,
-    TREE,
-    VALUES,
-    add_fields,
-    better,
-    bound,
-    counted,
-    neighbour,
-    pieces,
-    select,
-    select_counted,
-    size,
-)
+from ivm.kernels.window_positions import bound, counted, neighbour, pieces, select, select_counted
+from ivm.kernels.window_tree import KEY, OWN, PEERS, TREE, VALUES, add_fields, better, size
 
 KIND, AT, COUNT, ARGUMENT, START, END, OF_PEERS, COUNTED, NUMBER, REACH = range(10)
 ROW_NUMBER, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, NTILE, LAG, NTH, LAST, SUMS, EXTREME = range(11)

@@ -49,7 +49,7 @@ class Window:
 
     `types` are the input's: `width` columns of the row, then computed arguments, which the output leaves out. Rows
     stand by `order`, (column, descending, nulls first) terms, then by all columns of the row, ascending, NULLs last.
-    A change costs O(log n), and for each function what its reach takes it to: see `ivm.kernels.window`.
+    A change costs O(log n), and for each function what its reach takes it to: see `ivm.kernels.window_reach`.
     """
 
     def __init__(

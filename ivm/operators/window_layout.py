@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from catalog.types import BIGINT, DOUBLE, Physical, SqlType
-from ivm.kernels import window, window_values
+from ivm.kernels import window_reach, window_values
 from ivm.kernels.accumulate import COUNT, SUM_DOUBLE
 from ivm.kernels.exact_float import exponent_range
 from ivm.kernels.finalize import finalize
@@ -41,13 +41,13 @@ _KINDS = {
 _DOUBLES = ("percent_rank", "cume_dist")
 _OF_PEERS = ("rank", "dense_rank", "percent_rank", "cume_dist")
 REACHES = {
-    "near": window.NEAR,
-    "onward": window.ONWARD,
-    "backward": window.BACKWARD,
-    "ranked": window.RANKED,
-    "numbered": window.NUMBERED,
-    "shared": window.SHARED,
-    "partition": window.PARTITION,
+    "near": window_reach.NEAR,
+    "onward": window_reach.ONWARD,
+    "backward": window_reach.BACKWARD,
+    "ranked": window_reach.RANKED,
+    "numbered": window_reach.NUMBERED,
+    "shared": window_reach.SHARED,
+    "partition": window_reach.PARTITION,
 }
 
 
@@ -58,7 +58,7 @@ class FunctionSpec:
     row_number, rank, dense_rank, percent_rank, cume_dist, ntile, lag (lead has a negative `number`), nth_value,
     last_value, or an aggregate. `start` and `end` are the frame's offsets, None where unbounded; with `peers` offset 0
     means them. `number` is that of lag, ntile and nth_value; `default`, in engine form, lag's. `reach`, `before` and
-    `after` say which rows a change may concern: see `ivm.kernels.window`.
+    `after` say which rows a change may concern: see `ivm.kernels.window_reach`.
     """
 
     function: str
@@ -172,7 +172,7 @@ class WindowLayout:
             self.places.append(self.blocks[block])
         self.shape[WORDS] = self.words
         self.node_words = at + self.words
-        self.plan = np.array(rows, np.int64).reshape(len(rows), window.COLUMNS)
+        self.plan = np.array(rows, np.int64).reshape(len(rows), window_reach.COLUMNS)
 
     def _place_extremes(self, at: int) -> tuple[Ints, int]:
         """The extremes (see `ivm.kernels.window_tree`), and the place behind them."""

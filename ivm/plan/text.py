@@ -23,7 +23,8 @@ from ivm.plan.nodes import (
     WindowPlan,
     inputs_of,
 )
-from ivm.plan.window import REACHES, UNFRAMED
+from ivm.plan.window import REACHES
+from sql.ir.relation import UNFRAMED
 from sql.ir.scalar import Scalar
 from sql.ir.text import frame_text, scalar_text
 from sql.ir.tree_text import TreeText

@@ -1,4 +1,4 @@
-"""Window to plan: which rows a change may concern, for each function (see `ivm.kernels.window` for the reaches)."""
+"""Window to plan: which rows a change may concern, for each function (see `ivm.kernels.window_reach`)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ REACHES = {
     "partition": "the partition is read anew",
 }
 """What each reach says of the rows that a change may concern."""
-UNFRAMED = frozenset(("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag"))
-"""Functions that no frame means anything to."""
 _PARTITION = ("percent_rank", "cume_dist", "ntile")
 
 

@@ -26,11 +26,12 @@ def bind_aggregate(binder: Binder, node: exp.Expr) -> Operand:
         what = f"the aggregate {call.function}() cannot stand in {binder.clause}"
         binder.fail(call.node, f"{what}; filter on an aggregate in HAVING, or compute it in a subquery in FROM")
     binder.aggregates = None
+    windows, binder.windows = binder.windows, None
     outer, binder.clause = binder.clause, f"the argument of {call.function}()"
     try:
         bound = typed_aggregate(binder, call)
     finally:
-        binder.aggregates, binder.clause = aggregates, outer
+        binder.aggregates, binder.windows, binder.clause = aggregates, windows, outer
     if aggregates.grouped:
         bound = replace(bound, nullable=bound.nullable and _may_be_null(bound))
     return Operand(node, aggregates.column(bound, column_name(node, binder.source)))

@@ -101,7 +101,7 @@ def bind_select(context: Context, node: exp.Select, ctes: Ctes) -> Block:
         rows = _with_subqueries(rows, below.found)
     ties = key_texts(items, node.args.get("group")) if aggregated else source.scope
     counts = (count, len(qualify))
-    rows = _Rows(*with_windows(context, rows.relation, rows.scalars, windows, counts, ties))
+    rows = _Rows(*with_windows(context, rows.relation, rows.scalars, windows, counts, ties, node.args.get("qualify")))
     limit = bind_limit(context, node)
     if limit is not None and not any(is_all(item) for item in _order_items(node)):
         context.limited.append(Limited(limit.literals, bool(terms), len(outputs)))

@@ -1,45 +1,25 @@
-"""Window functions: what stands before OVER, and the relation that computes them for the rows of a block."""
+"""Window functions of a block: what stands for them while it is bound, and the relation that computes them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, DOUBLE, INTEGER, NULL
 from sql.bind.aggregate_calls import AGGREGATES
-from sql.bind.aggregates import bind_aggregate
-from sql.bind.binder import Aggregates, Binder, Handler
+from sql.bind.binder import Binder, Handler
 from sql.bind.column_names import column_name
 from sql.bind.context import Context, Refinement
 from sql.bind.operand import Operand
 from sql.bind.scope import Scope
 from sql.bind.window_frames import bind_frame, bind_spec
+from sql.bind.window_functions import AGGREGATE_NAMES, VALUES, bind_function, stored
 from sql.bind.window_specs import Spec, term_text
-from sql.ir.relation import Filter, Frame, Map, Order, Project, Relation, Window, WindowFunction
+from sql.ir.relation import Filter, Map, Order, Project, Relation, Window, WindowFunction
 from sql.ir.scalar import Column, Literal, Outer, Scalar, columns_of, remap, rewrite
 
-_RANKS: dict[type[exp.Expr], str] = {
-    exp.RowNumber: "row_number",
-    exp.Rank: "rank",
-    exp.DenseRank: "dense_rank",
-    exp.PercentRank: "percent_rank",
-    exp.CumeDist: "cume_dist",
-}
-_VALUES: dict[type[exp.Expr], str] = {
-    exp.FirstValue: "first_value",
-    exp.LastValue: "last_value",
-    exp.NthValue: "nth_value",
-}
-_SHIFTS: dict[type[exp.Expr], str] = {exp.Lag: "lag", exp.Lead: "lead"}
-_AGGREGATES = frozenset(
-    ("count_star", "count", "sum", "avg", "min", "max", "stddev_samp", "stddev_pop", "var_samp", "var_pop")
-)
 _BY_PLACE = frozenset(("row_number", "ntile", "lag", "lead"))
-_OFFERED = (
-    "row_number, rank, dense_rank, ntile, lag, lead, first_value, last_value, nth_value, sum, count, avg, min and max"
-)
 _WINDOWED = -(1 << 40)
 """The number of the Outers that stand for window functions until they have columns (see `sql.bind.nested`)."""
 
@@ -105,7 +85,7 @@ def bind_window(binder: Binder, node: exp.Expr) -> Operand:
             (_key(binder, each.this), bool(each.args.get("desc")), bool(each.args.get("nulls_first")))
             for each in spec.order
         )
-        function = _function(binder, node, bind_frame(binder, node, spec))
+        function = bind_function(binder, node, bind_frame(binder, node, spec))
     finally:
         binder.windows, binder.clause = windows, outer
     order = tuple(term for term in order if not isinstance(term[0], Literal))
@@ -117,114 +97,7 @@ def bind_window(binder: Binder, node: exp.Expr) -> Operand:
 def _key(binder: Binder, node: exp.Expr) -> Scalar:
     if isinstance(node, exp.Var) and node.name.upper() == "ALL":
         binder.refuse(node, "ORDER BY ALL in a window is not supported; name the columns")
-    return _stored(binder.value(node).scalar)
-
-
-def _stored(scalar: Scalar) -> Scalar:
-    return Literal(None, INTEGER) if scalar.type == NULL else scalar
-
-
-def _function(binder: Binder, node: exp.Expr, frame: Frame) -> WindowFunction:
-    call, skips = node.this, False
-    if isinstance(call, exp.IgnoreNulls | exp.RespectNulls):
-        call, skips = call.this, isinstance(call, exp.IgnoreNulls)
-    kind = type(call)
-    if kind in _RANKS:
-        type_ = DOUBLE if kind in (exp.PercentRank, exp.CumeDist) else BIGINT
-        return WindowFunction(_RANKS[kind], (), type_, False)
-    if kind is exp.Ntile:
-        return WindowFunction("ntile", (_positive(binder, call, call.this),), BIGINT, False)
-    if kind in _SHIFTS:
-        return _shift(binder, call, skips)
-    if kind in _VALUES:
-        return _value(binder, call, frame, skips)
-    return _aggregate(binder, node, call, frame, skips)
-
-
-def _value(binder: Binder, call: exp.Expr, frame: Frame, skips: bool) -> WindowFunction:
-    name = _VALUES[type(call)]
-    arg = _argument(binder, call)
-    args: tuple[Scalar, ...] = (arg,)
-    if name == "nth_value":
-        if skips:
-            binder.refuse(call, "nth_value() with IGNORE NULLS is not maintained; write first_value or last_value")
-        args = (arg, _positive(binder, call, call.args.get("offset")))
-    return WindowFunction(name, args, arg.type, True, frame, skips and arg.nullable)
-
-
-def _argument(binder: Binder, call: exp.Expr) -> Scalar:
-    if call.this is None:
-        binder.fail(call, "this window function needs an argument")
-    if isinstance(call.this, exp.Order | exp.Distinct):
-        binder.refuse(call, "ORDER BY and DISTINCT inside a window function are not supported; leave them out")
-    return _stored(binder.value(call.this).scalar)
-
-
-def _positive(binder: Binder, call: exp.Expr, node: exp.Expr | None) -> Literal:
-    number = None if node is None else binder.value(node).integer
-    if number is None or number < 1:
-        binder.refuse(call, "this window function counts by an integer literal of 1 or more; write the number")
-    return Literal(number, BIGINT)
-
-
-def _shift(binder: Binder, call: exp.Expr, skips: bool) -> WindowFunction:
-    name, arg = _SHIFTS[type(call)], _argument(binder, call)
-    offset, default = 1, Literal(None, arg.type)
-    if call.args.get("offset"):
-        written = binder.value(call.args["offset"]).integer
-        if written is None:
-            binder.refuse(call, f"{name}() needs its offset as an integer literal; write the number of rows")
-        offset = written
-    if call.args.get("default"):
-        cast = binder.cast(binder.value(call.args["default"]), arg.type)
-        if not isinstance(cast, Literal):
-            binder.refuse(call, f"{name}() needs its default as a literal; write coalesce({name}(...) OVER ..., ...)")
-        default = cast
-    if offset < 0:
-        name, offset = ("lead" if name == "lag" else "lag"), -offset
-    nullable = arg.nullable or default.nullable
-    args = (arg, Literal(offset, BIGINT), default)
-    return WindowFunction(name, args, arg.type, nullable, ignore_nulls=skips and arg.nullable and offset > 0)
-
-
-def _aggregate(binder: Binder, node: exp.Expr, call: exp.Expr, frame: Frame, skips: bool) -> WindowFunction:
-    inner = call.this if isinstance(call, exp.Filter) else call
-    if not isinstance(inner, AGGREGATES) or skips:
-        what = f"{call.sql('duckdb')[:60]} OVER is not maintained"
-        binder.refuse(node, f"{what}{' with IGNORE NULLS' if skips else ''}; window functions are {_OFFERED}")
-    own, binder.aggregates = binder.aggregates, Aggregates(0, grouped=False)
-    known = binder.known
-    try:
-        if own is not None:
-            binder.known = {**known, **_inner_aggregates(binder, inner, own)}
-        bind_aggregate(binder, node.this)
-        bound = binder.aggregates.found[0]
-    finally:
-        binder.aggregates, binder.known = own, known
-    if bound.function not in _AGGREGATES or bound.distinct or bound.order or bound.others:
-        what = f"{inner.sql('duckdb')[:60]} OVER is not maintained"
-        binder.refuse(node, f"{what}; window functions are {_OFFERED}, without DISTINCT or ORDER BY inside")
-    args = () if bound.arg is None else (bound.arg,)
-    counts = bound.function in ("count", "count_star")
-    return WindowFunction(bound.function, args, bound.type, not counts, frame)
-
-
-def _inner_aggregates(binder: Binder, call: exp.Expr, aggregates: Aggregates) -> dict[int, Operand]:
-    """The aggregates inside the argument of an aggregate OVER, which are those of the block."""
-    outer, binder.aggregates = binder.aggregates, aggregates
-    try:
-        inside = [n for n in call.find_all(*AGGREGATES) if n is not call]
-        outermost = [n for n in inside if not any(a in inside for a in _above(n, call))]
-        return {id(n): bind_aggregate(binder, n) for n in outermost}
-    finally:
-        binder.aggregates = outer
-
-
-def _above(node: exp.Expr, top: exp.Expr) -> Iterable[exp.Expr]:
-    above = node.parent
-    while above is not None and above is not top:
-        yield above
-        above = above.parent
+    return stored(binder.value(node).scalar)
 
 
 def windowed(
@@ -295,6 +168,7 @@ def with_windows(
     windows: Windows,
     counts: tuple[int, int],
     ties: Scope | Sequence[str],
+    qualify: exp.Expr | None,
 ) -> tuple[Relation, list[Scalar]]:
     """The rows that QUALIFY leaves, with the values of the window functions, and the expressions over them.
 
@@ -307,6 +181,8 @@ def with_windows(
     if windows.found:
         names = tie_names(ties, kept) if isinstance(ties, Scope) else ties
         context.windows.extend(refinements(windows, names or ()))
+    elif counts[1]:
+        context.fail(qualify, "QUALIFY needs a window function; filter with WHERE or HAVING")
     predicates = tuple(over[first:])
     return Filter(relation, predicates) if predicates else relation, over[:first]
 
@@ -344,12 +220,12 @@ def _refinement(call: int, spec: Spec, function: WindowFunction, added: str) -> 
     frame = function.frame
     if function.function in _BY_PLACE:
         return Refinement(call, spec.text(added))
-    if function.function in _VALUES.values():
+    if function.function in VALUES.values():
         if frame.peers or (frame.start, frame.end) == (None, None):
             terms = ", ".join([*(term_text(node) for node in spec.order), added])
             return Refinement(call, within=f"ORDER BY {terms}")
         return Refinement(call, spec.text(added))
-    if function.function in _AGGREGATES and not frame.peers and (frame.start, frame.end) != (None, None):
+    if function.function in AGGREGATE_NAMES and not frame.peers and (frame.start, frame.end) != (None, None):
         return Refinement(call, spec.text(added))
     return None
 
@@ -370,4 +246,3 @@ def _name(table: str, name: str) -> str:
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {exp.Window: bind_window}
-

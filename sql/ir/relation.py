@@ -255,6 +255,8 @@ class Frame:
 
 
 WHOLE_PARTITION = Frame(None, None)
+UNFRAMED = frozenset(("row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"))
+"""The window functions to which frames mean nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from catalog.schema import Schema
 from sql.ir.relation import (
+    UNFRAMED,
     Aggregate,
     AggregateOrder,
     Apply,
@@ -158,7 +159,8 @@ def _windowed(node: Window) -> list[str]:
 def _function(function: WindowFunction, names: list[str]) -> str:
     args = ", ".join(scalar_text(a, names) for a in function.args)
     nulls = " IGNORE NULLS" if function.ignore_nulls else ""
-    return f"{function.function}({args}{nulls}) {frame_text(function.frame)}"
+    framed = "" if function.function in UNFRAMED else f" {frame_text(function.frame)}"
+    return f"{function.function}({args}{nulls}){framed}"
 
 
 def frame_text(frame: Frame) -> str:

@@ -1,0 +1,57 @@
+"""What window functions cannot be maintained, or make no sense, is refused with its place and what to write."""
+
+from __future__ import annotations
+
+import pytest
+
+from catalog.errors import BindError, Error, UnsupportedError
+from tests.sql.world import bound
+
+CASES = [
+    (UnsupportedError, "sum(pay) OVER (ORDER BY born RANGE BETWEEN INTERVAL 3 DAY PRECEDING AND CURRENT ROW)", "RANGE"),
+    (UnsupportedError, "sum(pay) OVER (ORDER BY id RANGE BETWEEN 2 PRECEDING AND CURRENT ROW)", "write ROWS"),
+    (UnsupportedError, "sum(pay) OVER (ORDER BY id GROUPS 2 PRECEDING)", "write ROWS"),
+    (UnsupportedError, "sum(pay) OVER (ORDER BY id ROWS 2 PRECEDING EXCLUDE CURRENT ROW)", "leave it out"),
+    (UnsupportedError, "sum(pay) OVER (ORDER BY id ROWS dept PRECEDING)", "integer literal"),
+    (UnsupportedError, "lag(pay, dept) OVER (ORDER BY id)", "integer literal"),
+    (UnsupportedError, "lag(pay, 1, id) OVER (ORDER BY id)", "coalesce"),
+    (UnsupportedError, "ntile(dept) OVER (ORDER BY id)", "integer literal"),
+    (UnsupportedError, "ntile(0) OVER (ORDER BY id)", "1 or more"),
+    (UnsupportedError, "nth_value(pay, 2 IGNORE NULLS) OVER (ORDER BY id)", "first_value"),
+    (UnsupportedError, "count(DISTINCT pay) OVER ()", "without DISTINCT"),
+    (UnsupportedError, "string_agg(name, ',') OVER (ORDER BY id)", "row_number, rank"),
+    (UnsupportedError, "upper(name) OVER (ORDER BY id)", "row_number, rank"),
+    (UnsupportedError, "row_number() OVER (ORDER BY ALL)", "name the columns"),
+    (BindError, "sum(pay) OVER (ORDER BY id ROWS BETWEEN CURRENT ROW AND 1 PRECEDING)", "lower bound first"),
+    (BindError, "sum(row_number() OVER ()) OVER ()", "subquery in FROM"),
+    (BindError, "sum(lag(pay) OVER (ORDER BY id))", "subquery in FROM"),
+    (BindError, "sum(pay) OVER v", "no window 'v'"),
+    (BindError, "rank() OVER (ORDER BY nothing)", "no column 'nothing'"),
+]
+
+
+@pytest.mark.parametrize(("error", "text", "words"), CASES, ids=[text for _, text, _ in CASES])
+def test_functions_and_frames(error: type[Error], text: str, words: str) -> None:
+    with pytest.raises(error) as raised:
+        bound(f"SELECT {text} FROM emp WINDOW w AS (ORDER BY id)")
+    assert words in str(raised.value)
+    assert "line 1, column" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT id FROM emp WHERE row_number() OVER (ORDER BY id) = 1",
+        "SELECT dept FROM emp GROUP BY dept, rank() OVER (ORDER BY id)",
+        "SELECT dept FROM emp GROUP BY dept HAVING rank() OVER (ORDER BY dept) = 1",
+        "SELECT id, rank() OVER (ORDER BY id) AS r FROM emp WHERE r = 1",
+    ],
+)
+def test_windows_stand_after_groups(text: str) -> None:
+    with pytest.raises(BindError, match=r"(?s)cannot stand in .*QUALIFY.*line 1, column"):
+        bound(text)
+
+
+def test_qualify_needs_a_window() -> None:
+    with pytest.raises(BindError, match=r"(?s)QUALIFY needs a window function; filter with WHERE.*line 1"):
+        bound("SELECT id FROM emp QUALIFY id > 1")
