@@ -14,6 +14,7 @@ from ivm.adhoc import run_query
 from ivm.engine import Engine, changes_to_arrow
 from ivm.explain import explain_text
 from ivm.introspection import relations as introspection
+from ivm.nesting import nested_statements
 from ivm.oracle import Verified, compare, recompute
 from ivm.render.scalars.program import Compiler
 from ivm.result import Result
@@ -52,7 +53,7 @@ class Database:
         NumericError; then nothing has changed.
         """
         result = Result()
-        with self.lock:
+        with self.lock, nested_statements():
             for statement in parse(filled(text, params, dialect), dialect):
                 result = run_statement(self, statement, dialect)
         return result

@@ -14,7 +14,7 @@ from sqlglot.errors import SqlglotError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from catalog.catalog import suggestion
-from catalog.errors import BindError, ParseError
+from catalog.errors import BindError, ParseError, UnsupportedError
 from sql.refused import refuse_foreign
 from sql.source import Source
 
@@ -131,7 +131,10 @@ def _parse(reader: Dialect, chunk: list[Token], text: str, source: Source) -> ex
             trees = reader.parser().parse(chunk, text)
     except SqlglotParseError as error:
         raise ParseError(_message(error, source)) from error
-    except (SqlglotError, ValueError, RecursionError) as error:
+    except RecursionError:
+        what = "this statement is nested too deeply; split it into views"
+        raise UnsupportedError(source.locate(what, chunk[0].start)) from None
+    except (SqlglotError, ValueError) as error:
         raise ParseError(source.locate(f"cannot read this statement: {error}", chunk[0].start)) from error
     tree = trees[0]
     assert isinstance(tree, exp.Expr), "a statement with tokens has a tree"
