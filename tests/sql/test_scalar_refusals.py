@@ -1,0 +1,90 @@
+"""Scalar expressions that are refused: the class of the error, its words, and where it points."""
+
+from __future__ import annotations
+
+import pytest
+
+from catalog.errors import BindError, Error, TypeMismatchError, UnsupportedError
+from tests.sql.world import bound
+
+_CLOCK = "changes without a change to a table; keep a table of one row .* update it"
+# The expression over emp; the part of it that the error points at; the message, as a regular expression.
+CHANGING = (
+    ("now()", "now", _CLOCK), ("id + now()", "now", _CLOCK), ("current_date", "current_date", _CLOCK),
+    ("current_timestamp", "current_timestamp", _CLOCK), ("today()", "today", _CLOCK), ("localtimestamp", "localtimestamp", _CLOCK),
+    ("get_current_timestamp()", "get_current", _CLOCK), ("born < current_date", "current_date", _CLOCK),
+    ("random()", "random", "draw the value when a row is inserted"), ("uuid()", "uuid", "draw the value"),
+    ("gen_random_uuid()", "gen_random", "draw the value"), ("nextval('s')", "nextval", "number the rows where"),
+    ("currval('s')", "currval", "number the rows"), ("current_user", "current_user", "write the value as a literal"),
+    ("version()", "version", "write the value as a literal"), ("current_setting('a')", "current_setting", "literal"),
+)  # fmt: skip
+REFUSED = (
+    ("typeof(id)", "typeof", r"types are in db.view\(name\).schema"),
+    ("age(born)", "age", "write date_diff"),
+    ("hash(name)", "hash", "write md5"),
+    ("nvl(name, 'x')", "nvl", r"nvl\(\) is not DuckDB's; write coalesce\(\)"),
+    ("startswith(name, 'x')", "startswith", r"write starts_with\(\)"),
+    ("iif(id > 1, 1, 2)", "iif", r"write if\(\)"),
+    ("to_char(born, 'YYYY')", "to_char", "to_char"),
+    ("uper(name)", "uper", "did you mean 'upper'"),
+    ("regexp_match(name, 'a')", "regexp_match", "did you mean 'regexp_matches'"),
+    ("substrng(name, 1)", "substrng", "did you mean 'substring'"),
+    ("date_tunc('day', born)", "date_tunc", "did you mean 'date_trunc'"),
+    ("foo(id)", "foo", r"the function foo\(\) is not supported"),
+    ("@id", "id", r"write abs\(x\)"),
+    ("~id + 1", "id", r"write \(~x\)"),
+    ("name GLOB 'a*'", "name", "is not supported"),
+    ("name COLLATE nocase", "name", "is not supported"),
+    ("name[id + 1]", "id", r"write substring\(text, position, 1\)"),
+    ("id BETWEEN SYMMETRIC 3 AND 1", "id", r"BETWEEN least\(a, b\) AND greatest\(a, b\)"),
+    ("regexp_matches(name, name)", "name)", "varies from row to row is not supported; write it as a literal"),
+    ("regexp_replace(name, 'a', name)", "name)", "varies from row to row"),
+    ("regexp_matches(name, 'a', 'x')", "'x'", "the option 'x' is not supported"),
+    ("regexp_extract(name, 'a', 9)", "regexp_extract", "from 0 to 8"),
+    ("round(pay, id)", "round", "number of digits as an integer literal"),
+    ("strftime(born, name)", "name", "format as a text literal"),
+    ("strftime(born, '%Q')", "'%Q'", "does not know the specifier '%Q'"),
+    ("strptime(name, '%U')", "'%U'", "does not know the specifier '%U'"),
+    ("CAST(born AS TIME)", "born", "TIME, which is not supported"),
+    ("CAST(INTERVAL 1 DAY AS VARCHAR)", "CAST", "casts of intervals"),
+    ("INTERVAL (id) DAY", "id", "write epoch"),
+    ("time_bucket(INTERVAL (id) DAY, born)", "time_bucket", "constant INTERVAL first"),
+    ("date_part('month', (born - born::TIMESTAMP))", "date_part", "the part 'month' of an INTERVAL"),
+    ("'a' 'b'", "'a'", r"write \|\| between them"),
+)  # fmt: skip
+NAMES = (
+    ("date_trunc('fortnight', born)", "date_trunc", "not a unit of time; units are"),
+    ("split_part(name)", "split_part", r"split_part\(\) takes 3 arguments, not 1"),
+    ("strlen(name, 1)", "strlen", r"strlen\(\) takes 1 argument, not 2"),
+    ("born + INTERVAL 1.5 HOUR", "INTERVAL", "no whole number; write the next smaller unit"),
+    ("time_bucket(INTERVAL '1 month 1 day', born)", "time_bucket", "either of months or of days"),
+)  # fmt: skip
+TYPES = (
+    ("left(id, 1)", "id", "text is needed here, not BIGINT"),
+    ("repeat(name, 1.5)", "1.5", "counts in integers, not DECIMAL"),
+    ("sin(name)", "name", "a number is needed here, not VARCHAR"),
+    ("pay & 1", "pay", "the bits of integers, not of DECIMAL"),
+    ("last_day(name)", "name)", "a DATE or TIMESTAMP is needed here, not VARCHAR"),
+    ("date_diff('day', born, id)", "id", "a DATE or TIMESTAMP is needed here, not BIGINT"),
+    ("born + INTERVAL (pay) DAY", "pay", "cast the factor to INTEGER"),
+    ("born::TIMESTAMP - born > 1", "born", "cannot compare INTERVAL and INTEGER"),
+    ("TRY_CAST(born AS INTEGER)", "born", "cannot cast DATE to INTEGER"),
+    ("name SIMILAR TO 1", "1", "text is needed here"),
+)  # fmt: skip
+CASES = [
+    (error, *case)
+    for error, cases in (
+        (UnsupportedError, CHANGING), (UnsupportedError, REFUSED), (BindError, NAMES), (TypeMismatchError, TYPES)
+    )
+    for case in cases
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["SELECT {} FROM emp", "SELECT id FROM emp\nWHERE ({}) IS NULL"])
+@pytest.mark.parametrize(("error", "text", "place", "message"), CASES)
+def test_what_is_wrong_is_said_and_shown(form: str, error: type[Error], text: str, place: str, message: str):
+    with pytest.raises(error, match=message) as caught:
+        bound(form.format(text))
+    assert type(caught.value) is error
+    *_, shown, caret = str(caught.value).split("\n")
+    assert shown[caret.index("^") :].lower().startswith(place.lower()), caught.value
