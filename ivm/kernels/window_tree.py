@@ -205,14 +205,14 @@ def better(
 ) -> bool:
     """Whether the value at a[i, at:] goes before the one at b[j, to:] as extreme k; one that is not there never."""
     if a[i, at] == 0 or b[j, to] == 0:
-        return a[i, at] > b[j, to]
+        return bool(a[i, at] > b[j, to])
     sign = 1 if extremes[k, 2] else -1
     if extremes[k, 3]:
         return a[i, at + 1] != b[j, to + 1] and compare_text(heap, starts, a[i, at + 1], b[j, to + 1]) * sign > 0
     for w in range(1, extremes[k, 1] + 1):
         x, y = a[i, at + w], b[j, to + w]
         if x != y:
-            return (x > y) if sign > 0 else (x < y)
+            return bool(x > y) if sign > 0 else bool(x < y)
     return False
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -121,7 +122,7 @@ class Window:
         np.cumsum(np.bincount(row_cell, minlength=len(cells)), out=begin[1:])
         return _Batch(rows, diffs, order, begin, cells, np.zeros((len(cells), 1), np.int64), np.zeros(1, np.int64))
 
-    def _arguments(self, batch: _Batch) -> tuple[object, ...]:
+    def _arguments(self, batch: _Batch) -> tuple[Any, ...]:
         layout = self._layout
         return (
             self._nodes.array, self._roots, self._sizes, layout.kinds, self._dictionary.heap, self._dictionary.offsets,
