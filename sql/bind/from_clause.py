@@ -82,9 +82,9 @@ def _folded(context: Context, left: From, joins: Sequence[exp.Join], ctes: Ctes)
 def _bind_item(context: Context, node: exp.Expr, ctes: Ctes) -> From:
     if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
         node = exp.Subquery(this=node.this.this if _is_plain(node.this) else node.this, alias=node.args.get("alias"))
-    if isinstance(node, exp.Table):
+    if isinstance(node, exp.Table) and not isinstance(node.this, exp.Values):
         item = _bind_table(context, node, ctes)
-    elif isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):
+    elif isinstance(node, exp.Subquery) and _is_joined(node.this):
         item = bind_from(context, node.this, (), ctes)  # FROM (a JOIN b ON ...)
         if node.alias:
             item = _one(context, node, _visible(item), node.alias.lower())
@@ -92,11 +92,19 @@ def _bind_item(context: Context, node: exp.Expr, ctes: Ctes) -> From:
         _refuse_options(context, node)
         relation = context.query(context, node.this if _is_plain(node) else node, ctes)
         item = _one(context, node, relation.relation, node.alias.lower())
-    elif isinstance(node, exp.Values):
-        item = _one(context, node, bind_values(context, node), node.alias.lower())
+    elif isinstance(node, exp.Values) or isinstance(node.this, exp.Values):
+        values = node if isinstance(node, exp.Values) else node.this
+        item = _one(context, node, bind_values(context, values), node.alias.lower())
     else:
         context.refuse(node, f"{node.sql('duckdb')} in FROM is not supported; tables, views and subqueries are")
     return _folded(context, item, node.args.get("joins") or (), ctes)
+
+
+def _is_joined(node: exp.Expr) -> bool:
+    """Whether what stands in parentheses is an item of FROM, with its joins, and not a query."""
+    if isinstance(node, exp.Subquery | exp.Values):
+        return bool(node.alias or node.args.get("joins")) or (isinstance(node, exp.Subquery) and _is_joined(node.this))
+    return isinstance(node, exp.Table)
 
 
 def _visible(joined: From) -> Relation:
