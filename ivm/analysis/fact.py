@@ -8,6 +8,7 @@ from typing import TypeVar, cast
 
 Node = TypeVar("Node")
 Fact = TypeVar("Fact")
+_MOST_REMEMBERED = 1 << 14
 _ITSELF = object()
 """Remembered in place of the node itself, which would never be freed if it held itself."""
 
@@ -29,5 +30,25 @@ def fact(function: Callable[[Node], Fact]) -> Callable[[Node], Fact]:
             known[name] = _ITSELF if value is node else value
             return value
         return cast(Fact, node if found is _ITSELF else found)
+
+    return remembered
+
+
+def scalar_fact(function: Callable[[Node], Fact]) -> Callable[[Node], Fact]:
+    """As `fact`, for expressions, which have no room for it: the answers of late are kept beside them by identity.
+
+    So what asks a fact of every part of an expression takes time in proportion to its size, not to the square of it.
+    """
+    known: dict[int, tuple[Node, Fact]] = {}
+
+    @wraps(function)
+    def remembered(node: Node) -> Fact:
+        found = known.get(id(node))
+        if found is None:
+            value = function(node)
+            if len(known) >= _MOST_REMEMBERED:
+                known.clear()
+            known[id(node)] = found = node, value  # the node too, so that no other takes its id
+        return found[1]
 
     return remembered

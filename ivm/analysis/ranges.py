@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from catalog.types import Kind, SqlType
+from ivm.analysis.fact import scalar_fact
 from sql.ir.scalar import Call, Column, Literal, Outer, Scalar
 
 Range = tuple[int, int]
@@ -55,6 +56,7 @@ def limits(type_: SqlType) -> Range:
     return _LIMITS[type_.kind]
 
 
+@scalar_fact
 def can_raise(scalar: Scalar) -> bool:
     """Whether evaluating the expression on some row may raise NumericError; True if in doubt.
 
@@ -99,6 +101,7 @@ def fits(call: Call) -> bool:
     return least <= found[0] and found[1] <= greatest
 
 
+@scalar_fact
 def value_range(scalar: Scalar) -> Range | None:
     """A range that holds every finite value of the expression that is not NULL; None if its type is not exact.
 

@@ -135,10 +135,12 @@ FALSE = Literal(False, BOOLEAN)
 
 def walk(scalar: Scalar) -> Iterator[Scalar]:
     """Every sub-expression, the expression itself first."""
-    yield scalar
-    if isinstance(scalar, Call):
-        for arg in scalar.args:
-            yield from walk(arg)
+    waiting = [scalar]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        if isinstance(found, Call):
+            waiting.extend(reversed(found.args))
 
 
 def columns_of(scalar: Scalar) -> frozenset[int]:
