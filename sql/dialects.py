@@ -50,7 +50,7 @@ def _divide_integers(tree: exp.Expr, source: Source, catalog: Catalog) -> None:
 
 def _kinds(tree: exp.Expr, catalog: Catalog) -> dict[int, bool]:
     """Of each marked division whose type is known, whether it divides integers."""
-    schema = {}
+    schema: dict[str, object] = {}
     for name in names_read(tree):
         found = catalog.find(name)
         if found is not None:

@@ -87,7 +87,7 @@ def _bits(function: str, symbol: str) -> Handler:
 def _integer_type(binder: Binder, node: exp.Expr, symbol: str, operands: Sequence[Operand]) -> SqlType:
     type_ = unify([operand.term for operand in operands])
     if type_ == NULL:
-        return INTEGER
+        return BIGINT
     if type_ is None or not type_.is_integer or not all(o.type.is_integer or o.type == NULL for o in operands):
         types = " and ".join(dict.fromkeys(str(operand.type) for operand in operands))
         binder.mismatch(node, f"{symbol} works on the bits of integers, not of {types}; cast to BIGINT")

@@ -67,7 +67,7 @@ def bind_negation(binder: Binder, node: exp.Expr) -> Operand:
     if operand.type == INTERVAL:
         return negative(operand)
     if isinstance(operand.scalar, Literal) and operand.type.is_numeric and operand.scalar.value is not None:
-        return Operand(node, negated(operand.scalar))
+        return Operand(node, negated(operand.scalar, written=operand.integer is not None))
     if operand.type == NULL:
         return Operand(node, Literal(None, BIGINT))
     if not operand.type.is_numeric:

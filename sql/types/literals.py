@@ -24,7 +24,7 @@ from catalog.types import (
 )
 from sql.ir.scalar import Literal, Value
 from sql.types.calendar import DAY_MICROS, date_text, days_of, micros_of, timestamp_text
-from sql.types.term import fits
+from sql.types.term import INTEGERS, fits
 
 _WIDE = Context(prec=100)
 _NUMBER = re.compile(r"(\d*)(?:\.(\d*))?([eE][+-]?\d+)?", re.ASCII)
@@ -50,13 +50,17 @@ def number(text: str) -> Literal:
     return Literal(float(text), DOUBLE)
 
 
-def negated(literal: Literal) -> Literal:
-    """Minus the literal; -2147483648 is an INTEGER although its digits alone are a BIGINT."""
+def negated(literal: Literal, written: bool = True) -> Literal:
+    """Minus the literal; -2147483648 is an INTEGER although its digits alone are a BIGINT.
+
+    One that is not `written` as digits keeps its type, or takes the next in which minus its value fits.
+    """
     value = literal.value
     assert isinstance(value, int | float), "a number"
     if not literal.type.is_integer:
         return Literal(-value, literal.type)
-    return Literal(-value, next(t for t in (INTEGER, BIGINT, HUGEINT) if fits(int(-value), t)))
+    types = (INTEGER, BIGINT, HUGEINT) if written else INTEGERS[INTEGERS.index(literal.type) :]
+    return Literal(-value, next((t for t in types if fits(int(-value), t)), HUGEINT))
 
 
 def convert(literal: Literal, target: SqlType) -> Literal | None:

@@ -45,11 +45,11 @@ def _truncated(call: Call, args: list) -> Value:  # type: ignore[type-arg]
     source = call.args[0].type
     if source.kind is Kind.DOUBLE:
         if not math.isfinite(args[0]):
-            return args[0]  # type: ignore[no-any-return]
+            return args[0]
         power = 10.0 ** abs(digits)
         scaled = args[0] / power if digits < 0 else args[0] * power
         if math.isinf(scaled):
-            return args[0]  # type: ignore[no-any-return]
+            return args[0]
         return float(math.trunc(scaled)) * power if digits < 0 else math.trunc(scaled) / power
     exact = Fraction(args[0], 10**source.scale)
     kept = Fraction(math.trunc(exact * Fraction(10) ** digits)) / Fraction(10) ** digits

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from catalog.errors import NumericError
@@ -96,7 +96,9 @@ def _written(call: Call, args: list) -> str:  # type: ignore[type-arg]
     micros = f"{moment.microsecond:06d}"
     ours = {"%x": "%Y-%m-%d", "%X": "%H:%M:%S", "%c": "%Y-%m-%d %H:%M:%S", "%g": micros[:3], "%n": f"{micros}000"}
     form = re.sub("%[xXcgn%]", lambda found: ours.get(found[0], found[0]), args[1])
-    return str(moment.strftime(form.replace("%Y", f"{moment.year:04d}").replace("%G", f"{moment.isocalendar().year:04d}")))
+    return str(
+        moment.strftime(form.replace("%Y", f"{moment.year:04d}").replace("%G", f"{moment.isocalendar().year:04d}"))
+    )
 
 
 def _named(form: str) -> Callable[[Call, list], Value]:  # type: ignore[type-arg]
@@ -146,6 +148,6 @@ FUNCTIONS: dict[str, Callable[[Call, list], Value]] = {  # type: ignore[type-arg
     **{name: _digest(name) for name in ("md5", "sha1", "sha256")},
 }
 
-NULL_AWARE: dict[str, Callable[[list], Value]] = {  # type: ignore[type-arg]
-    "try_strptime": lambda args: None if None in args else _tried(args),
+NULL_AWARE: dict[str, Callable[[Sequence[Value]], Value]] = {
+    "try_strptime": lambda args: None if None in args else _tried([str(arg) for arg in args]),
 }

@@ -26,18 +26,18 @@ VALUES = [
 @pytest.mark.parametrize("text", ["SELECT ?", "SELECT $1", "SELECT $value"])
 def test_a_value_comes_back_from_duckdb(value: object, text: str):
     params = {"value": value} if text.endswith("value") else [value]
-    ((found,),) = duckdb.sql(filled(text, params)).fetchall()
+    ((found,),) = duckdb.execute(filled(text, params)).fetchall()
     assert found == value
     assert type(found) is type(value)
 
 
 @given(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])))
 def test_text_comes_back(value: str):
-    assert duckdb.sql(filled("SELECT ? || ''", [value])).fetchall() == [(value,)]
+    assert duckdb.execute(filled("SELECT ? || ''", [value])).fetchall() == [(value,)]
 
 
 def test_nan_and_numpy_have_values_too():
-    assert math.isnan(duckdb.sql(filled("SELECT ?", [math.nan])).fetchall()[0][0])
+    assert math.isnan(duckdb.execute(filled("SELECT ?", [math.nan])).fetchall()[0][0])
     assert filled("SELECT ?, ?", [np.int32(5), np.float64(0.5)]) == "SELECT 5, 0.5e0"
 
 

@@ -77,6 +77,7 @@ def test_one_operand(form: str):
      "CAST(TIMESTAMP '2020-01-05 01:02:03.500' AS VARCHAR)", "CAST('t' AS BOOLEAN)", "CAST(1 AS BOOLEAN)",
      "DATE '2020-05-31' - INTERVAL '3 months 2 days'", "DATE '2020-03-01' - 1", "1 + DATE '2020-02-28'",
      "DATE '1998-12-01' - INTERVAL '90' DAY", "INTERVAL 3 HOUR + DATE '2020-01-01'", "- 1.5", "-(5)", "CAST(7 AS TINYINT)",
+     "-(5::TINYINT)", "-((-128)::TINYINT)", "-(5::BIGINT)", "-(-(2147483648))", "-(2147483648)", "-(-2147483648)::INTEGER",
      "CAST(DATE '2020-01-31' + INTERVAL 1 QUARTER AS DATE)", "CAST('1e3' AS INTEGER)", "CAST('nan' AS DOUBLE)"],
 )  # fmt: skip
 def test_a_literal_has_duckdbs_type_and_value(literal: str):

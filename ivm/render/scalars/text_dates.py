@@ -1,4 +1,4 @@
-"""Dates by a format: strftime and strptime, and the names of days and months.
+"""Dates written and read by a format, and the names of days and months.
 
 A timestamp is an int of microseconds since 1970-01-01, a date an int of days. Formats are DuckDB's: % and a letter, a -
 between them for no leading zero.
