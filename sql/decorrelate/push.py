@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from catalog.types import BOOLEAN
 from sql.decorrelate.combine import combine
 from sql.decorrelate.expand_joins import distinct, filtered
-from sql.decorrelate.expand_predicates import conjuncts, equalities
+from sql.decorrelate.expand_predicates import conjuncts
 from sql.decorrelate.nodes import FreeOuters
 from sql.decorrelate.pushed import (
     Domain,
@@ -26,9 +25,9 @@ from sql.decorrelate.pushed import (
     independent,
     maybe_missing,
     moved,
-    project,
     with_columns,
 )
+from sql.decorrelate.side_by_side import aligned, equal_to_left, over, over_empty, product, shifted, swapped, unsigned
 from sql.ir.relation import (
     Apply,
     Filter,
@@ -43,7 +42,7 @@ from sql.ir.relation import (
     Union,
     Window,
 )
-from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap, substitute, walk
+from sql.ir.scalar import Call, Column, Scalar, columns_of, remap, substitute, walk
 
 MOST_WAITING = 500
 """Expressions of more parts than this are not put into one another, since that could double them again and again."""
@@ -158,7 +157,7 @@ class Push:
             pushed = self(each)
             plain = all(isinstance(s, Column) for s in pushed.outputs)
             inputs.append(pushed if plain and not pushed.total else self._settled(pushed))
-        return _product(inputs, relation.equivalences)
+        return product(inputs, relation.equivalences)
 
     def _reduce(self, relation: Reduce) -> Pushed:
         pushed = self(relation.input)
@@ -180,7 +179,7 @@ class Push:
         if relation.keys:
             places = (*range(width), *range(len(both), len(groups.schema)))
             return Pushed(groups, tuple(column(groups, i) for i in places), relation.names, own)
-        outputs = tuple(_over_empty(groups, i, a.function) for i, a in enumerate(groups.aggregates, len(both)))
+        outputs = tuple(over_empty(groups, i, a.function) for i, a in enumerate(groups.aggregates, len(both)))
         return Pushed(groups, outputs, relation.names, own, total=True)
 
     def _top_k(self, relation: TopK) -> Pushed:
@@ -202,7 +201,9 @@ class Push:
         return replace(pushed, carrier=carrier, outputs=(*pushed.outputs, *added), names=names)
 
     def _union(self, relation: Union) -> Pushed:
-        inputs = [self._settled(self(each)) for each in relation.inputs]
+        # What is subtracted is negated last: a collection of negative rows alone cannot be joined.
+        signed = [unsigned(each) for each in relation.inputs]
+        inputs = [self._settled(self(each)) for each, _ in signed]
         terms = list(dict.fromkeys(key.term for pushed in inputs for key in pushed.keys))
         if any({key.term for key in pushed.keys} != set(terms) for pushed in inputs):
             read = sorted(self._domain.reads(terms))
@@ -210,8 +211,9 @@ class Push:
             inputs = [self._anchored(pushed, terms) for pushed in inputs]
         null_safe = {key.term for pushed in inputs for key in pushed.keys if key.null_safe}
         width = len(relation.schema)
-        parts = tuple(_aligned(pushed, width, terms, null_safe) for pushed in inputs)
-        carrier = Union(parts)
+        parts = tuple(aligned(pushed, width, terms, null_safe) for pushed in inputs)
+        signs = (negative for _, negative in signed)
+        carrier = Union(tuple(Negate(part) if sign else part for part, sign in zip(parts, signs, strict=True)))
         keys = tuple(Key(term, width + i, term in null_safe) for i, term in enumerate(terms))
         outputs = tuple(column(carrier, i) for i in range(width))
         return Pushed(carrier, outputs, tuple(f.name for f in relation.schema), keys)
@@ -228,20 +230,20 @@ class Push:
         left, right = self(relation.left), self(relation.right)
         left = self._settled(left) if left.total else left
         if relation.kind == "inner" and not right.total:
-            return self._filtered(_product((left, right), ()), relation.predicates)
+            return self._filtered(product((left, right), ()), relation.predicates)
         if relation.kind == "full":
             return self._full(relation, left, right)
         if relation.kind == "single":
             # It must not fail for an outer row that there is not.
             left = self._domain.settled(left, restricted=True)
-        predicates = _over(left, right, relation.predicates)
+        predicates = over(left, right, relation.predicates)
         reads = [left.resolve(s) for s in (*(k.term for k in right.keys), *right.pending, *right.outputs, *predicates)]
         if any(map(self._reads, reads)):
             met = self._met(left, right, predicates) if relation.kind == "semi" else None
             if met is not None:
                 return met
             left = self._settled(left, reads)
-            predicates = _over(left, right, relation.predicates)
+            predicates = over(left, right, relation.predicates)
         tested = tuple(left.resolve(p) for p in predicates)
         carrier, appended = combine(relation.kind, left.carrier, right, tested, left.resolve)
         names = tuple(f.name for f in relation.schema)
@@ -256,7 +258,7 @@ class Push:
         width = len(left.carrier.schema)
         values = []
         for predicate in predicates:
-            value = _equal_to_left(left.resolve(predicate), width)
+            value = equal_to_left(left.resolve(predicate), width)
             if value is None or self._reads(value) or self._reads(left.resolve(predicate)):
                 return None
             values.append(remap(value, lambda i: i - width))
@@ -267,11 +269,11 @@ class Push:
         partners = distinct(carrier, [column(carrier, c) for c in read])
         keys = tuple(replace(key, column=read.index(key.column)) for key in right.keys)
         found = Pushed(partners, (), (), keys)
-        both = _product((left, found), ())
+        both = product((left, found), ())
         tests = []
         for predicate, value, place in zip(predicates, values, places, strict=True):
             partner = column(both.carrier, width + read.index(place))
-            tests.append(_swapped(left.resolve(predicate), moved(value, width), partner))
+            tests.append(swapped(left.resolve(predicate), moved(value, width), partner))
         # The tests read the carrier, which the outputs of `wide` are, column by column.
         wide = replace(both, outputs=independent(both.carrier).outputs, names=independent(both.carrier).names)
         return replace(self._filtered(wide, tests), outputs=both.outputs, names=both.names)
@@ -285,7 +287,7 @@ class Push:
         left, right = self._anchored(left, wanted), self._anchored(right, wanted)
         width = len(left.carrier.schema)
         of_right = {key.term: key for key in right.keys}
-        predicates = [left.resolve(p) for p in _over(left, right, relation.predicates)]
+        predicates = [left.resolve(p) for p in over(left, right, relation.predicates)]
         pairs = []
         for key in left.keys:
             other = of_right[key.term]
@@ -297,90 +299,5 @@ class Push:
         known = tuple(Call("coalesce", sides, sides[0].type) for _, sides, _ in pairs)
         carrier = Map(both, known, tuple(f"outer{i}" for i in range(len(known))))
         keys = tuple(Key(key.term, start + i, null_safe) for i, (key, _, null_safe) in enumerate(pairs))
-        outputs = [maybe_missing(s, 0) for s in (*left.outputs, *_shifted(right.outputs, width))]
+        outputs = [maybe_missing(s, 0) for s in (*left.outputs, *shifted(right.outputs, width))]
         return Pushed(carrier, tuple(outputs), tuple(f.name for f in relation.schema), keys)
-
-
-def _shifted(scalars: Iterable[Scalar], by: int) -> tuple[Scalar, ...]:
-    return tuple(moved(s, by) for s in scalars)
-
-
-def _over(left: Pushed, right: Pushed, predicates: Iterable[Scalar]) -> list[Scalar]:
-    """Predicates over the rows of both, over the columns of their carriers."""
-    values = (*left.outputs, *_shifted(right.outputs, len(left.carrier.schema)))
-    return [substitute(p, values) for p in predicates]
-
-
-def _equal_to_left(predicate: Scalar, width: int) -> Scalar | None:
-    """The side of an equality that reads only columns from `width` on, where the other reads only those before."""
-    if isinstance(predicate, Call) and predicate.function == "eq":
-        for one, other in (predicate.args, predicate.args[::-1]):
-            read, own = columns_of(one), columns_of(other)
-            if read and own and max(read) < width <= min(own):
-                return other
-    return None
-
-
-def _swapped(predicate: Scalar, value: Scalar, column_: Column) -> Scalar:
-    assert isinstance(predicate, Call), "an equality"
-    return replace(predicate, args=tuple(column_ if arg == value else arg for arg in predicate.args))
-
-
-def _over_empty(groups: Reduce, index: int, function: str) -> Scalar:
-    """An aggregate that reads NULLs where there is no row: what it is over no rows."""
-    value = column(groups, index, nullable=True)
-    if not function.startswith("count"):
-        return value
-    return Call("coalesce", (value, Literal(0, value.type)), value.type, False)
-
-
-def _product(inputs: Sequence[Pushed], equivalences: Iterable[Iterable[int]]) -> Pushed:
-    """The join of all, on equal terms too. What `equivalences` name must be columns of the carriers."""
-    outputs: list[Scalar] = []
-    pending: list[Scalar] = []
-    found: dict[Scalar, list[Key]] = {}
-    start = 0
-    for pushed in inputs:
-        outputs.extend(_shifted(pushed.outputs, start))
-        pending.extend(_shifted(pushed.pending, start))
-        for key in pushed.keys:
-            found.setdefault(key.term, []).append(replace(key, column=key.column + start))
-        start += len(pushed.carrier.schema)
-    names = tuple(name for pushed in inputs for name in pushed.names)
-    groups = [[s.index for s in (outputs[c] for c in group) if isinstance(s, Column)] for group in equivalences]
-    plain = Join(tuple(pushed.carrier for pushed in inputs))
-    keys, tests = [], []
-    for same in found.values():
-        first = next((key for key in same if not key.null_safe), same[0])
-        keys.append(first)
-        for key in same:
-            if key is not first:
-                test = equal(column(plain, first.column), column(plain, key.column), first.null_safe)
-                strict = isinstance(test, Call) and test.function == "eq"
-                (groups.append([first.column, key.column]) if strict else tests.extend(equalities(test)))
-    carrier = filtered(replace(plain, equivalences=_classes(groups)), tuple(tests))
-    return Pushed(carrier, tuple(outputs), names, tuple(keys), tuple(pending))
-
-
-def _classes(groups: Iterable[Iterable[int]]) -> tuple[tuple[int, ...], ...]:
-    """Groups that share a member become one."""
-    classes: list[set[int]] = []
-    for group in groups:
-        touching = [known for known in classes if known.intersection(group)]
-        classes = [known for known in classes if known not in touching]
-        classes.append(set(group).union(*touching))
-    return tuple(sorted(tuple(sorted(each)) for each in classes if len(each) > 1))
-
-
-def _aligned(pushed: Pushed, width: int, terms: Sequence[Scalar], null_safe: set[Scalar]) -> Relation:
-    """The outputs, then the keys of `terms`, without NULLs in a key that is met by equality here and not elsewhere."""
-    keys = {key.term: key for key in pushed.keys}
-    tests = []
-    for term in terms:
-        carried = column(pushed.carrier, keys[term].column)
-        if term in null_safe and not keys[term].null_safe and carried.nullable:
-            absent = Call("is_null", (carried,), BOOLEAN, False)
-            tests.append(Call("not", (absent,), BOOLEAN, False))
-    names = (*pushed.names, *(f"outer{i}" for i in range(len(terms))))
-    columns = (*pushed.outputs, *(column(pushed.carrier, keys[term].column) for term in terms))
-    return project(filtered(pushed.carrier, tuple(tests)), columns, names)

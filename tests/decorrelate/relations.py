@@ -159,7 +159,10 @@ def relations(draw, around: Around, depth: int) -> Relation:
         return draw(st.sampled_from([LEFT, RIGHT, KEYED]))
     kind = draw(
         st.sampled_from(
-            ["apply"] * 3 + ["filter"] * 4 + ["reduce"] * 3 + ["map", "project", "join", "top", "union", "except", "one"]
+            ["apply"] * 3
+            + ["filter"] * 4
+            + ["reduce"] * 3
+            + ["map", "project", "join", "top", "union", "except", "one"]
         )
     )
     if kind == "apply":
