@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import date
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +18,8 @@ DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sun
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
           "December")  # fmt: skip
 _DAY = 86_400_000_000
+_EPOCH = date(1970, 1, 1).toordinal()
+_FIRST, _LAST = date.min.toordinal() - _EPOCH, date.max.toordinal() - _EPOCH
 _WHOLE = {"%c": "%Y-%m-%d %H:%M:%S", "%x": "%Y-%m-%d", "%X": "%H:%M:%S", "%T": "%H:%M:%S"}
 _SPECIFIER = re.compile(r"%-?.", re.DOTALL)
 
@@ -28,9 +31,7 @@ class Moment:
 
     def __init__(self, micros: int) -> None:
         self.days, self.clock = divmod(micros, _DAY)
-        months = int(np.datetime64(self.days, "D").astype("datetime64[M]").astype(np.int64))
-        self.year, self.month = months // 12 + 1970, months % 12 + 1
-        self.day = self.days - first_day(self.year, self.month) + 1
+        self.year, self.month, self.day = _civil(self.days)
 
     @property
     def weekday(self) -> int:
@@ -48,6 +49,18 @@ class Moment:
         return Moment((self.days - self.weekday + 3) * _DAY)
 
 
+@lru_cache(maxsize=1 << 16)
+def _civil(days: int) -> tuple[int, int, int]:
+    """(year, month, day of the month); of the years that are not Python's, by numpy's slower calendar."""
+    if _FIRST <= days <= _LAST:
+        found = date.fromordinal(days + _EPOCH)
+        return found.year, found.month, found.day
+    months = int(np.datetime64(days, "D").astype("datetime64[M]").astype(np.int64))
+    year, month = months // 12 + 1970, months % 12 + 1
+    return year, month, days - first_day(year, month) + 1
+
+
+@lru_cache(maxsize=1 << 12)
 def first_day(year: int, month: int) -> int:
     """The day that a month starts on."""
     return int(np.datetime64((year - 1970) * 12 + month - 1, "M").astype("datetime64[D]").astype(np.int64))
