@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -132,9 +133,9 @@ class OrderedState:
                 codes = listed(column, offsets, wanted.argument_type.physical, self._dictionary)
             self._put(after, wanted, present, Column(codes))
 
-    def _run(self, kernel: object, batch: _Batch, sign: int, *rest: object) -> Ints:
+    def _run(self, kernel: Any, batch: _Batch, sign: int, *rest: object) -> Any:
         sets, dictionary = self.sets, self._dictionary
-        return kernel(  # type: ignore[operator, no-any-return]
+        return kernel(
             sets.nodes, sets.roots, sets.sizes, sets.kinds, dictionary.heap, dictionary.offsets,
             batch.keys, batch.valid, batch.diffs, batch.times, sign, batch.cells.row_cell, batch.cells.slot, *rest,
         )  # fmt: skip

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from catalog.types import Kind, Physical, SqlType
 from ivm.kernels.counted_set import BETWEEN, EXACT, ROUNDED
-from ivm.trace.column import Array, Ints
+from ivm.trace.column import Ints
 
 _DAY_MICROS = 86_400_000_000
 _MOST_DIGITS = 9  # so that a fraction times a number of rows stays in 64 bits
@@ -41,7 +42,7 @@ def quantile(function: str, given: object) -> Quantile:
     return Quantile(ROUNDED, 0, 1, float(given))
 
 
-def between(low: Array, high: Array, share: Array, argument: SqlType, result: SqlType) -> Array:
+def between(low: Any, high: Any, share: Any, argument: SqlType, result: SqlType) -> Any:
     """The values `share` of the way from `low` to `high`, of type `argument`, as values of type `result`.
 
     DOUBLE: both weighted; DECIMAL: the distance in doubles, cut off; TIMESTAMP: weighted, rounded half away from
@@ -63,13 +64,13 @@ def between(low: Array, high: Array, share: Array, argument: SqlType, result: Sq
     return np.where(share == 0, low, cut)
 
 
-def _doubles(values: Array, physical: Physical) -> Array:
+def _doubles(values: Any, physical: Physical) -> Any:
     if physical is Physical.WIDE:
         return np.array([float(v) for v in _integers(values)], np.float64)
     return values.astype(np.float64)
 
 
-def _wide_between(low: Ints, high: Ints, share: Array) -> Ints:
+def _wide_between(low: Ints, high: Ints, share: Any) -> Ints:
     """128-bit integers one by one: wide decimals are rare, and a cell costs a walk down a tree besides."""
     out = low.copy()
     for i, (a, b) in enumerate(zip(_integers(low), _integers(high), strict=True)):

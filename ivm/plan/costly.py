@@ -41,9 +41,15 @@ def costs(plan: Plan) -> tuple[str, ...]:
 
 
 def remarks(plan: Plan) -> tuple[str, ...]:
-    """A sentence for each small collection whose rare change concerns all rows of a large one (x > (SELECT avg ..))."""
+    """A sentence for each cost that follows from a change, but may be large.
+
+    That is a small collection whose rare change concerns all rows of a large one (x > (SELECT avg ..)), and an
+    aggregate that holds all values of a group, so that each of them is written anew with it.
+    """
     found: dict[str, None] = {}
     for each in nodes_of(plan):
+        if isinstance(each, ReducePlan):
+            found.update(dict.fromkeys(_written_anew(each)))
         if isinstance(each, JoinPlan):
             found.update(dict.fromkeys(_visited(each)))
     return tuple(found)
@@ -60,6 +66,12 @@ def _visited(join: JoinPlan) -> Iterator[str]:
         # What is constant never changes.
         if _is_small(source) and not _is_small(target) and not isinstance(source, ConstantPlan):
             yield f"a change of {_called(source)} visits all rows of {_called(target)}"
+
+
+def _written_anew(reduce: ReducePlan) -> Iterator[str]:
+    for aggregate in reduce.aggregates:
+        if aggregate.function in ("string_agg", "list"):
+            yield f"a change of {_called(reduce.input)} writes {aggregate.function} of its group anew, all its values"
 
 
 def _unkeyed(join: JoinPlan) -> Iterator[tuple[Plan, Plan]]:

@@ -69,5 +69,5 @@ def _chunk_to_arrow(
     there = parts[:, 0] != 0
     values = values if element.physical is Physical.WIDE else values.reshape(len(parts))
     elements = to_arrow(Column(values, None if there.all() else there))
-    mask = None if valid is None else pa.array(~valid)
+    mask = None if valid is None else pa.array(np.logical_not(valid))
     return pa.ListArray.from_arrays(pa.array(offsets - offsets[0], pa.int32()), elements, mask=mask)

@@ -10,10 +10,11 @@ from sqlglot import exp
 from catalog.types import BIGINT, INTEGER, NULL
 from sql.bind.aggregate_calls import AGGREGATES, WRAPPERS
 from sql.bind.binder import Aggregates, Binder
+from sql.bind.coarser import coarser, decomposes
 from sql.bind.context import Context
 from sql.bind.grouping_sets import is_set, written_sets
 from sql.ir.relation import Map, Project, Reduce, Relation, Union
-from sql.ir.scalar import Call, Column, Literal, Scalar, walk
+from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, walk
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +98,24 @@ def grouped(
     """The groups of a block's rows, and the expressions over them."""
     assert binder.aggregates is not None, "the block is grouped"
     scalars = list(scalars)
-    calls = _grouping_calls(context, scalars, grouping)
+    calls = _grouping_calls(context, scalars, grouping, binder)
     over = over_groups(context, scalars, grouping, binder, calls)
     keys, aggregates = grouping.keys, binder.aggregates
     if grouping.is_plain:
         return reduce(relation, keys, aggregates), over
-    branches = tuple(_branch(relation, grouping, each, aggregates, calls) for each in grouping.sets)
-    return Union(branches), over
+    finest = None
+    if any(len(each) == len(keys) for each in grouping.sets) and decomposes(aggregates.found):
+        finest = reduce(relation, keys, aggregates)
+    branches = []
+    for each in grouping.sets:
+        if finest is None:
+            below: Relation = reduce(relation, [keys[i] for i in each], aggregates)
+        elif each == tuple(range(len(keys))):
+            below = finest
+        else:
+            below = coarser(finest, each)
+        branches.append(_branch(below, grouping, each, len(aggregates.found), calls))
+    return Union(tuple(branches)), over
 
 
 def reduce(relation: Relation, keys: Sequence[Scalar], aggregates: Aggregates) -> Reduce:
@@ -114,14 +126,13 @@ def reduce(relation: Relation, keys: Sequence[Scalar], aggregates: Aggregates) -
 
 
 def _branch(
-    relation: Relation, grouping: Grouping, wanted: tuple[int, ...], aggregates: Aggregates, calls: Sequence[Call]
+    below: Relation, grouping: Grouping, wanted: tuple[int, ...], count: int, calls: Sequence[Call]
 ) -> Relation:
     """One grouping set: all keys, NULL where it is not grouped by one, the aggregates, and what GROUPING() says."""
-    below = reduce(relation, [grouping.keys[i] for i in wanted], aggregates)
     missing = [i for i in range(len(grouping.keys)) if i not in wanted]
     nulls = [Literal(None, grouping.keys[i].type) for i in missing]
     bits = [Literal(_bits(grouping, wanted, call), BIGINT) for call in calls]
-    width, count = len(below.schema), len(aggregates.found)
+    width = len(below.schema)
     added = Map(below, (*nulls, *bits), tuple(f"added{i}" for i in range(len(nulls) + len(bits))))
     places = {**{key: i for i, key in enumerate(wanted)}, **{key: width + i for i, key in enumerate(missing)}}
     after = width + len(missing)
@@ -130,8 +141,7 @@ def _branch(
         *range(len(wanted), len(wanted) + count),
         *range(after, after + len(calls)),
     )
-    named = Project(added if nulls or bits else below, columns)
-    return named
+    return Project(added if nulls or bits else below, columns)
 
 
 def _bits(grouping: Grouping, wanted: tuple[int, ...], call: Call) -> int:
@@ -141,12 +151,16 @@ def _bits(grouping: Grouping, wanted: tuple[int, ...], call: Call) -> int:
     return value
 
 
-def _grouping_calls(context: Context, scalars: Iterable[Scalar], grouping: Grouping) -> tuple[Call, ...]:
+def _grouping_calls(
+    context: Context, scalars: Iterable[Scalar], grouping: Grouping, binder: Binder
+) -> tuple[Call, ...]:
     """The GROUPING() calls among the expressions, each once."""
     found = [s for scalar in scalars for s in walk(scalar) if isinstance(s, Call) and s.function == "grouping"]
     for call in found:
         if not call.args or any(arg not in grouping.keys for arg in call.args):
-            context.fail(None, "GROUPING() takes expressions of GROUP BY; add what it names to GROUP BY")
+            named = [binder.mentions.get(column) for arg in call.args for column in columns_of(arg)]
+            at = next((node for node in named if node is not None), None)
+            context.fail(at, "GROUPING() takes expressions of GROUP BY; add what it names to GROUP BY")
     return tuple(dict.fromkeys(found))
 
 

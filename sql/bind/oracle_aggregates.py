@@ -37,7 +37,8 @@ def aggregate_orders(text: str, tokens: Sequence[Token]) -> Iterator[tuple[int, 
 def _closing(tokens: Sequence[Token], start: int) -> tuple[int, list[int], list[int]]:
     """Where the parenthesis opened before `start` closes, and the commas and ORDER BYs directly inside."""
     depth = 0
-    commas, ordered = [], []
+    commas: list[int] = []
+    ordered: list[int] = []
     for i in range(start, len(tokens)):
         word = tokens[i].text.upper()
         if word in ("(", "[", "{"):

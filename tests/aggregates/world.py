@@ -65,6 +65,8 @@ VIEWS = {
     "mode_global": "SELECT mode(f) AS a, mode() WITHIN GROUP (ORDER BY dt) AS b FROM t",
     "rolled": """SELECT g, h, count(*) AS n, sum(d) AS s, min(v) AS low, grouping(g) AS gg, grouping(g, h) AS gh
         FROM t GROUP BY ROLLUP (g, h)""",
+    "rolled_plainly": """SELECT g, v, b, count(*) AS n, count(i) AS c, sum(n) AS s, sum(d) AS d, max(dt) AS m, grouping(b) AS k
+        FROM t WHERE n < 3 GROUP BY ROLLUP (g, b, v) HAVING count(*) > 0 OR grouping(g) = 1""",
     "cubed": "SELECT g, h, b, count(DISTINCT i) AS n, max(d) AS m, avg(n) AS a FROM t GROUP BY CUBE (g, (h, b))",
     "sets": """SELECT g + 1 AS k, h, sum(n) AS s, list(n) AS l, grouping_id(g + 1, h) AS gi FROM t
         GROUP BY GROUPING SETS ((k, h), (h), (), ()) HAVING grouping(h) = 0 OR count(*) > 2""",

@@ -115,18 +115,19 @@ def real(value: Any) -> Any:
 
 def aggregate(spec: AggregateSpec, rows: list[tuple[Any, ...]]) -> Any:
     """The model: the rows in order, each copy a row."""
-    if spec.ordered is None:
+    if spec.ordered is None or spec.argument is None:
         return len(rows)
+    terms, argument = spec.ordered.terms, spec.argument
     rows = [r for r in rows if all(r[c] is not None for c in spec.ordered.required)]
     if not rows:
         return None
-    rows.sort(key=cmp_to_key(lambda a, b: _compare(a, b, spec.ordered.terms)))
-    values = [r[spec.argument] for r in rows]
+    rows.sort(key=cmp_to_key(lambda a, b: _compare(a, b, terms)))
+    values = [r[argument] for r in rows]
     if spec.function == "list":
         return tuple(map(plain, values))
     if spec.function == "string_agg":
         return str(spec.parameters[0]).join(values)
-    if spec.function in ("arg_min", "arg_max"):
+    if spec.function in ("arg_min", "arg_max", "any_value"):
         return plain(values[0])
     return plain(_quantile(spec, values))
 
@@ -142,7 +143,8 @@ def _compare(a: Any, b: Any, terms: tuple[Term, ...]) -> int:
 
 
 def _quantile(spec: AggregateSpec, values: list[Any]) -> Any:
-    n, fraction = len(values), spec.parameters[0]
+    n = len(values)
+    fraction: Any = spec.parameters[0]
     if spec.function == "quantile_disc":
         if isinstance(fraction, Decimal):
             return values[max(1, n - int((1 - Fraction(fraction)) * n)) - 1]

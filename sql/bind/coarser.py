@@ -1,0 +1,59 @@
+"""Grouping sets from finer groups: counts and sums are added up, extremes taken of extremes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from catalog.types import BIGINT, HUGEINT, Kind
+from sql.ir.relation import Aggregate, Map, Project, Reduce, Relation
+from sql.ir.scalar import Call, Column, Literal, Scalar
+
+_COUNTS = frozenset(["count", "count_star"])
+
+
+def decomposes(aggregates: Sequence[Aggregate]) -> bool:
+    """Whether all aggregates of a group follow from those of its parts, exactly; a rounded sum of doubles does not."""
+    return all(
+        not a.distinct
+        and (
+            a.function in (*_COUNTS, "min", "max")
+            or (a.function == "sum" and a.arg is not None and a.arg.type.kind is not Kind.DOUBLE)
+        )
+        for a in aggregates
+    )
+
+
+def coarser(finest: Reduce, keys: Sequence[int]) -> Relation:
+    """The aggregates of `finest` over the groups by fewer of its keys: those keys, then the aggregates.
+
+    A change costs what it changes in the finer groups, and extremes are kept of the finer groups' only.
+    """
+    width = len(finest.keys)
+    fields = finest.schema
+    columns = [Column(i, fields[i].type, fields[i].nullable) for i in range(len(fields))]
+    over = tuple(_over(a, columns[width + i], bool(keys)) for i, a in enumerate(finest.aggregates))
+    names = (*(finest.names[i] for i in keys), *finest.names[width:])
+    reduced = Reduce(finest, tuple(columns[i] for i in keys), over, names)
+    counts = [i for i, a in enumerate(finest.aggregates) if a.function in _COUNTS]
+    if not counts:
+        return reduced
+    fields, start = reduced.schema, len(keys)
+    added = tuple(_counted(Column(start + i, fields[start + i].type, fields[start + i].nullable)) for i in counts)
+    mapped = Map(reduced, added, tuple(names[start + i] for i in counts))
+    total = len(fields)
+    places = [total + counts.index(i) if i in counts else start + i for i in range(len(over))]
+    return Project(mapped, (*range(start), *places))
+
+
+def _over(aggregate: Aggregate, column: Column, grouped: bool) -> Aggregate:
+    nullable = column.nullable or not grouped
+    if aggregate.function in _COUNTS:
+        return Aggregate("sum", column, HUGEINT, nullable)
+    return Aggregate(aggregate.function, column, aggregate.type, nullable)
+
+
+def _counted(total: Scalar) -> Scalar:
+    """A sum of counts as a count: 0 of no group."""
+    if total.nullable:
+        total = Call("coalesce", (total, Literal(0, HUGEINT)), HUGEINT, False)
+    return Call("cast", (total,), BIGINT, False)
