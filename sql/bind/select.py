@@ -156,6 +156,9 @@ def _qualify(binder: Binder, node: exp.Select) -> tuple[Scalar, ...]:
     qualify = node.args.get("qualify")
     if qualify is None:
         return ()
+    group = node.args.get("group")
+    if group is not None and group.args.get("all"):
+        binder.refuse(qualify, "QUALIFY with GROUP BY ALL is not supported, nor is it by DuckDB; list the keys")
     binder.clause = "QUALIFY"
     return _conjuncts(binder.condition(qualify.this))
 

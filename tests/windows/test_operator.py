@@ -26,7 +26,7 @@ def settled(updates: list[Update]) -> dict[Any, int]:
     return {key: diff for key, diff in total.items() if diff}
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=120)
 @given(worlds())
 def test_values_are_right_at_every_time_and_after_every_undo(world: tuple[Window, list[Update]]) -> None:
     window, updates = world
@@ -49,7 +49,7 @@ def test_values_are_right_at_every_time_and_after_every_undo(world: tuple[Window
     assert not driver.contents()
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=60)
 @given(worlds())
 def test_one_big_step_equals_many_small_ones(world: tuple[Window, list[Update]]) -> None:
     window, updates = world

@@ -55,3 +55,8 @@ def test_windows_stand_after_groups(text: str) -> None:
 def test_qualify_needs_a_window() -> None:
     with pytest.raises(BindError, match=r"(?s)QUALIFY needs a window function; filter with WHERE.*line 1"):
         bound("SELECT id FROM emp QUALIFY id > 1")
+
+
+def test_qualify_needs_keys_by_name() -> None:
+    with pytest.raises(UnsupportedError, match=r"(?s)list the keys.*line 1"):
+        bound("SELECT dept, count(*) FROM emp GROUP BY ALL QUALIFY rank() OVER (ORDER BY count(*)) = 1")
