@@ -158,6 +158,7 @@ class Reduce:
 
     With no keys, there is exactly one group, also over an empty input (its count is 0 and its other aggregates NULL).
     Memory: the groups with their accumulators; min, max and the ordered aggregates keep the values of each group.
+    Each text and list that string_agg and list have ever made stays in the text dictionary.
     """
 
     input: Relation

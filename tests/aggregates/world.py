@@ -72,6 +72,12 @@ VIEWS = {
         GROUP BY GROUPING SETS ((k, h), (h), (), ()) HAVING grouping(h) = 0 OR count(*) > 2""",
     "sets_beside": "SELECT b, g, count(*) AS n FROM t GROUP BY b, ROLLUP (g)",
     "by_positions": "SELECT g % 2 AS odd, upper(v) AS u, median(n) AS m FROM t GROUP BY 1, u",
+    "correlated": """SELECT o.id, (SELECT string_agg(v, ',' ORDER BY id) FROM t x WHERE x.g = o.g AND x.n > o.n) AS s,
+        (SELECT count(DISTINCT i) FROM t x WHERE x.h = o.h) AS n, (SELECT median(d) FROM t x WHERE x.g = o.g) AS m,
+        (SELECT arg_max(v, d) FROM t x WHERE x.h IS NOT DISTINCT FROM o.h) AS a FROM t o
+        WHERE o.n >= (SELECT quantile_disc(n, 0.25) FROM t x WHERE x.g = o.g)""",
+    "grouped_inside": """SELECT o.g, o.id FROM t o WHERE EXISTS (SELECT h, mode(i) FROM t x WHERE x.g = o.g
+        GROUP BY GROUPING SETS ((h), ()) HAVING mode(i) > o.n)""",
     "list_scalars": """SELECT s.g, CASE WHEN s.g > 1 THEN s.l END AS c, coalesce(s.l, s.m) AS o, nullif(s.l, s.m) AS n,
         s.l = s.m AS e, s.l IS NULL AS i, r.k FROM (SELECT g, list(b) FILTER (WHERE n > 0) AS l, list(b) AS m FROM t
         GROUP BY g) s LEFT JOIN (SELECT list(b) AS l, max(g) AS k FROM t GROUP BY g) r ON s.l = r.l""",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -28,10 +29,13 @@ def aggregate_rows(what: Aggregate, members: Sequence[tuple[Row, int]]) -> Any:
     rows = [(value_of(what.arg, row), tuple(value_of(o, row) for o in what.others), row, n) for row, n in members if n]
     rows = [each for each in rows if None not in each[1]]
     if what.distinct:
+        counts: Counter[Any] = Counter()
         first: dict[Any, Any] = {}
-        for value, others, row, _ in rows:
-            first.setdefault((_hashed(value), tuple(map(_hashed, others))), (value, others, row, 1))
-        rows = list(first.values())
+        for value, others, row, n in rows:
+            key = (_hashed(value), tuple(map(_hashed, others)))
+            counts[key] += n
+            first.setdefault(key, (value, others, row, 1))
+        rows = [each for key, each in first.items() if counts[key]]
     if what.function in _PLAIN:
         return aggregate(what, [(value, n) for value, _, _, n in rows])
     if what.function != "list":
@@ -42,6 +46,8 @@ def aggregate_rows(what: Aggregate, members: Sequence[tuple[Row, int]]) -> Any:
         return _mode([(value, n) for value, _, _, n in rows])
     rows.sort(key=cmp_to_key(lambda a, b: _compare(what, a, b)))
     values = [value for value, _, _, n in rows for _ in range(n)]
+    if not values:
+        return None
     if what.function == "string_agg":
         return str(what.parameters[0].value).join(map(str, values))
     if what.function == "list":
@@ -57,7 +63,8 @@ def _mode(values: list[tuple[Value, int]]) -> Value:
     counts: dict[Any, list[Any]] = {}
     for value, n in values:
         counts.setdefault(_hashed(value), [value, 0])[1] += n
-    return min(counts.values(), key=lambda each: (-each[1], sort_key(each[0])))[0]
+    held = [each for each in counts.values() if each[1]]
+    return min(held, key=lambda each: (-each[1], sort_key(each[0])))[0] if held else None
 
 
 def _compare(what: Aggregate, a: Any, b: Any) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
@@ -125,6 +126,7 @@ def choices(draw, columns) -> Scalar:
 
 
 AGGREGATES = {"count_star": BIGINT, "count": BIGINT, "sum": HUGEINT, "min": BIGINT, "max": BIGINT, "avg": DOUBLE}
+ORDERED = ("mode", "arg_min", "arg_max", "quantile_disc")
 
 
 @st.composite
@@ -135,9 +137,17 @@ def reduces(draw, below: Relation) -> Relation:
     )
     aggregates = []
     for _ in range(draw(st.integers(0 if keys else 1, 2))):
-        function = draw(st.sampled_from(sorted(AGGREGATES)))
+        function = draw(st.sampled_from([*sorted(AGGREGATES), *ORDERED]))
         arg = None if function == "count_star" else draw(scalars(columns, BIGINT, 1))
-        aggregates.append(Aggregate(function, arg, AGGREGATES[function], not function.startswith("count")))
+        type_ = AGGREGATES.get(function, BIGINT)
+        aggregate = Aggregate(function, arg, type_, not function.startswith("count"))
+        if function in ("arg_min", "arg_max"):
+            aggregate = replace(aggregate, others=(draw(scalars(columns, BIGINT, 1)),))
+        elif function == "quantile_disc":
+            aggregate = replace(aggregate, parameters=(Literal(5, decimal(2, 1)),))
+        if arg is not None and function not in ORDERED[:3]:
+            aggregate = replace(aggregate, distinct=draw(st.sampled_from([False, False, True])))
+        aggregates.append(aggregate)
     names = tuple(f"r{i}" for i in range(len(keys) + len(aggregates)))
     return Reduce(below, keys, tuple(aggregates), names)
 
