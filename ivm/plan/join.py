@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from catalog.types import BOOLEAN
+from ivm.analysis.classes import merged_classes
 from ivm.plan.mfp import Mfp, Row, identity, peel, row_of
 from ivm.plan.nodes import ArrangementPlan, JoinPlan, Path, Plan, ReducePlan, Stage, TablePlan
 from sql.ir.relation import Join, Relation
@@ -72,7 +73,8 @@ def _joined_row(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan]) -> _Joi
         offsets.append(offset + len(each.collection.row))
     computed = mfp.map_values()
     predicates += [substitute(mfp.over_input(p, computed), tuple(columns)) for p in mfp.predicates]
-    classes = tuple(tuple(sorted({_position(columns[c]) for c in group})) for group in join.equivalences)
+    # A projection may repeat a column, so that two classes are one here.
+    classes = merged_classes({_position(columns[c]) for c in group} for group in join.equivalences)
     row = row_of(tuple(c for each in inputs for c in each.collection.row))
     owners = tuple(i for i, each in enumerate(inputs) for _ in each.collection.row)
     distinct = tuple(dict.fromkeys(predicates))
@@ -143,14 +145,16 @@ def _final(joined: _JoinedRow, mfp: Mfp) -> Mfp:
 
 def _path(joined: _JoinedRow, source: int, final: Mfp) -> Path:
     bound = _Bound(joined)
+    equal = _equal_within(joined, source, bound)
     bound.add(source)
     pending = list(joined.predicates)
-    first = (*_equal_within(joined, source), *_ready(joined, pending, bound))
+    first = (*equal, *_ready(joined, pending, bound))
     stages: list[Stage] = []
     while len(bound.inputs) < len(joined.inputs):
         best = min(_candidates(joined, bound), key=lambda c: c.rank)
+        equal = _equal_within(joined, best.input, bound)
         bound.add(best.input)
-        predicates = (*best.checks, *_ready(joined, pending, bound))
+        predicates = (*best.checks, *equal, *_ready(joined, pending, bound))
         inclusive = best.input < source
         arrangement = ArrangementPlan(joined.inputs[best.input].collection, best.key)
         stages.append(Stage(best.input, arrangement, best.stream, inclusive, best.unique, predicates))
@@ -170,9 +174,10 @@ def _needed(
     return tuple(sorted(c - offset for c in read if offset <= c < offset + width))
 
 
-def _equal_within(joined: _JoinedRow, source: int) -> tuple[Scalar, ...]:
-    """Columns of one input that a class makes equal to each other."""
-    own = [[c for c in group if joined.owner(c) == source] for group in joined.classes]
+def _equal_within(joined: _JoinedRow, target: int, bound: _Bound) -> tuple[Scalar, ...]:
+    """Columns of one input that a class makes equal to each other, where nothing bound is compared with each."""
+    classes = [group for number, group in enumerate(joined.classes) if number not in bound.known]
+    own = [[c for c in group if joined.owner(c) == target] for group in classes]
     return tuple(_equal(joined, group[0], other) for group in own for other in group[1:])
 
 

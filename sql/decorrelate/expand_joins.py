@@ -95,8 +95,9 @@ def grouped(
     """
     below = filtered(right, split.right_only)
     if not split.rest:
-        groups = distinct(below, [pair.right for pair in split.pairs], aggregates)
-        found = (Pair(p.left, groups_column(groups, i), p.null_safe) for i, p in enumerate(split.pairs))
+        keys = tuple(dict.fromkeys(pair.right for pair in split.pairs))
+        groups = distinct(below, keys, aggregates)
+        found = (Pair(p.left, groups_column(groups, keys.index(p.right)), p.null_safe) for p in split.pairs)
         return groups, tuple(found)
     read = sorted(_read(split, len(left.schema)))
     places = {column: i for i, column in enumerate(read)}
