@@ -71,9 +71,9 @@ class Binder:
     def bind(self, node: exp.Expr) -> Operand:
         """The typed expression that `node` writes; raises the error that fits, with its position."""
         self._check_name(node)
-        around = self._around(node) if isinstance(node, exp.AggFunc | exp.Filter) else None
+        around = self.around(node) if isinstance(node, exp.AggFunc | exp.Filter) else None
         if around is not None:
-            return around.bind(node)
+            return self._of_block_around(node, around)
         if id(node) in self.known:
             return self.known[id(node)]
         handler = self.handlers.get(type(node))
@@ -139,12 +139,23 @@ class Binder:
         """Where the subqueries of the expression being bound collect; None where none may stand."""
         return self.below if self.aggregates is None else self.above
 
+    def _of_block_around(self, node: exp.Expr, row: OuterRow) -> Operand:
+        if not row.names.is_grouped:
+            what = f"{_kind(node)} is over columns of the query around, which has no groups there"
+            self.fail(node, f"{what}; aggregate in a subquery in FROM of that query, or give it GROUP BY")
+        return row.bind(node)
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether aggregates may stand in the expression being bound."""
+        return self.aggregates is not None
+
     def _unknown(self, name: str, table: str) -> str:
         scopes = [self.scope, *(row.names.scope for row in reversed(self.outer))]
         named = next((scope for scope in scopes if table in scope.tables), self.scope)
         return named.unknown(name, table)
 
-    def _around(self, call: exp.Expr) -> OuterRow | None:
+    def around(self, call: exp.Expr) -> OuterRow | None:
         """The block around to which an aggregate belongs because its columns do; None for one of this block."""
         columns = list(call.find_all(exp.Column)) if self.outer else []
         if not columns or any(self.scope.find(c.name.lower(), c.table.lower()) for c in columns):

@@ -38,12 +38,19 @@ WHOLE = Grouping()
 """All rows are one group."""
 
 
-def has_aggregate(node: exp.Expr | None) -> bool:
-    """Whether an aggregate stands in the expression; a window function over one row set does not count."""
+def has_aggregate(binder: Binder, node: exp.Expr | None) -> bool:
+    """Whether an aggregate of the block stands in the expression; a window function over one row set does not count."""
     if node is None:
         return False
     own = node.walk(prune=lambda n: isinstance(n, exp.Query))  # without those of subqueries
-    return any(isinstance(n, AGGREGATES) and not _is_windowed(n) for n in own)
+    return any(isinstance(n, AGGREGATES) and not _is_windowed(n) and binder.around(_whole(n)) is None for n in own)
+
+
+def _whole(node: exp.Expr) -> exp.Expr:
+    """The aggregate with the FILTER and its like around it."""
+    while isinstance(node.parent, WRAPPERS):
+        node = node.parent
+    return node
 
 
 def _is_windowed(node: exp.Expr) -> bool:
@@ -61,7 +68,7 @@ def bind_keys(context: Context, binder: Binder, group: exp.Expr | None, items: S
         if group.args.get(arg):
             context.refuse(group, f"this form of {arg.upper().replace('_', ' ')} is not supported; write it as DuckDB")
     if group.args.get("all"):
-        written = [tuple(item for item in items if not has_aggregate(item) and not item.find(exp.Grouping))]
+        written = [tuple(item for item in items if not has_aggregate(binder, item) and not item.find(exp.Grouping))]
     elif any(map(is_set, group.expressions)):
         written = written_sets(context, group.expressions)
     else:

@@ -120,10 +120,10 @@ def _ordered(pending: Sequence[Pending], scalars: Iterable[Scalar]) -> list[Pend
 
 def terms_of(pending: Iterable[Pending]) -> tuple[Scalar, ...]:
     """The expressions over the block's row alone that stand in subqueries, each once, as expressions over that row."""
-    found: dict[Scalar, None] = {}
+    found: dict[Scalar, Scalar] = {}
     for each in pending:
         for scalar in relation_scalars(each.right):
-            _replaced(scalar, each.binding, lambda term: found.setdefault(term) or term)
+            _replaced(scalar, each.binding, lambda term: found.setdefault(term, term))
     return tuple(found)
 
 

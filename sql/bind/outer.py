@@ -19,6 +19,10 @@ class Names(Protocol):
     def scope(self) -> Scope:
         """The columns of its row."""
 
+    @property
+    def is_grouped(self) -> bool:
+        """Whether its aggregates may be named."""
+
     def lookup(self, node: exp.Column) -> Operand | None:
         """The column or alias of the block that `node` names, or None."""
 

@@ -75,7 +75,8 @@ def bind_select(context: Context, node: exp.Select, ctes: Ctes) -> Block:
     grouping = _binder(context, source.scope, "GROUP BY", aliases, below)
     groups = bind_keys(context, grouping, node.args.get("group"), items)
     clauses = (*items, node.args.get("having"), node.args.get("qualify"), node.args.get("order"))
-    aggregated = groups is not None or node.args.get("having") is not None or any(map(has_aggregate, clauses))
+    aggregated = groups is not None or node.args.get("having") is not None
+    aggregated = aggregated or any(has_aggregate(grouping, clause) for clause in clauses)
     binder = _binder(context, source.scope, "SELECT", aliases, below)
     if aggregated:
         binder.above = Subqueries(context, ctes)

@@ -74,7 +74,8 @@ def product(inputs: Sequence[Pushed], equivalences: Iterable[Iterable[int]]) -> 
     names = tuple(name for pushed in inputs for name in pushed.names)
     groups = [[s.index for s in (outputs[c] for c in group) if isinstance(s, Column)] for group in equivalences]
     plain = Join(tuple(pushed.carrier for pushed in inputs))
-    keys, tests = [], []
+    keys: list[Key] = []
+    tests: list[Scalar] = []
     for same in found.values():
         first = next((key for key in same if not key.null_safe), same[0])
         keys.append(first)
@@ -100,7 +101,7 @@ def classes(groups: Iterable[Iterable[int]]) -> tuple[tuple[int, ...], ...]:
 def aligned(pushed: Pushed, width: int, terms: Sequence[Scalar], null_safe: set[Scalar]) -> Relation:
     """The outputs, then the keys of `terms`, without NULLs in a key that is met by equality here and not elsewhere."""
     keys = {key.term: key for key in pushed.keys}
-    tests = []
+    tests: list[Scalar] = []
     for term in terms:
         carried = column(pushed.carrier, keys[term].column)
         if term in null_safe and not keys[term].null_safe and carried.nullable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
 
@@ -48,7 +49,7 @@ def contents(draw):
 class Around:
     """The outer rows in reach, innermost last, and where the next number of an Apply comes from."""
 
-    numbers: count
+    numbers: Iterator[int]
     rows: tuple[tuple[Outer, ...], ...] = ()
 
     def inside(self, left: Relation, binding: int) -> Around:

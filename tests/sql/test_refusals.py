@@ -49,8 +49,8 @@ NAMES = (
     ("SELECT (SELECT d.name FROM dept WHERE id = e) FROM emp d", "e)", "no column 'e'"),
     ("SELECT id, (SELECT 1 FROM emp x, emp y WHERE x.id = y.pay AND born = e.born) FROM emp e", "born =", "ambiguous"),
     ("SELECT dept, (SELECT max(id) FROM dept d WHERE d.id = pay) FROM emp GROUP BY dept", "pay)", "'pay' is neither"),
-    ("SELECT id FROM emp WHERE EXISTS (SELECT 1 FROM dept WHERE sum(emp.pay) > 1)", "sum", "cannot stand in WHERE"),
-    ("SELECT id, (SELECT sum(pay)) FROM emp", "sum", "cannot stand in SELECT"),
+    ("SELECT id FROM emp WHERE EXISTS (SELECT 1 FROM dept WHERE sum(emp.pay) > 1)", "sum", "has no groups there"),
+    ("SELECT id, (SELECT sum(pay)) FROM emp", "sum", "over columns of the query around"),
     ("SELECT 1 FROM emp RIGHT JOIN LATERAL (SELECT emp.id) AS x ON true", "emp.id) AS x", "cannot name columns of the left"),
     ("SELECT DATE '9999-12-31' + INTERVAL 1 YEAR", "'9999", "cannot add the interval: year 10000"),
 )  # fmt: skip
