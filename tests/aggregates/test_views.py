@@ -46,7 +46,7 @@ def contents(db: ivm.Database) -> dict[str, Any]:
     return {name: sorted(map(repr, db.view(name).fetchall())) for name in VIEWS}
 
 
-@settings(deadline=None, max_examples=8, phases=[Phase.explicit, Phase.generate])
+@settings(deadline=None, max_examples=5, phases=[Phase.explicit, Phase.generate])
 @given(st.data())
 def test_views_equal_duckdb_after_each_step(data):
     db, late = connect(), connect()
