@@ -30,8 +30,12 @@ class Moment:
     __slots__ = ("clock", "day", "days", "month", "year")
 
     def __init__(self, micros: int) -> None:
-        self.days, self.clock = divmod(micros, _DAY)
-        self.year, self.month, self.day = _civil(self.days)
+        self.days: int = micros // _DAY
+        self.clock: int = micros % _DAY
+        civil: tuple[int, int, int] = _civil(self.days)
+        self.year: int = civil[0]
+        self.month: int = civil[1]
+        self.day: int = civil[2]
 
     @property
     def weekday(self) -> int:

@@ -7,7 +7,8 @@ import unicodedata
 from collections.abc import Callable
 from typing import Any
 
-from ivm.render.scalars import text_dates, text_pieces
+from ivm.render.scalars.text_dates import FUNCTIONS as OF_DATES
+from ivm.render.scalars.text_pieces import FUNCTIONS as PIECES
 
 
 def upper(text: str) -> str:
@@ -116,6 +117,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "contains": lambda text, part: part in text,
     "like": like,
     "ilike": ilike,
-    **text_pieces.FUNCTIONS,
-    **text_dates.FUNCTIONS,
+    **PIECES,
+    **OF_DATES,
 }
