@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sql.decorrelate.aggregate_early import aggregate_early
 from sql.decorrelate.combine import combine
 from sql.decorrelate.expand import expand
 from sql.decorrelate.expand_joins import row
@@ -19,7 +18,7 @@ def decorrelate(relation: Relation) -> Relation:
 
     What stands in several places stays one object. Cost: each node once for each Apply around it.
     """
-    return expand(aggregate_early(independent_joins(relation)))
+    return expand(independent_joins(relation))
 
 
 def independent_joins(relation: Relation) -> Relation:
