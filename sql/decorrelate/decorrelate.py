@@ -5,7 +5,7 @@ from __future__ import annotations
 from sql.decorrelate.combine import combine
 from sql.decorrelate.expand import expand
 from sql.decorrelate.expand_joins import row
-from sql.decorrelate.nodes import FreeOuters, with_inputs
+from sql.decorrelate.nodes import FreeOuters, Known, map_scalars, with_inputs
 from sql.decorrelate.push import Push
 from sql.decorrelate.pushed import Domain, column, independent, moved, project
 from sql.decorrelate.unique import has_one_row
@@ -27,25 +27,34 @@ def independent_joins(relation: Relation) -> Relation:
     An Apply of kind `single` remains only where its right side may have two rows for a left one.
     """
     free = FreeOuters()
-    known: dict[int, tuple[Relation, Relation]] = {}
+    known: Known = {}
+    typed: dict[tuple[object, ...], Known] = {}
 
     def visit(node: Relation) -> Relation:
         if id(node) not in known:
             rebuilt = with_inputs(node, tuple(map(visit, inputs_of(node))))
-            known[id(node)] = node, _removed(rebuilt, free) if isinstance(rebuilt, Apply) else rebuilt
+            known[id(node)] = node, _removed(rebuilt, free, typed) if isinstance(rebuilt, Apply) else rebuilt
         return known[id(node)][1]
 
     return visit(relation)
 
 
-def _removed(apply: Apply, free: FreeOuters) -> Relation:
-    """The Apply without dependence; neither side holds a dependent one."""
+def _removed(apply: Apply, free: FreeOuters, typed: dict[tuple[object, ...], Known]) -> Relation:
+    """The Apply without dependence; neither side holds a dependent one.
+
+    `typed` remembers right sides whose outer columns have been told what the left side says of NULL. It may say more
+    than it did to the binder, and one column must be one expression.
+    """
     left, width = apply.left, len(apply.left.schema)
     depends = apply.binding in free.of(apply.right)
     if not depends and (apply.kind == "full" or (apply.kind != "single" and not has_one_row(apply.right))):
         return apply
     domain = Domain(left, apply.binding)
-    right = Push(domain, free)(apply.right) if depends else independent(apply.right)
+    if depends:
+        same = typed.setdefault((apply.binding, *(f.nullable for f in left.schema)), {})
+        right = Push(domain, free)(map_scalars(apply.right, lambda s: domain.bound(s, domain.outer), same))
+    else:
+        right = independent(apply.right)
     values = (*row(left), *(moved(s, width) for s in right.outputs))
     predicates = tuple(substitute(p, values) for p in apply.predicates)
 

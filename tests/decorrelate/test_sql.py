@@ -8,6 +8,9 @@ from tests.sql.test_answers import rounded
 from tests.sql.world import bound, expected, modelled
 
 QUERIES = (
+    "SELECT n FROM (SELECT (SELECT count(*) FROM bonus b WHERE b.id = e.id) AS n FROM emp e) q "
+    "WHERE EXISTS (SELECT 1 FROM dept d WHERE d.id > q.n LIMIT 1)",
+    "SELECT dept, (SELECT sum(pay) FROM dept d WHERE d.id = 100) AS x FROM emp GROUP BY dept, pay",
     "SELECT id FROM emp WHERE id IN (SELECT id FROM bonus)",
     "SELECT id FROM emp WHERE id NOT IN (SELECT id FROM bonus)",
     "SELECT id FROM emp WHERE pay IN (SELECT amount * 10 FROM bonus)",
