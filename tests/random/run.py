@@ -245,7 +245,8 @@ def _some(bag: Bag) -> str:
 
 def _crash(outcome: Outcome, view: str, error: Exception) -> None:
     place = traceback.extract_tb(error.__traceback__)[-1]
-    message = f"{type(error).__name__}: {error} (in {place.name}, {place.filename.rpartition('/')[2]}:{place.lineno})"
+    said = str(error).splitlines()[0][:300] if str(error) else ""
+    message = f"{type(error).__name__}: {said} (in {place.name}, {place.filename.rpartition('/')[2]}:{place.lineno})"
     outcome.failure = Failure(view, f"crash {type(error).__name__}", message)
     raise _Stop from error
 
