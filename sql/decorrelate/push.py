@@ -296,7 +296,8 @@ class Push:
             pairs.append((key, sides, key.null_safe or other.null_safe))
         both = Apply("full", left.carrier, right.carrier, tuple(predicates))
         start = len(both.schema)
-        known = tuple(Call("coalesce", sides, sides[0].type) for _, sides, _ in pairs)
+        missing = [tuple(maybe_missing(side, 0) for side in sides) for _, sides, _ in pairs]
+        known = tuple(Call("coalesce", sides, sides[0].type) for sides in missing)
         carrier = Map(both, known, tuple(f"outer{i}" for i in range(len(known))))
         keys = tuple(Key(key.term, start + i, null_safe) for i, (key, _, null_safe) in enumerate(pairs))
         outputs = [maybe_missing(s, 0) for s in (*left.outputs, *shifted(right.outputs, width))]

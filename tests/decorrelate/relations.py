@@ -33,7 +33,7 @@ from sql.ir.scalar import Call, Column, Literal, Outer, Scalar
 LEFT = Get("l", (Field("a", BIGINT), Field("b", BIGINT, False), Field("s", VARCHAR)))
 RIGHT = Get("r", (Field("x", BIGINT), Field("y", BIGINT, False), Field("t", VARCHAR)))
 KEYED = Get("k", (Field("id", BIGINT, False), Field("v", BIGINT), Field("w", VARCHAR)), ((0,),))
-KINDS = ("inner", "left", "semi", "anti", "mark", "single")
+KINDS = ("inner", "left", "full", "semi", "anti", "mark", "single")
 _NUMBERS, _TEXTS = st.sampled_from([0, 1, 2, None]), st.sampled_from(["", "a", None])
 _BAGS = st.lists(st.tuples(_NUMBERS, st.integers(0, 2), _TEXTS), max_size=5).map(Counter)
 
@@ -122,9 +122,10 @@ def applies(draw, around: Around, depth: int) -> Relation:
     binding = next(around.numbers)
     left = draw(relations(around, depth - 1))
     kind = draw(st.sampled_from(KINDS))
-    right = draw(relations(around.inside(left, binding), depth - 1))
+    inside = around if kind == "full" else around.inside(left, binding)
+    right = draw(relations(inside, depth - 1))
     if draw(st.booleans()):
-        right = Filter(right, (draw(predicates(row(right), around.inside(left, binding))),))
+        right = Filter(right, (draw(predicates(row(right), inside)),))
     if kind == "single" and draw(st.booleans()) and right.schema:
         right = TopK(right, (), (Order(0),), 1)
     both = row(left) + row(right, len(left.schema))
