@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.types import VARCHAR, SqlType
+from catalog.types import INTEGER, NULL, VARCHAR, SqlType
 from sql.bind.context import Block, Context, Ctes
 from sql.bind.distinct import distinct
 from sql.bind.with_clause import bind_with
@@ -111,7 +111,8 @@ def is_nothing(relation: Relation, column: int) -> bool:
 
 
 def _null(scalar: Scalar) -> bool:
-    return isinstance(scalar, Literal) and scalar.value is None
+    """A NULL that nobody cast: its column is an INTEGER for want of anything better."""
+    return isinstance(scalar, Literal) and scalar.value is None and scalar.type in (NULL, INTEGER)
 
 
 def _cast(relation: Relation, types: Sequence[SqlType]) -> Relation:

@@ -83,7 +83,8 @@ class Scalars:
                 return f"length({value('STR')})"
             case 6:
                 part = self.rng.choice(("year", "month", "day", "quarter", "dow", "doy"))
-                return f"extract({part} FROM {value('DATE')})"
+                # DuckDB's extract of a NULL that it sees at once is a DOUBLE.
+                return f"extract({part} FROM coalesce({value('DATE')}, DATE '2020-01-01'))"
             case 7:
                 return f"({value('DATE')} - {value('DATE')})"
             case 8:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from time import monotonic
 
 import sqlglot
@@ -122,7 +123,7 @@ def _without(batches: tuple[Batch, ...], first: int, last: int) -> tuple[Batch, 
         times = []
         for time in batch:
             kept = []
-            for change in sorted(time, key=lambda c: c[2]) if False else time:
+            for change in time:
                 row = (change[0], *change[1])
                 keep = not first <= position < last
                 position += 1
@@ -181,13 +182,21 @@ def _candidates(tree: exp.Expr) -> Iterator[exp.Expr]:
             if isinstance(value, list) and (len(value) > 1 or name in ("joins", "order", "expressions")):
                 for index in range(len(value)):
                     if isinstance(value[index], exp.Expr):
-                        yield _edited(tree, at, lambda n, name=name, index=index: n.args[name].pop(index))
+                        yield _edited(tree, at, partial(_drop_item, name, index))
             elif isinstance(value, exp.Expr) and name in _OPTIONAL:
-                yield _edited(tree, at, lambda n, name=name: n.set(name, None))
+                yield _edited(tree, at, partial(_drop_part, name))
         if isinstance(node, exp.SetOperation):
             yield from _narrower(tree, at, node)
         for inner in _parts(node):
             yield _replaced(tree, at, inner)
+
+
+def _drop_item(name: str, index: int, node: exp.Expr) -> None:
+    node.args[name].pop(index)
+
+
+def _drop_part(name: str, node: exp.Expr) -> None:
+    node.set(name, None)
 
 
 _OPTIONAL = (
@@ -202,7 +211,7 @@ def _parts(node: exp.Expr) -> list[exp.Expr]:
     if isinstance(node, exp.Query) and not isinstance(node, exp.Subquery):
         return [inner for inner in node.find_all(exp.Select) if inner is not node]
     if isinstance(node, exp.Subquery) and isinstance(node.parent, exp.From | exp.Join):
-        found = []
+        found: list[exp.Expr] = []
         for table in node.find_all(exp.Table):
             copy = table.copy()
             if node.alias:
@@ -213,7 +222,7 @@ def _parts(node: exp.Expr) -> list[exp.Expr]:
         return [node.this]
     if isinstance(node, _SCALAR) and not isinstance(node, exp.Column | exp.Literal | exp.Alias | exp.Star):
         below = [n for n in node.walk() if n is not node and isinstance(n, exp.Column | exp.Literal)]
-        direct = [n for n in node.iter_expressions() if isinstance(n, _SCALAR)]
+        direct = [part for part in node.iter_expressions() if isinstance(part, _SCALAR)]
         return [*direct, *below[:3], exp.Literal.number(1), exp.true()]
     return []
 
@@ -221,14 +230,13 @@ def _parts(node: exp.Expr) -> list[exp.Expr]:
 def _narrower(tree: exp.Expr, at: int, node: exp.SetOperation) -> Iterator[exp.Expr]:
     """A set operation without one of its columns."""
     for index in range(len(node.left.selects)):
-
-        def drop(n: exp.Expr, index: int = index) -> None:
-            for side in (n.left, n.right):
-                if len(side.selects) > 1:
-                    side.selects.pop(index)
-
         if len(node.left.selects) > 1:
-            yield _edited(tree, at, drop)
+            yield _edited(tree, at, partial(_drop_column, index))
+
+
+def _drop_column(index: int, node: exp.Expr) -> None:
+    for side in (node.this, node.args["expression"]):
+        side.selects.pop(index)
 
 
 def _edited(tree: exp.Expr, at: int, edit: Callable[[exp.Expr], object]) -> exp.Expr:
