@@ -47,7 +47,7 @@ _REFUSED = {
     "sample": "a sample changes without a change to a table; filter with WHERE instead",
     "into": "SELECT INTO is not supported; write CREATE MATERIALIZED VIEW ... AS SELECT",
     "locks": "FOR UPDATE is not supported; leave it out",
-    "laterals": "LATERAL is not maintained yet; join tables, views and subqueries",
+    "laterals": "LATERAL VIEW is not supported; write FROM t, LATERAL (SELECT ...) AS x",
     "pivots": "PIVOT is not maintained yet; write sum(CASE WHEN ... END) for each column",
 }
 
