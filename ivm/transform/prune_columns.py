@@ -171,7 +171,7 @@ def _narrowed_window(pruner: _Pruner, relation: Window, needed: frozenset[int]) 
     )
     if not all(map(_is_blind_to_ties, functions)) and not is_unique(relation.input, ordered):
         reads = frozenset(range(width))
-    columns = sorted(reads)
+    columns = sorted(reads) or list(range(width))[:1]  # rather than rows without columns
     places = _renumbered(columns)
     narrow = Window(
         pruner.exactly(relation.input, columns),

@@ -34,7 +34,7 @@ class Conditions(Scalars):
 
     def _kind(self, scope: Scope) -> str:
         kinds = [kind for kind in scope.kinds() if kind != "BOOL"]
-        return self.rng.choice(kinds or KINDS[:5])
+        return self.rng.choice(kinds or KINDS[:6])
 
     def _simple(self, scope: Scope, depth: int) -> str:
         kind = self._kind(scope)

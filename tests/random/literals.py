@@ -8,7 +8,15 @@ from random import Random
 
 from tests.random.tables import DOMAINS, Value
 
-_TYPE = {"INT": "INTEGER", "DEC": "DECIMAL(9,2)", "DBL": "DOUBLE", "STR": "VARCHAR", "DATE": "DATE", "BOOL": "BOOLEAN"}
+_TYPE = {
+    "INT": "INTEGER",
+    "DEC": "DECIMAL(9,2)",
+    "DBL": "DOUBLE",
+    "STR": "VARCHAR",
+    "DATE": "DATE",
+    "TS": "TIMESTAMP",
+    "BOOL": "BOOLEAN",
+}
 
 
 def literal(value: Value) -> str:
@@ -20,6 +28,8 @@ def literal(value: Value) -> str:
             return "true" if value else "false"
         case float():
             return f"{value!r}::DOUBLE"
+        case datetime.datetime():
+            return f"TIMESTAMP '{value}'"
         case datetime.date():
             return f"DATE '{value}'"
         case str():

@@ -8,7 +8,7 @@ from random import Random
 from tests.random.literals import random_literal
 from tests.random.scope import Scope
 
-KINDS = ("INT", "DEC", "DBL", "STR", "DATE", "BOOL")
+KINDS = ("INT", "DEC", "DBL", "STR", "DATE", "TS", "BOOL")
 Value = Callable[[str, Scope, int], str]
 """Makes an expression of a kind, in a scope, of a depth."""
 
@@ -35,7 +35,7 @@ class Scalars:
         if self.rng.random() < 0.25:
             return self._any_kind(kind, scope, depth - 1)
         makers: dict[str, Value] = {
-            "INT": self._integer, "DEC": self._decimal, "DBL": self._double, "STR": self._text, "DATE": self._date,
+            "INT": self._integer, "DEC": self._decimal, "DBL": self._double, "STR": self._text, "DATE": self._date, "TS": self._timestamp,
             "BOOL": lambda kind, scope, depth: f"({self.condition(scope, depth)})",
         }  # fmt: skip
         return makers[kind](kind, scope, depth - 1)
@@ -57,7 +57,7 @@ class Scalars:
             case 3:
                 return f"CASE WHEN {self.condition(scope, depth)} THEN {a} END"
             case 4:
-                other = self.rng.choice(KINDS[:5])
+                other = self.rng.choice(KINDS[:6])
                 subject, match_ = self.value(other, scope, depth), self.leaf(other, scope)
                 return f"CASE {subject} WHEN {match_} THEN {a} ELSE {b} END"
             case 5:
@@ -70,7 +70,12 @@ class Scalars:
             return self.value(wanted, scope, depth)
 
         small = self.rng.randint(2, 4)
-        match self.rng.randrange(12):
+        match self.rng.randrange(14):
+            case 12:
+                part = self.rng.choice(("hour", "minute", "second", "day", "year"))
+                return f"extract({part} FROM coalesce({value('TS')}, TIMESTAMP '2020-01-01'))"
+            case 13:
+                return f"date_diff('day', {value('TS')}, {value('TS')})"
             case 0 | 1:
                 return f"({value('INT')} {self.rng.choice('+-')} {value('INT')})"
             case 2:
@@ -166,3 +171,16 @@ class Scalars:
                 return f"CAST(date_trunc('{part}', {a}) AS DATE)"
             case _:
                 return f"CAST({a} {sign} INTERVAL {self.rng.randint(1, 2)} MONTH AS DATE)"
+
+    def _timestamp(self, kind: str, scope: Scope, depth: int) -> str:
+        a = self.value("TS", scope, depth)
+        match self.rng.randrange(4):
+            case 0:
+                unit = self.rng.choice(("SECOND", "HOUR", "DAY", "MONTH", "YEAR"))
+                return f"({a} {self.rng.choice('+-')} INTERVAL {self.rng.randint(1, 40)} {unit})"
+            case 1:
+                return f"date_trunc('{self.rng.choice(('hour', 'day', 'month', 'quarter'))}', {a})"
+            case 2:
+                return f"({self.value('DATE', scope, depth)} + INTERVAL {self.rng.randint(1, 3)} DAY)"
+            case _:
+                return f"CAST({self.value('DATE', scope, depth)} AS TIMESTAMP)"

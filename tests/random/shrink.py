@@ -222,8 +222,7 @@ def _parts(node: exp.Expr) -> list[exp.Expr]:
         return [node.this]
     if isinstance(node, _SCALAR) and not isinstance(node, exp.Column | exp.Literal | exp.Alias | exp.Star):
         below = [n for n in node.walk() if n is not node and isinstance(n, exp.Column | exp.Literal)]
-        direct = [part for part in node.iter_expressions() if isinstance(part, _SCALAR)]
-        return [*direct, *below[:3], exp.Literal.number(1), exp.true()]
+        return [*node.iter_expressions(), *below[:3], exp.Literal.number(1), exp.true()]
     return []
 
 

@@ -19,6 +19,7 @@ TYPES: dict[str, tuple[str, pa.DataType]] = {
     "DOUBLE": ("DBL", pa.float64()),
     "VARCHAR": ("STR", pa.string()),
     "DATE": ("DATE", pa.date32()),
+    "TIMESTAMP": ("TS", pa.timestamp("us")),
     "BOOLEAN": ("BOOL", pa.bool_()),
 }
 """SQL type: the class of types that a query may mix it with, and its Arrow type."""
@@ -34,9 +35,13 @@ DOMAINS: dict[str, tuple[Value, ...]] = {
         datetime.date.fromisoformat(text)
         for text in ("2019-12-31", "2020-01-01", "2020-01-31", "2020-02-29", "2020-03-01", "2021-01-31")
     ),
+    "TIMESTAMP": tuple(
+        datetime.datetime.fromisoformat(text)
+        for text in ("2019-12-31T23:59:59.999999", "2020-01-31", "2020-02-29T12:30:00", "2020-03-01T00:00:01")
+    ),
     "BOOLEAN": (True, False),
 }
-LETTERS = {"INT": "i", "DEC": "d", "DBL": "f", "STR": "s", "DATE": "t", "BOOL": "b"}
+LETTERS = {"INT": "i", "DEC": "d", "DBL": "f", "STR": "s", "DATE": "t", "TS": "u", "BOOL": "b"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
--- The condition of a full join that reads an outer row put a column out of its place.
+-- A full join whose condition reads an outer row could not be installed.
 CREATE TABLE t1 (r1 BIGINT NOT NULL, s1 VARCHAR NOT NULL, t1 DATE);
 CREATE TABLE t2 (k INTEGER NOT NULL, r2 BIGINT NOT NULL, PRIMARY KEY (k));
 CREATE MATERIALIZED VIEW v2 AS SELECT a2.r1 AS c0 FROM t1 AS a2 WHERE a2.t1 IN (SELECT a2.t1 AS c0 FROM t2 AS a4 FULL JOIN t2 AS a6 ON strpos(a2.s1, '') = a6.k);
