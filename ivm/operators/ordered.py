@@ -71,7 +71,7 @@ class OrderedState:
         masks = [m for m in (delta.column(c).valid for c in self._order.required) if m is not None]
         valid = np.logical_and.reduce(masks).reshape(-1, 1) if masks else _NO_MASK
         batch = _Batch(
-            frozen(self._rows.encode(columns)),
+            frozen(self._rows.encode(columns, len(delta))),
             frozen(np.ascontiguousarray(valid)),
             frozen_diffs(delta.diffs),
             frozen_times(delta.times),

@@ -78,9 +78,9 @@ class RowOrder:
         """How each word of a row compares."""
         return np.array([kind for term in self.terms for kind in term.kinds], np.int64)
 
-    def encode(self, columns: Sequence[Column]) -> Ints:
-        """The rows as words (n, K). Cost: a pass a column."""
-        rows = np.empty((len(columns[0]), len(self.kinds)), np.int64)
+    def encode(self, columns: Sequence[Column], count: int) -> Ints:
+        """The `count` rows as words (n, K). Cost: a pass a column."""
+        rows = np.empty((count, len(self.kinds)), np.int64)
         at = 0
         for term in self.terms:
             column = columns[term.column]

@@ -76,7 +76,7 @@ class TopK:
         words, _ = self._layout.pack([columns[c] for c in self._group], len(delta))
         cells = self._groups.open(words, delta.times)
         batch = _Batch(
-            frozen(self._order.encode(columns)),
+            frozen(self._order.encode(columns, len(delta))),
             frozen_diffs(delta.diffs),
             cells,
             np.zeros((len(cells), FIELDS), np.int64),

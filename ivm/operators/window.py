@@ -93,7 +93,7 @@ class Window:
         cells = self._groups.open(words, delta.times)
         self._widen(delta)
         layout = self._layout
-        keys = layout.order.encode([delta.column(c) for c in range(layout.width)])
+        keys = layout.order.encode([delta.column(c) for c in range(layout.width)], len(delta))
         rows = layout.encode(delta, keys)
         batch = self._batched(rows, keys.shape[1], frozen_diffs(delta.diffs), cells)
         self._make_room(batch)
