@@ -128,7 +128,8 @@ class TextDictionary:
 
     def find(self, text: str) -> int | None:
         """The code of `text`, or None if the dictionary does not have it."""
-        code = int(find_text(readonly(np.frombuffer(text.encode(), np.uint8)), self._slots, self._heap.array, self._starts.array))
+        data = readonly(np.frombuffer(text.encode(), np.uint8))
+        code = int(find_text(data, self._slots, self._heap.array, self._starts.array))
         return None if code < 0 else code
 
     def strings(self, codes: Array) -> list[str]:
