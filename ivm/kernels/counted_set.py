@@ -196,7 +196,7 @@ def _places(wanted: Ints, fractions: Floats, q: Word, count: Word) -> tuple[Word
     if kind == BETWEEN:
         place = np.float64(count - 1) * fraction
         low = np.int64(np.floor(place))
-        return low, np.int64(np.ceil(place)), place - np.float64(low)
+        return low, np.int64(np.ceil(place)), float(place - np.float64(low))
     if kind == EXACT:
         behind = (count * wanted[q, 2] - count * wanted[q, 1]) // wanted[q, 2]
     else:

@@ -43,7 +43,7 @@ def _prefixes(tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         word = np.int64(0)
         for i in range(_PREFIX):
             byte = tokens[token + i]
-            word = -1 if byte < 0 or word < 0 else word | (byte << np.int64(8 * i))
+            word = np.int64(-1) if byte < 0 or word < 0 else np.int64(word | (byte << np.int64(8 * i)))
         prefixes[token] = word
     return prefixes
 

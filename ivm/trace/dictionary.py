@@ -123,8 +123,7 @@ class TextDictionary:
 
     def codes(self, texts: Sequence[str]) -> Codes:
         """The codes of `texts`, which are added if they are new; int32 (n,)."""
-        encoded: Codes = self.encode(pa.array(texts, pa.large_string())).values
-        return encoded
+        return self.encode(pa.array(texts, pa.large_string())).values.astype(np.int32, copy=False)
 
     def find(self, text: str) -> int | None:
         """The code of `text`, or None if the dictionary does not have it."""

@@ -38,11 +38,11 @@ def trees(draw, depth: int = 3) -> Relation:
             tests = [draw(_tests(columns)) for _ in range(draw(st.integers(1, 2)))]
             return Filter(below, tuple(tests))
         case "apply":
-            pair = draw(st.permutations([below, draw(sides())]))
+            left, right = draw(st.permutations([below, draw(sides())]))
             how = draw(st.sampled_from(["left", "left", "full", "full", "inner", "semi", "anti", "mark"]))
-            if any(not {BIGINT} <= {c.type for c in row(each)} for each in pair):
+            if any(not {BIGINT} <= {c.type for c in row(each)} for each in (left, right)):
                 return below
-            return Apply(how, *pair, tuple(draw(st.lists(_across(*pair), min_size=1, max_size=2))))
+            return Apply(how, left, right, tuple(draw(st.lists(_across(left, right), min_size=1, max_size=2))))
         case "project":
             return Project(below, tuple(draw(st.permutations(range(len(columns))))))
         case "reduce" if numbers:
