@@ -14,6 +14,7 @@ import ivm
 from tests.slt.records import Record
 
 _MATERIALIZED = re.compile(r"\bMATERIALIZED\s+VIEW\b", re.IGNORECASE)
+_CREATED = re.compile(r"\s*CREATE\s+MATERIALIZED\s+VIEW\s+(\w+)", re.IGNORECASE)
 _PLACEHOLDER = re.compile(r"'(?:[^']|'')*'|\?|\$(\d+)")
 CHANGES = ("INSERT", "DELETE", "UPDATE")
 
@@ -29,7 +30,7 @@ class Engine(Protocol):
 
 
 class Ivm:
-    """The engine. After each statement that changes tables every maintained view is compared with DuckDB."""
+    """The engine. Each view is compared with DuckDB when it is created, and all of them after each change of a table."""
 
     name = "ivm"
 
@@ -41,7 +42,10 @@ class Ivm:
         result = self.db.sql(record.sql, record.params, dialect=record.dialect)
         if record.kind == "query":
             return result.arrow()
-        if first_word(record.sql) in (*CHANGES, "CREATE"):
+        created = _CREATED.match(record.sql)
+        if created is not None:
+            self.db.verify([created[1]])
+        elif first_word(record.sql) in CHANGES:
             self.db.verify()
         return None
 
