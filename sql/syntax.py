@@ -138,7 +138,15 @@ def _parse(reader: Dialect, chunk: list[Token], text: str, source: Source) -> ex
         raise ParseError(source.locate(f"cannot read this statement: {error}", chunk[0].start)) from error
     tree = trees[0]
     assert isinstance(tree, exp.Expr), "a statement with tokens has a tree"
+    _restore_all(tree)
     return tree
+
+
+def _restore_all(tree: exp.Expr) -> None:
+    """ALL ((SELECT ..)), which sqlglot takes for a function called ALL."""
+    for call in list(tree.find_all(exp.Anonymous)):
+        if call.name.upper() == "ALL" and [type(each) for each in call.expressions] == [exp.Subquery]:
+            call.replace(exp.All(this=call.expressions[0]))
 
 
 def _message(error: SqlglotParseError, source: Source) -> str:

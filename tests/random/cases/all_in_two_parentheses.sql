@@ -1,0 +1,6 @@
+-- ALL with two parentheses is no function
+CREATE TABLE t (k INTEGER NOT NULL, PRIMARY KEY (k));
+CREATE MATERIALIZED VIEW v AS SELECT k FROM t WHERE k = ALL ((SELECT k FROM t ORDER BY 1 LIMIT 1));
+-- batch
+-- time
+INSERT INTO t VALUES (1);
