@@ -52,6 +52,8 @@ def _stateful(plan: Plan) -> list[Plan]:
 
 
 def _shared(engine: Engine, plan: Plan | ArrangementPlan) -> str:
+    if isinstance(plan, ArrangementPlan) and plan.kind == "groups":
+        return "the reduce's own"
     node = engine.renderer.rendered.get(plan)
     if node is None:
         return "new"

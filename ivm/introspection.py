@@ -39,7 +39,10 @@ def relations(engine: Engine) -> dict[str, Callable[[], pa.Table]]:
 
 
 def states(engine: Engine) -> list[State]:
-    """All state: tables, indexes over them, derived arrangements, operators' own state, views' contents."""
+    """All state: tables, indexes over them, derived arrangements, operators' own state, views' contents.
+
+    Groups that joins look up are listed under their key as well, without rows and bytes: those are the reduce's.
+    """
     users = engine.users_of_nodes()
     found: list[State] = []
     for name, store in engine.tables.items():
@@ -49,7 +52,7 @@ def states(engine: Engine) -> list[State]:
         found.append(State(name, name, key, "table", store.size(), views))
     for plan, node in engine.renderer.rendered.items():
         size = node.operator.size()
-        if size != StateSize():
+        if size != StateSize() or isinstance(plan, ArrangementPlan):
             found.append(_state(engine, plan, node, users))
     for name, installed in engine.views.items():
         node = installed.node

@@ -52,10 +52,10 @@ def open_cells(
     tags, slots = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64)
     for first in range(start, len(words), BLOCK):
         stop = min(first + BLOCK, len(words))
-        _guess(words, first, stop, width, index, state, tags, slots)
+        guess(words, first, stop, width, index, state, tags, slots)
         for i in range(first, stop):
             slot = slots[np.uint64(i - first)]
-            if slot < 0 or (width > 1 and not _has_key(state, slot, words, i, width)):
+            if slot < 0 or (width > 1 and not has_key(state, slot, words, i, width)):
                 tag = tags[i - first]
                 at = home(tag, capacity)
                 slot = np.int64(-1)
@@ -63,7 +63,7 @@ def open_cells(
                     entry = np.uint64(index[at])
                     if entry >> np.uint64(32) == tag:
                         slot = np.int64(entry & np.uint64(0xFFFFFFFF)) - 1
-                        if _has_key(state, slot, words, i, width):
+                        if has_key(state, slot, words, i, width):
                             break
                         slot = np.int64(-1)
                     at += 1
@@ -94,7 +94,7 @@ def open_cells(
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def _guess(
+def guess(
     words: Ints, first: Word, stop: Word, width: Word, index: Ints, state: Ints, tags: Hashes, slots: Ints
 ) -> None:
     """For rows [first, stop): the high half of the hash, and the slot named at its home, -1 unless it may be the key's.
@@ -122,7 +122,8 @@ def _guess(
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def _has_key(state: Ints, slot: Word, words: Ints, i: Word, width: Word) -> bool:
+def has_key(state: Ints, slot: Word, words: Ints, i: Word, width: Word) -> bool:
+    """Whether the group in a slot has key i of `words`."""
     for w in range(width):
         if state[slot, w] != words[i, w]:
             return False

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ivm.operators.mfp import Stateless
 from ivm.operators.operator import Contents, StateSize
+from ivm.operators.reduce import Reduce
 from ivm.trace.arrangement import Arrangement, DerivedArrangement
 from ivm.trace.delta import Delta
 
@@ -28,6 +29,21 @@ class ArrangeTable(Stateless):
     def size(self) -> StateSize:
         """The index alone; the rows belong to the table."""
         return self.arrangement.size()
+
+
+class ArrangeGroups(Stateless):
+    """A reduce's own groups, read by their keys as its output's rows: the reduce keeps and undoes them."""
+
+    def __init__(self, reduce: Reduce) -> None:
+        self.arrangement = reduce
+
+    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+        """Nothing to do; the delta is passed on."""
+        return inputs[0]
+
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """The reduce's contents."""
+        return inputs[0]()
 
 
 class ArrangeDerived:

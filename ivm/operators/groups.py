@@ -9,11 +9,13 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from ivm.kernels.group_lookup import link_back, look_up_groups
 from ivm.kernels.group_table import CELLS, FREE, LIVE, USED, close_cells, open_cells, rebuild_index
 from ivm.kernels.types import Int32s
-from ivm.trace.column import Array, Ints
+from ivm.trace.column import Array, Bools, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.growable import Growable
+from ivm.trace.time import BEGINNING, as_array
 
 _SMALLEST_INDEX = 64
 
@@ -30,9 +32,30 @@ class Cells:
     slot: Int32s
     previous: Int32s
     times: Ints | int
+    _jumps: Int32s | None = None
 
     def __len__(self) -> int:
         return len(self.slot)
+
+    def jumps(self) -> Int32s:
+        """The same group's cell further back, for those who look for one by its time; see `link_back`."""
+        if self._jumps is None:
+            self._jumps = self.previous
+            if not isinstance(self.times, int):
+                self._jumps = np.empty_like(self.previous)
+                link_back(self.previous, self._jumps)
+        return self._jumps
+
+    def until(self, as_of: Ints | int) -> Ints:
+        """For each time how many cells are no later, of length 1 if it is one. Cost: a binary search each if many."""
+        wanted = as_array(as_of)
+        if isinstance(self.times, int):
+            return np.where(wanted >= self.times, len(self), 0)
+        return np.searchsorted(self.times, wanted, side="right")
+
+
+_NO_SLOTS: Int32s = np.empty(0, np.int32)
+_NO_CELLS = Cells(_NO_SLOTS, _NO_SLOTS, _NO_SLOTS, BEGINNING)
 
 
 class Groups:
@@ -52,7 +75,7 @@ class Groups:
         self._index = np.zeros(_SMALLEST_INDEX, np.int64)
         self._free = np.empty(0, np.int32)
         self._counts = np.zeros(4, np.int64)
-        self._touched: Int32s = np.empty(0, np.int32)
+        self._cells = _NO_CELLS
 
     def __len__(self) -> int:
         """Groups that there are, those included that a batch has opened."""
@@ -96,20 +119,38 @@ class Groups:
                 break
             self._make_room()
         count = int(self._counts[CELLS])
-        self._touched = slot[:count]
-        return Cells(
-            row_cell, self._touched, previous[:count], cell_time[:count] if not isinstance(times, int) else times
-        )
+        of_cells = times if isinstance(times, int) else cell_time[:count]
+        self._cells = Cells(row_cell, slot[:count], previous[:count], of_cells)
+        return self._cells
+
+    def look_up(
+        self, words: Ints, dropped: Bools | None, as_of: Ints | int, after: Ints | None, always: bool
+    ) -> tuple[Ints, Ints]:
+        """The groups of the given keys at the given times: (position of the key, ascending; fields of the group).
+
+        `after` are the fields of the open batch's cells, None if there are none. Keys with a True in `dropped` find
+        nothing, nor do groups whose multiplicity is zero unless `always`. The fields are copies. Cost: two or three
+        random accesses a key.
+        """
+        n = len(words)
+        positions, fields = np.empty(n, np.int64), np.empty((n, self.fields), np.int64)
+        cells, skipped = self._cells, _NO_MASK if dropped is None else frozen(dropped)
+        found = look_up_groups(
+            frozen(np.ascontiguousarray(words).reshape(n, self.width)), skipped, frozen(cells.until(as_of)), always,
+            self.width, self._index, self.state, cells.previous, cells.jumps(),
+            self.state[:0] if after is None else after, positions, fields,
+        )  # fmt: skip
+        return positions[:found], fields[:found]
 
     def close(self, after: Ints | None) -> None:
         """End the batch with the fields `after` of each cell, or with nothing changed; a random access a cell."""
         if self._counts[CELLS] == 0:
             return
         close_cells(
-            after is not None, self._touched, self.state[:0] if after is None else after, self.width,
+            after is not None, self._cells.slot, self.state[:0] if after is None else after, self.width,
             self._index, self.state, self._free, self._counts,
         )  # fmt: skip
-        self._touched = self._touched[:0]
+        self._cells = _NO_CELLS
         if self._counts[LIVE] == 0 and self.used > _SMALLEST_INDEX:
             self._clear()
 
@@ -150,6 +191,9 @@ def frozen(array: npt.NDArray[_Frozen]) -> npt.NDArray[_Frozen]:
         array = array.view()
         array.flags.writeable = False
     return array
+
+
+_NO_MASK: Bools = frozen(np.empty(0, np.bool_))
 
 
 def frozen_times(times: Ints | int) -> Ints:

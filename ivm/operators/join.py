@@ -16,7 +16,7 @@ from ivm.operators.operator import Contents
 from ivm.trace.column import Bools, Ints
 from ivm.trace.concat import concat_deltas
 from ivm.trace.consolidate import consolidate
-from ivm.trace.delta import Delta, Group, Source
+from ivm.trace.delta import Delta, Group
 from ivm.trace.keys import KeyLayout
 
 _PART = 1 << 17
@@ -28,12 +28,12 @@ class Lookup(Protocol):
     """An arrangement as a join sees it."""
 
     @property
-    def store(self) -> Source:
-        """The rows that `probe` refers to."""
+    def layout(self) -> KeyLayout:
+        """How the columns of a key become the words that `look_up` takes."""
         ...
 
-    def probe(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Ints]:
-        """For each key the rows visible at its time: (position of the key, row), ordered by position."""
+    def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
+        """For each key the rows visible at its time: (position of the key, ascending; the rows)."""
         ...
 
 
@@ -45,7 +45,6 @@ class HalfJoin:
     """
 
     lookup: Lookup
-    layout: KeyLayout
     stream: tuple[int, ...]
     offset: int
     width: int
@@ -55,12 +54,12 @@ class HalfJoin:
 
     def look_up(self, delta: Delta) -> Delta | None:
         """The joined rows, before `program`; cost: a probe for each row and what it finds."""
-        words, dropped = self.layout.pack([delta.column(c) for c in self.stream], len(delta))
-        positions, rows = self.lookup.probe(words, dropped, delta.times, self.inclusive)
-        if len(rows) == 0:
+        words, dropped = self.lookup.layout.pack([delta.column(c) for c in self.stream], len(delta))
+        positions, rows = self.lookup.look_up(words, dropped, delta.times, self.inclusive)
+        if len(positions) == 0:
             return None
         joined = delta if _is_every_row(positions, len(delta)) else delta.take(positions)
-        return _bind(joined, Group(self.lookup.store, rows), self.offset, self.width)
+        return _bind(joined, rows, self.offset, self.width)
 
 
 @dataclass(frozen=True, slots=True)

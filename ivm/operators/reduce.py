@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from catalog.types import Physical, SqlType
 from ivm.kernels.emit import emit, read_groups
 from ivm.operators.accumulable import Accumulators, AggregateSpec, overflow_error
+from ivm.operators.group_rows import GroupRows, aggregate_values
 from ivm.operators.groups import Cells, Groups, cell_times, live_input
 from ivm.operators.hierarchical import Extremes
 from ivm.operators.operator import Contents, StateSize
 from ivm.operators.ordered import OrderedAggregates
-from ivm.operators.ordering import narrowed, values_of
-from ivm.trace.column import Array, Column, Ints
-from ivm.trace.delta import Delta, delta_of
+from ivm.trace.column import Bools, Column, Ints
+from ivm.trace.delta import Delta, Group, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
+from ivm.trace.time import readable_as_of
 
 __all__ = ["AggregateSpec", "Reduce"]
 
@@ -30,12 +32,15 @@ class Reduce:
     A group exists while its multiplicity is not zero; with no keys there is one group that always exists. The output
     has the keys, then the aggregates. `step` writes to no group before `commit`, so undoing it is forgetting it; only
     the ordered rows of min, max and their like are changed at once, and changed back.
+
+    The groups are an arrangement of the output by its keys, for joins on them: see `look_up`.
     """
 
     def __init__(
         self, keys: tuple[tuple[SqlType, bool], ...], aggregates: Sequence[AggregateSpec], dictionary: TextDictionary
     ) -> None:
         self._layout = KeyLayout(tuple((type_.physical, nullable) for type_, nullable in keys), nulls="match")
+        self.layout = replace(self._layout, nulls="find")
         self._keys = len(keys)
         self._parts = Accumulators(aggregates)
         self._groups = Groups(self._layout.words, self._parts.fields)
@@ -95,6 +100,15 @@ class Reduce:
         if rows == 0:
             return None
         return output.delta(rows, cell_times(cells.times, cell[:rows]), diffs[:rows])
+
+    def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
+        """The output's rows of the given keys as of their times, those of the last step included; see `Lookup`.
+
+        The rows are copies of the groups' fields, and stay as they are. Cost: see `Groups.look_up`.
+        """
+        as_of, always = readable_as_of(times, inclusive), self._keys == 0
+        positions, fields = self._groups.look_up(words, dropped, as_of, self._after, always)
+        return positions, Group(GroupRows(self._layout, words[positions], self._parts, fields))
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The groups' rows."""
@@ -156,22 +170,9 @@ class _Output:
         columns = self._layout.unpack(keys.reshape(rows) if self._layout.words == 1 else keys)
         at = 0
         for o, spec in enumerate(self._parts.aggregates):
-            physical = spec.type.physical
-            words = 2 if physical is Physical.WIDE else 1
+            words = 2 if spec.type.physical is Physical.WIDE else 1
             begin = at * self.capacity
-            flat = self.flat[begin : begin + rows * words]
-            if spec.function in ("min", "max") or spec.ordered is not None:
-                values = narrowed(values_of(flat.reshape(-1, words), physical), physical)
-            else:
-                values = _typed(flat, physical)
+            values = aggregate_values(self.flat[begin : begin + rows * words].reshape(-1, words), spec)
             columns.append(Column(values, self.valid[o, :rows] if self.nulls[o] else None))
             at += words
         return delta_of(columns, times, diffs, rows)
-
-
-def _typed(words: Ints, physical: Physical) -> Array:
-    if physical is Physical.WIDE:
-        return words.reshape(-1, 2)
-    if physical is Physical.FLOAT64:
-        return words.view(np.float64)
-    return words

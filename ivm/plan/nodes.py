@@ -72,20 +72,20 @@ class MfpPlan:
 @_hashed_once
 @dataclass(frozen=True)
 class ArrangementPlan:
-    """A collection indexed by `key`. Of a base table: row references. Of anything else: its own copy of the rows."""
+    """A collection indexed by `key`. Of a base table: row references. Of a reduce by its group key: the groups that it
+    keeps anyway. Of anything else: its own copy of the rows.
+    """
 
     collection: Plan
     key: tuple[int, ...]
 
     @property
     def kind(self) -> str:
-        """`index` over a base table's rows, or `derived`."""
-        return "index" if isinstance(self.collection, TablePlan) else "derived"
-
-    @property
-    def unique(self) -> bool:
-        """Whether this holds the groups of a reduce by their key, of which there is one row each at any time."""
-        return isinstance(self.collection, ReducePlan) and set(self.key) == set(range(self.collection.keys))
+        """`index` over a base table's rows, `groups` of a reduce, or `derived`."""
+        if isinstance(self.collection, TablePlan):
+            return "index"
+        grouped = isinstance(self.collection, ReducePlan) and self.key == tuple(range(self.collection.keys))
+        return "groups" if grouped else "derived"
 
 
 @_hashed_once

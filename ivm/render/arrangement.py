@@ -1,12 +1,16 @@
-"""Renders arrangements: row references over a base table, or a derived collection's own columns."""
+"""Renders arrangements: row references over a base table, a reduce's groups, or a derived collection's own columns."""
 
 from __future__ import annotations
 
+from typing import cast
+
 from ivm.dataflow.node import Node
-from ivm.operators.arrange import ArrangeDerived, ArrangeTable
+from ivm.operators.arrange import ArrangeDerived, ArrangeGroups, ArrangeTable
+from ivm.operators.reduce import Reduce
 from ivm.plan.nodes import ArrangementPlan, TablePlan
-from ivm.render.context import Context, key_layout
+from ivm.render.context import Context
 from ivm.trace.arrangement import DerivedArrangement
+from ivm.trace.keys import KeyLayout
 
 
 def render_arrangement(context: Context, plan: ArrangementPlan) -> Node:
@@ -15,7 +19,9 @@ def render_arrangement(context: Context, plan: ArrangementPlan) -> Node:
     if isinstance(plan.collection, TablePlan):
         arrangement = context.tables[plan.collection.name].arrangement(plan.key)
         return context.graph.add("arrange", ArrangeTable(arrangement), (source,))
+    if plan.kind == "groups":
+        return context.graph.add("arrange", ArrangeGroups(cast(Reduce, source.operator)), (source,))
     row = plan.collection.row
-    layout = key_layout(row, plan.key)
-    derived = DerivedArrangement([c.type for c in row], plan.key, layout, context.dictionary, unique=plan.unique)
+    layout = KeyLayout(tuple((row[c].type.physical, row[c].nullable) for c in plan.key), nulls="drop")
+    derived = DerivedArrangement([c.type for c in row], plan.key, layout, context.dictionary)
     return context.hydrated(context.graph.add("arrange", ArrangeDerived(derived), (source,)))

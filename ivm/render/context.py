@@ -11,7 +11,6 @@ from ivm.plan.mfp import Mfp, Row
 from ivm.plan.nodes import ArrangementPlan, Plan
 from ivm.render.scalars.program import Compiler, MfpProgram
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.keys import KeyLayout
 from ivm.trace.table_store import TableStore
 
 
@@ -55,8 +54,3 @@ class Context(ABC):
             self.release(node)
             raise
         return node
-
-
-def key_layout(row: Row, key: tuple[int, ...]) -> KeyLayout:
-    """How the columns `key` of `row` become key words for a join, where NULL never matches."""
-    return KeyLayout(tuple((row[c].type.physical, row[c].nullable) for c in key), nulls="drop")

@@ -8,14 +8,14 @@ from functools import cache
 from typing import cast
 
 from ivm.dataflow.node import Node
-from ivm.operators.arrange import ArrangeDerived, ArrangeTable
+from ivm.operators.arrange import ArrangeDerived, ArrangeGroups, ArrangeTable
 from ivm.operators.join import Careful, DeltaJoin, HalfJoin, Path
 from ivm.operators.mfp import Program
 from ivm.plan import nodes
 from ivm.plan.careful import apart
 from ivm.plan.mfp import Mfp, Row
 from ivm.plan.nodes import JoinPlan, Stage
-from ivm.render.context import Context, key_layout
+from ivm.render.context import Context
 from sql.ir.scalar import Scalar
 
 
@@ -54,17 +54,15 @@ def _path(context: Context, plan: JoinPlan, path: nodes.Path) -> Path:
 
 
 def _half_join(context: Context, plan: JoinPlan, stage: Stage, joined: Row, last: bool) -> HalfJoin:
-    arranged = cast(ArrangeTable | ArrangeDerived, context.node(stage.arrangement).operator)
-    row = stage.arrangement.collection.row
+    arranged = cast(ArrangeTable | ArrangeGroups | ArrangeDerived, context.node(stage.arrangement).operator)
     program = _filter(context, stage.predicates, joined)
     if last:
         program = context.program(replace(plan.final, predicates=stage.predicates).pruned(), joined).run
     return HalfJoin(
         arranged.arrangement,
-        key_layout(row, stage.arrangement.key),
         stage.stream,
         plan.offsets[stage.input],
-        len(row),
+        len(stage.arrangement.collection.row),
         stage.inclusive,
         stage.unique,
         program,

@@ -9,7 +9,7 @@ import numpy as np
 from catalog.types import SqlType
 from ivm.trace.changes import in_order
 from ivm.trace.column import Bools, Ints
-from ivm.trace.delta import Delta
+from ivm.trace.delta import Delta, Group
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.index import Index
 from ivm.trace.keys import KeyLayout
@@ -64,6 +64,11 @@ class Arrangement:
             limits = self.store.limits(as_of)
         return self.index.probe(words, dropped, limits, self.store.died, as_array(as_of))
 
+    def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
+        """What `probe` finds, as the store's rows."""
+        positions, rows = self.probe(words, dropped, times, inclusive)
+        return positions, Group(self.store, rows)
+
     def size(self) -> StateSize:
         """Entries and bytes of the index alone."""
         return StateSize(entries=self.index.rows, bytes=self.index.nbytes)
@@ -99,9 +104,6 @@ def by_whole_row(store: RowStore) -> Arrangement:
 class DerivedArrangement:
     """A derived collection with its own columns of `types`, arranged by `key`. Size: rows, index by key, and from the
     first retraction on an index by whole rows, so that retracting costs the same however many rows share a key.
-
-    `unique`: at most one row has a key at any time, and no update is undone at its own time. The key then finds the
-    row to retract, and rows with a NULL in the key, which no probe finds, are not kept.
     """
 
     def __init__(
@@ -111,12 +113,10 @@ class DerivedArrangement:
         layout: KeyLayout,
         dictionary: TextDictionary,
         name: str = "derived collection",
-        *,
-        unique: bool = False,
     ) -> None:
         self.name = name
         self.store = RowStore(types, dictionary, cold=False)
-        self.arranged = Arrangement(self.store, key, layout, unique=unique)
+        self.arranged = Arrangement(self.store, key, layout)
         self._by_row: Arrangement | None = None
         self._begun: Mark | None = None
         self._since = BEGINNING
@@ -127,6 +127,11 @@ class DerivedArrangement:
         return self.arranged.key
 
     @property
+    def layout(self) -> KeyLayout:
+        """How the columns of the key become words."""
+        return self.arranged.layout
+
+    @property
     def visited(self) -> int:
         """Entries met by all probes so far."""
         return self.arranged.visited
@@ -134,14 +139,11 @@ class DerivedArrangement:
     def apply(self, delta: Delta) -> None:
         """Add the rows with positive diffs and retract living equal ones for negative diffs, in time order.
 
-        Within a time rows are added first, so that updates which cancel need not be consolidated; with unique keys the
-        old row goes first. Retracting a row that is not there is an internal error (AssertionError); the caller then
-        aborts. Cost: 20-60 ns a row and hash.
+        Within a time rows are added first, so that updates which cancel need not be consolidated. Retracting a row
+        that is not there is an internal error (AssertionError); the caller then aborts. Cost: 20-60 ns a row and
+        hash.
         """
-        unique = self.arranged.unique
-        if unique:
-            delta = self._with_key(delta)
-        changes = in_order(delta.times, delta.diffs, len(delta), deletes_first=unique)
+        changes = in_order(delta.times, delta.diffs, len(delta), deletes_first=False)
         if len(changes) == 0:
             return
         self._begin()
@@ -150,11 +152,13 @@ class DerivedArrangement:
             self.store.append(ordered, len(changes), changes.times_or_one)
             self.arranged.catch_up()
             return
-        finder = self.arranged if unique else self._finder_by_row()
-        finder.catch_up()
-        words, _ = finder.layout.pack([ordered.column(c) for c in finder.key], len(changes))
+        if self._by_row is None:
+            self._by_row = by_whole_row(self.store)
+            self._by_row.forget(self._since)
+        self._by_row.catch_up()
+        words, _ = self._by_row.layout.pack(ordered.columns(), len(changes))
         died = self.store.mortal(self.store.rows + len(changes))
-        applied = finder.index.apply(words, changes.inserts, changes.times, died)
+        applied = self._by_row.index.apply(words, changes.inserts, changes.times, died)
         added = np.flatnonzero(changes.inserts)
         self.store.append(ordered.take(added), len(added), changes.times_of(added))
         self.store.note(applied.killed)
@@ -165,6 +169,10 @@ class DerivedArrangement:
     def probe(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Ints]:
         """The rows of each key as of its time; see `Arrangement.probe`."""
         return self.arranged.probe(words, dropped, times, inclusive)
+
+    def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
+        """What `probe` finds, as the store's rows."""
+        return self.arranged.look_up(words, dropped, times, inclusive)
 
     def commit(self, since: int) -> None:
         """Make the changes final; history before `since` may be forgotten.
@@ -200,19 +208,6 @@ class DerivedArrangement:
             for arrangement in self._arrangements():
                 arrangement.renumber(compaction)
         self._begun = self.store.mark()
-
-    def _with_key(self, delta: Delta) -> Delta:
-        """The updates whose key has no NULL."""
-        layout = self.arranged.layout
-        _, dropped = layout.pack([delta.column(c) for c in self.key], len(delta))
-        return delta if dropped is None or not dropped.any() else delta.take(np.flatnonzero(~dropped))
-
-    def _finder_by_row(self) -> Arrangement:
-        """The index that finds the row to retract."""
-        if self._by_row is None:
-            self._by_row = by_whole_row(self.store)
-            self._by_row.forget(self._since)
-        return self._by_row
 
     def _arrangements(self) -> list[Arrangement]:
         return [self.arranged] if self._by_row is None else [self.arranged, self._by_row]

@@ -51,11 +51,12 @@ class KeyLayout:
 
     `nulls` = "match": NULL is a value like another (GROUP BY); the parts declared nullable have a bit each, in a free
     half word or in words of their own. `nulls` = "drop": NULL equals nothing (joins); the layout does not depend on
-    what is nullable, so that both sides of a join agree, and rows with a NULL are to be dropped.
+    what is nullable, so that both sides of a join agree, and rows with a NULL are to be dropped. `nulls` = "find": as
+    words of "match" lie, for a join that looks in what is kept by them; rows with a NULL are to be dropped.
     """
 
     parts: tuple[tuple[Physical, bool], ...]
-    nulls: Literal["drop", "match"]
+    nulls: Literal["drop", "match", "find"]
 
     @cached_property
     def words(self) -> int:
@@ -70,7 +71,7 @@ class KeyLayout:
         columns: then all rows have the same key, the word 0. Cost: one pass a column, about 1 ns a row.
         """
         n = len(columns[0]) if length is None else length
-        dropped = _dropped(columns) if self.nulls == "drop" else None
+        dropped = None if self.nulls == "match" else _dropped(columns)
         places = self._places
         if self._is_plain:
             return np.ascontiguousarray(columns[0].values, np.int64), dropped

@@ -46,6 +46,12 @@ VIEWS = {
     "from_subquery": """SELECT c.city, sum(s.n) AS orders, max(s.spent) AS top FROM customers c,
         (SELECT customer, count(*) AS n, sum(total) AS spent FROM orders GROUP BY customer) s
         WHERE s.customer = c.id GROUP BY c.city""",
+    "beside_groups": """SELECT o.id, o.total, s.n, s.mean, s.kinds, k.first_at, g.top FROM orders o,
+        (SELECT customer, count(*) AS n, avg(size) AS mean, string_agg(kind, ',' ORDER BY kind) AS kinds
+            FROM events GROUP BY customer) s,
+        (SELECT customer, size, min(at) AS first_at FROM events GROUP BY customer, size) k,
+        (SELECT max(balance) AS top FROM customers) g
+        WHERE s.customer = o.customer AND k.customer = o.customer AND k.size = o.quantity""",
     "over_view": "SELECT city, n FROM by_city WHERE n > 1",
     "like_in": "SELECT kind, size FROM events WHERE kind LIKE 'a%' OR size IN (1, 3) OR kind NOT LIKE '%c'",
     "dates": "SELECT extract(year FROM day) AS y, extract(month FROM day) AS m, count(*) AS n FROM orders GROUP BY 1, 2",

@@ -1,0 +1,149 @@
+"""Groups looked up by key as of a time, as joins do it, against the aggregates of what was there at that time."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog.types import BIGINT, DOUBLE, VARCHAR
+from ivm.operators.accumulable import AggregateSpec
+from ivm.operators.ordered_rows import ordered_by
+from ivm.operators.ordering import Term
+from ivm.operators.reduce import Reduce
+from ivm.trace.delta import delta_of
+from ivm.trace.dictionary import TextDictionary
+from tests.reduce.model import Bag, apply, from_delta, plain, to_column, to_delta
+from tests.reduce.test_reduce import Driver, by_time, check_equal, reduced, worlds
+
+MISSING = {BIGINT: 77, VARCHAR: "not there"}
+
+
+class Lookups:
+    """Keys that are looked up in a driver's groups: those of its updates, with and without NULL, and missing ones."""
+
+    def __init__(self, driver: Driver, updates) -> None:
+        self.driver = driver
+        self.types = driver.types[: driver.keys]
+        missing = tuple(MISSING.get(type_, True) for type_, _ in self.types)
+        self.keys = list(dict.fromkeys([*(row[: driver.keys] for row, _, _ in updates), missing]))
+        # The stream of a join may have NULL where the group's key cannot.
+        self.keys += [key[:i] + (None,) + key[i + 1 :] for key in self.keys[:2] for i in range(len(key))]
+
+    def find(self, keys, times, inclusive: bool):
+        """What is found, not read yet: (positions, rows)."""
+        columns = [to_column([k[i] for k in keys], t, self.driver.dictionary) for i, (t, _) in enumerate(self.types)]
+        words, dropped = self.driver.reduce.layout.pack(columns, len(keys))
+        return self.driver.reduce.look_up(words, dropped, times, inclusive)
+
+    def check(self, keys, found, wanted) -> None:
+        """`wanted`: for each key the groups that there were at its time."""
+        driver = self.driver
+        positions, group = found
+        rows = delta_of([group.column(i) for i in range(len(driver.out_types))], 0, None, len(positions))
+        got = dict(
+            zip(
+                positions.tolist(),
+                (r for r, _, _ in from_delta(rows, driver.out_types, driver.dictionary)),
+                strict=True,
+            )
+        )
+        assert list(got) == sorted(got)
+        there = [i for i, key in enumerate(keys) if None not in key and tuple(map(plain, key)) in wanted[i]]
+        assert list(got) == there
+        for i in there:
+            key = tuple(map(plain, keys[i]))
+            row = tuple(map(plain, got[i]))
+            check_equal(Counter([row]), {key: wanted[i][key]}, driver.keys, driver.specs)
+
+    def check_committed(self, held: Bag, time: int) -> None:
+        """All keys, as of now."""
+        now = reduced(held, self.driver.keys, self.driver.specs)
+        self.check(self.keys, self.find(self.keys, time, True), [now] * len(self.keys))
+
+
+@settings(deadline=None, max_examples=200)
+@given(worlds(), st.integers(1, 4), st.booleans(), st.randoms())
+def test_a_group_is_found_as_it_was_at_the_time(world, together, inclusive, random):
+    keys, arguments, specs, updates = world
+    driver = Driver(keys, arguments, specs)
+    lookups = Lookups(driver, updates)
+    held: Bag = Counter()
+    lookups.check_committed(held, 0)
+    steps = list(by_time(updates).items())
+    for at in range(0, len(steps), together):
+        batch = [update for _, part in steps[at : at + together] for update in part]
+        last = steps[at][0] - 1
+        driver.step([(row, time, 5) for row, time, _ in batch])
+        driver.reduce.abort()
+        lookups.check_committed(held, last)
+        driver.step(batch)
+        states = {last: reduced(held, driver.keys, specs)}
+        for time, part in steps[at : at + together]:
+            held = apply(held, part)
+            states[time] = reduced(held, driver.keys, specs)
+        asked = [(key, time) for key in lookups.keys for time in states if inclusive or time > last]
+        random.shuffle(asked)
+        some, times = [key for key, _ in asked], np.array([time for _, time in asked], np.int64)
+        wanted = [states[max(t for t in states if t < time or (inclusive and t == time))] for _, time in asked]
+        found = lookups.find(some, times, inclusive)
+        at_once = lookups.find(lookups.keys, int(times[0]), inclusive)
+        driver.reduce.commit(0)
+        # What was found is read only now, after the groups have changed.
+        lookups.check(some, found, wanted)
+        lookups.check(lookups.keys, at_once, [wanted[0]] * len(lookups.keys))
+        lookups.check_committed(held, steps[min(at + together, len(steps)) - 1][0])
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(1, 3), st.data())
+def test_a_group_that_changes_at_many_times(groups, data):
+    """One cell after the other of few groups, found from any time among a thousand."""
+    specs = [AggregateSpec("count_star", None, None, False, BIGINT)]
+    driver = Driver(((BIGINT, False),), (), specs)
+    updates = [((time % groups,), time, 1) for time in range(1000)]
+    driver.step(updates)
+    lookups = Lookups(driver, updates[:1])
+    times = data.draw(st.lists(st.integers(-2, 1002), min_size=2, max_size=40))
+    keys = [(data.draw(st.integers(0, groups - 1)),) for _ in times]
+    wanted = []
+    for (key,), time in zip(keys, times, strict=True):
+        count = sum(1 for (k,), t, _ in updates if k == key and t < time)
+        wanted.append({(key,): (count,)} if count else {})
+    lookups.check(keys, lookups.find(keys, np.array(times, np.int64), False), wanted)
+    driver.reduce.abort()
+    lookups.check(keys, lookups.find(keys, np.array(times, np.int64), True), [{}] * len(keys))
+
+
+def test_ordered_aggregates_are_found_too():
+    dictionary = TextDictionary()
+    argument, order = Term(1, VARCHAR.physical, False), [Term(1, VARCHAR.physical, False)]
+    ordered = ordered_by("string_agg", argument, [], order)
+    spec = AggregateSpec("string_agg", 1, VARCHAR, False, VARCHAR, ordered, (",",))
+    reduce = Reduce(((BIGINT, False),), (spec,), dictionary)
+    types = ((BIGINT, False), (VARCHAR, False))
+    keys = reduce.layout.pack([to_column([1, 1, 2, 3], BIGINT, dictionary)], 4)
+    reduce.step(
+        [to_delta([((1, "b"), 1, 1), ((2, "c"), 1, 1), ((1, "a"), 2, 1), ((2, "c"), 2, -1)], types, dictionary)]
+    )
+    positions, rows = reduce.look_up(*keys, np.array([1, 2, 1, 2]), True)
+    reduce.commit(2)
+    assert positions.tolist() == [0, 1, 2]
+    assert dictionary.strings(rows.column(1).values) == ["b", "a,b", "c"]
+    assert reduce.look_up(*keys, 2, True)[0].tolist() == [0, 1]
+
+
+def test_rows_found_before_sums_are_widened_keep_their_values():
+    specs = [AggregateSpec("sum", 1, DOUBLE, False, DOUBLE), AggregateSpec("avg", 1, DOUBLE, False, DOUBLE)]
+    driver = Driver(((BIGINT, False),), ((DOUBLE, False),), specs)
+    driver.step([((1, 0.5), 1, 1)])
+    driver.reduce.commit(1)
+    lookups = Lookups(driver, [])
+    _, before = lookups.find([(1,)], 1, True)
+    driver.step([((1, 1e300), 2, 1), ((1, 1e-300), 2, 1)])
+    _, after = lookups.find([(1,)], 2, True)
+    assert before.column(1).values.tolist() == [0.5]
+    assert before.column(2).values.tolist() == [0.5]
+    assert after.column(1).values.tolist() == [1e300]
