@@ -30,7 +30,7 @@ class Lookups:
         missing = tuple(MISSING.get(type_, True) for type_, _ in self.types)
         self.keys = list(dict.fromkeys([*(row[: driver.keys] for row, _, _ in updates), missing]))
         # The stream of a join may have NULL where the group's key cannot.
-        self.keys += [key[:i] + (None,) + key[i + 1 :] for key in self.keys[:2] for i in range(len(key))]
+        self.keys += [(*key[:i], None, *key[i + 1 :]) for key in self.keys[:2] for i in range(len(key))]
 
     def find(self, keys, times, inclusive: bool):
         """What is found, not read yet: (positions, rows)."""
