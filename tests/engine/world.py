@@ -46,10 +46,10 @@ VIEWS = {
     "from_subquery": """SELECT c.city, sum(s.n) AS orders, max(s.spent) AS top FROM customers c,
         (SELECT customer, count(*) AS n, sum(total) AS spent FROM orders GROUP BY customer) s
         WHERE s.customer = c.id GROUP BY c.city""",
-    "beside_groups": """SELECT o.id, o.total, s.n, s.mean, s.kinds, k.first_at, g.top FROM orders o,
+    "beside_groups": """SELECT o.id, o.total, s.n, s.mean, s.kinds, k.first_kind, g.top FROM orders o,
         (SELECT customer, count(*) AS n, avg(size) AS mean, string_agg(kind, ',' ORDER BY kind) AS kinds
             FROM events GROUP BY customer) s,
-        (SELECT customer, size, min(at) AS first_at FROM events GROUP BY customer, size) k,
+        (SELECT customer, size, min(kind) AS first_kind FROM events GROUP BY customer, size) k,
         (SELECT max(balance) AS top FROM customers) g
         WHERE s.customer = o.customer AND k.customer = o.customer AND k.size = o.quantity""",
     "over_view": "SELECT city, n FROM by_city WHERE n > 1",
