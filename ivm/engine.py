@@ -17,6 +17,7 @@ from ivm.dataflow.graph import Graph
 from ivm.dataflow.node import Node
 from ivm.foreign_keys import check_foreign_keys
 from ivm.operators.sink import Sink
+from ivm.plan.existing import Existing
 from ivm.plan.lower import lower
 from ivm.render.renderer import Renderer
 from ivm.render.scalars.program import Compiler
@@ -88,7 +89,7 @@ class Engine:
 
     def _install(self, definition: Definition, relation: Relation) -> None:
         started = perf_counter()
-        plan = lower(optimize(relation))
+        plan = lower(optimize(relation), self.existing())
         self.renderer.time = self.time
         trace = Trace([field.type for field in definition.schema])
         try:
@@ -140,6 +141,14 @@ class Engine:
         types = [field.type for field in installed.definition.schema]
         net = None if delta is None else consolidate(delta, types)
         return None if net is None else changes_to_arrow(installed.definition, net, self.dictionary)
+
+    def existing(self) -> Existing:
+        """What a new view is planned against."""
+        rows: dict[str, float] = {name: store.rows for name, store in self.tables.items()}
+        rows |= {name: len(installed.trace) for name, installed in self.views.items()}
+        existing = Existing(rows=rows)
+        existing.add(self.renderer.rendered)
+        return existing
 
     def users_of_nodes(self) -> dict[int, tuple[str, ...]]:
         """For each node, by identity, the views that need it."""

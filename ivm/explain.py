@@ -28,7 +28,7 @@ def explain_text(engine: Engine, relation: Relation) -> str:
     """Deterministic text, without ids or addresses."""
     names = partial(column_names, engine)
     optimized = optimize(relation)
-    plan = lower(optimized)
+    plan = lower(optimized, engine.existing())
     sections = [
         ("logical", relation_text(relation)),
         ("optimized", relation_text(optimized)),
