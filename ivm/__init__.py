@@ -47,15 +47,19 @@ __all__ = [
 ]
 
 
-def connect(*, history: int = 0, compile: Literal["background", "wait", "off"] = "background") -> Database:
+def connect(
+    *, history: int = 0, compile: Literal["background", "wait", "off"] = "background", sharing: bool = True
+) -> Database:
     """A new, empty database in memory.
 
     `history`: how many logical times before the present views can be read as of (`View.arrow(as_of=...)`).
     `compile`: expressions run interpreted until their kernel is compiled in the background (the default), are compiled
     before they first run ("wait"), or are always interpreted ("off"). The answers are the same.
+    `sharing`: whether views share arrangements and operators. Without, each has its own of everything but the tables'
+    rows: the same answers from more state, to measure by and to test.
 
     On glibc this also tells the process's allocator to keep up to 64 MiB of freed memory, which saves page faults.
     """
     keep_freed_pages()
     compiler = None if compile == "off" else Compiler(wait=compile == "wait")
-    return Database(compiler, history)
+    return Database(compiler, history, sharing=sharing)

@@ -32,9 +32,9 @@ from sql.parse import parse
 class Database:
     """An engine for standing SQL queries, in memory. Make one with `ivm.connect()`."""
 
-    def __init__(self, compiler: Compiler | None, history: int) -> None:
+    def __init__(self, compiler: Compiler | None, history: int, *, sharing: bool = True) -> None:
         self.catalog = Catalog()
-        self.engine = Engine(compiler, history)
+        self.engine = Engine(compiler, history, sharing=sharing)
         self.lock = threading.RLock()
         self._subscriptions: list[Subscription] = []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter, perf_counter_ns
 
@@ -19,6 +19,7 @@ from ivm.foreign_keys import check_foreign_keys
 from ivm.operators.sink import Sink
 from ivm.plan.existing import Existing
 from ivm.plan.lower import lower
+from ivm.plan.nodes import ArrangementPlan, Plan
 from ivm.render.renderer import Renderer
 from ivm.render.scalars.program import Compiler
 from ivm.trace.arrow import to_arrow
@@ -48,7 +49,7 @@ class CommitRecord:
 class Engine:
     """Tables and views at one logical time. Not thread-safe: the database holds a lock around every call."""
 
-    def __init__(self, compiler: Compiler | None, history: int) -> None:
+    def __init__(self, compiler: Compiler | None, history: int, *, sharing: bool = True) -> None:
         self.dictionary = TextDictionary()
         self.renderer = Renderer(Graph(), self.dictionary, compiler)
         self.tables: dict[str, TableStore] = {}
@@ -57,6 +58,8 @@ class Engine:
         self.commits: deque[CommitRecord] = deque(maxlen=REMEMBERED_COMMITS)
         self.time = 0
         self._history = history
+        self._sharing = sharing
+        self._apart: dict[str, Renderer] = {}
         self._changed: dict[Node, Delta] = {}
 
     @property
@@ -85,18 +88,19 @@ class Engine:
         installed = self.views.pop(name, None)
         if installed is not None:
             del self.renderer.views[name]
-            self.renderer.release(installed.node)
+            self._apart.pop(name, self.renderer).release(installed.node)
 
     def _install(self, definition: Definition, relation: Relation) -> None:
         started = perf_counter()
         plan = lower(optimize(relation), self.existing())
-        self.renderer.time = self.time
+        renderer = self.renderer if self._sharing else self.renderer.apart()
+        renderer.time = self.time
         trace = Trace([field.type for field in definition.schema])
         try:
-            source = self.renderer.node(plan)
-            node = self.renderer.hydrated(self.renderer.graph.add(f"view {definition.name}", Sink(trace), (source,)))
+            source = renderer.node(plan)
+            node = renderer.hydrated(renderer.graph.add(f"view {definition.name}", Sink(trace), (source,)))
         except BaseException as error:
-            self.renderer.sweep()
+            renderer.sweep()
             if isinstance(error, NumericError):
                 raise NumericError(f"cannot create view {definition.name} over the rows there are: {error}") from error
             raise
@@ -104,6 +108,8 @@ class Engine:
         millis = (perf_counter() - started) * 1e3
         self.views[definition.name] = Installed(definition, plan, node, trace, millis)
         self.renderer.views[definition.name] = node
+        if not self._sharing:
+            self._apart[definition.name] = renderer
 
     def commit(self, changes: Sequence[Change]) -> int:
         """Apply all changes, or none if any of them fails; returns the commit's last logical time.
@@ -147,8 +153,13 @@ class Engine:
         rows: dict[str, float] = {name: store.rows for name, store in self.tables.items()}
         rows |= {name: len(installed.trace) for name, installed in self.views.items()}
         existing = Existing(rows=rows)
-        existing.add(self.renderer.rendered)
+        existing.add(self.renderer.rendered)  # nothing, where nothing is shared
         return existing
+
+    def rendered(self) -> Iterator[tuple[Plan | ArrangementPlan, Node]]:
+        """Every plan that runs, with its node; a plan occurs once unless nothing is shared."""
+        for renderer in (self.renderer, *self._apart.values()):
+            yield from renderer.rendered.items()
 
     def users_of_nodes(self) -> dict[int, tuple[str, ...]]:
         """For each node, by identity, the views that need it."""
