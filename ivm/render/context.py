@@ -17,7 +17,7 @@ from ivm.trace.table_store import TableStore
 
 @dataclass
 class Context(ABC):
-    """`time`: the present, as of which new nodes are hydrated. `sharing`: whether table indexes may have other users."""
+    """`time`: the present, as of which new nodes are hydrated. `sharing`: whether table indexes may have more users."""
 
     graph: Graph
     dictionary: TextDictionary
