@@ -9,6 +9,7 @@ from catalog.errors import (
     BindError,
     ConstraintError,
     Error,
+    MemoryLimitError,
     NumericError,
     ParseError,
     TypeMismatchError,
@@ -33,6 +34,7 @@ __all__ = [
     "ConstraintError",
     "Database",
     "Error",
+    "MemoryLimitError",
     "NumericError",
     "ParseError",
     "Result",
@@ -48,7 +50,11 @@ __all__ = [
 
 
 def connect(
-    *, history: int = 0, compile: Literal["background", "wait", "off"] = "background", sharing: bool = True
+    *,
+    history: int = 0,
+    compile: Literal["background", "wait", "off"] = "background",
+    sharing: bool = True,
+    memory_limit: int | None = None,
 ) -> Database:
     """A new, empty database in memory.
 
@@ -57,9 +63,12 @@ def connect(
     before they first run ("wait"), or are always interpreted ("off"). The answers are the same.
     `sharing`: whether views share arrangements and operators. Without, each has its own of everything but the tables'
     rows: the same answers from more state, to measure by and to test.
+    `memory_limit`: bytes that tables and views may take together. A view that is expected to need more than what is
+    left of it is refused (MemoryLimitError) before it is installed, by the estimate that EXPLAIN shows. It is no limit
+    for changes: a commit is never refused for its size.
 
     On glibc this also tells the process's allocator to keep up to 64 MiB of freed memory, which saves page faults.
     """
     keep_freed_pages()
     compiler = None if compile == "off" else Compiler(wait=compile == "wait")
-    return Database(compiler, history, sharing=sharing)
+    return Database(compiler, history, sharing=sharing, memory_limit=memory_limit)

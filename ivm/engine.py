@@ -10,13 +10,14 @@ from time import perf_counter, perf_counter_ns
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import NumericError
+from catalog.errors import MemoryLimitError, NumericError
 from catalog.schema import Table
 from catalog.schema import View as Definition
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.node import Node
 from ivm.foreign_keys import check_foreign_keys
 from ivm.operators.sink import Sink
+from ivm.plan.estimate import Estimate, Estimator, bytes_text, total
 from ivm.plan.existing import Existing
 from ivm.plan.lower import lower
 from ivm.plan.nodes import ArrangementPlan, Plan
@@ -49,7 +50,9 @@ class CommitRecord:
 class Engine:
     """Tables and views at one logical time. Not thread-safe: the database holds a lock around every call."""
 
-    def __init__(self, compiler: Compiler | None, history: int, *, sharing: bool = True) -> None:
+    def __init__(
+        self, compiler: Compiler | None, history: int, *, sharing: bool = True, memory_limit: int | None = None
+    ) -> None:
         self.dictionary = TextDictionary()
         self.renderer = Renderer(Graph(), self.dictionary, compiler)
         self.tables: dict[str, TableStore] = {}
@@ -59,6 +62,7 @@ class Engine:
         self.time = 0
         self._history = history
         self._sharing = sharing
+        self._memory_limit = memory_limit
         self._apart: dict[str, Renderer] = {}
         self._changed: dict[Node, Delta] = {}
 
@@ -93,6 +97,7 @@ class Engine:
     def _install(self, definition: Definition, relation: Relation) -> None:
         started = perf_counter()
         plan = lower(optimize(relation), self.existing())
+        self._check_limit(definition.name, plan)
         renderer = self.renderer if self._sharing else self.renderer.apart()
         renderer.time = self.time
         trace = Trace([field.type for field in definition.schema])
@@ -150,11 +155,39 @@ class Engine:
 
     def existing(self) -> Existing:
         """What a new view is planned against."""
-        rows: dict[str, float] = {name: store.rows for name, store in self.tables.items()}
-        rows |= {name: len(installed.trace) for name, installed in self.views.items()}
-        existing = Existing(rows=rows)
+        existing = Existing(rows=self.sizes())
         existing.add(self.renderer.rendered)  # nothing, where nothing is shared
         return existing
+
+    def sizes(self) -> dict[str, float]:
+        """The rows of each table and, roughly, of each maintained view."""
+        rows: dict[str, float] = {name: store.rows for name, store in self.tables.items()}
+        return rows | {name: len(installed.trace) for name, installed in self.views.items()}
+
+    def state_bytes(self) -> int:
+        """The bytes of all tables, arrangements, operators' state and views' contents."""
+        return sum(store.size().bytes for store in self.tables.values()) + sum(
+            node.operator.size().bytes for node in self.renderer.graph.nodes
+        )
+
+    def estimate(self, plan: Plan) -> dict[Plan | ArrangementPlan | None, Estimate]:
+        """The state that installing `plan` would add; under None the view's contents."""
+        estimator = Estimator(self.sizes())
+        added = estimator.added(plan, lambda each: each in self.renderer.rendered)
+        estimates: dict[Plan | ArrangementPlan | None, Estimate] = {None: estimator.contents(plan)}
+        estimates.update(added)
+        return estimates
+
+    def _check_limit(self, name: str, plan: Plan) -> None:
+        if self._memory_limit is None:
+            return
+        needed, used = total(self.estimate(plan).values()), self.state_bytes()
+        if used + needed.bytes > self._memory_limit:
+            raise MemoryLimitError(
+                f"cannot create view {name}: it is expected to add {needed}, and of the memory limit of "
+                f"{bytes_text(self._memory_limit)} {bytes_text(used)} are in use; raise memory_limit, drop views "
+                "that are not needed, or see EXPLAIN for what takes the most"
+            )
 
     def rendered(self) -> Iterator[tuple[Plan | ArrangementPlan, Node]]:
         """Every plan that runs, with its node; a plan occurs once unless nothing is shared."""

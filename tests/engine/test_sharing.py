@@ -40,8 +40,8 @@ def _step(db: ivm.Database, seed: int) -> None:
     with db.transaction() as tx:
         rows = [(rng.randrange(6), rng.randrange(4), rng.randrange(9)) for _ in range(8)]
         tx.upsert("p", [{"a": a, "b": b, "v": v} for (a, b), v in {(a, b): v for a, b, v in rows}.items()])
-        rows = [(i, rng.randrange(6), rng.randrange(4), rng.randrange(9)) for i in rng.sample(range(40), 10)]
-        tx.upsert("q", [{"id": i, "a": a, "b": b, "v": v} for i, a, b, v in rows])
+        ids = rng.sample(range(40), 10)
+        tx.upsert("q", [{"id": i, "a": i % 6, "b": rng.randrange(4), "v": rng.randrange(9)} for i in ids])
     if seed % 3 == 2:
         db.sql(f"DELETE FROM q WHERE id % 5 = {seed % 5}")
 
