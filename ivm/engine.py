@@ -172,11 +172,7 @@ class Engine:
 
     def estimate(self, plan: Plan) -> dict[Plan | ArrangementPlan | None, Estimate]:
         """The state that installing `plan` would add; under None the view's contents."""
-        estimator = Estimator(self.sizes())
-        added = estimator.added(plan, lambda each: each in self.renderer.rendered)
-        estimates: dict[Plan | ArrangementPlan | None, Estimate] = {None: estimator.contents(plan)}
-        estimates.update(added)
-        return estimates
+        return Estimator(self.sizes()).added(plan, lambda each: each in self.renderer.rendered)
 
     def _check_limit(self, name: str, plan: Plan) -> None:
         if self._memory_limit is None:

@@ -67,18 +67,15 @@ class Estimator:
 
     def added(
         self, plan: Plan, exists: Callable[[Plan | ArrangementPlan], bool]
-    ) -> dict[Plan | ArrangementPlan, Estimate]:
-        """What installing `plan` as a view would add: each new arrangement and stateful node.
-
-        The contents of the view itself are `contents`. Cost: linear in the plan.
+    ) -> dict[Plan | ArrangementPlan | None, Estimate]:
+        """What installing `plan` as a view would add: each new arrangement and stateful node, and under None the view's
+        contents. Cost: linear in the plan.
         """
         new = [each for each in (*arrangements_of(plan), *nodes_of(plan)) if not exists(each)]
         found = ((each, self.state(each)) for each in dict.fromkeys(new))
-        return {each: estimate for each, estimate in found if estimate is not None}
-
-    def contents(self, plan: Plan) -> Estimate:
-        """The contents of a view of this plan."""
-        return self._of(self.count(plan), width(plan.row) + _IN_VIEW)
+        states: dict[Plan | ArrangementPlan | None, Estimate] = {each: e for each, e in found if e is not None}
+        states[None] = self._of(self.count(plan), width(plan.row) + _IN_VIEW)
+        return states
 
     def state(self, plan: Plan | ArrangementPlan) -> Estimate | None:
         """The state of one node or arrangement; None if it holds none."""

@@ -25,6 +25,8 @@ MOST_FOUND = 64.0
 """A key that leaves bound columns out may find this many rows, most of them in vain; no more."""
 MOST_WAYS = 32
 """So many orders of its inputs are tried for a path."""
+MOST_LOOKED_AT = 5000
+"""So many lookups are looked at for a join; beyond it, as for twenty inputs, each path takes what seems best next."""
 
 # The same without sizes, by what a key has: a column that is unique elsewhere leaves a share of the rows, and so on.
 _ROWS = 1000.0
@@ -73,9 +75,13 @@ class Choice:
     predicates: tuple[tuple[frozenset[int], float], ...]
     _found: dict[tuple[int, Key], float] = field(default_factory=dict)
     _ways: dict[tuple[int, Chosen | None], Way | None] = field(default_factory=dict)
+    looked_at: int = 0
 
     def ways(self) -> tuple[Way, ...]:
-        """A way for each input's changes. Cost: a few milliseconds for eight inputs; no sizes of tables enter."""
+        """A way for each input's changes. Cost: up to ten milliseconds for eight inputs, a tenth of a second for any.
+
+        The paths that take the first step that seems best are always found.
+        """
         free = [self._way(source, None) for source in range(len(self.sides))]
         ways = tuple(way for way in free if way is not None)
         while (better := self._with_fewer(ways)) is not None:
@@ -95,6 +101,8 @@ class Choice:
         used = self._new(ways)
         found: list[tuple[float, int, tuple[Way, ...]]] = []
         for number, allowed in enumerate(self._moves(used)):
+            if self.exhausted:
+                break
             other = self._within(ways, used, allowed)
             if other is not None:
                 gain = self._value(ways, used) - self._value(other, self._new(other))
@@ -148,6 +156,11 @@ class Choice:
         if known is None:
             known = self._found[target, key] = self._estimated(target, key)
         return known
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the search has taken as long as it may."""
+        return self.looked_at > MOST_LOOKED_AT
 
     @property
     def most_found(self) -> float:
@@ -237,7 +250,8 @@ class _Search:
                 self._cheapest, self._steps = cost, steps
             return
         candidates = sorted(self._candidates(bound, known), key=lambda c: c.rank)
-        for each in candidates[:1] if candidates and candidates[0].unique else candidates:
+        single = self._choice.exhausted or (bool(candidates) and candidates[0].unique)
+        for each in candidates[:1] if single else candidates:
             met = cost + rows * (PROBE + each.found)
             if self._left > 0 and met < self._cheapest:
                 after = known.union(self._choice.sides[each.step.input].classes.values())
@@ -254,6 +268,7 @@ class _Search:
         return [each for each in found if each is not None]
 
     def _candidate(self, target: int, bound_columns: Key, bound: frozenset[int]) -> _Candidate | None:
+        self._choice.looked_at += 1
         side = self._choice.sides[target]
         unique = [key for key in side.unique if set(key) <= set(bound_columns)]
         kept = self._kept(bound | {target}, bound)

@@ -101,3 +101,12 @@ def test_explain_plans_beside_what_exists(db: ivm.Database) -> None:
     text = db.explain("SELECT p.b, q.id FROM p JOIN q ON p.a = q.a AND p.v = q.v")
     assert "lookup p(a) by [a] where" in text
     assert "index p(a): shared" in text
+
+
+def test_the_search_ends_for_many_inputs() -> None:
+    """A chain and a star of twenty inputs, none of which has a key."""
+    for classes in (lambda i: {0: i, 1: i + 1}, lambda _: {0: 0, 1: 1}):
+        choice = Choice(tuple(Side(classes(i), (), frozenset(), None, False) for i in range(20)), ())
+        ways = choice.ways()
+        assert [len(way.steps) for way in ways] == [19] * 20
+        assert choice.looked_at < 20_000
