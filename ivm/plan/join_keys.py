@@ -250,8 +250,9 @@ class _Search:
                 self._cheapest, self._steps = cost, steps
             return
         candidates = sorted(self._candidates(bound, known), key=lambda c: c.rank)
-        single = self._choice.exhausted or (bool(candidates) and candidates[0].unique)
-        for each in candidates[:1] if single else candidates:
+        for each in candidates[:1] if candidates and candidates[0].unique else candidates:
+            if self._choice.exhausted and each is not candidates[0]:
+                break
             met = cost + rows * (PROBE + each.found)
             if self._left > 0 and met < self._cheapest:
                 after = known.union(self._choice.sides[each.step.input].classes.values())
