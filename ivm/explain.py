@@ -47,7 +47,7 @@ def _state_lines(engine: Engine, plan: Plan) -> list[str]:
         f"{each.kind} {arrangement_text(each, names)}: {_shared(engine, each, added)}" for each in arrangements_of(plan)
     ]
     lines += [f"{collection_text(each)}: {_shared(engine, each, added)}" for each in _stateful(plan)]
-    lines += [f"view contents: {_new(added[None])}", *_total_lines(added.values()), *remarks(plan)]
+    lines += [f"view contents: {_new(added.get(None))}", *_total_lines(added.values()), *remarks(plan)]
     return lines + ([f"not incremental: {cost}" for cost in costs(plan)] or ["every operator is incremental"])
 
 

@@ -69,8 +69,10 @@ class Estimator:
         self, plan: Plan, exists: Callable[[Plan | ArrangementPlan], bool]
     ) -> dict[Plan | ArrangementPlan | None, Estimate]:
         """What installing `plan` as a view would add: each new arrangement and stateful node, and under None the view's
-        contents. Cost: linear in the plan.
+        contents. Empty where no table that it reads has a row, since nothing is known then. Cost: linear in the plan.
         """
+        if not any(self.count(each) for each in nodes_of(plan) if isinstance(each, TablePlan | ViewPlan)):
+            return {}
         new = [each for each in (*arrangements_of(plan), *nodes_of(plan)) if not exists(each)]
         found = ((each, self.state(each)) for each in dict.fromkeys(new))
         states: dict[Plan | ArrangementPlan | None, Estimate] = {each: e for each, e in found if e is not None}
