@@ -29,3 +29,7 @@ class TypeMismatchError(Error):
 
 class NumericError(Error):
     """A computation overflowed or has no result (overflow, division by zero, a cast out of range)."""
+
+
+class MemoryLimitError(Error):
+    """A view is expected to need more memory than the database's limit leaves; it was not installed."""

@@ -9,6 +9,7 @@ from catalog.errors import (
     BindError,
     ConstraintError,
     Error,
+    MemoryLimitError,
     NumericError,
     ParseError,
     TypeMismatchError,
@@ -33,6 +34,7 @@ __all__ = [
     "ConstraintError",
     "Database",
     "Error",
+    "MemoryLimitError",
     "NumericError",
     "ParseError",
     "Result",
@@ -47,15 +49,26 @@ __all__ = [
 ]
 
 
-def connect(*, history: int = 0, compile: Literal["background", "wait", "off"] = "background") -> Database:
+def connect(
+    *,
+    history: int = 0,
+    compile: Literal["background", "wait", "off"] = "background",
+    sharing: bool = True,
+    memory_limit: int | None = None,
+) -> Database:
     """A new, empty database in memory.
 
     `history`: how many logical times before the present views can be read as of (`View.arrow(as_of=...)`).
     `compile`: expressions run interpreted until their kernel is compiled in the background (the default), are compiled
     before they first run ("wait"), or are always interpreted ("off"). The answers are the same.
+    `sharing`: whether views share arrangements and operators. Without, each has its own of everything but the tables'
+    rows: the same answers from more state, to measure by and to test.
+    `memory_limit`: bytes that tables and views may take together. A view that is expected to need more than what is
+    left of it is refused (MemoryLimitError) before it is installed, by the estimate that EXPLAIN shows. It is no limit
+    for changes: a commit is never refused for its size.
 
     On glibc this also tells the process's allocator to keep up to 64 MiB of freed memory, which saves page faults.
     """
     keep_freed_pages()
     compiler = None if compile == "off" else Compiler(wait=compile == "wait")
-    return Database(compiler, history)
+    return Database(compiler, history, sharing=sharing, memory_limit=memory_limit)

@@ -32,9 +32,11 @@ from sql.parse import parse
 class Database:
     """An engine for standing SQL queries, in memory. Make one with `ivm.connect()`."""
 
-    def __init__(self, compiler: Compiler | None, history: int) -> None:
+    def __init__(
+        self, compiler: Compiler | None, history: int, *, sharing: bool = True, memory_limit: int | None = None
+    ) -> None:
         self.catalog = Catalog()
-        self.engine = Engine(compiler, history)
+        self.engine = Engine(compiler, history, sharing=sharing, memory_limit=memory_limit)
         self.lock = threading.RLock()
         self._subscriptions: list[Subscription] = []
 

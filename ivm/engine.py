@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from time import perf_counter, perf_counter_ns
 
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import NumericError
+from catalog.errors import MemoryLimitError, NumericError
 from catalog.schema import Table
 from catalog.schema import View as Definition
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.node import Node
 from ivm.foreign_keys import check_foreign_keys
 from ivm.operators.sink import Sink
+from ivm.plan.estimate import Estimate, Estimator, bytes_text, total
+from ivm.plan.existing import Existing
 from ivm.plan.lower import lower
+from ivm.plan.nodes import ArrangementPlan, Plan
 from ivm.render.renderer import Renderer
 from ivm.render.scalars.program import Compiler
 from ivm.trace.arrow import to_arrow
@@ -47,7 +50,9 @@ class CommitRecord:
 class Engine:
     """Tables and views at one logical time. Not thread-safe: the database holds a lock around every call."""
 
-    def __init__(self, compiler: Compiler | None, history: int) -> None:
+    def __init__(
+        self, compiler: Compiler | None, history: int, *, sharing: bool = True, memory_limit: int | None = None
+    ) -> None:
         self.dictionary = TextDictionary()
         self.renderer = Renderer(Graph(), self.dictionary, compiler)
         self.tables: dict[str, TableStore] = {}
@@ -56,6 +61,9 @@ class Engine:
         self.commits: deque[CommitRecord] = deque(maxlen=REMEMBERED_COMMITS)
         self.time = 0
         self._history = history
+        self._sharing = sharing
+        self._memory_limit = memory_limit
+        self._apart: dict[str, Renderer] = {}
         self._changed: dict[Node, Delta] = {}
 
     @property
@@ -84,18 +92,20 @@ class Engine:
         installed = self.views.pop(name, None)
         if installed is not None:
             del self.renderer.views[name]
-            self.renderer.release(installed.node)
+            self._apart.pop(name, self.renderer).release(installed.node)
 
     def _install(self, definition: Definition, relation: Relation) -> None:
         started = perf_counter()
-        plan = lower(optimize(relation))
-        self.renderer.time = self.time
+        plan = lower(optimize(relation), self.existing())
+        self._check_limit(definition.name, plan)
+        renderer = self.renderer if self._sharing else self.renderer.apart()
+        renderer.time = self.time
         trace = Trace([field.type for field in definition.schema])
         try:
-            source = self.renderer.node(plan)
-            node = self.renderer.hydrated(self.renderer.graph.add(f"view {definition.name}", Sink(trace), (source,)))
+            source = renderer.node(plan)
+            node = renderer.hydrated(renderer.graph.add(f"view {definition.name}", Sink(trace), (source,)))
         except BaseException as error:
-            self.renderer.sweep()
+            renderer.sweep()
             if isinstance(error, NumericError):
                 raise NumericError(f"cannot create view {definition.name} over the rows there are: {error}") from error
             raise
@@ -103,6 +113,8 @@ class Engine:
         millis = (perf_counter() - started) * 1e3
         self.views[definition.name] = Installed(definition, plan, node, trace, millis)
         self.renderer.views[definition.name] = node
+        if not self._sharing:
+            self._apart[definition.name] = renderer
 
     def commit(self, changes: Sequence[Change]) -> int:
         """Apply all changes, or none if any of them fails; returns the commit's last logical time.
@@ -140,6 +152,43 @@ class Engine:
         types = [field.type for field in installed.definition.schema]
         net = None if delta is None else consolidate(delta, types)
         return None if net is None else changes_to_arrow(installed.definition, net, self.dictionary)
+
+    def existing(self) -> Existing:
+        """What a new view is planned against."""
+        existing = Existing(rows=self.sizes())
+        existing.add(self.renderer.rendered)  # nothing, where nothing is shared
+        return existing
+
+    def sizes(self) -> dict[str, float]:
+        """The rows of each table and, roughly, of each maintained view."""
+        rows: dict[str, float] = {name: store.rows for name, store in self.tables.items()}
+        return rows | {name: len(installed.trace) for name, installed in self.views.items()}
+
+    def state_bytes(self) -> int:
+        """The bytes of all tables, arrangements, operators' state and views' contents."""
+        return sum(store.size().bytes for store in self.tables.values()) + sum(
+            node.operator.size().bytes for node in self.renderer.graph.nodes
+        )
+
+    def estimate(self, plan: Plan) -> dict[Plan | ArrangementPlan | None, Estimate]:
+        """The state that installing `plan` would add; under None the view's contents."""
+        return Estimator(self.sizes()).added(plan, lambda each: each in self.renderer.rendered)
+
+    def _check_limit(self, name: str, plan: Plan) -> None:
+        if self._memory_limit is None:
+            return
+        needed, used = total(self.estimate(plan).values()), self.state_bytes()
+        if used + needed.bytes > self._memory_limit:
+            raise MemoryLimitError(
+                f"cannot create view {name}: it is expected to add {needed}, and of the memory limit of "
+                f"{bytes_text(self._memory_limit)} {bytes_text(used)} are in use; raise memory_limit, drop views "
+                "that are not needed, or see EXPLAIN for what takes the most"
+            )
+
+    def rendered(self) -> Iterator[tuple[Plan | ArrangementPlan, Node]]:
+        """Every plan that runs, with its node; a plan occurs once unless nothing is shared."""
+        for renderer in (self.renderer, *self._apart.values()):
+            yield from renderer.rendered.items()
 
     def users_of_nodes(self) -> dict[int, tuple[str, ...]]:
         """For each node, by identity, the views that need it."""

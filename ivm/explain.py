@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from ivm.engine import Engine
 from ivm.introspection import column_names
 from ivm.plan.costly import costs, remarks
+from ivm.plan.estimate import Estimate, total
 from ivm.plan.lower import lower
 from ivm.plan.nodes import (
     ArrangementPlan,
@@ -28,7 +30,7 @@ def explain_text(engine: Engine, relation: Relation) -> str:
     """Deterministic text, without ids or addresses."""
     names = partial(column_names, engine)
     optimized = optimize(relation)
-    plan = lower(optimized)
+    plan = lower(optimized, engine.existing())
     sections = [
         ("logical", relation_text(relation)),
         ("optimized", relation_text(optimized)),
@@ -40,9 +42,12 @@ def explain_text(engine: Engine, relation: Relation) -> str:
 
 def _state_lines(engine: Engine, plan: Plan) -> list[str]:
     names = partial(column_names, engine)
-    lines = [f"{each.kind} {arrangement_text(each, names)}: {_shared(engine, each)}" for each in arrangements_of(plan)]
-    lines += [f"{collection_text(each)}: {_shared(engine, each)}" for each in _stateful(plan)]
-    lines += ["view contents: new", *remarks(plan)]
+    added = engine.estimate(plan)
+    lines = [
+        f"{each.kind} {arrangement_text(each, names)}: {_shared(engine, each, added)}" for each in arrangements_of(plan)
+    ]
+    lines += [f"{collection_text(each)}: {_shared(engine, each, added)}" for each in _stateful(plan)]
+    lines += [f"view contents: {_new(added.get(None))}", *_total_lines(added.values()), *remarks(plan)]
     return lines + ([f"not incremental: {cost}" for cost in costs(plan)] or ["every operator is incremental"])
 
 
@@ -51,12 +56,24 @@ def _stateful(plan: Plan) -> list[Plan]:
     return list(dict.fromkeys(node for node in nodes_of(plan) if isinstance(node, kinds)))
 
 
-def _shared(engine: Engine, plan: Plan | ArrangementPlan) -> str:
+def _total_lines(added: Iterable[Estimate]) -> list[str]:
+    """What is added in all; nothing is said of tables without rows, of which nothing is known."""
+    all_together = total(added)
+    return [f"added in all: {all_together}"] if all_together.bytes else []
+
+
+def _new(estimate: Estimate | None) -> str:
+    return f"new, {estimate}" if estimate is not None and estimate.bytes else "new"
+
+
+def _shared(
+    engine: Engine, plan: Plan | ArrangementPlan, added: Mapping[Plan | ArrangementPlan | None, Estimate]
+) -> str:
     if isinstance(plan, ArrangementPlan) and plan.kind == "groups":
         return "the reduce's own"
     node = engine.renderer.rendered.get(plan)
     if node is None:
-        return "new"
+        return _new(added.get(plan))
     size = node.operator.size()
     return f"shared, {size.rows + size.entries} rows, {size.bytes} bytes"
 

@@ -50,7 +50,7 @@ def states(engine: Engine) -> list[State]:
         views = users.get(id(source), ()) if source is not None else ()
         key = ", ".join(store.table.primary_key)
         found.append(State(name, name, key, "table", store.size(), views))
-    for plan, node in engine.renderer.rendered.items():
+    for plan, node in engine.rendered():
         size = node.operator.size()
         if size != StateSize() or isinstance(plan, ArrangementPlan):
             found.append(_state(engine, plan, node, users))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from math import prod
 
 from ivm.analysis.equivalences import equivalences
+from ivm.analysis.fact import fact
 from ivm.analysis.unique_keys import is_unique, unique_keys
 from sql.ir.relation import (
     Constant,
@@ -21,6 +22,7 @@ from sql.ir.relation import (
     TopK,
     Union,
     Window,
+    inputs_of,
 )
 from sql.ir.scalar import Call, Column, Literal, Scalar
 
@@ -56,6 +58,14 @@ def cardinality(relation: Relation, rows_of: RowsOf) -> float:
         case Union():
             return sum(cardinality(each, rows_of) for each in relation.inputs)
     raise AssertionError(f"no estimate for {type(relation).__name__}")
+
+
+@fact
+def tables_of(relation: Relation) -> tuple[str, ...]:
+    """The tables and views that a relation reads, each once."""
+    if isinstance(relation, Get):
+        return (relation.name,)
+    return tuple(dict.fromkeys(name for each in inputs_of(relation) for name in tables_of(each)))
 
 
 def selectivity(predicate: Scalar) -> float:

@@ -11,9 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from catalog.types import BOOLEAN
+from ivm.analysis.cardinality import cardinality, selectivity, tables_of
 from ivm.analysis.classes import merged_classes
+from ivm.plan.existing import Existing
+from ivm.plan.join_keys import Choice, Side, Step
 from ivm.plan.mfp import Mfp, Row, identity, peel, row_of
-from ivm.plan.nodes import ArrangementPlan, JoinPlan, Path, Plan, ReducePlan, Stage, TablePlan
+from ivm.plan.nodes import ArrangementPlan, JoinPlan, Path, Plan, ReducePlan, Stage, TablePlan, arrangements_of
 from sql.ir.relation import Join, Relation
 from sql.ir.scalar import Call, Column, Scalar, columns_of, remap, substitute
 
@@ -23,6 +26,7 @@ class _Input:
     """One input: what is arranged, and the MFP that makes the join's columns of it after a lookup."""
 
     collection: Plan
+    relation: Relation  # of which `collection` is the plan
     local: Mfp
     keys: tuple[tuple[int, ...], ...]
 
@@ -49,14 +53,40 @@ class _JoinedRow:
         return len(self.row)
 
 
-def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan]) -> Plan:
-    """The plan of `join` followed by `mfp`; predicates of `mfp` are tested as soon as their columns are bound."""
+def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing: Existing) -> Plan:
+    """The plan of `join` followed by `mfp`; predicates of `mfp` are tested as soon as their columns are bound.
+
+    The keys of lookups are chosen for all paths together and with what is arranged already (see `join_keys`). Where
+    a join that computes the same exists, it is that one.
+    """
     joined = _joined_row(join, mfp, lower)
     final = _final(joined, mfp)
-    paths = tuple(_path(joined, source, final) for source in range(len(joined.inputs)))
+    inputs = tuple(each.collection for each in joined.inputs)
+    known = existing.joins.get((inputs, joined.classes, joined.predicates, final))
+    if known is not None:
+        return known
+    ways = _choice(joined, existing).ways()
+    paths = tuple(_path(joined, source, way.steps, final) for source, way in enumerate(ways))
     parts: tuple[Scalar, ...] = (*joined.row, *final.maps)
     row = row_of(tuple(parts[p] for p in final.projection))
-    return JoinPlan(tuple(each.collection for each in joined.inputs), paths, final, row)
+    plan = JoinPlan(inputs, joined.classes, joined.predicates, paths, final, row)
+    existing.add((plan, *arrangements_of(plan)))
+    return plan
+
+
+def _choice(joined: _JoinedRow, existing: Existing) -> Choice:
+    sized = existing.sizes_known(name for each in joined.inputs for name in tables_of(each.relation))
+    predicates = tuple((frozenset(joined.owner(c) for c in columns_of(p)), selectivity(p)) for p in joined.predicates)
+    alone = {next(iter(reads)) for reads, _ in predicates if len(reads) == 1}
+    sides: list[Side] = []
+    for number, each in enumerate(joined.inputs):
+        classes = {column - joined.offsets[number]: group for group, column in reversed(joined.members[number])}
+        rows = cardinality(each.relation, lambda name: existing.rows[name]) if sized else None
+        arranged = existing.keys(each.collection)
+        if isinstance(each.collection, TablePlan):
+            arranged |= set(each.collection.keys)  # a table finds its rows by them itself
+        sides.append(Side(classes, each.keys, arranged, rows, number in alone))
+    return Choice(tuple(sides), predicates)
 
 
 def _joined_row(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan]) -> _JoinedRow:
@@ -120,10 +150,10 @@ def _lower_inputs(join: Join, lower: Callable[[Relation], Plan]) -> tuple[_Input
         start += len(relation.schema)
         if isinstance(base, Join) or any(p >= local.width for p in keyed):
             plan = lower(relation)
-            inputs.append(_Input(plan, identity(len(plan.row)), ()))
+            inputs.append(_Input(plan, relation, identity(len(plan.row)), ()))
         else:
             plan = lower(base)
-            inputs.append(_Input(plan, local.pruned(), _unique_keys(plan)))
+            inputs.append(_Input(plan, base, local.pruned(), _unique_keys(plan)))
     return tuple(inputs)
 
 
@@ -143,26 +173,31 @@ def _final(joined: _JoinedRow, mfp: Mfp) -> Mfp:
     return start.then(replace(mfp, predicates=())).pruned()
 
 
-def _path(joined: _JoinedRow, source: int, final: Mfp) -> Path:
+def _path(joined: _JoinedRow, source: int, steps: tuple[Step, ...], final: Mfp) -> Path:
     bound = _Bound(joined)
     equal = _equal_within(joined, source, bound)
     bound.add(source)
     pending = list(joined.predicates)
     first = (*equal, *_ready(joined, pending, bound))
-    stages: list[Stage] = []
-    while len(bound.inputs) < len(joined.inputs):
-        best = min(_candidates(joined, bound), key=lambda c: c.rank)
-        equal = _equal_within(joined, best.input, bound)
-        bound.add(best.input)
-        predicates = (*best.checks, *equal, *_ready(joined, pending, bound))
-        inclusive = best.input < source
-        arrangement = ArrangementPlan(joined.inputs[best.input].collection, best.key)
-        stages.append(Stage(best.input, arrangement, best.stream, inclusive, best.unique, predicates))
-    return Path(source, _needed(joined, source, first, stages, final), first, tuple(stages))
+    stages = tuple(_stage(joined, source, step, bound, pending) for step in steps)
+    return Path(source, _needed(joined, source, first, stages, final), first, stages)
+
+
+def _stage(joined: _JoinedRow, source: int, step: Step, bound: _Bound, pending: list[Scalar]) -> Stage:
+    """The next stage of a path; equalities with what is bound that are not in the key are tested after the lookup."""
+    target, offset = joined.inputs[step.input], joined.offsets[step.input]
+    streams = {column - offset: bound.known[g] for g, column in joined.members[step.input] if g in bound.known}
+    checks = tuple(_equal(joined, streams[c], offset + c) for c in sorted(streams) if c not in step.key)
+    equal = _equal_within(joined, step.input, bound)
+    bound.add(step.input)
+    predicates = (*checks, *equal, *_ready(joined, pending, bound))
+    arrangement = ArrangementPlan(target.collection, step.key)
+    stream = tuple(streams[c] for c in step.key)
+    return Stage(step.input, arrangement, stream, step.input < source, step.key in target.keys, predicates)
 
 
 def _needed(
-    joined: _JoinedRow, source: int, first: tuple[Scalar, ...], stages: list[Stage], final: Mfp
+    joined: _JoinedRow, source: int, first: tuple[Scalar, ...], stages: tuple[Stage, ...], final: Mfp
 ) -> tuple[int, ...]:
     """The columns of `source` that anything on its path reads."""
     read = {p for p in final.projection if p < final.width}
@@ -187,48 +222,6 @@ def _ready(joined: _JoinedRow, pending: list[Scalar], bound: _Bound) -> tuple[Sc
     for predicate in ready:
         pending.remove(predicate)
     return tuple(ready)
-
-
-@dataclass(frozen=True)
-class _Candidate:
-    """A possible next stage; the smallest rank is the best."""
-
-    input: int
-    key: tuple[int, ...]
-    stream: tuple[int, ...]
-    unique: bool
-    checks: tuple[Scalar, ...]
-    rank: tuple[int, ...]
-
-
-def _candidates(joined: _JoinedRow, bound: _Bound) -> list[_Candidate]:
-    return [_candidate(joined, bound, i) for i in range(len(joined.inputs)) if i not in bound.inputs]
-
-
-def _candidate(joined: _JoinedRow, bound: _Bound, target: int) -> _Candidate:
-    """Look `target` up by all its columns that are equal to bound ones, or by a unique key among them."""
-    offset = joined.offsets[target]
-    streams = {column - offset: bound.known[g] for g, column in joined.members[target] if g in bound.known}
-    unique = next((k for k in joined.inputs[target].keys if set(k) <= streams.keys()), None)
-    key = tuple(sorted(streams)) if unique is None else unique
-    checks = tuple(_equal(joined, streams[c], offset + c) for c in sorted(streams) if c not in key)
-    filtered = bool(joined.inputs[target].local.predicates) or bool(checks)
-    rank = (_fan_out(joined, bound, target, unique), 0 if filtered else 1, -len(key), target)
-    return _Candidate(target, key, tuple(streams[c] for c in key), unique is not None, checks, rank)
-
-
-def _fan_out(joined: _JoinedRow, bound: _Bound, target: int, unique: tuple[int, ...] | None) -> int:
-    """0: at most one partner; 1: the bound side's key is unique, as along a foreign key; 2: many to many; 3: all."""
-    if unique is not None:
-        return 0
-    groups = {g for g, _ in joined.members[target] if g in bound.known}
-    if not groups:
-        return 3
-    for each in bound.inputs:
-        own = {column - joined.offsets[each] for g, column in joined.members[each] if g in groups}
-        if any(k and set(k) <= own for k in joined.inputs[each].keys):
-            return 1
-    return 2
 
 
 def _equal(joined: _JoinedRow, left: int, right: int) -> Scalar:

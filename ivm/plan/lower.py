@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ivm.analysis.fact import fact
+from ivm.plan.existing import Existing
 from ivm.plan.join import lower_join
 from ivm.plan.mfp import Mfp, Row, peel, row_of, row_of_relation
 from ivm.plan.nodes import (
@@ -38,13 +38,12 @@ from sql.ir.relation import (
 from sql.ir.scalar import Scalar
 
 
-@fact
-def lower(relation: Relation) -> Plan:
-    """The plan of a relation that the transforms have brought into shape. Cost: linear in the relation's size."""
-    base, mfp = peel(relation)
-    if isinstance(base, Join):
-        return lower_join(base, mfp, lower)
-    return apply_mfp(_lower_base(base), mfp)
+def lower(relation: Relation, existing: Existing | None = None) -> Plan:
+    """The plan of a relation that the transforms have brought into shape, beside what exists (by default nothing).
+
+    It is the same whenever what exists is. Cost: linear in the relation's size, and the choice of keys for each join.
+    """
+    return _Lowering(Existing() if existing is None else existing.copy()).lower(relation)
 
 
 def apply_mfp(plan: Plan, mfp: Mfp) -> Plan:
@@ -63,36 +62,71 @@ def output_row(row: Row, mfp: Mfp) -> Row:
     return row_of(tuple(parts[p] for p in mfp.projection))
 
 
-def _lower_base(relation: Relation) -> Plan:
-    match relation:
-        case Get():
-            row = row_of_relation(relation)
-            return TablePlan(relation.name, row, relation.keys) if relation.is_table else ViewPlan(relation.name, row)
-        case Constant():
-            return ConstantPlan(relation.rows, row_of_relation(relation))
-        case Reduce():
-            return _lower_reduce(relation)
-        case TopK():
-            row = row_of_relation(relation)
-            return TopKPlan(lower(relation.input), relation.group, relation.order, relation.limit, relation.offset, row)
-        case Window():
-            return lower_window(relation, lower_mapped)
-        case Union():
-            return UnionPlan(tuple(lower(r) for r in relation.inputs), row_of_relation(relation))
-        case Negate():
-            return NegatePlan(lower(relation.input), row_of_relation(relation))
-        case Threshold():
-            return ThresholdPlan(lower(relation.input), row_of_relation(relation))
-    raise AssertionError(f"no plan for {type(relation).__name__}")
+class _Lowering:
+    """One plan in the making: of parts that are met again, the plan there is; of joins, those that exist."""
 
+    def __init__(self, existing: Existing) -> None:
+        self._existing = existing
+        self._done: dict[int, Plan] = {}  # by identity: the parts of a relation live as long as it does
 
-def _lower_reduce(reduce: Reduce) -> ReducePlan:
-    """Keys and arguments are computed by the MFP below, each distinct argument once."""
-    arguments = tuple(dict.fromkeys(scalar for a in reduce.aggregates for scalar in a.scalars))
-    places = {argument: len(reduce.keys) + i for i, argument in enumerate(arguments)}
-    aggregates = tuple(_lower_aggregate(a, places) for a in reduce.aggregates)
-    below = lower_mapped(reduce.input, (*reduce.keys, *arguments))
-    return ReducePlan(below, len(reduce.keys), aggregates, row_of((*reduce.keys, *reduce.aggregates)))  # type: ignore[arg-type]
+    def lower(self, relation: Relation) -> Plan:
+        known = self._done.get(id(relation))
+        if known is None:
+            known = self._done[id(relation)] = self._lower(relation)
+        return known
+
+    def _lower(self, relation: Relation) -> Plan:
+        base, mfp = peel(relation)
+        if isinstance(base, Join):
+            return lower_join(base, mfp, self.lower, self._existing)
+        return apply_mfp(self._base(base), mfp)
+
+    def _base(self, relation: Relation) -> Plan:
+        match relation:
+            case Get():
+                row = row_of_relation(relation)
+                return (
+                    TablePlan(relation.name, row, relation.keys) if relation.is_table else ViewPlan(relation.name, row)
+                )
+            case Constant():
+                return ConstantPlan(relation.rows, row_of_relation(relation))
+            case Reduce():
+                return self._reduce(relation)
+            case TopK():
+                row = row_of_relation(relation)
+                return TopKPlan(
+                    self.lower(relation.input), relation.group, relation.order, relation.limit, relation.offset, row
+                )
+            case Window():
+                return lower_window(relation, self.mapped)
+            case Union():
+                return UnionPlan(tuple(self.lower(r) for r in relation.inputs), row_of_relation(relation))
+            case Negate():
+                return NegatePlan(self.lower(relation.input), row_of_relation(relation))
+            case Threshold():
+                return ThresholdPlan(self.lower(relation.input), row_of_relation(relation))
+        raise AssertionError(f"no plan for {type(relation).__name__}")
+
+    def _reduce(self, reduce: Reduce) -> ReducePlan:
+        """Keys and arguments are computed by the MFP below, each distinct argument once."""
+        arguments = tuple(dict.fromkeys(scalar for a in reduce.aggregates for scalar in a.scalars))
+        places = {argument: len(reduce.keys) + i for i, argument in enumerate(arguments)}
+        aggregates = tuple(_lower_aggregate(a, places) for a in reduce.aggregates)
+        below = self.mapped(reduce.input, (*reduce.keys, *arguments))
+        return ReducePlan(below, len(reduce.keys), aggregates, row_of((*reduce.keys, *reduce.aggregates)))  # type: ignore[arg-type]
+
+    def mapped(self, relation: Relation, scalars: tuple[Scalar, ...]) -> Plan:
+        """The plan of `scalars` computed over `relation`, in place of its columns, for a reader of all of them.
+
+        They are gathered where rows are dropped or come from a join; whole columns of a batch are not worth copying.
+        """
+        base, mfp = peel(relation)
+        width = len(mfp.projection)
+        computed = mfp.map(scalars).project(tuple(range(width, width + len(scalars))))
+        computed = replace(computed, gathered=bool(mfp.predicates) or isinstance(base, Join))
+        if isinstance(base, Join):
+            return lower_join(base, computed, self.lower, self._existing)
+        return apply_mfp(self._base(base), computed)
 
 
 def _lower_aggregate(aggregate: Aggregate, places: dict[Scalar, int]) -> AggregatePlan:
@@ -106,17 +140,3 @@ def _lower_aggregate(aggregate: Aggregate, places: dict[Scalar, int]) -> Aggrega
         tuple(Order(places[o.scalar], o.descending, o.nulls_first) for o in aggregate.order),
         aggregate.parameters,
     )
-
-
-def lower_mapped(relation: Relation, scalars: tuple[Scalar, ...]) -> Plan:
-    """The plan of `scalars` computed over `relation`, in place of its columns, for a reader of all of them.
-
-    They are gathered where rows are dropped or come from a join; whole columns of a batch are not worth copying.
-    """
-    base, mfp = peel(relation)
-    width = len(mfp.projection)
-    computed = mfp.map(scalars).project(tuple(range(width, width + len(scalars))))
-    computed = replace(computed, gathered=bool(mfp.predicates) or isinstance(base, Join))
-    if isinstance(base, Join):
-        return lower_join(base, computed, lower)
-    return apply_mfp(_lower_base(base), computed)

@@ -125,9 +125,12 @@ class JoinPlan:
     """A delta join: a path for each input, no intermediate state. State: only the arrangements that the stages name.
 
     Within a path, columns are those of all collections side by side (`offsets`); `final` makes the output of them.
+    `classes` (equal columns) and `predicates` over them are what the paths together test.
     """
 
     inputs: tuple[Plan, ...]
+    classes: tuple[tuple[int, ...], ...]
+    predicates: tuple[Scalar, ...]
     paths: tuple[Path, ...]
     final: Mfp
     row: Row

@@ -17,7 +17,8 @@ def render_arrangement(context: Context, plan: ArrangementPlan) -> Node:
     """The arrangement's node, hydrated."""
     source = context.node(plan.collection)
     if isinstance(plan.collection, TablePlan):
-        arrangement = context.tables[plan.collection.name].arrangement(plan.key)
+        store = context.tables[plan.collection.name]
+        arrangement = store.arrangement(plan.key) if context.sharing else store.arrangement_apart(plan.key)
         return context.graph.add("arrange", ArrangeTable(arrangement), (source,))
     if plan.kind == "groups":
         return context.graph.add("arrange", ArrangeGroups(cast(Reduce, source.operator)), (source,))

@@ -16,7 +16,7 @@ from ivm.trace.table_store import TableStore
 
 @dataclass
 class Context(ABC):
-    """`time` is the present, as of which new nodes are hydrated."""
+    """`time`: the present, as of which new nodes are hydrated. `sharing`: whether table indexes may have more users."""
 
     graph: Graph
     dictionary: TextDictionary
@@ -24,6 +24,7 @@ class Context(ABC):
     tables: dict[str, TableStore] = field(default_factory=dict)
     views: dict[str, Node] = field(default_factory=dict)
     time: int = 0
+    sharing: bool = True
 
     @abstractmethod
     def node(self, plan: Plan | ArrangementPlan) -> Node:

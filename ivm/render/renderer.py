@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import cast
 
 from ivm.dataflow.node import Node
+from ivm.operators.arrange import ArrangeTable
 from ivm.operators.mfp import Mfp
 from ivm.operators.negate import Negate
 from ivm.operators.source import Source
@@ -42,6 +44,10 @@ class Renderer(Context):
     rendered: dict[Plan | ArrangementPlan, Node] = field(default_factory=dict)
     sources: dict[str, Node] = field(default_factory=dict)
 
+    def apart(self) -> Renderer:
+        """One for a single view over the same tables and views, which shares nothing else that it renders."""
+        return replace(self, rendered={}, sharing=False)
+
     def node(self, plan: Plan | ArrangementPlan) -> Node:
         """The node that carries out `plan`: the one that exists, else a new one, hydrated."""
         if isinstance(plan, ViewPlan):
@@ -64,19 +70,21 @@ class Renderer(Context):
 
     def _forget(self, removed: Iterable[Node]) -> None:
         gone = {id(node) for node in removed}
-        for plan in [plan for plan, node in self.rendered.items() if id(node) in gone]:
+        for plan, node in [(plan, node) for plan, node in self.rendered.items() if id(node) in gone]:
             del self.rendered[plan]
             if isinstance(plan, ArrangementPlan) and isinstance(plan.collection, TablePlan):
-                self.tables[plan.collection.name].release(plan.key)
+                self.tables[plan.collection.name].release(cast(ArrangeTable, node.operator).arrangement)
             if isinstance(plan, TablePlan):
                 del self.sources[plan.name]
 
     def _make(self, plan: Plan | ArrangementPlan) -> Node:
         match plan:
             case TablePlan():
-                node = self.graph.add(f"table {plan.name}", Source(self.tables[plan.name].contents))
-                self.sources[plan.name] = node
-                return node
+                known = self.sources.get(plan.name)
+                if known is None:
+                    known = self.graph.add(f"table {plan.name}", Source(self.tables[plan.name].contents))
+                    self.sources[plan.name] = known
+                return known
             case ConstantPlan():
                 return render_constant(self, plan)
             case MfpPlan():

@@ -154,11 +154,10 @@ def test_arrangements_are_shared_and_go_with_their_last_user():
     first = store.arrangement((2,))
     assert store.arrangement((2,)) is first
     assert [a.key for a in store.arrangements()] == [(0, 1), (2,)]
-    store.release((2,))
-    store.release((2,))
+    store.release(first)
+    store.release(first)
     assert [a.key for a in store.arrangements()] == [(0, 1)]
-    store.arrangement((0, 1))
-    store.release((0, 1))
+    store.release(store.arrangement((0, 1)))
     assert [a.key for a in store.arrangements()] == [(0, 1)]
 
 

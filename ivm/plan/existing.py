@@ -1,0 +1,54 @@
+"""What a new view is planned against: the arrangements and joins that installed views have, the sizes of tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ivm.plan.mfp import Mfp
+from ivm.plan.nodes import ArrangementPlan, JoinPlan, Plan
+from sql.ir.scalar import Scalar
+
+Question = tuple[tuple[Plan, ...], tuple[tuple[int, ...], ...], tuple[Scalar, ...], Mfp]
+"""What a join computes, however: its inputs, the equal columns, the predicates, the output."""
+
+SMALL = 1000
+"""A database whose largest table has fewer rows than this is taken to be still empty: its sizes say nothing."""
+
+
+@dataclass
+class Existing:
+    """Collections that are arranged already, and the joins that run; what is planned joins them.
+
+    `rows`: the number of rows of each table and maintained view.
+    """
+
+    arrangements: dict[Plan, set[tuple[int, ...]]] = field(default_factory=dict)
+    joins: dict[Question, JoinPlan] = field(default_factory=dict)
+    rows: Mapping[str, float] = field(default_factory=dict)
+
+    def copy(self) -> Existing:
+        """Another one, to which a plan in the making adds its own."""
+        return Existing({plan: set(keys) for plan, keys in self.arrangements.items()}, dict(self.joins), self.rows)
+
+    def add(self, plans: Iterable[Plan | ArrangementPlan]) -> None:
+        """Take note of what a rendered plan offers to others."""
+        for plan in plans:
+            if isinstance(plan, ArrangementPlan):
+                self.arrangements.setdefault(plan.collection, set()).add(plan.key)
+            elif isinstance(plan, JoinPlan):
+                self.joins[question(plan)] = plan
+
+    def keys(self, collection: Plan) -> frozenset[tuple[int, ...]]:
+        """The keys by which a collection is arranged."""
+        return frozenset(self.arrangements.get(collection, ()))
+
+    def sizes_known(self, tables: Iterable[str]) -> bool:
+        """Whether the sizes of these tables say something about those to come: none is empty, one not small."""
+        sizes = [self.rows.get(name, 0) for name in tables]
+        return bool(sizes) and min(sizes) > 0 and max(sizes) >= SMALL
+
+
+def question(plan: JoinPlan) -> Question:
+    """What the join computes. Two joins that answer the same question can be one, by whichever paths it finds it."""
+    return plan.inputs, plan.classes, plan.predicates, plan.final

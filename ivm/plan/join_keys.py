@@ -1,0 +1,308 @@
+"""Which keys a join looks its inputs up by: few arrangements for all of its paths together, and none that is slow.
+
+A path that goes its cheapest way looks each input up by all columns that are bound, and asks for an arrangement by
+just those. Here the paths of a join agree: an arrangement is given up where the paths that used it can take another,
+by fewer columns and a test after the lookup, at a price below that of keeping it. Sizes of tables decide where they
+are known; where they are not, as in an empty database, unique keys tell a key with few rows from one with many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from math import inf, log2, prod
+
+Key = tuple[int, ...]
+Chosen = frozenset[tuple[int, Key]]
+"""Arrangements, as (input, key)."""
+
+PROBE = 2.0
+"""What a lookup costs beside the rows that it finds, in rows."""
+PRICE = 4.0
+"""An arrangement of the largest input is worth its memory where it makes a path 2 ** PRICE times cheaper."""
+MOST_FOUND = 64.0
+"""A key that leaves bound columns out may find this many rows, most of them in vain; no more."""
+MOST_WAYS = 32
+"""So many orders of its inputs are tried for a path."""
+MOST_LOOKED_AT = 5000
+"""So many lookups are looked at for a join; beyond it, as for twenty inputs, each path takes what seems best next."""
+
+# The same without sizes, by what a key has: a column that is unique elsewhere leaves a share of the rows, and so on.
+_ROWS = 1000.0
+_MOST_FOUND_UNSIZED = 16.0
+_REFERENCE, _PAIR_REFERENCE, _LEADING, _LEADING_ELSEWHERE, _PART, _ANY = 32.0, 125.0, 8.0, 2.0, 2.0, 10.0
+_DISTINCT = 0.1
+
+
+@dataclass(frozen=True)
+class Side:
+    """One input of a join as the choice sees it; columns are the input's own.
+
+    `classes`: the class of each column that is in one. `unique`: keys of which there is at most one row. `existing`:
+    keys by which it is arranged whatever is chosen. `rows`: how many there are, None if unknown. `filtered`: whether
+    predicates concern it alone.
+    """
+
+    classes: dict[int, int]
+    unique: tuple[Key, ...]
+    existing: frozenset[Key]
+    rows: float | None
+    filtered: bool
+
+
+@dataclass(frozen=True)
+class Step:
+    """Look `input` up by `key`."""
+
+    input: int
+    key: Key
+
+
+@dataclass(frozen=True)
+class Way:
+    """The steps of one path; `cost` in rows met for a change of the source, at least 1."""
+
+    cost: float
+    steps: tuple[Step, ...]
+
+
+@dataclass
+class Choice:
+    """The joined inputs, and for each predicate over them the inputs it reads and the share of rows that it keeps."""
+
+    sides: tuple[Side, ...]
+    predicates: tuple[tuple[frozenset[int], float], ...]
+    _found: dict[tuple[int, Key], float] = field(default_factory=dict)
+    _ways: dict[tuple[int, Chosen | None], Way | None] = field(default_factory=dict)
+    looked_at: int = 0
+
+    def ways(self) -> tuple[Way, ...]:
+        """A way for each input's changes. Cost: up to ten milliseconds for eight inputs, a tenth of a second for any.
+
+        The paths that take the first step that seems best are always found.
+        """
+        free = [self._way(source, None) for source in range(len(self.sides))]
+        ways = tuple(way for way in free if way is not None)
+        while (better := self._with_fewer(ways)) is not None:
+            ways = better
+        return ways
+
+    @cached_property
+    def _sized(self) -> bool:
+        return all(side.rows is not None for side in self.sides)
+
+    @cached_property
+    def _largest(self) -> float:
+        return max((side.rows or 1.0 for side in self.sides), default=1.0)
+
+    def _with_fewer(self, ways: tuple[Way, ...]) -> tuple[Way, ...] | None:
+        """The best of the ways that give up an arrangement, or two for one; None if none of them is worth it."""
+        used = self._new(ways)
+        found: list[tuple[float, int, tuple[Way, ...]]] = []
+        for number, allowed in enumerate(self._moves(used)):
+            if self.exhausted:
+                break
+            other = self._within(ways, used, allowed)
+            if other is not None:
+                gain = self._value(ways, used) - self._value(other, self._new(other))
+                found.append((-gain, number, other))
+        if not found:
+            return None
+        loss, _, best = min(found, key=lambda f: f[:2])
+        return best if loss < -1e-9 else None
+
+    def _moves(self, used: Chosen) -> list[Chosen]:
+        """What remains of `used` without one of them, or with what two have in common in place of these."""
+        ordered = sorted((i, key) for i, key in used if key not in self.sides[i].unique)
+        moves = [used - {each} for each in ordered]
+        for one, two in combinations(ordered, 2):
+            common = tuple(c for c in one[1] if c in two[1])
+            if one[0] == two[0] and common and (one[0], common) not in used:
+                moves.append(used - {one, two} | {(one[0], common)})
+        return moves
+
+    def _within(self, ways: tuple[Way, ...], used: Chosen, allowed: Chosen) -> tuple[Way, ...] | None:
+        """The ways, those that use what is not allowed being replaced; None if there is none for one of them."""
+        given_up = used - allowed
+        found: list[Way] = []
+        for source, way in enumerate(ways):
+            concerned = any((step.input, step.key) in given_up for step in way.steps)
+            other = self._way(source, allowed) if concerned else way
+            if other is None:
+                return None
+            found.append(other)
+        return tuple(found)
+
+    def _new(self, ways: tuple[Way, ...]) -> Chosen:
+        steps = {(step.input, step.key) for way in ways for step in way.steps}
+        return frozenset((i, key) for i, key in steps if key not in self.sides[i].existing)
+
+    def _value(self, ways: tuple[Way, ...], used: Chosen) -> float:
+        """The price of the ways and of the new arrangements. Ways are compared by the factor that they differ by, since
+        how often each input changes is not known; arrangements by their rows.
+        """
+        rows = (1.0 if not self._sized else (self.sides[i].rows or 1.0) / self._largest for i, _ in used)
+        return sum(log2(way.cost) for way in ways) + PRICE * sum(rows)
+
+    def _way(self, source: int, allowed: Chosen | None) -> Way | None:
+        if (source, allowed) not in self._ways:
+            self._ways[source, allowed] = _Search(self, source, allowed).best()
+        return self._ways[source, allowed]
+
+    def found(self, target: int, key: Key) -> float:
+        """The rows that a lookup by `key` is expected to find."""
+        known = self._found.get((target, key))
+        if known is None:
+            known = self._found[target, key] = self._estimated(target, key)
+        return known
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the search has taken as long as it may."""
+        return self.looked_at > MOST_LOOKED_AT
+
+    @property
+    def most_found(self) -> float:
+        """The rows that a lookup may find by a key that leaves bound columns out."""
+        return MOST_FOUND if self._sized else _MOST_FOUND_UNSIZED
+
+    def _estimated(self, target: int, key: Key) -> float:
+        side = self.sides[target]
+        if any(set(unique) <= set(key) for unique in side.unique):
+            return 1.0
+        pending = {side.classes[c]: c for c in reversed(key)}
+        shares: list[float] = []
+        for classes, rows in self._references(target):
+            if classes <= pending.keys():
+                shares.append(self._reference_share(side, classes, rows))
+                if not self._sized:
+                    shares += [self._part_share(target, pending[g]) for g in classes]
+                for group in classes:
+                    del pending[group]
+        for column in pending.values():
+            shares.append(
+                max(1.0, _DISTINCT * (side.rows or 0)) if self._sized else _ANY * self._part_share(target, column)
+            )
+        return max(1.0, (side.rows or 0.0 if self._sized else _ROWS) / prod(shares))
+
+    def _references(self, target: int) -> list[tuple[frozenset[int], float]]:
+        """Unique keys of other inputs, as classes, and how many values they have; those of most columns first."""
+        found: list[tuple[frozenset[int], float]] = []
+        for number, side in enumerate(self.sides):
+            for unique in side.unique if number != target else ():
+                if unique and all(c in side.classes for c in unique):
+                    found.append((frozenset(side.classes[c] for c in unique), side.rows or 0.0))
+        return sorted(found, key=lambda f: (-len(f[0]), f[1]))
+
+    def _reference_share(self, side: Side, classes: frozenset[int], rows: float) -> float:
+        if self._sized:
+            return max(1.0, min(rows, side.rows or 0.0))
+        return _REFERENCE if len(classes) == 1 else _PAIR_REFERENCE
+
+    def _part_share(self, target: int, column: int) -> float:
+        """What it tells that a column is part of a unique key: the first is what the others are numbered within."""
+        own, group = self.sides[target], self.sides[target].classes[column]
+        longer = [key for key in own.unique if len(key) > 1]
+        if any(key[0] == column for key in longer):
+            return _LEADING
+        if any(column in key for key in longer):
+            return _PART
+        others = (side for number, side in enumerate(self.sides) if number != target)
+        leads = any(len(key) > 1 and side.classes.get(key[0]) == group for side in others for key in side.unique)
+        return _LEADING_ELSEWHERE if leads else 1.0
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A possible next step; the smallest rank is tried first. `kept`: rows that go on, for each that came."""
+
+    step: Step
+    unique: bool
+    found: float
+    kept: float
+    rank: tuple[float, ...]
+
+
+class _Search:
+    """Looks for the cheapest way of one source: unique lookups at once, branching where there may be many rows."""
+
+    def __init__(self, choice: Choice, source: int, allowed: Chosen | None) -> None:
+        self._choice = choice
+        self._source = source
+        self._allowed = allowed
+        self._cheapest = inf
+        self._steps: tuple[Step, ...] | None = None
+        self._left = MOST_WAYS
+
+    def best(self) -> Way | None:
+        """The cheapest way of those tried; None if what is allowed leaves none."""
+        bound = frozenset((self._source,))
+        self._go(bound, frozenset(self._choice.sides[self._source].classes.values()), 1.0, self._kept(bound, bound), ())
+        return None if self._steps is None else Way(self._cheapest, self._steps)
+
+    def _go(
+        self, bound: frozenset[int], known: frozenset[int], cost: float, rows: float, steps: tuple[Step, ...]
+    ) -> None:
+        if len(bound) == len(self._choice.sides):
+            self._left -= 1
+            if cost < self._cheapest * (1 - 1e-9):
+                self._cheapest, self._steps = cost, steps
+            return
+        candidates = sorted(self._candidates(bound, known), key=lambda c: c.rank)
+        for each in candidates[:1] if candidates and candidates[0].unique else candidates:
+            if self._choice.exhausted and each is not candidates[0]:
+                break
+            met = cost + rows * (PROBE + each.found)
+            if self._left > 0 and met < self._cheapest:
+                after = known.union(self._choice.sides[each.step.input].classes.values())
+                self._go(bound | {each.step.input}, after, met, rows * each.kept, (*steps, each.step))
+
+    def _candidates(self, bound: frozenset[int], known: frozenset[int]) -> list[_Candidate]:
+        """The lookups that are possible next; all rows of an input only where no input can be looked up by a key."""
+        sides = self._choice.sides
+        left = [i for i in range(len(sides)) if i not in bound]
+        columns = {i: tuple(sorted(c for c, g in sides[i].classes.items() if g in known)) for i in left}
+        single = [i for i in left if () in sides[i].unique]
+        keyed = [i for i in left if columns[i]] or left
+        found = (self._candidate(i, columns[i], bound) for i in dict.fromkeys((*single, *keyed)))
+        return [each for each in found if each is not None]
+
+    def _candidate(self, target: int, bound_columns: Key, bound: frozenset[int]) -> _Candidate | None:
+        self._choice.looked_at += 1
+        side = self._choice.sides[target]
+        unique = [key for key in side.unique if set(key) <= set(bound_columns)]
+        kept = self._kept(bound | {target}, bound)
+        if unique:
+            key = next((k for k in unique if k in side.existing), unique[0])
+            filtered = side.filtered or len(key) < len(bound_columns)
+            rank = (0.0, 0.0 if filtered else 1.0, float(-len(key)), float(target))
+            return _Candidate(Step(target, key), True, 1.0, kept, rank)
+        looked_up = self._key(target, bound_columns)
+        if looked_up is None:
+            return None
+        kept *= self._choice.found(target, bound_columns)
+        rank = (1.0 if bound_columns else 2.0, kept, float(-len(looked_up)), float(target))
+        return _Candidate(Step(target, looked_up), False, self._choice.found(target, looked_up), kept, rank)
+
+    def _key(self, target: int, bound_columns: Key) -> Key | None:
+        """The key among the bound columns that finds the fewest rows, of those that may be used."""
+        if self._allowed is None or not bound_columns:
+            return bound_columns
+        side = self._choice.sides[target]
+        usable = side.existing | {key for i, key in self._allowed if i == target}
+        fitting = [key for key in usable if key and set(key) <= set(bound_columns)]
+        cheap = [
+            k for k in fitting if len(k) == len(bound_columns) or self._found(target, k) <= self._choice.most_found
+        ]
+        return min(cheap, key=lambda k: (self._found(target, k), -len(k), k), default=None)
+
+    def _found(self, target: int, key: Key) -> float:
+        return self._choice.found(target, key)
+
+    def _kept(self, bound: frozenset[int], before: frozenset[int]) -> float:
+        """The share of rows that the predicates keep which can be tested from here on."""
+        ready = (
+            s for reads, s in self._choice.predicates if reads <= bound and (bound == before or not reads <= before)
+        )
+        return prod(ready)
