@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from catalog.types import Kind
-from ivm.analysis.classes import Classes, merged_classes, representatives
 from ivm.analysis.fact import fact
+from sql.ir.classes import Classes, merged_classes, representatives
 from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Window
 from sql.ir.scalar import Call, Column, Literal, Scalar
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 
 from catalog.types import BOOLEAN
 from ivm.analysis.cardinality import cardinality, selectivity, tables_of
-from ivm.analysis.classes import merged_classes
 from ivm.plan.existing import Existing
 from ivm.plan.join_keys import Choice, Side, Step
 from ivm.plan.mfp import Mfp, Row, identity, peel, row_of
 from ivm.plan.nodes import ArrangementPlan, JoinPlan, Path, Plan, ReducePlan, Stage, TablePlan, arrangements_of
+from sql.ir.classes import merged_classes
 from sql.ir.relation import Join, Relation
 from sql.ir.scalar import Call, Column, Scalar, columns_of, remap, substitute
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ivm.analysis.fact import fact
-from ivm.transform.rewrite import bottom_up, with_inputs
+from ivm.transform.rewrite import bottom_up
+from sql.ir.rebuild import with_inputs
 from sql.ir.relation import Constant, Map, Negate, Project, Reduce, Relation, Union, Window, inputs_of
 
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from ivm.analysis.known_predicates import known_predicates
 from ivm.analysis.ranges import can_raise
 from ivm.transform.connectives import conjunction, conjuncts, disjunction, disjuncts
-from ivm.transform.rewrite import bottom_up, filtered, offsets, with_inputs
+from ivm.transform.rewrite import bottom_up, filtered, offsets
 from ivm.transform.simplify_predicates import simplified
+from sql.ir.rebuild import with_inputs
 from sql.ir.relation import Filter, Join, Relation
 from sql.ir.scalar import Scalar, columns_of, remap
 

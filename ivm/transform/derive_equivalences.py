@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ivm.analysis.classes import merged_classes
 from ivm.analysis.ranges import can_raise
 from ivm.transform.rewrite import bottom_up, filtered, mapped, names, offsets, projected
+from sql.ir.classes import merged_classes
 from sql.ir.relation import Filter, Join, Relation
 from sql.ir.scalar import Call, Column, Scalar, columns_of, remap
 

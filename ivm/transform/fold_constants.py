@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from catalog.types import BOOLEAN
 from ivm.transform.evaluate import evaluated
-from ivm.transform.rewrite import bottom_up, with_scalars
+from ivm.transform.rewrite import bottom_up
+from sql.ir.rebuild import with_scalars
 from sql.ir.relation import Relation
 from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar, rewrite
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ivm.analysis.classes import merged_classes
 from ivm.analysis.ranges import can_raise
-from ivm.transform.rewrite import bottom_up, equal, filtered, mapped, names, offsets, projected, row
+from ivm.transform.rewrite import bottom_up, equal, filtered, mapped, names, offsets, projected
+from sql.ir.classes import merged_classes
+from sql.ir.rebuild import row
 from sql.ir.relation import Filter, Join, Map, Project, Relation
 from sql.ir.scalar import Column, Scalar, columns_of, remap, substitute, walk
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ivm.transform.rewrite import bottom_up, row
+from ivm.transform.rewrite import bottom_up
+from sql.ir.rebuild import row
 from sql.ir.relation import Map, Relation
 from sql.ir.scalar import Call, Scalar, columns_of, substitute
 

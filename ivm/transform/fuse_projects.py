@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ivm.transform.rewrite import bottom_up, names, projected, with_inputs, with_scalars
+from ivm.transform.rewrite import bottom_up, names, projected
+from sql.ir.rebuild import with_inputs, with_scalars
 from sql.ir.relation import Filter, Map, Project, Reduce, Relation
 from sql.ir.scalar import Scalar, remap
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ivm.analysis.unique_keys import is_unique
-from ivm.transform.rewrite import bottom_up, filtered, with_inputs
+from ivm.transform.rewrite import bottom_up, filtered
+from sql.ir.rebuild import with_inputs
 from sql.ir.relation import Filter, Relation, TopK, Window, WindowFunction
 from sql.ir.scalar import Call, Column, Literal, Scalar
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from ivm.analysis.fact import fact
 from ivm.analysis.ranges import can_raise
-from ivm.transform.rewrite import filtered, names, offsets, projected, row, unless_equal, with_inputs
+from ivm.transform.rewrite import filtered, names, offsets, projected, unless_equal
+from sql.ir.rebuild import row, with_inputs
 from sql.ir.relation import (
     Filter,
     Join,

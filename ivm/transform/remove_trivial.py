@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ivm.transform.rewrite import bottom_up, equal, filtered, names, renamed, row
+from ivm.transform.rewrite import bottom_up, equal, filtered, names, renamed
+from sql.ir.rebuild import row
 from sql.ir.relation import Constant, Filter, Join, Map, Negate, Project, Relation, TopK, Union
 from sql.ir.scalar import TRUE
 

@@ -8,15 +8,8 @@ from math import prod
 from ivm.analysis.cardinality import selectivity
 from ivm.analysis.fact import fact
 from ivm.analysis.unique_keys import unique_keys
-from ivm.transform.rewrite import (
-    equal,
-    filtered,
-    names,
-    offsets,
-    projected,
-    row,
-    with_inputs,
-)
+from ivm.transform.rewrite import equal, filtered, names, offsets, projected
+from sql.ir.rebuild import row, with_inputs
 from sql.ir.relation import Filter, Get, Join, Map, Project, Reduce, Relation, inputs_of
 from sql.ir.scalar import Scalar
 

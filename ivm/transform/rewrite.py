@@ -7,21 +7,9 @@ from dataclasses import replace
 
 from catalog.types import BOOLEAN
 from ivm.analysis.fact import fact
-from sql.ir.relation import Apply, Constant, Filter, Get, Join, Map, Project, Reduce, Relation, Union, Window, inputs_of
-from sql.ir.scalar import Call, Column, Scalar
-
-
-def with_inputs(relation: Relation, inputs: tuple[Relation, ...]) -> Relation:
-    """The same node over other inputs; the node itself if they are the ones that it has."""
-    if all(new is old for new, old in zip(inputs, inputs_of(relation), strict=True)):
-        return relation
-    if isinstance(relation, Get | Constant):
-        return relation
-    if isinstance(relation, Join | Union):
-        return replace(relation, inputs=inputs)
-    if isinstance(relation, Apply):
-        return replace(relation, left=inputs[0], right=inputs[1])
-    return replace(relation, input=inputs[0])
+from sql.ir.rebuild import with_inputs
+from sql.ir.relation import Filter, Map, Project, Reduce, Relation, inputs_of
+from sql.ir.scalar import Call, Scalar
 
 
 def bottom_up(relation: Relation, function: Callable[[Relation], Relation]) -> Relation:
@@ -42,31 +30,6 @@ def bottom_up(relation: Relation, function: Callable[[Relation], Relation]) -> R
 def unless_equal(after: Relation, before: Relation) -> Relation:
     """`after`, but the very node `before` if they are equal, so that what is above it need not change either."""
     return before if after == before else after
-
-
-def with_scalars(relation: Relation, function: Callable[[Scalar], Scalar]) -> Relation:
-    """The same node with `function` applied to each of its expressions; the node itself if none of them changes."""
-    match relation:
-        case Map():
-            scalars = tuple(map(function, relation.scalars))
-            return relation if scalars == relation.scalars else replace(relation, scalars=scalars)
-        case Filter():
-            predicates = tuple(map(function, relation.predicates))
-            return relation if predicates == relation.predicates else replace(relation, predicates=predicates)
-        case Reduce():
-            keys = tuple(map(function, relation.keys))
-            aggregates = tuple(a.map(function) for a in relation.aggregates)
-            same = keys == relation.keys and aggregates == relation.aggregates
-            return relation if same else replace(relation, keys=keys, aggregates=aggregates)
-        case Window():
-            functions = tuple(replace(f, args=tuple(map(function, f.args))) for f in relation.functions)
-            return relation if functions == relation.functions else replace(relation, functions=functions)
-    return relation
-
-
-def row(relation: Relation) -> tuple[Column, ...]:
-    """The columns of a relation as expressions."""
-    return tuple(Column(i, field.type, field.nullable) for i, field in enumerate(relation.schema))
 
 
 def names(relation: Relation) -> tuple[str, ...]:

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from ivm.analysis.ranges import can_raise
-from ivm.transform.rewrite import bottom_up, mapped, with_inputs, with_scalars
+from ivm.transform.rewrite import bottom_up, mapped
+from sql.ir.rebuild import with_inputs, with_scalars
 from sql.ir.relation import Reduce, Relation
 from sql.ir.scalar import Call, Column, Scalar, walk
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from catalog.types import Kind, SqlType
 from ivm.analysis.ranges import limits
-from ivm.transform.rewrite import bottom_up, with_scalars
+from ivm.transform.rewrite import bottom_up
+from sql.ir.rebuild import with_scalars
 from sql.ir.relation import Relation
 from sql.ir.scalar import Call, Literal, Scalar, Value, rewrite
 

@@ -64,13 +64,6 @@ class AggregateCall:
         return self.function == "count" and (not self.args or isinstance(self.args[0], exp.Star))
 
 
-def is_aggregate(node: exp.Expr) -> bool:
-    """Whether an aggregate stands here, with what may be written around it."""
-    while isinstance(node, WRAPPERS):
-        node = node.this
-    return isinstance(node, AGGREGATES)
-
-
 def read_call(binder: Binder, node: exp.Expr) -> AggregateCall:
     """The aggregate that `node` writes; UnsupportedError where it is written in a way that is not maintained."""
     if isinstance(node, exp.Filter):

@@ -15,7 +15,8 @@ from sqlglot import exp
 
 from sql.bind.context import Context, Ctes
 from sql.bind.outer import OuterRow, seen_from_inside
-from sql.decorrelate.nodes import Known, map_scalars, relation_scalars
+from sql.decorrelate.nodes import map_scalars, relation_scalars
+from sql.ir.rebuild import Known
 from sql.ir.relation import Apply, Constant, Filter, Map, Project, Relation, Union
 from sql.ir.scalar import Call, Column, Literal, Outer, Scalar, rewrite, walk
 

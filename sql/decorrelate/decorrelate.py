@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from sql.decorrelate.combine import combine
 from sql.decorrelate.expand import expand
-from sql.decorrelate.expand_joins import row
-from sql.decorrelate.nodes import FreeOuters, Known, map_scalars, with_inputs
+from sql.decorrelate.nodes import FreeOuters, map_scalars
 from sql.decorrelate.push import Push
 from sql.decorrelate.pushed import Domain, column, independent, moved, project
 from sql.decorrelate.unique import has_one_row
-from sql.ir.relation import Apply, Relation, inputs_of
+from sql.ir.rebuild import Known, rebuilt, row
+from sql.ir.relation import Apply, Relation
 from sql.ir.scalar import Scalar, substitute
 
 
@@ -27,16 +27,8 @@ def independent_joins(relation: Relation) -> Relation:
     An Apply of kind `single` remains only where its right side may have two rows for a left one.
     """
     free = FreeOuters()
-    known: Known = {}
     typed: dict[tuple[object, ...], Known] = {}
-
-    def visit(node: Relation) -> Relation:
-        if id(node) not in known:
-            rebuilt = with_inputs(node, tuple(map(visit, inputs_of(node))))
-            known[id(node)] = node, _removed(rebuilt, free, typed) if isinstance(rebuilt, Apply) else rebuilt
-        return known[id(node)][1]
-
-    return visit(relation)
+    return rebuilt(relation, lambda node: _removed(node, free, typed) if isinstance(node, Apply) else node)
 
 
 def _removed(apply: Apply, free: FreeOuters, typed: dict[tuple[object, ...], Known]) -> Relation:

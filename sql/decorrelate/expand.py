@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from catalog.schema import Schema
 from catalog.types import BIGINT, BOOLEAN, VARCHAR
-from sql.decorrelate.expand_joins import filtered, grouped, joined, matches, one_group, partnered, row
+from sql.decorrelate.expand_joins import filtered, grouped, joined, matches, one_group, partnered
 from sql.decorrelate.expand_predicates import Split, conjuncts, equalities, split
 from sql.decorrelate.simplify_outer import simplify_outer
+from sql.decorrelate.unique import has_one_row
+from sql.ir.rebuild import rebuilt, row
 from sql.ir.relation import (
     Aggregate,
     Apply,
-    Constant,
-    Get,
     Join,
     Map,
     Negate,
     Project,
-    Reduce,
     Relation,
     Union,
-    inputs_of,
 )
 from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar
 
@@ -43,29 +40,17 @@ def expand(relation: Relation) -> Relation:
     Outer joins are simplified first (`simplify_outer`). What stands in several places is one object. Cost: linear in
     the number of different nodes.
     """
-    return _expanded(simplify_outer(relation), {})
+    return rebuilt(simplify_outer(relation), _node)
 
 
-def _expanded(relation: Relation, known: dict[int, tuple[Relation, Relation]]) -> Relation:
-    """`known` holds what became of each node by its id, and the node itself, so that no other takes that id."""
-    if id(relation) not in known:
-        inputs = tuple(_expanded(each, known) for each in inputs_of(relation))
-        known[id(relation)] = relation, _node(relation, inputs)
-    return known[id(relation)][1]
-
-
-def _node(relation: Relation, inputs: tuple[Relation, ...]) -> Relation:
-    if isinstance(relation, Apply):
-        left, right = inputs
-        if relation.kind == "inner":
-            return _inner(left, right, relation.predicates)
-        return _KINDS[relation.kind](left, right, split(relation.predicates, len(left.schema)))
-    if all(new is old for new, old in zip(inputs, inputs_of(relation), strict=True)):
+def _node(relation: Relation) -> Relation:
+    """The node without Apply; its inputs hold none any more."""
+    if not isinstance(relation, Apply):
         return relation
-    if isinstance(relation, Join | Union):
-        return replace(relation, inputs=inputs)
-    assert not isinstance(relation, Get | Constant), "a node without inputs is as it was"
-    return replace(relation, input=inputs[0])
+    if relation.kind == "inner":
+        return _inner(relation.left, relation.right, relation.predicates)
+    parts = split(relation.predicates, len(relation.left.schema))
+    return _KINDS[relation.kind](relation.left, relation.right, parts)
 
 
 def _inner(left: Relation, right: Relation, predicates: tuple[Scalar, ...]) -> Relation:
@@ -140,18 +125,6 @@ def _alone(left: Relation, found: Relation, missing: Schema) -> Iterable[Relatio
 def _padded(relation: Relation, missing: Schema) -> Map:
     nulls = tuple(Literal(None, field.type) for field in missing)
     return Map(relation, nulls, tuple(field.name for field in missing))
-
-
-def has_one_row(relation: Relation) -> bool:
-    """Whether the relation always holds exactly one row; False if in doubt."""
-    match relation:
-        case Constant():
-            return len(relation.rows) == 1
-        case Join():
-            return all(map(has_one_row, relation.inputs)) and not relation.equivalences
-        case Map() | Project():
-            return has_one_row(relation.input)
-    return isinstance(relation, Reduce) and not relation.keys
 
 
 _KINDS: dict[str, Callable[[Relation, Relation, Split], Relation]] = {

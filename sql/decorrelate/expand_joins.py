@@ -6,13 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from catalog.types import BOOLEAN
 from sql.decorrelate.expand_predicates import Pair, Split, null_safe_key, rejects_null
+from sql.ir.classes import merged_classes
+from sql.ir.rebuild import row
 from sql.ir.relation import Aggregate, Filter, Join, Map, Project, Reduce, Relation
 from sql.ir.scalar import TRUE, Call, Column, Scalar, columns_of, remap
-
-
-def row(relation: Relation) -> tuple[Column, ...]:
-    """The columns of a relation as expressions."""
-    return tuple(Column(i, field.type, field.nullable) for i, field in enumerate(relation.schema))
 
 
 def filtered(relation: Relation, predicates: tuple[Scalar, ...]) -> Relation:
@@ -20,14 +17,24 @@ def filtered(relation: Relation, predicates: tuple[Scalar, ...]) -> Relation:
     return Filter(relation, predicates) if predicates else relation
 
 
+def with_columns(relation: Relation, scalars: Sequence[Scalar], name: str) -> tuple[Relation, tuple[int, ...]]:
+    """The relation with the expressions that are no column of it appended, and where each of them stands."""
+    width = len(relation.schema)
+    computed = list(dict.fromkeys(s for s in scalars if not isinstance(s, Column)))
+    places = tuple(s.index if isinstance(s, Column) else width + computed.index(s) for s in scalars)
+    if computed:
+        relation = Map(relation, tuple(computed), tuple(f"{name}{i}" for i in range(len(computed))))
+    return relation, places
+
+
 def joined(left: Relation, right: Relation, pairs: Iterable[Pair]) -> Relation:
     """The rows (l, r) that agree in all `pairs`; a cross product without any."""
     keys = [key for pair in pairs for key in _keys(pair)]
-    first = _Keyed(left, [one for one, _ in keys])
-    second = _Keyed(right, [other for _, other in keys])
-    start = len(first.relation.schema)
-    classes = _merged([(first.places[i], start + second.places[i]) for i in range(len(keys))])
-    both = Join((first.relation, second.relation), classes)
+    first, ours = with_columns(left, [one for one, _ in keys], "key")
+    second, theirs = with_columns(right, [other for _, other in keys], "key")
+    start = len(first.schema)
+    classes = merged_classes((one, start + other) for one, other in zip(ours, theirs, strict=True))
+    both = Join((first, second), classes)
     columns = (*range(len(left.schema)), *range(start, start + len(right.schema)))
     return both if len(columns) == len(both.schema) else Project(both, columns)
 
@@ -36,27 +43,6 @@ def _keys(pair: Pair) -> list[tuple[Scalar, Scalar]]:
     if not pair.null_safe:
         return [(pair.left, pair.right)]
     return list(zip(null_safe_key(pair.left), null_safe_key(pair.right), strict=True))
-
-
-class _Keyed:
-    """A relation with a column for each of the `keys`: its own, or one computed at its end."""
-
-    def __init__(self, relation: Relation, keys: Sequence[Scalar]) -> None:
-        computed = tuple(dict.fromkeys(k for k in keys if not isinstance(k, Column)))
-        width = len(relation.schema)
-        self.places = [k.index if isinstance(k, Column) else width + computed.index(k) for k in keys]
-        names = tuple(f"key{i}" for i in range(len(computed)))
-        self.relation = Map(relation, computed, names) if computed else relation
-
-
-def _merged(groups: Iterable[tuple[int, int]]) -> tuple[tuple[int, ...], ...]:
-    """The pairs of positions as disjoint classes."""
-    classes: list[set[int]] = []
-    for group in groups:
-        touching = [known for known in classes if known & set(group)]
-        classes = [known for known in classes if known not in touching]
-        classes.append(set(group).union(*touching))
-    return tuple(sorted(tuple(sorted(each)) for each in classes))
 
 
 def distinct(relation: Relation, keys: Sequence[Scalar], aggregates: tuple[Aggregate, ...] = ()) -> Reduce:

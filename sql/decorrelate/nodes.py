@@ -3,86 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 
-from sql.ir.relation import (
-    Apply,
-    Constant,
-    Filter,
-    Get,
-    Join,
-    Map,
-    Reduce,
-    Relation,
-    Union,
-    Window,
-    inputs_of,
-)
+from sql.ir.rebuild import Known, rebuilt, scalars_of, with_scalars
+from sql.ir.relation import Apply, Relation, inputs_of
 from sql.ir.scalar import Outer, Scalar, walk
 
 
-def scalars_of(relation: Relation) -> tuple[Scalar, ...]:
-    """The expressions that stand in the node itself."""
-    match relation:
-        case Map():
-            return relation.scalars
-        case Filter() | Apply():
-            return relation.predicates
-        case Reduce():
-            return (*relation.keys, *(scalar for aggregate in relation.aggregates for scalar in aggregate.scalars))
-        case Window():
-            return tuple(arg for function in relation.functions for arg in function.args)
-    return ()
-
-
-def with_scalars(relation: Relation, function: Callable[[Scalar], Scalar]) -> Relation:
-    """The same node with `function` applied to each of its expressions; the node itself if none of them changes."""
-    if all(function(scalar) == scalar for scalar in scalars_of(relation)):
-        return relation
-    match relation:
-        case Map():
-            return replace(relation, scalars=tuple(map(function, relation.scalars)))
-        case Filter() | Apply():
-            return replace(relation, predicates=tuple(map(function, relation.predicates)))
-        case Reduce():
-            aggregates = tuple(aggregate.map(function) for aggregate in relation.aggregates)
-            return replace(relation, keys=tuple(map(function, relation.keys)), aggregates=aggregates)
-        case Window():
-            functions = tuple(replace(f, args=tuple(map(function, f.args))) for f in relation.functions)
-            return replace(relation, functions=functions)
-    return relation
-
-
-def with_inputs(relation: Relation, inputs: tuple[Relation, ...]) -> Relation:
-    """The same node over other inputs; the node itself if they are the ones that it has."""
-    if all(new is old for new, old in zip(inputs, inputs_of(relation), strict=True)):
-        return relation
-    if isinstance(relation, Join | Union):
-        return replace(relation, inputs=inputs)
-    if isinstance(relation, Apply):
-        return replace(relation, left=inputs[0], right=inputs[1])
-    assert not isinstance(relation, Get | Constant), "a node without inputs is as it was"
-    return replace(relation, input=inputs[0])
-
-
-Known = dict[int, tuple[Relation, Relation]]
-"""What became of each node, by its id; the node is kept so that no other takes its id."""
-
-
 def map_scalars(relation: Relation, function: Callable[[Scalar], Scalar], known: Known | None = None) -> Relation:
-    """`relation` with `function` applied to each expression of each node; what stands twice is visited once.
-
-    `known` carries over what became of nodes from one relation to the next, for one and the same function.
-    """
-    known = {} if known is None else known
-
-    def visit(node: Relation) -> Relation:
-        if id(node) not in known:
-            inputs = tuple(map(visit, inputs_of(node)))
-            known[id(node)] = node, with_scalars(with_inputs(node, inputs), function)
-        return known[id(node)][1]
-
-    return visit(relation)
+    """`relation` with `function` applied to each expression of each node; `known` as in `rebuilt`."""
+    return rebuilt(relation, lambda node: with_scalars(node, function), known)
 
 
 def relation_scalars(relation: Relation) -> Iterator[Scalar]:

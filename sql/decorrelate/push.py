@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from sql.decorrelate.combine import combine
-from sql.decorrelate.expand_joins import distinct, filtered
+from sql.decorrelate.expand_joins import distinct, filtered, with_columns
 from sql.decorrelate.expand_predicates import conjuncts
 from sql.decorrelate.nodes import FreeOuters
 from sql.decorrelate.pushed import (
@@ -25,7 +25,6 @@ from sql.decorrelate.pushed import (
     independent,
     maybe_missing,
     moved,
-    with_columns,
 )
 from sql.decorrelate.side_by_side import aligned, equal_to_left, over, over_empty, product, shifted, swapped, unsigned
 from sql.ir.relation import (

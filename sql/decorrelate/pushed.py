@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from catalog.types import BOOLEAN
-from sql.decorrelate.expand_joins import distinct, filtered, row
+from sql.decorrelate.expand_joins import distinct, filtered, with_columns
 from sql.decorrelate.expand_predicates import null_safe_key, rejects_null
 from sql.decorrelate.nodes import outers
-from sql.ir.relation import Apply, Map, Project, Relation
+from sql.ir.rebuild import row
+from sql.ir.relation import Apply, Project, Relation
 from sql.ir.scalar import Call, Column, Outer, Scalar, remap, rewrite
 
 
@@ -92,24 +93,11 @@ def maybe_missing(scalar: Scalar, start: int) -> Scalar:
 
 def project(relation: Relation, scalars: Sequence[Scalar], names: Sequence[str]) -> Relation:
     """The relation whose columns are `scalars`; `relation` itself if they are its columns by the same names."""
-    width = len(relation.schema)
-    computed = list(dict.fromkeys(s for s in scalars if not isinstance(s, Column)))
-    places = tuple(s.index if isinstance(s, Column) else width + computed.index(s) for s in scalars)
-    if not computed and places == tuple(range(width)) and tuple(names) == tuple(f.name for f in relation.schema):
+    names = tuple(names)
+    with_all, places = with_columns(relation, scalars, "value")
+    if places == tuple(range(len(relation.schema))) and names == tuple(f.name for f in relation.schema):
         return relation
-    if computed:
-        relation = Map(relation, tuple(computed), tuple(f"value{i}" for i in range(len(computed))))
-    return Project(relation, places, tuple(names))
-
-
-def with_columns(relation: Relation, scalars: Sequence[Scalar], name: str) -> tuple[Relation, tuple[int, ...]]:
-    """The relation with the expressions that are no column of it appended, and where each of them stands."""
-    width = len(relation.schema)
-    computed = list(dict.fromkeys(s for s in scalars if not isinstance(s, Column)))
-    places = tuple(s.index if isinstance(s, Column) else width + computed.index(s) for s in scalars)
-    if computed:
-        relation = Map(relation, tuple(computed), tuple(f"{name}{i}" for i in range(len(computed))))
-    return relation, places
+    return Project(with_all, places, names)
 
 
 @dataclass

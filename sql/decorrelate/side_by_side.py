@@ -9,6 +9,7 @@ from catalog.types import BOOLEAN
 from sql.decorrelate.expand_joins import filtered
 from sql.decorrelate.expand_predicates import equalities
 from sql.decorrelate.pushed import Key, Pushed, column, equal, moved, project
+from sql.ir.classes import merged_classes
 from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation
 from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, substitute
 
@@ -84,18 +85,8 @@ def product(inputs: Sequence[Pushed], equivalences: Iterable[Iterable[int]]) -> 
                 test = equal(column(plain, first.column), column(plain, key.column), first.null_safe)
                 strict = isinstance(test, Call) and test.function == "eq"
                 (groups.append([first.column, key.column]) if strict else tests.extend(equalities(test)))
-    carrier = filtered(replace(plain, equivalences=classes(groups)), tuple(tests))
+    carrier = filtered(replace(plain, equivalences=merged_classes(groups)), tuple(tests))
     return Pushed(carrier, tuple(outputs), names, tuple(keys), tuple(pending))
-
-
-def classes(groups: Iterable[Iterable[int]]) -> tuple[tuple[int, ...], ...]:
-    """Groups that share a member become one."""
-    classes: list[set[int]] = []
-    for group in groups:
-        touching = [known for known in classes if known.intersection(group)]
-        classes = [known for known in classes if known not in touching]
-        classes.append(set(group).union(*touching))
-    return tuple(sorted(tuple(sorted(each)) for each in classes if len(each) > 1))
 
 
 def aligned(pushed: Pushed, width: int, terms: Sequence[Scalar], null_safe: set[Scalar]) -> Relation:

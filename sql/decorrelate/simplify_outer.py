@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sql.decorrelate.expand_joins import filtered, row
+from sql.decorrelate.expand_joins import filtered
 from sql.decorrelate.expand_predicates import conjuncts, is_harmless, null_with, rejects_null
 from sql.decorrelate.simplify_groups import over_matches
+from sql.ir.rebuild import row, with_inputs
 from sql.ir.relation import (
     Apply,
     Constant,
@@ -76,7 +77,7 @@ class _Simplification:
         """The same node over simplified inputs."""
         asked = _asked(relation, wanted)
         inputs = tuple(self.of(each, need) for each, need in zip(inputs_of(relation), asked, strict=True))
-        return _with_inputs(relation, inputs)
+        return with_inputs(relation, inputs)
 
     def _filter(self, relation: Filter, wanted: Columns) -> Relation:
         below = relation.input
@@ -189,12 +190,3 @@ def _asked_of_join(join: Join, wanted: Columns) -> tuple[Columns, ...]:
         asked.append(frozenset(c - start for c in wanted if start <= c < start + width))
         start += width
     return tuple(asked)
-
-
-def _with_inputs(relation: Relation, inputs: tuple[Relation, ...]) -> Relation:
-    if all(new is old for new, old in zip(inputs, inputs_of(relation), strict=True)):
-        return relation
-    if isinstance(relation, Join | Union):
-        return replace(relation, inputs=inputs)
-    assert not isinstance(relation, Get | Constant | Apply), "they are handled before"
-    return replace(relation, input=inputs[0])

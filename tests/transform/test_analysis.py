@@ -7,11 +7,11 @@ from hypothesis import given
 from catalog.schema import Field
 from catalog.types import BIGINT, BOOLEAN, DATE, INTEGER, TIMESTAMP, TINYINT, VARCHAR, decimal
 from ivm.analysis.cardinality import cardinality, selectivity
-from ivm.analysis.classes import merged_classes
 from ivm.analysis.equivalences import equivalences
 from ivm.analysis.known_predicates import known_predicates
 from ivm.analysis.ranges import can_raise, value_range
 from ivm.analysis.unique_keys import is_unique, unique_keys
+from sql.ir.classes import merged_classes
 from sql.ir.relation import Constant, Filter, Get, Join, Project, Reduce
 from sql.ir.scalar import Call, Column, Literal, walk
 from tests.model.scalar import is_true, raises, value_of

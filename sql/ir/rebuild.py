@@ -1,0 +1,78 @@
+"""Relations taken apart and rebuilt from changed parts; what has not changed stays the very node that it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from sql.ir.relation import Apply, Constant, Filter, Get, Join, Map, Reduce, Relation, Union, Window, inputs_of
+from sql.ir.scalar import Column, Scalar
+
+Known = dict[int, tuple[Relation, Relation]]
+"""What became of each node, by its id; the node is kept so that no other takes its id."""
+
+
+def row(relation: Relation) -> tuple[Column, ...]:
+    """The columns of a relation as expressions."""
+    return tuple(Column(i, field.type, field.nullable) for i, field in enumerate(relation.schema))
+
+
+def scalars_of(relation: Relation) -> tuple[Scalar, ...]:
+    """The expressions that stand in the node itself."""
+    match relation:
+        case Map():
+            return relation.scalars
+        case Filter() | Apply():
+            return relation.predicates
+        case Reduce():
+            return (*relation.keys, *(scalar for aggregate in relation.aggregates for scalar in aggregate.scalars))
+        case Window():
+            return tuple(arg for function in relation.functions for arg in function.args)
+    return ()
+
+
+def with_scalars(relation: Relation, function: Callable[[Scalar], Scalar]) -> Relation:
+    """The same node with `function` applied to each of its expressions; the node itself if none of them changes."""
+    match relation:
+        case Map():
+            scalars = tuple(map(function, relation.scalars))
+            return relation if scalars == relation.scalars else replace(relation, scalars=scalars)
+        case Filter() | Apply():
+            predicates = tuple(map(function, relation.predicates))
+            return relation if predicates == relation.predicates else replace(relation, predicates=predicates)
+        case Reduce():
+            keys = tuple(map(function, relation.keys))
+            aggregates = tuple(a.map(function) for a in relation.aggregates)
+            same = keys == relation.keys and aggregates == relation.aggregates
+            return relation if same else replace(relation, keys=keys, aggregates=aggregates)
+        case Window():
+            functions = tuple(replace(f, args=tuple(map(function, f.args))) for f in relation.functions)
+            return relation if functions == relation.functions else replace(relation, functions=functions)
+    return relation
+
+
+def with_inputs(relation: Relation, inputs: tuple[Relation, ...]) -> Relation:
+    """The same node over other inputs; the node itself if they are the ones that it has."""
+    if all(new is old for new, old in zip(inputs, inputs_of(relation), strict=True)):
+        return relation
+    if isinstance(relation, Join | Union):
+        return replace(relation, inputs=inputs)
+    if isinstance(relation, Apply):
+        return replace(relation, left=inputs[0], right=inputs[1])
+    assert not isinstance(relation, Get | Constant), "a node without inputs is as it was"
+    return replace(relation, input=inputs[0])
+
+
+def rebuilt(relation: Relation, function: Callable[[Relation], Relation], known: Known | None = None) -> Relation:
+    """`function` applied to every node, its inputs first; once to a node that stands in several places.
+
+    `known` carries over what became of nodes from one relation to the next, for one and the same function.
+    """
+    known = {} if known is None else known
+
+    def visit(node: Relation) -> Relation:
+        if id(node) not in known:
+            known[id(node)] = node, function(with_inputs(node, tuple(map(visit, inputs_of(node)))))
+        return known[id(node)][1]
+
+    return visit(relation)
