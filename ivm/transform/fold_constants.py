@@ -10,29 +10,7 @@ from ivm.transform.evaluate import evaluated
 from ivm.transform.rewrite import bottom_up
 from sql.ir.rebuild import with_scalars
 from sql.ir.relation import Relation
-from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar, rewrite
-
-# With a NULL argument their value is NULL, whatever the others are.
-_STRICT = frozenset(
-    (
-        *("add", "sub", "mul", "neg", "abs", "div", "idiv", "mod", "eq", "ne", "lt", "le", "gt", "ge", "not", "cast"),
-        *("like", "ilike", "extract", "date_trunc", "add_days", "days_between", "add_months", "add_micros"),
-        *(
-            "round",
-            "floor",
-            "ceil",
-            "sqrt",
-            "ln",
-            "exp",
-            "power",
-            "upper",
-            "lower",
-            "length",
-            "starts_with",
-            "contains",
-        ),
-    )
-)
+from sql.ir.scalar import FALSE, STRICT, TRUE, Call, Literal, Scalar, rewrite
 
 
 def fold_constants(relation: Relation) -> Relation:
@@ -52,7 +30,7 @@ def folded(scalar: Scalar) -> Scalar:
 def _fold(scalar: Scalar) -> Scalar:
     if not isinstance(scalar, Call):
         return scalar
-    if scalar.function in _STRICT and any(_is_null(arg) for arg in scalar.args):
+    if scalar.function in STRICT and any(_is_null(arg) for arg in scalar.args):
         return Literal(None, scalar.type)
     special = _SPECIAL.get(scalar.function)
     if special is not None:

@@ -6,33 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from catalog.types import BOOLEAN, DOUBLE, VARCHAR, SqlType
-from sql.ir.scalar import Call, Column, Literal, Scalar, Value, columns_of, remap, walk
-
-# Functions whose result is NULL where an argument is; a comparison of them rejects NULL.
-_STRICT = frozenset(
-    (
-        *(
-            "add",
-            "sub",
-            "mul",
-            "div",
-            "idiv",
-            "mod",
-            "neg",
-            "abs",
-            "round",
-            "floor",
-            "ceil",
-            "sqrt",
-            "ln",
-            "exp",
-            "power",
-        ),
-        *("eq", "ne", "lt", "le", "gt", "ge", "like", "ilike", "not", "cast", "extract", "date_trunc"),
-        *("add_days", "days_between", "add_months", "add_micros", "upper", "lower", "trim", "length", "substring"),
-        *("replace", "starts_with", "contains"),
-    )
-)
+from sql.ir.scalar import STRICT, Call, Column, Literal, Scalar, Value, columns_of, remap, walk
 
 
 @dataclass(frozen=True)
@@ -127,7 +101,7 @@ def null_with(scalar: Scalar, column: int) -> bool:
         return all(null_with(arg, column) for arg in scalar.args)
     if scalar.function in ("in", "nullif"):
         return null_with(scalar.args[0], column)
-    return scalar.function in _STRICT and any(null_with(arg, column) for arg in scalar.args)
+    return scalar.function in STRICT and any(null_with(arg, column) for arg in scalar.args)
 
 
 def equalities(predicate: Scalar) -> tuple[Scalar, ...]:
@@ -187,14 +161,21 @@ def _sides(scalar: Scalar, width: int) -> set[bool]:
     return {column >= width for column in columns_of(scalar)}
 
 
-def _pair(predicate: Scalar, width: int) -> Pair | None:
+def equated(predicate: Scalar) -> tuple[Scalar, Scalar, bool] | None:
+    """What an equality equates, and whether NULL equals NULL in it; None if the predicate is none."""
     match predicate:
         case Call("eq", (one, other)):
-            null_safe = False
+            return one, other, False
         case Call("not", (Call("is_distinct", (one, other)),)):
-            null_safe = one.nullable and other.nullable
-        case _:
-            return None
+            return one, other, one.nullable and other.nullable
+    return None
+
+
+def _pair(predicate: Scalar, width: int) -> Pair | None:
+    equality = equated(predicate)
+    if equality is None:
+        return None
+    one, other, null_safe = equality
     sides = (_sides(one, width), _sides(other, width))
     if sides == ({True}, {False}):
         one, other = other, one

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from sql.decorrelate.combine import combine
 from sql.decorrelate.expand_joins import distinct, filtered, with_columns
-from sql.decorrelate.expand_predicates import conjuncts
+from sql.decorrelate.expand_predicates import conjuncts, equated
 from sql.decorrelate.nodes import FreeOuters
 from sql.decorrelate.pushed import (
     Domain,
@@ -133,13 +133,10 @@ class Push:
 
     def _key(self, predicate: Scalar) -> tuple[Scalar, Scalar, bool] | None:
         """An equality of an expression over the outer row with one over the carrier's: both, and if it is NULL-safe."""
-        match predicate:
-            case Call("eq", (one, other)):
-                null_safe = False
-            case Call("not", (Call("is_distinct", (one, other)),)):
-                null_safe = one.nullable and other.nullable
-            case _:
-                return None
+        equality = equated(predicate)
+        if equality is None:
+            return None
+        one, other, null_safe = equality
         for term, value in ((one, other), (other, one)):
             if self._reads(term) and not columns_of(term) and columns_of(value) and not self._reads(value):
                 return term, value, null_safe

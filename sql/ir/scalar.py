@@ -129,6 +129,14 @@ Scalar = Column | Literal | Call | Outer
 MAKES_NULL = frozenset(("nullif", "try_cast", "try_strptime"))
 """Functions that may be NULL though no argument is."""
 
+STRICT = frozenset((
+    "add", "sub", "mul", "neg", "abs", "div", "idiv", "mod", "eq", "ne", "lt", "le", "gt", "ge", "not", "cast",
+    "like", "ilike", "extract", "date_trunc", "add_days", "days_between", "add_months", "add_micros",
+    "round", "floor", "ceil", "sqrt", "ln", "exp", "power",
+    "upper", "lower", "trim", "length", "substring", "replace", "starts_with", "contains",
+))  # fmt: skip
+"""Functions known to be NULL where an argument is, whatever the others are; there may be more."""
+
 TRUE = Literal(True, BOOLEAN)
 FALSE = Literal(False, BOOLEAN)
 
