@@ -41,7 +41,8 @@ def relations(engine: Engine) -> dict[str, Callable[[], pa.Table]]:
 def states(engine: Engine) -> list[State]:
     """All state: tables, indexes over them, derived arrangements, operators' own state, views' contents.
 
-    Groups that joins look up are listed under their key as well, without rows and bytes: those are the reduce's.
+    Groups that joins look up are listed under their key as well, without rows and bytes: those are the reduce's. So are
+    primary keys', which count for the table.
     """
     users = engine.users_of_nodes()
     found: list[State] = []

@@ -1,73 +1,86 @@
-"""Key words in ascending order: proving it, and finding keys among them by their fences. Words are int64 (n, W)."""
+"""Key words in ascending order of their leads: proving it, and finding keys among them by their fences.
+
+Words are int64 (n, W). The lead of a key is its first word, shifted right by `shift` bits, so that it is the first
+part of a key whose 32-bit parts share a word.
+"""
 
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
-from ivm.kernels.types import Bools, Ints
+from ivm.kernels.types import Ints
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def is_ascending(words: Ints) -> bool:
-    """Whether each key is greater than the one before it, word by word as signed integers; cost: 1 ns a word."""
+def is_run(words: Ints, shift: int, distinct: bool, most: int) -> bool:
+    """Whether leads never fall; if `distinct`, also whether no two keys are equal, at most `most` having one lead.
+
+    Cost: 1 ns a word, and with several keys of a lead a comparison of each two of them.
+    """
     width = words.shape[1]
-    violations = 0
-    if width == 1:
+    if width == 1 and shift == 0:
+        violations = 0
         for i in range(1, len(words)):
-            violations += words[i - 1, 0] >= words[i, 0]
+            violations += words[i - 1, 0] > words[i, 0] or (distinct and words[i - 1, 0] == words[i, 0])
         return violations == 0
-    if width == 2:
-        high, low = words[0, 0], words[0, 1]
-        for k in range(1, len(words)):
-            row = np.uint64(k)  # unsigned: numba lets a negative index count from the end, at a cost
-            after_high, after_low = words[row, 0], words[row, 1]
-            violations += (high > after_high) | ((high == after_high) & (low >= after_low))
-            high, low = after_high, after_low
-        return violations == 0
+    begin = 0
     for i in range(1, len(words)):
-        w = 0
-        while w < width - 1 and words[i - 1, w] == words[i, w]:
-            w += 1
-        if words[i - 1, w] >= words[i, w]:
+        before, lead = words[i - 1, 0] >> shift, words[i, 0] >> shift
+        if before > lead:
             return False
+        if not distinct:
+            continue
+        if before < lead:
+            begin = i
+        if i - begin == most:
+            return False
+        for j in range(begin, i):
+            w = 0
+            while w < width and words[i, w] == words[j, w]:
+                w += 1
+            if w == width:
+                return False
     return True
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def fence_of(fences: Ints, words: Ints, blocks: Ints) -> None:
-    """For each key the last of the ascending `fences` that is not greater, -1 if all are; cost: a binary search a
-    key.
+def fences_below(fences: Ints, leads: Ints, below: Ints, upto: Ints) -> None:
+    """For each lead how many of the ascending `fences` are smaller, and how many are no greater.
+
+    Cost: two binary searches, the second one only where some fence is equal.
     """
-    width = words.shape[1]
-    for i in range(len(words)):
+    for i in range(len(leads)):
+        lead = leads[i]
         low = 0
         high = len(fences)
         while low < high:
             middle = (low + high) // 2
-            w = 0
-            while w < width - 1 and words[i, w] == fences[middle, w]:
-                w += 1
-            if words[i, w] < fences[middle, w]:
-                high = middle
-            else:
+            if fences[middle] < lead:
                 low = middle + 1
-        blocks[i] = low - 1
+            else:
+                high = middle
+        below[i] = low
+        high = len(fences)
+        if low < high and fences[low] > lead:
+            high = low
+        while low < high:
+            middle = (low + high) // 2
+            if fences[middle] <= lead:
+                low = middle + 1
+            else:
+                high = middle
+        upto[i] = low
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def match_blocks(candidates: Ints, present: Bools, words: Ints, size: int, offsets: Ints) -> None:
-    """Which of its `size` candidates, candidates[i * size :], equals key i and is present: its offset, -1 if none
-    is.
+def count_before(candidates: Ints, sizes: Ints, leads: Ints, after_equal: bool, counts: Ints) -> None:
+    """How many of the first sizes[i] of the leads candidates[i], which ascend, are smaller than leads[i].
+
+    With `after_equal` those that are equal count as well.
     """
-    width = words.shape[1]
-    for i in range(len(words)):
-        offsets[i] = -1
-        for k in range(size):
-            j = i * size + k
-            w = 0
-            while w < width and candidates[j, w] == words[i, w]:
-                w += 1
-            if w == width and present[j]:
-                offsets[i] = k
-                break
+    for i in range(len(leads)):
+        lead = leads[i]
+        k = 0
+        while k < sizes[i] and (candidates[i, k] < lead or (after_equal and candidates[i, k] == lead)):
+            k += 1
+        counts[i] = k

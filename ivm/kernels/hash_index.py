@@ -73,12 +73,11 @@ def insert_rows(
     first_row: int,
     since: int,
     room: int,
-    absent_only: bool,
 ) -> tuple[int, int]:
     """Link the rows of the keys from position `start` on, first_row + i for key i; rows dead by `since` stay out.
 
-    With `absent_only`, keys that the table knows are passed over. Stops before a key once `room` new keys are in.
-    Returns (position reached, new keys). Cost: one random access for each key, 17-19 ns.
+    Stops before a key once `room` new keys are in. Returns (position reached, new keys). Cost: one random access for
+    each key, 17-19 ns.
     """
     width = words.shape[1]
     last = slots.shape[0]
@@ -109,8 +108,6 @@ def insert_rows(
             new += 1
             for w in range(width):
                 slots[slot, w] = words[i, w]
-        elif absent_only:
-            continue
         following[row] = head - 1 if head > 0 else -1
         slots[slot, width] = row + 1
         if mortal and head > 0:
@@ -119,14 +116,19 @@ def insert_rows(
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def link_rows(slots: Ints, following: Int32s, words: Ints, hashes: Hashes, rows: Ints) -> int:
-    """Link rows[i] to key i wherever rows[i] >= 0 and the key is new; how many keys are."""
+def link_ranges(slots: Ints, following: Int32s, words: Ints, hashes: Hashes, firsts: Ints, counts: Ints) -> int:
+    """Link the counts[i] rows from firsts[i] on to key i wherever there are any and the key is new; how many keys are.
+
+    The table has room for them. Cost: one random access for each key, and writing the chains.
+    """
     width = words.shape[1]
     last = slots.shape[0]
     capacity = np.uint64(last)
     new = 0
     for i in range(len(words)):
-        if rows[i] < 0:
+        if i + AHEAD < len(words):
+            prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + 1))
+        if counts[i] == 0:
             continue
         slot = home(hashes[i], capacity)
         while slots[slot, width] != EMPTY:
@@ -141,8 +143,11 @@ def link_rows(slots: Ints, following: Int32s, words: Ints, hashes: Hashes, rows:
         if slots[slot, width] == EMPTY:
             for w in range(width):
                 slots[slot, w] = words[i, w]
-            following[rows[i]] = -1
-            slots[slot, width] = rows[i] + 1
+            row = firsts[i]
+            following[row] = -1
+            for behind in range(row, row + counts[i] - 1):
+                following[behind + 1] = behind
+            slots[slot, width] = row + counts[i]
             new += 1
     return new
 

@@ -12,10 +12,14 @@ from ivm.trace.delta import Delta
 
 
 class ArrangeTable(Stateless):
-    """An index over a base table's own store: row references, no copy. The table's store undoes it with itself."""
+    """An index over a base table's own store: row references, no copy. The table's store undoes it with itself.
 
-    def __init__(self, arrangement: Arrangement) -> None:
+    `primary`: it is the table's own index of its primary key, and counts for the table.
+    """
+
+    def __init__(self, arrangement: Arrangement, *, primary: bool) -> None:
         self.arrangement = arrangement
+        self._primary = primary
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """Index the rows that the table has gained; the delta is passed on."""
@@ -28,7 +32,7 @@ class ArrangeTable(Stateless):
 
     def size(self) -> StateSize:
         """The index alone; the rows belong to the table."""
-        return self.arrangement.size()
+        return StateSize() if self._primary else self.arrangement.size()
 
 
 class ArrangeGroups(Stateless):

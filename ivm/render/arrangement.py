@@ -19,7 +19,7 @@ def render_arrangement(context: Context, plan: ArrangementPlan) -> Node:
     if isinstance(plan.collection, TablePlan):
         store = context.tables[plan.collection.name]
         arrangement = store.arrangement(plan.key) if context.sharing else store.arrangement_apart(plan.key)
-        return context.graph.add("arrange", ArrangeTable(arrangement), (source,))
+        return context.graph.add("arrange", ArrangeTable(arrangement, primary=arrangement is store.primary), (source,))
     if plan.kind == "groups":
         return context.graph.add("arrange", ArrangeGroups(cast(Reduce, source.operator)), (source,))
     row = plan.collection.row

@@ -31,7 +31,8 @@ class Arrangement:
         self.key = tuple(key)
         self.layout = layout
         self.users = 0
-        self.index = Index(layout.words, unique, self._words_of if unique else None)
+        runs = unique or layout.words == 1
+        self.index = Index(layout.words, unique, self._words_of if runs else None, layout.lead_shift if unique else 0)
 
     @property
     def unique(self) -> bool:
@@ -71,7 +72,7 @@ class Arrangement:
 
     def size(self) -> StateSize:
         """Entries and bytes of the index alone."""
-        return StateSize(entries=self.index.rows, bytes=self.index.nbytes)
+        return StateSize(entries=self.index.entries, bytes=self.index.nbytes)
 
     def truncate(self, rows: int) -> None:
         """Take the rows from `rows` on out of the index, before the store drops them."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ivm.kernels.hash_index import count_keys, hash_rows, insert_rows, link_rows, rehash, renumber, unlink_rows
+from ivm.kernels.hash_index import count_keys, hash_rows, insert_rows, link_ranges, rehash, renumber, unlink_rows
 from ivm.kernels.probe import absent_keys, probe_rows, probe_unique
 from ivm.kernels.table_changes import apply_changes
 from ivm.kernels.types import Hashes, Int32s
@@ -21,6 +21,8 @@ _LARGE = 1 << 20
 """Slots below which a table grows fourfold: half the copying, and half the memory touched on the way."""
 _SMALLEST = 16
 _MAX_FAILURES = 3
+_AT_ONCE = 1 << 17
+_MELT = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +38,11 @@ class Applied:
 class Index:
     """Rows 0.. of a store by keys of W = `words` int64 words, which arguments give as (n, W), or (n,) if W is 1.
 
-    `unique`: at most one row of a key lives at any time. `words_of` reads keys from the store; where it is given, and
-    as long as keys come in ascending order, rows are kept as a run outside of the hash table and move there by and by,
-    in proportion to what is asked for, never all at once for the sake of a few keys.
+    `unique`: at most one row of a key lives at any time. `words_of` reads keys from the store (for keys of one word, or
+    unique ones); where it is given, and as long as keys come in the ascending order of their leads (see
+    `ivm.kernels.ascending` for `shift`), rows are kept as a run outside of the hash table and move there by and by, in
+    proportion to what is asked for, never all at once for the sake of a few keys. A key that has a slot has all of its
+    rows in that slot's chain; the rows of the others are in the run.
 
     Every method that changes or reads chains takes `died` (int64 by row number, of length 0 while nobody ever died).
     `since`: nobody reads as of an earlier time, so rows that died by then are unlinked where they are met.
@@ -48,14 +52,14 @@ class Index:
 
     max_load = 0.75
 
-    def __init__(self, words: int, unique: bool = False, words_of: WordsOf | None = None) -> None:
+    def __init__(self, words: int, unique: bool = False, words_of: WordsOf | None = None, shift: int = 0) -> None:
         self.words = words
         self.unique = unique
         self.rows = 0
         self.visited = 0
         self.since = BEGINNING
-        self._words_of = words_of
-        self._run = AscendingRun(words)
+        self._words_of = _no_words if words_of is None else words_of
+        self._run = AscendingRun(self._words_of, shift, unique)
         self._ascending = words_of is not None
         self._slots = np.zeros((_SMALLEST, words + 1), np.int64)
         self._used = 0
@@ -76,20 +80,32 @@ class Index:
         """Rows that wait in the ascending run."""
         return len(self._run)
 
+    @property
+    def entries(self) -> int:
+        """References to rows that are kept: a run needs none."""
+        return self.rows - self.backlog
+
     def insert(self, words: Ints, dropped: Bools | None, died: Ints) -> None:
         """Index the rows from `rows` on with these keys. Cost: a comparison a row while keys ascend, else 17-19 ns."""
-        if self.extend(words, dropped):
+        if self.extend(words, dropped, died):
             return
         words = self._shaped(words)
-        self._insert(words, _ALL if dropped is None else dropped, self.rows, died, absent_only=False)
+        dropped = _ALL if dropped is None else dropped
+        hashes = _hashed(words)
+        self._settle(words, hashes, dropped, died)
+        self._insert(words, hashes, dropped, self.rows, died)
         self.rows += len(words)
 
-    def extend(self, words: Ints, dropped: Bools | None) -> bool:
-        """Index further rows if their keys prove by their order to be new; else change nothing and say False."""
-        if not self._ascending or self._words_of is None or self._run.stop != self.rows:
+    def extend(self, words: Ints, dropped: Bools | None, died: Ints = _NOBODY) -> bool:
+        """Index further rows if they go on ascending, which proves unique keys new; else change nothing, say False."""
+        if not self._ascending or self._run.stop != self.rows or (dropped is not None and dropped.any()):
             return False
-        if (dropped is not None and dropped.any()) or not self._run.extend(self._shaped(words), self._words_of):
+        words = self._shaped(words)
+        last = self._run.tail()[-1:]
+        if not self._run.extend(words):
             return False
+        if not self.unique and len(last) and len(words) and words[0, 0] == last[0, 0]:
+            self._extend_key(last, words, died)
         self.rows += len(words)
         return True
 
@@ -163,8 +179,7 @@ class Index:
         Cost: one pass over slots and chains.
         """
         rows = int(survivors_before[self.rows])
-        if self._words_of is not None:
-            self._run.renumber(survivors_before, self._words_of)
+        self._run.renumber(survivors_before)
         # The table may know keys of rows that are gone, above the last one left.
         self._ascending = self._ascending and self._used == 0
         chains = Growable(np.dtype(np.int32))
@@ -186,46 +201,72 @@ class Index:
     def _settle(self, words: Ints, hashes: Hashes, dropped: Bools, died: Ints) -> None:
         """Bring every row of the run that these keys could find into the hash table.
 
-        Moves rows in proportion to the number of keys, so that the backlog melts away with use; the keys still in it
-        are looked up there. A key that has a slot has its row of the run, if any, in that slot's chain.
+        Moves rows in proportion to the number of keys that the table does not know and the run may have, so that the
+        backlog melts away with use; the keys still in it are looked up there.
         """
-        if not len(self._run) or self._words_of is None:
+        if not len(self._run):
             return
-        n = len(words)
-        if 4 * BLOCK * n >= len(self._run):
-            self._melt(len(self._run), died)
-            return
-        self._melt(4 * n, died)
-        positions = np.empty(n, np.int64)
+        positions = np.empty(len(words), np.int64)
         absent = positions[: absent_keys(self._slots, words, hashes, dropped, positions)]
-        if len(absent):
-            missing = words[absent]
-            self._ensure(len(absent), died)
-            self._following.reserve(self._run.stop)
-            found = self._run.find(missing, self._words_of)
-            self._used += link_rows(self._slots, self._following.array, missing, hashes[absent], found)
+        absent = absent[self._run.may_have(words[absent])]
+        if len(absent) == 0:
+            return
+        if 4 * BLOCK * len(absent) >= len(self._run):
+            self._melt(len(self._run), died)
+            # Where order is not asked to prove anything, a run that is used up as it comes is only a detour.
+            self._ascending = self._ascending and self.unique
+            return
+        self._melt(max(4 * len(absent), _MELT), died)
+        if len(self._run):
+            self._link(words[absent], hashes[absent], *self._run.find(words[absent]), died)
+
+    def _extend_key(self, key: Ints, words: Ints, died: Ints) -> None:
+        """The run's last key goes on in `words`: link those rows if the table knows the key.
+
+        Where rows die the table has to, so that a key that is updated over and over keeps a short chain.
+        """
+        if len(died) and absent_keys(self._slots, key, _hashed(key), _ALL, np.empty(1, np.int64)):
+            self._link(key, _hashed(key), *self._run.find(key), died)
+        elif self._used and not absent_keys(self._slots, key, _hashed(key), _ALL, np.empty(1, np.int64)):
+            others = np.flatnonzero(words[:, 0] != key[0, 0])
+            words = words[: others[0]] if len(others) else words
+            self._insert(words, _hashed(words), _ALL, self.rows, died)
 
     def _shaped(self, words: Ints) -> Ints:
         return words.reshape(-1, self.words)
 
     def _melt(self, count: int, died: Ints) -> None:
+        """Move the first `count` rows of the run, and what else their last key has, into the hash table."""
         run = self._run
-        stop = min(run.start + count, run.stop)
-        assert self._words_of is not None
-        self._insert(self._words_of(slice(run.start, stop)), _ALL, run.start, died, absent_only=True)
-        run.start = stop
+        goal = min(run.start + count, run.stop)
+        while run.start < goal:
+            stop = min(run.start + _AT_ONCE, goal)
+            if not self.unique:
+                stop = run.end_of_key(stop - 1)
+            words = self._words_of(slice(run.start, stop))
+            first = np.arange(len(words))
+            if not self.unique and len(words):
+                first = np.flatnonzero(np.concatenate([[True], words[1:, 0] != words[:-1, 0]]))
+                words = words[first]
+            counts = np.diff(first, append=stop - run.start)
+            self._link(words, _hashed(words), first + run.start, counts, died)
+            self._following.length = max(self._following.length, stop)
+            run.start = stop
 
-    def _insert(self, words: Ints, dropped: Bools, first_row: int, died: Ints, *, absent_only: bool) -> None:
+    def _link(self, words: Ints, hashes: Hashes, firsts: Ints, counts: Ints, died: Ints) -> None:
+        self._ensure(len(words), died)
+        self._following.reserve(self._run.stop)
+        self._used += link_ranges(self._slots, self._following.array, words, hashes, firsts, counts)
+
+    def _insert(self, words: Ints, hashes: Hashes, dropped: Bools, first_row: int, died: Ints) -> None:
         self._following.reserve(first_row + len(words))
         self._following.length = max(self._following.length, first_row + len(words))
-        hashes = _hashed(words)
         at = 0
         while True:
             room = int(len(self._slots) * self.max_load) - self._used
             at, new = insert_rows(
-                self._slots, self._following.array, died, words, hashes, dropped,
-                at, first_row, self.since, room, absent_only,
-            )  # fmt: skip
+                self._slots, self._following.array, died, words, hashes, dropped, at, first_row, self.since, room
+            )
             self._used += new
             if at == len(words):
                 return
@@ -238,10 +279,14 @@ class Index:
         left = count_keys(self._slots, self._following.array, died, self.since)
         capacity = len(self._slots)
         while left + keys > int(capacity * self.max_load * 0.75):
-            capacity *= 4 if capacity < _LARGE else 2
+            capacity *= 4 if capacity < _LARGE and keys < left else 2
         slots = np.zeros((capacity, self.words + 1), np.int64)
         self._used = rehash(self._slots, slots, self._following.array, died, self.since)
         self._slots = slots
+
+
+def _no_words(rows: Ints | slice) -> Ints:
+    raise AssertionError("an index without a run has no rows to read")
 
 
 def _hashed(words: Ints) -> Hashes:

@@ -63,6 +63,12 @@ class KeyLayout:
         """The number of words in a row, at least one."""
         return self._places.words
 
+    @property
+    def lead_shift(self) -> int:
+        """By how many bits the first word is shifted right to give the first part alone, if that shares its word."""
+        parts = self._places.parts
+        return _HALF_BITS if parts and parts[0].half is not None and len(parts) > 1 else 0
+
     def pack(self, columns: Sequence[Column], length: int | None = None) -> tuple[Ints, Bools | None]:
         """The words of each row, and the mask (n,) of the rows to drop, None if there are none.
 

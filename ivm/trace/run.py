@@ -1,7 +1,8 @@
 """The ascending run: the first rows of an index, as long as their keys arrive in ascending order.
 
-Such rows prove by their order that their keys are unique, and need no place in a hash table before somebody asks for
-them. Only every 16th key is kept, as a fence; the others are read from the store when a key is looked up.
+Such rows are found by their order, which also proves that keys are unique, and need no place in a hash table before
+somebody asks for them. Only every 16th lead is kept, as a fence; the others are read from the store when a key is
+looked up. The lead is the first part of a key (see `ivm.kernels.ascending`).
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ivm.kernels.ascending import fence_of, is_ascending, match_blocks
-from ivm.trace.column import Bools, Ints
+from ivm.kernels.ascending import count_before, fences_below, is_run
+from ivm.trace.column import Array, Bools, Ints
 from ivm.trace.growable import Growable
 
 BLOCK = 16
@@ -21,13 +22,19 @@ WordsOf = Callable[["Ints | slice"], Ints]
 
 
 class AscendingRun:
-    """Rows [start, stop) of a store, their keys strictly ascending. Size: a key for every 16 rows."""
+    """Rows [start, stop) of a store, whose leads never fall. Size: a lead for every 16 rows.
 
-    def __init__(self, words: int) -> None:
+    `distinct`: all keys differ, and at most 16 have the same lead. Otherwise a key is its lead.
+    """
+
+    def __init__(self, words_of: WordsOf, shift: int, distinct: bool) -> None:
         self.start = 0
         self.stop = 0
-        self._fences = Growable(np.dtype(np.int64), words)
-        self._last: Ints | None = None
+        self._words_of = words_of
+        self._shift = shift
+        self._distinct = distinct
+        self._fences = Growable(np.dtype(np.int64))
+        self._tail: Ints | None = None
 
     def __len__(self) -> int:
         return self.stop - self.start
@@ -37,51 +44,101 @@ class AscendingRun:
         """Bytes of the fences."""
         return self._fences.nbytes
 
-    def extend(self, words: Ints, words_of: WordsOf) -> bool:
+    def extend(self, words: Ints) -> bool:
         """Take the rows from `stop` on, with these keys, if they go on ascending; else change nothing and say False.
 
         Cost: a comparison a row.
         """
         if len(words) == 0:
             return True
-        if self.stop:
-            last = words_of(slice(self.stop - 1, self.stop)) if self._last is None else self._last
-            if tuple(last[0].tolist()) >= tuple(words[0].tolist()):
-                return False
-        if not is_ascending(words):
+        tail = self.tail()
+        joint = words[:1] if len(tail) == 0 else np.concatenate([tail, words[: BLOCK + 1]])
+        if not (self._goes_on(joint) and self._goes_on(words)):
             return False
-        self._fences.append(words[-self.stop % BLOCK :: BLOCK])
-        self._last = words[-1:].copy()
+        self._fences.append(self._leads(words[-self.stop % BLOCK :: BLOCK]))
         self.stop += len(words)
+        last = words[-BLOCK:] if len(words) >= BLOCK else np.concatenate([tail, words])[-BLOCK:]
+        self._tail = self._of_last_lead(last).copy()
         return True
+
+    def tail(self) -> Ints:
+        """The words of the last rows, as many as share a lead, but 16 at most."""
+        if self._tail is None:
+            self._tail = self._of_last_lead(self._words_of(slice(max(self.stop - BLOCK, 0), self.stop)))
+        return self._tail
 
     def truncate(self, row: int) -> None:
         """Cut off the rows from `row` on."""
         if row < self.stop:
             self.stop = row
             self.start = min(self.start, row)
-            self._last = None
+            self._tail = None
             self._fences.truncate(-(-row // BLOCK))
 
-    def find(self, words: Ints, words_of: WordsOf) -> Ints:
-        """The row of each key, -1 where the run has none.
+    def may_have(self, words: Ints) -> Bools:
+        """Which keys are not beyond the last one: those that come in order are often looked for before they come."""
+        tail = self.tail()
+        if len(tail) == 0:
+            return np.zeros(len(words), np.bool_)
+        return self._leads(words) <= self._leads(tail[-1:])[0]
 
-        Cost: a binary search among the fences, and reading one block of the store for each key.
+    def find(self, words: Ints) -> tuple[Ints, Ints]:
+        """The rows of each key: the first one, and how many there are, one after the other.
+
+        Cost: a binary search among the fences, and reading one or two blocks of the store for each key.
         """
-        blocks = np.empty(len(words), np.int64)
-        fence_of(self._fences.view(), words, blocks)
-        first = np.maximum(blocks, 0) * BLOCK
-        candidates = (first[:, None] + np.arange(BLOCK)).reshape(-1)
-        present: Bools = (candidates >= self.start) & (candidates < self.stop)
-        offsets = np.empty(len(words), np.int64)
-        match_blocks(words_of(np.minimum(candidates, self.stop - 1)), present, words, BLOCK, offsets)
-        return np.where((offsets >= 0) & (blocks >= 0), first + offsets, -1)
+        leads = self._leads(words)
+        below, upto = np.empty(len(leads), np.int64), np.empty(len(leads), np.int64)
+        fences_below(self._fences.view(), leads, below, upto)
+        first = self._border(below - 1, leads, False)
+        end = first.copy()
+        apart = np.flatnonzero(upto != below)
+        end[apart] = self._border(upto[apart] - 1, leads[apart], True)
+        near = np.flatnonzero((upto == below) & (below > 0))
+        end[near] = self._border(below[near] - 1, leads[near], True)
+        count = end - first
+        return self._equal(words, first, count) if self._distinct else (first, count)
 
-    def renumber(self, survivors_before: Ints, words_of: WordsOf) -> None:
+    def end_of_key(self, row: int) -> int:
+        """The row behind the last one of the key of `row`."""
+        first, count = self.find(self._words_of(slice(row, row + 1)))
+        return int(first[0] + count[0])
+
+    def renumber(self, survivors_before: Ints) -> None:
         """Rows got new numbers: row r is now survivors_before[r]. Cost: reading every 16th key anew."""
         self.start = int(survivors_before[self.start])
         self.stop = int(survivors_before[self.stop])
-        self._last = None
+        self._tail = None
         self._fences.truncate(0)
         if self.stop:
-            self._fences.append(words_of(np.arange(0, self.stop, BLOCK)))
+            self._fences.append(self._leads(self._words_of(np.arange(0, self.stop, BLOCK))))
+
+    def _goes_on(self, words: Ints) -> bool:
+        return bool(is_run(words, self._shift, self._distinct, BLOCK))
+
+    def _leads(self, words: Ints) -> Ints:
+        return np.ascontiguousarray(words[:, 0] >> self._shift if self._shift else words[:, 0])
+
+    def _of_last_lead(self, words: Ints) -> Ints:
+        leads = self._leads(words)
+        return words[leads == leads[-1]] if len(words) else words
+
+    def _border(self, blocks: Ints, leads: Ints, after_equal: bool) -> Ints:
+        """The first row of the block, or behind it, whose lead is not smaller, or is greater; row 0 for block -1."""
+        begin = np.maximum(blocks, 0) * BLOCK
+        sizes = np.where(blocks < 0, 0, np.minimum(self.stop - begin, BLOCK))
+        rows = np.minimum(begin[:, None] + np.arange(BLOCK), self.stop - 1).reshape(-1)
+        counts = np.empty(len(blocks), np.int64)
+        count_before(self._leads(self._words_of(rows)).reshape(-1, BLOCK), sizes, leads, after_equal, counts)
+        return begin + counts
+
+    def _equal(self, words: Ints, first: Ints, count: Ints) -> tuple[Ints, Ints]:
+        """Of the rows of each lead the one whose whole key is equal."""
+        if words.shape[1] == 1 and self._shift == 0:
+            return first, count
+        keys = np.repeat(np.arange(len(words)), count)
+        rows = first[keys] + np.arange(len(keys)) - (np.cumsum(count) - count)[keys]
+        same: Array = (self._words_of(rows) == words[keys]).all(axis=1)
+        first, count = first.copy(), np.zeros(len(words), np.int64)
+        first[keys[same]], count[keys[same]] = rows[same], 1
+        return first, count

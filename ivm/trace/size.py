@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class StateSize:
-    """What an operator or arrangement holds: `rows` stored rows, index entries (row references), all bytes."""
+    """What an operator or arrangement holds: `rows` stored rows, index entries, all bytes.
+
+    Entries are references to rows. Rows that came in the order of an index's keys are found by it, without any.
+    """
 
     rows: int = 0
     entries: int = 0

@@ -60,6 +60,11 @@ class TableStore:
         """The rows, dead ones among them, for readers that know row numbers."""
         return self._store
 
+    @property
+    def primary(self) -> Arrangement | None:
+        """The arrangement by the primary key, which the table keeps for itself."""
+        return self._key
+
     def apply(self, data: pa.Table, diffs: Ints | None, times: Ints | int, mode: Mode = "diff") -> Delta | None:
         """Carry out the updates (row i of `data`, times[i], diffs[i]); the change of the table that they make, by time.
 
