@@ -250,12 +250,13 @@ class Index:
                 words = words[first]
             counts = np.diff(first, append=stop - run.start)
             self._link(words, _hashed(words), first + run.start, counts, died)
-            self._following.length = max(self._following.length, stop)
             run.start = stop
 
     def _link(self, words: Ints, hashes: Hashes, firsts: Ints, counts: Ints, died: Ints) -> None:
         self._ensure(len(words), died)
         self._following.reserve(self._run.stop)
+        # What lies behind its length a growing array does not take along.
+        self._following.length = max(self._following.length, self._run.stop)
         self._used += link_ranges(self._slots, self._following.array, words, hashes, firsts, counts)
 
     def _insert(self, words: Ints, hashes: Hashes, dropped: Bools, first_row: int, died: Ints) -> None:

@@ -153,6 +153,14 @@ def test_a_run_with_equal_keys_is_found_as_if_it_were_hashed(data):
     assert model.probe(keys, [99] * len(keys)) == model.expected(keys, [99] * len(keys))
 
 
+def test_chains_of_the_run_outlive_the_growth_of_what_they_are_kept_in():
+    model = Model(1, lazy=True)
+    model.insert([key // 3 for key in range(60_000)], 1)
+    assert model.probe([15_000], [1]) == [(0, 45_000), (0, 45_001), (0, 45_002)]
+    model.insert([5] * 100_000, 2)
+    assert model.probe([15_000], [2]) == [(0, 45_000), (0, 45_001), (0, 45_002)]
+
+
 def test_keys_that_are_still_to_come_move_nothing():
     model = Model(1, lazy=True)
     model.insert([key // 3 for key in range(3000)], 1)
