@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.errors import BindError, ConstraintError
+from catalog.schema import Table
 from ivm.adhoc import run_query
 from ivm.engine import Engine, changes_to_arrow
 from ivm.explain import explain_text
@@ -21,7 +22,7 @@ from ivm.result import Result
 from ivm.statements import run_statement
 from ivm.subscription import Subscription
 from ivm.trace.delta import delta_of
-from ivm.trace.ingest import ingest
+from ivm.trace.ingest import Intake, ingest
 from ivm.transaction import Change, Transaction
 from ivm.view import View
 from sql.bind import bind
@@ -39,6 +40,7 @@ class Database:
         self.engine = Engine(compiler, history, sharing=sharing, memory_limit=memory_limit)
         self.lock = threading.RLock()
         self._subscriptions: list[Subscription] = []
+        self._intakes: dict[str, Intake] = {}
 
     @property
     def time(self) -> int:
@@ -146,18 +148,25 @@ class Database:
 
     def _check(self, name: str, data: Any, keys_only: bool) -> pa.Table:
         table = self.catalog.table(name)
-        columns = table.primary_key if keys_only and table.primary_key else None
-        return ingest(data, table.fields, f"table {table.name}", columns=columns)
+        if keys_only and table.primary_key:
+            return ingest(data, table.fields, f"table {table.name}", columns=table.primary_key)
+        return self._intake(table).rows(data)
 
     def _checked_change(self, name: str, data: Any) -> Change:
         table = self.catalog.table(name)
-        rows, times, diffs = ingest(data, table.fields, f"table {table.name}", changes=True)
+        rows, times, diffs = self._intake(table).changes(data)
         if times is not None and len(times) and int(times.min()) <= self.time:
             raise ConstraintError(
                 f"cannot apply changes to table {table.name}: _time {int(times.min())} is not later than the last "
                 f"commit's time {self.time}; give later times, or leave the column out"
             )
         return Change(table.name, rows, diffs, times)
+
+    def _intake(self, table: Table) -> Intake:
+        known = self._intakes.get(table.name)
+        if known is None or known.fields is not table.fields:
+            known = self._intakes[table.name] = Intake(table.fields, f"table {table.name}")
+        return known
 
     def _commit(self, changes: list[Change]) -> int:
         with self.lock:

@@ -89,6 +89,43 @@ def to_column(array: pa.Array | pa.ChunkedArray, type: SqlType, dictionary: Text
     return Column(values if valid is None else _zeroed(values, valid), valid)
 
 
+class Reader:
+    """`to_column` for one column, array after array: it remembers how arrays of the last type are read."""
+
+    def __init__(self, type: SqlType, dictionary: TextDictionary) -> None:
+        self.type = type
+        self._dictionary = dictionary
+        self._given: pa.DataType | None = None
+        self._item: str | None = None
+        self._stride = 0
+
+    def read(self, array: pa.ChunkedArray) -> Column:
+        """The array as a column; see `to_column`."""
+        if array.num_chunks != 1 or array.null_count:
+            return to_column(array, self.type, self._dictionary)
+        if array.type != self._given:
+            self._learn(array.type)
+        if self._item is None:
+            return to_column(array, self.type, self._dictionary)
+        only = array.chunk(0)
+        values = _view(only.buffers()[1], self._item, only.offset * self._stride, (len(only),), (self._stride,))
+        return Column(values)
+
+    def _learn(self, given: pa.DataType) -> None:
+        """Numbers, dates and timestamps that have the size of their physical form are read where they lie."""
+        self._given, self._item = given, None
+        if not is_direct(given, self.type) or self.type.physical not in (
+            Physical.INT32,
+            Physical.INT64,
+            Physical.FLOAT64,
+        ):
+            return
+        if pa.types.is_decimal128(given):
+            self._item, self._stride = "<i8", 16
+        elif given in _ITEMS and np.dtype(_ITEMS[given]) == DTYPES[self.type.physical]:
+            self._item, self._stride = _ITEMS[given], np.dtype(_ITEMS[given]).itemsize
+
+
 def to_arrow(column: Column, type: SqlType, dictionary: TextDictionary) -> pa.Array:
     """The column as an Arrow array of `arrow_type(type)`; a pa.ChunkedArray only of text beyond 2 GiB.
 

@@ -101,7 +101,7 @@ class Index:
         if not self._ascending or self._run.stop != self.rows or (dropped is not None and dropped.any()):
             return False
         words = self._shaped(words)
-        last = self._run.tail()[-1:]
+        last = self._run.last_key()
         if not self._run.extend(words):
             return False
         if not self.unique and len(last) and len(words) and words[0, 0] == last[0, 0]:

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from catalog.errors import Error
 from catalog.types import SqlType
-from ivm.trace.arrow import to_arrow, to_column
-from ivm.trace.cold_column import ColdColumn, is_view
+from ivm.trace.arrow import Reader, to_arrow, to_column
+from ivm.trace.cold_columns import ColdColumns, is_view
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.delta import Source
 from ivm.trace.dictionary import TextDictionary
@@ -33,10 +33,9 @@ _CONVERT_ROWS = 1 << 17
 class Batch:
     """A source over an Arrow table of one batch; a column is converted when it is first read, then kept."""
 
-    def __init__(self, table: pa.Table, types: Sequence[SqlType], dictionary: TextDictionary) -> None:
+    def __init__(self, table: pa.Table, readers: Sequence[Reader]) -> None:
         self.table = table
-        self._types = types
-        self._dictionary = dictionary
+        self._readers = readers
         self._converted: dict[int, Column] = {}
 
     def __len__(self) -> int:
@@ -46,13 +45,12 @@ class Batch:
         """Column `index` in physical form."""
         column = self._converted.get(index)
         if column is None:
-            column = to_column(self.table.column(index), self._types[index], self._dictionary)
-            self._converted[index] = column
+            column = self._converted[index] = self._readers[index].read(self.table.column(index))
         return column
 
     def take(self, rows: Ints) -> Batch:
         """The batch of the rows at `rows`."""
-        taken = Batch(self.table.take(pa.array(rows)), self._types, self._dictionary)
+        taken = Batch(self.table.take(pa.array(rows)), self._readers)
         taken._converted = {i: column.take(rows) for i, column in self._converted.items()}
         return taken
 
@@ -92,9 +90,8 @@ class RowStore:
         self.rows = 0
         self.dead = 0
         self._dictionary = dictionary
-        self._columns: list[HotColumn | ColdColumn] = [
-            ColdColumn(t, dictionary) if cold else HotColumn(t.physical) for t in types
-        ]
+        self._cold = ColdColumns(types, dictionary, range(len(types)) if cold else ())
+        self._hot = {} if cold else {i: HotColumn(t.physical) for i, t in enumerate(types)}
         self._births = Births()
         self._died: Growable[np.int64] | None = None
         self._killed: list[Ints] = []
@@ -104,7 +101,7 @@ class RowStore:
     def nbytes(self) -> int:
         """Bytes of columns, deaths and times in use."""
         deaths = 0 if self._died is None else self._died.nbytes
-        return sum(column.nbytes for column in self._columns) + deaths + self._births.nbytes
+        return sum(column.nbytes for column in self._hot.values()) + self._cold.nbytes + deaths + self._births.nbytes
 
     @property
     def last_time(self) -> int:
@@ -118,13 +115,13 @@ class RowStore:
 
     def is_hot(self, index: int) -> bool:
         """Whether column `index` is kept in physical form."""
-        return isinstance(self._columns[index], HotColumn)
+        return index in self._hot
 
     def column(self, index: int) -> Column:
         """Column `index`, all rows, not copied. The first call on a cold column converts it, for good."""
-        column = self._columns[index]
-        if isinstance(column, ColdColumn):
-            column = self._columns[index] = self._heated(column, self.types[index])
+        column = self._hot.get(index)
+        if column is None:
+            column = self._hot[index] = self._heated(index)
         return column.column()
 
     def prepare(self, index: int) -> None:
@@ -134,10 +131,8 @@ class RowStore:
 
     def gather(self, index: int, rows: Ints | slice) -> Column:
         """Column `index` of `rows`; a cold column stays cold. A slice of a hot column is not copied."""
-        column = self._columns[index]
-        if isinstance(column, HotColumn):
-            return _part(column.column(), rows)
-        return column.gather(rows)
+        column = self._hot.get(index)
+        return self._cold.gather(index, rows) if column is None else _part(column.column(), rows)
 
     def append(self, source: Source, count: int, times: Ints | int) -> int:
         """Add the `count` rows of `source`, which came at `times` (ascending if many); the first one's number.
@@ -152,12 +147,11 @@ class RowStore:
                 "between compactions; delete rows in commits of their own first"
             )
         self._births.append(times, first, count)
-        for i, column in enumerate(self._columns):
-            if isinstance(column, HotColumn):
-                column.append(source.column(i))
-            else:
-                assert isinstance(source, Batch)
-                column.append(source.table.column(i))
+        for i, column in self._hot.items():
+            column.append(source.column(i))
+        if len(self._hot) < len(self.types):
+            assert isinstance(source, Batch)
+            self._cold.append(source.table)
         self.rows = first + count
         if self._died is not None:
             self._died.fill(FOREVER, self.rows)
@@ -199,8 +193,9 @@ class RowStore:
         for rows in self._killed[mark.kills :]:
             self.mortal(0)[rows] = FOREVER
         del self._killed[mark.kills :]
-        for column in self._columns:
+        for column in self._hot.values():
             column.truncate(mark.rows)
+        self._cold.truncate(mark.rows)
         if self._died is not None:
             self._died.truncate(mark.rows)
         self._births.truncate(mark.times, mark.last)
@@ -210,9 +205,7 @@ class RowStore:
         """Make everything final; nobody asks for times before `since` any more."""
         self._killed.clear()
         self._births.forget(since)
-        for column in self._columns:
-            if isinstance(column, ColdColumn):
-                column.tidy()
+        self._cold.tidy()
 
     def live(self, as_of: int | None = None) -> Ints | slice:
         """The rows visible as of a time (None: now), ascending; a slice where no row is missing."""
@@ -247,7 +240,8 @@ class RowStore:
         return Compaction(np.where(left, survivors_before[:-1], -1).astype(np.int32), survivors_before, rows)
 
     def _keep(self, rows: Ints, survivors_before: Ints) -> None:
-        self._columns = [column.keep(rows) for column in self._columns]
+        self._hot = {i: column.keep(rows) for i, column in self._hot.items()}
+        self._cold = self._cold.keep(rows)
         died = self.died[rows]
         self._died = None
         self.dead = int(np.count_nonzero(died != FOREVER))
@@ -257,17 +251,18 @@ class RowStore:
         self.rows = len(rows)
         self._compact_at = max(_COMPACT_FROM, self.dead + self.dead // 4)
 
-    def _heated(self, cold: ColdColumn, type: SqlType) -> HotColumn:
-        hot = HotColumn(type.physical)
-        for part in cold.parts():
+    def _heated(self, index: int) -> HotColumn:
+        kept = self.types[index]
+        hot = HotColumn(kept.physical)
+        for part in self._cold.leave(index):
             for offset in range(0, len(part), _CONVERT_ROWS):
-                hot.append(to_column(part.slice(offset, _CONVERT_ROWS), type, self._dictionary))
+                hot.append(to_column(part.slice(offset, _CONVERT_ROWS), kept, self._dictionary))
         return hot
 
     def _arrow(self, index: int, rows: Ints | slice) -> pa.ChunkedArray:
-        column = self._columns[index]
-        if isinstance(column, ColdColumn):
-            return column.arrow(rows)
+        column = self._hot.get(index)
+        if column is None:
+            return self._cold.arrow(index, rows)
         values = to_arrow(_part(column.column(), rows), self.types[index], self._dictionary)
         return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
 

@@ -34,7 +34,7 @@ class AscendingRun:
         self._shift = shift
         self._distinct = distinct
         self._fences = Growable(np.dtype(np.int64))
-        self._tail: Ints | None = None
+        self._recent: Ints | None = None
 
     def __len__(self) -> int:
         return self.stop - self.start
@@ -51,36 +51,41 @@ class AscendingRun:
         """
         if len(words) == 0:
             return True
-        tail = self.tail()
-        joint = words[:1] if len(tail) == 0 else np.concatenate([tail, words[: BLOCK + 1]])
-        if not (self._goes_on(joint) and self._goes_on(words)):
+        first = int(words[0, 0]) >> self._shift
+        last = self.last_lead
+        if self.stop and (first < last or (first == last and not self._goes_on(self._joint(words)))):
+            return False
+        if not self._goes_on(words):
             return False
         self._fences.append(self._leads(words[-self.stop % BLOCK :: BLOCK]))
+        recent = words[-BLOCK:] if len(words) >= BLOCK else np.concatenate([self._recent_words(), words])[-BLOCK:]
         self.stop += len(words)
-        last = words[-BLOCK:] if len(words) >= BLOCK else np.concatenate([tail, words])[-BLOCK:]
-        self._tail = self._of_last_lead(last).copy()
+        self._recent = recent.copy()
         return True
 
-    def tail(self) -> Ints:
-        """The words of the last rows, as many as share a lead, but 16 at most."""
-        if self._tail is None:
-            self._tail = self._of_last_lead(self._words_of(slice(max(self.stop - BLOCK, 0), self.stop)))
-        return self._tail
+    @property
+    def last_lead(self) -> int:
+        """The lead of the last row, 0 if there is none."""
+        recent = self._recent_words()
+        return int(recent[-1, 0]) >> self._shift if len(recent) else 0
+
+    def last_key(self) -> Ints:
+        """The words of the last row, (1, W), or (0, W) if there is none."""
+        return self._recent_words()[-1:]
+
+    def may_have(self, words: Ints) -> Bools:
+        """Which keys are not beyond the last one: those that come in order are often looked for before they come."""
+        if not self.stop:
+            return np.zeros(len(words), np.bool_)
+        return self._leads(words) <= self.last_lead
 
     def truncate(self, row: int) -> None:
         """Cut off the rows from `row` on."""
         if row < self.stop:
             self.stop = row
             self.start = min(self.start, row)
-            self._tail = None
+            self._recent = None
             self._fences.truncate(-(-row // BLOCK))
-
-    def may_have(self, words: Ints) -> Bools:
-        """Which keys are not beyond the last one: those that come in order are often looked for before they come."""
-        tail = self.tail()
-        if len(tail) == 0:
-            return np.zeros(len(words), np.bool_)
-        return self._leads(words) <= self._leads(tail[-1:])[0]
 
     def find(self, words: Ints) -> tuple[Ints, Ints]:
         """The rows of each key: the first one, and how many there are, one after the other.
@@ -108,7 +113,7 @@ class AscendingRun:
         """Rows got new numbers: row r is now survivors_before[r]. Cost: reading every 16th key anew."""
         self.start = int(survivors_before[self.start])
         self.stop = int(survivors_before[self.stop])
-        self._tail = None
+        self._recent = None
         self._fences.truncate(0)
         if self.stop:
             self._fences.append(self._leads(self._words_of(np.arange(0, self.stop, BLOCK))))
@@ -119,9 +124,16 @@ class AscendingRun:
     def _leads(self, words: Ints) -> Ints:
         return np.ascontiguousarray(words[:, 0] >> self._shift if self._shift else words[:, 0])
 
-    def _of_last_lead(self, words: Ints) -> Ints:
-        leads = self._leads(words)
-        return words[leads == leads[-1]] if len(words) else words
+    def _recent_words(self) -> Ints:
+        """The words of the last 16 rows, or of all if there are fewer."""
+        if self._recent is None:
+            self._recent = self._words_of(slice(max(self.stop - BLOCK, 0), self.stop)).copy()
+        return self._recent
+
+    def _joint(self, words: Ints) -> Ints:
+        """The last rows of the last lead, and the first of those that follow."""
+        recent = self._recent_words()
+        return np.concatenate([recent[self._leads(recent) == self.last_lead], words[: BLOCK + 1]])
 
     def _border(self, blocks: Ints, leads: Ints, after_equal: bool) -> Ints:
         """The first row of the block, or behind it, whose lead is not smaller, or is greater; row 0 for block -1."""

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from catalog.schema import Table
 from ivm.trace.arrangement import Arrangement, by_whole_row
-from ivm.trace.arrow import to_arrow
+from ivm.trace.arrow import Reader, to_arrow
 from ivm.trace.changes import Changes, in_order, net_in_order
 from ivm.trace.column import Column, Ints, concat
 from ivm.trace.delta import Delta, Group, Source
@@ -39,6 +39,7 @@ class TableStore:
         self.table = table
         self._types = tuple(field.type for field in table.fields)
         self._dictionary = dictionary
+        self._readers = tuple(Reader(each, dictionary) for each in self._types)
         self._store = RowStore(self._types, dictionary)
         self._begun: Mark | None = None
         self._arrangements: dict[tuple[int, ...], Arrangement] = {}
@@ -204,16 +205,17 @@ class TableStore:
 
     def _batch(self, data: pa.Table, changes: Changes) -> Batch:
         """The changes' rows in their order, under the positions of the table's columns, or of the key's alone."""
-        types = self._types
-        if data.num_columns != len(types):
+        readers = self._readers
+        if data.num_columns != len(readers):
             data = data.select(list(self.table.primary_key))
-            types = tuple(self._types[c] for c in self.table.key_indexes)
-        batch = Batch(data, types, self._dictionary)
+            readers = tuple(self._readers[c] for c in self.table.key_indexes)
+        batch = Batch(data, readers)
         return batch if changes.positions is None else batch.take(changes.positions)
 
     def _net(self, data: pa.Table, times: Ints | int, diffs: Ints) -> Changes:
         """What is left of the updates after equal rows at equal times have cancelled. Text is compared, not kept."""
-        given = Batch(data, self._types, TextDictionary())
+        dictionary = TextDictionary()
+        given = Batch(data, [Reader(each, dictionary) for each in self._types])
         return net_in_order([given.column(i) for i in range(len(self._types))], self._types, times, diffs)
 
     def _carry_out(self, batch: Batch, changes: Changes, mode: Mode) -> Delta | Ints:

@@ -10,7 +10,7 @@ from catalog.errors import ConstraintError, Error
 from catalog.schema import Field, Table
 from catalog.types import BIGINT, VARCHAR
 from ivm.trace import row_store
-from ivm.trace.cold_column import ColdColumn
+from ivm.trace.arrow import Reader
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.row_store import Batch, RowStore
@@ -133,17 +133,32 @@ def test_many_small_batches_are_put_together():
     for i in range(600):
         store.apply(arrow_of([(i, 0, f"text {i}", i)]), None, i + 1)
         store.commit(i + 1)
-    texts = store.store._columns[2]
-    assert isinstance(texts, ColdColumn)
-    assert len(list(texts.parts())) < 60
+    assert not store.store.is_hot(2)
+    assert len(store.store.arrow(["a", "b", "c", "d"]).column(2).chunks) < 60
     assert [row[2] for row in rows_of(store.arrow())] == [f"text {i}" for i in range(600)]
+
+
+def test_columns_may_leave_the_batches_one_after_the_other():
+    dictionary = TextDictionary()
+    store = TableStore(MULTISET, dictionary)
+    rows = [(i % 5, i, f"text {i}", None if i % 3 else i) for i in range(200)]
+    for i in range(0, 200, 10):
+        store.apply(arrow_of(rows[i : i + 10]), None, i + 1)
+        store.commit(i + 1)
+    for hot in (1, 3, 0, 2):
+        store.store.column(hot)
+        store.apply(arrow_of([(9, 9, "nine", 9)]), None, 300)
+        assert sorted(map(repr, rows_of(store.arrow()))) == sorted(map(repr, [*rows, (9, 9, "nine", 9)]))
+        store.abort()
+        assert sorted(map(repr, rows_of(store.arrow()))) == sorted(map(repr, rows))
+    assert [store.store.is_hot(i) for i in range(4)] == [True] * 4
 
 
 def test_text_may_come_in_any_encoding():
     store = RowStore([VARCHAR], TextDictionary())
     plain = pa.array(["a", None, "b"])
     for time, text in enumerate([plain, plain.dictionary_encode(), plain.cast(pa.large_string())]):
-        store.append(Batch(pa.table([text], names=["x"]), [VARCHAR], TextDictionary()), 3, time)
+        store.append(Batch(pa.table([text], names=["x"]), [Reader(VARCHAR, TextDictionary())]), 3, time)
     assert store.arrow(["x"]).column(0).to_pylist() == ["a", None, "b"] * 3
     store.column(0)
     assert store.arrow(["x"]).column(0).to_pylist() == ["a", None, "b"] * 3
