@@ -15,7 +15,8 @@ from catalog.schema import Table
 from catalog.schema import View as Definition
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.node import Node
-from ivm.foreign_keys import check_foreign_keys
+from ivm.foreign_keys import ForeignKeys
+from ivm.operators.arrange import ArrangeTable
 from ivm.operators.sink import Sink
 from ivm.plan.estimate import Estimate, Estimator, bytes_text, total
 from ivm.plan.existing import Existing
@@ -23,6 +24,7 @@ from ivm.plan.lower import lower
 from ivm.plan.nodes import ArrangementPlan, Plan
 from ivm.render.renderer import Renderer
 from ivm.render.scalars.program import Compiler
+from ivm.trace.arrangement import Arrangement
 from ivm.trace.arrow import to_arrow
 from ivm.trace.concat import concat_deltas
 from ivm.trace.consolidate import consolidate
@@ -64,6 +66,7 @@ class Engine:
         self._sharing = sharing
         self._memory_limit = memory_limit
         self._apart: dict[str, Renderer] = {}
+        self._foreign_keys = ForeignKeys(self.tables)
         self._changed: dict[Node, Delta] = {}
 
     @property
@@ -75,9 +78,11 @@ class Engine:
         """An empty table."""
         store = TableStore(table, self.dictionary)
         self.tables[table.name] = self.renderer.tables[table.name] = store
+        self._foreign_keys.add(table.name)
 
     def drop_table(self, name: str) -> None:
-        """Forget a table that no view uses."""
+        """Forget a table that no view uses and no other table refers to."""
+        self._foreign_keys.drop(name)
         del self.tables[name], self.renderer.tables[name]
 
     def define(self, definition: Definition, relation: Relation, oracle_sql: str) -> None:
@@ -127,7 +132,7 @@ class Engine:
         touched: list[TableStore] = []
         try:
             deltas = self._apply(changes, time, touched)
-            check_foreign_keys(self.tables, deltas, time)
+            self._foreign_keys.check(deltas, time)
             read = self.renderer.sources
             self._changed = self.renderer.graph.step({read[n]: delta for n, delta in deltas.items() if n in read})
         except NumericError as error:
@@ -166,9 +171,19 @@ class Engine:
 
     def state_bytes(self) -> int:
         """The bytes of all tables, arrangements, operators' state and views' contents."""
-        return sum(store.size().bytes for store in self.tables.values()) + sum(
-            node.operator.size().bytes for node in self.renderer.graph.nodes
-        )
+        sizes = [store.size() for store in self.tables.values()]
+        sizes += [node.operator.size() for node in self.renderer.graph.nodes]
+        sizes += [index.size() for _, index in self.unread()]
+        return sum(size.bytes for size in sizes)
+
+    def unread(self) -> Iterator[tuple[TableStore, Arrangement]]:
+        """The indexes of tables, but for those by primary keys, that no view reads, each with its table."""
+        operators = [node.operator for node in self.renderer.graph.nodes]
+        read = {id(each.arrangement) for each in operators if isinstance(each, ArrangeTable)}
+        for store in self.tables.values():
+            for index in store.arrangements():
+                if id(index) not in read and index is not store.primary:
+                    yield store, index
 
     def estimate(self, plan: Plan) -> dict[Plan | ArrangementPlan | None, Estimate]:
         """The state that installing `plan` would add; under None the view's contents."""

@@ -7,6 +7,7 @@ from functools import partial
 
 from ivm.engine import Engine
 from ivm.introspection import column_names
+from ivm.operators.arrange import ArrangeTable
 from ivm.plan.costly import costs, remarks
 from ivm.plan.estimate import Estimate, total
 from ivm.plan.lower import lower
@@ -74,6 +75,8 @@ def _shared(
     node = engine.renderer.rendered.get(plan)
     if node is None:
         return _new(added.get(plan))
+    if isinstance(node.operator, ArrangeTable) and node.operator.primary:
+        return "the table's own"
     size = node.operator.size()
     return f"shared, {size.rows + size.entries} rows, {size.bytes} bytes"
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from catalog.errors import ConstraintError
 from catalog.schema import ForeignKey, Table
+from ivm.trace.arrangement import Arrangement
 from ivm.trace.column import Array
 from ivm.trace.delta import Delta
 from ivm.trace.keys import KeyLayout
@@ -16,51 +17,84 @@ from ivm.trace.table_store import TableStore
 SHOWN = 3
 
 
-def check_foreign_keys(tables: Mapping[str, TableStore], deltas: Mapping[str, Delta], time: int) -> None:
-    """Raise ConstraintError unless, as of `time`, every reference that `deltas` touch is satisfied.
+class ForeignKeys:
+    """The checks of all enforced foreign keys of `tables`: each table is added when it comes, dropped before it goes.
 
-    Rows added must find their target; rows taken away must not be referred to any more, unless a row with the same key
-    took their place. Cost: a probe for each change of a table with enforced keys; nothing for other tables.
+    Size: an index on either side of each foreign key, shared with the views that use the same. It is filled when a
+    check first looks something up in it, and goes with the table that declares the key.
     """
-    for store in tables.values():
-        for key in store.table.foreign_keys:
-            if not key.enforced:
-                continue
-            if store.table.name in deltas:
-                _check_added(store, key, tables[key.table], deltas[store.table.name], time)
-            if key.table in deltas:
-                _check_removed(store, key, tables[key.table], deltas[key.table], time)
+
+    def __init__(self, tables: Mapping[str, TableStore]) -> None:
+        self._tables = tables
+        self._held: dict[tuple[str, ForeignKey], tuple[Arrangement, Arrangement]] = {}
+
+    def check(self, deltas: Mapping[str, Delta], time: int) -> None:
+        """Raise ConstraintError unless, as of `time`, every reference that `deltas` touch is satisfied.
+
+        Rows added must find their target; rows taken away must not be referred to any more, unless a row with the same
+        key took their place. Cost: a probe for each change of a table with enforced keys; nothing for other tables.
+        """
+        for store in self._tables.values():
+            for key in store.table.foreign_keys:
+                if not key.enforced:
+                    continue
+                if store.table.name in deltas:
+                    self._check_added(store, key, deltas[store.table.name], time)
+                if key.table in deltas:
+                    self._check_removed(store, key, deltas[key.table], time)
+
+    def add(self, name: str) -> None:
+        """Take the indexes that the checks of a table's own foreign keys use."""
+        child = self._tables[name]
+        for key in child.table.foreign_keys:
+            if key.enforced and (name, key) not in self._held:
+                parent = self._tables[key.table]
+                self._held[name, key] = (
+                    child.arrangement(_places(child.table, key.columns)),
+                    parent.arrangement(_places(parent.table, key.referenced)),
+                )
+
+    def drop(self, name: str) -> None:
+        """Give them back."""
+        for key in self._tables[name].table.foreign_keys:
+            if (name, key) in self._held:
+                referring, referenced = self._held.pop((name, key))
+                self._tables[name].release(referring)
+                self._tables[key.table].release(referenced)
+
+    def _check_added(self, child: TableStore, key: ForeignKey, delta: Delta, time: int) -> None:
+        columns = _places(child.table, key.columns)
+        added = delta if delta.diffs is None else delta.take(np.flatnonzero(delta.diffs > 0))
+        _, referenced = self._held[child.table.name, key]
+        missing = _unmatched(child.table, columns, added, referenced, time)
+        if len(missing):
+            _raise(child.table, key, added.take(missing), columns, child, "refer to no row of")
+
+    def _check_removed(self, child: TableStore, key: ForeignKey, delta: Delta, time: int) -> None:
+        if delta.diffs is None:
+            return
+        parent = self._tables[key.table]
+        targets = _places(parent.table, key.referenced)
+        removed = delta.take(np.flatnonzero(delta.diffs < 0))
+        referring, referenced = self._held[child.table.name, key]
+        gone = removed.take(_unmatched(parent.table, targets, removed, referenced, time))
+        kept = _unmatched(parent.table, targets, gone, referring, time)
+        orphans = np.setdiff1d(np.arange(len(gone)), kept)
+        if len(orphans):
+            _raise(child.table, key, gone.take(orphans), targets, child, "still refer to rows removed from")
 
 
-def _check_added(child: TableStore, key: ForeignKey, parent: TableStore, delta: Delta, time: int) -> None:
-    columns = tuple(child.table.index(name) for name in key.columns)
-    targets = tuple(parent.table.index(name) for name in key.referenced)
-    added = delta if delta.diffs is None else delta.take(np.flatnonzero(delta.diffs > 0))
-    missing = _unmatched(child.table, columns, added, parent, targets, time)
-    if len(missing):
-        _raise(child.table, key, added.take(missing), columns, child, "refer to no row of")
-
-
-def _check_removed(child: TableStore, key: ForeignKey, parent: TableStore, delta: Delta, time: int) -> None:
-    if delta.diffs is None:
-        return
-    columns = tuple(child.table.index(name) for name in key.columns)
-    targets = tuple(parent.table.index(name) for name in key.referenced)
-    removed = delta.take(np.flatnonzero(delta.diffs < 0))
-    gone = removed.take(_unmatched(parent.table, targets, removed, parent, targets, time))
-    kept = _unmatched(parent.table, targets, gone, child, columns, time)
-    orphans = np.setdiff1d(np.arange(len(gone)), kept)
-    if len(orphans):
-        _raise(child.table, key, gone.take(orphans), targets, child, "still refer to rows removed from")
+def _places(table: Table, names: tuple[str, ...]) -> tuple[int, ...]:
+    return tuple(table.index(name) for name in names)
 
 
 def _unmatched(
-    table: Table, columns: tuple[int, ...], delta: Delta, other: TableStore, key: tuple[int, ...], time: int
+    table: Table, columns: tuple[int, ...], delta: Delta, other: Arrangement, time: int
 ) -> Array:
-    """Positions in `delta` whose `columns`, none of them NULL, equal the `key` of no row of `other` at `time`."""
+    """Positions in `delta` whose `columns`, none of them NULL, equal the key of no row of `other` at `time`."""
     layout = KeyLayout(tuple((table.fields[c].type.physical, table.fields[c].nullable) for c in columns), nulls="drop")
     words, dropped = layout.pack([delta.column(c) for c in columns], len(delta))
-    positions, _ = other.arrangement(key).probe(words, dropped, time, True)
+    positions, _ = other.probe(words, dropped, time, True)
     found = np.zeros(len(delta), np.bool_)
     found[positions] = True
     if dropped is not None:

@@ -51,6 +51,7 @@ def states(engine: Engine) -> list[State]:
         views = users.get(id(source), ()) if source is not None else ()
         key = ", ".join(store.table.primary_key)
         found.append(State(name, name, key, "table", store.size(), views))
+    found += _unread(engine)
     for plan, node in engine.rendered():
         size = node.operator.size()
         if size != StateSize() or isinstance(plan, ArrangementPlan):
@@ -79,6 +80,15 @@ def _state(engine: Engine, plan: Plan | ArrangementPlan, node: Node, users: dict
     text = collection_text(plan)
     kind = "ordered" if node.label in ("top-k", "window") else "derived"
     return State(text, text, "", kind, node.operator.size(), views)
+
+
+def _unread(engine: Engine) -> list[State]:
+    """Indexes that no view reads: those that checking foreign keys takes."""
+    found: list[State] = []
+    for store, index in engine.unread():
+        key = ", ".join(store.table.fields[c].name for c in index.key)
+        found.append(State(f"{store.table.name}({key})", store.table.name, key, "index", index.size(), ()))
+    return found
 
 
 def _views(engine: Engine) -> pa.Table:

@@ -19,7 +19,7 @@ class ArrangeTable(Stateless):
 
     def __init__(self, arrangement: Arrangement, *, primary: bool) -> None:
         self.arrangement = arrangement
-        self._primary = primary
+        self.primary = primary
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """Index the rows that the table has gained; the delta is passed on."""
@@ -32,7 +32,7 @@ class ArrangeTable(Stateless):
 
     def size(self) -> StateSize:
         """The index alone; the rows belong to the table."""
-        return StateSize() if self._primary else self.arrangement.size()
+        return StateSize() if self.primary else self.arrangement.size()
 
 
 class ArrangeGroups(Stateless):

@@ -1,0 +1,62 @@
+"""Checking foreign keys takes indexes, which are counted, shared with views, and go with the table that declares them."""
+
+from __future__ import annotations
+
+import pytest
+
+import ivm
+
+INDEXES = "SELECT arrangement, views FROM ivm_arrangements WHERE kind = 'index' ORDER BY ALL"
+
+
+@pytest.fixture
+def db() -> ivm.Database:
+    db = ivm.connect(compile="off")
+    db.sql("CREATE TABLE city (id BIGINT PRIMARY KEY, name VARCHAR NOT NULL)")
+    db.sql(
+        "CREATE TABLE person (id BIGINT PRIMARY KEY, city BIGINT REFERENCES city (id), friend BIGINT "
+        "REFERENCES person (id)) WITH (check_foreign_keys = true)"
+    )
+    return db
+
+
+def change(db: ivm.Database) -> None:
+    """Commits that look both ways along both keys."""
+    for number in range(3):
+        db.sql(f"INSERT INTO city VALUES ({number}, 'c')")
+        db.sql(f"INSERT INTO person VALUES ({number}, {number}, {number}), (10 + {number}, {number}, NULL)")
+        db.sql(f"DELETE FROM person WHERE id = 10 + {number}")
+    db.sql("DELETE FROM person WHERE id = 2")
+    db.sql("DELETE FROM city WHERE id = 2")
+
+
+def users(db: ivm.Database) -> dict[str, list[int]]:
+    return {name: [each.users for each in store.arrangements()] for name, store in db.engine.tables.items()}
+
+
+def test_a_check_uses_one_of_each_index_however_many_commits(db) -> None:
+    change(db)
+    assert users(db) == {"city": [1], "person": [1, 1, 1]}
+    assert db.sql(INDEXES).fetchall() == [("person(city)", []), ("person(friend)", [])]
+    stated = db.sql("SELECT sum(bytes)::BIGINT FROM ivm_arrangements").fetchall()[0][0]
+    assert db.engine.state_bytes() == stated
+
+
+def test_views_share_them_and_leave_them(db) -> None:
+    db.sql("CREATE MATERIALIZED VIEW v AS SELECT c.name, p.id FROM city c JOIN person p ON p.city = c.id")
+    change(db)
+    assert ("person(city)", ["v"]) in db.sql(INDEXES).fetchall()
+    with_view = users(db)
+    db.sql("DROP VIEW v")
+    assert users(db) == {name: [1] * len(counts) for name, counts in with_view.items()}
+    with pytest.raises(ivm.ConstraintError, match="refer to no row of city"):
+        db.sql("INSERT INTO person VALUES (7, 9, NULL)")
+
+
+def test_they_go_with_the_table_that_declares_them(db) -> None:
+    change(db)
+    db.sql("DROP TABLE person")
+    assert users(db) == {"city": [0]}
+    db.sql("DELETE FROM city")
+    db.sql("CREATE TABLE person (id BIGINT PRIMARY KEY)")
+    assert users(db) == {"city": [0], "person": [0]}
