@@ -24,6 +24,11 @@ def table(title: str, columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> 
     _CONSOLE.print(shown)
 
 
+def note(text: str) -> None:
+    """Print a line below a table."""
+    _CONSOLE.print(text, highlight=False)
+
+
 def save(result: dict[str, Any], file: Path) -> None:
     """Write the figures as JSON."""
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -7,32 +7,65 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+import time
+from collections.abc import Callable
 from typing import Any
 
 from catalog.errors import Error
 
+Progress = Callable[[str, int, int], None]
+"""What is being measured, and how many of how many steps of it are done."""
+
 _ONE_THREAD = {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+_TELL_SECONDS = 0.2
+_STEP, _ANSWER = "step", "answer"
 
 
 class BenchmarkError(Error):
     """A measurement failed; the message carries the end of what its process said."""
 
 
-def measure(module: str, task: Any) -> dict[str, Any]:
-    """Run `python -m module` on the dataclass `task`; what it answers. Raises BenchmarkError if it fails."""
-    done = subprocess.run(
-        [sys.executable, "-m", module],
-        input=json.dumps(dataclasses.asdict(task)),
-        check=False,
-        capture_output=True,
-        text=True,
-        env=os.environ | _ONE_THREAD,
-    )
-    if done.returncode != 0:
-        said = "\n".join(done.stderr.strip().splitlines()[-8:])
+def measure(module: str, task: Any, tell: Progress = lambda step, done, total: None) -> dict[str, Any]:
+    """Run `python -m module` on the dataclass `task`; what it answers, having told how far it is.
+
+    Raises BenchmarkError if it fails.
+    """
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env=os.environ | _ONE_THREAD,
+        )
+        with process:
+            try:
+                found = _converse(process, task, tell)
+            except BaseException:
+                process.kill()
+                raise
+        errors.seek(0)
+        said = "\n".join(errors.read().strip().splitlines()[-8:])
+    if process.returncode != 0 or found is None:
         raise BenchmarkError(f"{module} failed for {task}:\n{said}")
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return answer
+    return found
+
+
+def _converse(process: subprocess.Popen[str], task: Any, tell: Progress) -> dict[str, Any] | None:
+    """Hand over the task, pass on what the process tells; its answer, if it gave one."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(json.dumps(dataclasses.asdict(task)))
+    process.stdin.close()
+    for line in process.stdout:
+        said = json.loads(line)
+        if _ANSWER in said:
+            answer: dict[str, Any] = said[_ANSWER]
+            return answer
+        tell(*said[_STEP])
+    return None
 
 
 def task() -> dict[str, Any]:
@@ -41,6 +74,21 @@ def task() -> dict[str, Any]:
     return asked
 
 
+class Steps:
+    """Tells the process that asked how far this one is, a few times a second at most."""
+
+    def __init__(self) -> None:
+        self._step = ""
+        self._last = 0.0
+
+    def tell(self, step: str, done: int = 0, total: int = 0) -> None:
+        """What is being measured, and how many of how many (0: not known) steps of it are done."""
+        now = time.monotonic()
+        if step != self._step or now - self._last >= _TELL_SECONDS:
+            self._step, self._last = step, now
+            print(json.dumps({_STEP: (step, done, total)}), flush=True)
+
+
 def answer(result: dict[str, Any]) -> None:
     """Hand the measurement back."""
-    print(json.dumps(result), flush=True)
+    print(json.dumps({_ANSWER: result}), flush=True)

@@ -15,3 +15,11 @@ def latency(seconds: Sequence[float]) -> dict[str, float]:
         "p99_ms": float(np.percentile(millis, 99)),
         "max_ms": float(millis.max()),
     }
+
+
+def percentiles(values: Sequence[float]) -> dict[str, float]:
+    """p50, p90, p99 and max of what is given, in its own unit; nothing of nothing."""
+    if not values:
+        return {}
+    found = {f"p{share}": float(np.percentile(values, share)) for share in (50, 90, 99)}
+    return {**found, "max": float(max(values))}

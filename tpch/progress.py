@@ -22,23 +22,30 @@ from tpch.generate import Progress as Report
 
 
 class _Rate(ProgressColumn):
-    """Rows per second so far."""
+    """Units per second so far."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
 
     def render(self, task: Task) -> Text:
         """The rate, once there is one."""
         speed = task.finished_speed or task.speed
-        return Text(f"{speed:,.0f} rows/s" if speed else "")
+        return Text(f"{speed:,.0f} {self._unit}/s" if speed else "")
 
 
 @contextlib.contextmanager
-def progress(console: Console) -> Iterator[Report]:
-    """A progress bar on `console`, to be told (what, rows done, rows in all); rows in all = 0 if they are not known."""
+def progress(console: Console, unit: str = "rows") -> Iterator[Report]:
+    """A progress bar on `console`, to be told (what, rows done, rows in all); rows in all = 0 if they are not known.
+
+    `unit` is what is counted.
+    """
     columns = (
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=30),
         TextColumn("{task.percentage:>3.0f}%"),
-        _Rate(),
+        _Rate(unit),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),

@@ -68,16 +68,20 @@ class Stream:
             if entry.base
         }
 
-    def batches(self, times: int, wanted: Sequence[str] | None = None, coalesce: bool = False) -> Iterator[Batch]:
+    def batches(
+        self, times: int, wanted: Sequence[str] | None = None, coalesce: bool = False, ahead: bool = True
+    ) -> Iterator[Batch]:
         """The changes in physical batches of `times` consecutive logical times across the relations `wanted`.
 
-        `coalesce` makes each batch one logical time, by leaving `_time` out. A thread decodes a few batches ahead;
-        it ends with the iterator. Raises StreamError if a file turns out to be damaged, ValueError if times < 1.
+        `coalesce` makes each batch one logical time, by leaving `_time` out. With `ahead` a thread decodes a few
+        batches ahead; it ends with the iterator. Without, each is decoded when it is asked for, so that nothing else
+        runs while it is used. Raises StreamError if a file turns out to be damaged, ValueError if times < 1.
         Cost: decoding, on the other thread; cutting a batch costs no copy.
         """
         if times < 1:
             raise ValueError(f"a batch of {times} logical times is empty; give at least 1")
-        return _ahead(self._decoded(times, wanted, coalesce))
+        decoded = self._decoded(times, wanted, coalesce)
+        return _ahead(decoded) if ahead else decoded
 
     def _decoded(self, times: int, wanted: Sequence[str] | None, coalesce: bool) -> Iterator[Batch]:
         entries = self._entries(wanted)

@@ -5,13 +5,19 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer import Typer
 from typer.testing import CliRunner
 
-from benchmarks import process, refresh_latency, streaming
+import ivm
+from benchmarks import process, refresh_latency, sharing, state, streaming
+from benchmarks.phases import PHASES, clocked
+from benchmarks.pinned import pinned
+from benchmarks.sharing_plots import ccdf
 from benchmarks.streaming_engine import Task
 from tests.tpch.conftest import SF
+from tpch.reader import open_stream
 
 
 def run(app: Typer, *arguments: str) -> str:
@@ -54,6 +60,87 @@ def test_refresh_latency(streams: Path, tmp_path: Path) -> None:
         assert entry["commits"] == 10
         assert 50 < entry["rows_per_commit"] < 150
         assert 0 < entry["p50_ms"] <= entry["p99_ms"] <= entry["max_ms"]
+
+
+def test_sharing(streams: Path, tmp_path: Path) -> None:
+    file = tmp_path / "sharing.json"
+    arguments = ["--sf", str(SF), "--views", "q3,q5,q6", "--active", "2", "--batch", "500", "--every", "4"]
+    printed = run(sharing.app, *arguments, "--again", "2", "--data", str(streams), "--json", str(file))
+    assert "install again" in printed
+    result = json.loads(file.read_text())
+    assert set(result["results"]) == set(result["summary"]) == {"shared", "not shared"}
+    shared, apart = (result["results"][mode] for mode in ("shared", "not shared"))
+    assert [each["view"] for each in shared["installs"]] == [each["view"] for each in apart["installs"]]
+    for found in (shared, apart):
+        assert found["commits"] == len(found["commit_ms"]) == 13
+        assert found["changes"] == 2 * 6_005 - 500
+        assert len(found["installs"]) == 2 + 3
+        assert len(found["drop_ms"]) == 3
+        assert [sample["changes"] for sample in found["memory"]] == sorted(s["changes"] for s in found["memory"])
+        assert found["peak_bytes"] >= max(sample["resident_bytes"] for sample in found["memory"])
+        for install in found["installs"] + found["again"]:
+            assert sum(install[phase] for phase in PHASES) == pytest.approx(install["total"])
+            assert install["first_result"] > install["total"]
+        assert [each["view"] for each in found["again"]] == ["q3", "q3", "q5", "q5", "q6", "q6"]
+    assert not any(each["indexed"] for each in shared["again"])
+    assert all(each["indexed"] for each in apart["again"] if each["view"] != "q6")
+    assert apart["end"]["rows"] == shared["end"]["rows"]
+    for name in ("install", "update", "memory"):
+        assert (tmp_path / f"sharing_{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_state(streams: Path, tmp_path: Path) -> None:
+    file = tmp_path / "state.json"
+    arguments = ["--sf", str(SF), "--views", "q3,q5,q6", "--active", "2", "--batch", "2000", "--no-without"]
+    run(state.app, *arguments, "--data", str(streams), "--json", str(file))
+    result = json.loads(file.read_text())
+    assert list(result["all"]) == ["shared, installed first", "shared, hydrated"]
+    for found in result["all"].values():
+        held = found["held"]
+        assert held["entries"] == sum(each["entries"] for each in found["arrangements"])
+        assert held["rows"] >= held["table_rows"] == open_stream(streams / "load").manifest.rows
+        alone = sum(each["state_bytes"] for each in found["view_state"])  # reading a view may make it smaller
+        assert held["alone_bytes"] == pytest.approx(alone, rel=0.1)
+        assert found["install_seconds"] == pytest.approx(sum(each["total"] for each in found["installs"]) / 1e3)
+        assert held["entries"] == result["all"]["shared, hydrated"]["held"]["entries"]
+    for found in result["whole_run"].values():
+        assert found["commits"] == 4
+        assert found["seconds"] >= found["commit_seconds"] > 0
+    assert len(result["whole_run"]["shared, one leaves, one comes"]["drop_ms"]) == 4
+
+
+def test_the_phases_of_an_installation_are_all_there() -> None:
+    db = ivm.connect(compile="off")
+    db.sql("CREATE TABLE t (a BIGINT PRIMARY KEY, b BIGINT)")
+    db.sql("INSERT INTO t VALUES (1, 2)")
+    with clocked() as clock:
+        db.sql("CREATE MATERIALIZED VIEW v AS SELECT x.b, count(*) AS n FROM t x JOIN t y ON x.b = y.b GROUP BY x.b")
+        lap = clock.lap(10.0)
+    assert set(lap) == {*PHASES, "total"}
+    assert all(lap[phase] > 0 for phase in PHASES)
+    assert sum(clock.lap(1.0).values()) == 2e3  # all of it is left over: nothing ran since
+
+
+def test_pinned_arrangements_stay_without_views_and_then_go() -> None:
+    db = ivm.connect(compile="off")
+    db.sql("CREATE TABLE t (a BIGINT PRIMARY KEY, b BIGINT)")
+    join = "CREATE MATERIALIZED VIEW v AS SELECT x.b, y.a FROM t x JOIN t y ON x.b = y.b"
+    count = "SELECT count(*) FROM ivm_arrangements WHERE kind = 'index'"
+    db.sql(join)
+    with pinned(db):
+        db.sql("DROP VIEW v")
+        assert db.sql(count).fetchall() == [(1,)]
+        db.sql("INSERT INTO t VALUES (1, 2)")
+        db.sql(join)
+        assert db.view("v").fetchall() == [(2, 1)]
+        db.sql("DROP VIEW v")
+    assert db.sql(count).fetchall() == [(0,)]
+
+
+def test_the_complementary_distribution_counts_what_is_greater() -> None:
+    values, shares = ccdf([3.0, 1.0, 3.0, 2.0])
+    assert np.array_equal(values, [1.0, 2.0, 3.0, 3.0])
+    assert np.array_equal(shares, [0.75, 0.5, 0.0, 0.0])
 
 
 def test_a_failing_measurement_says_what_failed() -> None:

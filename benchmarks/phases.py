@@ -1,0 +1,66 @@
+"""Where the time of installing a view goes, seen from outside, so that the engine itself carries no clocks."""
+
+from __future__ import annotations
+
+import contextlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from time import perf_counter
+from typing import Any
+from unittest.mock import patch
+
+_PLACES = {
+    "parse": ("ivm.database.parse",),
+    "bind": ("ivm.statements.bind",),
+    "optimize": ("ivm.engine.optimize",),
+    "lower": ("ivm.engine.lower",),
+    "index": (
+        "ivm.trace.table_store.TableStore.arrangement",
+        "ivm.trace.table_store.TableStore.arrangement_apart",
+    ),
+    "hydrate": ("ivm.dataflow.graph.Graph.hydrate",),
+}
+"""Each phase, and the functions whose time it is. None of them calls another."""
+
+PHASES = (*_PLACES, "attach")
+"""parse, bind, optimize and lower the text; index a table by a key by which nobody had it; hydrate what has state.
+
+What is left of the installation is `attach`: making the nodes and tying them to the arrangements there are.
+"""
+
+
+class Clock:
+    """The seconds spent in each phase since the last call of `lap`."""
+
+    def __init__(self) -> None:
+        self._seconds = dict.fromkeys(_PLACES, 0.0)
+
+    def lap(self, whole: float) -> dict[str, float]:
+        """Milliseconds of each of `PHASES` within `whole` seconds, and of `whole` as "total"; all start anew."""
+        spent, self._seconds = self._seconds, dict.fromkeys(_PLACES, 0.0)
+        spent |= {"attach": max(0.0, whole - sum(spent.values())), "total": whole}
+        return {phase: seconds * 1e3 for phase, seconds in spent.items()}
+
+    def timed(self, phase: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """`function`, whose time counts for `phase`."""
+
+        def run(*args: Any, **named: Any) -> Any:
+            started = perf_counter()
+            try:
+                return function(*args, **named)
+            finally:
+                self._seconds[phase] += perf_counter() - started
+
+        return run
+
+
+@contextlib.contextmanager
+def clocked() -> Iterator[Clock]:
+    """While the block runs, the phases of installations are timed. Raises AttributeError if the engine has changed."""
+    clock = Clock()
+    with contextlib.ExitStack() as patched:
+        for phase, places in _PLACES.items():
+            for place in places:
+                function = pkgutil.resolve_name(place)
+                patched.enter_context(patch(place, clock.timed(phase, function)))
+        yield clock

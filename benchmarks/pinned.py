@@ -1,0 +1,23 @@
+"""Keep the arrangements that there are although nobody uses them, as an analyst's standing indexes are kept."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+import ivm
+from ivm.plan.nodes import ArrangementPlan
+
+
+@contextlib.contextmanager
+def pinned(db: ivm.Database) -> Iterator[None]:
+    """While the block runs, every arrangement that views share now stays, also when its last view goes."""
+    renderer = db.engine.renderer
+    nodes = [node for plan, node in renderer.rendered.items() if isinstance(plan, ArrangementPlan)]
+    for node in nodes:
+        node.users += 1
+    try:
+        yield
+    finally:
+        for node in nodes:
+            renderer.release(node)

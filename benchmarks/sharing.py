@@ -1,0 +1,93 @@
+"""`ivm tpch bench sharing`: views come and go while a stream runs, with and without sharing, each in its own process.
+
+The setting of "Shared Arrangements", section 6.1.1 and figure 1: how long installing a view takes until its first
+result, how long an update takes, and how much memory is held over time, while ten views are active.
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from benchmarks import output, sharing_plots, sharing_tables
+from benchmarks.machine import describe
+from benchmarks.process import measure
+from benchmarks.sharing_engine import Task
+from tpch import queries
+from tpch.cache import ensure
+from tpch.progress import progress
+
+MODES = ("shared", "not shared")
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+_err = Console(stderr=True)
+
+
+@app.command()
+def sharing(
+    sf: Annotated[float, typer.Option("--sf", min=0.001, help="Scale factor.")] = 1.0,
+    stream: Annotated[
+        str, typer.Option("--stream", help="The stream to run: window, load, refresh or churn.")
+    ] = "window",
+    views: Annotated[str, typer.Option("--views", help="The views that come and go: 'all', or names.")] = "all",
+    active: Annotated[int, typer.Option(min=1, help="How many are active at a time.")] = 10,
+    batch: Annotated[int, typer.Option(min=1, help="Logical times per physical batch.")] = 1_000,
+    coalesce: Annotated[bool, typer.Option("--coalesce/--keep-times", help="Make each batch one time.")] = True,
+    every: Annotated[int, typer.Option(min=0, help="Commits between one view's leaving and the next; 0: none.")] = 50,
+    commits: Annotated[int, typer.Option(min=0, help="Commits at most; 0: the whole stream.")] = 0,
+    again: Annotated[int, typer.Option(min=0, help="How often each view is installed again at the end.")] = 3,
+    seed: Annotated[int, typer.Option(help="Decides which views come and go.")] = 1,
+    data: Annotated[Path | None, typer.Option("--data", help="Where streams are. Default: ./data/sf<SF>.")] = None,
+    json_file: Annotated[Path, typer.Option("--json", help="Where to write; plots go beside it.")] = Path(
+        "results/sharing.json"
+    ),
+) -> None:
+    """Installation and update latency and memory while views come and go, with and without sharing."""
+    names = _names(views, active)
+    opened = ensure(sf, stream, None, data)
+    found: dict[str, dict[str, Any]] = {}
+    for mode in MODES:
+        task = Task(
+            str(opened.directory), names, mode == MODES[0], active, batch, coalesce, every, commits, again, seed
+        )
+        found[mode] = _measured(mode, task)
+    kept = "one logical time a batch" if coalesce else "every time kept"
+    title = (
+        f"{stream} stream, scale factor {sf:g}, {active} of {len(names)} views active, batches of {batch:,} times, "
+        f"{kept}, one thread"
+    )
+    sharing_tables.show(title, found)
+    result = {
+        "benchmark": "sharing",
+        "measured": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "machine": describe(),
+        "stream": {name: value for name, value in asdict(opened.manifest).items() if name != "relations"},
+        "setting": {"active": active, "batch": batch, "coalesce": coalesce, "every": every, "seed": seed},
+        "summary": {mode: sharing_tables.summary(result) for mode, result in found.items()},
+        "results": found,
+    }
+    output.save(result, json_file)
+    for file in sharing_plots.draw(found, title, json_file):
+        _err.print(f"written to {file}", highlight=False, soft_wrap=True)
+
+
+def _measured(mode: str, task: Task) -> dict[str, Any]:
+    with progress(_err, "steps") as tell:
+        return measure(
+            "benchmarks.sharing_engine", task, lambda step, done, total: tell(f"{mode}: {step}", done, total)
+        )
+
+
+def _names(views: str, active: int) -> tuple[str, ...]:
+    try:
+        names = queries.select(views)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--views") from None
+    if len(names) <= active:
+        raise typer.BadParameter(f"of {len(names)} views fewer than {len(names)} can be active", param_hint="--active")
+    return names

@@ -1,0 +1,127 @@
+"""`ivm tpch bench state`: what the 22 views hold, and the whole run of ten of them, with and without sharing.
+
+Held after the `load` stream with all views installed: stored rows, index entries, memory; the time to hydrate each view
+on the loaded tables. The whole run: the stream in large batches under ten of the views, once with always the same ten,
+once with one that leaves and one that comes after each batch.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from benchmarks import output
+from benchmarks.machine import describe
+from benchmarks.process import measure
+from benchmarks.sharing_engine import Task as RunTask
+from benchmarks.state_engine import Task as StateTask
+from tpch import queries
+from tpch.cache import ensure
+from tpch.progress import progress
+from tpch.report import amount, size
+
+_HELD = (
+    "",
+    "\nrows",
+    "\nentries",
+    "\nstate",
+    "process\nat the end",
+    "\nloading",
+    "hydrating\npeak",
+    "load\ns",
+    "install\ns",
+)
+_RUNS = ("", "commits\ns", "with\ninstalls s", "process\npeak", "\nat the end", "state\nmean", "each view\nalone")
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+_err = Console(stderr=True)
+
+
+@app.command()
+def state(
+    sf: Annotated[float, typer.Option("--sf", min=0.001, help="Scale factor.")] = 1.0,
+    views: Annotated[str, typer.Option("--views", help="'all', or names such as q1,q3.")] = "all",
+    batch: Annotated[int, typer.Option(min=1, help="Records of each relation per batch.")] = 100_000,
+    active: Annotated[int, typer.Option(min=1, help="The whole run: how many views are active at a time.")] = 10,
+    seed: Annotated[int, typer.Option(help="The whole run: decides which they are.")] = 1,
+    without: Annotated[bool, typer.Option(help="Measure without sharing too.")] = True,
+    runs: Annotated[bool, typer.Option(help="Measure the whole run too.")] = True,
+    data: Annotated[Path | None, typer.Option("--data", help="Where streams are. Default: ./data/sf<SF>.")] = None,
+    json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/state.json"),
+) -> None:
+    """State of all views after the `load` stream, time to hydrate them, and the whole run of ten of them."""
+    try:
+        names = queries.select(views)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--views") from None
+    stream = ensure(sf, "load", None, data)
+    directory = str(stream.directory)
+    held: dict[str, dict[str, Any]] = {}
+    for sharing, mode in _modes(without):
+        for first, when in ((True, "installed first"), (False, "hydrated")):
+            task = StateTask(directory, names, sharing, batch, first)
+            held[f"{mode}, {when}"] = _measured("benchmarks.state_engine", task, f"{mode}, {when}")
+    whole: dict[str, dict[str, Any]] = {}
+    for sharing, mode in _modes(without) if runs else ():
+        for every, which in ((0, "the same views"), (1, "one leaves, one comes")):
+            run = RunTask(directory, names, sharing, min(active, len(names) - 1), batch, True, every, 0, 0, seed)
+            whole[f"{mode}, {which}"] = _measured("benchmarks.sharing_engine", run, f"{mode}, {which}")
+    title = f"load stream, scale factor {sf:g}, batches of {batch:,}, one thread"
+    output.table(f"{title}: {len(names)} views", _HELD, [_held(mode, found) for mode, found in held.items()])
+    if whole:
+        output.table(f"{title}: {active} views active", _RUNS, [_run(mode, found) for mode, found in whole.items()])
+    result = {
+        "benchmark": "state",
+        "measured": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "machine": describe(),
+        "stream": {name: value for name, value in asdict(stream.manifest).items() if name != "relations"},
+        "views": names,
+        "all": held,
+        "whole_run": whole,
+    }
+    output.save(result, json_file)
+
+
+def _modes(without: bool) -> Iterator[tuple[bool, str]]:
+    yield True, "shared"
+    if without:
+        yield False, "not shared"
+
+
+def _measured(module: str, task: Any, what: str) -> dict[str, Any]:
+    with progress(_err, "steps") as tell:
+        return measure(module, task, lambda step, done, total: tell(f"{what}: {step}", done, total))
+
+
+def _held(mode: str, found: dict[str, Any]) -> tuple[str, ...]:
+    held = found["held"]
+    return (
+        mode,
+        amount(held["rows"]),
+        amount(held["entries"]),
+        size(held["state_bytes"]),
+        size(held["resident_bytes"]),
+        size(found["load_peak_bytes"]),
+        size(found["install_peak_bytes"]),
+        f"{found['load_seconds']:.2f}",
+        f"{found['install_seconds']:.2f}",
+    )
+
+
+def _run(mode: str, found: dict[str, Any]) -> tuple[str, ...]:
+    samples = found["memory"]
+    means = [sum(sample[key] for sample in samples) // len(samples) for key in ("state_bytes", "alone_bytes")]
+    return (
+        mode,
+        f"{found['commit_seconds']:.2f}",
+        f"{found['seconds']:.2f}",
+        size(found["peak_bytes"]),
+        size(found["end"]["resident_bytes"]),
+        *map(size, means),
+    )
