@@ -88,9 +88,7 @@ def _places(table: Table, names: tuple[str, ...]) -> tuple[int, ...]:
     return tuple(table.index(name) for name in names)
 
 
-def _unmatched(
-    table: Table, columns: tuple[int, ...], delta: Delta, other: Arrangement, time: int
-) -> Array:
+def _unmatched(table: Table, columns: tuple[int, ...], delta: Delta, other: Arrangement, time: int) -> Array:
     """Positions in `delta` whose `columns`, none of them NULL, equal the key of no row of `other` at `time`."""
     layout = KeyLayout(tuple((table.fields[c].type.physical, table.fields[c].nullable) for c in columns), nulls="drop")
     words, dropped = layout.pack([delta.column(c) for c in columns], len(delta))

