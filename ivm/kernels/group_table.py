@@ -54,6 +54,10 @@ def open_cells(
         stop = min(first + BLOCK, len(words))
         guess(words, first, stop, width, index, state, tags, slots)
         for i in range(first, stop):
+            # Rows of one key often come together.
+            if i > first and has_key(words, i - 1, words, i, width) and (not many or times[i] == times[i - 1]):
+                row_cell[np.uint64(i)] = row_cell[np.uint64(i - 1)]
+                continue
             slot = slots[np.uint64(i - first)]
             if slot < 0 or (width > 1 and not has_key(state, slot, words, i, width)):
                 tag = tags[i - first]
