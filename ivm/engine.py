@@ -24,6 +24,7 @@ from ivm.plan.lower import lower
 from ivm.plan.nodes import ArrangementPlan, Plan
 from ivm.render.renderer import Renderer
 from ivm.render.scalars.program import Compiler
+from ivm.render.scalars.text_memo import memos_of
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.arrow import to_arrow
 from ivm.trace.concat import concat_deltas
@@ -170,11 +171,15 @@ class Engine:
         return rows | {name: len(installed.trace) for name, installed in self.views.items()}
 
     def state_bytes(self) -> int:
-        """The bytes of all tables, arrangements, operators' state and views' contents."""
+        """The bytes of all tables, text, arrangements, operators' state and views' contents."""
         sizes = [store.size() for store in self.tables.values()]
         sizes += [node.operator.size() for node in self.renderer.graph.nodes]
         sizes += [index.size() for _, index in self.unread()]
-        return sum(size.bytes for size in sizes)
+        return sum(size.bytes for size in sizes) + self.text_bytes()
+
+    def text_bytes(self) -> int:
+        """The bytes of the dictionary of all texts, which tables and views share, and of what functions made of them."""
+        return self.dictionary.nbytes + memos_of(self.dictionary).nbytes
 
     def unread(self) -> Iterator[tuple[TableStore, Arrangement]]:
         """The indexes of tables, but for those by primary keys, that no view reads, each with its table."""

@@ -39,12 +39,12 @@ def relations(engine: Engine) -> dict[str, Callable[[], pa.Table]]:
 
 
 def states(engine: Engine) -> list[State]:
-    """All state: tables, indexes over them, derived arrangements, operators' own state, views' contents.
+    """All state: tables, indexes over them, text, derived arrangements, operators' own state, views' contents.
 
     Groups that joins look up are listed under their key as well, without rows and bytes: those are the reduce's. So are
     primary keys', which count for the table.
     """
-    users = engine.users_of_nodes()
+    users, text = engine.users_of_nodes(), StateSize(bytes=engine.text_bytes())
     found: list[State] = []
     for name, store in engine.tables.items():
         source = engine.renderer.sources.get(name)
@@ -52,6 +52,7 @@ def states(engine: Engine) -> list[State]:
         key = ", ".join(store.table.primary_key)
         found.append(State(name, name, key, "table", store.size(), views))
     found += _unread(engine)
+    found.append(State("text", "every distinct text, and what functions made of it", "", "text", text, ()))
     for plan, node in engine.rendered():
         size = node.operator.size()
         if size != StateSize() or isinstance(plan, ArrangementPlan):
