@@ -139,12 +139,24 @@ class Database:
     def explain(self, text: str, dialect: str = "duckdb", origin: tuple[int, int] = (1, 1)) -> str:
         """The EXPLAIN text of a SELECT; `origin` is where it begins in what the user wrote."""
         with self.lock:
-            return explain_text(self.engine, bind(text, self.catalog, dialect, origin).relation)
+            bound = bind(text, self.catalog, dialect, origin)
+            views = {
+                name: bind(self.catalog.view(name).sql, self.catalog).relation for name in self._part_of(bound.uses)
+            }
+            return explain_text(self.engine, bound.relation, views)
 
     def close_subscriptions(self, view: str) -> None:
         """End the subscriptions of a view that is about to be dropped."""
         for subscription in [s for s in self._subscriptions if s.view == view]:
             subscription.close()
+
+    def _part_of(self, names: Sequence[str]) -> list[str]:
+        """The views among `names`, and those that they read in turn, that are not maintained: texts within a text."""
+        reached = set(names)
+        for view in reversed(self.catalog.views):
+            if view.name in reached and not view.maintained:
+                reached.update(view.uses)
+        return [view.name for view in self.catalog.views if view.name in reached and not view.maintained]
 
     def _check(self, name: str, data: Any, keys_only: bool) -> pa.Table:
         table = self.catalog.table(name)

@@ -8,15 +8,21 @@ from functools import partial
 from ivm.engine import Engine
 from ivm.introspection import column_names
 from ivm.operators.arrange import ArrangeTable
+from ivm.plan.change_cost import change_costs
 from ivm.plan.costly import costs, remarks
-from ivm.plan.estimate import Estimate, total
+from ivm.plan.estimate import Estimate, Estimator, total
+from ivm.plan.existing import question
 from ivm.plan.lower import lower
 from ivm.plan.nodes import (
     ArrangementPlan,
+    JoinPlan,
+    MfpPlan,
     Plan,
     ReducePlan,
+    TablePlan,
     ThresholdPlan,
     TopKPlan,
+    ViewPlan,
     WindowPlan,
     arrangements_of,
     nodes_of,
@@ -27,8 +33,8 @@ from sql.ir.relation import Relation
 from sql.ir.text import relation_text
 
 
-def explain_text(engine: Engine, relation: Relation) -> str:
-    """Deterministic text, without ids or addresses."""
+def explain_text(engine: Engine, relation: Relation, registered: Mapping[str, Relation]) -> str:
+    """Deterministic text, without ids or addresses; `registered` are the views that the query is made of by name."""
     names = partial(column_names, engine)
     optimized = optimize(relation)
     plan = lower(optimized, engine.existing())
@@ -36,7 +42,8 @@ def explain_text(engine: Engine, relation: Relation) -> str:
         ("logical", relation_text(relation)),
         ("optimized", relation_text(optimized)),
         ("plan", plan_text(plan, names)),
-        ("state", "\n".join(_state_lines(engine, plan))),
+        ("state", "\n".join([*_registered_lines(engine, plan, registered), *_state_lines(engine, plan)])),
+        ("changes", "\n".join(_change_lines(engine, plan))),
     ]
     return "\n\n".join(f"{title}:\n{_indent(text)}" for title, text in sections)
 
@@ -50,6 +57,45 @@ def _state_lines(engine: Engine, plan: Plan) -> list[str]:
     lines += [f"{collection_text(each)}: {_shared(engine, each, added)}" for each in _stateful(plan)]
     lines += [f"view contents: {_new(added.get(None))}", *_total_lines(added.values()), *remarks(plan)]
     return lines + ([f"not incremental: {cost}" for cost in costs(plan)] or ["every operator is incremental"])
+
+
+def _change_lines(engine: Engine, plan: Plan) -> list[str]:
+    sizes = engine.sizes()
+    sized = any(sizes.get(each.name) for each in nodes_of(plan) if isinstance(each, TablePlan | ViewPlan))
+    lines = [str(each) for each in change_costs(plan, Estimator(sizes) if sized else None)]
+    return lines or ["no table that it reads directly"]
+
+
+def _registered_lines(engine: Engine, plan: Plan, registered: Mapping[str, Relation]) -> list[str]:
+    """Of each view that is only registered whether it is a collection of the plan, and who else has that.
+
+    Equal plans are one node. So it is what the same query alone would be, or else it has gone into what is around it.
+    """
+    users = engine.users_of_nodes()
+    lines: list[str] = []
+    for name, relation in registered.items():
+        core = _core(lower(optimize(relation), engine.existing()))
+        node = engine.renderer.rendered.get(core)
+        views = ", ".join(users.get(id(node), ())) if node is not None else ""
+        if isinstance(core, TablePlan | ViewPlan) or not _contains(plan, core):
+            how = "merged into the plan; indexes of its tables are shared"
+        else:
+            how = f"shared as a collection, with {views}" if views else "a collection, so far of this plan alone"
+        lines.append(f"view {name}: {how}")
+    return lines
+
+
+def _core(plan: Plan) -> Plan:
+    """What is below the map-filter-projects at the top: these hold nothing, and are part of whatever reads them."""
+    while isinstance(plan, MfpPlan):
+        plan = plan.input
+    return plan
+
+
+def _contains(plan: Plan, part: Plan) -> bool:
+    if isinstance(part, JoinPlan):
+        return any(isinstance(each, JoinPlan) and question(each) == question(part) for each in nodes_of(plan))
+    return part in nodes_of(plan)
 
 
 def _stateful(plan: Plan) -> list[Plan]:

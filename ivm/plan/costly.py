@@ -57,21 +57,21 @@ def remarks(plan: Plan) -> tuple[str, ...]:
 
 def _compared(join: JoinPlan) -> Iterator[str]:
     for source, target in _unkeyed(join):
-        if not _is_small(source) and not _is_small(target):
-            yield f"every change of {_called(source)} is compared with all rows of {_called(target)}"
+        if not is_small(source) and not is_small(target):
+            yield f"every change of {called(source)} is compared with all rows of {called(target)}"
 
 
 def _visited(join: JoinPlan) -> Iterator[str]:
     for source, target in _unkeyed(join):
         # What is constant never changes.
-        if _is_small(source) and not _is_small(target) and not isinstance(source, ConstantPlan):
-            yield f"a change of {_called(source)} visits all rows of {_called(target)}"
+        if is_small(source) and not is_small(target) and not isinstance(source, ConstantPlan):
+            yield f"a change of {called(source)} visits all rows of {called(target)}"
 
 
 def _written_anew(reduce: ReducePlan) -> Iterator[str]:
     for aggregate in reduce.aggregates:
         if aggregate.function in ("string_agg", "list"):
-            yield f"a change of {_called(reduce.input)} writes {aggregate.function} of its group anew, all its values"
+            yield f"a change of {called(reduce.input)} writes {aggregate.function} of its group anew, all its values"
 
 
 def _unkeyed(join: JoinPlan) -> Iterator[tuple[Plan, Plan]]:
@@ -85,10 +85,11 @@ def _unkeyed(join: JoinPlan) -> Iterator[tuple[Plan, Plan]]:
 def _read_anew(window: WindowPlan) -> Iterator[str]:
     for function in window.functions:
         if function.reach == "partition":
-            yield f"every change of {_called(window.input)} computes {function.function} anew for its whole partition"
+            yield f"every change of {called(window.input)} computes {function.function} anew for its whole partition"
 
 
-def _is_small(plan: Plan) -> bool:
+def is_small(plan: Plan) -> bool:
+    """Whether the plan can never have more than `SMALL` rows."""
     bound = _most_rows(plan)
     return bound is not None and bound <= SMALL
 
@@ -120,9 +121,10 @@ def _is_constant(plan: Plan, column: int) -> bool:
     return place >= mfp.width and isinstance(mfp.maps[place - mfp.width], Literal)
 
 
-def _called(plan: Plan) -> str:
+def called(plan: Plan) -> str:
+    """What a plan is called in a sentence: the table, or the kind of node and the tables that it reads."""
     if isinstance(plan, MfpPlan):
-        return _called(plan.input)
+        return called(plan.input)
     if isinstance(plan, TablePlan | ViewPlan):
         return plan.name
     kind = type(plan).__name__.removesuffix("Plan").lower()

@@ -86,7 +86,7 @@ class Estimator:
                 return self._arrangement(plan)
             case ReducePlan():
                 groups = self._of(self.count(plan), width(plan.row) + _GROUP)
-                ordered = sum(not _is_accumulated(a) for a in plan.aggregates)
+                ordered = sum(not is_accumulated(a) for a in plan.aggregates)
                 return Estimate(groups.rows, groups.bytes + ordered * _IN_ORDER * self.count(plan.input))
             case TopKPlan() | WindowPlan() | ThresholdPlan():
                 return self._of(self.count(plan.input), width(plan.input.row) + _IN_ORDER)
@@ -139,7 +139,7 @@ class Estimator:
         """The product, divided for each class by the distinct values of all of its columns but the fewest."""
         total = prod(self.count(each) for each in plan.inputs) * prod(selectivity(p) for p in plan.predicates)
         for group in plan.classes:
-            values = sorted(self._distinct_joined(plan, column) for column in group)
+            values = sorted(self.distinct_joined(plan, column) for column in group)
             total /= prod(max(1.0, value) for value in values[1:])
         return total
 
@@ -158,14 +158,15 @@ class Estimator:
                 if place >= plan.final.width:
                     return self._guessed(rows)
                 group = next((g for g in plan.classes if place in g), (place,))
-                return min(rows, *(self._distinct_joined(plan, c) for c in group))
+                return min(rows, *(self.distinct_joined(plan, c) for c in group))
             case ReducePlan() if column < plan.keys:
                 return min(rows, self.distinct(plan.input, column))
             case TopKPlan() | ThresholdPlan() | NegatePlan():
                 return min(rows, self.distinct(plan.input, column))
         return self._guessed(rows)
 
-    def _distinct_joined(self, plan: JoinPlan, column: int) -> float:
+    def distinct_joined(self, plan: JoinPlan, column: int) -> float:
+        """The number of distinct values of a column of the joined row, in the input that it belongs to."""
         for each, offset in zip(reversed(plan.inputs), reversed(plan.offsets), strict=True):
             if column >= offset:
                 return self.distinct(each, column - offset)
@@ -200,5 +201,6 @@ def width(row: Row) -> int:
     return sum(_WIDTH[column.type.physical] + column.nullable for column in row)
 
 
-def _is_accumulated(aggregate: AggregatePlan) -> bool:
+def is_accumulated(aggregate: AggregatePlan) -> bool:
+    """Whether an aggregate needs no rows in order."""
     return aggregate.function in _ACCUMULATED

@@ -1,0 +1,105 @@
+"""EXPLAIN says what a change of each table costs, and what becomes of views that are only registered."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import ivm
+
+ROWS = 20_000
+JOINED = "SELECT n, s, k FROM c JOIN recent r ON r.c = c.id"
+
+
+def _database(rows: int = ROWS) -> ivm.Database:
+    db = ivm.connect(compile="off")
+    db.sql("CREATE TABLE c (id BIGINT PRIMARY KEY, n VARCHAR NOT NULL)")
+    db.sql("CREATE TABLE o (id BIGINT PRIMARY KEY, c BIGINT NOT NULL, v BIGINT NOT NULL)")
+    db.sql("CREATE VIEW recent AS SELECT c, sum(v) AS s, count(*) AS k FROM o GROUP BY c")
+    db.sql("CREATE VIEW some AS SELECT * FROM o WHERE v > 3")
+    if rows:
+        ids = list(range(rows))
+        parents = ids[: rows // 10]
+        db.apply({"c": pa.table({"id": parents, "n": [f"n{i}" for i in parents]})})
+        db.apply({"o": pa.table({"id": ids, "c": [i % len(parents) for i in ids], "v": ids})})
+    return db
+
+
+def _section(db: ivm.Database, query: str, title: str) -> list[str]:
+    text = db.explain(query).split(f"\n{title}:\n")[1].split("\n\n")[0]
+    return [line.strip() for line in text.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT * FROM o WHERE v > 3", ["a changed row of o: no lookup"]),
+        (
+            "SELECT c.n, o.v FROM o JOIN c ON o.c = c.id",
+            [
+                "a changed row of o: about 1 lookup, 1 row visited, 1 change of the view",
+                "a changed row of c: about 1 lookup, 10 rows visited, 10 changes of the view",
+            ],
+        ),
+        ("SELECT sum(v) FROM o", ["a changed row of o: about 1 lookup, 1 row visited, 2 changes of the view"]),
+        (
+            "SELECT x.v FROM o x, c WHERE x.v < c.id",
+            [
+                "a changed row of o: about 1 lookup, 2,000 rows visited, 600 changes of the view; visits all rows of c",
+                "a changed row of c: about 1 lookup, 20,000 rows visited, 6,000 changes of the view; "
+                "visits all rows of o",
+            ],
+        ),
+        (
+            "SELECT ntile(4) OVER (PARTITION BY c ORDER BY v) AS t FROM o",
+            [
+                "a changed row of o: about 1 lookup, 13 rows visited, 21 changes of the view; "
+                "visits a whole partition of o"
+            ],
+        ),
+    ],
+)
+def test_a_line_for_each_table(query: str, expected: list[str]) -> None:
+    assert _section(_database(), query, "changes") == expected
+
+
+def test_empty_tables_give_the_lookups_alone() -> None:
+    assert _section(_database(0), JOINED, "changes") == [
+        "a changed row of c: 1 lookup if each finds one row",
+        "a changed row of o: 2 lookups if each finds one row",
+    ]
+
+
+def test_a_registered_view_is_a_collection_or_merged_and_it_is_said_which() -> None:
+    db = _database()
+    nodes = len(db.engine.renderer.graph.nodes)
+    alone = "view recent: a collection, so far of this plan alone"
+    assert nodes == 0  # registering cost nothing
+    assert alone in _section(db, JOINED, "state")
+    db.sql(f"CREATE MATERIALIZED VIEW v1 AS {JOINED}")
+    db.sql("CREATE MATERIALIZED VIEW v2 AS SELECT max(s) AS s, max(k) AS k FROM recent")
+    assert "view recent: shared as a collection, with v1, v2" in _section(db, JOINED, "state")
+    merged = "view some: merged into the plan; indexes of its tables are shared"
+    assert merged in _section(db, "SELECT n, v FROM c JOIN some ON some.c = c.id", "state")
+    # Of a narrower one the aggregates that nobody reads are not kept, so that it is another collection.
+    assert "view recent: merged into the plan; indexes of its tables are shared" in _section(
+        db, "SELECT s FROM recent", "state"
+    )
+
+
+def test_registered_views_within_registered_views_are_listed_too() -> None:
+    db = _database()
+    db.sql("CREATE VIEW above AS SELECT c, s FROM recent WHERE s > 10 AND k > 1")
+    found = [line for line in _section(db, "SELECT * FROM above", "state") if line.startswith("view ")]
+    assert found[:2] == [
+        "view recent: a collection, so far of this plan alone",
+        "view above: a collection, so far of this plan alone",
+    ]
+
+
+def test_a_shared_collection_is_one_node() -> None:
+    db = _database()
+    db.sql(f"CREATE MATERIALIZED VIEW v1 AS {JOINED}")
+    db.sql("CREATE MATERIALIZED VIEW v2 AS SELECT max(s) AS s, max(k) AS k FROM recent")
+    found = db.sql("SELECT views FROM ivm_arrangements WHERE collection = 'reduce of o' AND rows > 1").fetchall()
+    assert found == [(["v1", "v2"],)]
