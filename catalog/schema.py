@@ -31,12 +31,17 @@ class ForeignKey:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A declared base table. An empty `primary_key` means a multiset of rows."""
+    """A declared base table. An empty `primary_key` means a multiset of rows.
+
+    `append_only`: no row is ever deleted or replaced. `static`: it does not change while a maintained view reads it.
+    """
 
     name: str
     fields: Schema
     primary_key: tuple[str, ...] = ()
     foreign_keys: tuple[ForeignKey, ...] = ()
+    append_only: bool = False
+    static: bool = False
 
     def index(self, column: str) -> int:
         """Position of `column` (names are case-insensitive, stored in lower case); KeyError if there is none."""

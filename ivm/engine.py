@@ -13,8 +13,10 @@ import pyarrow as pa
 from catalog.errors import MemoryLimitError, NumericError
 from catalog.schema import Table
 from catalog.schema import View as Definition
+from ivm.analysis.cardinality import tables_of
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.node import Node
+from ivm.declarations import check_append_only, check_static
 from ivm.foreign_keys import ForeignKeys
 from ivm.operators.arrange import ArrangeTable
 from ivm.operators.sink import Sink
@@ -68,6 +70,7 @@ class Engine:
         self._memory_limit = memory_limit
         self._apart: dict[str, Renderer] = {}
         self._foreign_keys = ForeignKeys(self.tables)
+        self._read: dict[str, frozenset[str]] = {}  # by maintained view
         self._changed: dict[Node, Delta] = {}
 
     @property
@@ -97,7 +100,7 @@ class Engine:
         del self.oracle_sql[name]
         installed = self.views.pop(name, None)
         if installed is not None:
-            del self.renderer.views[name]
+            del self.renderer.views[name], self._read[name]
             self._apart.pop(name, self.renderer).release(installed.node)
 
     def _install(self, definition: Definition, relation: Relation) -> None:
@@ -117,6 +120,7 @@ class Engine:
             raise
         node.users += 1
         millis = (perf_counter() - started) * 1e3
+        self._read[definition.name] = frozenset(tables_of(relation))
         self.views[definition.name] = Installed(definition, plan, node, trace, millis)
         self.renderer.views[definition.name] = node
         if not self._sharing:
@@ -133,7 +137,7 @@ class Engine:
         touched: list[TableStore] = []
         try:
             deltas = self._apply(changes, time, touched)
-            self._foreign_keys.check(deltas, time)
+            self._foreign_keys.check(deltas)
             read = self.renderer.sources
             self._changed = self.renderer.graph.step({read[n]: delta for n, delta in deltas.items() if n in read})
         except NumericError as error:
@@ -240,11 +244,13 @@ class Engine:
             if change.data.num_rows == 0:
                 continue
             store = self.tables[change.table]
+            check_static(store.table, self._read)
             if store not in touched:
                 touched.append(store)
             times = time if change.times is None else change.times
             delta = store.apply(change.data, change.diffs, times, change.mode)
             if delta is not None:
+                check_append_only(store, delta)
                 parts.setdefault(change.table, []).append(delta)
         merged = {name: concat_deltas(deltas) for name, deltas in parts.items()}
         return {name: delta for name, delta in merged.items() if delta is not None}

@@ -1,4 +1,4 @@
-"""Foreign keys that a table declares as enforced, checked at the end of each commit."""
+"""Foreign keys that a table declares as enforced: each commit is checked, as of every logical time that it brings."""
 
 from __future__ import annotations
 
@@ -28,20 +28,21 @@ class ForeignKeys:
         self._tables = tables
         self._held: dict[tuple[str, ForeignKey], tuple[Arrangement, Arrangement]] = {}
 
-    def check(self, deltas: Mapping[str, Delta], time: int) -> None:
-        """Raise ConstraintError unless, as of `time`, every reference that `deltas` touch is satisfied.
+    def check(self, deltas: Mapping[str, Delta]) -> None:
+        """Raise ConstraintError unless every reference that `deltas` touch is satisfied at every time.
 
-        Rows added must find their target; rows taken away must not be referred to any more, unless a row with the same
-        key took their place. Cost: a probe for each change of a table with enforced keys; nothing for other tables.
+        Rows added must find their target at the time at which they come; rows taken away must not be referred to from
+        that time on, unless a row with the same key takes their place at it. Between the times of changes nothing can
+        break. Cost: a probe for each change of a table with enforced keys; nothing for other tables.
         """
         for store in self._tables.values():
             for key in store.table.foreign_keys:
                 if not key.enforced:
                     continue
                 if store.table.name in deltas:
-                    self._check_added(store, key, deltas[store.table.name], time)
+                    self._check_added(store, key, deltas[store.table.name])
                 if key.table in deltas:
-                    self._check_removed(store, key, deltas[key.table], time)
+                    self._check_removed(store, key, deltas[key.table])
 
     def add(self, name: str) -> None:
         """Take the indexes that the checks of a table's own foreign keys use."""
@@ -62,23 +63,23 @@ class ForeignKeys:
                 self._tables[name].release(referring)
                 self._tables[key.table].release(referenced)
 
-    def _check_added(self, child: TableStore, key: ForeignKey, delta: Delta, time: int) -> None:
+    def _check_added(self, child: TableStore, key: ForeignKey, delta: Delta) -> None:
         columns = _places(child.table, key.columns)
         added = delta if delta.diffs is None else delta.take(np.flatnonzero(delta.diffs > 0))
         _, referenced = self._held[child.table.name, key]
-        missing = _unmatched(child.table, columns, added, referenced, time)
+        missing = _unmatched(child.table, columns, added, referenced)
         if len(missing):
             _raise(child.table, key, added.take(missing), columns, child, "refer to no row of")
 
-    def _check_removed(self, child: TableStore, key: ForeignKey, delta: Delta, time: int) -> None:
+    def _check_removed(self, child: TableStore, key: ForeignKey, delta: Delta) -> None:
         if delta.diffs is None:
             return
         parent = self._tables[key.table]
         targets = _places(parent.table, key.referenced)
         removed = delta.take(np.flatnonzero(delta.diffs < 0))
         referring, referenced = self._held[child.table.name, key]
-        gone = removed.take(_unmatched(parent.table, targets, removed, referenced, time))
-        kept = _unmatched(parent.table, targets, gone, referring, time)
+        gone = removed.take(_unmatched(parent.table, targets, removed, referenced))
+        kept = _unmatched(parent.table, targets, gone, referring)
         orphans = np.setdiff1d(np.arange(len(gone)), kept)
         if len(orphans):
             _raise(child.table, key, gone.take(orphans), targets, child, "still refer to rows removed from")
@@ -88,11 +89,11 @@ def _places(table: Table, names: tuple[str, ...]) -> tuple[int, ...]:
     return tuple(table.index(name) for name in names)
 
 
-def _unmatched(table: Table, columns: tuple[int, ...], delta: Delta, other: Arrangement, time: int) -> Array:
-    """Positions in `delta` whose `columns`, none of them NULL, equal the key of no row of `other` at `time`."""
+def _unmatched(table: Table, columns: tuple[int, ...], delta: Delta, other: Arrangement) -> Array:
+    """Positions in `delta` whose `columns`, none of them NULL, equal the key of no row of `other` at their time."""
     layout = KeyLayout(tuple((table.fields[c].type.physical, table.fields[c].nullable) for c in columns), nulls="drop")
     words, dropped = layout.pack([delta.column(c) for c in columns], len(delta))
-    positions, _ = other.probe(words, dropped, time, True)
+    positions, _ = other.probe(words, dropped, delta.times, True)
     found = np.zeros(len(delta), np.bool_)
     found[positions] = True
     if dropped is not None:

@@ -15,6 +15,10 @@ from sql.statements import CreateTable
 from sql.types.declared import declared_type
 
 CHECK_FOREIGN_KEYS = "check_foreign_keys"
+APPEND_ONLY = "append_only"
+STATIC = "static"
+OPTIONS = (CHECK_FOREIGN_KEYS, APPEND_ONLY, STATIC)
+"""What may be set in WITH (name = true, ...)."""
 
 
 @dataclass(slots=True)
@@ -32,7 +36,8 @@ def create_table(tree: exp.Create, source: Source, dialect: str) -> CreateTable:
 
     Read are columns with their types, NOT NULL, PRIMARY KEY (which implies NOT NULL) and REFERENCES, in the column or
     at the table's end. A foreign key is knowledge that the optimizer may use, and is not checked: changes may come in
-    any order. `CREATE TABLE t (...) WITH (check_foreign_keys = true)` has all foreign keys of t checked at each commit.
+    any order. `CREATE TABLE t (...) WITH (check_foreign_keys = true)` has all foreign keys of t checked at each commit;
+    `append_only = true` refuses to delete or replace rows, `static = true` to change any that a maintained view reads.
     UnsupportedError for what else may be declared (DEFAULT, CHECK, UNIQUE, ...); BindError for a contradiction.
     """
     if not isinstance(tree.this, exp.Schema):
@@ -46,12 +51,14 @@ def create_table(tree: exp.Create, source: Source, dialect: str) -> CreateTable:
             _read_column(declaration, item, source)
         else:
             _read_constraint(declaration, item, source)
-    checked = _checks_foreign_keys(tree, source)
+    options = _options(tree, source)
     table = Table(
         declaration.name,
         tuple(replace(f, nullable=f.nullable and f.name not in declaration.primary_key) for f in declaration.fields),
         declaration.primary_key,
-        tuple(replace(key, enforced=checked) for key in declaration.foreign_keys),
+        tuple(replace(key, enforced=CHECK_FOREIGN_KEYS in options) for key in declaration.foreign_keys),
+        APPEND_ONLY in options,
+        STATIC in options,
     )
     return CreateTable(table, bool(tree.args.get("exists")))
 
@@ -123,15 +130,17 @@ def _unsupported(declaration: _Declaration, node: exp.Expr, source: Source, at: 
     return UnsupportedError(source.locate(what, at))
 
 
-def _checks_foreign_keys(tree: exp.Create, source: Source) -> bool:
+def _options(tree: exp.Create, source: Source) -> frozenset[str]:
+    """Those of `OPTIONS` that are set to true."""
     properties = tree.args.get("properties")
-    checks = False
+    values: dict[str, bool] = {}
     for item in properties.expressions if properties else ():
-        value = item.args.get("value")
-        if not isinstance(item, exp.Property) or item.name.lower() != CHECK_FOREIGN_KEYS:
-            what = f"CREATE TABLE with {item.sql('duckdb')} is not supported; WITH ({CHECK_FOREIGN_KEYS} = true) is"
+        name, value = item.name.lower(), item.args.get("value")
+        if not isinstance(item, exp.Property) or name not in OPTIONS:
+            known = ", ".join(f"{option} = true" for option in OPTIONS)
+            what = f"CREATE TABLE with {item.sql('duckdb')} is not supported; WITH ({known}) is, each of them"
             raise UnsupportedError(source.locate(what, tree))
         if not isinstance(value, exp.Boolean):
-            raise BindError(source.locate(f"{CHECK_FOREIGN_KEYS} must be true or false", tree))
-        checks = bool(value.this)
-    return checks
+            raise BindError(source.locate(f"{name} must be true or false", tree))
+        values[name] = bool(value.this)
+    return frozenset(name for name, wanted in values.items() if wanted)

@@ -8,6 +8,7 @@ from ivm.transform.cancel_terms import cancel_terms
 from ivm.transform.check import check_relation, check_schema
 from ivm.transform.derive_disjunctions import derive_disjunctions
 from ivm.transform.derive_equivalences import derive_equivalences
+from ivm.transform.elide_join import elide_join
 from ivm.transform.elide_reduce import elide_reduce
 from ivm.transform.elide_threshold import elide_threshold
 from ivm.transform.expand_distinct import expand_distinct
@@ -62,10 +63,13 @@ RESTRICT: tuple[Rule, ...] = (restrict_reduce,)
 NARROW: tuple[Rule, ...] = (prune_columns, fuse_projects, cancel_terms, remove_trivial)
 """Puts projections back where columns end. Runs after `NORMALIZE`, which would lift them again."""
 
+ELIDE: tuple[Rule, ...] = (elide_join,)
+"""Needs to see which columns are read; what is left is normalized and narrowed again."""
+
 SHARE: tuple[Rule, ...] = (share_subexpressions,)
 """Runs last: `NORMALIZE` looks for whole expressions."""
 
-RULES: tuple[tuple[Rule, ...], ...] = (NORMALIZE, RESTRICT, NORMALIZE, NARROW, SHARE)
+RULES: tuple[tuple[Rule, ...], ...] = (NORMALIZE, RESTRICT, NORMALIZE, NARROW, ELIDE, SHARE)
 
 # Real queries settle in three to five rounds; each round may open up one more level of nested joins.
 MOST_ROUNDS = 30
@@ -79,8 +83,22 @@ def optimize(relation: Relation) -> Relation:
     times the size of the relation.
     """
     for rules in RULES:
-        relation = apply(rules[0], relation) if rules is RESTRICT else fixpoint(relation, rules)
+        if rules is RESTRICT:
+            relation = apply(rules[0], relation)
+        elif rules is ELIDE:
+            relation = _elided(relation)
+        else:
+            relation = fixpoint(relation, rules)
     check_relation(relation)
+    return relation
+
+
+def _elided(relation: Relation) -> Relation:
+    """After `ELIDE`, and the phases that it calls for, until it finds nothing more: each time there are fewer joins."""
+    after = fixpoint(relation, ELIDE)
+    while after is not relation:
+        relation = fixpoint(fixpoint(after, NORMALIZE), NARROW)
+        after = fixpoint(relation, ELIDE)
     return relation
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from catalog.errors import BindError
-from catalog.schema import Field, Table, View
+from catalog.schema import Field, ForeignKey, Table, View
 from sql.bind.binder import Binder
 from sql.bind.column_names import unique_names
 from sql.bind.context import Context, Ctes
@@ -18,7 +18,7 @@ from sql.bind.nested import inside
 from sql.bind.outer import OuterRow
 from sql.bind.scope import scope_of
 from sql.bind.values import bind_values
-from sql.ir.relation import Get, Project, Relation
+from sql.ir.relation import Get, Project, Reference, Relation
 
 
 def bind_from(context: Context, node: exp.Expr | None, joins: Sequence[exp.Join], ctes: Ctes) -> From:
@@ -141,9 +141,24 @@ def _stored(context: Context, node: exp.Table, name: str) -> Relation:
     except BindError as error:
         context.fail(node, str(error))
     context.uses[entry.name] = None
-    if isinstance(entry, Table):
-        return Get(entry.name, entry.fields, (entry.key_indexes,) if entry.primary_key else ())
-    return _view(context, entry)
+    return _table(context, entry) if isinstance(entry, Table) else _view(context, entry)
+
+
+def _table(context: Context, table: Table) -> Relation:
+    keys = (table.key_indexes,) if table.primary_key else ()
+    references = tuple(_reference(context, table, key) for key in table.foreign_keys if key.enforced)
+    return Get(
+        table.name, table.fields, keys, references=references, append_only=table.append_only, static=table.static
+    )
+
+
+def _reference(context: Context, table: Table, key: ForeignKey) -> Reference:
+    target = context.catalog.table(key.table)
+    return Reference(
+        tuple(table.index(name) for name in key.columns),
+        target.name,
+        tuple(target.index(name) for name in key.referenced),
+    )
 
 
 def _view(context: Context, view: View) -> Relation:

@@ -16,14 +16,29 @@ from catalog.types import BOOLEAN, SqlType
 from sql.ir.scalar import Literal, Scalar, Value
 
 
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """At every time, a row without NULL in `columns` has a row of `table` that agrees in `referenced`, its key."""
+
+    columns: tuple[int, ...]
+    table: str
+    referenced: tuple[int, ...]
+
+
 @dataclass(frozen=True)
 class Get:
-    """The collection called `name`, a base table or a maintained view. Memory: none of its own."""
+    """The collection called `name`, a base table or a maintained view. Memory: none of its own.
+
+    `references`: foreign keys that are enforced. `append_only`: rows come, but never go. `static`: neither.
+    """
 
     name: str
     schema: Schema
     keys: tuple[tuple[int, ...], ...] = ()  # unique keys, as column positions
     is_table: bool = True
+    references: tuple[Reference, ...] = ()
+    append_only: bool = False
+    static: bool = False
 
 
 @dataclass(frozen=True)

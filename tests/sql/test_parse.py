@@ -53,6 +53,12 @@ def test_a_table_level_key_implies_not_null_and_foreign_keys_are_unchecked_by_de
     assert not statement.table.foreign_keys[0].enforced
 
 
+def test_what_a_table_declares_of_its_changes():
+    (statement,) = parse("CREATE TABLE t (a INT) WITH (append_only = true, static = false)")
+    assert isinstance(statement, CreateTable)
+    assert (statement.table.append_only, statement.table.static) == (True, False)
+
+
 def test_views_keep_the_text_as_written():
     text = "CREATE MATERIALIZED VIEW V AS\n  select A, -- why\n  b from t;\nCREATE VIEW IF NOT EXISTS w AS FROM t"
     first, second = parse(text)
@@ -137,6 +143,7 @@ def test_nothing_is_no_statement():
         ("CREATE TABLE t (a INT REFERENCES u ON DELETE CASCADE)", UnsupportedError, "ON DELETE CASCADE"),
         ("CREATE TABLE t (a INT PRIMARY KEY, PRIMARY KEY (a))", BindError, "two primary keys"),
         ("CREATE TABLE t (a INT) WITH (foo = 1)", UnsupportedError, "check_foreign_keys = true"),
+        ("CREATE TABLE t (a INT) WITH (static = 1)", BindError, "static must be true or false"),
         ("CREATE TABLE t (a INT) WITH (check_foreign_keys = 1)", BindError, "true or false"),
         ("CREATE TEMP TABLE t (a INT)", UnsupportedError, "TEMPORARY"),
         ("CREATE TABLE t AS SELECT 1", UnsupportedError, "INSERT INTO ... SELECT"),

@@ -20,6 +20,7 @@ from sql.ir.relation import (
     Order,
     Project,
     Reduce,
+    Reference,
     Relation,
     Threshold,
     TopK,
@@ -35,6 +36,7 @@ KEYED = Get(
     "keyed",
     (Field("id", BIGINT, False), Field("ref", BIGINT), Field("name", VARCHAR), Field("price", MONEY)),
     ((0,),),
+    references=(Reference((1,), "keyed", (0,)),),
 )
 LOOSE = Get("loose", (Field("x", BIGINT), Field("y", BIGINT, False), Field("s", VARCHAR)))
 VALUES: dict[SqlType, list[Value]] = {BIGINT: [0, 1, 2], VARCHAR: ["", "a"], MONEY: [0, 100], BOOLEAN: [True, False]}
@@ -48,7 +50,7 @@ def values(type_: SqlType, nullable: bool = True):
 
 @st.composite
 def tables(draw):
-    """Contents: `keyed` has unique ids, `loose` has rows with multiplicities."""
+    """Contents: `keyed` has unique ids, which its refs refer to; `loose` has rows with multiplicities."""
     names, prices, refs = values(VARCHAR), values(MONEY), values(BIGINT)
     ids = draw(st.sampled_from([(0, 1, 2, 3), (0, 1, 2), (0, 1, 2, 5), ()]))
     rows = [(i, draw(refs), draw(names), draw(prices)) for i in ids]

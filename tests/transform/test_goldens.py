@@ -21,6 +21,10 @@ CREATE TABLE orders (
 CREATE TABLE items (
     order_id BIGINT, line INTEGER, product VARCHAR, quantity INTEGER, price DECIMAL(12,2), PRIMARY KEY (order_id, line)
 );
+CREATE TABLE shops (
+    id BIGINT PRIMARY KEY, owner BIGINT NOT NULL REFERENCES customers, guest BIGINT REFERENCES customers, rent DECIMAL(12,2)
+) WITH (check_foreign_keys = true);
+CREATE TABLE visits (shop BIGINT REFERENCES shops, day DATE) WITH (check_foreign_keys = true);
 """
 ALL = {rule.__name__: rule for rules in RULES for rule in rules} | {"optimize": optimize}
 CASES = [(path, i, case) for path in sorted(FOLDER.glob("*.txt")) for i, case in enumerate(read(path))]

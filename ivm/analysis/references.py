@@ -1,0 +1,51 @@
+"""References: columns of which every row has its partner in a table, because an enforced foreign key says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ivm.analysis.fact import fact
+from sql.ir.relation import Filter, Get, Join, Map, Project, Reduce, Reference, Relation, Threshold, TopK, Window
+from sql.ir.scalar import Column
+
+# A wide join of tables that all repeat a column could have very many; few are ever of use.
+_MOST = 64
+
+
+@fact
+def references(relation: Relation) -> tuple[Reference, ...]:
+    """The foreign keys whose columns `relation` still has, with their places in it.
+
+    A row without NULL in such columns has, at each time at which it is there, a row of the table.
+    """
+    match relation:
+        case Get():
+            return relation.references
+        case Map() | Filter() | Threshold() | TopK() | Window():
+            return references(relation.input)
+        case Project():
+            return _placed(references(relation.input), relation.columns)
+        case Reduce():
+            keys = tuple(key.index if isinstance(key, Column) else -1 for key in relation.keys)
+            return _placed(references(relation.input), keys)
+        case Join():
+            return tuple(_joined(relation))[:_MOST]
+    return ()
+
+
+def _placed(known: Iterable[Reference], columns: tuple[int, ...]) -> tuple[Reference, ...]:
+    """Those that are left of `known` after keeping `columns`, of which a negative one is new."""
+    places = {column: position for position, column in reversed(list(enumerate(columns)))}
+    return tuple(
+        Reference(tuple(places[c] for c in each.columns), each.table, each.referenced)
+        for each in known
+        if places.keys() >= set(each.columns)
+    )
+
+
+def _joined(join: Join) -> Iterable[Reference]:
+    start = 0
+    for relation in join.inputs:
+        for each in references(relation):
+            yield Reference(tuple(start + c for c in each.columns), each.table, each.referenced)
+        start += len(relation.schema)

@@ -1,0 +1,44 @@
+"""What a table's declaration promises about its changes (append-only, static), checked when they come."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from catalog.errors import ConstraintError
+from catalog.schema import Table
+from ivm.trace.delta import Delta
+from ivm.trace.table_store import TableStore
+
+SHOWN = 3
+
+
+def check_static(table: Table, readers: Mapping[str, frozenset[str]]) -> None:
+    """Raise ConstraintError if the table, which is about to change, is static and a maintained view reads it.
+
+    `readers`: what each maintained view reads.
+    """
+    views = sorted(view for view, read in readers.items() if table.name in read) if table.static else []
+    if views:
+        raise ConstraintError(
+            f"cannot change table {table.name}: it is declared static, and is read by view {', '.join(views)}; "
+            "fill it before views are created, drop them, or declare the table without static"
+        )
+
+
+def check_append_only(store: TableStore, delta: Delta) -> None:
+    """Raise ConstraintError if `delta`, which the table has just made, takes rows away though it is append-only."""
+    if not store.table.append_only or delta.diffs is None:
+        return
+    gone = delta.take(np.flatnonzero(delta.diffs < 0))
+    if len(gone) == 0:
+        return
+    table = store.table
+    columns = table.key_indexes or tuple(range(len(table.fields)))
+    names = ", ".join(table.fields[c].name for c in columns)
+    raise ConstraintError(
+        f"cannot change table {table.name}: it is declared append-only, and {len(gone)} row(s) would be deleted or "
+        f"replaced: ({names}) = {store.describe(gone, columns, SHOWN)}; insert only, or declare the table without "
+        "append_only"
+    )

@@ -1,0 +1,196 @@
+"""A join that can only find one row, which is known to be there, is dropped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from catalog.types import BOOLEAN, Kind
+from ivm.analysis.references import references
+from ivm.analysis.unique_keys import unique_keys
+from ivm.transform.rewrite import bottom_up, equal, filtered, mapped, names, offsets, projected
+from sql.ir.classes import merged_classes
+from sql.ir.rebuild import row, with_inputs
+from sql.ir.relation import Filter, Get, Join, Map, Project, Relation
+from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap, substitute
+
+
+def elide_join(relation: Relation) -> Relation:
+    """Drop inputs of joins that add nothing to the others:
+
+    - a table joined by its key along an enforced foreign key, of which only key columns are read: they are the foreign
+      key's. Where that can be NULL, a filter takes the join's place.
+    - a relation that is joined with itself by a unique key: both are one row, which has to pass both filters.
+
+    Needs joins whose inputs have no column that nobody reads. Keys of DOUBLE stay, since 0.0 = -0.0.
+    """
+    return bottom_up(relation, _elide)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """An input of a join: the expressions of its columns over `base`, and what has been filtered there."""
+
+    base: Relation
+    predicates: tuple[Scalar, ...]
+    columns: tuple[Scalar, ...]
+
+    def place(self, column: int) -> int | None:
+        """Where a column of the base stands among this side's; None if it is not there."""
+        found = (i for i, scalar in enumerate(self.columns) if isinstance(scalar, Column) and scalar.index == column)
+        return next(found, None)
+
+
+def _elide(relation: Relation) -> Relation:
+    if not isinstance(relation, Join):
+        return relation
+    sides = tuple(map(_peeled, relation.inputs))
+    for gone in reversed(range(len(sides))):
+        for kept in (i for i in range(len(sides)) if i != gone):
+            after = _without_referenced(relation, sides, kept, gone) or _without_itself(relation, sides, kept, gone)
+            if after is not None:
+                return _elide_further(after)
+    return relation
+
+
+def _elide_further(relation: Relation) -> Relation:
+    """The same of the join that is left, below the projection and the filter."""
+    if isinstance(relation, Project | Filter):
+        return with_inputs(relation, (_elide_further(relation.input),))
+    return _elide(relation)
+
+
+def _peeled(relation: Relation) -> _Side:
+    match relation:
+        case Project():
+            below = _peeled(relation.input)
+            return _Side(below.base, below.predicates, tuple(below.columns[c] for c in relation.columns))
+        case Map():
+            below = _peeled(relation.input)
+            added = tuple(substitute(s, below.columns) for s in relation.scalars)
+            return _Side(below.base, below.predicates, (*below.columns, *added))
+        case Filter():
+            below = _peeled(relation.input)
+            added = tuple(substitute(p, below.columns) for p in relation.predicates)
+            return _Side(below.base, (*below.predicates, *added), below.columns)
+    return _Side(relation, (), row(relation))
+
+
+def _without_referenced(join: Join, sides: tuple[_Side, ...], kept: int, gone: int) -> Relation | None:
+    """The join without input `gone`, if that is a table of which `kept` refers to a row; else None.
+
+    What has been filtered by the key there is filtered by the foreign key here, unless that can be NULL.
+    """
+    target = sides[gone]
+    if not isinstance(target.base, Get) or not target.base.is_table:
+        return None
+    for each in references(join.inputs[kept]):
+        partners = dict(zip(each.referenced, each.columns, strict=True))
+        if each.table != target.base.name or not _are_plain(target.columns, partners):
+            continue
+        if not _can_test(join.inputs[kept], partners, target.predicates):
+            continue
+        if not all(_is_equal(join, sides, (kept, own), gone, other) for other, own in partners.items()):
+            continue
+        own = tuple(partners[_index(scalar)] for scalar in target.columns)
+        return _dropped(join, kept, gone, _tested(join.inputs[kept], partners, target.predicates), own)
+    return None
+
+
+def _can_test(relation: Relation, partners: dict[int, int], predicates: tuple[Scalar, ...]) -> bool:
+    """Whether `predicates` over a table can be asked of the columns that refer to it."""
+    tested = frozenset[int]().union(*map(columns_of, predicates))
+    return all(c in partners and not relation.schema[partners[c]].nullable for c in tested)
+
+
+def _tested(relation: Relation, partners: dict[int, int], predicates: tuple[Scalar, ...]) -> Relation:
+    """The relation where `predicates` over a table hold of the columns that refer to it."""
+    return filtered(relation, (remap(p, partners.__getitem__) for p in predicates))
+
+
+def _are_plain(columns: tuple[Scalar, ...], among: dict[int, int]) -> bool:
+    return all(isinstance(scalar, Column) and scalar.index in among for scalar in columns)
+
+
+def _index(scalar: Scalar) -> int:
+    assert isinstance(scalar, Column), "only plain columns are asked for their place"
+    return scalar.index
+
+
+def _is_equal(join: Join, sides: tuple[_Side, ...], own: tuple[int, int], other: int, column: int) -> bool:
+    """Whether the join makes column `own` (input, place) equal to column `column` of the base of input `other`."""
+    place = sides[other].place(column)
+    if place is None:
+        return False
+    starts = offsets(join.inputs)
+    pair = {starts[own[0]] + own[1], starts[other] + place}
+    same = any(pair <= set(group) for group in join.equivalences)
+    return same and join.schema[starts[other] + place].type.kind is not Kind.DOUBLE
+
+
+def _without_itself(join: Join, sides: tuple[_Side, ...], kept: int, gone: int) -> Relation | None:
+    """The join with `kept` and `gone` as one input, if both are the same row of one relation; else None."""
+    one, other = sides[kept], sides[gone]
+    if one.base != other.base:
+        return None
+    for key in unique_keys(one.base):
+        own = {column: one.place(column) for column in key}
+        if all(p is not None and _is_equal(join, sides, (kept, p), gone, c) for c, p in own.items()):
+            both = _both(one, other, (*names(join.inputs[kept]), *names(join.inputs[gone])))
+            columns = (*one.columns, *other.columns)
+            return _dropped(join, kept, gone, both, tuple(columns.index(scalar) for scalar in other.columns))
+    return None
+
+
+def _both(one: _Side, other: _Side, given: tuple[str, ...]) -> Relation:
+    """The columns of both sides computed over their one base, where the filters of both hold."""
+    columns = (*one.columns, *other.columns)
+    calls = tuple(dict.fromkeys(s for s in columns if not isinstance(s, Column)))
+    width = len(one.base.schema)
+    places = {scalar: width + i for i, scalar in enumerate(calls)}
+    positions = tuple(s.index if isinstance(s, Column) else places[s] for s in columns)
+    below = filtered(one.base, (*one.predicates, *other.predicates))
+    return projected(mapped(below, calls, tuple(given[columns.index(s)] for s in calls)), positions, given)
+
+
+def _dropped(join: Join, kept: int, gone: int, instead: Relation, own: tuple[int, ...]) -> Relation:
+    """The join without input `gone`, whose columns are columns `own` of `instead`, which takes the place of `kept`.
+
+    A class that is left with one column still asks for it not to be NULL, and where one input is left they are filters.
+    """
+    inputs = tuple(instead if i == kept else each for i, each in enumerate(join.inputs) if i != gone)
+    starts = offsets(inputs)
+    places: list[int] = []
+    for i, each in enumerate(join.inputs):
+        if i == gone:
+            places += [starts[kept - (kept > gone)] + c for c in own]
+        else:
+            places += [starts[i - (i > gone)] + c for c in range(len(each.schema))]
+    groups = [{places[c] for c in group} for group in join.equivalences]
+    classes = merged_classes(groups)
+    rest: Relation = Join(inputs, classes) if len(inputs) > 1 else inputs[0]
+    columns = row(rest)
+    alone = sorted({c for group in groups if len(group) == 1 for c in group if columns[c].nullable})
+    conditions = [_is_there(columns[c]) for c in alone]
+    if len(inputs) == 1:
+        conditions += [equal(columns[first], columns[c]) for first, *others in classes for c in others]
+    return _restored(filtered(rest, conditions), places, join)
+
+
+def _restored(rest: Relation, places: list[int], join: Join) -> Relation:
+    """The columns of `join`, which stand at `places`. One that was never NULL must not look as if it could be."""
+    columns = row(rest)
+    sure = [c for c, field in enumerate(join.schema) if not field.nullable and columns[places[c]].nullable]
+    scalars = tuple(_not_null(columns[places[c]]) for c in sure)
+    moved = {c: len(columns) + i for i, c in enumerate(sure)}
+    computed = mapped(rest, scalars, tuple(join.schema[c].name for c in sure))
+    return projected(computed, tuple(moved.get(c, place) for c, place in enumerate(places)), names(join))
+
+
+def _not_null(column: Column) -> Scalar:
+    """The column, of which a filter below has made sure that it is not NULL; the literal is never seen."""
+    other = {Kind.VARCHAR: "", Kind.BOOLEAN: False}.get(column.type.kind, 0)
+    return Call("coalesce", (column, Literal(other, column.type)), column.type, False)
+
+
+def _is_there(column: Column) -> Scalar:
+    return Call("not", (Call("is_null", (column,), BOOLEAN, False),), BOOLEAN, False)
