@@ -1,7 +1,8 @@
 """Delta joins: for each input a path of lookups into arrangements of the others, without intermediate state.
 
 A change u of input i at time t meets the rows of input j that were there strictly before t, or also those that came
-at t if j < i. So each combination of changes is produced once, by the latest of them, ties going to the later input
+at t if j ranks before i. So each combination of changes is produced once, by the latest of them, ties going to the one
+that ranks last
 (Shared Arrangements, section 5.4; Optimising Distributed Dataflows, section 8).
 """
 
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from catalog.types import BOOLEAN
 from ivm.analysis.cardinality import cardinality, selectivity, tables_of
+from ivm.plan.changeless import Ties, ties
 from ivm.plan.existing import Existing
 from ivm.plan.join_keys import Choice, Side, Step
 from ivm.plan.mfp import Mfp, Row, identity, peel, row_of
@@ -43,6 +45,7 @@ class _JoinedRow:
     row: Row
     owners: tuple[int, ...]  # the input that each column belongs to
     members: tuple[tuple[tuple[int, int], ...], ...]  # of each input the columns in classes: (class, column)
+    ties: Ties
 
     def owner(self, column: int) -> int:
         """The input that a column belongs to."""
@@ -65,8 +68,9 @@ def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing
     known = existing.joins.get((inputs, joined.classes, joined.predicates, final))
     if known is not None:
         return known
-    ways = _choice(joined, existing).ways()
-    paths = tuple(_path(joined, source, way.steps, final) for source, way in enumerate(ways))
+    choice = _choice(joined, existing)
+    ways = zip(choice.sources, choice.ways(), strict=True)
+    paths = tuple(_path(joined, source, way.steps, final) for source, way in ways)
     parts: tuple[Scalar, ...] = (*joined.row, *final.maps)
     row = row_of(tuple(parts[p] for p in final.projection))
     plan = JoinPlan(inputs, joined.classes, joined.predicates, paths, final, row)
@@ -85,7 +89,8 @@ def _choice(joined: _JoinedRow, existing: Existing) -> Choice:
         arranged = existing.keys(each.collection)
         if isinstance(each.collection, TablePlan):
             arranged |= set(each.collection.keys)  # a table finds its rows by them itself
-        sides.append(Side(classes, each.keys, arranged, rows, number in alone))
+        silent = number in joined.ties.silent
+        sides.append(Side(classes, each.keys, arranged, rows, number in alone, silent))
     return Choice(tuple(sides), predicates)
 
 
@@ -113,7 +118,8 @@ def _joined_row(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan]) -> _Joi
         for column in group:
             members[owners[column]].append((number, column))
     starts = tuple(offsets[:-1])
-    return _JoinedRow(inputs, starts, tuple(columns), classes, distinct, row, owners, tuple(map(tuple, members)))
+    order = ties([each.collection for each in inputs], [each.relation for each in inputs], classes)
+    return _JoinedRow(inputs, starts, tuple(columns), classes, distinct, row, owners, tuple(map(tuple, members)), order)
 
 
 @dataclass
@@ -193,7 +199,8 @@ def _stage(joined: _JoinedRow, source: int, step: Step, bound: _Bound, pending: 
     predicates = (*checks, *equal, *_ready(joined, pending, bound))
     arrangement = ArrangementPlan(target.collection, step.key)
     stream = tuple(streams[c] for c in step.key)
-    return Stage(step.input, arrangement, stream, step.input < source, step.key in target.keys, predicates)
+    inclusive = joined.ties.ranks[step.input] < joined.ties.ranks[source]
+    return Stage(step.input, arrangement, stream, inclusive, step.key in target.keys, predicates)
 
 
 def _needed(

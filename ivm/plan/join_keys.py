@@ -41,7 +41,7 @@ class Side:
 
     `classes`: the class of each column that is in one. `unique`: keys of which there is at most one row. `existing`:
     keys by which it is arranged whatever is chosen. `rows`: how many there are, None if unknown. `filtered`: whether
-    predicates concern it alone.
+    predicates concern it alone. `silent`: whether its changes need no path.
     """
 
     classes: dict[int, int]
@@ -49,6 +49,7 @@ class Side:
     existing: frozenset[Key]
     rows: float | None
     filtered: bool
+    silent: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,15 +79,22 @@ class Choice:
     looked_at: int = 0
 
     def ways(self) -> tuple[Way, ...]:
-        """A way for each input's changes. Cost: up to ten milliseconds for eight inputs, a tenth of a second for any.
+        """A way for the changes of each of `sources`.
+
+        Cost: up to ten milliseconds for eight inputs, a tenth of a second for any.
 
         The paths that take the first step that seems best are always found.
         """
-        free = [self._way(source, None) for source in range(len(self.sides))]
+        free = [self._way(source, None) for source in self.sources]
         ways = tuple(way for way in free if way is not None)
         while (better := self._with_fewer(ways)) is not None:
             ways = better
         return ways
+
+    @cached_property
+    def sources(self) -> tuple[int, ...]:
+        """The inputs whose changes need a way."""
+        return tuple(i for i, side in enumerate(self.sides) if not side.silent)
 
     @cached_property
     def _sized(self) -> bool:
@@ -126,7 +134,7 @@ class Choice:
         """The ways, those that use what is not allowed being replaced; None if there is none for one of them."""
         given_up = used - allowed
         found: list[Way] = []
-        for source, way in enumerate(ways):
+        for source, way in zip(self.sources, ways, strict=True):
             concerned = any((step.input, step.key) in given_up for step in way.steps)
             other = self._way(source, allowed) if concerned else way
             if other is None:

@@ -85,9 +85,9 @@ class _Lowering:
         match relation:
             case Get():
                 row = row_of_relation(relation)
-                return (
-                    TablePlan(relation.name, row, relation.keys) if relation.is_table else ViewPlan(relation.name, row)
-                )
+                if not relation.is_table:
+                    return ViewPlan(relation.name, row)
+                return TablePlan(relation.name, row, relation.keys, relation.append_only, relation.static)
             case Constant():
                 return ConstantPlan(relation.rows, row_of_relation(relation))
             case Reduce():

@@ -34,11 +34,16 @@ def _hashed_once(node: type[Node]) -> type[Node]:
 @_hashed_once
 @dataclass(frozen=True)
 class TablePlan:
-    """The changes of a base table. State: the table's own store, shared by everything."""
+    """The changes of a base table. State: the table's own store, shared by everything.
+
+    `append_only`: its rows never go. `static`: it has no changes while the plan runs.
+    """
 
     name: str
     row: Row
     keys: tuple[tuple[int, ...], ...] = ()
+    append_only: bool = False
+    static: bool = False
 
 
 @_hashed_once
@@ -93,7 +98,7 @@ class ArrangementPlan:
 class Stage:
     """One half-join of a path: look up in `arrangement` of input `input` by the columns `stream` bound before.
 
-    `inclusive`: whether changes of the looked-up input at the same time are seen (ties go by input order).
+    `inclusive`: whether changes of the looked-up input at the same time are seen (see `ivm.plan.changeless.Ties`).
     `unique`: at most one row of the input has a key. `predicates` hold over the joined row from here on.
     """
 
@@ -123,6 +128,8 @@ class Path:
 @dataclass(frozen=True)
 class JoinPlan:
     """A delta join: a path for each input, no intermediate state. State: only the arrangements that the stages name.
+
+    An input whose changes cannot meet anything has no path; there is at least one.
 
     Within a path, columns are those of all collections side by side (`offsets`); `final` makes the output of them.
     `classes` (equal columns) and `predicates` over them are what the paths together test.

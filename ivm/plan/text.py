@@ -116,7 +116,7 @@ def _joined_names(plan: JoinPlan, tables: Callable[[str], Names]) -> Names:
 def _write(writer: _Writer, plan: Plan) -> None:
     match plan:
         case TablePlan() | ViewPlan():
-            writer.put(0, f"{'table' if isinstance(plan, TablePlan) else 'view'} {plan.name}")
+            writer.put(0, f"{'table' if isinstance(plan, TablePlan) else 'view'} {plan.name}{_declared(plan)}")
         case ConstantPlan():
             writer.put(0, f"constant rows={len(plan.rows)}")
         case MfpPlan():
@@ -145,6 +145,12 @@ def _write(writer: _Writer, plan: Plan) -> None:
                 writer.put(2, _window_function_text(each, names))
         case _:
             writer.put(0, type(plan).__name__.removesuffix("Plan").lower())
+
+
+def _declared(plan: TablePlan | ViewPlan) -> str:
+    if isinstance(plan, ViewPlan):
+        return ""
+    return (" static" if plan.static else "") + (" append-only" if plan.append_only else "")
 
 
 def _aggregate_text(aggregate: AggregatePlan, names: Names) -> str:
@@ -178,6 +184,9 @@ def _write_join(writer: _Writer, plan: JoinPlan) -> None:
     writer.put(0, "delta join")
     for path in plan.paths:
         _write_path(writer, plan, path, names, 1)
+    sources = {path.source for path in plan.paths}
+    for silent in (each for i, each in enumerate(plan.inputs) if i not in sources):
+        writer.put(1, f"no path of {collection_text(silent)}: its changes meet nothing")
     writer.put(1, "output")
     _write_mfp(writer, plan.final, names, 2)
 

@@ -1,0 +1,120 @@
+"""What cannot change, or only by rows that come: from what tables declare, and what a join need not watch for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from catalog.types import Kind
+from ivm.analysis.fact import fact
+from ivm.analysis.references import references
+from ivm.plan.careful import apart
+from ivm.plan.nodes import (
+    ConstantPlan,
+    JoinPlan,
+    MfpPlan,
+    Plan,
+    ReducePlan,
+    TablePlan,
+    ThresholdPlan,
+    UnionPlan,
+    ViewPlan,
+    inputs_of,
+)
+from sql.ir.relation import Relation
+
+
+@fact
+def is_static(plan: Plan) -> bool:
+    """Whether the plan has no change after it has been hydrated: all that it reads is static or constant."""
+    match plan:
+        case ConstantPlan():
+            return True
+        case TablePlan():
+            return plan.static
+        case ViewPlan():
+            return False
+    return all(map(is_static, inputs_of(plan)))
+
+
+@fact
+def only_grows(plan: Plan) -> bool:
+    """Whether no update of the plan ever has a negative diff, in a commit or in hydration.
+
+    A join of which something can raise may take back what it has given (see `ivm.plan.careful`).
+    """
+    match plan:
+        case TablePlan():
+            return plan.append_only or plan.static
+        case ConstantPlan():
+            return True
+        case ReducePlan():
+            return plan.keys > 0 and not plan.aggregates and only_grows(plan.input)
+        case JoinPlan():
+            return apart(plan) is None and all(map(only_grows, plan.inputs))
+        case MfpPlan() | UnionPlan() | ThresholdPlan():
+            return all(map(only_grows, inputs_of(plan)))
+    return False
+
+
+@dataclass(frozen=True)
+class Ties:
+    """Of a join's inputs: `ranks`, by which ties between changes at equal times go; `silent` ones have no path.
+
+    A change of an input sees those of lower rank at its own time, of higher rank before it only.
+    """
+
+    ranks: tuple[int, ...]
+    silent: frozenset[int]
+
+
+def ties(plans: Sequence[Plan], relations: Sequence[Relation], classes: Iterable[tuple[int, ...]]) -> Ties:
+    """The ranks that leave the fewest inputs with a path; `classes` are the equal columns of all inputs side by side.
+
+    What is static has no change. And let i refer to append-only j by an enforced foreign key along the join. A new row
+    of j at time t finds no row of i before t: that would have had its partner then, which would still be there and have
+    the new row's key. So if j ranks before i, the rows of i at t find the new row, and it need not look for them.
+    """
+    links = _links(plans, relations, tuple(classes))
+    order = _targets_first(len(plans), links)
+    ranks = tuple(order.index(i) for i in range(len(plans)))
+    unmet = {target for source, target in links if ranks[target] < ranks[source]}
+    silent = unmet.union(i for i, plan in enumerate(plans) if is_static(plan))
+    if len(silent) == len(plans):
+        silent.remove(len(plans) - 1)  # by one path at least the join is hydrated
+    return Ties(ranks, frozenset(silent))
+
+
+def _links(
+    plans: Sequence[Plan], relations: Sequence[Relation], classes: tuple[tuple[int, ...], ...]
+) -> set[tuple[int, int]]:
+    """Pairs (i, j): the join is along a foreign key of input i whose target, input j, is an append-only table."""
+    starts = [0]
+    for plan in plans:
+        starts.append(starts[-1] + len(plan.row))
+    number = {column: i for i, group in enumerate(classes) for column in group}
+    found: set[tuple[int, int]] = set()
+    for i, relation in enumerate(relations):
+        for each in references(relation):
+            for j, target in enumerate(plans):
+                if i == j or not isinstance(target, TablePlan) or not target.append_only or target.name != each.table:
+                    continue
+                pairs = [
+                    (starts[i] + own, starts[j] + other)
+                    for own, other in zip(each.columns, each.referenced, strict=True)
+                ]
+                exact = all(target.row[c].type.kind is not Kind.DOUBLE for c in each.referenced)
+                if exact and all(one in number and number[one] == number.get(other) for one, other in pairs):
+                    found.add((i, j))
+    return found
+
+
+def _targets_first(count: int, links: set[tuple[int, int]]) -> list[int]:
+    """All inputs, each after those that it refers to; else, and where they refer in a circle, in their own order."""
+    left = list(range(count))
+    order: list[int] = []
+    while left:
+        ready = (i for i in left if not any((i, j) in links for j in left))
+        order.append(next(ready, left[0]))
+        left.remove(order[-1])
+    return order
