@@ -13,6 +13,7 @@ from ivm.operators.accumulable import Accumulators, AggregateSpec, overflow_erro
 from ivm.operators.group_rows import GroupRows, aggregate_values
 from ivm.operators.groups import Cells, Groups, cell_times, live_input
 from ivm.operators.hierarchical import Extremes
+from ivm.operators.monotone import GrowingExtremes
 from ivm.operators.operator import Contents, StateSize
 from ivm.operators.ordered import OrderedAggregates
 from ivm.trace.column import Bools, Column, Ints
@@ -31,20 +32,28 @@ class Reduce:
 
     A group exists while its multiplicity is not zero; with no keys there is one group that always exists. The output
     has the keys, then the aggregates. `step` writes to no group before `commit`, so undoing it is forgetting it; only
-    the ordered rows of min, max and their like are changed at once, and changed back.
+    the ordered rows of min, max and their like are changed at once, and changed back. `growing`: no row of the input
+    ever goes, so that min and max keep nothing but themselves.
 
     The groups are an arrangement of the output by its keys, for joins on them: see `look_up`.
     """
 
     def __init__(
-        self, keys: tuple[tuple[SqlType, bool], ...], aggregates: Sequence[AggregateSpec], dictionary: TextDictionary
+        self,
+        keys: tuple[tuple[SqlType, bool], ...],
+        aggregates: Sequence[AggregateSpec],
+        dictionary: TextDictionary,
+        *,
+        growing: bool = False,
     ) -> None:
         self._layout = KeyLayout(tuple((type_.physical, nullable) for type_, nullable in keys), nulls="match")
         self.layout = replace(self._layout, nulls="find")
         self._keys = len(keys)
         self._parts = Accumulators(aggregates)
         self._groups = Groups(self._layout.words, self._parts.fields)
-        self._extremes = Extremes(self._parts, dictionary)
+        self._extremes: Extremes | GrowingExtremes = Extremes(self._parts, dictionary)
+        if growing:
+            self._extremes = GrowingExtremes(self._parts, dictionary, self._groups)
         self._ordered = OrderedAggregates(self._parts, dictionary)
         self._after: Ints | None = None
 
@@ -147,9 +156,8 @@ class Reduce:
 
     def size(self) -> StateSize:
         """Groups, distinct rows kept in order, bytes."""
-        kept = (self._extremes, self._ordered)
-        nbytes = self._groups.nbytes + sum(each.nbytes for each in kept)
-        return StateSize(len(self._groups), sum(each.entries for each in kept), nbytes)
+        nbytes = self._groups.nbytes + self._extremes.nbytes + self._ordered.nbytes
+        return StateSize(len(self._groups), self._extremes.entries + self._ordered.entries, nbytes)
 
 
 class _Output:

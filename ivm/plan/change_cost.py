@@ -11,7 +11,7 @@ from math import log2, prod
 
 from ivm.analysis.cardinality import selectivity
 from ivm.plan.costly import called, is_small
-from ivm.plan.estimate import Estimator, is_accumulated, rounded
+from ivm.plan.estimate import Estimator, rounded
 from ivm.plan.nodes import (
     JoinPlan,
     MfpPlan,
@@ -155,7 +155,7 @@ class _Change:
             ordered = 0.0
         else:
             ordered = log2(1.0 + self.estimator.count(reduce.input) / max(1.0, self.estimator.count(reduce)))
-        self.visited += rate * ordered * sum(not is_accumulated(a) for a in reduce.aggregates)
+        self.visited += rate * ordered * sum(map(reduce.keeps_order, reduce.aggregates))
         if any(a.function in _WHOLE_GROUP for a in reduce.aggregates):
             self.whole[f"all values of a group of {called(reduce.input)}"] = None
             self.visited += rate * self._partition(reduce.input, tuple(range(reduce.keys)))

@@ -10,7 +10,6 @@ from catalog.types import Physical
 from ivm.analysis.cardinality import selectivity
 from ivm.plan.mfp import Row
 from ivm.plan.nodes import (
-    AggregatePlan,
     ArrangementPlan,
     ConstantPlan,
     JoinPlan,
@@ -42,9 +41,6 @@ _DISTINCT = 0.1
 # Bytes beside the columns', as measured over 200,000 rows: of a view's row, of a row that is stored under a key, of a
 # group, of a row in order, of a reference to a row, of a key in an index (of one word, of several).
 _IN_VIEW, _STORED, _GROUP, _IN_ORDER, _REFERENCE, _KEY, _LONG_KEY = 16, 40, 35, 48, 4, 28, 100
-_ACCUMULATED = frozenset(
-    ("count", "count_star", "sum", "avg", "stddev_samp", "stddev_pop", "var_samp", "var_pop", "bool_and", "bool_or")
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +82,7 @@ class Estimator:
                 return self._arrangement(plan)
             case ReducePlan():
                 groups = self._of(self.count(plan), width(plan.row) + _GROUP)
-                ordered = sum(not is_accumulated(a) for a in plan.aggregates)
+                ordered = sum(map(plan.keeps_order, plan.aggregates))
                 return Estimate(groups.rows, groups.bytes + ordered * _IN_ORDER * self.count(plan.input))
             case TopKPlan() | WindowPlan() | ThresholdPlan():
                 return self._of(self.count(plan.input), width(plan.input.row) + _IN_ORDER)
@@ -199,8 +195,3 @@ def bytes_text(size: float) -> str:
 def width(row: Row) -> int:
     """The bytes of a row's columns, text as codes; the text itself is the dictionary's, which all share."""
     return sum(_WIDTH[column.type.physical] + column.nullable for column in row)
-
-
-def is_accumulated(aggregate: AggregatePlan) -> bool:
-    """Whether an aggregate needs no rows in order."""
-    return aggregate.function in _ACCUMULATED

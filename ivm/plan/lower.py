@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ivm.plan.changeless import only_grows
 from ivm.plan.existing import Existing
 from ivm.plan.join import lower_join
 from ivm.plan.mfp import Mfp, Row, peel, row_of, row_of_relation
@@ -113,7 +114,8 @@ class _Lowering:
         places = {argument: len(reduce.keys) + i for i, argument in enumerate(arguments)}
         aggregates = tuple(_lower_aggregate(a, places) for a in reduce.aggregates)
         below = self.mapped(reduce.input, (*reduce.keys, *arguments))
-        return ReducePlan(below, len(reduce.keys), aggregates, row_of((*reduce.keys, *reduce.aggregates)))  # type: ignore[arg-type]
+        row = row_of((*reduce.keys, *reduce.aggregates))  # type: ignore[arg-type]
+        return ReducePlan(below, len(reduce.keys), aggregates, row, only_grows(below))
 
     def mapped(self, relation: Relation, scalars: tuple[Scalar, ...]) -> Plan:
         """The plan of `scalars` computed over `relation`, in place of its columns, for a reader of all of them.

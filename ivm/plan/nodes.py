@@ -174,15 +174,29 @@ class AggregatePlan:
     parameters: tuple[Literal, ...] = ()
 
 
+_ACCUMULATED = frozenset(
+    ("count", "count_star", "sum", "avg", "stddev_samp", "stddev_pop", "var_samp", "var_pop", "bool_and", "bool_or")
+)
+_EXTREMES = frozenset(("min", "max"))
+
+
 @_hashed_once
 @dataclass(frozen=True)
 class ReducePlan:
-    """Groups by the first `keys` columns of the input; accumulable aggregates in one pass, extremes in order."""
+    """Groups by the first `keys` columns of the input; accumulable aggregates in one pass, extremes in order.
+
+    `growing`: no row of the input ever goes, so that min and max are accumulable too.
+    """
 
     input: Plan
     keys: int
     aggregates: tuple[AggregatePlan, ...]
     row: Row
+    growing: bool = False
+
+    def keeps_order(self, aggregate: AggregatePlan) -> bool:
+        """Whether the rows of each group are kept in order for an aggregate."""
+        return aggregate.function not in (_ACCUMULATED | _EXTREMES if self.growing else _ACCUMULATED)
 
 
 @_hashed_once

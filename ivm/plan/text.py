@@ -129,7 +129,8 @@ def _write(writer: _Writer, plan: Plan) -> None:
             names = names_of(plan.input, writer.tables)
             keys = ", ".join(names[: plan.keys])
             aggregates = ", ".join(_aggregate_text(a, names) for a in plan.aggregates)
-            writer.put(0, f"reduce keys=[{keys}] aggregates=[{aggregates}]")
+            growing = " of rows that only come" if plan.growing else ""
+            writer.put(0, f"reduce keys=[{keys}] aggregates=[{aggregates}]{growing}")
         case TopKPlan():
             names = names_of(plan.input, writer.tables)
             order = ", ".join(names[o.column] + (" desc" if o.descending else "") for o in plan.order)

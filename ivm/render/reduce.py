@@ -18,7 +18,7 @@ from sql.ir.scalar import Literal
 def render_reduce(context: Context, plan: ReducePlan) -> Node:
     """The reduce's node, hydrated."""
     keys = tuple((column.type, column.nullable) for column in plan.input.row[: plan.keys])
-    operator = Reduce(keys, tuple(_spec(plan, a) for a in plan.aggregates), context.dictionary)
+    operator = Reduce(keys, tuple(_spec(plan, a) for a in plan.aggregates), context.dictionary, growing=plan.growing)
     return context.hydrated(context.graph.add("reduce", operator, (context.node(plan.input),)))
 
 

@@ -15,7 +15,7 @@ from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap, subs
 
 
 def elide_join(relation: Relation) -> Relation:
-    """Drop inputs of joins that add nothing to the others:
+    """Drop inputs of joins that add nothing to the others.
 
     - a table joined by its key along an enforced foreign key, of which only key columns are read: they are the foreign
       key's. Where that can be NULL, a filter takes the join's place.

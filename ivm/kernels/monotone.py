@@ -1,0 +1,68 @@
+"""Least and greatest values of groups that only gain rows: each is a field of its group, there is nothing else to keep.
+
+Key words and `kinds` are those of `ivm.kernels.ordered_set`, `heap` and `starts` the dictionary's. The field of an
+extreme is a word, 1 where there is one, and its key words. `state` is that of `ivm.kernels.group_table`: fields begin
+at column `first`. `after` int64 (cells, fields) takes the extremes of each cell.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ivm.kernels.text import Bytes, compare_text
+from ivm.kernels.types import Bools, Int32s, Ints
+from ivm.kernels.wide import Word
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def gather_extremes(
+    keys: Ints,
+    valid: Bools,
+    row_cell: Int32s,
+    slot: Int32s,
+    previous: Int32s,
+    state: Ints,
+    first: Word,
+    field: Word,
+    sign: Word,
+    kinds: Ints,
+    heap: Bytes,
+    starts: Ints,
+    after: Ints,
+) -> None:
+    """Write for each cell the least (sign 1) or greatest (-1) of its rows' keys and of what its group had before.
+
+    Rows ascend by time, as cells do, so that the group's cell before is complete when the first row of one comes.
+    `valid` (n, 1), of length 0 if all are. Cost: one comparison a row, one random access a cell.
+    """
+    width = len(kinds)
+    begun = np.zeros(len(slot), np.bool_)
+    for i in range(len(row_cell)):
+        cell = np.int64(row_cell[i])
+        if not begun[cell]:
+            begun[cell] = True
+            before = np.int64(previous[cell])
+            for f in range(field, field + 1 + width):
+                after[cell, f] = after[before, f] if before >= 0 else state[slot[cell], first + f]
+        if len(valid) and not valid[i, 0]:
+            continue
+        if after[cell, field] != 0 and not _comes_before(keys, i, after, cell, field + 1, sign, kinds, heap, starts):
+            continue
+        after[cell, field] = 1
+        for w in range(width):
+            after[cell, field + 1 + w] = keys[i, w]
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _comes_before(
+    keys: Ints, i: Word, after: Ints, cell: Word, at: Word, sign: Word, kinds: Ints, heap: Bytes, starts: Ints
+) -> bool:
+    """Whether key i is less (sign 1) or greater (-1) than the one that stands in a cell from field `at` on."""
+    for w in range(len(kinds)):
+        x, y = keys[i, w], after[cell, at + w]
+        if x != y:
+            if kinds[w] == 0:
+                return bool(x < y) if sign > 0 else bool(x > y)
+            return bool(compare_text(heap, starts, x, y) * kinds[w] * sign < 0)
+    return False

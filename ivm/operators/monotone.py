@@ -1,0 +1,51 @@
+"""MIN and MAX of rows that only come: the extreme itself is all there is to keep, as a field of its group."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.kernels.accumulate import EXTREME
+from ivm.kernels.monotone import gather_extremes
+from ivm.operators.accumulable import Accumulators
+from ivm.operators.groups import Cells, Groups, frozen
+from ivm.operators.ordering import Term, ordered_words
+from ivm.trace.column import Bools, Column
+from ivm.trace.delta import Delta
+from ivm.trace.dictionary import TextDictionary
+
+
+class GrowingExtremes:
+    """All MIN and MAX of a reduce whose input never loses a row; in place of `ivm.operators.hierarchical.Extremes`."""
+
+    visited = 0
+    entries = 0
+    nbytes = 0
+
+    def __init__(self, parts: Accumulators, dictionary: TextDictionary, groups: Groups) -> None:
+        self._parts = parts
+        self._dictionary = dictionary
+        self._groups = groups
+
+    def apply(self, columns: dict[int, Column], delta: Delta, cells: Cells, groups: int, after: np.ndarray) -> None:
+        """Write the extremes of each cell into `after`. Raises AssertionError for a row that goes: a bug of the plan."""
+        assert delta.diffs is None or not bool((delta.diffs < 0).any()), "the plan says that rows only come"
+        for (kind, argument, largest), part in self._parts.parts.items():
+            if kind != EXTREME or argument is None:
+                continue
+            column, physical = columns[argument], self._parts.arguments[argument].physical
+            valid = _NO_MASK if column.valid is None else np.ascontiguousarray(column.valid).reshape(-1, 1)
+            kinds = np.array(Term(0, physical, False).kinds, np.int64)
+            gather_extremes(
+                frozen(ordered_words(column.values, physical)), frozen(valid),
+                cells.row_cell, cells.slot, cells.previous, self._groups.state, self._groups.width + 1,
+                part.at, -1 if largest else 1, kinds, self._dictionary.heap, self._dictionary.offsets, after,
+            )  # fmt: skip
+
+    def commit(self) -> None:
+        """The last batch is final: it is the groups' to write."""
+
+    def abort(self) -> None:
+        """Take the last batch back: there is nothing of it here."""
+
+
+_NO_MASK: Bools = np.empty((0, 1), np.bool_)
