@@ -27,7 +27,7 @@ class GrowingExtremes:
         self._groups = groups
 
     def apply(self, columns: dict[int, Column], delta: Delta, cells: Cells, groups: int, after: np.ndarray) -> None:
-        """Write the extremes of each cell into `after`. Raises AssertionError for a row that goes: a bug of the plan."""
+        """Write the extremes of each cell into `after`; AssertionError for a row that goes, a bug in a plan."""
         assert delta.diffs is None or not bool((delta.diffs < 0).any()), "the plan says that rows only come"
         for (kind, argument, largest), part in self._parts.parts.items():
             if kind != EXTREME or argument is None:

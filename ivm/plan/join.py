@@ -15,9 +15,10 @@ from catalog.types import BOOLEAN
 from ivm.analysis.cardinality import cardinality, selectivity, tables_of
 from ivm.plan.changeless import Ties, ties
 from ivm.plan.existing import Existing
+from ivm.plan.filter_placement import filters_first
 from ivm.plan.join_keys import Choice, Side, Step
 from ivm.plan.mfp import Mfp, Row, identity, peel, row_of
-from ivm.plan.nodes import ArrangementPlan, JoinPlan, Path, Plan, ReducePlan, Stage, TablePlan, arrangements_of
+from ivm.plan.nodes import ArrangementPlan, JoinPlan, MfpPlan, Path, Plan, ReducePlan, Stage, TablePlan, arrangements_of
 from sql.ir.classes import merged_classes
 from sql.ir.relation import Join, Relation
 from sql.ir.scalar import Call, Column, Scalar, columns_of, remap, substitute
@@ -31,6 +32,7 @@ class _Input:
     relation: Relation  # of which `collection` is the plan
     local: Mfp
     keys: tuple[tuple[int, ...], ...]
+    share: float = 1.0  # of what is looked up there: what a filter below the collection lets pass
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing
     The keys of lookups are chosen for all paths together and with what is arranged already (see `join_keys`). Where
     a join that computes the same exists, it is that one.
     """
-    joined = _joined_row(join, mfp, lower)
+    joined = _joined_row(join, mfp, lower, existing)
     final = _final(joined, mfp)
     inputs = tuple(each.collection for each in joined.inputs)
     known = existing.joins.get((inputs, joined.classes, joined.predicates, final))
@@ -81,6 +83,7 @@ def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing
 def _choice(joined: _JoinedRow, existing: Existing) -> Choice:
     sized = existing.sizes_known(name for each in joined.inputs for name in tables_of(each.relation))
     predicates = tuple((frozenset(joined.owner(c) for c in columns_of(p)), selectivity(p)) for p in joined.predicates)
+    predicates += tuple((frozenset((i,)), each.share) for i, each in enumerate(joined.inputs) if each.share < 1.0)
     alone = {next(iter(reads)) for reads, _ in predicates if len(reads) == 1}
     sides: list[Side] = []
     for number, each in enumerate(joined.inputs):
@@ -94,8 +97,8 @@ def _choice(joined: _JoinedRow, existing: Existing) -> Choice:
     return Choice(tuple(sides), predicates)
 
 
-def _joined_row(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan]) -> _JoinedRow:
-    inputs = _lower_inputs(join, lower)
+def _joined_row(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing: Existing) -> _JoinedRow:
+    inputs = _lower_inputs(join, lower, existing)
     offsets = [0]
     columns: list[Scalar] = []
     predicates: list[Scalar] = []
@@ -146,7 +149,7 @@ def _position(column: Scalar) -> int:
     return column.index
 
 
-def _lower_inputs(join: Join, lower: Callable[[Relation], Plan]) -> tuple[_Input, ...]:
+def _lower_inputs(join: Join, lower: Callable[[Relation], Plan], existing: Existing) -> tuple[_Input, ...]:
     inputs: list[_Input] = []
     start = 0
     joined = {c for group in join.equivalences for c in group}
@@ -154,9 +157,10 @@ def _lower_inputs(join: Join, lower: Callable[[Relation], Plan]) -> tuple[_Input
         base, local = peel(relation)
         keyed = [local.projection[c - start] for c in sorted(joined) if start <= c < start + len(relation.schema)]
         start += len(relation.schema)
-        if isinstance(base, Join) or any(p >= local.width for p in keyed):
+        share = filters_first(base, local, keyed, existing)
+        if isinstance(base, Join) or any(p >= local.width for p in keyed) or share is not None:
             plan = lower(relation)
-            inputs.append(_Input(plan, relation, identity(len(plan.row)), ()))
+            inputs.append(_Input(plan, relation, identity(len(plan.row)), _unique_keys(plan), share or 1.0))
         else:
             plan = lower(base)
             inputs.append(_Input(plan, base, local.pruned(), _unique_keys(plan)))
@@ -168,6 +172,10 @@ def _unique_keys(plan: Plan) -> tuple[tuple[int, ...], ...]:
         return plan.keys
     if isinstance(plan, ReducePlan):
         return (tuple(range(plan.keys)),)
+    if isinstance(plan, MfpPlan) and isinstance(plan.input, ReducePlan):
+        kept = {c: i for i, c in reversed(list(enumerate(plan.mfp.projection)))}
+        keys = range(plan.input.keys)
+        return (tuple(kept[c] for c in keys),) if kept.keys() >= set(keys) else ()
     return ()
 
 

@@ -65,6 +65,8 @@ def collection_text(plan: Plan) -> str:
     """A short name of what is arranged."""
     if isinstance(plan, TablePlan | ViewPlan):
         return plan.name
+    if isinstance(plan, MfpPlan) and plan.mfp.predicates and isinstance(plan.input, ReducePlan):
+        return f"filtered {collection_text(plan.input)}"
     kind = type(plan).__name__.removesuffix("Plan").lower()
     below = ", ".join(_tables_below(plan))
     return f"{kind} of {below}" if below else kind
