@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from catalog.types import BOOLEAN, Kind
 from ivm.analysis.references import references
 from ivm.analysis.unique_keys import unique_keys
+from ivm.transform.peeled import Peeled, peeled
 from ivm.transform.rewrite import bottom_up, equal, filtered, mapped, names, offsets, projected
 from sql.ir.classes import merged_classes
 from sql.ir.rebuild import row, with_inputs
-from sql.ir.relation import Filter, Get, Join, Map, Project, Relation
-from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap, substitute
+from sql.ir.relation import Filter, Get, Join, Project, Relation
+from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap
 
 
 def elide_join(relation: Relation) -> Relation:
@@ -26,24 +25,10 @@ def elide_join(relation: Relation) -> Relation:
     return bottom_up(relation, _elide)
 
 
-@dataclass(frozen=True)
-class _Side:
-    """An input of a join: the expressions of its columns over `base`, and what has been filtered there."""
-
-    base: Relation
-    predicates: tuple[Scalar, ...]
-    columns: tuple[Scalar, ...]
-
-    def place(self, column: int) -> int | None:
-        """Where a column of the base stands among this side's; None if it is not there."""
-        found = (i for i, scalar in enumerate(self.columns) if isinstance(scalar, Column) and scalar.index == column)
-        return next(found, None)
-
-
 def _elide(relation: Relation) -> Relation:
     if not isinstance(relation, Join):
         return relation
-    sides = tuple(map(_peeled, relation.inputs))
+    sides = tuple(map(peeled, relation.inputs))
     for gone in reversed(range(len(sides))):
         for kept in (i for i in range(len(sides)) if i != gone):
             after = _without_referenced(relation, sides, kept, gone) or _without_itself(relation, sides, kept, gone)
@@ -59,23 +44,7 @@ def _elide_further(relation: Relation) -> Relation:
     return _elide(relation)
 
 
-def _peeled(relation: Relation) -> _Side:
-    match relation:
-        case Project():
-            below = _peeled(relation.input)
-            return _Side(below.base, below.predicates, tuple(below.columns[c] for c in relation.columns))
-        case Map():
-            below = _peeled(relation.input)
-            added = tuple(substitute(s, below.columns) for s in relation.scalars)
-            return _Side(below.base, below.predicates, (*below.columns, *added))
-        case Filter():
-            below = _peeled(relation.input)
-            added = tuple(substitute(p, below.columns) for p in relation.predicates)
-            return _Side(below.base, (*below.predicates, *added), below.columns)
-    return _Side(relation, (), row(relation))
-
-
-def _without_referenced(join: Join, sides: tuple[_Side, ...], kept: int, gone: int) -> Relation | None:
+def _without_referenced(join: Join, sides: tuple[Peeled, ...], kept: int, gone: int) -> Relation | None:
     """The join without input `gone`, if that is a table of which `kept` refers to a row; else None.
 
     What has been filtered by the key there is filtered by the foreign key here, unless that can be NULL.
@@ -116,7 +85,7 @@ def _index(scalar: Scalar) -> int:
     return scalar.index
 
 
-def _is_equal(join: Join, sides: tuple[_Side, ...], own: tuple[int, int], other: int, column: int) -> bool:
+def _is_equal(join: Join, sides: tuple[Peeled, ...], own: tuple[int, int], other: int, column: int) -> bool:
     """Whether the join makes column `own` (input, place) equal to column `column` of the base of input `other`."""
     place = sides[other].place(column)
     if place is None:
@@ -127,7 +96,7 @@ def _is_equal(join: Join, sides: tuple[_Side, ...], own: tuple[int, int], other:
     return same and join.schema[starts[other] + place].type.kind is not Kind.DOUBLE
 
 
-def _without_itself(join: Join, sides: tuple[_Side, ...], kept: int, gone: int) -> Relation | None:
+def _without_itself(join: Join, sides: tuple[Peeled, ...], kept: int, gone: int) -> Relation | None:
     """The join with `kept` and `gone` as one input, if both are the same row of one relation; else None."""
     one, other = sides[kept], sides[gone]
     if one.base != other.base:
@@ -141,7 +110,7 @@ def _without_itself(join: Join, sides: tuple[_Side, ...], kept: int, gone: int) 
     return None
 
 
-def _both(one: _Side, other: _Side, given: tuple[str, ...]) -> Relation:
+def _both(one: Peeled, other: Peeled, given: tuple[str, ...]) -> Relation:
     """The columns of both sides computed over their one base, where the filters of both hold."""
     columns = (*one.columns, *other.columns)
     calls = tuple(dict.fromkeys(s for s in columns if not isinstance(s, Column)))

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from ivm.transform.cancel_terms import cancel_terms
 from ivm.transform.check import check_relation, check_schema
+from ivm.transform.coarsen_reduce import coarsen_reduce
 from ivm.transform.derive_disjunctions import derive_disjunctions
 from ivm.transform.derive_equivalences import derive_equivalences
 from ivm.transform.elide_join import elide_join
@@ -60,6 +61,9 @@ NORMALIZE: tuple[Rule, ...] = (
 RESTRICT: tuple[Rule, ...] = (restrict_reduce,)
 """Needs joins with all their filters and keys; makes new ones to normalize."""
 
+COARSEN: tuple[Rule, ...] = (coarsen_reduce,)
+"""Compares whole joins, before each has only the columns that it needs."""
+
 NARROW: tuple[Rule, ...] = (prune_columns, fuse_projects, cancel_terms, remove_trivial)
 """Puts projections back where columns end. Runs after `NORMALIZE`, which would lift them again."""
 
@@ -69,7 +73,7 @@ ELIDE: tuple[Rule, ...] = (elide_join,)
 SHARE: tuple[Rule, ...] = (share_subexpressions,)
 """Runs last: `NORMALIZE` looks for whole expressions."""
 
-RULES: tuple[tuple[Rule, ...], ...] = (NORMALIZE, RESTRICT, NORMALIZE, NARROW, ELIDE, SHARE)
+RULES: tuple[tuple[Rule, ...], ...] = (NORMALIZE, RESTRICT, NORMALIZE, COARSEN, NARROW, ELIDE, SHARE)
 
 # Real queries settle in three to five rounds; each round may open up one more level of nested joins.
 MOST_ROUNDS = 30

@@ -10,9 +10,9 @@ from sqlglot import exp
 from catalog.types import BIGINT, INTEGER, NULL
 from sql.bind.aggregate_calls import AGGREGATES, WRAPPERS
 from sql.bind.binder import Aggregates, Binder
-from sql.bind.coarser import coarser, decomposes
 from sql.bind.context import Context
 from sql.bind.grouping_sets import is_set, written_sets
+from sql.ir.coarser import coarser, decomposes
 from sql.ir.relation import Map, Project, Reduce, Relation, Union
 from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, walk
 

@@ -1,4 +1,4 @@
-"""Grouping sets from finer groups: counts and sums are added up, extremes taken of extremes."""
+"""Groups from finer groups: counts and sums are added up, extremes taken of extremes."""
 
 from __future__ import annotations
 
@@ -23,18 +23,20 @@ def decomposes(aggregates: Sequence[Aggregate]) -> bool:
     )
 
 
-def coarser(finest: Reduce, keys: Sequence[int]) -> Relation:
+def coarser(finest: Reduce, keys: Sequence[int], wanted: Sequence[int] | None = None) -> Relation:
     """The aggregates of `finest` over the groups by fewer of its keys: those keys, then the aggregates.
 
-    A change costs what it changes in the finer groups, and extremes are kept of the finer groups' only.
+    `wanted`: which of the aggregates, all by default; they decompose. A change costs what it changes in the finer
+    groups, and extremes are kept of the finer groups' only.
     """
     width = len(finest.keys)
     fields = finest.schema
     columns = [Column(i, fields[i].type, fields[i].nullable) for i in range(len(fields))]
-    over = tuple(_over(a, columns[width + i], bool(keys)) for i, a in enumerate(finest.aggregates))
-    names = (*(finest.names[i] for i in keys), *finest.names[width:])
+    chosen = range(len(finest.aggregates)) if wanted is None else wanted
+    over = tuple(_over(finest.aggregates[i], columns[width + i], bool(keys)) for i in chosen)
+    names = (*(finest.names[i] for i in keys), *(finest.names[width + i] for i in chosen))
     reduced = Reduce(finest, tuple(columns[i] for i in keys), over, names)
-    counts = [i for i, a in enumerate(finest.aggregates) if a.function in _COUNTS]
+    counts = [place for place, i in enumerate(chosen) if finest.aggregates[i].function in _COUNTS]
     if not counts:
         return reduced
     fields, start = reduced.schema, len(keys)
