@@ -10,7 +10,7 @@ from ivm.transform.rewrite import bottom_up, equal, filtered, mapped, names, off
 from sql.ir.classes import merged_classes
 from sql.ir.rebuild import row, with_inputs
 from sql.ir.relation import Filter, Get, Join, Project, Relation
-from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap
+from sql.ir.scalar import Call, Column, Literal, Scalar, Value, columns_of, remap
 
 
 def elide_join(relation: Relation) -> Relation:
@@ -157,7 +157,8 @@ def _restored(rest: Relation, places: list[int], join: Join) -> Relation:
 
 def _not_null(column: Column) -> Scalar:
     """The column, of which a filter below has made sure that it is not NULL; the literal is never seen."""
-    other = {Kind.VARCHAR: "", Kind.BOOLEAN: False}.get(column.type.kind, 0)
+    others: dict[Kind, Value] = {Kind.VARCHAR: "", Kind.BOOLEAN: False}
+    other = others.get(column.type.kind, 0)
     return Call("coalesce", (column, Literal(other, column.type)), column.type, False)
 
 
