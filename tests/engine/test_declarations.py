@@ -247,3 +247,29 @@ def test_extremes_of_rows_that_only_come_keep_nothing_else() -> None:
     )
     assert entries["reduce of plain"] > 0
     assert entries["reduce of grown"] == 0
+
+
+def test_foreign_keys_of_several_columns() -> None:
+    db = ivm.connect(compile="off")
+    db.sql("CREATE TABLE p (a BIGINT, b VARCHAR, v BIGINT, PRIMARY KEY (a, b)) WITH (append_only = true)")
+    # The columns are named in another order than the key's.
+    db.sql(
+        "CREATE TABLE r (id BIGINT PRIMARY KEY, y VARCHAR, x BIGINT, FOREIGN KEY (y, x) REFERENCES p (b, a)) "
+        "WITH (check_foreign_keys = true)"
+    )
+    db.sql("CREATE MATERIALIZED VIEW whole AS SELECT r.id FROM r JOIN p ON r.x = p.a AND r.y = p.b")
+    db.sql("CREATE MATERIALIZED VIEW half AS SELECT r.id FROM r JOIN p ON r.x = p.a")
+    db.sql("CREATE MATERIALIZED VIEW value AS SELECT r.id, p.v FROM r JOIN p ON r.x = p.a AND r.y = p.b")
+    db.sql("INSERT INTO p VALUES (1, 'u', 10), (1, 'v', 11), (2, 'u', 12)")
+    db.sql("INSERT INTO r VALUES (1, 'u', 1), (2, NULL, 1), (3, 'u', NULL), (4, 'u', 2), (5, NULL, 7)")
+    with pytest.raises(ivm.ConstraintError, match=r"FOREIGN KEY \(y, x\)"):
+        db.sql("INSERT INTO r VALUES (6, 'v', 2)")
+    with db.transaction() as tx:  # both at one time
+        tx.insert("r", [{"id": 7, "y": "w", "x": 9}])
+        tx.insert("p", [{"a": 9, "b": "w", "v": 13}])
+    db.sql("DELETE FROM r WHERE id = 4")
+    db.verify()
+    assert sorted(db.view("whole").fetchall()) == [(1,), (7,)]
+    plans = {name: db.explain(db.view(name).sql).split("plan:")[1] for name in ("whole", "half", "value")}
+    assert ["join" in plan for plan in plans.values()] == [False, True, True]
+    assert ["no path of p" in plan for plan in plans.values()] == [False, False, True]
