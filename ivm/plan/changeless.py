@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from catalog.types import Kind
+from catalog.types import Kind, Physical
 from ivm.analysis.fact import fact
 from ivm.analysis.references import references
 from ivm.plan.careful import apart
+from ivm.plan.mfp import Row
 from ivm.plan.nodes import (
     ConstantPlan,
     JoinPlan,
@@ -22,6 +23,9 @@ from ivm.plan.nodes import (
     inputs_of,
 )
 from sql.ir.relation import Relation
+
+MOST_WORDS = 256
+"""Of a group's first rows, where these are all that is kept of it."""
 
 
 @fact
@@ -55,6 +59,12 @@ def only_grows(plan: Plan) -> bool:
         case MfpPlan() | UnionPlan() | ThresholdPlan():
             return all(map(only_grows, inputs_of(plan)))
     return False
+
+
+def fits_group(row: Row, count: int) -> bool:
+    """Whether so many rows are few enough to be kept beside each other in the fields of their group."""
+    words = 1 + sum(column.nullable + (2 if column.type.physical is Physical.WIDE else 1) for column in row)
+    return count * words <= MOST_WORDS
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,8 @@ class Estimator:
                 groups = self._of(self.count(plan), width(plan.row) + _GROUP)
                 ordered = sum(map(plan.keeps_order, plan.aggregates))
                 return Estimate(groups.rows, groups.bytes + ordered * _IN_ORDER * self.count(plan.input))
+            case TopKPlan() if plan.growing:
+                return self._of(self.count(plan), width(plan.row) + _GROUP)
             case TopKPlan() | WindowPlan() | ThresholdPlan():
                 return self._of(self.count(plan.input), width(plan.input.row) + _IN_ORDER)
         return None

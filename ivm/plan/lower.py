@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ivm.plan.changeless import only_grows
+from ivm.plan.changeless import fits_group, only_grows
 from ivm.plan.existing import Existing
 from ivm.plan.join import lower_join
 from ivm.plan.mfp import Mfp, Row, peel, row_of, row_of_relation
@@ -94,10 +94,7 @@ class _Lowering:
             case Reduce():
                 return self._reduce(relation)
             case TopK():
-                row = row_of_relation(relation)
-                return TopKPlan(
-                    self.lower(relation.input), relation.group, relation.order, relation.limit, relation.offset, row
-                )
+                return self._top_k(relation)
             case Window():
                 return lower_window(relation, self.mapped)
             case Union():
@@ -107,6 +104,11 @@ class _Lowering:
             case Threshold():
                 return ThresholdPlan(self.lower(relation.input), row_of_relation(relation))
         raise AssertionError(f"no plan for {type(relation).__name__}")
+
+    def _top_k(self, top: TopK) -> TopKPlan:
+        row, below = row_of_relation(top), self.lower(top.input)
+        growing = top.limit is not None and only_grows(below) and fits_group(row, top.limit + top.offset)
+        return TopKPlan(below, top.group, top.order, top.limit, top.offset, row, growing)
 
     def _reduce(self, reduce: Reduce) -> ReducePlan:
         """Keys and arguments are computed by the MFP below, each distinct argument once."""

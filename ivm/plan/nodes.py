@@ -202,7 +202,10 @@ class ReducePlan:
 @_hashed_once
 @dataclass(frozen=True)
 class TopKPlan:
-    """The first rows per group in an ordered state of the whole input."""
+    """The first rows per group in an ordered state of the whole input; of the first rows alone if `growing`.
+
+    `growing`: there is a limit, and no row of the input ever goes.
+    """
 
     input: Plan
     group: tuple[int, ...]
@@ -210,6 +213,7 @@ class TopKPlan:
     limit: int | None
     offset: int
     row: Row
+    growing: bool = False
 
 
 @dataclass(frozen=True)

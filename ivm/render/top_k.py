@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ivm.dataflow.node import Node
+from ivm.operators.growing_top_k import GrowingTopK
 from ivm.operators.top_k import TopK
 from ivm.plan.nodes import TopKPlan
 from ivm.render.context import Context
@@ -12,5 +13,9 @@ def render_top_k(context: Context, plan: TopKPlan) -> Node:
     """The top-k's node, hydrated."""
     types = tuple((column.type, column.nullable) for column in plan.row)
     order = tuple((term.column, term.descending, term.nulls_first) for term in plan.order)
-    operator = TopK(types, plan.group, order, plan.limit, plan.offset, context.dictionary)
+    operator: TopK | GrowingTopK
+    if plan.growing and plan.limit is not None:
+        operator = GrowingTopK(types, plan.group, order, plan.limit, plan.offset, context.dictionary)
+    else:
+        operator = TopK(types, plan.group, order, plan.limit, plan.offset, context.dictionary)
     return context.hydrated(context.graph.add("top-k", operator, (context.node(plan.input),)))

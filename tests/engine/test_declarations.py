@@ -30,6 +30,8 @@ VIEWS = {
     "most": "SELECT c, max(v) AS m, min(v) AS l, sum(v) AS s FROM o GROUP BY c",
     "top": "SELECT max(c.v) AS m, max(n.name) AS t FROM o JOIN c ON o.c = c.id JOIN n ON c.n = n.id",
     "first": "SELECT id, v FROM o ORDER BY v DESC, id LIMIT 3",
+    "firsts": "SELECT c, id, v FROM o QUALIFY row_number() OVER (PARTITION BY c ORDER BY v, id DESC) <= 2",
+    "joined_first": "SELECT o.v, c.v AS w FROM o JOIN c ON o.c = c.id ORDER BY 2 DESC, 1 LIMIT 2 OFFSET 1",
     "different": "SELECT DISTINCT c.n, o.v FROM o JOIN c ON o.c = c.id",
     "deepest": "SELECT max(m) AS m FROM (SELECT c, min(v) AS m FROM o GROUP BY c) g",
     "square": "SELECT n.name, m.name AS other FROM n, n m WHERE n.id < m.id",
@@ -247,6 +249,20 @@ def test_extremes_of_rows_that_only_come_keep_nothing_else() -> None:
     )
     assert entries["reduce of plain"] > 0
     assert entries["reduce of grown"] == 0
+
+
+def test_the_first_of_rows_that_only_come_are_all_that_is_kept() -> None:
+    db = ivm.connect(compile="off")
+    db.sql("CREATE TABLE e (id BIGINT PRIMARY KEY, v BIGINT NOT NULL) WITH (append_only = true)")
+    db.sql("CREATE MATERIALIZED VIEW first AS SELECT id, v FROM e ORDER BY v DESC, id LIMIT 3")
+    db.sql("CREATE MATERIALIZED VIEW rest AS SELECT id, v FROM e ORDER BY v DESC, id OFFSET 990")
+    db.apply({"e": pa.table({"id": range(1000), "v": [i * 7 % 997 for i in range(1000)]})})
+    db.verify()
+    kept = "SELECT rows FROM ivm_arrangements WHERE kind = 'ordered' AND list_contains(views, '{}')"
+    assert db.sql(kept.format("first")).fetchall() == [(3,)]
+    assert db.sql(kept.format("rest")).fetchall() == [(1000,)]
+    assert "of rows that only come" in db.explain("SELECT id, v FROM e ORDER BY v DESC, id LIMIT 3")
+    assert "of rows that only come" not in db.explain("SELECT id, v FROM e ORDER BY v DESC, id LIMIT 300")
 
 
 def test_foreign_keys_of_several_columns() -> None:

@@ -1,0 +1,107 @@
+"""Top-k of rows that only come: what is behind the first rows of its group is forgotten. State: the rows shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ivm.kernels.growing_top_k import keep_first, window_changes
+from ivm.operators.groups import Groups, cell_times, frozen, frozen_diffs, live_input
+from ivm.operators.operator import Contents, StateSize
+from ivm.operators.ordering import total_order
+from ivm.operators.top_k import Types
+from ivm.trace.column import Ints
+from ivm.trace.delta import Delta, delta_of
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.keys import KeyLayout
+
+_CHUNK = 1 << 16
+_HEAD = 2  # fields of a group before those of its rows
+
+
+class GrowingTopK:
+    """`ivm.operators.top_k.TopK` with a limit, over an input of which no row ever goes.
+
+    Per change a binary search, and a pass over `offset` + `limit` rows for each group and time that a batch touches.
+    """
+
+    visited = 0
+
+    def __init__(
+        self,
+        types: Types,
+        group: tuple[int, ...],
+        order: tuple[tuple[int, bool, bool], ...],
+        limit: int,
+        offset: int,
+        dictionary: TextDictionary,
+    ) -> None:
+        self._order = total_order(types, group, order)
+        self._group = group
+        parts = tuple((types[column][0].physical, types[column][1]) for column in group)
+        self._layout = KeyLayout(parts, nulls="match")
+        self._begin, self._end = offset, offset + limit
+        self._dictionary = dictionary
+        self._width = len(self._order.kinds) + 1
+        self._groups = Groups(self._layout.words, _HEAD + self._end * self._width)
+        self._first = self._layout.words + 1
+        self._after: Ints | None = None
+
+    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+        """The changes of the windows at each time, sorted by time; AssertionError for a row that goes."""
+        delta = live_input(inputs)
+        if delta is None:
+            return None
+        assert delta.diffs is None or not bool((delta.diffs < 0).any()), "the plan says that rows only come"
+        columns = delta.columns()
+        words, _ = self._layout.pack([columns[c] for c in self._group], len(delta))
+        cells = self._groups.open(words, delta.times)
+        self._after = after = np.zeros((len(cells), self._groups.fields), np.int64)
+        keep_first(
+            frozen(self._order.encode(columns, len(delta))), frozen_diffs(delta.diffs), cells.row_cell, cells.slot,
+            cells.previous, self._groups.state, self._first, self._end, self._order.kinds, self._dictionary.heap,
+            self._dictionary.offsets, after,
+        )  # fmt: skip
+        out = np.empty((2 * len(cells), self._width + 1), np.int64)
+        while True:
+            rows = window_changes(
+                cells.slot, cells.previous, self._groups.state, self._first, self._begin, self._width, after, out
+            )
+            if rows <= len(out):
+                break
+            out = np.empty((rows, self._width + 1), np.int64)
+        if rows == 0:
+            return None
+        out = out[:rows]
+        times = cell_times(cells.times, out[:, self._width])
+        key = out[:, : self._width - 1]
+        return delta_of(self._order.decode(key), times, out[:, self._width - 1].copy(), int(rows))
+
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """The rows in the windows."""
+        for start in range(0, self._groups.used if self._end else 0, _CHUNK):
+            fields = self._groups.state[start : min(start + _CHUNK, self._groups.used), self._first + _HEAD :]
+            kept = fields.reshape(len(fields), self._end, self._width)
+            copies = kept[:, :, -1]
+            until = copies.cumsum(axis=1)
+            shown = np.maximum(until - self._begin, 0) - np.maximum(until - copies - self._begin, 0)
+            present = shown > 0
+            if present.any():
+                columns = self._order.decode(np.ascontiguousarray(kept[present][:, :-1]))
+                yield delta_of(columns, time, shown[present], int(present.sum()))
+
+    def commit(self, since: int) -> None:
+        """Write what the groups keep."""
+        self._groups.close(self._after)
+        self._after = None
+
+    def abort(self) -> None:
+        """Forget the step."""
+        self._groups.close(None)
+        self._after = None
+
+    def size(self) -> StateSize:
+        """Rows kept, groups, bytes."""
+        kept = int(self._groups.state[: self._groups.used, self._first + 1].sum())
+        return StateSize(kept, len(self._groups), self._groups.nbytes)

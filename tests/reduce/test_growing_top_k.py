@@ -1,0 +1,70 @@
+"""Top-k of rows that only come against the model that sorts everything at every time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from catalog.types import BIGINT, VARCHAR
+from ivm.operators.growing_top_k import GrowingTopK
+from tests.reduce.model import Bag, apply
+from tests.reduce.test_reduce import by_time
+from tests.reduce.test_top_k import Driver as AnyDriver
+from tests.reduce.test_top_k import settled, windows, worlds
+
+
+class Driver(AnyDriver):
+    def __init__(self, types: Any, group: Any, order: Any, limit: int, offset: int) -> None:
+        super().__init__(types, group, order, limit, offset)
+        self.top = GrowingTopK(types, group, order, limit, offset, self.dictionary)
+
+
+@settings(deadline=None, max_examples=300)
+@given(worlds(), st.randoms())
+def test_the_laws(world: Any, random: Any) -> None:
+    *shape, updates = world
+    updates = [(row, time, abs(diff)) for row, time, diff in updates]
+    assume(updates and shape[3] is not None)
+    small, big, shuffled = (Driver(*shape) for _ in range(3))
+    held: Bag = Counter()
+    out: Bag = Counter()
+    apart = []
+    for time, batch in by_time(updates).items():
+        small.step([(row, time, 2) for row, _, _ in batch])
+        small.top.abort()
+        assert small.contents() == out
+        step = small.step(batch)
+        small.top.commit(0)
+        apart += step
+        held, out = apply(held, batch), apply(out, step)
+        assert out == windows(held, *small.model)
+        assert small.contents() == out
+    together = big.step(updates)
+    assert [u[1] for u in together] == sorted(u[1] for u in together)
+    assert settled(together) == settled(apart)
+    big.top.abort()
+    assert big.top.size().rows == 0
+    mixed = list(updates)
+    random.shuffle(mixed)
+    assert settled(shuffled.step(mixed)) == settled(apart)
+    shuffled.top.commit(0)
+    assert shuffled.contents() == out
+
+
+def test_what_is_behind_the_window_is_forgotten() -> None:
+    driver = Driver(((BIGINT, False), (VARCHAR, False)), (), ((0, True, False),), 3, 1)
+    for time in range(1, 40):
+        driver.step([((v * 7919 % 1009, f"{v}"), time, 1) for v in range(50 * time, 50 * time + 50)])
+        driver.top.commit(0)
+    assert driver.top.size().rows == 4
+    assert sum(driver.contents().values()) == 3
+
+
+def test_a_row_that_goes_is_a_bug_of_the_plan() -> None:
+    driver = Driver(((BIGINT, False),), (), (), 1, 0)
+    with pytest.raises(AssertionError, match="only come"):
+        driver.step([((1,), 1, -1)])
