@@ -18,6 +18,8 @@ from tests.reduce.test_top_k import settled, windows, worlds
 
 
 class Driver(AnyDriver):
+    top: Any
+
     def __init__(self, types: Any, group: Any, order: Any, limit: int, offset: int) -> None:
         super().__init__(types, group, order, limit, offset)
         self.top = GrowingTopK(types, group, order, limit, offset, self.dictionary)
