@@ -182,7 +182,7 @@ def add(
     rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, keys: Ints, i: Word, diff: Word,
     near: bool,
 ) -> Word:  # fmt: skip
-    """Add `diff`, which is not 0, to the multiplicity of key i; its position, -1 if it is 0 now and the entry gone.
+    """Add `diff` to the multiplicity of key i; its position, -1 if it is 0 now and the entry gone.
 
     A new entry's other words are zeros. There must be room for new nodes: see `OrderedTree.make_room`. `near`: as
     for `find`.
@@ -195,6 +195,8 @@ def add(
         if rows[at, words] != 0:
             return at
         _take_out(rows, heads, meta, words)
+        return np.int64(NOWHERE)
+    if diff == 0:
         return np.int64(NOWHERE)
     if at < 0:
         _plant(heads, meta)
@@ -245,7 +247,7 @@ def add_rows(
     rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, keys: Ints, diffs: Ints, sign: Word,
     near: bool,
 ) -> None:  # fmt: skip
-    """Add `sign` times the diffs, none of them 0, of length 0 if all are one, to the multiplicities: see `add`."""
+    """Add `sign` times the diffs, of length 0 if all are one, to the multiplicities: see `add`."""
     for i in range(len(keys)):
         diff = np.int64(sign) * (diffs[i] if len(diffs) else np.int64(1))
         add(rows, heads, meta, kinds, heap, starts, keys, i, diff, near)

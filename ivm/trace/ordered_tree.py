@@ -84,7 +84,7 @@ class OrderedTree:
             self._heads.reserve(nodes)
 
     def add(self, keys: Ints, diffs: Ints, sign: int = 1, near: bool = False) -> None:
-        """Add `sign` times `diffs` (n,), none of them 0, of length 0 if all are one, to the multiplicities of `keys`.
+        """Add `sign` times `diffs` (n,), of length 0 if all are one, to the multiplicities of `keys`.
 
         `near`: the keys come in order, or nearly. An entry of multiplicity 0 goes. Cost: O(log n) a key.
         """
