@@ -94,9 +94,8 @@ class _Lowering:
                 return self._reduce(relation)
             case TopK():
                 row = row_of_relation(relation)
-                return TopKPlan(
-                    self.lower(relation.input), relation.group, relation.order, relation.limit, relation.offset, row
-                )
+                below, limits = self.lower(relation.input), (relation.limit, relation.offset)
+                return TopKPlan(below, relation.group, relation.order, *limits, row, relation.ties)
             case Window():
                 return lower_window(relation, self.mapped)
             case Union():

@@ -181,7 +181,7 @@ class ReducePlan:
 @_hashed_once
 @dataclass(frozen=True)
 class TopKPlan:
-    """The first rows per group in an ordered state of the whole input."""
+    """The first rows per group, with `ties` also those equal to the last in `order`. State: the input in order."""
 
     input: Plan
     group: tuple[int, ...]
@@ -189,6 +189,7 @@ class TopKPlan:
     limit: int | None
     offset: int
     row: Row
+    ties: bool = False
 
 
 @dataclass(frozen=True)

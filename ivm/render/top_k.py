@@ -12,5 +12,5 @@ def render_top_k(context: Context, plan: TopKPlan) -> Node:
     """The top-k's node, hydrated."""
     types = tuple((column.type, column.nullable) for column in plan.row)
     order = tuple((term.column, term.descending, term.nulls_first) for term in plan.order)
-    operator = TopK(types, plan.group, order, plan.limit, plan.offset, context.dictionary)
+    operator = TopK(types, plan.group, order, plan.limit, plan.offset, context.dictionary, plan.ties)
     return context.hydrated(context.graph.add("top-k", operator, (context.node(plan.input),)))
