@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ivm.transform.attain_extremes import attain_extremes
 from ivm.transform.cancel_terms import cancel_terms
 from ivm.transform.check import check_relation, check_schema
 from ivm.transform.derive_disjunctions import derive_disjunctions
@@ -56,6 +57,9 @@ NORMALIZE: tuple[Rule, ...] = (
 )
 """Brings a query block into the shape Project(Map(Filter(Join(..)))), with projections lifted to the top."""
 
+ATTAIN: tuple[Rule, ...] = (attain_extremes,)
+"""Needs joins with all their filters and keys, and inputs that nothing has restricted yet."""
+
 RESTRICT: tuple[Rule, ...] = (restrict_reduce,)
 """Needs joins with all their filters and keys; makes new ones to normalize."""
 
@@ -65,7 +69,7 @@ NARROW: tuple[Rule, ...] = (prune_columns, fuse_projects, cancel_terms, remove_t
 SHARE: tuple[Rule, ...] = (share_subexpressions,)
 """Runs last: `NORMALIZE` looks for whole expressions."""
 
-RULES: tuple[tuple[Rule, ...], ...] = (NORMALIZE, RESTRICT, NORMALIZE, NARROW, SHARE)
+RULES: tuple[tuple[Rule, ...], ...] = (NORMALIZE, ATTAIN, RESTRICT, NORMALIZE, NARROW, SHARE)
 
 # Real queries settle in three to five rounds; each round may open up one more level of nested joins.
 MOST_ROUNDS = 30
