@@ -11,7 +11,7 @@ from typer import Typer
 from typer.testing import CliRunner
 
 import ivm
-from benchmarks import process, refresh_latency, sharing, state, streaming
+from benchmarks import adversarial, process, refresh_latency, sharing, state, streaming
 from benchmarks.phases import PHASES, clocked
 from benchmarks.pinned import pinned
 from benchmarks.sharing_plots import ccdf
