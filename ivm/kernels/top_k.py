@@ -110,19 +110,19 @@ def _apply_cell(
         cells[cell, END] = about[NEW_END] if cells[cell, COUNTED] != 0 else np.int64(0)
     farthest = max(about[OLD_END], about[NEW_END])
     shift, behind, room = np.int64(0), np.int64(0), np.int64(0)
-    k = np.int64(first)
-    while k < stop:
-        at, there = find(rows, heads, meta, kinds, heap, starts, keys, order[k], True)
+    met = np.int64(first)
+    while met < stop:
+        at, there = find(rows, heads, meta, kinds, heap, starts, keys, order[met], True)
         place = copies_before(rows, meta, words) - base
         if place >= farthest and place - shift >= farthest:
             break
-        places[k] = place
-        copies[k] = rows[at, words] if there else np.int64(0)
+        places[met] = place
+        copies[met] = rows[at, words] if there else np.int64(0)
         room += 1 + _crossing(behind, place, shift, begin, about)
-        shift += net[k]
-        behind = place + copies[k]
-        k += 1
-    about[MET] = k
+        shift += net[met]
+        behind = place + copies[met]
+        met += 1
+    about[MET] = met
     about[ROOM] = room + _crossing(behind, cells[cell, COUNTED], shift, begin, about)
 
 

@@ -119,7 +119,7 @@ class _Attaining:
         wanted = [*self.keys, self.value]
         if len(found) < len(wanted):
             return False
-        together = [(column, found[place]) for place, column in enumerate(wanted)]
+        together: list[tuple[int, ...]] = [(column, found[place]) for place, column in enumerate(wanted)]
         together += [tuple(self.outer[c] for c in group) for group in self.extreme.classes]
         return all(len({self.class_of.get(c, -1 - c) for c in group}) == 1 for group in together)
 
