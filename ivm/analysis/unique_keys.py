@@ -64,7 +64,7 @@ def _keys(relation: Relation) -> Iterable[Key]:
             numbers = (i for i, f in enumerate(relation.functions, len(relation.input.schema)) if _numbers(f))
             return [*unique_keys(relation.input), *(frozenset((*relation.partition, i)) for i in numbers)]
         case TopK():
-            own = [frozenset(relation.group)] if relation.limit == 1 else []
+            own = [frozenset(relation.group)] if relation.limit == 1 and not relation.ties else []
             return [*own, *unique_keys(relation.input)]
     return ()
 

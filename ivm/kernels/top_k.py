@@ -1,228 +1,232 @@
-"""Windows over ordered sets: the rows of each group from position `begin` to `end`, kept while the group changes.
+"""Windows over an ordered tree: the rows of each group from place `begin` to `end`, kept while the group changes.
 
-The window of a group is the stretch [begin, end) of its rows in order, each as often as it counts. The word of a node
-that is its user's (see `ordered_set`) says how many of its copies the window shows. A group's fields (see
-`group_table`) are its multiplicity, the copies shown, and the last node shown + 1. Where the window is full, a change
-behind that node cannot matter, and costs no more than the set does; any other costs a walk over the window.
+The tree has sums (see `ordered_tree_ranks`); keys are a group's slot and the words of a row, and a row takes as many
+places as it counts. With `ties` not 0 the window ends behind all rows that agree with the one at the last place in
+their first `ties` words, the slot included: rank() <= end. A group's fields (see `group_table`) are its multiplicity
+and, with ties, where its window ended last.
 
-Output rows are int64 (rows, K + 2): a row's key words, the diff, and the cell.
+A change moves all rows behind it by as many places as it adds. So of the rows between two changes only those cross a
+border of the window that stand within so many places of it, and they alone are read: a change costs logarithms, and
+the rows that enter or leave.
+
+Output rows are int64 (rows, K + 2): a row's words, the slot left out, the diff, and the cell.
 """
 
 from __future__ import annotations
 
+import numba
 import numpy as np
-from numba import njit
 
-from ivm.kernels.ordered_set import LEFT, RIGHT, VISITED, change, child, order, remove
+from ivm.kernels.ordered_tree import add, enter, find
+from ivm.kernels.ordered_tree_ranks import copies_before, entry_at
+from ivm.kernels.ordered_tree_walk import following
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Int32s, Ints
+from ivm.kernels.uncounted import njit
 from ivm.kernels.wide import Word
 
-COUNTED, SHOWN, LAST = 0, 1, 2
-FIELDS = 3
-GONE = -1  # in a node's own word: it is free
-_DEEPEST = 1024  # far beyond the depth of any treap that fits memory
+COUNTED, END = 0, 1
+FIELDS = 2
+ENDLESS = 1 << 62
+
+BASE, OLD_END, NEW_END, MET, ROOM = 0, 1, 2, 3, 4
+"""Of a cell: copies before its group; ends of its window; changes that may matter; rows that it may write at most."""
+CELL = 5
 
 
-@njit(cache=True, nogil=True, fastmath=False)
-def _grown(out: Ints, rows: Word) -> Ints:
-    """The output with room for one more row at least."""
-    if rows < len(out):
-        return out
-    more = np.empty((2 * len(out) + 16, out.shape[1]), np.int64)
-    more[:rows] = out[:rows]
-    return more
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def _put(nodes: Ints, width: Word, node: Word, diff: Word, cell: Word, out: Ints, rows: Word) -> None:
-    for w in range(width):
-        out[rows, w] = nodes[node, w]
-    out[rows, width] = diff
-    out[rows, width + 1] = cell
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def _walk(
-    nodes: Ints,
-    roots: Int32s,
-    sizes: Ints,
-    width: Word,
-    group: Word,
-    begin: Word,
-    end: Word,
-    sign: Word,
-    cell: Word,
-    cells: Ints,
-    stack: Ints,
-    out: Ints,
-    rows: Word,
-) -> tuple[Ints, Word]:
-    """Bring a group's window up to date, and write what changed in it, times `sign`.
-
-    `cells[cell]` has how much was shown, and gets how much is. Goes on until the window is full and everything shown
-    before was met: O(end) nodes and those that changed.
-    """
-    before, met = cells[cell, SHOWN], np.int64(0)
-    position, shown, last = np.int64(0), np.int64(0), np.int64(0)
-    depth = 0
-    node = np.int64(roots[group]) - 1
-    while (node >= 0 or depth > 0) and (position < end or met < before):
-        while node >= 0:
-            stack[depth] = node
-            depth += 1
-            node = child(nodes, width, node, LEFT)
-        depth -= 1
-        node = stack[depth]
-        sizes[VISITED] += 1
-        copies = max(nodes[node, width], np.int64(0))
-        take = min(position + copies, end) - max(position, begin)
-        take = max(take, np.int64(0))
-        old = nodes[node, width + 2]
-        if take != old:
-            out = _grown(out, rows)
-            _put(nodes, width, node, sign * (take - old), cell, out, rows)
-            rows += 1
-            nodes[node, width + 2] = take
-        if take > 0:
-            last = node + 1
-        met += old
-        shown += take
-        position += copies
-        node = child(nodes, width, node, RIGHT)
-    cells[cell, SHOWN] = shown
-    cells[cell, LAST] = last
-    return out, rows
-
-
-@njit(cache=True, nogil=True, fastmath=False)
+@numba.njit(cache=True, nogil=True, fastmath=False)
 def apply_windows(
-    nodes: Ints,
-    roots: Int32s,
-    sizes: Ints,
+    rows: Ints,
+    heads: Ints,
+    meta: Ints,
     kinds: Ints,
     heap: Bytes,
     starts: Ints,
     keys: Ints,
-    diffs: Ints,
-    times: Ints,
+    order: Ints,
+    net: Ints,
+    offsets: Ints,
     begin: Word,
     end: Word,
-    rest: bool,
-    key_width: Word,
+    ties: Word,
+    before: Word,
     state: Ints,
-    row_cell: Int32s,
     cell_slot: Int32s,
     cell_previous: Int32s,
     cells: Ints,
 ) -> tuple[Ints, Word]:
-    """Apply a batch in the order of time, and return the changes of the windows at each time: (output, its rows).
+    """Apply a batch's net changes (see `net_changes`), cell by cell, and return how the windows change.
 
-    `rest`: the changes of what lies outside of the windows instead. `diffs` has length 0 if all are one, `times`
-    length 1 if all are the same. `cells` (cells, FIELDS) gets the fields of each group as of each cell. Cost: O(log
-    n) an update, O(end) a cell whose window may have changed.
+    (output, its rows). A group's fields before the batch stand from column `before` of its row of `state`; `cells`
+    (cells, FIELDS) gets those as of each cell. Cost: O(log n) a change, and the output.
     """
-    width = len(kinds)
-    out = np.empty((16 + 2 * len(row_cell), width + 2), np.int64)
-    rows = np.int64(0)
-    row_node = np.empty(len(row_cell), np.int64)
-    dirty = np.zeros(len(cells), np.bool_)
-    stack = np.empty(_DEEPEST, np.int64)
-    done = opened = first = np.int64(0)
-    for i in range(len(row_cell)):
-        cell = np.int64(row_cell[i])
-        slot = np.int64(cell_slot[cell])
-        if cell >= opened:
-            previous = np.int64(cell_previous[cell])
-            for f in range(FIELDS):
-                cells[cell, f] = cells[previous, f] if previous >= 0 else state[slot, key_width + 1 + f]
-            opened = cell + 1
-        diff = diffs[i] if len(diffs) else np.int64(1)
-        node = change(nodes, roots, sizes, kinds, heap, starts, slot, keys, i, diff)
-        row_node[i] = node
-        cells[cell, COUNTED] += diff
-        if rest:
-            out = _grown(out, rows)
-            _put(nodes, width, node, diff, cell, out, rows)
-            rows += 1
-        if not dirty[cell]:
-            last = cells[cell, LAST] - 1
-            full = cells[cell, SHOWN] >= end - begin
-            dirty[cell] = not full or (last >= 0 and order(nodes, node, nodes, last, kinds, heap, starts) <= 0)
-        if i + 1 == len(row_cell) or (len(times) > 1 and times[i + 1] != times[i]):
-            sign = np.int64(-1) if rest else np.int64(1)
-            while done < opened:
-                if dirty[done]:
-                    group = np.int64(cell_slot[done])
-                    out, rows = _walk(
-                        nodes, roots, sizes, width, group, begin, end, sign, done, cells, stack, out, rows
-                    )
-                done += 1
-            _drop_empty(nodes, roots, sizes, kinds, heap, starts, row_node, row_cell, cell_slot, first, i + 1)
-            first = np.int64(i + 1)
-    return out, rows
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def _drop_empty(
-    nodes: Ints,
-    roots: Int32s,
-    sizes: Ints,
-    kinds: Ints,
-    heap: Bytes,
-    starts: Ints,
-    row_node: Ints,
-    row_cell: Int32s,
-    cell_slot: Int32s,
-    first: Word,
-    stop: Word,
-) -> None:
-    """Take the nodes of rows [first, stop) that count nothing any more out of their sets."""
-    width = len(kinds)
-    for i in range(first, stop):
-        node = row_node[i]
-        if nodes[node, width] == 0 and nodes[node, width + 2] != GONE:
-            group = np.int64(cell_slot[row_cell[i]])
-            remove(nodes, roots, sizes, kinds, heap, starts, group, node)
-            nodes[node, width + 2] = GONE
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def undo_windows(
-    nodes: Ints,
-    roots: Int32s,
-    sizes: Ints,
-    kinds: Ints,
-    heap: Bytes,
-    starts: Ints,
-    keys: Ints,
-    diffs: Ints,
-    begin: Word,
-    end: Word,
-    key_width: Word,
-    state: Ints,
-    row_cell: Int32s,
-    cell_slot: Int32s,
-    cells: Ints,
-) -> None:
-    """Take a batch back, before its groups are closed: the sets and windows are again what they were.
-
-    Equal sets have equal windows, so this is the batch with its signs changed; but nodes may have moved, and the
-    groups' fields that name them follow. Cost: that of the batch.
-    """
-    width = len(kinds)
-    row_node = np.empty(len(row_cell), np.int64)
-    stack = np.empty(_DEEPEST, np.int64)
-    out = np.empty((16, width + 2), np.int64)
-    for i in range(len(row_cell)):
-        diff = -diffs[i] if len(diffs) else np.int64(-1)
-        group = np.int64(cell_slot[row_cell[i]])
-        row_node[i] = change(nodes, roots, sizes, kinds, heap, starts, group, keys, i, diff)
+    out = np.empty((16 + 2 * len(net), len(kinds) + 1), np.int64)
+    places, copies = np.empty(len(net), np.int64), np.empty(len(net), np.int64)
+    about = np.empty(CELL, np.int64)
+    count = np.int64(0)
     for cell in range(len(cells)):
-        group = np.int64(cell_slot[cell])
-        if state[group, key_width] == cell + 1:
-            out, _ = _walk(
-                nodes, roots, sizes, width, group, begin, end, np.int64(1), cell, cells, stack, out, np.int64(0)
-            )
-            state[group, key_width + 1 + LAST] = cells[cell, LAST]
-    _drop_empty(nodes, roots, sizes, kinds, heap, starts, row_node, row_cell, cell_slot, 0, len(row_cell))
+        previous, slot = np.int64(cell_previous[cell]), np.int64(cell_slot[cell])
+        for f in range(FIELDS):
+            cells[cell, f] = cells[previous, f] if previous >= 0 else state[slot, before + f]
+        first, stop = offsets[cell], offsets[cell + 1]
+        if first < stop:
+            _apply_cell(
+                rows, heads, meta, kinds, heap, starts, keys, order, net, first, stop, begin, end, ties, cells, cell,
+                places, copies, about,
+            )  # fmt: skip
+            if count + about[ROOM] > len(out):
+                more = np.empty((2 * (count + about[ROOM]), out.shape[1]), np.int64)
+                more[:count] = out[:count]
+                out = more
+            count = _write_cell(
+                rows, heads, meta, len(kinds), keys, order, net, first, begin, cell, cells[cell, COUNTED], places,
+                copies, about, out, count,
+            )  # fmt: skip
+    return out, count
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def _apply_cell(
+    rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, keys: Ints, order: Ints, net: Ints,
+    first: Word, stop: Word, begin: Word, end: Word, ties: Word, cells: Ints, cell: Word, places: Ints, copies: Ints,
+    about: Ints,
+) -> None:  # fmt: skip
+    """Apply a cell's changes; find where those stand now that may matter, and how often they count."""
+    words = len(kinds)
+    for k in range(first, stop):
+        add(rows, heads, meta, kinds, heap, starts, keys, order[k], net[k], True)
+        cells[cell, COUNTED] += net[k]
+    enter(rows, heads, meta, kinds, heap, starts, keys, order[first], 1, False, False)
+    base = copies_before(rows, meta, words)
+    about[BASE] = base
+    about[OLD_END] = about[NEW_END] = end
+    if ties:
+        if cells[cell, END]:
+            about[OLD_END] = cells[cell, END]
+        at, _ = entry_at(rows, heads, meta, words, base + end - 1)
+        if at >= 0 and rows[at, 0] == keys[order[first], 0]:
+            enter(rows, heads, meta, kinds, heap, starts, rows, at, ties, True, True)
+            about[NEW_END] = copies_before(rows, meta, words) - base
+        cells[cell, END] = about[NEW_END] if cells[cell, COUNTED] != 0 else np.int64(0)
+    farthest = max(about[OLD_END], about[NEW_END])
+    shift, behind, room = np.int64(0), np.int64(0), np.int64(0)
+    met = np.int64(first)
+    while met < stop:
+        at, there = find(rows, heads, meta, kinds, heap, starts, keys, order[met], True)
+        place = copies_before(rows, meta, words) - base
+        if place >= farthest and place - shift >= farthest:
+            break
+        places[met] = place
+        copies[met] = rows[at, words] if there else np.int64(0)
+        room += 1 + _crossing(behind, place, shift, begin, about)
+        shift += net[met]
+        behind = place + copies[met]
+        met += 1
+    about[MET] = met
+    about[ROOM] = room + _crossing(behind, cells[cell, COUNTED], shift, begin, about)
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+def _border(first: Word, stop: Word, new: Word, old: Word) -> tuple[Word, Word]:
+    """The places in [first, stop) on different sides of a border that is at `new` and would, unmoved, be at `old`."""
+    return max(first, min(new, old)), min(stop, max(new, old))
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def _crossing(first: Word, stop: Word, shift: Word, begin: Word, about: Ints) -> Word:
+    """How many of the places [first, stop), moved by `shift`, may have crossed a border of the window."""
+    low, high = _border(first, stop, begin, begin + shift)
+    low_end, high_end = _border(first, stop, about[NEW_END], about[OLD_END] + shift)
+    return max(high - low, np.int64(0)) + max(high_end - low_end, np.int64(0))
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def _write_cell(
+    rows: Ints, heads: Ints, meta: Ints, words: Word, keys: Ints, order: Ints, net: Ints, first: Word, begin: Word,
+    cell: Word, total: Word, places: Ints, copies: Ints, about: Ints, out: Ints, count: Word,
+) -> Word:  # fmt: skip
+    """Write how a cell's window changes: its changes that are inside, and what they push in and out."""
+    shift, behind = np.int64(0), np.int64(0)
+    for k in range(first, about[MET]):
+        place = places[k]
+        count = _write_crossed(rows, heads, meta, words, behind, place, shift, begin, about, cell, out, count)
+        was = _inside(place - shift, copies[k] - net[k], begin, about[OLD_END])
+        diff = _inside(place, copies[k], begin, about[NEW_END]) - was
+        if diff != 0:
+            _write(keys, order[k], words, diff, cell, out, count)
+            count += 1
+        shift += net[k]
+        behind = place + copies[k]
+    return _write_crossed(rows, heads, meta, words, behind, total, shift, begin, about, cell, out, count)
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+def _inside(place: Word, copies: Word, begin: Word, end: Word) -> Word:
+    return max(min(place + copies, end) - max(place, begin), np.int64(0))
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def _write_crossed(
+    rows: Ints, heads: Ints, meta: Ints, words: Word, first: Word, stop: Word, shift: Word, begin: Word, about: Ints,
+    cell: Word, out: Ints, count: Word,
+) -> Word:  # fmt: skip
+    """Write which of the rows at places [first, stop), that moved by `shift`, entered or left the window.
+
+    Each counts as often as it is inside now, less as often as it was: both follow from where its places lie. So a row
+    that has copies at both borders is written once.
+    """
+    place = np.int64(0)
+    for side in range(2):
+        if side == 0:
+            low, high = _border(first, stop, begin, begin + shift)
+        else:
+            low, high = _border(max(first, place), stop, about[NEW_END], about[OLD_END] + shift)
+        if low >= high:
+            continue
+        at, copy = entry_at(rows, heads, meta, words, about[BASE] + low)
+        place = low - copy
+        while at >= 0 and place < high:
+            copies = rows[at, words]
+            diff = _inside(place, copies, begin, about[NEW_END])
+            diff -= _inside(place - shift, copies, begin, about[OLD_END])
+            if diff != 0:
+                _write(rows, at, words, diff, cell, out, count)
+                count += 1
+            place += copies
+            at = following(heads, meta, at)
+    return count
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+def _write(source: Ints, at: Word, words: Word, diff: Word, cell: Word, out: Ints, count: Word) -> None:
+    for w in range(1, words):
+        out[count, w - 1] = source[at, w]
+    out[count, words - 1] = diff
+    out[count, words] = cell
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def show_windows(entries: Ints, words: Word, begin: Word, end: Word, ties: Word, last: Ints, shown: Ints) -> None:
+    """How often the windows show each of the entries, which follow each other in the tree, into `shown` (n,).
+
+    `last` int64 (W + 1,) goes from one call to the next: the slot, -1 at first; the words of the row that has the
+    last place, from 1 on; and in the last word the place behind the entry before.
+    """
+    for i in range(len(entries)):
+        if entries[i, 0] != last[0]:
+            last[0] = entries[i, 0]
+            last[words] = 0
+        place = last[words]
+        copies = entries[i, words]
+        shown[i] = _inside(place, copies, begin, end)
+        if ties:
+            if place + copies >= end:
+                same = place >= end
+                for w in range(1, ties):
+                    same = same and entries[i, w] == last[w]
+                if place < end:
+                    for w in range(1, ties):
+                        last[w] = entries[i, w]
+                if same or place < end:
+                    shown[i] = place + copies - max(place, begin)
+        last[words] += copies

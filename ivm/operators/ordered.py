@@ -14,9 +14,9 @@ from ivm.kernels.ordered_rows import apply_rows
 from ivm.kernels.ordered_set import apply_extremes
 from ivm.operators.accumulable import Accumulators
 from ivm.operators.groups import Cells, frozen, frozen_diffs, frozen_times
-from ivm.operators.hierarchical import OrderedSets
 from ivm.operators.lists import joined, listed
 from ivm.operators.ordered_rows import ARGS, FORMS, QUANTILES, ROWS, Ordered
+from ivm.operators.ordered_sets import OrderedSets
 from ivm.operators.ordering import RowOrder, ordered_words
 from ivm.operators.quantile import between, quantile
 from ivm.trace.column import Bools, Column, Ints

@@ -78,10 +78,10 @@ class RowOrder:
         """How each word of a row compares."""
         return np.array([kind for term in self.terms for kind in term.kinds], np.int64)
 
-    def encode(self, columns: Sequence[Column], count: int) -> Ints:
-        """The `count` rows as words (n, K). Cost: a pass a column."""
-        rows = np.empty((count, len(self.kinds)), np.int64)
-        at = 0
+    def encode(self, columns: Sequence[Column], count: int, ahead: int = 0) -> Ints:
+        """The `count` rows as words (n, ahead + K), the first `ahead` for the caller to fill. Cost: a pass a column."""
+        rows = np.empty((count, ahead + len(self.kinds)), np.int64)
+        at = ahead
         for term in self.terms:
             column = columns[term.column]
             words = ordered_words(column.values, term.physical)

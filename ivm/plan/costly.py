@@ -102,7 +102,7 @@ def _most_rows(plan: Plan) -> int | None:
             return len(plan.rows)
         case ReducePlan():
             return 1 if all(_is_constant(plan.input, key) for key in range(plan.keys)) else _most_rows(plan.input)
-        case TopKPlan() if not plan.group and plan.limit is not None:
+        case TopKPlan() if not plan.group and plan.limit is not None and not plan.ties:
             return plan.limit
         case TablePlan() | ViewPlan():
             return None

@@ -107,8 +107,10 @@ class _Lowering:
 
     def _top_k(self, top: TopK) -> TopKPlan:
         row, below = row_of_relation(top), self.lower(top.input)
-        growing = top.limit is not None and only_grows(below) and fits_group(row, top.limit + top.offset)
-        return TopKPlan(below, top.group, top.order, top.limit, top.offset, row, growing)
+        first = top.limit is not None and not top.ties and fits_group(row, top.limit + top.offset)
+        return TopKPlan(
+            below, top.group, top.order, top.limit, top.offset, row, top.ties, growing=first and only_grows(below)
+        )
 
     def _reduce(self, reduce: Reduce) -> ReducePlan:
         """Keys and arguments are computed by the MFP below, each distinct argument once."""

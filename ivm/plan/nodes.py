@@ -202,9 +202,9 @@ class ReducePlan:
 @_hashed_once
 @dataclass(frozen=True)
 class TopKPlan:
-    """The first rows per group in an ordered state of the whole input; of the first rows alone if `growing`.
+    """The first rows per group, with `ties` also those equal to the last in `order`. State: the input in order.
 
-    `growing`: there is a limit, and no row of the input ever goes.
+    `growing`: there is a limit without ties, and no row of the input ever goes: only the first rows are state.
     """
 
     input: Plan
@@ -213,6 +213,7 @@ class TopKPlan:
     limit: int | None
     offset: int
     row: Row
+    ties: bool = False
     growing: bool = False
 
 

@@ -138,8 +138,8 @@ def _write(writer: _Writer, plan: Plan) -> None:
             order = ", ".join(names[o.column] + (" desc" if o.descending else "") for o in plan.order)
             offset = f" offset={plan.offset}" if plan.offset else ""
             group = f" group=[{', '.join(names[g] for g in plan.group)}]" if plan.group else ""
-            growing = " of rows that only come" if plan.growing else ""
-            writer.put(0, f"top-k{group} order=[{order}] limit={plan.limit}{offset}{growing}")
+            ties, growing = " ties" if plan.ties else "", " of rows that only come" if plan.growing else ""
+            writer.put(0, f"top-k{group} order=[{order}] limit={plan.limit}{offset}{ties}{growing}")
         case WindowPlan():
             names = names_of(plan.input, writer.tables)
             order = ", ".join(names[o.column] + (" desc" if o.descending else "") for o in plan.order)

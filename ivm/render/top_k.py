@@ -17,5 +17,5 @@ def render_top_k(context: Context, plan: TopKPlan) -> Node:
     if plan.growing and plan.limit is not None:
         operator = GrowingTopK(types, plan.group, order, plan.limit, plan.offset, context.dictionary)
     else:
-        operator = TopK(types, plan.group, order, plan.limit, plan.offset, context.dictionary)
+        operator = TopK(types, plan.group, order, plan.limit, plan.offset, context.dictionary, plan.ties)
     return context.hydrated(context.graph.add("top-k", operator, (context.node(plan.input),)))

@@ -50,6 +50,7 @@ def check_relation(relation: Relation) -> None:
             _expect(len(relation.names) == len(relation.keys) + len(relation.aggregates), relation)
         case TopK():
             _expect(_within((*relation.group, *(o.column for o in relation.order)), relation.schema), relation)
+            _expect(not relation.ties or (relation.limit is not None and relation.offset == 0), relation)
         case Window():
             columns = (*relation.partition, *(o.column for o in relation.order))
             _expect(_within(columns, relation.input.schema), relation)

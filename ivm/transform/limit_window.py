@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from ivm.analysis.unique_keys import is_unique
 from ivm.transform.rewrite import bottom_up, filtered
 from sql.ir.rebuild import with_inputs
@@ -15,9 +17,9 @@ _MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
 def limit_window(relation: Relation) -> Relation:
     """Filter(.. row_number <= k .., Window) reads a TopK of k rows per partition instead of all rows.
 
-    Also for `< k`, `= k`, and for rank and dense_rank where ORDER BY leaves no ties. All other functions of the window
-    must look at no row behind the current one. `<= k` itself is true then, and `= 1` too; a window of which nothing
-    else is read falls away when columns are pruned.
+    Also for `< k`, `= k`, and for rank, whose TopK is with ties; dense_rank only where ORDER BY leaves none. All other
+    functions of the window must look at no row behind the current one. `<= k` itself is true then, and `= 1` too; a
+    window of which nothing else is read falls away when columns are pruned.
     """
     return bottom_up(relation, _limited)
 
@@ -31,19 +33,19 @@ def _limited(relation: Relation) -> Relation:
     bounds = [(p, bound) for p in relation.predicates if (bound := _bound(p, window)) is not None]
     if not bounds:
         return relation
-    least = min(limit for _, (limit, _) in bounds)
-    settled = {p for p, (limit, implied) in bounds if implied and limit == least}
+    least = min(bound.reach for _, bound in bounds)
+    settled = {p for p, bound in bounds if bound.implied and bound.reach == least}
     kept = [p for p in relation.predicates if p not in settled]
-    return filtered(_cut(window, max(least, 0)), kept)
+    return filtered(_cut(window, *least), kept)
 
 
-def _cut(window: Window, limit: int) -> Relation:
+def _cut(window: Window, limit: int, ties: bool) -> Relation:
     below = window.input
     if isinstance(below, TopK) and (below.group, below.order, below.offset) == (window.partition, window.order, 0):
-        if below.limit is not None and below.limit <= limit:
+        if below.limit is not None and (below.limit, below.ties) <= (limit, ties):
             return window
         below = below.input
-    return with_inputs(window, (TopK(below, window.partition, window.order, limit),))
+    return with_inputs(window, (TopK(below, window.partition, window.order, limit, ties=ties),))
 
 
 def _looks_back(function: WindowFunction) -> bool:
@@ -57,8 +59,18 @@ def _looks_back(function: WindowFunction) -> bool:
     return framed and function.frame.end is not None and function.frame.end <= 0 and not function.frame.peers
 
 
-def _bound(predicate: Scalar, window: Window) -> tuple[int, bool] | None:
-    """How many rows of a partition can satisfy the predicate, counted from the first; whether all those do."""
+@dataclass(frozen=True)
+class _Bound:
+    """Only the first `reach[0]` rows of a partition, with ties if `reach[1]`, can satisfy a predicate.
+
+    `implied`: all of them do.
+    """
+
+    reach: tuple[int, bool]
+    implied: bool
+
+
+def _bound(predicate: Scalar, window: Window) -> _Bound | None:
     match predicate:
         case Call(function, (Column(column), Literal(int() as value))) if function in _MIRRORED:
             pass
@@ -66,21 +78,19 @@ def _bound(predicate: Scalar, window: Window) -> tuple[int, bool] | None:
             function = _MIRRORED[mirrored]
         case _:
             return None
-    if not _is_row_number(column, window):
+    ties = _has_ties(column, window)
+    if ties is None or function not in ("eq", "le", "lt"):
         return None
-    if function == "eq":
-        return value, value == 1
-    if function in ("le", "lt"):
-        return value - (function == "lt"), True
-    return None
+    limit = max(value - (function == "lt"), 0)
+    return _Bound((limit, ties and limit > 0), function != "eq" or value == 1)
 
 
-def _is_row_number(column: int, window: Window) -> bool:
-    """Whether the column numbers the rows of each partition."""
+def _has_ties(column: int, window: Window) -> bool | None:
+    """Whether the column numbers the rows of each partition so that equal ones share a number; None if it does not."""
     number = column - len(window.input.schema)
     if number < 0:
-        return False
+        return None
     function = window.functions[number].function
-    if function in _RANKS:
-        return is_unique(window.input, (*window.partition, *(o.column for o in window.order)))
-    return function == "row_number"
+    if function in _RANKS and is_unique(window.input, (*window.partition, *(o.column for o in window.order))):
+        return False
+    return {"row_number": False, "rank": True}.get(function)

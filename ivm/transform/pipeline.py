@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ivm.transform.attain_extremes import attain_extremes
 from ivm.transform.cancel_terms import cancel_terms
 from ivm.transform.check import check_relation, check_schema
 from ivm.transform.coarsen_reduce import coarsen_reduce
@@ -58,6 +59,9 @@ NORMALIZE: tuple[Rule, ...] = (
 )
 """Brings a query block into the shape Project(Map(Filter(Join(..)))), with projections lifted to the top."""
 
+ATTAIN: tuple[Rule, ...] = (attain_extremes,)
+"""Needs joins with all their filters and keys, and inputs that nothing has restricted yet."""
+
 RESTRICT: tuple[Rule, ...] = (restrict_reduce,)
 """Needs joins with all their filters and keys; makes new ones to normalize."""
 
@@ -73,7 +77,7 @@ ELIDE: tuple[Rule, ...] = (elide_join,)
 SHARE: tuple[Rule, ...] = (share_subexpressions,)
 """Runs last: `NORMALIZE` looks for whole expressions."""
 
-RULES: tuple[tuple[Rule, ...], ...] = (NORMALIZE, RESTRICT, NORMALIZE, COARSEN, NARROW, ELIDE, SHARE)
+RULES: tuple[tuple[Rule, ...], ...] = (NORMALIZE, ATTAIN, RESTRICT, NORMALIZE, COARSEN, NARROW, ELIDE, SHARE)
 
 # Real queries settle in three to five rounds; each round may open up one more level of nested joins.
 MOST_ROUNDS = 30

@@ -97,10 +97,21 @@ def _narrow(pruner: _Pruner, relation: Relation, needed: frozenset[int]) -> tupl
             return with_inputs(relation, (below,)), places
         case Window():
             return _narrowed_window(pruner, relation, needed)
+        case TopK(ties=True):
+            return _narrowed_ranked(pruner, relation, needed)
         case TopK() | Threshold():
             everything = range(len(relation.schema))
             return with_inputs(relation, (pruner.exactly(relation.input, everything),)), _renumbered(everything)
     raise AssertionError(f"no rule for {type(relation).__name__}")
+
+
+def _narrowed_ranked(pruner: _Pruner, relation: TopK, needed: frozenset[int]) -> tuple[Relation, Places]:
+    """With ties, which rows there are depends on the group and the order alone."""
+    kept = sorted(needed.union(relation.group, (o.column for o in relation.order)))
+    places = _renumbered(kept)
+    group = tuple(places[c] for c in relation.group)
+    order = tuple(replace(o, column=places[o.column]) for o in relation.order)
+    return replace(relation, input=pruner.exactly(relation.input, kept), group=group, order=order), places
 
 
 def _renumbered(kept: Iterable[int]) -> Places:

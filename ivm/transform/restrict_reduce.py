@@ -50,7 +50,7 @@ def _restricted(join: Join, number: int) -> Join:
     reduce, places = found
     starts = offsets(join.inputs)
     for other, relation in enumerate(join.inputs):
-        if other != number and _is_selective(relation) and not _reads(reduce.input, relation):
+        if other != number and is_selective(relation) and not _reads(reduce.input, relation):
             keys = _equal_keys(join, starts[number], places, starts[other], len(relation.schema))
             restriction = _restriction(relation, keys)
             if restriction is not None:
@@ -75,8 +75,8 @@ def _reduce_below(relation: Relation) -> tuple[Reduce, dict[int, int]] | None:
     return None
 
 
-def _is_selective(relation: Relation) -> bool:
-    """Whether filters leave few of the rows."""
+def is_selective(relation: Relation) -> bool:
+    """Whether filters leave few of the rows, so that to look a row up here is worth it."""
     share = 1.0
     while isinstance(relation, Map | Filter | Project):
         if isinstance(relation, Filter):

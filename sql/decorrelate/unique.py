@@ -48,7 +48,8 @@ def has_at_most_one_row(relation: Relation, fixed: frozenset[int]) -> bool:
         case Reduce():
             return all(_is_fixed(key, i, fixed) for i, key in enumerate(relation.keys))
         case TopK():
-            few = relation.limit is not None and relation.limit <= 1 and fixed.issuperset(relation.group)
+            one = relation.limit is not None and relation.limit <= 1 and not relation.ties
+            few = one and fixed.issuperset(relation.group)
             return few or has_at_most_one_row(relation.input, fixed)
         case Apply("semi" | "anti" | "mark" | "single"):
             width = len(relation.left.schema)

@@ -202,8 +202,9 @@ class TopK:
     """The first `limit` rows after `offset`, per value of `group`, by `order`, then by all columns ascending.
 
     Rows count with their multiplicity. Ties that `order` leaves are broken by all columns of the row, ascending, NULLs
-    last, so that the result is a function of the input. `limit` None means all rows after the offset. Memory: the
-    input.
+    last, so that the result is a function of the input. `limit` None means all rows after the offset. With `ties`,
+    for which there is a limit and no offset, R'(r) = R(r) if the rows of r's group that `order` puts before r are fewer
+    than `limit`, else 0: rank() <= limit. Memory: the input.
     """
 
     input: Relation
@@ -211,6 +212,7 @@ class TopK:
     order: tuple[Order, ...]
     limit: int | None
     offset: int = 0
+    ties: bool = False
 
     @property
     def schema(self) -> Schema:

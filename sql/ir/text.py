@@ -143,7 +143,7 @@ def _limited(node: TopK) -> list[str]:
     if node.order:
         parts.append(f"order {', '.join(_order(o, names) for o in node.order)}")
     if node.limit is not None:
-        parts.append(f"limit {node.limit}")
+        parts.append(f"limit {node.limit}{' with ties' if node.ties else ''}")
     return parts + ([f"offset {node.offset}"] if node.offset else [])
 
 

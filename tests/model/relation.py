@@ -177,6 +177,9 @@ def _top_k(top: TopK, bag: Bag) -> Bag:
             rows.sort(key=lambda row, c=order.column: _key(row[c]), reverse=order.descending)  # type: ignore[misc]
             rows.sort(key=lambda row, o=order: (row[o.column] is None) != o.nulls_first)  # type: ignore[misc]
         skip, left = top.offset, top.limit
+        if top.ties:
+            result.update(_ranked(top, rows, bag))
+            continue
         for row in rows:
             skipped = min(skip, bag[row])
             taken = bag[row] - skipped if left is None else min(left, bag[row] - skipped)
@@ -185,6 +188,14 @@ def _top_k(top: TopK, bag: Bag) -> Bag:
             if taken:
                 result[row] = taken
     return result
+
+
+def _ranked(top: TopK, rows: list[Row], bag: Bag) -> Bag:
+    """Of a group's rows in order those with fewer than `limit` before them that differ in what they are ordered by."""
+    by = [tuple((row[o.column] is None, _key(row[o.column])) for o in top.order) for row in rows]
+    before = {key: sum(bag[row] for row in rows[: by.index(key)]) for key in by}
+    assert top.limit is not None
+    return Counter({row: bag[row] for row, key in zip(rows, by, strict=True) if before[key] < top.limit})
 
 
 def _key(value: Value) -> Any:

@@ -7,6 +7,7 @@ from functools import cmp_to_key
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -37,8 +38,8 @@ def comparison(order, width):
     return cmp_to_key(compare)
 
 
-def windows(bag, group, order, limit, offset, width):
-    """The model: sort each group's rows and cut."""
+def windows(bag, group, order, limit, offset, ties, width):
+    """The model: sort each group's rows and cut, with ties behind all that are equal to the last in the order."""
     groups: dict[Row, list[Row]] = {}
     for row, m in bag.items():
         groups.setdefault(tuple(row[c] for c in group), []).extend([row] * m)
@@ -46,6 +47,9 @@ def windows(bag, group, order, limit, offset, width):
     for rows in groups.values():
         rows.sort(key=comparison(order, width))
         result.update(rows[offset : None if limit is None else offset + limit])
+        if ties and limit and len(rows) > limit:
+            same = comparison(order, 0)
+            result.update(row for row in rows[limit:] if same(row) == same(rows[limit - 1]))
     return result
 
 
@@ -56,6 +60,8 @@ def worlds(draw):
     group = tuple(draw(st.lists(columns, max_size=1)))
     order = tuple(draw(st.lists(st.tuples(columns, st.booleans(), st.booleans()), max_size=2)))
     limit, offset = draw(st.one_of(st.none(), st.integers(0, 4))), draw(st.integers(0, 3))
+    ties = limit is not None and draw(st.booleans())
+    offset = 0 if ties else offset
     rows = st.tuples(*(st.one_of(values_of(t, False), st.none()) if n else values_of(t, False) for t, n in types))
     pool = draw(st.lists(rows, min_size=1, max_size=8))
     held: Bag = Counter()
@@ -68,14 +74,14 @@ def worlds(draw):
         if diff:
             held[tuple(map(plain, row))] += diff
             updates.append((row, time, diff))
-    return types, group, order, limit, offset, updates
+    return types, group, order, limit, offset, ties, updates
 
 
 class Driver:
-    def __init__(self, types, group, order, limit, offset):
-        self.types, self.model = types, (group, order, limit, offset, len(types))
+    def __init__(self, types, group, order, limit, offset, ties=False):
+        self.types, self.model = types, (group, order, limit, offset, ties, len(types))
         self.dictionary = TextDictionary()
-        self.top = TopK(types, group, order, limit, offset, self.dictionary)
+        self.top = TopK(types, group, order, limit, offset, self.dictionary, ties)
 
     def step(self, updates):
         delta = self.top.step([to_delta(updates, self.types, self.dictionary)])
@@ -177,3 +183,56 @@ def test_many_groups_at_many_times_at_once():
         apart += alone.step(batch)
         alone.top.commit(0)
     assert settled(together) == settled(apart)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_large_groups_under_changes(ties):
+    """Windows over trees of several levels, with copies and ties, moved from both ends and from within."""
+    random = np.random.default_rng(8)
+    types = ((INTEGER, False), (BIGINT, False), (BIGINT, False))
+    offset, limit = (0, 900) if ties else (300, 700)
+    driver = Driver(types, (0,), ((1, False, False),), limit, offset, ties)
+    held: Bag = Counter()
+    out: Bag = Counter()
+    for time in range(1, 40):
+        batch = []
+        grow = time % 3
+        for _ in range(600 if grow else 30):
+            row = (int(random.integers(0, 2)), int(random.integers(0, 400)), int(random.integers(0, 9)))
+            batch.append((row, time, 1 + int(random.integers(0, 2))))
+        if not grow:
+            ordered = sorted(held)
+            gone = ordered[:500] if time % 2 else ordered[random.integers(0, len(ordered)) :][:500]
+            batch += [(row, time, -held[row]) for row in gone]
+        step = driver.step(batch)
+        driver.top.commit(0)
+        held, out = apply(held, batch), apply(out, step)
+        assert len({row for row, _, _ in step}) == len(step), "each row changes once"
+        assert out == windows(held, *driver.model)
+        assert driver.contents() == out
+
+
+def test_a_change_in_a_large_window_costs_logarithms():
+    for offset, limit in ((0, 10_000), (10_000, 5_000), (10_000, None)):
+        driver = Driver(((BIGINT, False),), (), ((0, False, False),), limit, offset)
+        driver.step([((v,), 1, 1) for v in range(30_000)])
+        driver.top.commit(0)
+        visited = driver.top.visited
+        for v in range(100):
+            assert len(driver.step([((v,), 2 + v, -1)])) <= 2
+            driver.top.commit(0)
+        assert driver.top.visited - visited < 100 * 40
+
+
+def test_equal_rows_enter_and_leave_together():
+    driver = Driver(((BIGINT, False), (BIGINT, False)), (), ((0, True, False),), 1, 0, ties=True)
+    driver.step([((7, v), 1, 1) for v in range(1000)] + [((8, 1), 1, 1), ((8, 2), 1, 2)])
+    driver.top.commit(0)
+    assert driver.contents() == Counter({(8, 1): 1, (8, 2): 2})
+    visited = driver.top.visited
+    assert driver.step([((8, 1), 2, -1)]) == [((8, 1), 2, -1)]
+    driver.top.commit(0)
+    assert driver.top.visited - visited < 40
+    assert len(driver.step([((8, 2), 3, -2)])) == 1001
+    driver.top.commit(0)
+    assert driver.contents() == Counter({(7, v): 1 for v in range(1000)})

@@ -11,7 +11,8 @@ from typer import Typer
 from typer.testing import CliRunner
 
 import ivm
-from benchmarks import process, refresh_latency, sharing, state, streaming
+from benchmarks import adversarial, process, refresh_latency, sharing, state, streaming
+from benchmarks.adversarial_engine import CASES
 from benchmarks.phases import PHASES, clocked
 from benchmarks.pinned import pinned
 from benchmarks.sharing_plots import ccdf
@@ -141,6 +142,16 @@ def test_the_complementary_distribution_counts_what_is_greater() -> None:
     values, shares = ccdf([3.0, 1.0, 3.0, 2.0])
     assert np.array_equal(values, [1.0, 2.0, 3.0, 3.0])
     assert np.array_equal(shares, [0.75, 0.5, 0.0, 0.0])
+
+
+def test_adversarial(tmp_path: Path) -> None:
+    file = tmp_path / "adversarial.json"
+    run(adversarial.app, "--rows", "2000", "--commits", "30", "--json", str(file))
+    result = json.loads(file.read_text())
+    assert {entry["case"] for entry in result["results"]} == set(CASES)
+    for entry in result["results"]:
+        assert entry["commits"] == 30
+        assert 0 < entry["p50_ms"] <= entry["p99_ms"] <= entry["max_ms"]
 
 
 def test_a_failing_measurement_says_what_failed() -> None:

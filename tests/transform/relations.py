@@ -231,7 +231,8 @@ def relations(draw, depth: int = 4) -> Relation:
             orders = [Order(c.index, draw(st.booleans()), draw(st.booleans())) for c in columns[:2]]
             group = tuple(draw(st.lists(st.sampled_from(range(len(columns))), max_size=1)))
             limit = draw(st.sampled_from([None, 2, 1, 3, 0]))
-            return TopK(below, group, tuple(orders), limit, draw(st.integers(0, 1)))
+            ties = limit is not None and draw(st.booleans())
+            return TopK(below, group, tuple(orders), limit, 0 if ties else draw(st.integers(0, 1)), ties)
         case "window" if columns:
             return draw(windows(below))
         case "union":

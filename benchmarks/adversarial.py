@@ -1,0 +1,61 @@
+"""`ivm tpch bench adversarial`: the changes that hurt extremes and top-k most, one at a time.
+
+Losing the maximum of a group of a million rows must cost a logarithm: less than a millisecond a commit.
+"""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from benchmarks import output
+from benchmarks.adversarial_engine import CASES, Task
+from benchmarks.machine import describe
+from benchmarks.process import measure
+from tpch.report import size
+
+_COLUMNS = ("each commit", "rows", "commits", "p50 ms", "p99 ms", "max ms", "peak\nmemory")
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+_err = Console(stderr=True)
+
+
+@app.command()
+def adversarial(
+    cases: Annotated[str, typer.Option("--cases", help=f"'all', or of {', '.join(CASES)}.")] = "all",
+    rows: Annotated[int, typer.Option(min=1, help="Rows of the group.")] = 1_000_000,
+    commits: Annotated[int, typer.Option(min=1, help="Commits to measure.")] = 2_000,
+    json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/adversarial.json"),
+) -> None:
+    """Latency of single changes to the extremes and the first rows of a large group."""
+    names = list(CASES) if cases == "all" else cases.split(",")
+    unknown = [name for name in names if name not in CASES]
+    if unknown:
+        raise typer.BadParameter(f"there is no case {unknown[0]}; there are {', '.join(CASES)}")
+    found: list[dict[str, Any]] = []
+    for name in names:
+        _err.print(CASES[name].title, highlight=False)
+        result = measure("benchmarks.adversarial_engine", Task(name, rows, commits))
+        found.append({"case": name, "view": CASES[name].view, **result})
+    output.table("one change a commit, one thread", _COLUMNS, [_row(entry) for entry in found])
+    result = {
+        "benchmark": "adversarial",
+        "measured": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "machine": describe(),
+        "results": found,
+    }
+    output.save(result, json_file)
+
+
+def _row(entry: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        CASES[entry["case"]].title,
+        f"{entry['rows']:,}",
+        f"{entry['commits']:,}",
+        *(f"{entry[name]:,.3f}" for name in ("p50_ms", "p99_ms", "max_ms")),
+        size(entry["peak_bytes"]),
+    )

@@ -1,0 +1,129 @@
+"""The smallest and the largest of each group, from the values of all groups in one ordered tree (see `ordered_tree`).
+
+Keys are a group's slot and the words of a value. A group's fields for an extreme are a one and its words, or zeros.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.kernels.ordered_tree import add
+from ivm.kernels.ordered_tree_walk import first_entry, last_entry
+from ivm.kernels.text import Bytes, compare_text
+from ivm.kernels.types import Bools, Int32s, Ints
+from ivm.kernels.uncounted import njit
+from ivm.kernels.wide import Word
+
+NOT_WANTED = -1
+_UNKNOWN = 2  # in place of the one, until the end of the time: it may have gone
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def apply_extremes(
+    rows: Ints,
+    heads: Ints,
+    meta: Ints,
+    kinds: Ints,
+    heap: Bytes,
+    starts: Ints,
+    keys: Ints,
+    valid: Bools,
+    diffs: Ints,
+    times: Ints,
+    row_cell: Int32s,
+    cell_slot: Int32s,
+    cell_previous: Int32s,
+    state: Ints,
+    before: Word,
+    least: Word,
+    most: Word,
+    cells: Ints,
+    probe: Ints,
+) -> None:
+    """Apply a batch in the order of time, and write each cell's extremes as of its time into its fields.
+
+    `diffs` has length 0 if all are one, `times` length 1 if all are the same, `valid` length 0 if nothing is NULL.
+    `least` and `most` are the fields of the smallest and the largest, or NOT_WANTED. The fields that a group came with
+    are those from column `before` of its row of `state`; a `state` without rows says that nobody knows them.
+    `probe` int64 (1, 1) is scratch. Cost: O(log n) a row, and a cell whose extreme has gone.
+    """
+    done = opened = np.int64(0)
+    for i in range(len(row_cell)):
+        cell = np.int64(row_cell[i])
+        if cell >= opened:
+            _open(state, before, least, len(kinds), cell_slot, cell_previous, cells, cell)
+            _open(state, before, most, len(kinds), cell_slot, cell_previous, cells, cell)
+            opened = cell + 1
+        if len(valid) == 0 or valid[i, 0]:
+            diff = diffs[i] if len(diffs) else np.int64(1)
+            at = add(rows, heads, meta, kinds, heap, starts, keys, i, diff, False)
+            if at < 0 or rows[at, len(kinds)] == diff:
+                _follow(keys, i, kinds, heap, starts, cells, cell, least, np.int64(1), at < 0)
+                _follow(keys, i, kinds, heap, starts, cells, cell, most, np.int64(-1), at < 0)
+        if i + 1 == len(row_cell) or (len(times) > 1 and times[i + 1] != times[i]):
+            # Cells are numbered as their times come, so those of this time are the ones since the last.
+            while done < opened:
+                probe[0, 0] = cell_slot[done]
+                if least >= 0 and cells[done, least] == _UNKNOWN:
+                    at = first_entry(rows, heads, meta, kinds, heap, starts, probe, 0, 1, False)
+                    _read(rows, at, probe, len(kinds), cells, done, least)
+                if most >= 0 and cells[done, most] == _UNKNOWN:
+                    at = last_entry(rows, heads, meta, kinds, heap, starts, probe, 0, 1, False)
+                    _read(rows, at, probe, len(kinds), cells, done, most)
+                done += 1
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+def _open(
+    state: Ints, before: Word, field: Word, width: Word, cell_slot: Int32s, cell_previous: Int32s, cells: Ints,
+    cell: Word,
+) -> None:  # fmt: skip
+    """Begin a cell with the extreme that its group had; the fields are as wide as a key."""
+    if field < 0:
+        return
+    previous = np.int64(cell_previous[cell])
+    if previous >= 0:
+        for f in range(field, field + width):
+            cells[cell, f] = cells[previous, f]
+    elif len(state) == 0:
+        cells[cell, field] = _UNKNOWN
+    else:
+        slot = np.int64(cell_slot[cell])
+        for f in range(field, field + width):
+            cells[cell, f] = state[slot, before + f]
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+def _follow(
+    keys: Ints, i: Word, kinds: Ints, heap: Bytes, starts: Ints, cells: Ints, cell: Word, field: Word, way: Word,
+    gone: bool,
+) -> None:  # fmt: skip
+    """Bring a cell's extreme up to date with a value that came or went; `way` is 1 for the smallest, -1 the largest."""
+    if field < 0 or cells[cell, field] == _UNKNOWN:
+        return
+    ahead = cells[cell, field] == 0
+    same = not ahead
+    for w in range(1, len(kinds)):
+        x, y = keys[i, w], cells[cell, field + w]
+        if same and x != y:
+            same = False
+            if kinds[w] == 0:
+                ahead = (x < y) == (way > 0)
+            else:
+                ahead = np.int64(compare_text(heap, starts, x, y)) * kinds[w] * way < 0
+    if gone:
+        if same:
+            cells[cell, field] = _UNKNOWN
+    elif ahead:
+        cells[cell, field] = 1
+        for w in range(1, len(kinds)):
+            cells[cell, field + w] = keys[i, w]
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+def _read(rows: Ints, at: Word, probe: Ints, width: Word, cells: Ints, cell: Word, field: Word) -> None:
+    """Write the value at a position, if it is the group's."""
+    there = at >= 0 and rows[at, 0] == probe[0, 0]
+    cells[cell, field] = np.int64(there)
+    for w in range(1, width):
+        cells[cell, field + w] = rows[at, w] if there else np.int64(0)

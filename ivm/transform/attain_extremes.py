@@ -1,0 +1,198 @@
+"""Rows whose value is their group's extreme are ranked once, not joined with the extremes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from catalog.types import BOOLEAN
+from ivm.analysis.non_negative import is_non_negative
+from ivm.analysis.unique_keys import unique_keys
+from ivm.transform.restrict_reduce import is_selective
+from ivm.transform.rewrite import bottom_up, equal, filtered, names, offsets, projected
+from sql.ir.rebuild import row
+from sql.ir.relation import Join, Order, Project, Reduce, Relation, TopK
+from sql.ir.scalar import Call, Column, Scalar
+
+_MOST = 64  # ways to find the inputs of one join among those of another; only equal ones make more than one
+
+
+def attain_extremes(relation: Relation) -> Relation:
+    """Join(X.., Y.., Reduce by k compute max(v) over Join(Y..)) where Y's v is that max and Y's k its key reads
+    TopK(Join(Y..), by k, order v, limit 1 with ties) in place of Y and the Reduce.
+
+    Y are inputs of the outer join that equal all of the inner one's, under at least the same equalities. An X that few
+    rows pass, at most one for a group, goes below the TopK, which then holds no row whose group it would drop. One
+    ordered state replaces two: the values of each group, and Y by its values.
+    """
+    return bottom_up(relation, _attained)
+
+
+@dataclass(frozen=True)
+class _Extreme:
+    """An input of a join: `places` are the columns of a Reduce's schema that its columns are."""
+
+    number: int
+    reduce: Reduce
+    places: tuple[int, ...]
+    inner: tuple[Relation, ...]  # what the Reduce joins, under `classes`
+    classes: tuple[tuple[int, ...], ...]
+    keys: tuple[int, ...]  # columns of the inner join
+    value: int
+
+
+def _attained(relation: Relation) -> Relation:
+    if isinstance(relation, Join):
+        for number, each in enumerate(relation.inputs):
+            extreme = _extreme(number, each)
+            for chosen in _choices(relation, extreme) if extreme is not None else ():
+                after = _Attaining(relation, extreme, chosen).result() if extreme is not None else None
+                if after is not None:
+                    return after
+    return relation
+
+
+def _through(relation: Relation) -> tuple[Relation, tuple[int, ...]]:
+    """The relation below projections, and which of its columns each column is."""
+    columns = tuple(range(len(relation.schema)))
+    while isinstance(relation, Project):
+        columns = tuple(relation.columns[c] for c in columns)
+        relation = relation.input
+    return relation, columns
+
+
+def _extreme(number: int, relation: Relation) -> _Extreme | None:
+    reduce, places = _through(relation)
+    if not isinstance(reduce, Reduce) or [a.function for a in reduce.aggregates] not in (["min"], ["max"]):
+        return None
+    value = reduce.aggregates[0].arg
+    keys = [key.index for key in reduce.keys if isinstance(key, Column)]
+    if not isinstance(value, Column) or len(keys) < len(reduce.keys):
+        return None
+    below, columns = _through(reduce.input)
+    joined = (below.inputs, below.equivalences) if isinstance(below, Join) else ((below,), ())
+    if not all(map(is_non_negative, joined[0])):
+        return None
+    return _Extreme(number, reduce, places, *joined, tuple(columns[k] for k in keys), columns[value.index])
+
+
+def _choices(join: Join, extreme: _Extreme) -> Iterator[tuple[int, ...]]:
+    """Ways to find the Reduce's inputs among the join's own."""
+    own = [i for i in range(len(join.inputs)) if i != extreme.number]
+    equal_ones = [[i for i in own if join.inputs[i] == each] for each in extreme.inner]
+    for count, chosen in enumerate(product(*equal_ones)):
+        if count == _MOST:
+            return
+        if len(set(chosen)) == len(chosen):
+            yield chosen
+
+
+class _Attaining:
+    """One way to do it: input `chosen[i]` of the join stands for input i of the inner one."""
+
+    def __init__(self, join: Join, extreme: _Extreme, chosen: tuple[int, ...]) -> None:
+        self.join, self.extreme = join, extreme
+        self.starts = offsets(join.inputs)
+        self.own = row(join)
+        self.outer = [
+            self.starts[i] + c for i, each in zip(chosen, extreme.inner, strict=True) for c in range(len(each.schema))
+        ]
+        self.class_of = {column: n for n, group in enumerate(join.equivalences) for column in group}
+        self.keys = tuple(self.outer[k] for k in extreme.keys)
+        self.value = self.outer[extreme.value]
+        self.chosen = chosen
+
+    def result(self) -> Relation | None:
+        """The join in its new form, with the same columns; None if the equalities are not those that it takes."""
+        if not self._holds():
+            return None
+        absorbed = [i for i in range(len(self.join.inputs)) if self._absorbs(i)]
+        inside = sorted({*self.chosen, *absorbed})
+        ranked, places = self._ranked(inside, absorbed)
+        return self._joined(ranked, places, inside)
+
+    def _holds(self) -> bool:
+        """Whether the join equates what the inner one does, its keys with the Reduce's, the value with the extreme."""
+        start = self.starts[self.extreme.number]
+        found = {place: start + c for c, place in enumerate(self.extreme.places)}
+        wanted = [*self.keys, self.value]
+        if len(found) < len(wanted):
+            return False
+        together: list[tuple[int, ...]] = [(column, found[place]) for place, column in enumerate(wanted)]
+        together += [tuple(self.outer[c] for c in group) for group in self.extreme.classes]
+        return all(len({self.class_of.get(c, -1 - c) for c in group}) == 1 for group in together)
+
+    def _absorbs(self, number: int) -> bool:
+        """Whether the input has at most one row for a group, and few at all."""
+        relation = self.join.inputs[number]
+        if number == self.extreme.number or number in self.chosen or not is_selective(relation):
+            return False
+        keyed = {self.class_of[k] for k in self.keys if k in self.class_of}
+        grouped = {c for c in range(len(relation.schema)) if self.class_of.get(self.starts[number] + c) in keyed}
+        return is_non_negative(relation) and any(unique and unique <= grouped for unique in unique_keys(relation))
+
+    def _ranked(self, inside: list[int], absorbed: list[int]) -> tuple[Relation, dict[int, int]]:
+        """The TopK over the inputs `inside`, and where in it the join's columns stand."""
+        places: dict[int, int] = {}
+        for i in inside:
+            for column in self._columns(i):
+                places[column] = len(places)
+        groups = [{self.outer[c] for c in group} for group in self.extreme.classes]
+        fixed = {*self.keys, *(c for i in absorbed for c in self._columns(i))}
+        groups += [fixed.intersection(group) for group in self.join.equivalences] if absorbed else []
+        self.inner = [sorted(places[c] for c in group) for group in _merged(groups) if len(group) > 1]
+        below: Relation = self.join.inputs[inside[0]]
+        if len(inside) > 1 or self.inner:
+            below = Join(tuple(self.join.inputs[i] for i in inside), tuple(map(tuple, sorted(self.inner))))
+        value = places[self.value]
+        if below.schema[value].nullable:
+            below = filtered(below, [_not_null(row(below)[value])])
+        order = Order(value, descending=self.extreme.reduce.aggregates[0].function == "max")
+        group = tuple(dict.fromkeys(places[k] for k in self.keys))
+        return TopK(below, group, (order,), 1, ties=True), places
+
+    def _columns(self, number: int) -> range:
+        return range(self.starts[number], self.starts[number + 1])
+
+    def _joined(self, ranked: Relation, inner: dict[int, int], inside: list[int]) -> Relation:
+        outside = [i for i in range(len(self.join.inputs)) if i not in inside and i != self.extreme.number]
+        places: dict[int, int] = {}
+        for i in outside:
+            for column in self._columns(i):
+                places[column] = len(places)
+        width = len(places)
+        places.update({column: width + place for column, place in inner.items()})
+        start = self.starts[self.extreme.number]
+        wanted = (*self.keys, self.value)
+        places.update({start + c: places[wanted[place]] for c, place in enumerate(self.extreme.places)})
+        after: Relation = Join((*(self.join.inputs[i] for i in outside), ranked)) if outside else ranked
+        columns, classes, predicates = row(after), [], []
+        for group in self.join.equivalences:
+            moved = sorted({places[c] for c in group})
+            settled = [{width + c for c in each} for each in self.inner]
+            if moved == [places[self.value]] or any(each.issuperset(moved) for each in settled):
+                continue  # NULL is no extreme, and the rest holds below
+            if len(moved) == 1:
+                predicates += [_not_null(columns[moved[0]])] if columns[moved[0]].nullable else []
+            elif outside:
+                classes.append(tuple(moved))
+            else:
+                predicates += [equal(columns[moved[0]], columns[c]) for c in moved[1:]]
+        if outside:
+            after = Join(after.inputs if isinstance(after, Join) else (), tuple(classes))
+        kept = tuple(places[c] for c in range(len(self.own)))
+        return projected(filtered(after, predicates), kept, names(self.join))
+
+
+def _merged(groups: Iterable[set[int]]) -> list[set[int]]:
+    """The groups, those that share a member made one."""
+    merged: list[set[int]] = []
+    for group in groups:
+        apart = [other for other in merged if other.isdisjoint(group)]
+        merged = [*apart, group.union(*(other for other in merged if not other.isdisjoint(group)))]
+    return merged
+
+
+def _not_null(scalar: Scalar) -> Scalar:
+    return Call("not", (Call("is_null", (scalar,), BOOLEAN, False),), BOOLEAN, False)
