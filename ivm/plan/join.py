@@ -65,11 +65,12 @@ def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing
     known = existing.joins.get((inputs, joined.classes, joined.predicates, final))
     if known is not None:
         return known
-    ways = _choice(joined, existing).ways()
+    choice = _choice(joined, existing)
+    ways = choice.ways()
     paths = tuple(_path(joined, source, way.steps, final) for source, way in enumerate(ways))
     parts: tuple[Scalar, ...] = (*joined.row, *final.maps)
     row = row_of(tuple(parts[p] for p in final.projection))
-    plan = JoinPlan(inputs, joined.classes, joined.predicates, paths, final, row)
+    plan = JoinPlan(inputs, joined.classes, joined.predicates, paths, final, row, choice.for_all_rows(ways))
     existing.add((plan, *arrangements_of(plan)))
     return plan
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from catalog.types import SqlType
@@ -125,7 +125,8 @@ class JoinPlan:
     """A delta join: a path for each input, no intermediate state. State: only the arrangements that the stages name.
 
     Within a path, columns are those of all collections side by side (`offsets`); `final` makes the output of them.
-    `classes` (equal columns) and `predicates` over them are what the paths together test.
+    `classes` (equal columns) and `predicates` over them are what the paths together test. `whole` is the path by which
+    all rows of the join are found, to hydrate what reads it; plans that differ in nothing else are equal.
     """
 
     inputs: tuple[Plan, ...]
@@ -134,6 +135,7 @@ class JoinPlan:
     paths: tuple[Path, ...]
     final: Mfp
     row: Row
+    whole: int = field(default=-1, compare=False)
 
     @property
     def offsets(self) -> tuple[int, ...]:
