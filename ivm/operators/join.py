@@ -12,7 +12,7 @@ import numpy as np
 from catalog.errors import NumericError
 from catalog.types import SqlType
 from ivm.operators.mfp import Program, Stateless
-from ivm.operators.operator import Contents
+from ivm.operators.operator import NOTHING, Contents, Each
 from ivm.trace.column import Bools, Ints
 from ivm.trace.concat import concat_deltas
 from ivm.trace.consolidate import consolidate
@@ -77,8 +77,12 @@ class Path:
     program: Program | None
     stages: tuple[HalfJoin, ...]
 
-    def run(self, delta: Delta) -> Iterator[Delta]:
-        """The changes of the join that follow from `delta`, in parts, so that many matches need no more memory."""
+    def run(self, delta: Delta) -> list[Delta]:
+        """The changes of the join that follow from `delta`."""
+        return [part for part in self.parts(delta) if len(part)]
+
+    def parts(self, delta: Delta) -> Iterator[Delta]:
+        """The same bit by bit, so that many matches need no more memory; some without rows."""
         changed = self._really_changed(delta)
         if changed is None:
             return
@@ -112,7 +116,9 @@ class Path:
             start = stop
             if joined is not None and stage.program is not None:
                 joined = stage.program(joined)
-            if joined is not None:
+            if joined is None:
+                yield NOTHING
+            else:
                 yield from self._go_on(joined, number + 1)
 
     def including_all(self) -> Path:
@@ -139,12 +145,14 @@ class DeltaJoin(Stateless):
     """A path for each input; the sum of what the paths yield is the change of the join.
 
     A path may meet rows that another one takes back. Where one of them raises NumericError, `careful` gives the join
-    that has the last word, over what is left of the change as a whole; None if nothing can raise.
+    that has the last word, over what is left of the change as a whole; None if nothing can raise. `whole` is the path
+    by which the join's contents are found.
     """
 
-    def __init__(self, paths: Sequence[Path], careful: Callable[[], Careful] | None = None) -> None:
+    def __init__(self, paths: Sequence[Path], careful: Callable[[], Careful] | None = None, whole: int = -1) -> None:
         self.paths = tuple(paths)
         self._careful = careful
+        self._whole_path = self.paths[whole].including_all()
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """Run the path of each input that changed. Cost follows the changes and their matches."""
@@ -157,7 +165,7 @@ class DeltaJoin(Stateless):
         return careful.net(careful.join._changes(inputs))
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
-        """The whole join: the last input's contents on their path, seeing everything in the other inputs."""
+        """The whole join: one input's contents on their path, seeing everything in the other inputs."""
         given = 0
         try:
             for delta in self._whole(inputs):
@@ -170,7 +178,7 @@ class DeltaJoin(Stateless):
         for delta in islice(self._whole(inputs), given):
             yield replace(delta, diffs=-delta.diff_array())
         careful = self._careful()
-        net = careful.net(list(careful.join._whole(inputs)))
+        net = careful.net([part for part in careful.join._whole(inputs) if len(part)])
         if net is not None:
             yield net
 
@@ -182,10 +190,16 @@ class DeltaJoin(Stateless):
                 found += path.run(delta)
         return found
 
+    def drawn_from(self, inputs: Sequence[Each]) -> Sequence[Each]:
+        """The one whose path finds all rows."""
+        return (inputs[self._whole_path.source],)
+
     def _whole(self, inputs: Sequence[Contents]) -> Iterator[Delta]:
-        path = self.paths[-1].including_all()
+        path = self._whole_path
         for delta in inputs[path.source]():
-            yield from path.run(delta)
+            if len(delta):
+                yield from path.parts(delta)
+            yield NOTHING
 
 
 def _bind(delta: Delta, group: Group, offset: int, width: int) -> Delta:

@@ -13,12 +13,13 @@ from ivm.operators.groups import Cells, Groups, cell_times, frozen, frozen_diffs
 from ivm.operators.hierarchical import OrderedSets
 from ivm.operators.operator import Contents, StateSize
 from ivm.operators.ordering import total_order
+from ivm.operators.present import Present
 from ivm.trace.column import Ints
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
 
-_CHUNK = 1 << 18
+_CHUNK = 1 << 16
 
 Types = tuple[tuple[SqlType, bool], ...]
 
@@ -33,7 +34,7 @@ class _Batch:
     after: Ints
 
 
-class TopK:
+class TopK(Present):
     """Per value of the columns `group`, the first `limit` rows after `offset`, counting each as often as it occurs.
 
     `order`: (column, descending, nulls first) terms; ties are broken by all columns, ascending, NULLs last, so the

@@ -23,7 +23,7 @@ def render_join(context: Context, plan: JoinPlan) -> Node:
     """The join's node; it waits for its arrangements, so that they show the batch that it looks up."""
     inputs = tuple(context.node(each) for each in plan.inputs)
     arrangements = dict.fromkeys(context.node(s.arrangement) for path in plan.paths for s in path.stages)
-    operator = DeltaJoin([_path(context, plan, path) for path in plan.paths], _careful(context, plan))
+    operator = DeltaJoin([_path(context, plan, path) for path in plan.paths], _careful(context, plan), plan.whole)
     return context.graph.add("join", operator, inputs, tuple(arrangements))
 
 
@@ -36,7 +36,7 @@ def _careful(context: Context, plan: JoinPlan) -> Callable[[], Careful] | None:
 
     @cache
     def made() -> Careful:
-        join = DeltaJoin([_path(context, below, path) for path in below.paths])
+        join = DeltaJoin([_path(context, below, path) for path in below.paths], whole=below.whole)
         types = tuple(column.type for column in below.row)
         return Careful(join, context.program(after, below.row).run, types)
 

@@ -215,6 +215,13 @@ class RowStore:
         visible: Bools = self.died[:limit] > (FOREVER - 1 if as_of is None else as_of)
         return np.flatnonzero(visible)
 
+    def visible(self, rows: slice, as_of: int) -> Ints | slice:
+        """Those of a stretch of rows that had not died by a time; a slice where no row is missing."""
+        if self.dead == 0:
+            return rows
+        alive: Bools = self.died[rows] > as_of
+        return rows if alive.all() else rows.start + np.flatnonzero(alive)
+
     def arrow(self, names: Sequence[str], as_of: int | None = None) -> pa.Table:
         """The visible rows under these column names; cold columns come straight from their chunks."""
         rows = self.live(as_of)
