@@ -12,6 +12,7 @@ from catalog.errors import BindError
 from catalog.schema import Table
 from catalog.schema import View as Definition
 from ivm.engine import Engine, Progress
+from ivm.kernels.allocator import give_back_freed_pages
 from ivm.result import Result
 from ivm.transaction import Transaction
 from sql.bind import bind, with_names
@@ -111,6 +112,7 @@ def _create_view(database: Database, statement: CreateView, dialect: str) -> Res
         database.catalog.add_view(definition)
     except BaseException:
         database.engine.undefine(definition.name)
+        give_back_freed_pages()
         raise
     return Result()
 
@@ -119,6 +121,7 @@ def _drop_table(database: Database, statement: DropTable) -> Result:
     if statement.if_exists and database.catalog.find(statement.name) is None:
         return Result()
     database.engine.drop_table(database.catalog.drop_table(statement.name).name)
+    give_back_freed_pages()
     return Result()
 
 
@@ -128,6 +131,7 @@ def _drop_view(database: Database, statement: DropView) -> Result:
     view = database.catalog.drop_view(statement.name)
     database.close_subscriptions(view.name)
     database.engine.undefine(view.name)
+    give_back_freed_pages()
     return Result()
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from ivm.dataflow.node import Node
 from ivm.operators.operator import Contents, Operator, StateSize
+from ivm.operators.present import Present
 from ivm.trace.delta import Delta
 
 _PART_ROWS = 1 << 16
@@ -43,7 +44,7 @@ class Installation:
             raise self.error
 
 
-class Waiting:
+class Waiting(Present):
     """Stands in for the operator of a node that is being hydrated: keeps what comes to it until its turn."""
 
     def __init__(self, operator: Operator) -> None:
@@ -58,13 +59,6 @@ class Waiting:
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """Nobody reads a node that is not there yet."""
         raise AssertionError("internal error: a node was read before it was hydrated")
-
-    def drawn_from(self, inputs: Sequence[Node]) -> Sequence[Node]:
-        """None of them."""
-        return ()
-
-    def hold(self, time: int | None) -> None:
-        """Nobody reads it."""
 
     def commit(self, since: int) -> None:
         """The changes stay."""

@@ -36,12 +36,17 @@ class Lookup(Protocol):
         """For each key the rows visible at its time: (position of the key, ascending; the rows)."""
         ...
 
+    def prepare(self, columns: Sequence[int]) -> Iterator[int]:
+        """Let these columns of the rows be read without a wait, bit by bit."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class HalfJoin:
     """One stage: look the columns `stream` up, bind the input's columns from `offset` on, then run `program`.
 
-    `unique`: at most one row is found for each.
+    `unique`: at most one row is found for each. `read`: on the path by which all rows are found, those of the
+    input's columns that are read later.
     """
 
     lookup: Lookup
@@ -51,6 +56,7 @@ class HalfJoin:
     inclusive: bool
     unique: bool
     program: Program | None
+    read: tuple[int, ...] = ()
 
     def look_up(self, delta: Delta) -> Delta | None:
         """The joined rows, before `program`; cost: a probe for each row and what it finds."""
@@ -196,6 +202,9 @@ class DeltaJoin(Stateless):
 
     def _whole(self, inputs: Sequence[Contents]) -> Iterator[Delta]:
         path = self._whole_path
+        for stage in path.stages:
+            for _ in stage.lookup.prepare(stage.read):
+                yield NOTHING
         for delta in inputs[path.source]():
             if len(delta):
                 yield from path.parts(delta)

@@ -114,6 +114,10 @@ class Reduce(Present):
         positions, fields = self._groups.look_up(words, dropped, as_of, self._after, always)
         return positions, Group(GroupRows(self._layout, words[positions], self._parts, fields))
 
+    def prepare(self, columns: Sequence[int]) -> Iterator[int]:
+        """All columns can be read as they are."""
+        yield from ()
+
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The groups' rows."""
         if self._keys == 0 and len(self._groups) == 0:

@@ -12,8 +12,6 @@ from ivm.render.context import Context
 from ivm.trace.arrangement import DerivedArrangement
 from ivm.trace.keys import KeyLayout
 
-_CHUNK_ROWS = 1 << 16
-
 
 def render_arrangement(context: Context, plan: ArrangementPlan) -> Node:
     """The arrangement's node, hydrated."""
@@ -21,8 +19,8 @@ def render_arrangement(context: Context, plan: ArrangementPlan) -> Node:
     if isinstance(plan.collection, TablePlan):
         store = context.tables[plan.collection.name]
         arrangement = store.arrangement(plan.key) if context.sharing else store.arrangement_apart(plan.key)
-        while arrangement.catch_up(_CHUNK_ROWS):
-            context.graph.rest(_CHUNK_ROWS)
+        for rows in arrangement.fill():
+            context.graph.rest(rows)
         return context.graph.add("arrange", ArrangeTable(arrangement, primary=arrangement is store.primary), (source,))
     if plan.kind == "groups":
         return context.graph.add("arrange", ArrangeGroups(cast(Reduce, source.operator)), (source,))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -11,13 +11,15 @@ from ivm.trace.changes import in_order
 from ivm.trace.column import Bools, Ints
 from ivm.trace.delta import Delta, Group
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.index import Index
+from ivm.trace.index import DistinctKeys, Index
 from ivm.trace.keys import KeyLayout
 from ivm.trace.row_store import Compaction, Mark, RowStore
 from ivm.trace.size import StateSize
 from ivm.trace.time import BEGINNING, as_array, readable_as_of
 
 _CATCH_UP_ROWS = 1 << 17
+_FILL_ROWS = 1 << 16
+_COUNTED_FROM = 1 << 18
 
 
 class Arrangement:
@@ -53,6 +55,21 @@ class Arrangement:
             self.index.insert(words, dropped, self.store.died)
         return self.store.rows - self.index.rows
 
+    def fill(self) -> Iterator[int]:
+        """Index all rows of the store bit by bit, yielding the rows of each; commits may come between two of them.
+
+        The keys of many rows are counted first, so that the hash table is made once. Cost: 30 ns a row.
+        """
+        if not self.unique and self.index.rows == 0 and self.store.rows >= _COUNTED_FROM:
+            keys, end = DistinctKeys(), self.store.rows
+            for start in range(0, end, _FILL_ROWS):
+                rows = slice(start, min(start + _FILL_ROWS, end))
+                keys.add(*self._pack(rows))
+                yield 0
+            self.index.reserve(keys.count)
+        while self.catch_up(_FILL_ROWS):
+            yield _FILL_ROWS
+
     def probe(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Ints]:
         """The rows of each key as of its time: (position of the key, row of the store), by position.
 
@@ -71,6 +88,11 @@ class Arrangement:
         """What `probe` finds, as the store's rows."""
         positions, rows = self.probe(words, dropped, times, inclusive)
         return positions, Group(self.store, rows)
+
+    def prepare(self, columns: Sequence[int]) -> Iterator[int]:
+        """Let these columns of the store be read by row number without a wait; in bits, yielding the rows of each."""
+        for column in columns:
+            yield from self.store.heat(column)
 
     def size(self) -> StateSize:
         """Entries and bytes of the index alone."""
@@ -176,6 +198,10 @@ class DerivedArrangement:
     def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
         """What `probe` finds, as the store's rows."""
         return self.arranged.look_up(words, dropped, times, inclusive)
+
+    def prepare(self, columns: Sequence[int]) -> Iterator[int]:
+        """All columns can be read as they are."""
+        yield from ()
 
     def commit(self, since: int) -> None:
         """Make the changes final; history before `since` may be forgotten.

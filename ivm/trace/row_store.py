@@ -6,7 +6,7 @@ limit(t)"; so any reader as of any time sees row r iff r < limit(t) and died[r] 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -123,6 +123,24 @@ class RowStore:
         if column is None:
             column = self._hot[index] = self._heated(index)
         return column.column()
+
+    def heat(self, index: int) -> Iterator[int]:
+        """Convert a cold column bit by bit, so that `column` is free in the end; yields the rows of each bit.
+
+        Between two bits commits may be made, but no rows may get new numbers.
+        """
+        cold = self._columns[index]
+        if not isinstance(cold, ColdColumn):
+            return
+        hot = HotColumn(self.types[index].physical)
+        while len(hot) < len(cold):
+            rows = slice(len(hot), min(len(hot) + _CONVERT_ROWS, len(cold)))
+            hot.append(cold.gather(rows))
+            if len(hot) == len(cold):
+                self._columns[index] = hot
+            yield rows.stop - rows.start
+            if self._columns[index] is not cold:
+                return
 
     def prepare(self, index: int) -> None:
         """Keep column `index` in physical form if reading a part of it would convert values again and again."""

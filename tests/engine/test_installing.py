@@ -15,8 +15,7 @@ import pytest
 import ivm
 from ivm.dataflow import hydration
 from ivm.operators import join, reduce, sink, threshold, top_k, window
-from ivm.render import arrangement
-from ivm.trace import table_store
+from ivm.trace import arrangement, row_store, table_store
 from tests.engine import world
 
 VIEWS = world.VIEWS | {
@@ -47,7 +46,9 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a view over some dozens of rows comes in many chunks."""
     for module, name, rows in [
         (table_store, "_CHUNK_ROWS", 4),
-        (arrangement, "_CHUNK_ROWS", 7),
+        (arrangement, "_FILL_ROWS", 7),
+        (arrangement, "_COUNTED_FROM", 20),
+        (row_store, "_CONVERT_ROWS", 6),
         (hydration, "_PART_ROWS", 3),
         (join, "_PART", 8),
         (join, "_FIRST_PART", 2),
