@@ -45,8 +45,7 @@ class Lookup(Protocol):
 class HalfJoin:
     """One stage: look the columns `stream` up, bind the input's columns from `offset` on, then run `program`.
 
-    `unique`: at most one row is found for each. `read`: on the path by which all rows are found, those of the
-    input's columns that are read later.
+    `unique`: at most one row is found for each. `read`: those of the input's columns that are read later.
     """
 
     lookup: Lookup
@@ -196,15 +195,18 @@ class DeltaJoin(Stateless):
                 found += path.run(delta)
         return found
 
+    def prepare(self) -> Iterator[int]:
+        """Let all that is read of rows looked up be read without a wait, bit by bit, yielding the rows of each bit."""
+        for path in self.paths:
+            for stage in path.stages:
+                yield from stage.lookup.prepare(stage.read)
+
     def drawn_from(self, inputs: Sequence[Each]) -> Sequence[Each]:
         """The one whose path finds all rows."""
         return (inputs[self._whole_path.source],)
 
     def _whole(self, inputs: Sequence[Contents]) -> Iterator[Delta]:
         path = self._whole_path
-        for stage in path.stages:
-            for _ in stage.lookup.prepare(stage.read):
-                yield NOTHING
         for delta in inputs[path.source]():
             if len(delta):
                 yield from path.parts(delta)

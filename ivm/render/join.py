@@ -24,6 +24,8 @@ def render_join(context: Context, plan: JoinPlan) -> Node:
     inputs = tuple(context.node(each) for each in plan.inputs)
     arrangements = dict.fromkeys(context.node(s.arrangement) for path in plan.paths for s in path.stages)
     operator = DeltaJoin([_path(context, plan, path) for path in plan.paths], _careful(context, plan), plan.whole)
+    for _ in operator.prepare():
+        context.graph.rest(0)
     return context.graph.add("join", operator, inputs, tuple(arrangements))
 
 
@@ -46,7 +48,7 @@ def _careful(context: Context, plan: JoinPlan) -> Callable[[], Careful] | None:
 def _path(context: Context, plan: JoinPlan, path: nodes.Path) -> Path:
     row = plan.joined_row
     last = len(path.stages) - 1
-    read = _read(plan, path) if path is plan.paths[plan.whole] else frozenset()
+    read = _read(plan, path)
     stages = tuple(_half_join(context, plan, stage, row, read, i == last) for i, stage in enumerate(path.stages))
     start = _filter(context, path.predicates, row)
     own = plan.inputs[path.source].row

@@ -11,7 +11,8 @@ from ivm.trace.changes import in_order
 from ivm.trace.column import Bools, Ints
 from ivm.trace.delta import Delta, Group
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.index import DistinctKeys, Index
+from ivm.trace.distinct_keys import DistinctKeys
+from ivm.trace.index import Index
 from ivm.trace.keys import KeyLayout
 from ivm.trace.row_store import Compaction, Mark, RowStore
 from ivm.trace.size import StateSize
@@ -58,17 +59,22 @@ class Arrangement:
     def fill(self) -> Iterator[int]:
         """Index all rows of the store bit by bit, yielding the rows of each; commits may come between two of them.
 
-        The keys of many rows are counted first, so that the hash table is made once. Cost: 30 ns a row.
+        Many keys that do not come in order are counted first, so that the hash table is made once. Cost: 30 ns a row.
         """
-        if not self.unique and self.index.rows == 0 and self.store.rows >= _COUNTED_FROM:
-            keys, end = DistinctKeys(), self.store.rows
-            for start in range(0, end, _FILL_ROWS):
-                rows = slice(start, min(start + _FILL_ROWS, end))
-                keys.add(*self._pack(rows))
-                yield 0
-            self.index.reserve(keys.count)
-        while self.catch_up(_FILL_ROWS):
+        left = self.catch_up(_FILL_ROWS)
+        if left >= _COUNTED_FROM and not self.index.backlog:
+            yield from self._reserve()
+        while left:
             yield _FILL_ROWS
+            left = self.catch_up(_FILL_ROWS)
+
+    def _reserve(self) -> Iterator[int]:
+        """Make room for the keys of all rows; yields no rows, bit by bit."""
+        keys, end = DistinctKeys(), self.store.rows
+        for start in range(0, end, _FILL_ROWS):
+            keys.add(*self._pack(slice(start, min(start + _FILL_ROWS, end))))
+            yield 0
+        self.index.reserve(keys.count, self.store.died)
 
     def probe(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Ints]:
         """The rows of each key as of its time: (position of the key, row of the store), by position.

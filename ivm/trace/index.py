@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import log
 
 import numpy as np
 
 from ivm.kernels.hash_index import (
-    count_bits,
     count_keys,
     hash_rows,
     insert_rows,
     link_ranges,
-    mark_hashes,
     rehash,
     renumber,
-    unlink_ranges,
+    unlink_rows,
 )
 from ivm.kernels.probe import absent_keys, probe_rows, probe_unique
 from ivm.kernels.table_changes import apply_changes
@@ -32,7 +29,6 @@ _LARGE = 1 << 20
 """Slots below which a table grows fourfold: half the copying, and half the memory touched on the way."""
 _SMALLEST = 16
 _RESERVED_LOAD = 0.6
-_COUNTED_BITS = 1 << 22
 _MAX_FAILURES = 3
 _AT_ONCE = 1 << 17
 _MELT = 1024
@@ -98,10 +94,10 @@ class Index:
         """References to rows that are kept: a run needs none."""
         return self.rows - self.backlog
 
-    def reserve(self, keys: float) -> None:
-        """Make room for about so many keys, where there is none yet, so that the table need not grow on the way."""
-        if self._used == 0 and keys > len(self._slots) * self.max_load:
-            self._slots = np.zeros((int(keys / _RESERVED_LOAD), self.words + 1), np.int64)
+    def reserve(self, keys: float, died: Ints) -> None:
+        """Make room for about so many keys in all, so that the table need not grow on the way there."""
+        if keys > len(self._slots) * self.max_load:
+            self._move(int(keys / _RESERVED_LOAD), died)
 
     def insert(self, words: Ints, dropped: Bools | None, died: Ints) -> None:
         """Index the rows from `rows` on with these keys. Cost: a comparison a row while keys ascend, else 17-19 ns."""
@@ -299,6 +295,9 @@ class Index:
         capacity = len(self._slots)
         while left + keys > int(capacity * self.max_load * 0.75):
             capacity *= 4 if capacity < _LARGE and keys < left else 2
+        self._move(capacity, died)
+
+    def _move(self, capacity: int, died: Ints) -> None:
         slots = np.zeros((capacity, self.words + 1), np.int64)
         self._used = rehash(self._slots, slots, self._following.array, died, self.since)
         self._slots = slots
@@ -306,26 +305,6 @@ class Index:
 
 def _no_words(rows: Ints | slice) -> Ints:
     raise AssertionError("an index without a run has no rows to read")
-
-
-class DistinctKeys:
-    """About how many different keys there are, of many: a bit for each hash (Whang et al., linear counting).
-
-    Within a percent up to 20 million; beyond, too few. Size: half a megabyte.
-    """
-
-    def __init__(self) -> None:
-        self._seen = np.zeros(_COUNTED_BITS // 64, np.uint64)
-
-    def add(self, words: Ints, dropped: Bools | None) -> None:
-        """Count these keys; cost: 3 ns each."""
-        mark_hashes(_hashed(words.reshape(len(words), -1)), _ALL if dropped is None else dropped, self._seen)
-
-    @property
-    def count(self) -> float:
-        """The estimate."""
-        free = max(1, _COUNTED_BITS - count_bits(self._seen))
-        return -_COUNTED_BITS * log(free / _COUNTED_BITS)
 
 
 def _hashed(words: Ints) -> Hashes:

@@ -129,18 +129,14 @@ class RowStore:
 
         Between two bits commits may be made, but no rows may get new numbers.
         """
-        cold = self._columns[index]
-        if not isinstance(cold, ColdColumn):
-            return
         hot = HotColumn(self.types[index].physical)
-        while len(hot) < len(cold):
-            rows = slice(len(hot), min(len(hot) + _CONVERT_ROWS, len(cold)))
-            hot.append(cold.gather(rows))
-            if len(hot) == len(cold):
-                self._columns[index] = hot
+        while index not in self._hot and len(hot) < self.rows:
+            rows = slice(len(hot), min(len(hot) + _CONVERT_ROWS, self.rows))
+            hot.append(self._cold.gather(index, rows))
+            if len(hot) == self.rows:
+                list(self._cold.leave(index))
+                self._hot[index] = hot
             yield rows.stop - rows.start
-            if self._columns[index] is not cold:
-                return
 
     def prepare(self, index: int) -> None:
         """Keep column `index` in physical form if reading a part of it would convert values again and again."""

@@ -11,7 +11,7 @@ from typer import Typer
 from typer.testing import CliRunner
 
 import ivm
-from benchmarks import process, refresh_latency, sharing, state, streaming
+from benchmarks import installing, process, refresh_latency, sharing, state, streaming
 from benchmarks.phases import PHASES, clocked
 from benchmarks.pinned import pinned
 from benchmarks.sharing_plots import ccdf
@@ -141,6 +141,17 @@ def test_the_complementary_distribution_counts_what_is_greater() -> None:
     values, shares = ccdf([3.0, 1.0, 3.0, 2.0])
     assert np.array_equal(values, [1.0, 2.0, 3.0, 3.0])
     assert np.array_equal(shares, [0.75, 0.5, 0.0, 0.0])
+
+
+def test_installing(streams: Path, tmp_path: Path) -> None:
+    file = tmp_path / "installing.json"
+    (tmp_path / f"sf{SF:g}").symlink_to(streams)
+    run(installing.app, "--sf", f"{SF:g}", "--views", "q3,q18", "--data", str(tmp_path), "--json", str(file))
+    result = json.loads(file.read_text())
+    assert [entry["view"] for entry in result["results"]] == ["q3", "q18"]
+    for entry in result["results"]:
+        assert entry["commits"] >= 1
+        assert entry["peak_bytes"] > 0
 
 
 def test_a_failing_measurement_says_what_failed() -> None:
