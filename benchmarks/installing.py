@@ -1,6 +1,6 @@
 """`ivm tpch bench installing`: views created one after the other over loaded tables, while another thread commits.
 
-No commit should wait much longer than a chunk of the rows that the view reads, and memory should peak near where it ends.
+No commit should wait much longer than a chunk of the rows that the view reads, and memory peak near where it ends.
 """
 
 from __future__ import annotations
