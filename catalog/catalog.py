@@ -78,11 +78,15 @@ class Catalog:
         self._entries[table.name] = table
         return table
 
-    def add_view(self, view: View) -> None:
-        """Add `view`. BindError if the name is taken or something that it uses does not exist."""
+    def check_view(self, view: View) -> None:
+        """BindError if `view` cannot be added: its name is taken or something that it uses does not exist."""
         self._check_free(view.name, "view")
         for name in view.uses:
             self.lookup(name)
+
+    def add_view(self, view: View) -> None:
+        """Add `view`; BindError as `check_view`."""
+        self.check_view(view)
         self._entries[view.name] = view
 
     def drop_table(self, name: str) -> Table:

@@ -16,6 +16,7 @@ from catalog.errors import (
     UnsupportedError,
 )
 from ivm.database import Database
+from ivm.engine import Progress
 from ivm.kernels.allocator import keep_freed_pages
 from ivm.oracle import VerificationError, Verified
 from ivm.render.scalars.program import Compiler
@@ -37,6 +38,7 @@ __all__ = [
     "MemoryLimitError",
     "NumericError",
     "ParseError",
+    "Progress",
     "Result",
     "Subscription",
     "Transaction",

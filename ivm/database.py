@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pyarrow as pa
@@ -12,18 +13,19 @@ from catalog.catalog import Catalog
 from catalog.errors import BindError, ConstraintError
 from catalog.schema import Table
 from ivm.adhoc import run_query
-from ivm.engine import Engine, changes_to_arrow
+from ivm.engine import Engine, Progress, changes_to_arrow
 from ivm.explain import explain_text
 from ivm.introspection import relations as introspection
 from ivm.nesting import nested_statements
 from ivm.oracle import Verified, compare, recompute
 from ivm.render.scalars.program import Compiler
 from ivm.result import Result
-from ivm.statements import run_statement
+from ivm.statements import DEFINITIONS, run_statement
 from ivm.subscription import Subscription
 from ivm.trace.delta import delta_of
 from ivm.trace.ingest import Intake, ingest
 from ivm.transaction import Change, Transaction
+from ivm.turns import Turns
 from ivm.view import View
 from sql.bind import bind
 from sql.parameters import Parameters, filled
@@ -38,7 +40,9 @@ class Database:
     ) -> None:
         self.catalog = Catalog()
         self.engine = Engine(compiler, history, sharing=sharing, memory_limit=memory_limit)
-        self.lock = threading.RLock()
+        self.lock = Turns()
+        self._definitions = threading.RLock()
+        self._progress: Callable[[Progress], None] | None = None
         self._subscriptions: list[Subscription] = []
         self._intakes: dict[str, Intake] = {}
 
@@ -47,7 +51,14 @@ class Database:
         """The logical time of the last commit; 0 before the first."""
         return self.engine.time
 
-    def sql(self, text: str, params: Parameters | None = None, *, dialect: str = "duckdb") -> Result:
+    def sql(
+        self,
+        text: str,
+        params: Parameters | None = None,
+        *,
+        dialect: str = "duckdb",
+        progress: Callable[[Progress], None] | None = None,
+    ) -> Result:
         """Run one or more statements; the result is the last one's.
 
         CREATE TABLE, CREATE [MATERIALIZED] VIEW, DROP, INSERT, DELETE, UPDATE, EXPLAIN, and any SELECT, which DuckDB
@@ -55,12 +66,34 @@ class Database:
         view's text they stand as literals (see `sql.parameters`). A text in another `dialect` that sqlglot reads is
         translated to DuckDB's. Raises ParseError, BindError, UnsupportedError, TypeMismatchError, ConstraintError or
         NumericError; then nothing has changed.
+
+        A maintained view is filled in chunks of rows; other threads commit and read in between, and do not see it
+        before it is whole. Statements that create or drop wait for each other. `progress` is called after each chunk,
+        from this thread; it may read and commit too. If it raises, the view is not created.
         """
         result = Result()
-        with self.lock, nested_statements():
-            for statement in parse(filled(text, params, dialect), dialect):
-                result = run_statement(self, statement, dialect)
+        with nested_statements():
+            statements = parse(filled(text, params, dialect), dialect)
+            defines = any(isinstance(each, DEFINITIONS) for each in statements)
+            with self._defining(progress) if defines else nullcontext(), self.lock:
+                for statement in statements:
+                    result = run_statement(self, statement, dialect)
         return result
+
+    @contextmanager
+    def _defining(self, progress: Callable[[Progress], None] | None) -> Iterator[None]:
+        """The only one to create and drop while the block runs; entered before the lock, which installations leave."""
+        with self._definitions:
+            if self.engine.is_installing:
+                raise BindError(
+                    "cannot create or drop anything while this thread creates a view: what is given as progress may "
+                    "read and commit; do the rest after the view is there"
+                )
+            self._progress = progress
+            try:
+                yield
+            finally:
+                self._progress = None
 
     def transaction(self) -> Transaction:
         """Changes at one logical time, all or nothing; use as a context manager."""
@@ -144,6 +177,14 @@ class Database:
                 name: bind(self.catalog.view(name).sql, self.catalog).relation for name in self._part_of(bound.uses)
             }
             return explain_text(self.engine, bound.relation, views)
+
+    def pause(self, progress: Progress) -> None:
+        """Between two chunks of an installation: report, and let others in."""
+        if self._progress is None:
+            self.lock.let_others_in()
+            return
+        with self.lock.aside():
+            self._progress(progress)
 
     def close_subscriptions(self, view: str) -> None:
         """End the subscriptions of a view that is about to be dropped."""

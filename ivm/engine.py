@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter, perf_counter_ns
 
 import numpy as np
@@ -34,6 +36,7 @@ from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.table_store import TableStore
+from ivm.trace.time import BEGINNING
 from ivm.trace.trace import Trace
 from ivm.transaction import Change
 from ivm.transform.pipeline import optimize
@@ -41,6 +44,18 @@ from ivm.view import Installed
 from sql.ir.relation import Relation
 
 REMEMBERED_COMMITS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the installation of a view is: rows read of those to be read, some of which may be an estimate."""
+
+    view: str
+    rows: int
+    expected: int
+
+
+Pause = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +79,6 @@ class Engine:
         self.views: dict[str, Installed] = {}
         self.oracle_sql: dict[str, str] = {}
         self.commits: deque[CommitRecord] = deque(maxlen=REMEMBERED_COMMITS)
-        self.time = 0
         self._history = history
         self._sharing = sharing
         self._memory_limit = memory_limit
@@ -72,6 +86,16 @@ class Engine:
         self._foreign_keys = ForeignKeys(self.tables)
         self._read: dict[str, frozenset[str]] = {}  # by maintained view
         self._changed: dict[Node, Delta] = {}
+
+    @property
+    def time(self) -> int:
+        """The logical time of the last commit; 0 before the first."""
+        return self.renderer.graph.time
+
+    @property
+    def is_installing(self) -> bool:
+        """Whether a view is on its way in."""
+        return self.renderer.graph.installation is not None
 
     @property
     def since(self) -> int:
@@ -89,36 +113,38 @@ class Engine:
         self._foreign_keys.drop(name)
         del self.tables[name], self.renderer.tables[name]
 
-    def define(self, definition: Definition, relation: Relation, oracle_sql: str) -> None:
-        """Add a view: install a maintained one, only note any other. On any error nothing is left behind."""
+    def define(self, definition: Definition, relation: Relation, oracle_sql: str, pause: Pause) -> None:
+        """Add a view: install a maintained one, only note any other. On any error nothing is left behind.
+
+        `pause` is called between two chunks of the rows that are read. Within it commits and reads may be made, which
+        see nothing of the view; nothing else.
+        """
         if definition.maintained:
-            self._install(definition, relation)
+            self._install(definition, relation, pause)
         self.oracle_sql[definition.name] = oracle_sql
 
     def undefine(self, name: str) -> None:
-        """Drop a view with everything that only it used."""
-        del self.oracle_sql[name]
+        """Drop a view with everything that only it used; nothing happens if there is none."""
+        self.oracle_sql.pop(name, None)
         installed = self.views.pop(name, None)
         if installed is not None:
-            del self.renderer.views[name], self._read[name]
+            self.renderer.views.pop(name, None)
+            self._read.pop(name, None)
             self._apart.pop(name, self.renderer).release(installed.node)
 
-    def _install(self, definition: Definition, relation: Relation) -> None:
+    def _install(self, definition: Definition, relation: Relation, pause: Pause) -> None:
         started = perf_counter()
         plan = lower(optimize(relation), self.existing())
         self._check_limit(definition.name, plan)
         renderer = self.renderer if self._sharing else self.renderer.apart()
-        renderer.time = self.time
         trace = Trace([field.type for field in definition.schema])
         try:
-            source = renderer.node(plan)
-            node = renderer.hydrated(renderer.graph.add(f"view {definition.name}", Sink(trace), (source,)))
-        except BaseException as error:
-            renderer.sweep()
-            if isinstance(error, NumericError):
-                raise NumericError(f"cannot create view {definition.name} over the rows there are: {error}") from error
-            raise
-        node.users += 1
+            with renderer.installing(self._counting(definition.name, plan, pause)):
+                source = renderer.node(plan)
+                node = renderer.hydrated(renderer.graph.add(f"view {definition.name}", Sink(trace), (source,)))
+                node.users += 1
+        except NumericError as error:
+            raise NumericError(f"cannot create view {definition.name} over the rows there are: {error}") from error
         millis = (perf_counter() - started) * 1e3
         self._read[definition.name] = frozenset(tables_of(relation))
         self.views[definition.name] = Installed(definition, plan, node, trace, millis)
@@ -147,10 +173,10 @@ class Engine:
         except BaseException:
             self._undo(touched)
             raise
-        self.time = time
-        self.renderer.graph.commit(self.since)
+        since = BEGINNING if self.is_installing else max(time - self._history, 0)
+        self.renderer.graph.commit(time, since)
         for store in touched:
-            store.commit(self.since)
+            store.commit(since)
         updates = sum(change.data.num_rows for change in changes)
         self.commits.append(CommitRecord(time, updates, (perf_counter_ns() - started) / 1e6))
         return time
@@ -197,6 +223,19 @@ class Engine:
     def estimate(self, plan: Plan) -> dict[Plan | ArrangementPlan | None, Estimate]:
         """The state that installing `plan` would add; under None the view's contents."""
         return Estimator(self.sizes()).added(plan, lambda each: each in self.renderer.rendered)
+
+    def _counting(self, name: str, plan: Plan, pause: Pause) -> Callable[[int], None]:
+        """What reports progress when it is called with the rows read since it was called last."""
+        exists = partial(operator.contains, self.renderer.rendered if self._sharing else ())
+        expected = Estimator(self.sizes()).to_read(plan, exists)
+        done = 0
+
+        def report(rows: int) -> None:
+            nonlocal done
+            done += rows
+            pause(Progress(name, done, max(done, round(expected))))
+
+        return report
 
     def _check_limit(self, name: str, plan: Plan) -> None:
         if self._memory_limit is None:

@@ -15,6 +15,8 @@ import pyarrow.parquet
 from rich.console import Console
 
 from catalog.errors import BindError, Error
+from ivm.engine import Progress
+from ivm.progress import shown
 from ivm.script import is_blank, split
 
 HELP = """\
@@ -40,7 +42,7 @@ class Answer(Protocol):
 class Session(Protocol):
     """What the shell needs of a database."""
 
-    def sql(self, text: str) -> Answer:
+    def sql(self, text: str, *, progress: Callable[[Progress], None] | None = None) -> Answer:
         """Run one statement."""
 
     def apply(self, changes: dict[str, pa.Table]) -> Any:
@@ -101,7 +103,8 @@ class Shell:
 
     def _run(self, statement: str) -> None:
         start = perf_counter()
-        answer = self._db.sql(statement)
+        with shown(self._err) as progress:
+            answer = self._db.sql(statement, progress=progress)
         if len(answer.schema):
             answer.show()
         self._took(start)

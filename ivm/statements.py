@@ -11,7 +11,8 @@ from catalog.catalog import Catalog
 from catalog.errors import BindError
 from catalog.schema import Table
 from catalog.schema import View as Definition
-from ivm.engine import Engine
+from ivm.engine import Engine, Progress
+from ivm.kernels.allocator import give_back_freed_pages
 from ivm.result import Result
 from ivm.transaction import Transaction
 from sql.bind import bind, with_names
@@ -32,6 +33,8 @@ from sql.statements import (
 )
 
 RESERVED = "ivm_"
+DEFINITIONS = (CreateTable, CreateView, DropTable, DropView)
+"""The statements that change what exists; they must not meet."""
 
 
 class Database(Protocol):
@@ -50,6 +53,10 @@ class Database(Protocol):
 
     def explain(self, text: str, dialect: str, origin: tuple[int, int]) -> str:
         """The EXPLAIN text of a SELECT."""
+        ...
+
+    def pause(self, progress: Progress) -> None:
+        """Called between two chunks of an installation."""
         ...
 
     def close_subscriptions(self, view: str) -> None:
@@ -99,12 +106,13 @@ def _create_view(database: Database, statement: CreateView, dialect: str) -> Res
     # Other views that use this one read its text again, in DuckDB's dialect and with its names.
     text = statement.query_text if dialect == "duckdb" and not statement.columns else bound.oracle_sql
     definition = Definition(statement.name, text, bound.schema, bound.uses, statement.maintained, bound.order)
-    snapshot = database.catalog.snapshot()
-    database.catalog.add_view(definition)
+    database.catalog.check_view(definition)
     try:
-        database.engine.define(definition, bound.relation, bound.oracle_sql)
+        database.engine.define(definition, bound.relation, bound.oracle_sql, database.pause)
+        database.catalog.add_view(definition)
     except BaseException:
-        database.catalog.restore(snapshot)
+        database.engine.undefine(definition.name)
+        give_back_freed_pages()
         raise
     return Result()
 
@@ -113,6 +121,7 @@ def _drop_table(database: Database, statement: DropTable) -> Result:
     if statement.if_exists and database.catalog.find(statement.name) is None:
         return Result()
     database.engine.drop_table(database.catalog.drop_table(statement.name).name)
+    give_back_freed_pages()
     return Result()
 
 
@@ -122,6 +131,7 @@ def _drop_view(database: Database, statement: DropView) -> Result:
     view = database.catalog.drop_view(statement.name)
     database.close_subscriptions(view.name)
     database.engine.undefine(view.name)
+    give_back_freed_pages()
     return Result()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from ivm.trace.arrow import to_arrow
 from ivm.trace.column import Column
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.trace import Trace
+from ivm.turns import Turns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +44,7 @@ class View(Rows):
         installed: Installed,
         dictionary: TextDictionary,
         readable: Callable[[], tuple[int, int]],
-        lock: threading.RLock,
+        lock: Turns,
     ) -> None:
         self._installed = installed
         self._dictionary = dictionary

@@ -52,13 +52,13 @@ def progress(console: Console, unit: str = "rows") -> Iterator[Report]:
     )
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("starting", total=None)
-        counting = False
+        counted = ("", 0)
 
         def tell(step: str, done: int, total: int) -> None:
-            nonlocal counting
-            if total and not counting:  # the clock of the rate starts with the first row
+            nonlocal counted
+            if total and step != counted[0] and total != counted[1]:  # the clock of the rate starts with the first row
                 bar.reset(task, total=total, completed=done)
-                counting = True
+                counted = (step, total)
             if total:
                 bar.update(task, description=step, completed=done, total=total)
             else:

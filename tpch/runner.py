@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -168,13 +169,15 @@ def _install(db: ivm.Database, views: Sequence[str], progress: Progress) -> floa
     started = time.perf_counter()
     for view in views:
         progress(f"installing {view}", 0, 0)
-        db.sql(queries.view_sql(view))
+        db.sql(queries.view_sql(view), progress=partial(_tell_installing, progress))
     return time.perf_counter() - started
 
 
-def _apply(
-    db: ivm.Database, stream: Stream, settings: Settings, checks: _Checks, progress: Progress
-) -> list[_Commit]:
+def _tell_installing(progress: Progress, now: ivm.Progress) -> None:
+    progress(f"installing {now.view}", now.rows, now.expected)
+
+
+def _apply(db: ivm.Database, stream: Stream, settings: Settings, checks: _Checks, progress: Progress) -> list[_Commit]:
     commits: list[_Commit] = []
     total, done = stream.manifest.rows, 0
     for batch in stream.batches(settings.times, coalesce=settings.coalesce):

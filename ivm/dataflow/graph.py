@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from time import perf_counter_ns
 
+from ivm.dataflow.hydration import Installation, hydrate
 from ivm.dataflow.node import Node
 from ivm.operators.operator import Operator
 from ivm.trace.delta import Delta
+from ivm.trace.time import BEGINNING
 
 
 class Graph:
-    """Nodes, each after what it reads. One step carries one physical batch, which may hold many logical times."""
+    """Nodes, each after what it reads. One step carries one physical batch, which may hold many logical times.
+
+    `time` is the present, that of the last commit. `installation` is the view on its way in, if there is one.
+    """
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
+        self.time = 0
+        self.installation: Installation | None = None
         self._stepped: list[Node] = []
 
     @property
@@ -25,19 +33,46 @@ class Graph:
     def add(self, label: str, operator: Operator, inputs: tuple[Node, ...] = (), waits: tuple[Node, ...] = ()) -> Node:
         """A new node; it is stepped from the next commit on. What it reads must be in the graph already."""
         node = Node(label, operator, inputs, waits)
+        if self.installation is not None:
+            self.installation.nodes[node] = None
+        self.nodes.append(node)
         for other in (*inputs, *waits):
             other.users += 1
-        self.nodes.append(node)
         return node
 
-    def hydrate(self, node: Node, time: int) -> None:
-        """Bring a new stateful node up to `time`, the present, from the contents of its inputs."""
-        for number, source in enumerate(node.inputs):
-            for delta in source.contents(time):
-                inputs: list[Delta | None] = [None] * len(node.inputs)
-                inputs[number] = delta
-                node.operator.step(inputs)
-                node.operator.commit(time)
+    @contextmanager
+    def installing(self, pause: Callable[[int], None]) -> Iterator[Installation]:
+        """Nodes added within are those of a view on its way in; an error takes them out again.
+
+        History from now on stays, so that it can be read between pauses: whoever commits meanwhile lets go of none.
+        """
+        before = {node: node.users for node in self.nodes}
+        self.installation = Installation(pause)
+        try:
+            for node in self.nodes:
+                node.operator.commit(BEGINNING)
+            yield self.installation
+        except BaseException:
+            self.nodes = list(before)
+            for node, users in before.items():
+                node.users = users
+            raise
+        finally:
+            self.installation = None
+            self._let_go()
+
+    def hydrate(self, node: Node) -> Node:
+        """Bring a new stateful node up to the present; see `hydrate`."""
+        assert self.installation is not None, "nodes are hydrated as part of an installation"
+        hydrate(node, self.time, self.installation, self._let_go)
+        node.operator.commit(BEGINNING)
+        return node
+
+    def rest(self, rows: int) -> None:
+        """Between two chunks of an installation, after so many rows were read: let others in."""
+        assert self.installation is not None, "only an installation rests"
+        self.installation.read(rows)
+        self.installation.rest()
 
     def release(self, node: Node) -> Iterator[Node]:
         """Give up one use of a node; yields every node that nobody uses any more, already taken out."""
@@ -52,18 +87,20 @@ class Graph:
     def step(self, changes: Mapping[Node, Delta]) -> dict[Node, Delta]:
         """Carry `changes` of source nodes through the graph; the change of every node that has one.
 
-        Raises what an operator raises (NumericError), after which `abort` must be called. Cost: that of the operators
-        that a change reaches.
+        Raises what an operator raises (NumericError), after which `abort` must be called; what a node raises whose view
+        is not there yet fails its installation alone. Cost: that of the operators that a change reaches.
         """
         deltas: dict[Node, Delta] = dict(changes)
         self._stepped = []
         for node in self.nodes:
             if node in changes or not any(other in deltas for other in node.inputs):
                 continue
+            if self._is_lost(node):
+                continue
             inputs = [deltas.get(other) for other in node.inputs]
             self._stepped.append(node)
             started = perf_counter_ns()
-            delta = node.operator.step(inputs)
+            delta = self._step(node, inputs)
             counters = node.counters
             counters.nanoseconds += perf_counter_ns() - started
             counters.updates_in += sum(len(d) for d in inputs if d is not None)
@@ -72,8 +109,9 @@ class Graph:
                 deltas[node] = delta
         return deltas
 
-    def commit(self, since: int) -> None:
-        """Make the last step final everywhere."""
+    def commit(self, time: int, since: int) -> None:
+        """Make the last step, up to `time`, final everywhere; nobody reads as of a time before `since` any more."""
+        self.time = time
         for node in self._stepped:
             started = perf_counter_ns()
             node.operator.commit(since)
@@ -85,3 +123,25 @@ class Graph:
         for node in reversed(self._stepped):
             node.operator.abort()
         self._stepped = []
+
+    def _step(self, node: Node, inputs: Sequence[Delta | None]) -> Delta | None:
+        if node.snapshot is not None:
+            node.snapshot.keep()
+        installation = self.installation
+        if installation is None or node not in installation.nodes:
+            return node.operator.step(inputs)
+        try:
+            return node.operator.step(inputs)
+        except Exception as error:  # noqa: BLE001  whatever it is, the commit is not to suffer
+            installation.error = error
+            self._stepped.pop().operator.abort()
+            return None
+
+    def _let_go(self) -> None:
+        for node in self.nodes:
+            node.let_go()
+
+    def _is_lost(self, node: Node) -> bool:
+        """Whether the node belongs to an installation that has failed."""
+        installation = self.installation
+        return installation is not None and installation.error is not None and node in installation.nodes

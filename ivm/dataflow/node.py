@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from ivm.operators.operator import Contents, Operator
 from ivm.trace.delta import Delta
@@ -23,6 +24,7 @@ class Node:
     """`users` counts the nodes and views that hold on to this one; at zero it is removed.
 
     `waits` are nodes that must step before this one although no delta flows from them (the arrangements of a join).
+    `snapshot` is there while a new node reads the contents as of a time, and the operator keeps no history.
     """
 
     label: str
@@ -31,12 +33,68 @@ class Node:
     waits: tuple[Node, ...] = ()
     users: int = 0
     counters: Counters = field(default_factory=Counters)
+    snapshot: Snapshot | None = None
 
-    def contents(self, time: int) -> Iterator[Delta]:
-        """The node's output as of `time`, the present, as updates of +1, in chunks of bounded size."""
-        sources: Sequence[Contents] = [_contents_of(node, time) for node in self.inputs]
-        return self.operator.contents(sources, time)
+    def contents(self, time: int, read: Callable[[int], None]) -> Iterator[Delta]:
+        """The node's output as of `time` in chunks of bounded size, as `Operator.contents` gives it.
+
+        `read` is told the rows of each chunk where they are kept: in tables, views and operators with state.
+        """
+        if self.snapshot is not None:
+            return _counted(self.snapshot.contents(), read)
+        sources: Sequence[Contents] = [partial(node.contents, time, read) for node in self.inputs]
+        contents = self.operator.contents(sources, time)
+        return contents if self.operator.drawn_from(self.inputs) else _counted(contents, read)
+
+    def hold(self, time: int) -> None:
+        """Until `let_go`, let the contents be read as of `time`, the present, though the node goes on.
+
+        What keeps history is read as of any time, as long as commits let go of none.
+        """
+        if self.operator.looks_back:
+            for arrangement in self.waits:
+                arrangement.operator.hold(time)
+            for node in self.operator.drawn_from(self.inputs):
+                node.hold(time)
+        elif self.snapshot is None:
+            self.snapshot = Snapshot(self.operator, time)
+
+    def let_go(self) -> None:
+        """Nobody reads the node as of a time that is past any more."""
+        self.snapshot = None
+        self.operator.hold(None)
 
 
-def _contents_of(node: Node, time: int) -> Contents:
-    return lambda: node.contents(time)
+class Snapshot:
+    """The contents of a node as of now, for as long as somebody reads them, though the node goes on meanwhile.
+
+    They are read where they are until the node is about to change; then what there is is copied in one go.
+    """
+
+    def __init__(self, operator: Operator, time: int) -> None:
+        self._operator = operator
+        self._time = time
+        self._kept: list[Delta] | None = None
+
+    def contents(self) -> Iterator[Delta]:
+        """The chunks, the same at each call."""
+        number = 0
+        parts = self._operator.contents([], self._time)
+        while self._kept is None:
+            part = next(parts, None)
+            if part is None:
+                return
+            number += 1
+            yield part
+        yield from self._kept[number:]
+
+    def keep(self) -> None:
+        """The node is about to change. Cost: a copy of the contents, the first time."""
+        if self._kept is None:
+            self._kept = list(self._operator.contents([], self._time))
+
+
+def _counted(contents: Iterator[Delta], read: Callable[[int], None]) -> Iterator[Delta]:
+    for delta in contents:
+        read(len(delta))
+        yield delta

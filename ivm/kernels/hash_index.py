@@ -46,6 +46,28 @@ def hash_rows(words: Ints, hashes: Hashes) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=False)
+def mark_hashes(hashes: Hashes, dropped: Bools, seen: Hashes) -> None:
+    """Set the bit of each hash in `seen`, uint64, of a power of two of words; 2 ns a hash while `seen` is in cache."""
+    bits = np.uint64(64 * len(seen) - 1)
+    for i in range(len(hashes)):
+        if len(dropped) == 0 or not dropped[i]:
+            bit = (hashes[i] >> _HALF) & bits
+            seen[bit >> np.uint64(6)] |= np.uint64(1) << (bit & np.uint64(63))
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def count_bits(seen: Hashes) -> int:
+    """How many bits are set."""
+    total = 0
+    for word in seen:
+        left = np.uint64(word)
+        while left != 0:
+            left &= left - np.uint64(1)
+            total += 1
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=False)
 def drop_dead(following: Int32s, died: Ints, row: int, since: int) -> None:
     """Unlink the rows that died by `since` just behind `row` and behind its first survivor.
 

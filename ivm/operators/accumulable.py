@@ -166,7 +166,7 @@ class Accumulators:
         """The argument columns of a delta, gathered."""
         return {position: delta.column(position) for position in self.arguments}
 
-    def widen(self, columns: dict[int, Column], fields: Ints) -> Ints | None:
+    def widen(self, columns: dict[int, Column], fields: Sequence[Ints]) -> list[Ints] | None:
         """Widen sums of doubles for what `columns` hold; the groups' `fields` (groups, fields) in their new places.
 
         None if all has room, which is the rule. Cost: a pass over the doubles.
@@ -186,9 +186,10 @@ class Accumulators:
         for position, window in windows.items():
             self.arguments[position].window = window
         self._lay_out()
-        moved = np.zeros((len(fields), self.fields), np.int64)
-        for key, part in self.parts.items():
-            move(fields, moved, part, *old[key])
+        moved = [np.zeros((len(each), self.fields), np.int64) for each in fields]
+        for before, after in zip(fields, moved, strict=True):
+            for key, part in self.parts.items():
+                move(before, after, part, *old[key])
         return moved
 
     def add(self, columns: dict[int, Column], diffs: Ints | None, cells: Cells, fields: Ints) -> None:

@@ -49,8 +49,12 @@ class ArrangeGroups(Stateless):
         """The reduce's contents."""
         return inputs[0]()
 
+    def hold(self, time: int | None) -> None:
+        """Let the groups be looked up as of `time`."""
+        self.arrangement.hold(time)
 
-class ArrangeDerived:
+
+class ArrangeDerived(Stateless):
     """A collection kept with its own columns, indexed by a key."""
 
     def __init__(self, arrangement: DerivedArrangement) -> None:

@@ -68,6 +68,8 @@ class Groups:
     def __init__(self, width: int, fields: int) -> None:
         self.width = width
         self.fields = fields
+        self._held = BEGINNING
+        self._past: Groups | None = None
         self._clear()
 
     def _clear(self) -> None:
@@ -98,8 +100,9 @@ class Groups:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the slots in use, the index and the stack of free slots."""
-        return self.used * self.state.shape[1] * 8 + self._index.nbytes + int(self._counts[FREE]) * 4
+        """Bytes of the slots in use, the index and the stack of free slots, and of what is remembered."""
+        past = 0 if self._past is None else self._past.nbytes
+        return self.used * self.state.shape[1] * 8 + self._index.nbytes + int(self._counts[FREE]) * 4 + past
 
     def open(self, words: Ints, times: Ints | int) -> Cells:
         """The cells of a batch whose keys are `words` and whose times ascend. Cost: two random accesses a row."""
@@ -132,6 +135,13 @@ class Groups:
         nothing, nor do groups whose multiplicity is zero unless `always`. The fields are copies. Cost: two or three
         random accesses a key.
         """
+        if self._past is not None and isinstance(as_of, int) and as_of <= self._held:
+            return self._look_up_past(self._past, words, dropped, as_of, always)
+        return self._look_up(words, dropped, as_of, after, always)
+
+    def _look_up(
+        self, words: Ints, dropped: Bools | None, as_of: Ints | int, after: Ints | None, always: bool
+    ) -> tuple[Ints, Ints]:
         n = len(words)
         positions, fields = np.empty(n, np.int64), np.empty((n, self.fields), np.int64)
         cells, skipped = self._cells, _NO_MASK if dropped is None else frozen(dropped)
@@ -146,6 +156,8 @@ class Groups:
         """End the batch with the fields `after` of each cell, or with nothing changed; a random access a cell."""
         if self._counts[CELLS] == 0:
             return
+        if after is not None and self._held != BEGINNING:
+            self._remember()
         close_cells(
             after is not None, self._cells.slot, self.state[:0] if after is None else after, self.width,
             self._index, self.state, self._free, self._counts,
@@ -154,8 +166,56 @@ class Groups:
         if self._counts[LIVE] == 0 and self.used > _SMALLEST_INDEX:
             self._clear()
 
-    def replace_fields(self, fields: Ints) -> None:
-        """Give every slot in use a new row of fields (used, any number), while no batch is open or after `open`."""
+    def hold(self, time: int | None) -> None:
+        """Let groups be looked up as of `time`, the present, also when they have changed; None: no longer.
+
+        Size: a copy of each group that changes meanwhile, as it is before.
+        """
+        self._held = BEGINNING if time is None else time
+        self._past = None
+
+    def all_fields(self) -> list[Ints]:
+        """The fields of all slots in use, and of what is kept beside them."""
+        past = [] if self._past is None else [self._past.state[: self._past.used, self._past.width + 2 :]]
+        return [self.state[: self.used, self.width + 1 :], *past]
+
+    def replace_fields(self, fields: Sequence[Ints]) -> None:
+        """Give everything that `all_fields` showed new rows of fields, while no batch is open or after `open`."""
+        self._replace_fields(fields[0])
+        if self._past is not None:
+            known = np.ones((len(fields[1]), 1), np.int64)
+            self._past._replace_fields(np.concatenate([known, fields[1]], axis=1))
+
+    def _look_up_past(
+        self, past: Groups, words: Ints, dropped: Bools | None, as_of: int, always: bool
+    ) -> tuple[Ints, Ints]:
+        """What has changed since from what is remembered of it, the rest from what there is."""
+        changed, remembered = past._look_up(words, dropped, as_of, None, False)
+        others = np.zeros(len(words), np.bool_) if dropped is None else dropped.copy()
+        others[changed] = True
+        unchanged, fields = self._look_up(words, others, as_of, None, always)
+        there = np.ones(len(changed), np.bool_) if always else remembered[:, 1] != 0
+        positions = np.concatenate([changed[there], unchanged])
+        order = np.argsort(positions, kind="stable")
+        return positions[order], np.concatenate([remembered[there, 1:], fields])[order]
+
+    def _remember(self) -> None:
+        """Keep the groups that the open batch changes as they are, unless that was done before.
+
+        They are kept under their keys, behind a one that says that they are known, since one that is new has no fields.
+        """
+        if self._past is None:
+            self._past = Groups(self.width, 1 + self.fields)
+        past, touched = self._past, self._cells.slot[self._cells.previous < 0]
+        keys = np.ascontiguousarray(self.state[touched, : self.width])
+        known = np.zeros(len(keys), np.bool_)
+        known[past._look_up(keys, None, BEGINNING, None, False)[0]] = True
+        cells = past.open(keys[~known], 0)
+        fields = np.ones((len(cells), 1 + self.fields), np.int64)
+        fields[:, 1:] = self.state[touched[~known], self.width + 1 :]
+        past.close(fields)
+
+    def _replace_fields(self, fields: Ints) -> None:
         head = self.state[: self.used, : self.width + 1]
         rows: Growable[np.int64] = Growable(np.dtype(np.int64), self.width + 1 + fields.shape[1])
         rows.append(np.concatenate([head, fields], axis=1))

@@ -10,6 +10,7 @@ from ivm.kernels.growing_top_k import keep_first, window_changes
 from ivm.operators.groups import Groups, cell_times, frozen, frozen_diffs, live_input
 from ivm.operators.operator import Contents, StateSize
 from ivm.operators.ordering import total_order
+from ivm.operators.present import Present
 from ivm.operators.top_k import Types
 from ivm.trace.column import Ints
 from ivm.trace.delta import Delta, delta_of
@@ -20,7 +21,7 @@ _CHUNK = 1 << 16
 _HEAD = 2  # fields of a group before those of its rows
 
 
-class GrowingTopK:
+class GrowingTopK(Present):
     """`ivm.operators.top_k.TopK` with a limit, over an input of which no row ever goes.
 
     Per change a binary search, and a pass over `offset` + `limit` rows for each group and time that a batch touches.

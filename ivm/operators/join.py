@@ -12,7 +12,7 @@ import numpy as np
 from catalog.errors import NumericError
 from catalog.types import SqlType
 from ivm.operators.mfp import Program, Stateless
-from ivm.operators.operator import Contents
+from ivm.operators.operator import NOTHING, Contents, Each
 from ivm.trace.column import Bools, Ints
 from ivm.trace.concat import concat_deltas
 from ivm.trace.consolidate import consolidate
@@ -36,12 +36,16 @@ class Lookup(Protocol):
         """For each key the rows visible at its time: (position of the key, ascending; the rows)."""
         ...
 
+    def prepare(self, columns: Sequence[int]) -> Iterator[int]:
+        """Let these columns of the rows be read without a wait, bit by bit."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class HalfJoin:
     """One stage: look the columns `stream` up, bind the input's columns from `offset` on, then run `program`.
 
-    `unique`: at most one row is found for each.
+    `unique`: at most one row is found for each. `read`: those of the input's columns that are read later.
     """
 
     lookup: Lookup
@@ -51,6 +55,7 @@ class HalfJoin:
     inclusive: bool
     unique: bool
     program: Program | None
+    read: tuple[int, ...] = ()
 
     def look_up(self, delta: Delta) -> Delta | None:
         """The joined rows, before `program`; cost: a probe for each row and what it finds."""
@@ -77,8 +82,12 @@ class Path:
     program: Program | None
     stages: tuple[HalfJoin, ...]
 
-    def run(self, delta: Delta) -> Iterator[Delta]:
-        """The changes of the join that follow from `delta`, in parts, so that many matches need no more memory."""
+    def run(self, delta: Delta) -> list[Delta]:
+        """The changes of the join that follow from `delta`."""
+        return [part for part in self.parts(delta) if len(part)]
+
+    def parts(self, delta: Delta) -> Iterator[Delta]:
+        """The same bit by bit, so that many matches need no more memory; some without rows."""
         changed = self._really_changed(delta)
         if changed is None:
             return
@@ -112,7 +121,9 @@ class Path:
             start = stop
             if joined is not None and stage.program is not None:
                 joined = stage.program(joined)
-            if joined is not None:
+            if joined is None:
+                yield NOTHING
+            else:
                 yield from self._go_on(joined, number + 1)
 
     def including_all(self) -> Path:
@@ -139,12 +150,14 @@ class DeltaJoin(Stateless):
     """A path for each input; the sum of what the paths yield is the change of the join.
 
     A path may meet rows that another one takes back. Where one of them raises NumericError, `careful` gives the join
-    that has the last word, over what is left of the change as a whole; None if nothing can raise.
+    that has the last word, over what is left of the change as a whole; None if nothing can raise. `whole` is the path
+    by which the join's contents are found.
     """
 
-    def __init__(self, paths: Sequence[Path], careful: Callable[[], Careful] | None = None) -> None:
+    def __init__(self, paths: Sequence[Path], careful: Callable[[], Careful] | None = None, whole: int = -1) -> None:
         self.paths = tuple(paths)
         self._careful = careful
+        self._whole_path = self.paths[whole].including_all()
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """Run the path of each input that changed. Cost follows the changes and their matches."""
@@ -157,7 +170,7 @@ class DeltaJoin(Stateless):
         return careful.net(careful.join._changes(inputs))
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
-        """The whole join: the last input's contents on their path, seeing everything in the other inputs."""
+        """The whole join: one input's contents on their path, seeing everything in the other inputs."""
         given = 0
         try:
             for delta in self._whole(inputs):
@@ -170,7 +183,7 @@ class DeltaJoin(Stateless):
         for delta in islice(self._whole(inputs), given):
             yield replace(delta, diffs=-delta.diff_array())
         careful = self._careful()
-        net = careful.net(list(careful.join._whole(inputs)))
+        net = careful.net([part for part in careful.join._whole(inputs) if len(part)])
         if net is not None:
             yield net
 
@@ -182,10 +195,22 @@ class DeltaJoin(Stateless):
                 found += path.run(delta)
         return found
 
+    def prepare(self) -> Iterator[int]:
+        """Let all that is read of rows looked up be read without a wait, bit by bit, yielding the rows of each bit."""
+        for path in self.paths:
+            for stage in path.stages:
+                yield from stage.lookup.prepare(stage.read)
+
+    def drawn_from(self, inputs: Sequence[Each]) -> Sequence[Each]:
+        """The one whose path finds all rows."""
+        return (inputs[self._whole_path.source],)
+
     def _whole(self, inputs: Sequence[Contents]) -> Iterator[Delta]:
-        path = self.paths[-1].including_all()
+        path = self._whole_path
         for delta in inputs[path.source]():
-            yield from path.run(delta)
+            if len(delta):
+                yield from path.parts(delta)
+            yield NOTHING
 
 
 def _bind(delta: Delta, group: Group, offset: int, width: int) -> Delta:

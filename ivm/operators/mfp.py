@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import ClassVar
 
 from catalog.errors import NumericError
 from catalog.types import SqlType
-from ivm.operators.operator import Contents, StateSize
+from ivm.operators.operator import NOTHING, Contents, Each, StateSize
 from ivm.trace.concat import concat_deltas
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta
@@ -15,7 +16,16 @@ Program = Callable[[Delta], Delta | None]
 
 
 class Stateless:
-    """What operators without state share: nothing to commit, undo or count."""
+    """What operators without state share: nothing to commit, undo or count; contents are their inputs'."""
+
+    looks_back: ClassVar[bool] = True
+
+    def drawn_from(self, inputs: Sequence[Each]) -> Sequence[Each]:
+        """All of them."""
+        return inputs
+
+    def hold(self, time: int | None) -> None:
+        """Nothing that could go."""
 
     def commit(self, since: int) -> None:
         """Nothing to make final."""
@@ -53,14 +63,16 @@ class Mfp(Stateless):
         """The program over the input's contents."""
         parts = iter(inputs[0]())
         for delta in parts:
+            if len(delta) == 0:
+                yield NOTHING
+                continue
             try:
                 result = self._program(delta)
             except NumericError:
                 # The rows that take those back come later, since they would raise as well.
                 rest = concat_deltas([delta, *parts])
                 result = None if rest is None else self._net(rest)
-            if result is not None:
-                yield result
+            yield NOTHING if result is None else result
 
     def _net(self, delta: Delta) -> Delta | None:
         net = consolidate(delta, self._types)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from typing import ClassVar, Protocol, TypeVar
 
 from ivm.trace.delta import Delta
 from ivm.trace.size import StateSize
@@ -12,7 +12,12 @@ __all__ = ["Contents", "Operator", "StateSize"]
 
 
 Contents = Callable[[], Iterator[Delta]]
-"""An input's present contents as updates of +1 at one time, in chunks of bounded size; made anew at each call."""
+"""An input's contents as updates at one time, in chunks as `Operator.contents` gives them; made anew at each call."""
+
+NOTHING = Delta([], [], 0, 0)
+"""A chunk without rows: some work was done."""
+
+Each = TypeVar("Each")
 
 
 class Operator(Protocol):
@@ -23,17 +28,31 @@ class Operator(Protocol):
     or `abort` is called on every operator whose `step` ran. After `abort` the operator must answer as if `step` had not
     been called. `commit(since)` makes the step final; no reader will ask for times before `since` any more, so
     history before it may be forgotten (logical compaction).
+
+    `looks_back`: whether `contents` can be asked for a time before the present, of which no history was let go. What
+    does not look back answers for the present alone, from its own state.
     """
+
+    looks_back: ClassVar[bool]
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The change of the output that follows from the changes of the inputs; None if there is none."""
         ...
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
-        """The output's present contents, as updates of +1 at `time`, in chunks of bounded size.
+        """The output's contents as of `time`, as updates at `time` that add up to them, in chunks of bounded size.
 
-        Operators with state answer from it; the others compute it from their inputs' contents.
+        Operators with state answer from it; the others compute it from their inputs' contents. Between two chunks there
+        is a bounded amount of work: where that yields no rows, the chunk is `NOTHING`.
         """
+        ...
+
+    def drawn_from(self, inputs: Sequence[Each]) -> Sequence[Each]:
+        """Those of the inputs whose contents `contents` reads; none, where it answers from the operator's state."""
+        ...
+
+    def hold(self, time: int | None) -> None:
+        """Lookups may be as of `time`, the present, also after later commits; None: no longer."""
         ...
 
     def commit(self, since: int) -> None:

@@ -16,6 +16,7 @@ from ivm.operators.hierarchical import Extremes
 from ivm.operators.monotone import GrowingExtremes
 from ivm.operators.operator import Contents, StateSize
 from ivm.operators.ordered import OrderedAggregates
+from ivm.operators.present import Present
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.delta import Delta, Group, delta_of
 from ivm.trace.dictionary import TextDictionary
@@ -24,10 +25,10 @@ from ivm.trace.time import readable_as_of
 
 __all__ = ["AggregateSpec", "Reduce"]
 
-_CHUNK = 1 << 18
+_CHUNK = 1 << 16
 
 
-class Reduce:
+class Reduce(Present):
     """Groups its input by the first columns, `keys`, and keeps the aggregates of each group.
 
     A group exists while its multiplicity is not zero; with no keys there is one group that always exists. The output
@@ -88,9 +89,12 @@ class Reduce:
         self._after = after
         return self._emit(cells, after)
 
+    def hold(self, time: int | None) -> None:
+        """Lookups may be as of `time`, the present, also after later commits; None: no longer."""
+        self._groups.hold(time)
+
     def _widen(self, columns: dict[int, Column]) -> None:
-        fields = self._groups.state[: self._groups.used, self._layout.words + 1 :]
-        moved = self._parts.widen(columns, fields)
+        moved = self._parts.widen(columns, self._groups.all_fields())
         if moved is not None:
             self._groups.replace_fields(moved)
 
@@ -118,6 +122,10 @@ class Reduce:
         as_of, always = readable_as_of(times, inclusive), self._keys == 0
         positions, fields = self._groups.look_up(words, dropped, as_of, self._after, always)
         return positions, Group(GroupRows(self._layout, words[positions], self._parts, fields))
+
+    def prepare(self, columns: Sequence[int]) -> Iterator[int]:
+        """All columns can be read as they are."""
+        yield from ()
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The groups' rows."""

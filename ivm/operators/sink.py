@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ivm.operators.operator import Contents, StateSize
+from ivm.operators.mfp import Stateless
+from ivm.operators.operator import Contents, Each, StateSize
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.trace import Trace
 
+_CHUNK = 1 << 16
 
-class Sink:
+
+class Sink(Stateless):
     """Appends the output's changes to a trace. Cost: one copy of them; reading consolidates."""
 
     def __init__(self, trace: Trace) -> None:
@@ -25,10 +28,15 @@ class Sink:
         return delta
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
-        """The view's rows."""
-        columns, diffs = self.trace.rows(None)
-        if len(diffs):
-            yield delta_of(columns, time, diffs, len(diffs))
+        """The view's rows; consolidated first, in one go, if they have changed since they were last read."""
+        columns, diffs = self.trace.rows(time)
+        rows = delta_of(columns, time, diffs, len(diffs))
+        for start in range(0, len(rows), _CHUNK):
+            yield rows.slice(start, min(start + _CHUNK, len(rows)))
+
+    def drawn_from(self, inputs: Sequence[Each]) -> Sequence[Each]:
+        """None: the rows are kept."""
+        return ()
 
     def commit(self, since: int) -> None:
         """Let the trace forget what nobody can read any more."""

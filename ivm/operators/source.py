@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from ivm.operators.mfp import Stateless
-from ivm.operators.operator import Contents
+from ivm.operators.operator import Contents, Each
 from ivm.trace.delta import Delta
 
 
@@ -14,6 +14,10 @@ class Source(Stateless):
 
     def __init__(self, read: Callable[[int], Iterator[Delta]]) -> None:
         self._read = read
+
+    def drawn_from(self, inputs: Sequence[Each]) -> Sequence[Each]:
+        """It has none."""
+        return ()
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """What is there."""

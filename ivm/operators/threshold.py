@@ -10,14 +10,15 @@ from catalog.types import SqlType
 from ivm.kernels.threshold import clamp_cells
 from ivm.operators.groups import Groups, cell_times, live_input
 from ivm.operators.operator import Contents, StateSize
+from ivm.operators.present import Present
 from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.keys import KeyLayout
 
-_CHUNK = 1 << 18
+_CHUNK = 1 << 16
 
 
-class Threshold:
+class Threshold(Present):
     """R'(r) = min(max(R(r), 0), `at_most`); without a bound R'(r) = max(R(r), 0), with a bound of 1 DISTINCT.
 
     A row with NaN or -0.0 comes out with the one NaN, or 0.0, as equal rows are one row.

@@ -13,6 +13,7 @@ from ivm.operators.groups import Cells, Groups, cell_times, frozen, frozen_diffs
 from ivm.operators.operator import Contents, StateSize
 from ivm.operators.ordered_batch import OrderedBatch, take_back
 from ivm.operators.ordering import total_order
+from ivm.operators.present import Present
 from ivm.trace.column import Bools, Ints
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
@@ -22,7 +23,7 @@ from ivm.trace.ordered_tree import OrderedTree
 Types = tuple[tuple[SqlType, bool], ...]
 
 
-class TopK:
+class TopK(Present):
     """Per value of the columns `group`, the first `limit` rows after `offset`, counting each as often as it occurs.
 
     `order`: (column, descending, nulls first) terms; ties are broken by all columns, ascending, NULLs last, so the

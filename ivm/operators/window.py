@@ -18,6 +18,7 @@ from ivm.kernels.window_tree import KEY, VALUES, WORDS
 from ivm.operators.groups import Cells, Groups, cell_times, frozen, frozen_diffs, live_input
 from ivm.operators.operator import Contents, StateSize
 from ivm.operators.ordering import total_order
+from ivm.operators.present import Present
 from ivm.operators.window_layout import FunctionSpec, Types, WindowLayout
 from ivm.trace.column import Ints
 from ivm.trace.consolidate import consolidate
@@ -28,7 +29,7 @@ from ivm.trace.keys import KeyLayout
 
 __all__ = ["FunctionSpec", "Window"]
 
-_CHUNK = 1 << 17
+_CHUNK = 1 << 16
 _MANY = 512
 
 
@@ -45,7 +46,7 @@ class _Batch:
     progress: Ints
 
 
-class Window:
+class Window(Present):
     """Each input row, once for each copy, with the values of `functions`, in partitions by the columns `partition`.
 
     `types` are the input's: `width` columns of the row, then computed arguments, which the output leaves out. Rows

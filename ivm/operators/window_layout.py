@@ -240,7 +240,7 @@ class WindowLayout:
         starts = [self._own, self._own + old]
         starts += [int(before[VALUES]) + at for block, at in self.blocks.items() if block[0] == "sums"]
         blocks = [nodes[:, at : at + old] for at in starts]
-        moved = self.sums.widen(self.sums.read(delta), np.concatenate(blocks))
+        moved = self.sums.widen(self.sums.read(delta), blocks)
         if moved is None:
             return None
         plan, sum_kind = self.plan, window_values.SUMS
@@ -251,7 +251,7 @@ class WindowLayout:
         wider[:, int(self.shape[VALUES]) - extremes : int(self.shape[VALUES])] = nodes[
             :, int(before[VALUES]) - extremes : int(before[VALUES])
         ]
-        pieces = iter(np.split(moved, len(blocks)))
+        pieces = iter(moved)
         for at in (self._own, int(self.shape[TREE])):
             wider[:, at : at + self.sums.fields] = next(pieces)
         for was, now in zip(plan, self.plan, strict=True):

@@ -90,11 +90,37 @@ class Estimator:
                 return self._of(self.count(plan.input), width(plan.input.row) + _IN_ORDER)
         return None
 
+    def to_read(self, plan: Plan, exists: Callable[[Plan | ArrangementPlan], bool]) -> float:
+        """How many rows installing `plan` reads, to fill each new arrangement and stateful node, and the view."""
+        new = dict.fromkeys(each for each in (*arrangements_of(plan), *nodes_of(plan)) if not exists(each))
+        return self._drawn(plan) + sum(self._filled(each) for each in new)
+
     def count(self, plan: Plan) -> float:
         """The number of rows that a plan is expected to yield."""
         if plan not in self._counts:
             self._counts[plan] = self._count(plan)
         return self._counts[plan]
+
+    def _filled(self, plan: Plan | ArrangementPlan) -> float:
+        """How many rows are read to fill the state of one node or arrangement."""
+        match plan:
+            case ArrangementPlan():
+                own = plan.kind == "groups" or (plan.kind == "index" and plan.key in _keys(plan.collection))
+                return 0.0 if own else self._drawn(plan.collection)
+            case ReducePlan() | TopKPlan() | WindowPlan() | ThresholdPlan():
+                return self._drawn(plan.input)
+        return 0.0
+
+    def _drawn(self, plan: Plan) -> float:
+        """How many rows the contents of a plan are computed from: those of tables, views and stateful nodes."""
+        match plan:
+            case MfpPlan() | NegatePlan():
+                return self._drawn(plan.input)
+            case UnionPlan():
+                return sum(self._drawn(each) for each in plan.inputs)
+            case JoinPlan():
+                return self._drawn(plan.inputs[plan.paths[plan.whole].source])
+        return self.count(plan)
 
     def _arrangement(self, plan: ArrangementPlan) -> Estimate:
         if plan.kind == "groups":
@@ -172,6 +198,10 @@ class Estimator:
 
     def _guessed(self, rows: float) -> float:
         return max(min(rows, 1.0), rows * _DISTINCT)
+
+
+def _keys(plan: Plan) -> tuple[tuple[int, ...], ...]:
+    return plan.keys if isinstance(plan, TablePlan) else ()
 
 
 def total(estimates: Iterable[Estimate]) -> Estimate:

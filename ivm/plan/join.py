@@ -71,11 +71,12 @@ def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing
     if known is not None:
         return known
     choice = _choice(joined, existing)
-    ways = zip(choice.sources, choice.ways(), strict=True)
-    paths = tuple(_path(joined, source, way.steps, final) for source, way in ways)
+    ways = choice.ways()
+    by_source = zip(choice.sources, ways, strict=True)
+    paths = tuple(_path(joined, source, way.steps, final) for source, way in by_source)
     parts: tuple[Scalar, ...] = (*joined.row, *final.maps)
     row = row_of(tuple(parts[p] for p in final.projection))
-    plan = JoinPlan(inputs, joined.classes, joined.predicates, paths, final, row)
+    plan = JoinPlan(inputs, joined.classes, joined.predicates, paths, final, row, choice.for_all_rows(ways))
     existing.add((plan, *arrangements_of(plan)))
     return plan
 

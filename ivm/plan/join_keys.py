@@ -19,6 +19,8 @@ Chosen = frozenset[tuple[int, Key]]
 
 PROBE = 2.0
 """What a lookup costs beside the rows that it finds, in rows."""
+READ, UNIQUE = 0.2, 0.6
+"""What a row costs that is read in its order, and one that is looked up by a unique key, where there are many."""
 PRICE = 4.0
 """An arrangement of the largest input is worth its memory where it makes a path 2 ** PRICE times cheaper."""
 MOST_FOUND = 64.0
@@ -62,10 +64,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Way:
-    """The steps of one path; `cost` in rows met for a change of the source, at least 1."""
+    """The steps of one path; `cost` in rows met for a change of the source, at least 1.
+
+    `work` is the same for many rows of the source together, of which most are read and looked up at little cost.
+    """
 
     cost: float
     steps: tuple[Step, ...]
+    work: float
 
 
 @dataclass
@@ -90,6 +96,14 @@ class Choice:
         while (better := self._with_fewer(ways)) is not None:
             ways = better
         return ways
+
+    def for_all_rows(self, ways: tuple[Way, ...]) -> int:
+        """By which of the ways the whole join costs least to compute; the last one where sizes are not known."""
+        if not self._sized:
+            return len(ways) - 1
+        sides = [self.sides[source] for source in self.sources]
+        work = [(side.rows or 0.0) * way.work for side, way in zip(sides, ways, strict=True)]
+        return work.index(min(work))
 
     @cached_property
     def sources(self) -> tuple[int, ...]:
@@ -239,32 +253,36 @@ class _Search:
         self._choice = choice
         self._source = source
         self._allowed = allowed
-        self._cheapest = inf
-        self._steps: tuple[Step, ...] | None = None
+        self._best: Way | None = None
         self._left = MOST_WAYS
+
+    @property
+    def _cheapest(self) -> float:
+        return inf if self._best is None else self._best.cost
 
     def best(self) -> Way | None:
         """The cheapest way of those tried; None if what is allowed leaves none."""
         bound = frozenset((self._source,))
-        self._go(bound, frozenset(self._choice.sides[self._source].classes.values()), 1.0, self._kept(bound, bound), ())
-        return None if self._steps is None else Way(self._cheapest, self._steps)
+        known = frozenset(self._choice.sides[self._source].classes.values())
+        self._go(bound, known, Way(1.0, (), READ), self._kept(bound, bound))
+        return self._best
 
-    def _go(
-        self, bound: frozenset[int], known: frozenset[int], cost: float, rows: float, steps: tuple[Step, ...]
-    ) -> None:
+    def _go(self, bound: frozenset[int], known: frozenset[int], way: Way, rows: float) -> None:
         if len(bound) == len(self._choice.sides):
             self._left -= 1
-            if cost < self._cheapest * (1 - 1e-9):
-                self._cheapest, self._steps = cost, steps
+            if way.cost < self._cheapest * (1 - 1e-9):
+                self._best = way
             return
         candidates = sorted(self._candidates(bound, known), key=lambda c: c.rank)
         for each in candidates[:1] if candidates and candidates[0].unique else candidates:
             if self._choice.exhausted and each is not candidates[0]:
                 break
-            met = cost + rows * (PROBE + each.found)
-            if self._left > 0 and met < self._cheapest:
+            met = PROBE + each.found
+            work = way.work + rows * (UNIQUE if each.unique else met)
+            longer = Way(way.cost + rows * met, (*way.steps, each.step), work)
+            if self._left > 0 and longer.cost < self._cheapest:
                 after = known.union(self._choice.sides[each.step.input].classes.values())
-                self._go(bound | {each.step.input}, after, met, rows * each.kept, (*steps, each.step))
+                self._go(bound | {each.step.input}, after, longer, rows * each.kept)
 
     def _candidates(self, bound: frozenset[int], known: frozenset[int]) -> list[_Candidate]:
         """The lookups that are possible next; all rows of an input only where no input can be looked up by a key."""

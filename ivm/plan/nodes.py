@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from catalog.types import SqlType
@@ -132,7 +132,8 @@ class JoinPlan:
     An input whose changes cannot meet anything has no path; there is at least one.
 
     Within a path, columns are those of all collections side by side (`offsets`); `final` makes the output of them.
-    `classes` (equal columns) and `predicates` over them are what the paths together test.
+    `classes` (equal columns) and `predicates` over them are what the paths together test. `whole` is the path by which
+    all rows of the join are found, to hydrate what reads it; plans that differ in nothing else are equal.
     """
 
     inputs: tuple[Plan, ...]
@@ -141,6 +142,7 @@ class JoinPlan:
     paths: tuple[Path, ...]
     final: Mfp
     row: Row
+    whole: int = field(default=-1, compare=False)
 
     @property
     def offsets(self) -> tuple[int, ...]:

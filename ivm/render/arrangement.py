@@ -19,6 +19,8 @@ def render_arrangement(context: Context, plan: ArrangementPlan) -> Node:
     if isinstance(plan.collection, TablePlan):
         store = context.tables[plan.collection.name]
         arrangement = store.arrangement(plan.key) if context.sharing else store.arrangement_apart(plan.key)
+        for rows in arrangement.fill():
+            context.graph.rest(rows)
         return context.graph.add("arrange", ArrangeTable(arrangement, primary=arrangement is store.primary), (source,))
     if plan.kind == "groups":
         return context.graph.add("arrange", ArrangeGroups(cast(Reduce, source.operator)), (source,))

@@ -16,14 +16,13 @@ from ivm.trace.table_store import TableStore
 
 @dataclass
 class Context(ABC):
-    """`time`: the present, as of which new nodes are hydrated. `sharing`: whether table indexes may have more users."""
+    """`sharing`: whether table indexes may have more users."""
 
     graph: Graph
     dictionary: TextDictionary
     compiler: Compiler | None
     tables: dict[str, TableStore] = field(default_factory=dict)
     views: dict[str, Node] = field(default_factory=dict)
-    time: int = 0
     sharing: bool = True
 
     @abstractmethod
@@ -47,11 +46,5 @@ class Context(ABC):
         )
 
     def hydrated(self, node: Node) -> Node:
-        """The new stateful node, brought up to the present; it is taken back if that fails."""
-        try:
-            self.graph.hydrate(node, self.time)
-        except BaseException:
-            node.users += 1
-            self.release(node)
-            raise
-        return node
+        """The new stateful node, brought up to the present."""
+        return self.graph.hydrate(node)

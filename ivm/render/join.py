@@ -16,14 +16,16 @@ from ivm.plan.careful import apart
 from ivm.plan.mfp import Mfp, Row
 from ivm.plan.nodes import JoinPlan, Stage
 from ivm.render.context import Context
-from sql.ir.scalar import Scalar
+from sql.ir.scalar import Scalar, columns_of
 
 
 def render_join(context: Context, plan: JoinPlan) -> Node:
     """The join's node; it waits for its arrangements, so that they show the batch that it looks up."""
     inputs = tuple(context.node(each) for each in plan.inputs)
     arrangements = dict.fromkeys(context.node(s.arrangement) for path in plan.paths for s in path.stages)
-    operator = DeltaJoin([_path(context, plan, path) for path in plan.paths], _careful(context, plan))
+    operator = DeltaJoin([_path(context, plan, path) for path in plan.paths], _careful(context, plan), plan.whole)
+    for _ in operator.prepare():
+        context.graph.rest(0)
     return context.graph.add("join", operator, inputs, tuple(arrangements))
 
 
@@ -36,7 +38,7 @@ def _careful(context: Context, plan: JoinPlan) -> Callable[[], Careful] | None:
 
     @cache
     def made() -> Careful:
-        join = DeltaJoin([_path(context, below, path) for path in below.paths])
+        join = DeltaJoin([_path(context, below, path) for path in below.paths], whole=below.whole)
         types = tuple(column.type for column in below.row)
         return Careful(join, context.program(after, below.row).run, types)
 
@@ -46,14 +48,18 @@ def _careful(context: Context, plan: JoinPlan) -> Callable[[], Careful] | None:
 def _path(context: Context, plan: JoinPlan, path: nodes.Path) -> Path:
     row = plan.joined_row
     last = len(path.stages) - 1
-    stages = tuple(_half_join(context, plan, stage, row, i == last) for i, stage in enumerate(path.stages))
+    read = _read(plan, path)
+    stages = tuple(_half_join(context, plan, stage, row, read, i == last) for i, stage in enumerate(path.stages))
     start = _filter(context, path.predicates, row)
     own = plan.inputs[path.source].row
     needed = tuple((column, own[column].type) for column in path.needed)
     return Path(path.source, plan.offsets[path.source], len(row), needed, start, stages)
 
 
-def _half_join(context: Context, plan: JoinPlan, stage: Stage, joined: Row, last: bool) -> HalfJoin:
+def _half_join(
+    context: Context, plan: JoinPlan, stage: Stage, joined: Row, read: frozenset[int], last: bool
+) -> HalfJoin:
+    offset, width = plan.offsets[stage.input], len(stage.arrangement.collection.row)
     arranged = cast(ArrangeTable | ArrangeGroups | ArrangeDerived, context.node(stage.arrangement).operator)
     program = _filter(context, stage.predicates, joined)
     if last:
@@ -61,12 +67,23 @@ def _half_join(context: Context, plan: JoinPlan, stage: Stage, joined: Row, last
     return HalfJoin(
         arranged.arrangement,
         stage.stream,
-        plan.offsets[stage.input],
-        len(stage.arrangement.collection.row),
+        offset,
+        width,
         stage.inclusive,
         stage.unique,
         program,
+        tuple(sorted(c - offset for c in read if offset <= c < offset + width)),
     )
+
+
+def _read(plan: JoinPlan, path: nodes.Path) -> frozenset[int]:
+    """The columns of the joined row that anything reads behind the first lookup of a path."""
+    read = {p for p in plan.final.projection if p < plan.final.width}
+    for each in path.stages:
+        read.update(each.stream)
+    for scalar in (*(p for each in path.stages for p in each.predicates), *plan.final.maps):
+        read.update(columns_of(scalar))
+    return frozenset(read)
 
 
 def _filter(context: Context, predicates: tuple[Scalar, ...], row: Row) -> Program | None:

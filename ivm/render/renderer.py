@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import TypeVar, cast
 
 from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeTable
@@ -35,6 +36,9 @@ from ivm.render.join import render_join
 from ivm.render.reduce import render_reduce
 from ivm.render.top_k import render_top_k
 from ivm.render.window import render_window
+from ivm.trace.time import BEGINNING
+
+Key = TypeVar("Key")
 
 
 @dataclass
@@ -61,12 +65,27 @@ class Renderer(Context):
         """Give up one use of `node`, and everything that only it used."""
         self._forget(self.graph.release(node))
 
-    def sweep(self) -> None:
-        """Remove nodes that were rendered but never used, as a failed installation leaves them."""
-        while unused := [node for node in self.rendered.values() if node.users == 0]:
-            for node in unused:
-                node.users += 1
-                self.release(node)
+    @contextmanager
+    def installing(self, pause: Callable[[int], None]) -> Iterator[None]:
+        """What is rendered within is a view on its way in; an error leaves everything as it was before.
+
+        See `Graph.installing`. `pause(rows)` is called between chunks, with the rows read since it was called last.
+        """
+        rendered, sources = dict(self.rendered), dict(self.sources)
+        users = {each: each.users for store in self.tables.values() for each in store.arrangements()}
+        try:
+            with self.graph.installing(pause):
+                for store in self.tables.values():
+                    store.commit(BEGINNING)
+                yield
+        except BaseException:
+            _restore(self.rendered, rendered)
+            _restore(self.sources, sources)
+            for store in self.tables.values():
+                for arrangement in store.arrangements():
+                    while arrangement.users > users.get(arrangement, 0):
+                        store.release(arrangement)
+            raise
 
     def _forget(self, removed: Iterable[Node]) -> None:
         gone = {id(node) for node in removed}
@@ -109,3 +128,8 @@ class Renderer(Context):
                 types = tuple((column.type, column.nullable) for column in plan.row)
                 return self.hydrated(self.graph.add("threshold", Threshold(types), (self.node(plan.input),)))
         raise AssertionError(f"no rendering of {type(plan).__name__}")
+
+
+def _restore(now: dict[Key, Node], before: dict[Key, Node]) -> None:
+    now.clear()
+    now.update(before)

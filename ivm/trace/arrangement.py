@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from ivm.trace.changes import in_order
 from ivm.trace.column import Bools, Ints
 from ivm.trace.delta import Delta, Group
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.distinct_keys import DistinctKeys
 from ivm.trace.index import Index
 from ivm.trace.keys import KeyLayout
 from ivm.trace.row_store import Compaction, Mark, RowStore
@@ -18,6 +19,8 @@ from ivm.trace.size import StateSize
 from ivm.trace.time import BEGINNING, as_array, readable_as_of
 
 _CATCH_UP_ROWS = 1 << 17
+_FILL_ROWS = 1 << 16
+_COUNTED_FROM = 1 << 18
 
 
 class Arrangement:
@@ -44,12 +47,34 @@ class Arrangement:
         """Entries met by all probes so far."""
         return self.index.visited
 
-    def catch_up(self) -> None:
-        """Index the rows that the store has gained. Cost: 20 ns a row."""
-        while self.index.rows < self.store.rows:
-            rows = slice(self.index.rows, min(self.index.rows + _CATCH_UP_ROWS, self.store.rows))
+    def catch_up(self, most: int | None = None) -> int:
+        """Index the rows that the store has gained, at most so many of them; how many are left. Cost: 20 ns a row."""
+        end = self.store.rows if most is None else min(self.index.rows + most, self.store.rows)
+        while self.index.rows < end:
+            rows = slice(self.index.rows, min(self.index.rows + _CATCH_UP_ROWS, end))
             words, dropped = self._pack(rows)
             self.index.insert(words, dropped, self.store.died)
+        return self.store.rows - self.index.rows
+
+    def fill(self) -> Iterator[int]:
+        """Index all rows of the store bit by bit, yielding the rows of each; commits may come between two of them.
+
+        Many keys that do not come in order are counted first, so that the hash table is made once. Cost: 30 ns a row.
+        """
+        left = self.catch_up(_FILL_ROWS)
+        if left >= _COUNTED_FROM and not self.index.backlog:
+            yield from self._reserve()
+        while left:
+            yield _FILL_ROWS
+            left = self.catch_up(_FILL_ROWS)
+
+    def _reserve(self) -> Iterator[int]:
+        """Make room for the keys of all rows; yields no rows, bit by bit."""
+        keys, end = DistinctKeys(), self.store.rows
+        for start in range(0, end, _FILL_ROWS):
+            keys.add(*self._pack(slice(start, min(start + _FILL_ROWS, end))))
+            yield 0
+        self.index.reserve(keys.count, self.store.died)
 
     def probe(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Ints]:
         """The rows of each key as of its time: (position of the key, row of the store), by position.
@@ -69,6 +94,11 @@ class Arrangement:
         """What `probe` finds, as the store's rows."""
         positions, rows = self.probe(words, dropped, times, inclusive)
         return positions, Group(self.store, rows)
+
+    def prepare(self, columns: Sequence[int]) -> Iterator[int]:
+        """Let these columns of the store be read by row number without a wait; in bits, yielding the rows of each."""
+        for column in columns:
+            yield from self.store.heat(column)
 
     def size(self) -> StateSize:
         """Entries and bytes of the index alone."""
@@ -174,6 +204,10 @@ class DerivedArrangement:
     def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
         """What `probe` finds, as the store's rows."""
         return self.arranged.look_up(words, dropped, times, inclusive)
+
+    def prepare(self, columns: Sequence[int]) -> Iterator[int]:
+        """All columns can be read as they are."""
+        yield from ()
 
     def commit(self, since: int) -> None:
         """Make the changes final; history before `since` may be forgotten.

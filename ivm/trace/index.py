@@ -6,7 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ivm.kernels.hash_index import count_keys, hash_rows, insert_rows, link_ranges, rehash, renumber, unlink_rows
+from ivm.kernels.hash_index import (
+    count_keys,
+    hash_rows,
+    insert_rows,
+    link_ranges,
+    rehash,
+    renumber,
+    unlink_rows,
+)
 from ivm.kernels.probe import absent_keys, probe_rows, probe_unique
 from ivm.kernels.table_changes import apply_changes
 from ivm.kernels.types import Hashes, Int32s
@@ -20,6 +28,7 @@ _NOBODY = np.empty(0, np.int64)
 _LARGE = 1 << 20
 """Slots below which a table grows fourfold: half the copying, and half the memory touched on the way."""
 _SMALLEST = 16
+_RESERVED_LOAD = 0.6
 _MAX_FAILURES = 3
 _AT_ONCE = 1 << 17
 _MELT = 1024
@@ -84,6 +93,11 @@ class Index:
     def entries(self) -> int:
         """References to rows that are kept: a run needs none."""
         return self.rows - self.backlog
+
+    def reserve(self, keys: float, died: Ints) -> None:
+        """Make room for about so many keys in all, so that the table need not grow on the way there."""
+        if keys > len(self._slots) * self.max_load:
+            self._move(int(keys / _RESERVED_LOAD), died)
 
     def insert(self, words: Ints, dropped: Bools | None, died: Ints) -> None:
         """Index the rows from `rows` on with these keys. Cost: a comparison a row while keys ascend, else 17-19 ns."""
@@ -281,6 +295,9 @@ class Index:
         capacity = len(self._slots)
         while left + keys > int(capacity * self.max_load * 0.75):
             capacity *= 4 if capacity < _LARGE and keys < left else 2
+        self._move(capacity, died)
+
+    def _move(self, capacity: int, died: Ints) -> None:
         slots = np.zeros((capacity, self.words + 1), np.int64)
         self._used = rehash(self._slots, slots, self._following.array, died, self.since)
         self._slots = slots

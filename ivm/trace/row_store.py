@@ -6,7 +6,7 @@ limit(t)"; so any reader as of any time sees row r iff r < limit(t) and died[r] 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -124,6 +124,20 @@ class RowStore:
             column = self._hot[index] = self._heated(index)
         return column.column()
 
+    def heat(self, index: int) -> Iterator[int]:
+        """Convert a cold column bit by bit, so that `column` is free in the end; yields the rows of each bit.
+
+        Between two bits commits may be made, but no rows may get new numbers.
+        """
+        hot = HotColumn(self.types[index].physical)
+        while index not in self._hot and len(hot) < self.rows:
+            rows = slice(len(hot), min(len(hot) + _CONVERT_ROWS, self.rows))
+            hot.append(self._cold.gather(index, rows))
+            if len(hot) == self.rows:
+                list(self._cold.leave(index))
+                self._hot[index] = hot
+            yield rows.stop - rows.start
+
     def prepare(self, index: int) -> None:
         """Keep column `index` in physical form if reading a part of it would convert values again and again."""
         if not is_view(self.types[index]):
@@ -214,6 +228,13 @@ class RowStore:
             return slice(0, limit)
         visible: Bools = self.died[:limit] > (FOREVER - 1 if as_of is None else as_of)
         return np.flatnonzero(visible)
+
+    def visible(self, rows: slice, as_of: int) -> Ints | slice:
+        """Those of a stretch of rows that had not died by a time; a slice where no row is missing."""
+        if self.dead == 0:
+            return rows
+        alive: Bools = self.died[rows] > as_of
+        return rows if alive.all() else rows.start + np.flatnonzero(alive)
 
     def arrow(self, names: Sequence[str], as_of: int | None = None) -> pa.Table:
         """The visible rows under these column names; cold columns come straight from their chunks."""

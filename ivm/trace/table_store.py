@@ -123,21 +123,19 @@ class TableStore:
             self._begun = None
 
     def arrangement(self, key: tuple[int, ...]) -> Arrangement:
-        """The arrangement of the rows by these columns, made and hydrated if there is none; `release` it after use.
+        """The arrangement of the rows by these columns, made if there is none; `release` it after use.
 
-        Its layout is that of a join: NULL equals nothing. Cost: nothing where it exists, else 20 ns a row.
+        Its layout is that of a join: NULL equals nothing. A new one is empty until it is told to catch up, or is read.
         """
         known = self._arrangements.get(key)
         if known is None:
             known = self._arrangements[key] = self._arrange(key)
-            known.catch_up()
         known.users += 1
         return known
 
     def arrangement_apart(self, key: tuple[int, ...]) -> Arrangement:
-        """As `arrangement`, but one that nobody else is given. Cost: 20 ns a row."""
+        """As `arrangement`, but one that nobody else is given."""
         made = self._arrange(key)
-        made.catch_up()
         made.users = 1
         self._apart.append(made)
         return made
@@ -154,13 +152,15 @@ class TableStore:
         return (*self._arrangements.values(), *self._apart)
 
     def contents(self, time: int) -> Iterator[Delta]:
-        """The living rows as updates of +1 at `time`, in chunks of at most 65,536."""
-        rows = self._store.live()
-        count = rows.stop if isinstance(rows, slice) else len(rows)
+        """The rows as of `time`, which nobody has let go of, as updates of +1, in chunks of at most 65,536.
+
+        Rows may come and die while it is read, as long as none get new numbers.
+        """
+        count = self._store.limit(time)
         for begin in range(0, count, _CHUNK_ROWS):
-            end = min(begin + _CHUNK_ROWS, count)
-            chunk = slice(begin, end) if isinstance(rows, slice) else rows[begin:end]
-            yield self._delta(StoredRows(self._store, chunk), end - begin, time, None)
+            rows = self._store.visible(slice(begin, min(begin + _CHUNK_ROWS, count)), time)
+            length = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+            yield self._delta(StoredRows(self._store, rows), length, time, None)
 
     def arrow(self, as_of: int | None = None) -> pa.Table:
         """The rows as of a time that is retained (None: now), under the table's column names."""

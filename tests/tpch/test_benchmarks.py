@@ -11,7 +11,7 @@ from typer import Typer
 from typer.testing import CliRunner
 
 import ivm
-from benchmarks import adversarial, process, refresh_latency, sharing, state, streaming
+from benchmarks import adversarial, installing, process, refresh_latency, sharing, state, streaming
 from benchmarks.adversarial_engine import CASES
 from benchmarks.phases import PHASES, clocked
 from benchmarks.pinned import pinned
@@ -152,6 +152,17 @@ def test_adversarial(tmp_path: Path) -> None:
     for entry in result["results"]:
         assert entry["commits"] == 30
         assert 0 < entry["p50_ms"] <= entry["p99_ms"] <= entry["max_ms"]
+
+
+def test_installing(streams: Path, tmp_path: Path) -> None:
+    file = tmp_path / "installing.json"
+    (tmp_path / f"sf{SF:g}").symlink_to(streams)
+    run(installing.app, "--sf", f"{SF:g}", "--views", "q3,q18", "--data", str(tmp_path), "--json", str(file))
+    result = json.loads(file.read_text())
+    assert [entry["view"] for entry in result["results"]] == ["q3", "q18"]
+    for entry in result["results"]:
+        assert entry["commits"] >= 1
+        assert entry["peak_bytes"] > 0
 
 
 def test_a_failing_measurement_says_what_failed() -> None:

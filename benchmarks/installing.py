@@ -1,0 +1,79 @@
+"""`ivm tpch bench installing`: views created one after the other over loaded tables, while another thread commits.
+
+No commit should wait much longer than a chunk of the rows that the view reads, and memory peak near where it ends.
+"""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from benchmarks import output
+from benchmarks.installing_engine import Task
+from benchmarks.machine import describe
+from benchmarks.process import measure
+from tpch import queries
+from tpch.cache import ensure
+from tpch.report import size
+
+_ROWS_PER_ORDER = 5  # an order and, on average, four lineitems
+_COLUMNS = (
+    "view",
+    "created\nin s",
+    "commits\nmeanwhile",
+    "\np50 ms",
+    "\np99 ms",
+    "\nmax ms",
+    "memory\nbefore",
+    "\npeak",
+    "\nafter",
+)
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+_err = Console(stderr=True)
+
+
+@app.command()
+def installing(
+    sf: Annotated[float, typer.Option("--sf", help="Scale factor.")] = 1.0,
+    views: Annotated[str, typer.Option("--views", help="'all' that are delivered, or names such as q1,q3.")] = "all",
+    rows: Annotated[int, typer.Option(min=_ROWS_PER_ORDER, help="Rows per commit, about.")] = 100,
+    data: Annotated[Path | None, typer.Option("--data", help="Holds sf<SF>/refresh. Default: ./data.")] = None,
+    json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/installing.json"),
+) -> None:
+    """Latency of small commits, and memory, while views are created."""
+    try:
+        names = queries.select(views)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+    stream = ensure(sf, "refresh", None, None if data is None else data / f"sf{sf:g}")
+    _err.print(f"scale factor {sf:g}", highlight=False)
+    orders = max(1, rows // _ROWS_PER_ORDER)
+    found: list[dict[str, Any]] = measure("benchmarks.installing_engine", Task(str(stream.directory), names, orders))[
+        "views"
+    ]
+    title = f"refresh stream, commits of {orders} orders with their lineitems while each view is created"
+    output.table(title, _COLUMNS, [_row(entry) for entry in found])
+    result = {
+        "benchmark": "installing",
+        "measured": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "machine": describe(),
+        "sf": sf,
+        "seed": stream.manifest.seed,
+        "results": found,
+    }
+    output.save(result, json_file)
+
+
+def _row(entry: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        entry["view"],
+        f"{entry['seconds']:.2f}",
+        f"{entry['commits']:,}",
+        *(f"{entry[name]:,.2f}" for name in ("p50_ms", "p99_ms", "max_ms")),
+        *(size(entry[name]) for name in ("before_bytes", "peak_bytes", "after_bytes")),
+    )

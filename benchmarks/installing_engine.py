@@ -1,0 +1,71 @@
+"""One measurement of `installing`: views created while another thread commits. Run in its own process."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import ivm
+from benchmarks.machine import peak_bytes, reset_peak, resident_bytes
+from benchmarks.process import answer, task
+from benchmarks.statistics import latency
+from tpch import queries
+from tpch.reader import open_stream
+from tpch.schema import ddl
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """Create `views` in turn over the base of a `refresh` stream, while commits of `orders` orders go on."""
+
+    directory: str
+    views: tuple[str, ...]
+    orders: int
+
+
+def measure(asked: Task) -> dict[str, Any]:
+    """For each view: seconds, memory before, at its peak and after, and the latencies of the commits meanwhile."""
+    pa.set_cpu_count(1)
+    stream = open_stream(Path(asked.directory))
+    db = ivm.connect(compile="wait")
+    db.sql(ddl())
+    base = stream.base()
+    db.apply(base)
+    del base
+    batches = (batch.tables for batch in stream.batches(asked.orders, coalesce=True))
+    return {"views": [_install(db, view, batches) for view in asked.views]}
+
+
+def _install(db: ivm.Database, view: str, batches: Iterator[dict[str, pa.Table]]) -> dict[str, Any]:
+    found: list[float] = []
+    ended = threading.Event()
+
+    def commit() -> None:
+        for tables in batches:
+            started = time.perf_counter()
+            db.apply(tables)
+            found.append(time.perf_counter() - started)
+            if ended.is_set():
+                break
+
+    before = resident_bytes()
+    reset_peak()
+    thread = threading.Thread(target=commit)
+    thread.start()
+    started = time.perf_counter()
+    db.sql(queries.view_sql(view))
+    seconds = time.perf_counter() - started
+    ended.set()
+    thread.join()
+    memory = {"before_bytes": before, "peak_bytes": peak_bytes(), "after_bytes": resident_bytes()}
+    return {"view": view, "seconds": seconds, **memory, "commits": len(found), **latency(found or [0.0])}
+
+
+if __name__ == "__main__":
+    answer(measure(Task(**task())))

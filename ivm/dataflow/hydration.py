@@ -1,0 +1,110 @@
+"""Hydration: a new node brought up to the present, while commits go on.
+
+The node takes the contents of its inputs as of the time at which it began. What later commits bring to it waits, and
+is applied, in order, when the contents are through. So the installation may pause after every chunk, and whatever
+happens meanwhile, the node ends up as if it had been there all along.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ivm.dataflow.node import Node
+from ivm.operators.operator import Contents, Operator, StateSize
+from ivm.operators.present import Present
+from ivm.trace.delta import Delta
+
+_PART_ROWS = 1 << 16
+
+
+@dataclass
+class Installation:
+    """A view on its way in: the nodes made for it, which nobody else may come to harm by.
+
+    `pause(rows)` is called between two chunks, with the rows read since it was called last; commits may come meanwhile.
+    `error` is what one of the new nodes raised in such a commit: the commit goes on without them, the installation not.
+    """
+
+    pause: Callable[[int], None]
+    nodes: dict[Node, None] = field(default_factory=dict)
+    error: Exception | None = None
+    _read: int = 0
+
+    def read(self, rows: int) -> None:
+        """So many rows were read."""
+        self._read += rows
+
+    def rest(self) -> None:
+        """Let others in. Raises what the new nodes have raised meanwhile."""
+        rows, self._read = self._read, 0
+        self.pause(rows)
+        if self.error is not None:
+            raise self.error
+
+
+class Waiting(Present):
+    """Stands in for the operator of a node that is being hydrated: keeps what comes to it until its turn."""
+
+    def __init__(self, operator: Operator) -> None:
+        self._operator = operator
+        self._queue: deque[list[Delta | None]] = deque()
+
+    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+        """Keep the changes. Their columns may be read later: no store renumbers its rows during an installation."""
+        self._queue.append(list(inputs))
+        return None
+
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """Nobody reads a node that is not there yet."""
+        raise AssertionError("internal error: a node was read before it was hydrated")
+
+    def commit(self, since: int) -> None:
+        """The changes stay."""
+
+    def abort(self) -> None:
+        """Forget the last changes."""
+        self._queue.pop()
+
+    def size(self) -> StateSize:
+        """That of the operator so far."""
+        return self._operator.size()
+
+    def catch_up(self, since: int, rest: Callable[[], None]) -> None:
+        """Apply what has come, and what comes while others are let in, until nothing is left.
+
+        Each time twice as much is done before others are let in, so that no stream of commits keeps it from ending.
+        """
+        rows, most = 0, _PART_ROWS
+        while self._queue:
+            inputs = self._queue.popleft()
+            self._operator.step(inputs)
+            self._operator.commit(since)
+            rows += sum(len(delta) for delta in inputs if delta is not None)
+            if rows >= most:
+                rows, most = 0, 2 * most
+                rest()
+
+
+def hydrate(node: Node, time: int, installation: Installation, let_go: Callable[[], None]) -> None:
+    """Bring a new node up to the present from the contents of its inputs as of `time`, which is the present now.
+
+    `let_go` is called when the contents are through. Raises what the operator raises; the installation must then be
+    undone. Cost: that of stepping all its inputs' rows through the operator. Others are let in after every chunk.
+    """
+    operator = node.operator
+    waiting = node.operator = Waiting(operator)
+    for source in node.inputs:
+        source.hold(time)
+    for number, source in enumerate(node.inputs):
+        inputs: list[Delta | None] = [None] * len(node.inputs)
+        for delta in source.contents(time, installation.read):
+            if len(delta):
+                inputs[number] = delta
+                operator.step(inputs)
+                operator.commit(time)
+            installation.rest()
+    let_go()
+    waiting.catch_up(time, installation.rest)
+    node.operator = operator

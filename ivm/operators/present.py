@@ -1,0 +1,21 @@
+"""What operators share whose state is that of the present alone: reduces, top-k, thresholds and windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from ivm.operators.operator import Each
+
+
+class Present:
+    """Contents come from the state, and are not to be had of the past."""
+
+    looks_back: ClassVar[bool] = False
+
+    def drawn_from(self, inputs: Sequence[Each]) -> Sequence[Each]:
+        """None: the state has all that is asked for."""
+        return ()
+
+    def hold(self, time: int | None) -> None:
+        """Nobody looks anything up."""
