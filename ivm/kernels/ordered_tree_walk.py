@@ -1,0 +1,91 @@
+"""Reading an ordered tree: the first and last entry of a range, and those that follow. See `ordered_tree`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.kernels.ordered_tree import NOWHERE, enter
+from ivm.kernels.ordered_tree_nodes import FANOUT, LEAF, LENGTH, LEVELS, NEXT, PREVIOUS, ROOT, VISITED
+from ivm.kernels.text import Bytes
+from ivm.kernels.types import Ints
+from ivm.kernels.uncounted import njit
+from ivm.kernels.wide import Word
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def first_entry(
+    rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, keys: Ints, i: Word, width: Word,
+    behind: bool,
+) -> Word:  # fmt: skip
+    """The first entry whose first `width` words are not less than those of key i, or, if `behind`, greater; or -1.
+
+    With the entry before it, `preceding`, that is the end of the entries that are equal so far: see `last_entry`.
+    """
+    at = enter(rows, heads, meta, kinds, heap, starts, keys, i, width, behind, behind)
+    if at < 0:
+        return at
+    leaf = meta[LEAF]
+    if at < leaf * FANOUT + heads[leaf, LENGTH]:
+        return at
+    return _first_of(meta, heads[leaf, NEXT])
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def last_entry(
+    rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, keys: Ints, i: Word, width: Word,
+    before: bool,
+) -> Word:  # fmt: skip
+    """The last entry whose first `width` words are not greater than those of key i, or, if `before`, less; or -1."""
+    at = enter(rows, heads, meta, kinds, heap, starts, keys, i, width, not before, not before)
+    if at < 0:
+        return at
+    leaf = meta[LEAF]
+    if at > leaf * FANOUT:
+        return at - 1
+    return _last_of(heads, meta, heads[leaf, PREVIOUS])
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def following(heads: Ints, meta: Ints, at: Word) -> Word:
+    """The entry behind the one at a position, or -1."""
+    leaf = at // FANOUT
+    if at + 1 < leaf * FANOUT + heads[leaf, LENGTH]:
+        return at + 1
+    return _first_of(meta, heads[leaf, NEXT])
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def preceding(heads: Ints, meta: Ints, at: Word) -> Word:
+    """The entry before the one at a position, or -1."""
+    leaf = at // FANOUT
+    if at > leaf * FANOUT:
+        return at - 1
+    return _last_of(heads, meta, heads[leaf, PREVIOUS])
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def _first_of(meta: Ints, leaf: Word) -> Word:
+    meta[VISITED] += leaf >= 0
+    return leaf * FANOUT if leaf >= 0 else np.int64(NOWHERE)
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def _last_of(heads: Ints, meta: Ints, leaf: Word) -> Word:
+    meta[VISITED] += leaf >= 0
+    return leaf * FANOUT + heads[leaf, LENGTH] - 1 if leaf >= 0 else np.int64(NOWHERE)
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def copy_entries(rows: Ints, heads: Ints, meta: Ints, at: Word, out: Ints) -> tuple[Word, Word]:
+    """Copy entries in order from position `at` (-1: the first) on, to rows of `out`; (how many, the next one or -1)."""
+    if at < 0 and meta[ROOT] >= 0:
+        at = meta[ROOT] * FANOUT
+        for _ in range(meta[LEVELS] - 1):
+            at = rows[at, rows.shape[1] - 1] * FANOUT
+    count = np.int64(0)
+    while at >= 0 and count < len(out):
+        for w in range(rows.shape[1]):
+            out[count, w] = rows[at, w]
+        count += 1
+        at = following(heads, meta, at)
+    return count, at
