@@ -57,14 +57,14 @@ def remarks(plan: Plan) -> tuple[str, ...]:
 
 def _compared(join: JoinPlan) -> Iterator[str]:
     for source, target in _unkeyed(join):
-        if not _is_small(source) and not _is_small(target):
+        if not is_small(source) and not is_small(target):
             yield f"every change of {_called(source)} is compared with all rows of {_called(target)}"
 
 
 def _visited(join: JoinPlan) -> Iterator[str]:
     for source, target in _unkeyed(join):
         # What is constant never changes.
-        if _is_small(source) and not _is_small(target) and not isinstance(source, ConstantPlan):
+        if is_small(source) and not is_small(target) and not isinstance(source, ConstantPlan):
             yield f"a change of {_called(source)} visits all rows of {_called(target)}"
 
 
@@ -75,10 +75,10 @@ def _written_anew(reduce: ReducePlan) -> Iterator[str]:
 
 
 def _unkeyed(join: JoinPlan) -> Iterator[tuple[Plan, Plan]]:
-    """The inputs whose changes meet an input by no key, and that input."""
+    """The inputs whose changes meet an input by no key and no bound, and that input."""
     for path in join.paths:
         for stage in path.stages:
-            if not stage.arrangement.key:
+            if not stage.arrangement.key and stage.bound is None:
                 yield join.inputs[path.source], join.inputs[stage.input]
 
 
@@ -88,7 +88,8 @@ def _read_anew(window: WindowPlan) -> Iterator[str]:
             yield f"every change of {_called(window.input)} computes {function.function} anew for its whole partition"
 
 
-def _is_small(plan: Plan) -> bool:
+def is_small(plan: Plan) -> bool:
+    """Whether the plan never has more than SMALL rows, whatever the tables hold."""
     bound = _most_rows(plan)
     return bound is not None and bound <= SMALL
 

@@ -12,10 +12,22 @@ from dataclasses import dataclass, field, replace
 
 from catalog.types import BOOLEAN
 from ivm.analysis.cardinality import cardinality, selectivity, tables_of
+from ivm.plan.costly import is_small
 from ivm.plan.existing import Existing
 from ivm.plan.join_keys import Choice, Side, Step
 from ivm.plan.mfp import Mfp, Row, identity, peel, row_of
-from ivm.plan.nodes import ArrangementPlan, JoinPlan, Path, Plan, ReducePlan, Stage, TablePlan, arrangements_of
+from ivm.plan.nodes import (
+    ArrangementPlan,
+    ConstantPlan,
+    JoinPlan,
+    Path,
+    Plan,
+    ReducePlan,
+    Stage,
+    TablePlan,
+    arrangements_of,
+)
+from ivm.plan.threshold_join import LARGE, bounded
 from sql.ir.classes import merged_classes
 from sql.ir.relation import Join, Relation
 from sql.ir.scalar import Call, Column, Scalar, columns_of, remap, substitute
@@ -52,6 +64,10 @@ class _JoinedRow:
         """The number of columns."""
         return len(self.row)
 
+    def columns_of(self, number: int) -> range:
+        """The columns of one input."""
+        return range(self.offsets[number], self.offsets[number] + len(self.inputs[number].collection.row))
+
 
 def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing: Existing) -> Plan:
     """The plan of `join` followed by `mfp`; predicates of `mfp` are tested as soon as their columns are bound.
@@ -65,8 +81,8 @@ def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing
     known = existing.joins.get((inputs, joined.classes, joined.predicates, final))
     if known is not None:
         return known
-    ways = _choice(joined, existing).ways()
-    paths = tuple(_path(joined, source, way.steps, final) for source, way in enumerate(ways))
+    choice = _choice(joined, existing)
+    paths = tuple(_path(joined, source, way.steps, final, choice) for source, way in enumerate(choice.ways()))
     parts: tuple[Scalar, ...] = (*joined.row, *final.maps)
     row = row_of(tuple(parts[p] for p in final.projection))
     plan = JoinPlan(inputs, joined.classes, joined.predicates, paths, final, row)
@@ -173,13 +189,15 @@ def _final(joined: _JoinedRow, mfp: Mfp) -> Mfp:
     return start.then(replace(mfp, predicates=())).pruned()
 
 
-def _path(joined: _JoinedRow, source: int, steps: tuple[Step, ...], final: Mfp) -> Path:
+def _path(joined: _JoinedRow, source: int, steps: tuple[Step, ...], final: Mfp, choice: Choice) -> Path:
     bound = _Bound(joined)
     equal = _equal_within(joined, source, bound)
     bound.add(source)
     pending = list(joined.predicates)
     first = (*equal, *_ready(joined, pending, bound))
     stages = tuple(_stage(joined, source, step, bound, pending) for step in steps)
+    if not isinstance(joined.inputs[source].collection, ConstantPlan):
+        stages = bounded(stages, final, joined.columns_of, lambda stage: _finds_many(joined, choice, stage))
     return Path(source, _needed(joined, source, first, stages, final), first, stages)
 
 
@@ -194,6 +212,28 @@ def _stage(joined: _JoinedRow, source: int, step: Step, bound: _Bound, pending: 
     arrangement = ArrangementPlan(target.collection, step.key)
     stream = tuple(streams[c] for c in step.key)
     return Stage(step.input, arrangement, stream, step.input < source, step.key in target.keys, predicates)
+
+
+def _finds_many(joined: _JoinedRow, choice: Choice, stage: Stage) -> bool:
+    """Whether a lookup may find so many rows of its key that they are worth keeping in order.
+
+    What refers to a row of a table is known to be few, or how many, as are the parts of one that it is numbered within;
+    how large any other group may be is not known, and a change must not cost all of it.
+    """
+    key, collection, unique = stage.arrangement.key, stage.arrangement.collection, joined.inputs[stage.input].keys
+    if stage.unique or is_small(collection) or any(len(k) > 1 and k[0] in key for k in unique):
+        return False
+    offset = joined.offsets[stage.input]
+    bound = {group for group, column in joined.members[stage.input] if column - offset in key}
+    rows = choice.sides[stage.input].rows
+    for side, each in zip(choice.sides, joined.inputs, strict=True):
+        if isinstance(each.collection, TablePlan) and any(_refers(bound, side, k) for k in side.unique):
+            return rows is not None and side.rows is not None and rows >= LARGE * side.rows
+    return True
+
+
+def _refers(bound: set[int], side: Side, key: tuple[int, ...]) -> bool:
+    return bool(key) and all(side.classes.get(column) in bound for column in key)
 
 
 def _needed(

@@ -11,11 +11,14 @@ from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeDerived, ArrangeGroups, ArrangeTable
 from ivm.operators.join import Careful, DeltaJoin, HalfJoin, Path
 from ivm.operators.mfp import Program
+from ivm.operators.ordered_arrangement import OrderedArrangement
+from ivm.operators.threshold_join import ThresholdJoin
 from ivm.plan import nodes
 from ivm.plan.careful import apart
 from ivm.plan.mfp import Mfp, Row
 from ivm.plan.nodes import JoinPlan, Stage
 from ivm.render.context import Context
+from ivm.render.threshold_join import render_threshold_join
 from sql.ir.scalar import Scalar
 
 
@@ -46,18 +49,21 @@ def _careful(context: Context, plan: JoinPlan) -> Callable[[], Careful] | None:
 def _path(context: Context, plan: JoinPlan, path: nodes.Path) -> Path:
     row = plan.joined_row
     last = len(path.stages) - 1
-    stages = tuple(_half_join(context, plan, stage, row, i == last) for i, stage in enumerate(path.stages))
+    stages = tuple(_stage(context, plan, stage, row, i == last) for i, stage in enumerate(path.stages))
     start = _filter(context, path.predicates, row)
     own = plan.inputs[path.source].row
     needed = tuple((column, own[column].type) for column in path.needed)
     return Path(path.source, plan.offsets[path.source], len(row), needed, start, stages)
 
 
-def _half_join(context: Context, plan: JoinPlan, stage: Stage, joined: Row, last: bool) -> HalfJoin:
+def _stage(context: Context, plan: JoinPlan, stage: Stage, joined: Row, last: bool) -> HalfJoin | ThresholdJoin:
     arranged = cast(ArrangeTable | ArrangeGroups | ArrangeDerived, context.node(stage.arrangement).operator)
     program = _filter(context, stage.predicates, joined)
     if last:
         program = context.program(replace(plan.final, predicates=stage.predicates).pruned(), joined).run
+    if stage.bound is not None:
+        ordered = cast(OrderedArrangement, arranged.arrangement)
+        return render_threshold_join(context, stage, stage.bound, ordered, joined, plan.offsets[stage.input], program)
     return HalfJoin(
         arranged.arrangement,
         stage.stream,
