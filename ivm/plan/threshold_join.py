@@ -32,8 +32,11 @@ def bounded(
     read = {p for p in final.projection if p < final.width}.union(*map(columns_of, final.maps))
     found: list[Stage] = []
     for stage in reversed(stages):
-        found.append(_bounded(stage, read, columns(stage.input)) if wanted(stage) else stage)
+        own = columns(stage.input)
+        found.append(_bounded(stage, read, own) if wanted(stage) else stage)
+        # From here back on, columns of this input are not bound.
         read.update(stage.stream, *map(columns_of, stage.predicates))
+        read.difference_update(own)
     return tuple(reversed(found))
 
 
