@@ -17,7 +17,7 @@ from ivm.kernels.threshold_join import LE, RANGE, moved_ranges
 from ivm.operators.mfp import Program
 from ivm.operators.ordered_arrangement import OrderedArrangement, Ranges, Valued
 from ivm.operators.ordering import ordered_words
-from ivm.trace.column import Column, Ints
+from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.delta import Delta, Group
 from ivm.trace.keys import KeyLayout
 from ivm.trace.readonly import readonly
@@ -58,30 +58,30 @@ class ThresholdJoin:
 
         Cost: a sort of the changes, for each step a search, and the rows that it holds for.
         """
-        changes, key, values = self._comparable(delta)
-        if len(changes) == 0:
-            return
-        ranges, sums = self._ranges(changes, key, values)
-        for positions, rows in self.lookup.read(ranges, changes.times, self.inclusive):
-            yield from self._passed(changes.take(ranges.within[positions]), sums[positions], rows)
-        if self.lookup.has_unordered:
-            wanted = self.lookup.unordered(key, np.arange(len(changes)))
-            for positions, rows in self.lookup.read(wanted, changes.times, self.inclusive):
-                yield from self._passed(changes.take(positions), changes.diff_array()[positions], rows)
-            ranges.visited += wanted.visited
-        self.visits.rows += ranges.visited
-
-    def _comparable(self, delta: Delta) -> tuple[Delta, Ints, Column]:
-        """The changes that have no NULL in key or bound, which equal and compare to nothing; their keys and bounds."""
-        key, dropped = self.lookup.layout.pack([delta.column(c) for c in self.stream], len(delta))
+        changes, key = delta, self.lookup.layout.pack([delta.column(c) for c in self.stream], len(delta))
         values = self.bound(delta)
-        null = dropped
+        words, missing = key
         if values.valid is not None:
-            null = ~values.valid if dropped is None else dropped | ~values.valid
-        if null is None or not null.any():
-            return delta, key, values
-        kept = np.flatnonzero(~null)
-        return delta.take(kept), key[kept], Column(values.values[kept])
+            missing = ~values.valid if missing is None else missing | ~values.valid
+        if missing is not None and missing.any():  # NULL equals and compares to nothing
+            kept = np.flatnonzero(~missing)
+            changes, words, values = delta.take(kept), words[kept], Column(values.values[kept])
+        if len(changes):
+            ranges, sums = self._ranges(changes, words, values)
+            for positions, rows in self.lookup.read(ranges, changes.times, self.inclusive):
+                yield from self._passed(changes.take(ranges.within[positions]), sums[positions], rows)
+            self.visits.rows += ranges.visited
+        if self.lookup.has_unordered:
+            yield from self._meet_unordered(delta, *key)
+
+    def _meet_unordered(self, delta: Delta, words: Ints, dropped: Bools | None) -> Iterator[Delta]:
+        """Join each change with the rows of its key that no value can be computed of: `program` says what of that."""
+        wanted = np.arange(len(delta)) if dropped is None else np.flatnonzero(~dropped)
+        ranges = self.lookup.unordered(words, wanted)
+        for positions, rows in self.lookup.read(ranges, delta.times, self.inclusive):
+            changes = wanted[positions]
+            yield from self._passed(delta.take(changes), delta.diff_array()[changes], rows)
+        self.visits.rows += ranges.visited
 
     def _ranges(self, changes: Delta, key: Ints, values: Column) -> tuple[Ranges, Ints]:
         """The ranges of values that the changes concern, and the diff with which each row of them is met."""

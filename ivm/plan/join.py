@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from catalog.types import BOOLEAN
 from ivm.analysis.cardinality import cardinality, selectivity, tables_of
+from ivm.plan.bound_apart import set_apart
 from ivm.plan.costly import is_small
 from ivm.plan.existing import Existing
 from ivm.plan.join_keys import Choice, Side, Step
@@ -27,7 +29,7 @@ from ivm.plan.nodes import (
     TablePlan,
     arrangements_of,
 )
-from ivm.plan.threshold_join import LARGE, bounded
+from ivm.plan.threshold_join import LARGE, bounded, compared_with
 from sql.ir.classes import merged_classes
 from sql.ir.relation import Join, Relation
 from sql.ir.scalar import Call, Column, Scalar, columns_of, remap, substitute
@@ -75,6 +77,9 @@ def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing
     The keys of lookups are chosen for all paths together and with what is arranged already (see `join_keys`). Where
     a join that computes the same exists, it is that one.
     """
+    apart = set_apart(join, mfp)
+    if apart is not None:
+        return lower_join(*apart, lower, existing)
     joined = _joined_row(join, mfp, lower)
     final = _final(joined, mfp)
     inputs = tuple(each.collection for each in joined.inputs)
@@ -102,7 +107,18 @@ def _choice(joined: _JoinedRow, existing: Existing) -> Choice:
         if isinstance(each.collection, TablePlan):
             arranged |= set(each.collection.keys)  # a table finds its rows by them itself
         sides.append(Side(classes, each.keys, arranged, rows, number in alone))
-    return Choice(tuple(sides), predicates)
+    return Choice(tuple(sides), predicates, _bounds(joined))
+
+
+def _bounds(joined: _JoinedRow) -> frozenset[tuple[int, frozenset[int]]]:
+    """The inputs that a predicate compares with others, and these."""
+    found: set[tuple[int, frozenset[int]]] = set()
+    for predicate in joined.predicates:
+        for number in {joined.owner(c) for c in columns_of(predicate)}:
+            others = frozenset(map(joined.owner, compared_with(predicate, joined.columns_of(number))))
+            if others:
+                found.add((number, others))
+    return frozenset(found)
 
 
 def _joined_row(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan]) -> _JoinedRow:
@@ -197,7 +213,7 @@ def _path(joined: _JoinedRow, source: int, steps: tuple[Step, ...], final: Mfp, 
     first = (*equal, *_ready(joined, pending, bound))
     stages = tuple(_stage(joined, source, step, bound, pending) for step in steps)
     if not isinstance(joined.inputs[source].collection, ConstantPlan):
-        stages = bounded(stages, final, joined.columns_of, lambda stage: _finds_many(joined, choice, stage))
+        stages = bounded(stages, final, source, joined.columns_of, partial(_pays, joined, choice, source))
     return Path(source, _needed(joined, source, first, stages, final), first, stages)
 
 
@@ -214,26 +230,32 @@ def _stage(joined: _JoinedRow, source: int, step: Step, bound: _Bound, pending: 
     return Stage(step.input, arrangement, stream, step.input < source, step.key in target.keys, predicates)
 
 
-def _finds_many(joined: _JoinedRow, choice: Choice, stage: Stage) -> bool:
-    """Whether a lookup may find so many rows of its key that they are worth keeping in order.
+def _pays(joined: _JoinedRow, choice: Choice, source: int, stage: Stage, bound: Scalar) -> bool:
+    """Whether to keep the rows that a stage looks up in order, since it would find many of them that cancel.
 
-    What refers to a row of a table is known to be few, or how many, as are the parts of one that it is numbered within;
+    It does without a key. With one it may where `bound` is an aggregate of a group that changes all the time. What
+    refers to a row of a table is known to be few, or how many, as are the parts of one that it is numbered within;
     how large any other group may be is not known, and a change must not cost all of it.
     """
     key, collection, unique = stage.arrangement.key, stage.arrangement.collection, joined.inputs[stage.input].keys
-    if stage.unique or is_small(collection) or any(len(k) > 1 and k[0] in key for k in unique):
+    if stage.unique or is_small(collection):
         return False
-    offset = joined.offsets[stage.input]
-    bound = {group for group, column in joined.members[stage.input] if column - offset in key}
-    rows = choice.sides[stage.input].rows
+    if not key:
+        return True
+    if not isinstance(joined.inputs[source].collection, ReducePlan) or any(len(k) > 1 and k[0] in key for k in unique):
+        return False
+    if any(joined.owner(c) != source for c in columns_of(bound)):
+        return False
+    offset, rows = joined.offsets[stage.input], choice.sides[stage.input].rows
+    known = {group for group, column in joined.members[stage.input] if column - offset in key}
     for side, each in zip(choice.sides, joined.inputs, strict=True):
-        if isinstance(each.collection, TablePlan) and any(_refers(bound, side, k) for k in side.unique):
+        if isinstance(each.collection, TablePlan) and any(_refers(known, side, k) for k in side.unique):
             return rows is not None and side.rows is not None and rows >= LARGE * side.rows
     return True
 
 
-def _refers(bound: set[int], side: Side, key: tuple[int, ...]) -> bool:
-    return bool(key) and all(side.classes.get(column) in bound for column in key)
+def _refers(known: set[int], side: Side, key: tuple[int, ...]) -> bool:
+    return bool(key) and all(side.classes.get(column) in known for column in key)
 
 
 def _needed(

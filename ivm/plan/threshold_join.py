@@ -23,9 +23,13 @@ _MIRRORED = {"lt": "gt", "le": "ge", "eq": "eq", "ge": "le", "gt": "lt"}
 
 
 def bounded(
-    stages: Sequence[Stage], final: Mfp, columns: Callable[[int], range], wanted: Callable[[Stage], bool]
+    stages: Sequence[Stage],
+    final: Mfp,
+    source: int,
+    columns: Callable[[int], range],
+    pays: Callable[[Stage, Scalar], bool],
 ) -> tuple[Stage, ...]:
-    """The stages of a path, those that are `wanted` looking their rows up by a bound if they compare with one.
+    """The stages of the path of input `source`, those that compare with a bound looking rows up by it where that pays.
 
     `columns(i)` are those of input i in the joined row, of which `final` makes the output.
     """
@@ -33,26 +37,37 @@ def bounded(
     found: list[Stage] = []
     for stage in reversed(stages):
         own = columns(stage.input)
-        found.append(_bounded(stage, read, own) if wanted(stage) else stage)
+        sided = [(p, sides) for p in stage.predicates if (sides := _sides(p, own)) is not None]
+        fitting = [(p, sides) for p, sides in sided if pays(stage, sides[2])]
+        found.append(_bounded(stage, read, own, columns(source), fitting) if fitting else stage)
         # From here back on, columns of this input are not bound.
         read.update(stage.stream, *map(columns_of, stage.predicates))
         read.difference_update(own)
     return tuple(reversed(found))
 
 
-def _bounded(stage: Stage, read: set[int], own: range) -> Stage:
-    """The stage with the first comparison that has one side on the columns that it binds, an equality before others."""
-    compared = [(p, sides) for p in stage.predicates if (sides := _sides(p, own)) is not None]
-    if not compared:
-        return stage
-    predicate, (value, comparison, scalar) = min(compared, key=lambda c: c[1][1] != "eq")
+def compared_with(predicate: Scalar, own: range) -> frozenset[int]:
+    """The other columns that a comparison of `own` columns is with; empty for any other predicate."""
+    sides = _sides(predicate, own)
+    return frozenset() if sides is None else columns_of(sides[2])
+
+
+_Sides = tuple[Scalar, str, Scalar]
+"""Of a predicate: the value, the comparison, the bound."""
+
+
+def _bounded(stage: Stage, read: set[int], own: range, source: range, fitting: list[tuple[Scalar, _Sides]]) -> Stage:
+    """The stage with one of the comparisons for its bound: one that the source moves first, an equality first."""
+    predicate, (value, comparison, scalar) = min(
+        fitting, key=lambda f: (columns_of(f[1][2]).isdisjoint(source), f[1][1] != "eq")
+    )
     others = (columns_of(p) for p in stage.predicates if p != predicate)
     carried = sorted(c for c in read.union(*others) if c not in own and c not in stage.stream)
     arrangement = replace(stage.arrangement, value=remap(value, lambda c: c - own.start))
     return replace(stage, arrangement=arrangement, bound=Bound(comparison, scalar, tuple(carried)))
 
 
-def _sides(predicate: Scalar, own: range) -> tuple[Scalar, str, Scalar] | None:
+def _sides(predicate: Scalar, own: range) -> _Sides | None:
     """The side on the `own` columns alone, the comparison, and the side on others alone; None for anything else."""
     if not isinstance(predicate, Call) or predicate.function not in _MIRRORED:
         return None

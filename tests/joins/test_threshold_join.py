@@ -42,7 +42,9 @@ def worlds(draw):
     key = st.tuples(*(st.sampled_from([0, 1, None] if k == BIGINT else ["", "a", None]) for k in keys))
     rows = st.tuples(key, value).map(lambda r: (*r[0], r[1]))
     stream = st.tuples(key, st.integers(0, 1), value).map(lambda r: (*r[0], *([r[1]] if carried else []), r[2]))
-    commits, time, since, live = [], 0, 0, []
+    commits: list[Any] = []
+    live: list[Row] = []
+    time = since = 0
     for _ in range(draw(st.integers(1, 5))):
         time += 1
         begun, held, changed = time, list(live), []
@@ -101,11 +103,11 @@ class World:
     def holds(self, row: Row, bound: Any) -> bool:
         """Whether a row is met by a bound; one whose value cannot be computed always is."""
         n = len(self.keys)
-        if row[n] is None or bound[-1] is None or None in bound[:n] or tuple(row[:n]) != tuple(bound[:n]):
+        if row[n] is None or None in bound[:n] or tuple(row[:n]) != tuple(bound[:n]):
             return False
         if self.raises and row[n] == BAD:
             return True
-        return HOLDS[self.comparison](sort_key(row[n]), sort_key(bound[-1]))
+        return bound[-1] is not None and HOLDS[self.comparison](sort_key(row[n]), sort_key(bound[-1]))
 
     def present(self, time: int, inclusive: bool) -> Bag:
         return apply(Counter(), [u for u in self.history if u[1] < time + inclusive])
