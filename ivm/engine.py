@@ -208,7 +208,7 @@ class Engine:
         return sum(size.bytes for size in sizes) + self.text_bytes()
 
     def text_bytes(self) -> int:
-        """The bytes of the dictionary of all texts, which tables and views share, and of what functions made of them."""
+        """The bytes of the dictionary of texts, which tables and views share, and of what functions made of them."""
         return self.dictionary.nbytes + memos_of(self.dictionary).nbytes
 
     def unread(self) -> Iterator[tuple[TableStore, Arrangement]]:

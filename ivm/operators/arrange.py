@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from ivm.operators.mfp import Stateless
 from ivm.operators.operator import Contents, StateSize
+from ivm.operators.ordered_arrangement import OrderedArrangement
 from ivm.operators.reduce import Reduce
-from ivm.trace.arrangement import Arrangement, DerivedArrangement
+from ivm.trace.arrangement import Arrangement, DerivedRows
 from ivm.trace.delta import Delta
 
 
@@ -17,7 +18,7 @@ class ArrangeTable(Stateless):
     `primary`: it is the table's own index of its primary key, and counts for the table.
     """
 
-    def __init__(self, arrangement: Arrangement, *, primary: bool) -> None:
+    def __init__(self, arrangement: Arrangement | OrderedArrangement, *, primary: bool) -> None:
         self.arrangement = arrangement
         self.primary = primary
 
@@ -55,16 +56,21 @@ class ArrangeGroups(Stateless):
 
 
 class ArrangeDerived(Stateless):
-    """A collection kept with its own columns, indexed by a key."""
+    """A collection kept with its own columns, indexed by a key or kept in order."""
 
-    def __init__(self, arrangement: DerivedArrangement) -> None:
-        self.arrangement = arrangement
+    def __init__(self, rows: DerivedRows[Arrangement] | DerivedRows[OrderedArrangement]) -> None:
+        self._rows = rows
+
+    @property
+    def arrangement(self) -> Arrangement | OrderedArrangement:
+        """What joins look up in."""
+        return self._rows.arranged
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """Apply the changes; the delta is passed on. Cost: hash work for each change."""
         delta = inputs[0]
         if delta is not None:
-            self.arrangement.apply(delta)
+            self._rows.apply(delta)
         return delta
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
@@ -73,12 +79,12 @@ class ArrangeDerived(Stateless):
 
     def commit(self, since: int) -> None:
         """Make the changes final; history before `since` may be dropped."""
-        self.arrangement.commit(since)
+        self._rows.commit(since)
 
     def abort(self) -> None:
         """Take the changes back."""
-        self.arrangement.abort()
+        self._rows.abort()
 
     def size(self) -> StateSize:
         """The rows, the references to them and all bytes."""
-        return self.arrangement.size()
+        return self._rows.size()

@@ -13,6 +13,7 @@ from catalog.errors import NumericError
 from catalog.types import SqlType
 from ivm.operators.mfp import Program, Stateless
 from ivm.operators.operator import NOTHING, Contents, Each
+from ivm.operators.threshold_join import ThresholdJoin
 from ivm.trace.column import Bools, Ints
 from ivm.trace.concat import concat_deltas
 from ivm.trace.consolidate import consolidate
@@ -57,14 +58,34 @@ class HalfJoin:
     program: Program | None
     read: tuple[int, ...] = ()
 
-    def look_up(self, delta: Delta) -> Delta | None:
-        """The joined rows, before `program`; cost: a probe for each row and what it finds."""
+    def prepare(self) -> Iterator[int]:
+        """Let all that is read of rows looked up be read without a wait; see `Lookup.prepare`."""
+        yield from self.lookup.prepare(self.read)
+
+    def joined(self, delta: Delta) -> Iterator[Delta]:
+        """The joined rows that passed `program`, if any, over parts of the delta that meet about `_PART` rows each.
+
+        Cost: a probe for each row and what it finds.
+        """
+        start, length, size = 0, len(delta), _PART if self.unique else _FIRST_PART
+        while start < length:
+            stop = min(start + size, length)
+            part = delta if stop - start == length else delta.slice(start, stop)
+            joined = self._look_up(part)
+            matches = 0 if joined is None else len(joined)
+            size = max(_LEAST_PART, min(_PART, _PART * (stop - start) // max(matches, 1)))
+            start = stop
+            if joined is not None and self.program is not None:
+                joined = self.program(joined)
+            yield NOTHING if joined is None else joined
+
+    def _look_up(self, delta: Delta) -> Delta | None:
         words, dropped = self.lookup.layout.pack([delta.column(c) for c in self.stream], len(delta))
         positions, rows = self.lookup.look_up(words, dropped, delta.times, self.inclusive)
         if len(positions) == 0:
             return None
         joined = delta if _is_every_row(positions, len(delta)) else delta.take(positions)
-        return _bind(joined, rows, self.offset, self.width)
+        return joined.bind(rows, self.offset, self.width)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +101,7 @@ class Path:
     total: int
     needed: tuple[tuple[int, SqlType], ...]
     program: Program | None
-    stages: tuple[HalfJoin, ...]
+    stages: tuple[HalfJoin | ThresholdJoin, ...]
 
     def run(self, delta: Delta) -> list[Delta]:
         """The changes of the join that follow from `delta`."""
@@ -106,25 +127,15 @@ class Path:
         return consolidate(delta, [type_ for _, type_ in self.needed], [column for column, _ in self.needed])
 
     def _go_on(self, delta: Delta, number: int) -> Iterator[Delta]:
-        """The stages from `number` on, over parts of the delta that meet about `_PART` rows each."""
+        """The stages from `number` on, part by part."""
         if number == len(self.stages):
             yield delta
             return
-        stage = self.stages[number]
-        start, length, size = 0, len(delta), _PART if stage.unique else _FIRST_PART
-        while start < length:
-            stop = min(start + size, length)
-            part = delta if stop - start == length else delta.slice(start, stop)
-            joined = stage.look_up(part)
-            matches = 0 if joined is None else len(joined)
-            size = max(_LEAST_PART, min(_PART, _PART * (stop - start) // max(matches, 1)))
-            start = stop
-            if joined is not None and stage.program is not None:
-                joined = stage.program(joined)
-            if joined is None:
-                yield NOTHING
-            else:
+        for joined in self.stages[number].joined(delta):
+            if len(joined):
                 yield from self._go_on(joined, number + 1)
+            else:
+                yield joined
 
     def including_all(self) -> Path:
         """The same path, seeing every row of every arrangement: it alone yields the whole join."""
@@ -158,6 +169,12 @@ class DeltaJoin(Stateless):
         self.paths = tuple(paths)
         self._careful = careful
         self._whole_path = self.paths[whole].including_all()
+
+    @property
+    def visited(self) -> int:
+        """Rows visited so far where a bound has moved."""
+        stages = (stage for path in self.paths for stage in path.stages)
+        return sum(stage.visits.rows for stage in stages if isinstance(stage, ThresholdJoin))
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """Run the path of each input that changed. Cost follows the changes and their matches."""
@@ -199,7 +216,7 @@ class DeltaJoin(Stateless):
         """Let all that is read of rows looked up be read without a wait, bit by bit, yielding the rows of each bit."""
         for path in self.paths:
             for stage in path.stages:
-                yield from stage.lookup.prepare(stage.read)
+                yield from stage.prepare()
 
     def drawn_from(self, inputs: Sequence[Each]) -> Sequence[Each]:
         """The one whose path finds all rows."""
@@ -211,13 +228,6 @@ class DeltaJoin(Stateless):
             if len(delta):
                 yield from path.parts(delta)
             yield NOTHING
-
-
-def _bind(delta: Delta, group: Group, offset: int, width: int) -> Delta:
-    layout = list(delta.layout)
-    number = len(delta.groups)
-    layout[offset : offset + width] = [(number, i) for i in range(width)]
-    return Delta([*delta.groups, group], layout, delta.length, delta.times, delta.diffs)
 
 
 def _is_every_row(positions: Ints, length: int) -> bool:

@@ -9,7 +9,7 @@ from ivm.kernels.monotone import gather_extremes
 from ivm.operators.accumulable import Accumulators
 from ivm.operators.groups import Cells, Groups, frozen
 from ivm.operators.ordering import Term, ordered_words
-from ivm.trace.column import Bools, Column
+from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 
@@ -26,7 +26,7 @@ class GrowingExtremes:
         self._dictionary = dictionary
         self._groups = groups
 
-    def apply(self, columns: dict[int, Column], delta: Delta, cells: Cells, groups: int, after: np.ndarray) -> None:
+    def apply(self, columns: dict[int, Column], delta: Delta, cells: Cells, state: Ints, after: Ints) -> None:
         """Write the extremes of each cell into `after`; AssertionError for a row that goes, a bug in a plan."""
         assert delta.diffs is None or not bool((delta.diffs < 0).any()), "the plan says that rows only come"
         for (kind, argument, largest), part in self._parts.parts.items():

@@ -30,7 +30,7 @@ def _without(path: Path, risky: tuple[Scalar, ...]) -> Path:
     def kept(predicates: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
         return tuple(p for p in predicates if p not in risky)
 
-    stages = tuple(replace(stage, predicates=kept(stage.predicates)) for stage in path.stages)
+    stages = tuple(replace(stage, predicates=kept(stage.predicates), bound=None) for stage in path.stages)
     return replace(path, predicates=kept(path.predicates), stages=stages)
 
 

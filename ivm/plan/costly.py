@@ -75,10 +75,10 @@ def _written_anew(reduce: ReducePlan) -> Iterator[str]:
 
 
 def _unkeyed(join: JoinPlan) -> Iterator[tuple[Plan, Plan]]:
-    """The inputs whose changes meet an input by no key, and that input."""
+    """The inputs whose changes meet an input by no key and no bound, and that input."""
     for path in join.paths:
         for stage in path.stages:
-            if not stage.arrangement.key:
+            if not stage.arrangement.key and stage.bound is None:
                 yield join.inputs[path.source], join.inputs[stage.input]
 
 
@@ -89,7 +89,7 @@ def _read_anew(window: WindowPlan) -> Iterator[str]:
 
 
 def is_small(plan: Plan) -> bool:
-    """Whether the plan can never have more than `SMALL` rows."""
+    """Whether the plan never has more than SMALL rows, whatever the tables hold."""
     bound = _most_rows(plan)
     return bound is not None and bound <= SMALL
 

@@ -41,6 +41,8 @@ _DISTINCT = 0.1
 # Bytes beside the columns', as measured over 200,000 rows: of a view's row, of a row that is stored under a key, of a
 # group, of a row in order, of a reference to a row, of a key in an index (of one word, of several).
 _IN_VIEW, _STORED, _GROUP, _IN_ORDER, _REFERENCE, _KEY, _LONG_KEY = 16, 40, 35, 48, 4, 28, 100
+# A word of an entry in an ordered tree, whose nodes are three quarters full.
+_IN_TREE = 11
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,11 @@ class Estimator:
         if plan.kind == "groups":
             return Estimate(0.0, 0.0)  # the reduce's own
         rows = self.count(plan.collection)
+        if plan.value is not None:
+            values = 2 if plan.value.type.physical is Physical.WIDE else 1
+            entry = _IN_TREE * (len(plan.key) + values + 2)
+            own = 0 if isinstance(plan.collection, TablePlan) else width(plan.collection.row) + _STORED
+            return self._of(rows, entry + own)
         if not isinstance(plan.collection, TablePlan):
             return self._of(rows, width(plan.collection.row) + _STORED)
         if plan.key in plan.collection.keys:

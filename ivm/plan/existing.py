@@ -34,7 +34,7 @@ class Existing:
     def add(self, plans: Iterable[Plan | ArrangementPlan]) -> None:
         """Take note of what a rendered plan offers to others."""
         for plan in plans:
-            if isinstance(plan, ArrangementPlan):
+            if isinstance(plan, ArrangementPlan) and plan.value is None:
                 self.arrangements.setdefault(plan.collection, set()).add(plan.key)
             elif isinstance(plan, JoinPlan):
                 self.joins[question(plan)] = plan

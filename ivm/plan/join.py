@@ -10,15 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from catalog.types import BOOLEAN
 from ivm.analysis.cardinality import cardinality, selectivity, tables_of
+from ivm.plan.bound_apart import set_apart
 from ivm.plan.changeless import Ties, ties
+from ivm.plan.costly import is_small
 from ivm.plan.existing import Existing
 from ivm.plan.filter_placement import filters_first
 from ivm.plan.join_keys import Choice, Side, Step
 from ivm.plan.mfp import Mfp, Row, identity, peel, row_of
-from ivm.plan.nodes import ArrangementPlan, JoinPlan, MfpPlan, Path, Plan, ReducePlan, Stage, TablePlan, arrangements_of
+from ivm.plan.nodes import (
+    ArrangementPlan,
+    ConstantPlan,
+    JoinPlan,
+    MfpPlan,
+    Path,
+    Plan,
+    ReducePlan,
+    Stage,
+    TablePlan,
+    arrangements_of,
+)
+from ivm.plan.threshold_join import LARGE, bounded, compared_with
 from sql.ir.classes import merged_classes
 from sql.ir.relation import Join, Relation
 from sql.ir.scalar import Call, Column, Scalar, columns_of, remap, substitute
@@ -57,6 +72,10 @@ class _JoinedRow:
         """The number of columns."""
         return len(self.row)
 
+    def columns_of(self, number: int) -> range:
+        """The columns of one input."""
+        return range(self.offsets[number], self.offsets[number] + len(self.inputs[number].collection.row))
+
 
 def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing: Existing) -> Plan:
     """The plan of `join` followed by `mfp`; predicates of `mfp` are tested as soon as their columns are bound.
@@ -64,6 +83,9 @@ def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing
     The keys of lookups are chosen for all paths together and with what is arranged already (see `join_keys`). Where
     a join that computes the same exists, it is that one.
     """
+    apart = set_apart(join, mfp)
+    if apart is not None:
+        return lower_join(*apart, lower, existing)
     joined = _joined_row(join, mfp, lower, existing)
     final = _final(joined, mfp)
     inputs = tuple(each.collection for each in joined.inputs)
@@ -73,7 +95,7 @@ def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing
     choice = _choice(joined, existing)
     ways = choice.ways()
     by_source = zip(choice.sources, ways, strict=True)
-    paths = tuple(_path(joined, source, way.steps, final) for source, way in by_source)
+    paths = tuple(_path(joined, source, way.steps, final, choice) for source, way in by_source)
     parts: tuple[Scalar, ...] = (*joined.row, *final.maps)
     row = row_of(tuple(parts[p] for p in final.projection))
     plan = JoinPlan(inputs, joined.classes, joined.predicates, paths, final, row, choice.for_all_rows(ways))
@@ -95,7 +117,18 @@ def _choice(joined: _JoinedRow, existing: Existing) -> Choice:
             arranged |= set(each.collection.keys)  # a table finds its rows by them itself
         silent = number in joined.ties.silent
         sides.append(Side(classes, each.keys, arranged, rows, number in alone, silent))
-    return Choice(tuple(sides), predicates)
+    return Choice(tuple(sides), predicates, _bounds(joined))
+
+
+def _bounds(joined: _JoinedRow) -> frozenset[tuple[int, frozenset[int]]]:
+    """The inputs that a predicate compares with others, and these."""
+    found: set[tuple[int, frozenset[int]]] = set()
+    for predicate in joined.predicates:
+        for number in {joined.owner(c) for c in columns_of(predicate)}:
+            others = frozenset(map(joined.owner, compared_with(predicate, joined.columns_of(number))))
+            if others:
+                found.add((number, others))
+    return frozenset(found)
 
 
 def _joined_row(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing: Existing) -> _JoinedRow:
@@ -188,13 +221,15 @@ def _final(joined: _JoinedRow, mfp: Mfp) -> Mfp:
     return start.then(replace(mfp, predicates=())).pruned()
 
 
-def _path(joined: _JoinedRow, source: int, steps: tuple[Step, ...], final: Mfp) -> Path:
+def _path(joined: _JoinedRow, source: int, steps: tuple[Step, ...], final: Mfp, choice: Choice) -> Path:
     bound = _Bound(joined)
     equal = _equal_within(joined, source, bound)
     bound.add(source)
     pending = list(joined.predicates)
     first = (*equal, *_ready(joined, pending, bound))
     stages = tuple(_stage(joined, source, step, bound, pending) for step in steps)
+    if not isinstance(joined.inputs[source].collection, ConstantPlan):
+        stages = bounded(stages, final, source, joined.columns_of, partial(_pays, joined, choice, source))
     return Path(source, _needed(joined, source, first, stages, final), first, stages)
 
 
@@ -210,6 +245,34 @@ def _stage(joined: _JoinedRow, source: int, step: Step, bound: _Bound, pending: 
     stream = tuple(streams[c] for c in step.key)
     inclusive = joined.ties.ranks[step.input] < joined.ties.ranks[source]
     return Stage(step.input, arrangement, stream, inclusive, step.key in target.keys, predicates)
+
+
+def _pays(joined: _JoinedRow, choice: Choice, source: int, stage: Stage, bound: Scalar) -> bool:
+    """Whether to keep the rows that a stage looks up in order, since it would find many of them that cancel.
+
+    It does without a key. With one it may where `bound` is an aggregate of a group that changes all the time. What
+    refers to a row of a table is known to be few, or how many, as are the parts of one that it is numbered within;
+    how large any other group may be is not known, and a change must not cost all of it.
+    """
+    key, collection, unique = stage.arrangement.key, stage.arrangement.collection, joined.inputs[stage.input].keys
+    if stage.unique or is_small(collection):
+        return False
+    if not key:
+        return True
+    if not isinstance(joined.inputs[source].collection, ReducePlan) or any(len(k) > 1 and k[0] in key for k in unique):
+        return False
+    if any(joined.owner(c) != source for c in columns_of(bound)):
+        return False
+    offset, rows = joined.offsets[stage.input], choice.sides[stage.input].rows
+    known = {group for group, column in joined.members[stage.input] if column - offset in key}
+    for side, each in zip(choice.sides, joined.inputs, strict=True):
+        if isinstance(each.collection, TablePlan) and any(_refers(known, side, k) for k in side.unique):
+            return rows is not None and side.rows is not None and rows >= LARGE * side.rows
+    return True
+
+
+def _refers(known: set[int], side: Side, key: tuple[int, ...]) -> bool:
+    return bool(key) and all(side.classes.get(column) in known for column in key)
 
 
 def _needed(

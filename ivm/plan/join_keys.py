@@ -23,6 +23,8 @@ READ, UNIQUE = 0.2, 0.6
 """What a row costs that is read in its order, and one that is looked up by a unique key, where there are many."""
 PRICE = 4.0
 """An arrangement of the largest input is worth its memory where it makes a path 2 ** PRICE times cheaper."""
+MOVED = 16.0
+"""What a lookup by a moved bound alone is taken to find."""
 MOST_FOUND = 64.0
 """A key that leaves bound columns out may find this many rows, most of them in vain; no more."""
 MOST_WAYS = 32
@@ -76,10 +78,14 @@ class Way:
 
 @dataclass
 class Choice:
-    """The joined inputs, and for each predicate over them the inputs it reads and the share of rows that it keeps."""
+    """The joined inputs, and for each predicate over them the inputs it reads and the share of rows that it keeps.
+
+    `bounds`: inputs that a predicate compares with a bound, and the inputs that this is made of.
+    """
 
     sides: tuple[Side, ...]
     predicates: tuple[tuple[frozenset[int], float], ...]
+    bounds: frozenset[tuple[int, frozenset[int]]] = frozenset()
     _found: dict[tuple[int, Key], float] = field(default_factory=dict)
     _ways: dict[tuple[int, Chosen | None], Way | None] = field(default_factory=dict)
     looked_at: int = 0
@@ -307,6 +313,8 @@ class _Search:
         looked_up = self._key(target, bound_columns)
         if looked_up is None:
             return None
+        if not bound_columns and any(target == i and others <= bound for i, others in self._choice.bounds):
+            return _Candidate(Step(target, ()), False, MOVED, MOVED, (1.5, MOVED, 0.0, float(target)))
         kept *= self._choice.found(target, bound_columns)
         rank = (1.0 if bound_columns else 2.0, kept, float(-len(looked_up)), float(target))
         return _Candidate(Step(target, looked_up), False, self._choice.found(target, looked_up), kept, rank)

@@ -68,13 +68,13 @@ class _Lowering:
 
     def __init__(self, existing: Existing) -> None:
         self._existing = existing
-        self._done: dict[int, Plan] = {}  # by identity: the parts of a relation live as long as it does
+        self._done: dict[int, tuple[Relation, Plan]] = {}  # by identity, of relations that live as long as this
 
     def lower(self, relation: Relation) -> Plan:
         known = self._done.get(id(relation))
         if known is None:
-            known = self._done[id(relation)] = self._lower(relation)
-        return known
+            known = self._done[id(relation)] = relation, self._lower(relation)
+        return known[1]
 
     def _lower(self, relation: Relation) -> Plan:
         base, mfp = peel(relation)

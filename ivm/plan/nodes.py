@@ -79,18 +79,39 @@ class MfpPlan:
 class ArrangementPlan:
     """A collection indexed by `key`. Of a base table: row references. Of a reduce by its group key: the groups that it
     keeps anyway. Of anything else: its own copy of the rows.
+
+    With a `value`, an expression over the collection's columns, the rows of a key are in its order: a tree of
+    references to rows. Rows whose value is NULL are not in it.
     """
 
     collection: Plan
     key: tuple[int, ...]
+    value: Scalar | None = None
 
     @property
     def kind(self) -> str:
-        """`index` over a base table's rows, `groups` of a reduce, or `derived`."""
+        """`index` over a base table's rows, `groups` of a reduce, `derived`, or `ordered`."""
+        if self.value is not None:
+            return "ordered"
         if isinstance(self.collection, TablePlan):
             return "index"
         grouped = isinstance(self.collection, ReducePlan) and self.key == tuple(range(self.collection.keys))
         return "groups" if grouped else "derived"
+
+
+@_hashed_once
+@dataclass(frozen=True)
+class Bound:
+    """What limits the rows that a stage looks up: their value in the arrangement stands in `comparison` to `scalar`.
+
+    `comparison` is lt, le, eq, ge or gt; `scalar` is over the columns bound before. `carried`: the columns bound before
+    that are read later but for the comparison. Changes that are equal in key and `carried` cancel on the rows that
+    are on the same side of the bound of each, so that only the others are visited.
+    """
+
+    comparison: str
+    scalar: Scalar
+    carried: tuple[int, ...]
 
 
 @_hashed_once
@@ -100,6 +121,7 @@ class Stage:
 
     `inclusive`: whether changes of the looked-up input at the same time are seen (see `ivm.plan.changeless.Ties`).
     `unique`: at most one row of the input has a key. `predicates` hold over the joined row from here on.
+    `bound`: one of them, by which an ordered arrangement finds its rows; None for a lookup of all rows of the key.
     """
 
     input: int
@@ -108,6 +130,7 @@ class Stage:
     inclusive: bool
     unique: bool
     predicates: tuple[Scalar, ...]
+    bound: Bound | None = None
 
 
 @_hashed_once

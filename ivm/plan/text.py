@@ -25,7 +25,7 @@ from ivm.plan.nodes import (
 )
 from ivm.plan.window import REACHES
 from sql.ir.relation import UNFRAMED
-from sql.ir.scalar import Scalar
+from sql.ir.scalar import Column, Scalar
 from sql.ir.text import frame_text, scalar_text
 from sql.ir.tree_text import TreeText
 
@@ -55,10 +55,16 @@ def plan_text(plan: Plan, tables: Callable[[str], Names]) -> str:
 
 
 def arrangement_text(arrangement: ArrangementPlan, tables: Callable[[str], Names]) -> str:
-    """`orders(o_custkey)` for an index; the kind of node and its key for a derived arrangement."""
+    """`orders(o_custkey)` for an index, the kind of node and its key for a derived arrangement; then the order."""
     names = names_of(arrangement.collection, tables)
-    key = ", ".join(names[c] for c in arrangement.key)
-    return f"{collection_text(arrangement.collection)}({key})"
+    parts = [", ".join(names[c] for c in arrangement.key)] if arrangement.key else []
+    if arrangement.value is not None:
+        parts.append(f"ordered by {_named(arrangement.value, names)}")
+    return f"{collection_text(arrangement.collection)}({' '.join(parts)})"
+
+
+def _named(scalar: Scalar, names: Names) -> str:
+    return names[scalar.index] if isinstance(scalar, Column) else scalar_text(scalar, names)
 
 
 def collection_text(plan: Plan) -> str:
@@ -202,7 +208,8 @@ def _write_path(writer: _Writer, plan: JoinPlan, path: Path, names: Names, depth
         kind = "lookup one" if stage.unique else "lookup"
         seen = "" if stage.inclusive else " before"
         text = arrangement_text(stage.arrangement, writer.tables)
-        writer.put(depth + 1, f"{kind} {text} by [{by}]{seen}{_where(stage.predicates, names)}")
+        moved = "; a moved bound visits the rows between" if stage.bound is not None else ""
+        writer.put(depth + 1, f"{kind} {text} by [{by}]{seen}{_where(stage.predicates, names)}{moved}")
 
 
 def _where(predicates: tuple[Scalar, ...], names: Names) -> str:

@@ -9,6 +9,7 @@ from ivm.operators.arrange import ArrangeDerived, ArrangeGroups, ArrangeTable
 from ivm.operators.reduce import Reduce
 from ivm.plan.nodes import ArrangementPlan, TablePlan
 from ivm.render.context import Context
+from ivm.render.threshold_join import render_ordered
 from ivm.trace.arrangement import DerivedArrangement
 from ivm.trace.keys import KeyLayout
 
@@ -16,6 +17,8 @@ from ivm.trace.keys import KeyLayout
 def render_arrangement(context: Context, plan: ArrangementPlan) -> Node:
     """The arrangement's node, hydrated."""
     source = context.node(plan.collection)
+    if plan.value is not None:
+        return render_ordered(context, plan, source)
     if isinstance(plan.collection, TablePlan):
         store = context.tables[plan.collection.name]
         arrangement = store.arrangement(plan.key) if context.sharing else store.arrangement_apart(plan.key)

@@ -11,11 +11,14 @@ from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeDerived, ArrangeGroups, ArrangeTable
 from ivm.operators.join import Careful, DeltaJoin, HalfJoin, Path
 from ivm.operators.mfp import Program
+from ivm.operators.ordered_arrangement import OrderedArrangement
+from ivm.operators.threshold_join import ThresholdJoin
 from ivm.plan import nodes
 from ivm.plan.careful import apart
 from ivm.plan.mfp import Mfp, Row
 from ivm.plan.nodes import JoinPlan, Stage
 from ivm.render.context import Context
+from ivm.render.threshold_join import render_threshold_join
 from sql.ir.scalar import Scalar, columns_of
 
 
@@ -49,21 +52,25 @@ def _path(context: Context, plan: JoinPlan, path: nodes.Path) -> Path:
     row = plan.joined_row
     last = len(path.stages) - 1
     read = _read(plan, path)
-    stages = tuple(_half_join(context, plan, stage, row, read, i == last) for i, stage in enumerate(path.stages))
+    stages = tuple(_stage(context, plan, stage, row, read, i == last) for i, stage in enumerate(path.stages))
     start = _filter(context, path.predicates, row)
     own = plan.inputs[path.source].row
     needed = tuple((column, own[column].type) for column in path.needed)
     return Path(path.source, plan.offsets[path.source], len(row), needed, start, stages)
 
 
-def _half_join(
+def _stage(
     context: Context, plan: JoinPlan, stage: Stage, joined: Row, read: frozenset[int], last: bool
-) -> HalfJoin:
+) -> HalfJoin | ThresholdJoin:
     offset, width = plan.offsets[stage.input], len(stage.arrangement.collection.row)
+    wanted = tuple(sorted(c - offset for c in read if offset <= c < offset + width))
     arranged = cast(ArrangeTable | ArrangeGroups | ArrangeDerived, context.node(stage.arrangement).operator)
     program = _filter(context, stage.predicates, joined)
     if last:
         program = context.program(replace(plan.final, predicates=stage.predicates).pruned(), joined).run
+    if stage.bound is not None:
+        ordered = cast(OrderedArrangement, arranged.arrangement)
+        return render_threshold_join(context, stage, stage.bound, ordered, joined, offset, wanted, program)
     return HalfJoin(
         arranged.arrangement,
         stage.stream,
@@ -72,7 +79,7 @@ def _half_join(
         stage.inclusive,
         stage.unique,
         program,
-        tuple(sorted(c - offset for c in read if offset <= c < offset + width)),
+        wanted,
     )
 
 

@@ -72,7 +72,7 @@ class Renderer(Context):
         See `Graph.installing`. `pause(rows)` is called between chunks, with the rows read since it was called last.
         """
         rendered, sources = dict(self.rendered), dict(self.sources)
-        users = {each: each.users for store in self.tables.values() for each in store.arrangements()}
+        users = {each: each.users for store in self.tables.values() for each in store.followers()}
         try:
             with self.graph.installing(pause):
                 for store in self.tables.values():
@@ -82,7 +82,7 @@ class Renderer(Context):
             _restore(self.rendered, rendered)
             _restore(self.sources, sources)
             for store in self.tables.values():
-                for arrangement in store.arrangements():
+                for arrangement in store.followers():
                     while arrangement.users > users.get(arrangement, 0):
                         store.release(arrangement)
             raise

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -21,6 +22,36 @@ from ivm.trace.time import BEGINNING, as_array, readable_as_of
 _CATCH_UP_ROWS = 1 << 17
 _FILL_ROWS = 1 << 16
 _COUNTED_FROM = 1 << 18
+
+
+class Follower(Protocol):
+    """What follows a store by its rows' numbers: an arrangement of any kind. `users` counts who asked for it."""
+
+    users: int
+
+    def catch_up(self, most: int | None = None) -> int:
+        """Index the rows that the store has gained, at most so many of them; how many are left."""
+        ...
+
+    def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
+        """For each key the rows visible at its time: (position of the key, ascending; the rows)."""
+        ...
+
+    def size(self) -> StateSize:
+        """Entries and bytes of the index alone."""
+        ...
+
+    def truncate(self, rows: int) -> None:
+        """Take the rows from `rows` on out of the index, before the store drops them."""
+        ...
+
+    def forget(self, since: int) -> None:
+        """Nobody reads as of a time before `since` any more; called before the store's own `commit`."""
+        ...
+
+    def renumber(self, compaction: Compaction) -> None:
+        """The store has renumbered its rows."""
+        ...
 
 
 class Arrangement:
@@ -132,40 +163,29 @@ def by_whole_row(store: RowStore) -> Arrangement:
     return Arrangement(store, range(len(store.types)), layout)
 
 
-class DerivedArrangement:
-    """A derived collection with its own columns of `types`, arranged by `key`. Size: rows, index by key, and from the
-    first retraction on an index by whole rows, so that retracting costs the same however many rows share a key.
+Arranged = TypeVar("Arranged", bound=Follower)
+
+
+class DerivedRows(Generic[Arranged]):
+    """A derived collection with its own columns of `types`, and `arranged`, which `arrange` makes of its store.
+
+    Size: rows, what is arranged, and from the first retraction on an index by whole rows, so that retracting costs the
+    same however many rows share a key.
     """
 
     def __init__(
         self,
         types: Sequence[SqlType],
-        key: Sequence[int],
-        layout: KeyLayout,
         dictionary: TextDictionary,
+        arrange: Callable[[RowStore], Arranged],
         name: str = "derived collection",
     ) -> None:
         self.name = name
         self.store = RowStore(types, dictionary, cold=False)
-        self.arranged = Arrangement(self.store, key, layout)
+        self.arranged = arrange(self.store)
         self._by_row: Arrangement | None = None
         self._begun: Mark | None = None
         self._since = BEGINNING
-
-    @property
-    def key(self) -> tuple[int, ...]:
-        """The columns of the key."""
-        return self.arranged.key
-
-    @property
-    def layout(self) -> KeyLayout:
-        """How the columns of the key become words."""
-        return self.arranged.layout
-
-    @property
-    def visited(self) -> int:
-        """Entries met by all probes so far."""
-        return self.arranged.visited
 
     def apply(self, delta: Delta) -> None:
         """Add the rows with positive diffs and retract living equal ones for negative diffs, in time order.
@@ -197,26 +217,14 @@ class DerivedArrangement:
             self._refuse(ordered, int(applied.failed[0]))
         self.arranged.catch_up()
 
-    def probe(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Ints]:
-        """The rows of each key as of its time; see `Arrangement.probe`."""
-        return self.arranged.probe(words, dropped, times, inclusive)
-
-    def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
-        """What `probe` finds, as the store's rows."""
-        return self.arranged.look_up(words, dropped, times, inclusive)
-
-    def prepare(self, columns: Sequence[int]) -> Iterator[int]:
-        """All columns can be read as they are."""
-        yield from ()
-
     def commit(self, since: int) -> None:
         """Make the changes final; history before `since` may be forgotten.
 
         Rows keep their numbers, so that deltas of this commit can still be read, until the next `apply`.
         """
-        self.store.commit(since)
         for arrangement in self._arrangements():
             arrangement.forget(since)
+        self.store.commit(since)
         self._since = since
         self._begun = None
 
@@ -244,7 +252,7 @@ class DerivedArrangement:
                 arrangement.renumber(compaction)
         self._begun = self.store.mark()
 
-    def _arrangements(self) -> list[Arrangement]:
+    def _arrangements(self) -> list[Follower]:
         return [self.arranged] if self._by_row is None else [self.arranged, self._by_row]
 
     def _refuse(self, delta: Delta, position: int) -> None:
@@ -253,3 +261,35 @@ class DerivedArrangement:
             f"internal error: the {self.name} has no row {row} (in stored form) to retract; the view that feeds it "
             "is wrong. Please report this with the view's SQL"
         )
+
+
+class DerivedArrangement(DerivedRows[Arrangement]):
+    """A derived collection arranged by `key`."""
+
+    def __init__(
+        self,
+        types: Sequence[SqlType],
+        key: Sequence[int],
+        layout: KeyLayout,
+        dictionary: TextDictionary,
+        name: str = "derived collection",
+    ) -> None:
+        super().__init__(types, dictionary, lambda store: Arrangement(store, key, layout), name)
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """The columns of the key."""
+        return self.arranged.key
+
+    @property
+    def visited(self) -> int:
+        """Entries met by all probes so far."""
+        return self.arranged.visited
+
+    def probe(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Ints]:
+        """The rows of each key as of its time; see `Arrangement.probe`."""
+        return self.arranged.probe(words, dropped, times, inclusive)
+
+    def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
+        """What `probe` finds, as the store's rows."""
+        return self.arranged.look_up(words, dropped, times, inclusive)

@@ -98,6 +98,13 @@ class Delta:
         diffs = None if self.diffs is None else self.diffs[start:stop]
         return Delta([g.slice(start, stop) for g in self.groups], self.layout, stop - start, times, diffs)
 
+    def bind(self, group: Group, offset: int, width: int) -> Delta:
+        """The updates with the columns from `offset` on, `width` of them, taken from one more group."""
+        layout = list(self.layout)
+        number = len(self.groups)
+        layout[offset : offset + width] = [(number, i) for i in range(width)]
+        return Delta([*self.groups, group], layout, self.length, self.times, self.diffs)
+
     def time_array(self) -> Ints:
         """The times as an array, also where they are all the same."""
         return np.full(self.length, self.times, np.int64) if isinstance(self.times, int) else self.times

@@ -113,6 +113,11 @@ class RowStore:
         """When each row died, FOREVER if it lives; of length 0 while no row ever died."""
         return _NOBODY if self._died is None else self._died.array[: self.rows]
 
+    @property
+    def killed(self) -> Ints:
+        """The rows that have died since the last `commit`, int64."""
+        return np.concatenate([_NOBODY, *self._killed])
+
     def is_hot(self, index: int) -> bool:
         """Whether column `index` is kept in physical form."""
         return index in self._hot

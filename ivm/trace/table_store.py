@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.schema import Table
-from ivm.trace.arrangement import Arrangement, by_whole_row
+from ivm.trace.arrangement import Arrangement, Follower, by_whole_row
 from ivm.trace.arrow import Reader, to_arrow
 from ivm.trace.changes import Changes, in_order, net_in_order
 from ivm.trace.column import Column, Ints, concat
@@ -44,6 +44,7 @@ class TableStore:
         self._begun: Mark | None = None
         self._arrangements: dict[tuple[int, ...], Arrangement] = {}
         self._apart: list[Arrangement] = []
+        self._followers: list[Follower] = []
         self._by_row: Arrangement | None = None
         self._since = BEGINNING
         self._last_time = self._last_time_begun = BEGINNING
@@ -109,9 +110,9 @@ class TableStore:
         """
         self._since = since
         self._begun = None
-        self._store.commit(since)
         for arrangement in self._all():
             arrangement.forget(since)
+        self._store.commit(since)
 
     def abort(self) -> None:
         """Undo everything since the last commit."""
@@ -140,15 +141,26 @@ class TableStore:
         self._apart.append(made)
         return made
 
-    def release(self, arrangement: Arrangement) -> None:
+    def follow(self, follower: Follower) -> None:
+        """Keep an arrangement of another kind in step with `store` from now on, until its one user calls `release`."""
+        follower.forget(self._since)
+        follower.users = 1
+        self._followers.append(follower)
+
+    def release(self, arrangement: Follower) -> None:
         """Give up one use of an arrangement; it goes with its last user, the primary key's stays."""
         arrangement.users -= 1
         if arrangement.users == 0 and arrangement is not self._key:
             self._arrangements = {k: each for k, each in self._arrangements.items() if each is not arrangement}
             self._apart = [each for each in self._apart if each is not arrangement]
+            self._followers = [each for each in self._followers if each is not arrangement]
+
+    def followers(self) -> tuple[Follower, ...]:
+        """Whatever is kept in step with the rows and counts its users."""
+        return (*self.arrangements(), *self._followers)
 
     def arrangements(self) -> tuple[Arrangement, ...]:
-        """The arrangements that exist: the primary key's first, then in the order of their making."""
+        """The arrangements by key that exist: the primary key's first, then in the order of their making."""
         return (*self._arrangements.values(), *self._apart)
 
     def contents(self, time: int) -> Iterator[Delta]:
@@ -180,8 +192,8 @@ class TableStore:
         bytes_ = self._store.nbytes + sum(size.bytes for size in own)
         return StateSize(self.rows, sum(size.entries for size in own), bytes_)
 
-    def _all(self) -> list[Arrangement]:
-        return [*self.arrangements(), *([] if self._by_row is None else [self._by_row])]
+    def _all(self) -> list[Follower]:
+        return [*self.arrangements(), *self._followers, *([] if self._by_row is None else [self._by_row])]
 
     def _begin(self) -> None:
         """Before the first changes of a commit: compact if it is worth it, and note where to come back to."""

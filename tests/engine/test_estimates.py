@@ -21,6 +21,8 @@ VIEWS = {
     "first": "SELECT * FROM t ORDER BY v LIMIT 5",
     "different": "SELECT DISTINCT id, b FROM t",
     "above": "SELECT u.w, g.s FROM u JOIN (SELECT a, sum(v) AS s FROM t GROUP BY a) g ON u.a = g.a",
+    "over": "SELECT id FROM t WHERE v > (SELECT avg(v) FROM t)",
+    "summed_over": "SELECT a, s FROM (SELECT a, sum(v) AS s FROM t GROUP BY a) WHERE s > (SELECT avg(v) FROM t)",
     "numbered": "SELECT id, row_number() OVER (PARTITION BY a ORDER BY v) AS r FROM t",
 }
 

@@ -8,7 +8,8 @@ from tests.joins.changes import connect
 
 CASES = {
     "SELECT a.u, b.w FROM a, b WHERE a.k = b.k": ((), ()),
-    "SELECT a.u, b.w FROM a, b WHERE a.k < b.k": (
+    "SELECT a.u, b.w FROM a, b WHERE a.k < b.k": ((), ()),
+    "SELECT a.u, b.w FROM a, b WHERE a.k <> b.k": (
         ("every change of a is compared with all rows of b", "every change of b is compared with all rows of a"),
         (),
     ),
@@ -16,8 +17,10 @@ CASES = {
         ("every change of a is compared with all rows of d", "every change of d is compared with all rows of a"),
         (),
     ),
-    "SELECT x.u FROM a x, a y WHERE x.u < y.u": (("every change of a is compared with all rows of a",), ()),
-    "SELECT a.u FROM a, (SELECT max(w) AS m FROM b) x WHERE a.u < x.m": (
+    "SELECT x.u FROM a x, a y WHERE x.u < y.u": ((), ()),
+    "SELECT x.u FROM a x, a y WHERE x.u + y.u < 3": (("every change of a is compared with all rows of a",), ()),
+    "SELECT a.u FROM a, (SELECT max(w) AS m FROM b) x WHERE a.u < x.m": ((), ()),
+    "SELECT a.u FROM a, (SELECT max(w) AS m FROM b) x WHERE a.u <> x.m": (
         (),
         ("a change of the reduce of b visits all rows of a",),
     ),

@@ -14,6 +14,8 @@ VIEWS = {
     "below": "SELECT a.k, y.x FROM a JOIN (SELECT k, 6 // w AS x FROM b) y ON a.k = y.k",
     "outer": "SELECT a.k, a.u // b.w AS x FROM a LEFT JOIN b ON a.k = b.k",
     "derived": "SELECT a.k, a.u // y.w AS x FROM a JOIN (SELECT k, min(w) AS w FROM b GROUP BY k) y ON a.k = y.k",
+    "bound": "SELECT a.k, a.u FROM a, (SELECT max(w) AS w FROM b) y WHERE a.u > 6 // y.w",
+    "bound_of_group": "SELECT a.k FROM a JOIN (SELECT k, max(w) AS w FROM b GROUP BY k) y ON a.k = y.k WHERE a.u > 6 // y.w",
 }
 BAD, GOOD = (1, 0, "x"), (1, 2, "x")
 

@@ -1,0 +1,84 @@
+"""Threshold joins: rows looked up by a bound that itself changes, in their order, so that those in between are found.
+
+A bound b moves from b' to b'': its retraction meets the rows r with f(r) > b', its insertion those with f(r) > b''. The
+two cancel on every row but those between b' and b'', and just these are visited where the rows of a key are arranged
+in the order of f. That costs a tree over the rows, a logarithm for each change of them. So it is done where a lookup
+would find many rows: all there are, for a bound without a key, or those of a large group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from catalog.types import Kind
+from ivm.plan.mfp import Mfp
+from ivm.plan.nodes import Bound, Stage
+from sql.ir.scalar import Call, Scalar, columns_of, remap
+
+LARGE = 64.0
+"""A key that finds so many rows or more is worth keeping them in order; below it, to look at all of them is as good."""
+
+_MIRRORED = {"lt": "gt", "le": "ge", "eq": "eq", "ge": "le", "gt": "lt"}
+
+
+def bounded(
+    stages: Sequence[Stage],
+    final: Mfp,
+    source: int,
+    columns: Callable[[int], range],
+    pays: Callable[[Stage, Scalar], bool],
+) -> tuple[Stage, ...]:
+    """The stages of the path of input `source`, those that compare with a bound looking rows up by it where that pays.
+
+    `columns(i)` are those of input i in the joined row, of which `final` makes the output.
+    """
+    read = {p for p in final.projection if p < final.width}.union(*map(columns_of, final.maps))
+    found: list[Stage] = []
+    for stage in reversed(stages):
+        own = columns(stage.input)
+        sided = [(p, sides) for p in stage.predicates if (sides := _sides(p, own)) is not None]
+        fitting = [(p, sides) for p, sides in sided if pays(stage, sides[2])]
+        found.append(_bounded(stage, read, own, columns(source), fitting) if fitting else stage)
+        # From here back on, columns of this input are not bound.
+        read.update(stage.stream, *map(columns_of, stage.predicates))
+        read.difference_update(own)
+    return tuple(reversed(found))
+
+
+def compared_with(predicate: Scalar, own: range) -> frozenset[int]:
+    """The other columns that a comparison of `own` columns is with; empty for any other predicate."""
+    sides = _sides(predicate, own)
+    return frozenset() if sides is None else columns_of(sides[2])
+
+
+_Sides = tuple[Scalar, str, Scalar]
+"""Of a predicate: the value, the comparison, the bound."""
+
+
+def _bounded(stage: Stage, read: set[int], own: range, source: range, fitting: list[tuple[Scalar, _Sides]]) -> Stage:
+    """The stage with one of the comparisons for its bound: one that the source moves first, an equality first."""
+    predicate, (value, comparison, scalar) = min(
+        fitting, key=lambda f: (columns_of(f[1][2]).isdisjoint(source), f[1][1] != "eq")
+    )
+    others = (columns_of(p) for p in stage.predicates if p != predicate)
+    carried = sorted(c for c in read.union(*others) if c not in own and c not in stage.stream)
+    arrangement = replace(stage.arrangement, value=remap(value, lambda c: c - own.start))
+    return replace(stage, arrangement=arrangement, bound=Bound(comparison, scalar, tuple(carried)))
+
+
+def _sides(predicate: Scalar, own: range) -> _Sides | None:
+    """The side on the `own` columns alone, the comparison, and the side on others alone; None for anything else."""
+    if not isinstance(predicate, Call) or predicate.function not in _MIRRORED:
+        return None
+    left, right = predicate.args
+    if left.type.kind is Kind.LIST:
+        return None
+    of_left, of_right = columns_of(left), columns_of(right)
+    if not of_left or not of_right:
+        return None
+    if of_left.issubset(own) and of_right.isdisjoint(own):
+        return left, predicate.function, right
+    if of_right.issubset(own) and of_left.isdisjoint(own):
+        return right, _MIRRORED[predicate.function], left
+    return None

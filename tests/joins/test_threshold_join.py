@@ -1,0 +1,192 @@
+"""Threshold joins against a model that compares every change with every row, as of every time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog.errors import NumericError
+from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTEGER, VARCHAR, decimal
+from ivm.operators.ordered_arrangement import OrderedArrangement
+from ivm.operators.threshold_join import ThresholdJoin, Visits
+from ivm.trace.arrangement import DerivedRows
+from ivm.trace.delta import Delta
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.keys import KeyLayout
+from tests.reduce.model import Bag, Row, Update, apply, from_column, plain, sort_key, to_delta
+from tests.reduce.test_reduce import values_of
+
+KINDS = (BIGINT, INTEGER, DOUBLE, VARCHAR, decimal(30, 4), HUGEINT, BOOLEAN)
+HOLDS = {
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "eq": lambda a, b: a == b,
+    "ge": lambda a, b: a >= b,
+    "gt": lambda a, b: a > b,
+}
+BAD = 5
+
+
+@st.composite
+def worlds(draw):
+    """What is compared how, and commits: updates of the rows, updates of the stream, and what becomes of them."""
+    type_ = draw(st.sampled_from(KINDS))
+    keys = tuple(draw(st.lists(st.sampled_from([BIGINT, VARCHAR]), max_size=2)))
+    carried = draw(st.booleans())
+    raises = type_ == BIGINT and draw(st.booleans())
+    few = st.sampled_from(draw(st.lists(values_of(type_, False), min_size=1, max_size=6)))
+    value = st.one_of(few, few, few, st.none())
+    key = st.tuples(*(st.sampled_from([0, 1, None] if k == BIGINT else ["", "a", None]) for k in keys))
+    rows = st.tuples(key, value).map(lambda r: (*r[0], r[1]))
+    stream = st.tuples(key, st.integers(0, 1), value).map(lambda r: (*r[0], *([r[1]] if carried else []), r[2]))
+    commits: list[Any] = []
+    live: list[Row] = []
+    time = since = 0
+    for _ in range(draw(st.integers(1, 5))):
+        time += 1
+        begun, held, changed = time, list(live), []
+        for _ in range(draw(st.integers(0, 8))):
+            time += draw(st.sampled_from([0, 0, 1]))
+            if live and draw(st.booleans()):
+                changed.append((live.pop(draw(st.integers(0, len(live) - 1))), time, -1))
+            else:
+                live.append(draw(rows))
+                changed.append((live[-1], time, 1))
+        times = st.integers(begun, time)
+        moved = draw(st.lists(st.tuples(stream, times, st.sampled_from([-2, -1, 1, 1])), min_size=1, max_size=8))
+        kept = draw(st.sampled_from([True, True, False]))
+        since = draw(st.integers(since, time)) if kept else since
+        commits.append((changed, sorted(moved, key=lambda u: u[1]), draw(st.booleans()), kept, since))
+        if not kept:
+            live = held
+    return type_, keys, carried, raises, draw(st.sampled_from(sorted(HOLDS))), commits
+
+
+class World:
+    """The operator, and all updates that its rows have had."""
+
+    def __init__(self, type_, keys, carried, raises, comparison):
+        self.keys, self.comparison, self.raises = keys, comparison, raises
+        self.dictionary = TextDictionary()
+        self.rows = tuple((k, True) for k in (*keys, type_))
+        self.stream = (*((k, True) for k in keys), *([(BIGINT, False)] if carried else []), (type_, True))
+        layout = KeyLayout(tuple((k.physical, True) for k in keys), nulls="drop")
+        self.derived = DerivedRows(
+            [t for t, _ in self.rows],
+            self.dictionary,
+            lambda store: OrderedArrangement(store, range(len(keys)), layout, self.valued, type_, self.dictionary),
+        )
+        self.join = ThresholdJoin(
+            self.derived.arranged,
+            comparison,
+            lambda delta: delta.column(len(self.stream) - 1),
+            tuple(range(len(keys))),
+            (len(keys),) if carried else (),
+            KeyLayout(((BIGINT.physical, False),) if carried else (), nulls="match"),
+            len(self.stream),
+            len(self.rows),
+            False,
+            None,
+            Visits(),
+        )
+        self.history: list[Update] = []
+
+    def valued(self, delta):
+        column = delta.column(len(self.rows) - 1)
+        if self.raises and ((column.values == BAD) & (True if column.valid is None else column.valid)).any():
+            raise NumericError("a bad value")
+        return column
+
+    def holds(self, row: Row, bound: Any) -> bool:
+        """Whether a row is met by a bound; one whose value cannot be computed always is."""
+        n = len(self.keys)
+        if row[n] is None or None in bound[:n] or tuple(row[:n]) != tuple(bound[:n]):
+            return False
+        if self.raises and row[n] == BAD:
+            return True
+        return bound[-1] is not None and HOLDS[self.comparison](sort_key(row[n]), sort_key(bound[-1]))
+
+    def present(self, time: int, inclusive: bool) -> Bag:
+        return apply(Counter(), [u for u in self.history if u[1] < time + inclusive])
+
+    def expected(self, moved, inclusive) -> Counter[Any]:
+        """The net output: what the stream's rows have in common with the row that they meet, that row, and the time."""
+        found: Counter[Any] = Counter()
+        for bound, time, diff in moved:
+            for row, multiplicity in self.present(time, inclusive).items():
+                real = tuple(float("nan") if v == "nan" and self.rows[-1][0] == DOUBLE else v for v in row)
+                if self.holds(real, bound):
+                    found[tuple(map(plain, bound[:-1])), row, time] += diff * multiplicity
+        return Counter({k: v for k, v in found.items() if v})
+
+    def met(self, moved, inclusive) -> Counter[Any]:
+        """The same by the operator. No row is met twice where once would do, and by no bound that it does not obey."""
+        delta = to_delta(moved, self.stream, self.dictionary)
+        delta = Delta(delta.groups, [*delta.layout, *[None] * len(self.rows)], len(delta), delta.times, delta.diffs)
+        join = self.join if not inclusive else type(self.join)(*self._fields(inclusive=True))
+        found: Counter[Any] = Counter()
+        seen: Counter[Any] = Counter()
+        for joined in join.joined(delta):
+            types = [t for t, _ in (*self.stream, *self.rows)]
+            columns = [from_column(joined.column(i), t, self.dictionary) for i, t in enumerate(types)]
+            refs = joined.groups[-1].refs
+            assert refs is not None
+            times, diffs = joined.time_array().tolist(), joined.diff_array().tolist()
+            for i, ref in enumerate(refs.tolist()):
+                row = tuple(column[i] for column in columns)
+                bound, met = row[: len(self.stream)], row[len(self.stream) :]
+                assert diffs[i]
+                assert self.holds(met, bound)
+                found[tuple(map(plain, bound[:-1])), tuple(map(plain, met)), times[i]] += diffs[i]
+                if not (self.raises and met[-1] == BAD):
+                    seen[tuple(map(plain, bound[:-1])), ref, times[i]] += 1
+        assert all(count == 1 for count in seen.values())
+        return Counter({k: v for k, v in found.items() if v})
+
+    def _fields(self, inclusive):
+        join = self.join
+        return (
+            *(join.lookup, join.comparison, join.bound, join.stream, join.carried, join.carried_layout),
+            *(join.offset, join.width, inclusive, join.program, join.visits),
+        )
+
+    def whole_groups(self, time: int) -> None:
+        """A lookup by key alone finds all rows that have a value, those that cannot be computed included."""
+        n = len(self.keys)
+        expected = {r: m for r, m in self.present(time, True).items() if None not in r}
+        wanted = sorted({row[:n] for row in expected}, key=str)
+        delta = to_delta([(key, 0, 1) for key in wanted], self.rows[:n], self.dictionary)
+        arranged = self.derived.arranged
+        words, dropped = arranged.layout.pack(delta.columns(), len(wanted))
+        positions, group = arranged.look_up(words, dropped, time, True)
+        columns = [from_column(group.column(i), t, self.dictionary) for i, (t, _) in enumerate(self.rows)]
+        found = Counter(tuple(map(plain, row)) for row in zip(*columns, strict=True))
+        assert found == expected
+        assert positions.tolist() == sorted(positions.tolist())
+        assert [wanted[p] for p in positions] == [row[:n] for row in zip(*columns, strict=True)]
+
+
+@settings(deadline=None, max_examples=300)
+@given(worlds())
+def test_only_what_a_bound_has_passed_is_met(world):
+    *what, commits = world
+    twin = World(*what)
+    for changed, moved, inclusive, kept, since in commits:
+        before = list(twin.history)
+        if changed:
+            twin.derived.apply(to_delta(changed, twin.rows, twin.dictionary))
+            twin.history += changed
+        assert twin.met(moved, inclusive) == twin.expected(moved, inclusive)
+        twin.whole_groups(max(time for _, time, _ in moved))
+        if kept:
+            twin.derived.commit(since)
+        else:
+            twin.derived.abort()
+            twin.history = before
+    last = max((u[1] for u in twin.history), default=0)
+    twin.derived.commit(last)
+    unordered = [r for r in twin.present(last, True).elements() if None not in r]
+    assert twin.derived.arranged.size().entries == len(unordered)
