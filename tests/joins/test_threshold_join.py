@@ -62,7 +62,7 @@ def worlds(draw):
         commits.append((changed, sorted(moved, key=lambda u: u[1]), draw(st.booleans()), kept, since))
         if not kept:
             live = held
-    return type_, keys, carried, raises, draw(st.sampled_from(sorted(HOLDS))), commits
+    return type_, keys, carried, raises, draw(st.sampled_from(sorted(HOLDS))), draw(st.booleans()), commits
 
 
 class World:
@@ -172,10 +172,12 @@ class World:
 @settings(deadline=None, max_examples=300)
 @given(worlds())
 def test_only_what_a_bound_has_passed_is_met(world):
-    *what, commits = world
+    *what, compacts, commits = world
     twin = World(*what)
     for changed, moved, inclusive, kept, since in commits:
         before = list(twin.history)
+        if compacts:
+            twin.derived.store._compact_at = 1
         if changed:
             twin.derived.apply(to_delta(changed, twin.rows, twin.dictionary))
             twin.history += changed
