@@ -136,7 +136,7 @@ class OrderedArrangement:
 
     def unordered(self, words: Ints, wanted: Ints) -> Ranges:
         """Of the keys at `wanted` all rows that have no value."""
-        ranges = self._whole(words.reshape(len(words), -1), wanted)
+        ranges = self._whole(words.reshape(len(words), self.layout.words), wanted)
         ranges.unordered = True
         return ranges
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from catalog.errors import NumericError
@@ -170,6 +170,7 @@ class World:
 
 
 @settings(deadline=None, max_examples=300)
+@example((BIGINT, (), False, True, "eq", False, [([((BAD,), 2, 1)], [((BAD,), 1, -2)], False, True, 0)]))
 @given(worlds())
 def test_only_what_a_bound_has_passed_is_met(world):
     *what, compacts, commits = world
