@@ -13,7 +13,7 @@ _PLACES = {
     "parse": ("ivm.database.parse",),
     "bind": ("ivm.statements.bind",),
     "optimize": ("ivm.engine.optimize",),
-    "lower": ("ivm.engine.lower",),
+    "lower": ("ivm.engine.Engine.existing", "ivm.engine.lower"),
     "index": (
         "ivm.trace.table_store.TableStore.arrangement",
         "ivm.trace.table_store.TableStore.arrangement_apart",

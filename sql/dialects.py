@@ -26,7 +26,7 @@ def translated(source: Source, dialect: str, catalog: Catalog) -> str:
     know stay: what it leaves alone means what it means in DuckDB. ParseError if the text is no query; UnsupportedError
     where the type of a division cannot be told.
     """
-    tree = query(source, dialect)
+    tree = query(source, dialect).tree
     if dialect_named(dialect).TYPED_DIVISION:
         _divide_integers(tree, source, catalog)
     return tree.sql("duckdb", pretty=True)

@@ -42,17 +42,12 @@ def statements(source: Source, dialect: str) -> tuple[Syntax, ...]:
     return tuple(found)
 
 
-def query(source: Source, dialect: str) -> exp.Expr:
-    """The tree of the single statement in the text; ParseError if there is none or another follows."""
+def query(source: Source, dialect: str) -> Syntax:
+    """The single statement in the text; ParseError if there is none or another follows."""
     found = statements(source, dialect)
     if len(found) != 1:
         raise ParseError(f"expected one SELECT, but the text holds {len(found)} statements; give them one by one")
-    return found[0].tree
-
-
-def tokens(source: Source) -> tuple[Token, ...]:
-    """The tokens of a text in DuckDB's dialect; ParseError if a quote or comment is left open."""
-    return tuple(_tokens(dialect_named("duckdb"), source.text, source))
+    return found[0]
 
 
 def statement_tokens(reader: Dialect, source: Source) -> tuple[Token, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
 
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.node import Node
@@ -12,11 +13,18 @@ from ivm.plan.nodes import ArrangementPlan, Plan
 from ivm.render.scalars.program import Compiler, MfpProgram
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.table_store import TableStore
+from sql.ir.scalar import Scalar
+
+_Wanted = tuple[tuple[Scalar, ...], tuple[Scalar, ...], tuple[int, ...], int, bool]
+"""Maps, predicates, projection, width of the input and whether all is gathered: what a program is made of."""
 
 
 @dataclass
 class Context(ABC):
-    """`sharing`: whether table indexes may have more users."""
+    """`sharing`: whether table indexes may have more users.
+
+    `programs`: those in use. They hold no state, so that views share them whatever else they share.
+    """
 
     graph: Graph
     dictionary: TextDictionary
@@ -24,6 +32,7 @@ class Context(ABC):
     tables: dict[str, TableStore] = field(default_factory=dict)
     views: dict[str, Node] = field(default_factory=dict)
     sharing: bool = True
+    programs: WeakValueDictionary[_Wanted, MfpProgram] = field(default_factory=WeakValueDictionary)
 
     @abstractmethod
     def node(self, plan: Plan | ArrangementPlan) -> Node:
@@ -34,16 +43,20 @@ class Context(ABC):
         """Give up one use of `node`, and everything that only it used."""
 
     def program(self, mfp: Mfp, row: Row) -> MfpProgram:
-        """The runnable form of a map-filter-project over `row`."""
+        """The runnable form of a map-filter-project over `row`; one for all who use it, such as the paths of a join."""
         maps, projection = mfp.maps, mfp.projection
         if mfp.gathered:
             passed = tuple(dict.fromkeys(p for p in projection if p < mfp.width))
             places = {p: mfp.width + len(maps) + i for i, p in enumerate(passed)}
             maps += tuple(row[p] for p in passed)
             projection = tuple(places.get(p, p) for p in projection)
-        return MfpProgram(
-            maps, mfp.predicates, projection, mfp.width, self.dictionary, self.compiler, gathered=mfp.gathered
-        )
+        wanted = maps, mfp.predicates, projection, mfp.width, mfp.gathered
+        known = self.programs.get(wanted)
+        if known is None:
+            known = self.programs[wanted] = MfpProgram(
+                maps, mfp.predicates, projection, mfp.width, self.dictionary, self.compiler, gathered=mfp.gathered
+            )
+        return known
 
     def hydrated(self, node: Node) -> Node:
         """The new stateful node, brought up to the present."""

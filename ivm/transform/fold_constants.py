@@ -15,7 +15,11 @@ from sql.ir.scalar import FALSE, STRICT, TRUE, Call, Literal, Scalar, rewrite
 
 def fold_constants(relation: Relation) -> Relation:
     """Fold every expression of the relation (see `folded`)."""
-    return bottom_up(relation, lambda node: with_scalars(node, folded))
+    return bottom_up(relation, _fold_within)
+
+
+def _fold_within(relation: Relation) -> Relation:
+    return with_scalars(relation, folded)
 
 
 def folded(scalar: Scalar) -> Scalar:

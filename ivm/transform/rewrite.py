@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import cache
 
 from catalog.types import BOOLEAN
 from ivm.analysis.fact import fact
@@ -15,21 +16,30 @@ from sql.ir.scalar import Call, Scalar
 def bottom_up(relation: Relation, function: Callable[[Relation], Relation]) -> Relation:
     """Apply `function` to every node, its inputs first.
 
-    `function` depends on the node alone. Its result is remembered on the node, so a node that stands in several places
-    is rewritten once and stays one node, and one that nothing applies to is not looked at again.
+    `function`, one of a module's, depends on the node alone. Its result is remembered on the node, so a node that
+    stands in several places is rewritten once and stays one node, and one that nothing applies to is not looked at
+    again.
     """
+    return _visitor(function)(relation)
+
+
+@cache
+def _visitor(function: Callable[[Relation], Relation]) -> Callable[[Relation], Relation]:
+    """What applies `function` bottom-up: made once, since every rule asks for its own in every round."""
 
     def visit(node: Relation) -> Relation:
-        return unless_equal(function(with_inputs(node, tuple(map(remembering, inputs_of(node))))), node)
+        inputs = inputs_of(node)
+        rebuilt = with_inputs(node, tuple(map(remembering, inputs))) if inputs else node
+        return unless_equal(function(rebuilt), node)
 
     visit.__module__, visit.__name__ = function.__module__, function.__qualname__
     remembering = fact(visit)
-    return remembering(relation)
+    return remembering
 
 
 def unless_equal(after: Relation, before: Relation) -> Relation:
     """`after`, but the very node `before` if they are equal, so that what is above it need not change either."""
-    return before if after == before else after
+    return before if after is before or after == before else after
 
 
 def names(relation: Relation) -> tuple[str, ...]:

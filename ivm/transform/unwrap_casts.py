@@ -19,7 +19,11 @@ def unwrap_casts(relation: Relation) -> Relation:
 
     A literal that the narrower type does not hold keeps the cast.
     """
-    return bottom_up(relation, lambda node: with_scalars(node, lambda s: rewrite(s, _unwrap)))
+    return bottom_up(relation, _unwrap_within)
+
+
+def _unwrap_within(relation: Relation) -> Relation:
+    return with_scalars(relation, lambda scalar: rewrite(scalar, _unwrap))
 
 
 def _unwrap(scalar: Scalar) -> Scalar:

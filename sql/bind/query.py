@@ -19,7 +19,7 @@ from sql.decorrelate.decorrelate import decorrelate
 from sql.dialects import translated
 from sql.ir.relation import Relation
 from sql.source import Source
-from sql.syntax import query, tokens
+from sql.syntax import query
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,14 @@ def bind(query_text: str, catalog: Catalog, dialect: str = "duckdb", origin: tup
 
 
 def _bind(source: Source, catalog: Catalog) -> BoundQuery:
-    tree = query(source, "duckdb")
+    syntax = query(source, "duckdb")
+    tree = syntax.tree
     context = Context(catalog, source, bind_query, _inlined)
     block = bind_query(context, tree, {})
     if block.hidden is not None:
         what = "ORDER BY an expression that is no output column is not supported at the end of a query"
         context.refuse(block.hidden, f"{what}; add it to the SELECT list")
-    text = refined(source.text, tokens(source), context.limited, context.chosen, context.windows).strip().rstrip(";")
+    text = refined(source.text, syntax.tokens, context.limited, context.chosen, context.windows).strip().rstrip(";")
     relation = decorrelate(block.relation)
     if orders_lists(relation, block.order):
         context.refuse(tree, UNORDERED)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from operator import is_
 
 from sql.ir.relation import Apply, Constant, Filter, Get, Join, Map, Reduce, Relation, Union, Window, inputs_of
 from sql.ir.scalar import Column, Scalar
@@ -53,7 +54,9 @@ def with_scalars(relation: Relation, function: Callable[[Scalar], Scalar]) -> Re
 
 def with_inputs(relation: Relation, inputs: tuple[Relation, ...]) -> Relation:
     """The same node over other inputs; the node itself if they are the ones that it has."""
-    if all(new is old for new, old in zip(inputs, inputs_of(relation), strict=True)):
+    before = inputs_of(relation)
+    assert len(inputs) == len(before), "a node has as many inputs as it had"
+    if all(map(is_, inputs, before)):
         return relation
     if isinstance(relation, Join | Union):
         return replace(relation, inputs=inputs)

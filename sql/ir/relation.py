@@ -356,11 +356,16 @@ class Apply:
 Relation = Get | Constant | Map | Filter | Project | Join | Reduce | TopK | Window | Union | Negate | Threshold | Apply
 
 
+_LEAVES = (Get, Constant)
+_WIDE = (Join, Union)
+
+
 def inputs_of(relation: Relation) -> tuple[Relation, ...]:
     """The relations that this node reads directly."""
-    if isinstance(relation, Get | Constant):
+    # Asked more often than anything else: a tuple of classes is not built anew each time, as a union of them is.
+    if isinstance(relation, _LEAVES):
         return ()
-    if isinstance(relation, Join | Union):
+    if isinstance(relation, _WIDE):
         return relation.inputs
     if isinstance(relation, Apply):
         return (relation.left, relation.right)

@@ -72,7 +72,8 @@ translate split_part strpos starts_with ends_with contains ascii unicode chr lev
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from operator import is_not
 
 from catalog.types import BOOLEAN, SqlType
 
@@ -153,13 +154,17 @@ def walk(scalar: Scalar) -> Iterator[Scalar]:
 
 def columns_of(scalar: Scalar) -> frozenset[int]:
     """Positions of the columns that the expression reads."""
-    return frozenset(s.index for s in walk(scalar) if isinstance(s, Column))
+    if isinstance(scalar, Column):
+        return frozenset((scalar.index,))
+    return frozenset([s.index for s in walk(scalar) if isinstance(s, Column)])
 
 
 def rewrite(scalar: Scalar, function: Callable[[Scalar], Scalar]) -> Scalar:
-    """Apply `function` bottom-up to every sub-expression."""
+    """Apply `function` bottom-up to every sub-expression; what it leaves as it is stays the very same object."""
     if isinstance(scalar, Call):
-        scalar = replace(scalar, args=tuple(rewrite(arg, function) for arg in scalar.args))
+        args = tuple([rewrite(arg, function) for arg in scalar.args])
+        if any(map(is_not, args, scalar.args)):
+            scalar = Call(scalar.function, args, scalar.type, scalar.nullable)
     return function(scalar)
 
 
@@ -167,7 +172,10 @@ def remap(scalar: Scalar, positions: Callable[[int], int]) -> Scalar:
     """The expression over a row in which column i stands at `positions(i)`."""
 
     def move(s: Scalar) -> Scalar:
-        return replace(s, index=positions(s.index)) if isinstance(s, Column) else s
+        if not isinstance(s, Column):
+            return s
+        index = positions(s.index)
+        return s if index == s.index else Column(index, s.type, s.nullable)
 
     return rewrite(scalar, move)
 

@@ -131,7 +131,7 @@ def _bound(text: str) -> Relation:
     """The relation as it is bound, before joins are written in other nodes."""
     source = Source(text)
     context = Context(catalog(), source, bind_query, lambda catalog, text: LEFT)
-    return bind_query(context, query(source, "duckdb"), {}).relation
+    return bind_query(context, query(source, "duckdb").tree, {}).relation
 
 
 @pytest.mark.parametrize("text", KINDS)

@@ -13,7 +13,7 @@ from ivm.render.scalars.functions import Context, Evaluate
 from ivm.render.scalars.fused import Fused, Passed
 from ivm.render.scalars.interpret import interpreter
 from ivm.render.scalars.rows import Rows
-from ivm.render.scalars.shape import Shape
+from ivm.render.scalars.shape import Layout, Shape
 from ivm.render.scalars.text_memo import memos_of
 from ivm.trace.column import Array, Column
 from ivm.trace.delta import Delta
@@ -77,6 +77,8 @@ def _narrowed(rows: Rows, mask: Any) -> Rows | None:
 
 __all__ = ["Compiler", "MfpProgram"]
 
+_MOST_LAYOUTS = 64
+
 
 class MfpProgram:
     """Append `maps` to the row, keep the rows on which every predicate is TRUE, then the columns at
@@ -103,8 +105,7 @@ class MfpProgram:
         context = Context(dictionary, memos_of(dictionary))
         self._interpreted = Interpreted(self.shape, context)
         self._fused = None if compiler is None else Fused(self.shape, context, compiler)
-        self._layout: list[tuple[int, int] | None] | None = None
-        self._projected: tuple[list[int], list[tuple[int, int] | None]] = ([], [])
+        self._projected: dict[tuple[tuple[int, int] | None, ...], tuple[list[int], Layout]] = {}
 
     @property
     def compiled(self) -> bool:
@@ -120,11 +121,18 @@ class MfpProgram:
             passed = self._interpreted.run(delta)
         return None if isinstance(passed, bool) else self._project(delta, *passed)
 
+    def _placed(self, layout: Layout) -> tuple[list[int], Layout]:
+        """What `Shape.project` says of a layout; each path of a join that runs this program comes with its own."""
+        key = tuple(layout)
+        known = self._projected.get(key)
+        if known is None:
+            if len(self._projected) >= _MOST_LAYOUTS:
+                self._projected.clear()
+            known = self._projected[key] = self.shape.project(layout)
+        return known
+
     def _project(self, delta: Delta, positions: Array | None, maps: list[Column | None]) -> Delta:
-        if delta.layout != self._layout:
-            self._projected = self.shape.project(delta.layout)
-            self._layout = list(delta.layout)
-        used, layout = self._projected
+        used, layout = self._placed(delta.layout)
         groups = [delta.groups[g] for g in used]
         times, diffs, length = delta.times, delta.diffs, delta.length
         if positions is not None:
