@@ -12,6 +12,7 @@ from math import log2, prod
 from ivm.analysis.cardinality import selectivity
 from ivm.plan.costly import called, is_small
 from ivm.plan.estimate import Estimator, rounded
+from ivm.plan.join_keys import MOVED
 from ivm.plan.nodes import (
     JoinPlan,
     MfpPlan,
@@ -119,7 +120,7 @@ class _Change:
             return 0.0
         rows *= self._kept(path.predicates)
         for stage in path.stages:
-            if not stage.arrangement.key and not is_small(join.inputs[stage.input]):
+            if not stage.arrangement.key and stage.bound is None and not is_small(join.inputs[stage.input]):
                 self.whole[f"all rows of {called(join.inputs[stage.input])}"] = None
             met = rows * self._found(join, stage)
             self.lookups += rows
@@ -128,10 +129,12 @@ class _Change:
         return rows
 
     def _found(self, join: JoinPlan, stage: Stage) -> float:
-        """The rows that a lookup meets."""
+        """The rows that a lookup meets; of a bound that moves, those between."""
         if self.estimator is None:
             return 1.0
         rows = self.estimator.count(stage.arrangement.collection)
+        if stage.bound is not None:
+            return min(MOVED, rows)
         if stage.unique:
             return min(1.0, rows)
         offset = join.offsets[stage.input]
