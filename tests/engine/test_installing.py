@@ -14,8 +14,8 @@ import pytest
 
 import ivm
 from ivm.dataflow import hydration
-from ivm.operators import join, reduce, sink, threshold, top_k, window
-from ivm.trace import arrangement, row_store, table_store
+from ivm.operators import growing_top_k, join, ordered_arrangement, reduce, sink, threshold, window
+from ivm.trace import arrangement, ordered_tree, row_store, table_store
 from tests.engine import world
 
 VIEWS = world.VIEWS | {
@@ -30,6 +30,9 @@ VIEWS = world.VIEWS | {
     "except_all": "SELECT customer FROM orders EXCEPT ALL SELECT customer FROM events",
     "above_mean": """SELECT o.id, o.total FROM orders o
         WHERE o.total > (SELECT avg(p.total) FROM orders p WHERE p.customer = o.customer)""",
+    "above_all": "SELECT id, total FROM orders WHERE total > (SELECT avg(total) FROM orders)",
+    "dearest": """SELECT o.id, o.total FROM orders o
+        WHERE o.total = (SELECT max(p.total) FROM orders p WHERE p.customer = o.customer)""",
     "of_doubles": """SELECT c.id, c.name, s.total FROM customers c,
         (SELECT city, sum(score) AS total, count(*) AS n FROM customers GROUP BY city) s WHERE s.city = c.city""",
     "nested": """SELECT n, count(*) AS groups FROM (SELECT customer, count(*) AS n FROM events GROUP BY customer)
@@ -47,13 +50,14 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name, rows in [
         (table_store, "_CHUNK_ROWS", 4),
         (arrangement, "_FILL_ROWS", 7),
+        (ordered_arrangement, "_FILL_ROWS", 7),
         (arrangement, "_COUNTED_FROM", 20),
         (row_store, "_CONVERT_ROWS", 6),
         (hydration, "_PART_ROWS", 3),
         (join, "_PART", 8),
         (join, "_FIRST_PART", 2),
         (join, "_LEAST_PART", 1),
-        *((each, "_CHUNK", 3) for each in (reduce, sink, threshold, top_k, window)),
+        *((each, "_CHUNK", 3) for each in (reduce, sink, threshold, growing_top_k, window, ordered_tree)),
     ]:
         monkeypatch.setattr(module, name, rows)
 
