@@ -14,7 +14,7 @@ _WHOLE = """
     SELECT sum(rows)::BIGINT, sum(entries)::BIGINT, sum(bytes)::BIGINT,
            coalesce(sum(rows) FILTER (kind = 'table'), 0)::BIGINT,
            coalesce(sum(bytes) FILTER (kind = 'table'), 0)::BIGINT
-    FROM ivm_arrangements
+    FROM ivm_arrangements WHERE kind <> 'process'
 """
 
 

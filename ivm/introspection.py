@@ -15,6 +15,8 @@ from ivm.plan.costly import costs, remarks
 from ivm.plan.nodes import ArrangementPlan, Plan
 from ivm.plan.text import arrangement_text, collection_text, names_of
 
+_PROCESS = "interpreter, libraries, compiled kernels, memory freed and kept, data of the caller"
+
 
 @dataclass(frozen=True, slots=True)
 class State:
@@ -39,7 +41,8 @@ def relations(engine: Engine) -> dict[str, Callable[[], pa.Table]]:
 
 
 def states(engine: Engine) -> list[State]:
-    """All state: tables, indexes over them, text, derived arrangements, operators' own state, views' contents.
+    """All memory: tables, indexes over them, text, derived arrangements, operators' own state, views' contents, and
+    what else the process holds.
 
     Groups that joins look up are listed under their key as well, without rows and bytes: those are the reduce's. So are
     primary keys', which count for the table.
@@ -51,6 +54,7 @@ def states(engine: Engine) -> list[State]:
         views = users.get(id(source), ()) if source is not None else ()
         key = ", ".join(store.table.primary_key)
         found.append(State(name, name, key, "table", store.size(), views))
+    found.append(State("process", _PROCESS, "", "process", StateSize(bytes=engine.other_bytes()), ()))
     found += _unread(engine)
     found.append(State("text", "every distinct text, and what functions made of it", "", "text", text, ()))
     for plan, node in engine.rendered():

@@ -38,7 +38,7 @@ def test_a_check_uses_one_of_each_index_however_many_commits(db) -> None:
     change(db)
     assert users(db) == {"city": [1], "person": [1, 1, 1]}
     assert db.sql(INDEXES).fetchall() == [("person(city)", []), ("person(friend)", [])]
-    stated = db.sql("SELECT sum(bytes)::BIGINT FROM ivm_arrangements").fetchall()[0][0]
+    stated = db.sql("SELECT sum(bytes)::BIGINT FROM ivm_arrangements WHERE kind <> 'process'").fetchall()[0][0]
     assert db.engine.state_bytes() == stated
 
 
