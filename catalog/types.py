@@ -24,6 +24,8 @@ class Kind(enum.Enum):
     INTERVAL = "INTERVAL"
     LIST = "LIST"
 
+    __hash__ = object.__hash__  # Python's own hashes the name at each call
+
 
 class Physical(enum.Enum):
     """How the values of a column lie in memory.
@@ -41,6 +43,8 @@ class Physical(enum.Enum):
     WIDE = "wide"
     FLOAT64 = "float64"
     CODE = "code"
+
+    __hash__ = object.__hash__
 
 
 _PHYSICAL = {

@@ -192,9 +192,7 @@ class Engine:
 
     def existing(self) -> Existing:
         """What a new view is planned against."""
-        existing = Existing(rows=self.sizes())
-        existing.add(self.renderer.rendered)  # nothing, where nothing is shared
-        return existing
+        return self.renderer.existing.above(self.sizes())  # nothing, where nothing is shared
 
     def sizes(self) -> dict[str, float]:
         """The rows of each table and, roughly, of each maintained view."""
@@ -291,6 +289,8 @@ class Engine:
             check_static(store.table, self._read)
             if store not in touched:
                 touched.append(store)
+                if self.is_installing:
+                    store.commit(BEGINNING)  # no row gets a new number: what is being read knows rows by them
             times = time if change.times is None else change.times
             delta = store.apply(change.data, change.diffs, times, change.mode)
             if delta is not None:

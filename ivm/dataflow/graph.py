@@ -45,26 +45,23 @@ class Graph:
         """Nodes added within are those of a view on its way in; an error takes them out again.
 
         History from now on stays, so that it can be read between pauses: whoever commits meanwhile lets go of none.
+        Cost: that of the nodes added, however many others there are.
         """
-        before = {node: node.users for node in self.nodes}
-        self.installation = Installation(pause)
+        installation = self.installation = Installation(pause)
         try:
-            for node in self.nodes:
-                node.operator.commit(BEGINNING)
-            yield self.installation
+            yield installation
         except BaseException:
-            self.nodes = list(before)
-            for node, users in before.items():
-                node.users = users
+            for node in reversed(installation.nodes):
+                self._take_out(node)
             raise
         finally:
+            installation.let_go()
             self.installation = None
-            self._let_go()
 
     def hydrate(self, node: Node) -> Node:
         """Bring a new stateful node up to the present; see `hydrate`."""
         assert self.installation is not None, "nodes are hydrated as part of an installation"
-        hydrate(node, self.time, self.installation, self._let_go)
+        hydrate(node, self.time, self.installation)
         node.operator.commit(BEGINNING)
         return node
 
@@ -128,7 +125,10 @@ class Graph:
         if node.snapshot is not None:
             node.snapshot.keep()
         installation = self.installation
-        if installation is None or node not in installation.nodes:
+        if installation is None:
+            return node.operator.step(inputs)
+        if node not in installation.nodes:
+            installation.keep_history(node)
             return node.operator.step(inputs)
         try:
             return node.operator.step(inputs)
@@ -137,9 +137,12 @@ class Graph:
             self._stepped.pop().operator.abort()
             return None
 
-    def _let_go(self) -> None:
-        for node in self.nodes:
-            node.let_go()
+    def _take_out(self, node: Node) -> None:
+        """Undo `add`."""
+        if node in self.nodes:
+            self.nodes.remove(node)
+            for other in (*node.inputs, *node.waits):
+                other.users -= 1
 
     def _is_lost(self, node: Node) -> bool:
         """Whether the node belongs to an installation that has failed."""

@@ -15,6 +15,7 @@ from ivm.dataflow.node import Node
 from ivm.operators.operator import Contents, Operator, StateSize
 from ivm.operators.present import Present
 from ivm.trace.delta import Delta
+from ivm.trace.time import BEGINNING
 
 _PART_ROWS = 1 << 16
 
@@ -31,6 +32,24 @@ class Installation:
     nodes: dict[Node, None] = field(default_factory=dict)
     error: Exception | None = None
     _read: int = 0
+    _held: set[Node] = field(default_factory=set)
+    _keeping: set[Node] = field(default_factory=set)
+
+    def hold(self, node: Node, time: int) -> None:
+        """Until `let_go`, let the contents of `node` be read as of `time`, the present."""
+        self._held.update(node.hold(time))
+
+    def let_go(self) -> None:
+        """Nobody reads what was held any more."""
+        for node in self._held:
+            node.let_go()
+        self._held.clear()
+
+    def keep_history(self, node: Node) -> None:
+        """An older node is about to change: what it has of the past stays, since it may be read."""
+        if node not in self._keeping:
+            self._keeping.add(node)
+            node.operator.commit(BEGINNING)
 
     def read(self, rows: int) -> None:
         """So many rows were read."""
@@ -87,16 +106,16 @@ class Waiting(Present):
                 rest()
 
 
-def hydrate(node: Node, time: int, installation: Installation, let_go: Callable[[], None]) -> None:
+def hydrate(node: Node, time: int, installation: Installation) -> None:
     """Bring a new node up to the present from the contents of its inputs as of `time`, which is the present now.
 
-    `let_go` is called when the contents are through. Raises what the operator raises; the installation must then be
-    undone. Cost: that of stepping all its inputs' rows through the operator. Others are let in after every chunk.
+    Raises what the operator raises; the installation must then be undone. Cost: that of stepping all its inputs' rows
+    through the operator. Others are let in after every chunk.
     """
     operator = node.operator
     waiting = node.operator = Waiting(operator)
     for source in node.inputs:
-        source.hold(time)
+        installation.hold(source, time)
     for number, source in enumerate(node.inputs):
         inputs: list[Delta | None] = [None] * len(node.inputs)
         for delta in source.contents(time, installation.read):
@@ -105,6 +124,6 @@ def hydrate(node: Node, time: int, installation: Installation, let_go: Callable[
                 operator.step(inputs)
                 operator.commit(time)
             installation.rest()
-    let_go()
+    installation.let_go()
     waiting.catch_up(time, installation.rest)
     node.operator = operator

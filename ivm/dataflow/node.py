@@ -46,18 +46,22 @@ class Node:
         contents = self.operator.contents(sources, time)
         return contents if self.operator.drawn_from(self.inputs) else _counted(contents, read)
 
-    def hold(self, time: int) -> None:
-        """Until `let_go`, let the contents be read as of `time`, the present, though the node goes on.
+    def hold(self, time: int) -> list[Node]:
+        """Let the contents be read as of `time`, the present, though the node goes on.
 
-        What keeps history is read as of any time, as long as commits let go of none.
+        What keeps history is read as of any time, as long as commits let go of none. Returns the nodes that keep
+        something for it, until their `let_go` is called.
         """
-        if self.operator.looks_back:
-            for arrangement in self.waits:
-                arrangement.operator.hold(time)
-            for node in self.operator.drawn_from(self.inputs):
-                node.hold(time)
-        elif self.snapshot is None:
-            self.snapshot = Snapshot(self.operator, time)
+        if not self.operator.looks_back:
+            if self.snapshot is None:
+                self.snapshot = Snapshot(self.operator, time)
+            return [self]
+        for arrangement in self.waits:
+            arrangement.operator.hold(time)
+        held = list(self.waits)
+        for node in self.operator.drawn_from(self.inputs):
+            held += node.hold(time)
+        return held
 
     def let_go(self) -> None:
         """Nobody reads the node as of a time that is past any more."""

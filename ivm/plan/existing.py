@@ -20,28 +20,46 @@ SMALL = 1000
 class Existing:
     """Collections that are arranged already, and the joins that run; what is planned joins them.
 
-    `rows`: the number of rows of each table and maintained view.
+    `rows`: the number of rows of each table and maintained view. `below`: what exists besides, which this adds to.
     """
 
-    arrangements: dict[Plan, set[tuple[int, ...]]] = field(default_factory=dict)
-    joins: dict[Question, JoinPlan] = field(default_factory=dict)
     rows: Mapping[str, float] = field(default_factory=dict)
+    below: Existing | None = None
+    _arrangements: dict[Plan, set[tuple[int, ...]]] = field(default_factory=dict)
+    _joins: dict[Question, JoinPlan] = field(default_factory=dict)
 
-    def copy(self) -> Existing:
-        """Another one, to which a plan in the making adds its own."""
-        return Existing({plan: set(keys) for plan, keys in self.arrangements.items()}, dict(self.joins), self.rows)
+    def above(self, rows: Mapping[str, float] | None = None) -> Existing:
+        """One more, over this one, to which a plan in the making adds its own. Cost: none."""
+        return Existing(self.rows if rows is None else rows, self)
 
     def add(self, plans: Iterable[Plan | ArrangementPlan]) -> None:
-        """Take note of what a rendered plan offers to others."""
+        """Take note of what rendered plans offer to others."""
         for plan in plans:
             if isinstance(plan, ArrangementPlan) and plan.value is None:
-                self.arrangements.setdefault(plan.collection, set()).add(plan.key)
+                self._arrangements.setdefault(plan.collection, set()).add(plan.key)
             elif isinstance(plan, JoinPlan):
-                self.joins[question(plan)] = plan
+                self._joins[question(plan)] = plan
+
+    def remove(self, plans: Iterable[Plan | ArrangementPlan]) -> None:
+        """Forget plans that were added here and run no more."""
+        for plan in plans:
+            if isinstance(plan, ArrangementPlan) and plan.value is None:
+                keys = self._arrangements[plan.collection]
+                keys.remove(plan.key)
+                if not keys:
+                    del self._arrangements[plan.collection]
+            elif isinstance(plan, JoinPlan) and self._joins.get(question(plan)) is plan:
+                del self._joins[question(plan)]
 
     def keys(self, collection: Plan) -> frozenset[tuple[int, ...]]:
         """The keys by which a collection is arranged."""
-        return frozenset(self.arrangements.get(collection, ()))
+        own = frozenset(self._arrangements.get(collection, ()))
+        return own if self.below is None else own | self.below.keys(collection)
+
+    def join(self, asked: Question) -> JoinPlan | None:
+        """The join that answers a question, if there is one."""
+        known = self._joins.get(asked)
+        return known if known is not None or self.below is None else self.below.join(asked)
 
     def sizes_known(self, tables: Iterable[str]) -> bool:
         """Whether the sizes of these tables say something about those to come: none is empty, one not small."""

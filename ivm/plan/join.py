@@ -89,7 +89,7 @@ def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing
     joined = _joined_row(join, mfp, lower, existing)
     final = _final(joined, mfp)
     inputs = tuple(each.collection for each in joined.inputs)
-    known = existing.joins.get((inputs, joined.classes, joined.predicates, final))
+    known = existing.join((inputs, joined.classes, joined.predicates, final))
     if known is not None:
         return known
     choice = _choice(joined, existing)

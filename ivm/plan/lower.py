@@ -44,7 +44,7 @@ def lower(relation: Relation, existing: Existing | None = None) -> Plan:
 
     It is the same whenever what exists is. Cost: linear in the relation's size, and the choice of keys for each join.
     """
-    return _Lowering(Existing() if existing is None else existing.copy()).lower(relation)
+    return _Lowering(Existing() if existing is None else existing.above()).lower(relation)
 
 
 def apply_mfp(plan: Plan, mfp: Mfp) -> Plan:

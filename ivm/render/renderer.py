@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TypeVar, cast
+from typing import cast
 
 from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeTable
@@ -14,6 +14,7 @@ from ivm.operators.negate import Negate
 from ivm.operators.source import Source
 from ivm.operators.threshold import Threshold
 from ivm.operators.union import Union
+from ivm.plan.existing import Existing
 from ivm.plan.nodes import (
     ArrangementPlan,
     ConstantPlan,
@@ -36,21 +37,24 @@ from ivm.render.join import render_join
 from ivm.render.reduce import render_reduce
 from ivm.render.top_k import render_top_k
 from ivm.render.window import render_window
-from ivm.trace.time import BEGINNING
-
-Key = TypeVar("Key")
 
 
 @dataclass
 class Renderer(Context):
-    """Remembers what was rendered, so that equal plans share a node; drops what nobody uses any more."""
+    """Remembers what was rendered, so that equal plans share a node; drops what nobody uses any more.
+
+    `existing`: what is rendered, as the planner sees it. `sources`: the nodes of tables, by name.
+    """
 
     rendered: dict[Plan | ArrangementPlan, Node] = field(default_factory=dict)
     sources: dict[str, Node] = field(default_factory=dict)
+    existing: Existing = field(default_factory=Existing)
+    _plans: dict[Node, list[Plan | ArrangementPlan]] = field(default_factory=dict)
+    _made: list[Plan | ArrangementPlan] = field(default_factory=list)  # by the installation
 
     def apart(self) -> Renderer:
         """One for a single view over the same tables and views, which shares nothing else that it renders."""
-        return replace(self, rendered={}, sharing=False)
+        return replace(self, rendered={}, existing=Existing(), _plans={}, _made=[], sharing=False)
 
     def node(self, plan: Plan | ArrangementPlan) -> Node:
         """The node that carries out `plan`: the one that exists, else a new one, hydrated."""
@@ -59,6 +63,9 @@ class Renderer(Context):
         known = self.rendered.get(plan)
         if known is None:
             known = self.rendered[plan] = self._make(plan)
+            self._plans.setdefault(known, []).append(plan)
+            self._made.append(plan)
+            self.existing.add((plan,))
         return known
 
     def release(self, node: Node) -> None:
@@ -71,16 +78,14 @@ class Renderer(Context):
 
         See `Graph.installing`. `pause(rows)` is called between chunks, with the rows read since it was called last.
         """
-        rendered, sources = dict(self.rendered), dict(self.sources)
         users = {each: each.users for store in self.tables.values() for each in store.followers()}
+        self._made.clear()
         try:
             with self.graph.installing(pause):
-                for store in self.tables.values():
-                    store.commit(BEGINNING)
                 yield
         except BaseException:
-            _restore(self.rendered, rendered)
-            _restore(self.sources, sources)
+            for plan in reversed(self._made):
+                self._drop(plan)
             for store in self.tables.values():
                 for arrangement in store.followers():
                     while arrangement.users > users.get(arrangement, 0):
@@ -88,13 +93,21 @@ class Renderer(Context):
             raise
 
     def _forget(self, removed: Iterable[Node]) -> None:
-        gone = {id(node) for node in removed}
-        for plan, node in [(plan, node) for plan, node in self.rendered.items() if id(node) in gone]:
-            del self.rendered[plan]
-            if isinstance(plan, ArrangementPlan) and isinstance(plan.collection, TablePlan):
-                self.tables[plan.collection.name].release(cast(ArrangeTable, node.operator).arrangement)
-            if isinstance(plan, TablePlan):
-                del self.sources[plan.name]
+        for node in removed:
+            for plan in tuple(self._plans.get(node, ())):
+                self._drop(plan)
+                if isinstance(plan, ArrangementPlan) and isinstance(plan.collection, TablePlan):
+                    self.tables[plan.collection.name].release(cast(ArrangeTable, node.operator).arrangement)
+
+    def _drop(self, plan: Plan | ArrangementPlan) -> None:
+        """Undo what `node` noted of a plan."""
+        node = self.rendered.pop(plan)
+        self._plans[node].remove(plan)
+        if not self._plans[node]:
+            del self._plans[node]
+        self.existing.remove((plan,))
+        if isinstance(plan, TablePlan) and node.users == 0:  # where nothing is shared, others may have it too
+            self.sources.pop(plan.name, None)
 
     def _make(self, plan: Plan | ArrangementPlan) -> Node:
         match plan:
@@ -128,8 +141,3 @@ class Renderer(Context):
                 types = tuple((column.type, column.nullable) for column in plan.row)
                 return self.hydrated(self.graph.add("threshold", Threshold(types), (self.node(plan.input),)))
         raise AssertionError(f"no rendering of {type(plan).__name__}")
-
-
-def _restore(now: dict[Key, Node], before: dict[Key, Node]) -> None:
-    now.clear()
-    now.update(before)
