@@ -101,7 +101,7 @@ def _create_view(database: Database, statement: CreateView, dialect: str) -> Res
     if statement.if_not_exists and database.catalog.find(statement.name) is not None:
         return Result()
     _check_reserved(statement.name)
-    bound = bind(statement.query_text, database.catalog, dialect, statement.origin)
+    bound = bind(statement.query_text, database.catalog, dialect, statement.origin, statement.syntax)
     bound = with_names(bound, statement.name, statement.columns)
     # Other views that use this one read its text again, in DuckDB's dialect and with its names.
     text = statement.query_text if dialect == "duckdb" and not statement.columns else bound.oracle_sql

@@ -26,7 +26,7 @@ from sql.statements import (
     Statement,
     Update,
 )
-from sql.syntax import Syntax, statements
+from sql.syntax import Syntax, part, statements
 
 
 def parse(text: str, dialect: str = "duckdb") -> tuple[Statement, ...]:
@@ -91,13 +91,13 @@ def _create(syntax: Syntax, source: Source, dialect: str) -> CreateTable | Creat
     if tree.kind == "TABLE":
         return create_table(tree, source, dialect)
     if tree.kind == "VIEW":
-        return _create_view(tree, syntax, source)
+        return _create_view(tree, syntax, source, dialect)
     raise UnsupportedError(
         source.locate(f"CREATE {tree.kind} is not supported; tables and views are", syntax.tokens[0].start)
     )
 
 
-def _create_view(tree: exp.Create, syntax: Syntax, source: Source) -> CreateView:
+def _create_view(tree: exp.Create, syntax: Syntax, source: Source, dialect: str) -> CreateView:
     target, columns = tree.this, ()
     if isinstance(target, exp.Schema):
         target, columns = target.this, tuple(item.name.lower() for item in target.expressions)
@@ -116,7 +116,20 @@ def _create_view(tree: exp.Create, syntax: Syntax, source: Source) -> CreateView
     if tree.expression is None or body is None:
         raise ParseError(source.locate(f"CREATE VIEW {name} needs AS SELECT ... after the name", syntax.tokens[-1].end))
     text = source.text[body.start : syntax.tokens[-1].end + 1]
-    return CreateView(name, text, maintained, bool(tree.args.get("exists")), source.position(body.start), columns)
+    place, exists = source.position(body.start), bool(tree.args.get("exists"))
+    read = _read_already(tree, tree.expression, body, syntax) if dialect == "duckdb" and not syntax.explain else None
+    return CreateView(name, text, maintained, exists, place, columns, read)
+
+
+_IN_VIEW = frozenset(("this", "kind", "replace", "exists", "properties", "expression"))
+
+
+def _read_already(tree: exp.Create, query: exp.Expr, body: Token, syntax: Syntax) -> Syntax | None:
+    """The syntax of the view's query, where reading its text alone would find the same."""
+    plain = isinstance(query, exp.Select | exp.SetOperation) and body.text.upper() in ("SELECT", "WITH")
+    plain = plain and all(token.token_type != TokenType.VALUES for token in syntax.tokens)
+    more = any(value for arg, value in tree.args.items() if arg not in _IN_VIEW)
+    return part(syntax, query, body) if plain and not more else None
 
 
 def _after_as(tokens: tuple[Token, ...], name_start: int) -> Token | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from catalog.schema import Table
+from sql.syntax import Syntax
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,8 @@ class CreateView:
     """CREATE [MATERIALIZED] VIEW: `query_text` is the SELECT as the user wrote it; `maintained` if MATERIALIZED.
 
     `origin` is the line and column at which the SELECT begins in the statement's text, for messages. `columns` are the
-    names that the view gives to its columns; empty for the query's own.
+    names that the view gives to its columns; empty for the query's own. `syntax`: of `query_text`, for one reader, who
+    need not read it again; None if it is not known.
     """
 
     name: str
@@ -29,6 +31,7 @@ class CreateView:
     if_not_exists: bool = False
     origin: tuple[int, int] = (1, 1)
     columns: tuple[str, ...] = ()
+    syntax: Syntax | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

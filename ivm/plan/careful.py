@@ -10,16 +10,23 @@ from ivm.plan.nodes import JoinPlan, Path
 from sql.ir.scalar import Scalar, columns_of, remap
 
 
-def apart(plan: JoinPlan) -> tuple[JoinPlan, Mfp] | None:
-    """The join without anything that can raise, and the MFP that does the rest; None if nothing can."""
-    tested = dict.fromkeys(p for path in plan.paths for p in _predicates(path))
-    risky = tuple(p for p in tested if can_raise(p))
-    if not risky and not any(map(can_raise, plan.final.maps)):
-        return None
+def is_risky(plan: JoinPlan) -> bool:
+    """Whether anything in the join can raise."""
+    return bool(_risky(plan)) or any(map(can_raise, plan.final.maps))
+
+
+def apart(plan: JoinPlan) -> tuple[JoinPlan, Mfp]:
+    """The join without anything that can raise, and the MFP that does the rest."""
+    risky = _risky(plan)
     below, after = _split(plan.final, risky)
     row = plan.joined_row
     paths = tuple(_without(path, risky) for path in plan.paths)
     return replace(plan, paths=paths, final=below, row=row_of(tuple(row[p] for p in below.projection))), after
+
+
+def _risky(plan: JoinPlan) -> tuple[Scalar, ...]:
+    tested = dict.fromkeys(p for path in plan.paths for p in _predicates(path))
+    return tuple(p for p in tested if can_raise(p))
 
 
 def _predicates(path: Path) -> tuple[Scalar, ...]:

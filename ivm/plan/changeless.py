@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from catalog.types import Kind, Physical
 from ivm.analysis.fact import fact
 from ivm.analysis.references import references
-from ivm.plan.careful import apart
+from ivm.plan.careful import is_risky
 from ivm.plan.mfp import Row
 from ivm.plan.nodes import (
     ConstantPlan,
@@ -55,7 +55,7 @@ def only_grows(plan: Plan) -> bool:
         case ReducePlan():
             return plan.keys > 0 and not plan.aggregates and only_grows(plan.input)
         case JoinPlan():
-            return apart(plan) is None and all(map(only_grows, plan.inputs))
+            return not is_risky(plan) and all(map(only_grows, plan.inputs))
         case MfpPlan() | UnionPlan() | ThresholdPlan():
             return all(map(only_grows, inputs_of(plan)))
     return False

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 from catalog.types import SqlType
@@ -167,7 +168,7 @@ class JoinPlan:
     row: Row
     whole: int = field(default=-1, compare=False)
 
-    @property
+    @cached_property
     def offsets(self) -> tuple[int, ...]:
         """Where each input's columns begin in the joined row."""
         offsets = [0]
@@ -175,7 +176,7 @@ class JoinPlan:
             offsets.append(offsets[-1] + len(plan.row))
         return tuple(offsets[:-1])
 
-    @property
+    @cached_property
     def joined_row(self) -> Row:
         """The columns of all inputs side by side."""
         return tuple(

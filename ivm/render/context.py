@@ -15,6 +15,7 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.table_store import TableStore
 from sql.ir.scalar import Scalar
 
+_MOST_RECENT = 256
 _Wanted = tuple[tuple[Scalar, ...], tuple[Scalar, ...], tuple[int, ...], int, bool]
 """Maps, predicates, projection, width of the input and whether all is gathered: what a program is made of."""
 
@@ -23,7 +24,8 @@ _Wanted = tuple[tuple[Scalar, ...], tuple[Scalar, ...], tuple[int, ...], int, bo
 class Context(ABC):
     """`sharing`: whether table indexes may have more users.
 
-    `programs`: those in use. They hold no state, so that views share them whatever else they share.
+    `programs`: those in use. They hold no state, so that views share them whatever else they share. `recent`: those
+    asked for of late, which the views that come and go are likely to ask for again.
     """
 
     graph: Graph
@@ -33,6 +35,7 @@ class Context(ABC):
     views: dict[str, Node] = field(default_factory=dict)
     sharing: bool = True
     programs: WeakValueDictionary[_Wanted, MfpProgram] = field(default_factory=WeakValueDictionary)
+    recent: dict[_Wanted, MfpProgram] = field(default_factory=dict)
 
     @abstractmethod
     def node(self, plan: Plan | ArrangementPlan) -> Node:
@@ -56,6 +59,10 @@ class Context(ABC):
             known = self.programs[wanted] = MfpProgram(
                 maps, mfp.predicates, projection, mfp.width, self.dictionary, self.compiler, gathered=mfp.gathered
             )
+        self.recent.pop(wanted, None)
+        self.recent[wanted] = known
+        if len(self.recent) > _MOST_RECENT:
+            del self.recent[next(iter(self.recent))]
         return known
 
     def hydrated(self, node: Node) -> Node:

@@ -14,7 +14,7 @@ from ivm.operators.mfp import Program
 from ivm.operators.ordered_arrangement import OrderedArrangement
 from ivm.operators.threshold_join import ThresholdJoin
 from ivm.plan import nodes
-from ivm.plan.careful import apart
+from ivm.plan.careful import apart, is_risky
 from ivm.plan.mfp import Mfp, Row
 from ivm.plan.nodes import JoinPlan, Stage
 from ivm.render.context import Context
@@ -34,13 +34,12 @@ def render_join(context: Context, plan: JoinPlan) -> Node:
 
 def _careful(context: Context, plan: JoinPlan) -> Callable[[], Careful] | None:
     """What makes, when it is needed, the join without that which can raise; None if nothing can."""
-    parts = apart(plan)
-    if parts is None:
+    if not is_risky(plan):
         return None
-    below, after = parts
 
     @cache
     def made() -> Careful:
+        below, after = apart(plan)
         join = DeltaJoin([_path(context, below, path) for path in below.paths], whole=below.whole)
         types = tuple(column.type for column in below.row)
         return Careful(join, context.program(after, below.row).run, types)

@@ -19,7 +19,7 @@ from sql.decorrelate.decorrelate import decorrelate
 from sql.dialects import translated
 from sql.ir.relation import Relation
 from sql.source import Source
-from sql.syntax import query
+from sql.syntax import Syntax, query
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,16 @@ class BoundQuery:
     oracle_sql: str
 
 
-def bind(query_text: str, catalog: Catalog, dialect: str = "duckdb", origin: tuple[int, int] = (1, 1)) -> BoundQuery:
+def bind(
+    query_text: str,
+    catalog: Catalog,
+    dialect: str = "duckdb",
+    origin: tuple[int, int] = (1, 1),
+    syntax: Syntax | None = None,
+) -> BoundQuery:
     """Bind one SELECT; `origin` is the line and column at which it begins in what the user wrote, for messages.
+
+    `syntax` is that of the text, if it has been read before; it is used up.
 
     Types, names and the order of NULLs are DuckDB's. A text of another dialect is translated to DuckDB's first, so
     that its messages show the translation. All names come out in lower case; a name that stands twice gets _1. Where
@@ -52,14 +60,13 @@ def bind(query_text: str, catalog: Catalog, dialect: str = "duckdb", origin: tup
     if dialect != "duckdb":
         source = Source(translated(source, dialect, catalog))
     try:
-        return _bind(source, catalog)
+        return _bind(source, syntax or query(source, "duckdb"), catalog)
     except RecursionError:
         what = "the query is nested too deeply; split it into views"
         raise UnsupportedError(source.locate(what, 0)) from None
 
 
-def _bind(source: Source, catalog: Catalog) -> BoundQuery:
-    syntax = query(source, "duckdb")
+def _bind(source: Source, syntax: Syntax, catalog: Catalog) -> BoundQuery:
     tree = syntax.tree
     context = Context(catalog, source, bind_query, _inlined)
     block = bind_query(context, tree, {})

@@ -88,6 +88,10 @@ class Column:
     type: SqlType
     nullable: bool = True
 
+    def __hash__(self) -> int:
+        """By the position: columns of one row seldom differ in nothing else."""
+        return hash(self.index)
+
 
 @dataclass(frozen=True, slots=True)
 class Literal:
@@ -102,14 +106,30 @@ class Literal:
         return self.value is None
 
 
+class _HashedOnce:
+    """Room for a hash."""
+
+    __slots__ = ("_hash",)
+    _hash: int
+
+
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(_HashedOnce):
     """`function` applied to `args`; `nullable` is False only if the result can never be NULL."""
 
     function: str
     args: tuple[Scalar, ...]
     type: SqlType
     nullable: bool = True
+
+    def __hash__(self) -> int:
+        """Expressions are looked up by value time and again, so each remembers its hash."""
+        try:
+            return self._hash
+        except AttributeError:
+            found = hash((self.function, self.args, self.nullable))
+            object.__setattr__(self, "_hash", found)
+            return found
 
 
 @dataclass(frozen=True, slots=True)
