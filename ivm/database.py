@@ -178,13 +178,13 @@ class Database:
             }
             return explain_text(self.engine, bound.relation, views)
 
-    def pause(self, progress: Progress) -> None:
+    def pause(self, progress: Callable[[], Progress]) -> None:
         """Between two chunks of an installation: report, and let others in."""
         if self._progress is None:
             self.lock.let_others_in()
             return
         with self.lock.aside():
-            self._progress(progress)
+            self._progress(progress())
 
     def close_subscriptions(self, view: str) -> None:
         """End the subscriptions of a view that is about to be dropped."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache
 from time import perf_counter, perf_counter_ns
 
 import numpy as np
@@ -56,7 +55,7 @@ class Progress:
     expected: int
 
 
-Pause = Callable[[Progress], None]
+Pause = Callable[[Callable[[], Progress]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +116,8 @@ class Engine:
     def define(self, definition: Definition, relation: Relation, oracle_sql: str, pause: Pause) -> None:
         """Add a view: install a maintained one, only note any other. On any error nothing is left behind.
 
-        `pause` is called between two chunks of the rows that are read. Within it commits and reads may be made, which
-        see nothing of the view; nothing else.
+        `pause` is called between two chunks of the rows that are read, with what tells how far it is. Within it commits
+        and reads may be made, which see nothing of the view; nothing else.
         """
         if definition.maintained:
             self._install(definition, relation, pause)
@@ -140,7 +139,7 @@ class Engine:
         renderer = self.renderer if self._sharing else self.renderer.apart()
         trace = Trace([field.type for field in definition.schema])
         try:
-            with renderer.installing(self._counting(definition.name, plan, pause)):
+            with renderer.installing(self._counting(definition.name, plan, renderer, pause)):
                 source = renderer.node(plan)
                 node = renderer.hydrated(renderer.graph.add(f"view {definition.name}", Sink(trace), (source,)))
                 node.users += 1
@@ -227,16 +226,21 @@ class Engine:
         """The state that installing `plan` would add; under None the view's contents."""
         return Estimator(self.sizes()).added(plan, lambda each: each in self.renderer.rendered)
 
-    def _counting(self, name: str, plan: Plan, pause: Pause) -> Callable[[int], None]:
+    def _counting(self, name: str, plan: Plan, renderer: Renderer, pause: Pause) -> Callable[[int], None]:
         """What reports progress when it is called with the rows read since it was called last."""
-        exists = partial(operator.contains, self.renderer.rendered if self._sharing else ())
-        expected = Estimator(self.sizes()).to_read(plan, exists)
         done = 0
+
+        @cache
+        def expected() -> int:
+            return round(Estimator(self.sizes()).to_read(plan, renderer.was_there))
+
+        def progress() -> Progress:
+            return Progress(name, done, max(done, expected()))
 
         def report(rows: int) -> None:
             nonlocal done
             done += rows
-            pause(Progress(name, done, max(done, round(expected))))
+            pause(progress)
 
         return report
 

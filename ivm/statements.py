@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import pyarrow as pa
@@ -55,7 +55,7 @@ class Database(Protocol):
         """The EXPLAIN text of a SELECT."""
         ...
 
-    def pause(self, progress: Progress) -> None:
+    def pause(self, progress: Callable[[], Progress]) -> None:
         """Called between two chunks of an installation."""
         ...
 

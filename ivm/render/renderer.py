@@ -50,11 +50,11 @@ class Renderer(Context):
     sources: dict[str, Node] = field(default_factory=dict)
     existing: Existing = field(default_factory=Existing)
     _plans: dict[Node, list[Plan | ArrangementPlan]] = field(default_factory=dict)
-    _made: list[Plan | ArrangementPlan] = field(default_factory=list)  # by the installation
+    _made: dict[Plan | ArrangementPlan, None] = field(default_factory=dict)  # by the installation
 
     def apart(self) -> Renderer:
         """One for a single view over the same tables and views, which shares nothing else that it renders."""
-        return replace(self, rendered={}, existing=Existing(), _plans={}, _made=[], sharing=False)
+        return replace(self, rendered={}, existing=Existing(), _plans={}, _made={}, sharing=False)
 
     def node(self, plan: Plan | ArrangementPlan) -> Node:
         """The node that carries out `plan`: the one that exists, else a new one, hydrated."""
@@ -64,9 +64,13 @@ class Renderer(Context):
         if known is None:
             known = self.rendered[plan] = self._make(plan)
             self._plans.setdefault(known, []).append(plan)
-            self._made.append(plan)
+            self._made[plan] = None
             self.existing.add((plan,))
         return known
+
+    def was_there(self, plan: Plan | ArrangementPlan) -> bool:
+        """Whether `plan` ran before the installation that is under way."""
+        return plan in self.rendered and plan not in self._made
 
     def release(self, node: Node) -> None:
         """Give up one use of `node`, and everything that only it used."""
@@ -86,6 +90,7 @@ class Renderer(Context):
         except BaseException:
             for plan in reversed(self._made):
                 self._drop(plan)
+            self._made.clear()
             for store in self.tables.values():
                 for arrangement in store.followers():
                     while arrangement.users > users.get(arrangement, 0):
