@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from time import perf_counter
 from typing import Any
 from unittest.mock import patch
@@ -17,13 +17,17 @@ _PLACES = {
     "index": (
         "ivm.trace.table_store.TableStore.arrangement",
         "ivm.trace.table_store.TableStore.arrangement_apart",
+        "ivm.trace.arrangement.Arrangement.fill",
+        "ivm.operators.ordered_arrangement.OrderedArrangement.fill",
+        "ivm.operators.join.DeltaJoin.prepare",
     ),
     "hydrate": ("ivm.dataflow.graph.Graph.hydrate",),
 }
-"""Each phase, and the functions whose time it is. None of them calls another."""
+"""Each phase, and the functions whose time it is; of generators, that of their steps. None of them calls another."""
 
 PHASES = (*_PLACES, "attach")
-"""parse, bind, optimize and lower the text; index a table by a key by which nobody had it; hydrate what has state.
+"""parse, bind, optimize and lower the text; index a table by a key by which nobody had it, and convert the columns that
+nobody read by row; hydrate what has state.
 
 What is left of the installation is `attach`: making the nodes and tying them to the arrangements there are.
 """
@@ -45,13 +49,27 @@ class Clock:
         """`function`, whose time counts for `phase`."""
 
         def run(*args: Any, **named: Any) -> Any:
-            started = perf_counter()
-            try:
-                return function(*args, **named)
-            finally:
-                self._seconds[phase] += perf_counter() - started
+            with self._counting(phase):
+                result = function(*args, **named)
+            return self._steps(phase, result) if isinstance(result, Generator) else result
 
         return run
+
+    def _steps(self, phase: str, steps: Iterator[Any]) -> Iterator[Any]:
+        while True:
+            with self._counting(phase):
+                step = next(steps, steps)
+            if step is steps:
+                return
+            yield step
+
+    @contextlib.contextmanager
+    def _counting(self, phase: str) -> Iterator[None]:
+        started = perf_counter()
+        try:
+            yield
+        finally:
+            self._seconds[phase] += perf_counter() - started
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ import pytest
 import ivm
 from ivm.dataflow import hydration
 from ivm.operators import growing_top_k, join, ordered_arrangement, reduce, sink, threshold, window
+from ivm.plan.existing import Existing
 from ivm.trace import arrangement, ordered_tree, row_store, table_store
 from tests.engine import world
 
@@ -164,6 +165,9 @@ def _state(db: ivm.Database) -> object:
     users = {name: [(a.key, a.users) for a in t.arrangements()] for name, t in engine.tables.items()}
     nodes = [(id(node), node.users, type(node.operator), node.snapshot) for node in graph.nodes]
     rendered = [(plan, id(node)) for plan, node in engine.rendered()]
+    existing = Existing()
+    existing.add(engine.renderer.rendered)
+    assert engine.renderer.existing == existing
     sources = {name: id(node) for name, node in engine.renderer.sources.items()}
     return users, nodes, rendered, sources, list(engine.views), engine.is_installing, db.catalog.snapshot()
 

@@ -9,6 +9,7 @@ import pytest
 
 import ivm
 from catalog.errors import NumericError
+from ivm.plan.existing import Existing
 
 VIEWS = {
     "plain": "SELECT p.v, q.id FROM p JOIN q ON p.a = q.a AND p.b = q.b",
@@ -83,6 +84,7 @@ def test_what_views_used_goes_with_them(sharing: bool) -> None:
     assert engine.renderer.graph.nodes == []
     assert engine.renderer.sources == {}
     assert list(engine.rendered()) == []
+    assert engine.renderer.existing == Existing()
     for store in engine.tables.values():
         assert [arrangement.users for arrangement in store.arrangements()] == [0]  # the primary key's
 

@@ -18,7 +18,10 @@ from catalog.types import (
     decimal,
 )
 from sql.parse import parse
+from sql.source import Source
 from sql.statements import CreateTable, CreateView, Delete, DropTable, DropView, Explain, Insert, Query, Update
+from sql.syntax import Syntax, query
+from tpch.queries import NAMES, view_sql
 
 
 def test_every_type_of_a_table():
@@ -189,3 +192,36 @@ def test_a_long_line_is_shown_around_the_place():
     _, shown, caret = str(caught.value).split("\n")
     assert len(shown) <= 102
     assert shown[caret.index("^")] == "d"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *map(view_sql, NAMES),
+        "SELECT 1; CREATE VIEW IF NOT EXISTS v (a, b) AS\n  WITH c AS (SELECT a, 'é' AS b FROM t) SELECT * FROM c; SELECT 2",
+        "CREATE VIEW v AS SELECT a FROM t UNION ALL (SELECT b FROM u ORDER BY 1 LIMIT 3) ORDER BY a",
+        "CREATE MATERIALIZED VIEW v AS SELECT sum(a) OVER (ORDER BY b, lower(c)) FROM t -- the end",
+    ],
+)
+def test_the_query_of_a_view_is_read_with_it_as_it_is_alone(text: str):
+    found = next(each for each in parse(text) if isinstance(each, CreateView))
+    assert found.syntax is not None
+    alone = query(Source(found.query_text), "duckdb")
+    assert found.syntax.tree == alone.tree
+    assert _places(found.syntax) == _places(alone)
+
+
+@pytest.mark.parametrize(
+    "text", ["EXPLAIN CREATE VIEW v AS SELECT 1", "CREATE VIEW v AS VALUES (1)", "CREATE VIEW v AS FROM t"]
+)
+def test_the_query_of_a_view_is_read_later_where_that_may_differ(text: str):
+    found = parse(text)[0]
+    view = found.inner if isinstance(found, Explain) else found
+    assert isinstance(view, CreateView)
+    assert view.syntax is None
+
+
+def _places(syntax: Syntax) -> object:
+    tokens = [(token.token_type, token.text, token.start, token.end) for token in syntax.tokens]
+    nodes = [(type(node), node.meta.get("start"), node.meta.get("end")) for node in syntax.tree.walk()]
+    return tokens, nodes, syntax.explain

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
+from ivm.plan.existing import Existing
 from tpch.generate import STREAMS
 from tpch.queries import NAMES, view_sql
 from tpch.reader import Batch, Stream, open_stream
@@ -107,6 +108,7 @@ def test_nothing_is_left_of_views_in_any_order(streams: Path, seed: int, sharing
     engine = db.engine
     assert engine.renderer.graph.nodes == []
     assert list(engine.rendered()) == []
+    assert engine.renderer.existing == Existing()
     assert [*engine.renderer.sources, *engine.renderer.views, *engine.views] == []
     for store in engine.tables.values():
         assert [(each is store.primary, each.users) for each in store.arrangements()] == [(True, 0)]
