@@ -183,8 +183,9 @@ class Database:
         if self._progress is None:
             self.lock.let_others_in()
             return
+        now = progress()
         with self.lock.aside():
-            self._progress(progress())
+            self._progress(now)
 
     def close_subscriptions(self, view: str) -> None:
         """End the subscriptions of a view that is about to be dropped."""

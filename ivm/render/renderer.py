@@ -83,19 +83,19 @@ class Renderer(Context):
         See `Graph.installing`. `pause(rows)` is called between chunks, with the rows read since it was called last.
         """
         users = {each: each.users for store in self.tables.values() for each in store.followers()}
-        self._made.clear()
         try:
             with self.graph.installing(pause):
                 yield
         except BaseException:
             for plan in reversed(self._made):
                 self._drop(plan)
-            self._made.clear()
             for store in self.tables.values():
                 for arrangement in store.followers():
                     while arrangement.users > users.get(arrangement, 0):
                         store.release(arrangement)
             raise
+        finally:
+            self._made.clear()
 
     def _forget(self, removed: Iterable[Node]) -> None:
         for node in removed:
