@@ -123,18 +123,20 @@ class _Change:
             if not stage.arrangement.key and stage.bound is None and not is_small(join.inputs[stage.input]):
                 self.whole[f"all rows of {called(join.inputs[stage.input])}"] = None
             met = rows * self._found(join, stage)
+            if stage.bound is not None:  # the order holds those that pass side by side
+                met *= self._kept(stage.predicates)
+                if self.estimator is not None and isinstance(join.inputs[path.source], ReducePlan):
+                    met = min(met, rows * MOVED)
             self.lookups += rows
             self.visited += met
-            rows = met * self._kept(stage.predicates)
+            rows = met if stage.bound is not None else met * self._kept(stage.predicates)
         return rows
 
     def _found(self, join: JoinPlan, stage: Stage) -> float:
-        """The rows that a lookup meets; of a bound that moves, those between."""
+        """The rows that a lookup by the key meets."""
         if self.estimator is None:
             return 1.0
         rows = self.estimator.count(stage.arrangement.collection)
-        if stage.bound is not None:
-            return min(MOVED, rows)
         if stage.unique:
             return min(1.0, rows)
         offset = join.offsets[stage.input]
