@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from catalog.types import BIGINT, DOUBLE, VARCHAR, SqlType, decimal
+from ivm.operators import ordered_batch
 from ivm.operators.ordered_batch import in_order
 from ivm.operators.ordered_rows import ordered_by
 from ivm.operators.ordering import Term
@@ -70,11 +71,12 @@ def _aggregate(spec: AggregateSpec, rows: list[tuple[Any, ...]]) -> Any:
 @pytest.mark.parametrize("pool", POOLS)
 @pytest.mark.parametrize("groups", [1, 7, 300])
 @pytest.mark.parametrize("times", [1, 3])
-def test_large_batches(pool, groups, times):
+def test_large_batches(pool, groups, times, monkeypatch):
     type_, draw = POOLS[pool]
     random = np.random.default_rng(groups)
     nullable = groups == 7
     types = ((BIGINT, False), (type_, nullable), (BIGINT, False))
+    monkeypatch.setattr(ordered_batch, "_MANY", 256)
     driver = Driver(types, specs_of(type_, nullable))
     held: Bag = Counter()
     time = 0
@@ -101,14 +103,14 @@ def test_large_batches(pool, groups, times):
 def test_the_order_of_a_batch_is_that_of_the_tree():
     random = np.random.default_rng(1)
     kinds = np.zeros(3, np.int64)
-    keys = np.stack([random.integers(0, 9, 1000), random.integers(-50, 50, 1000), random.integers(0, 99, 1000)], axis=1)
+    keys = np.stack([random.integers(0, 9, 5000), random.integers(-50, 50, 5000), random.integers(0, 99, 5000)], axis=1)
     ordered = keys[in_order(keys, kinds, 5)]
     assert ordered.tolist() == sorted(keys.tolist())
-    assert len(in_order(keys, kinds, np.arange(1000))) == 0
+    assert len(in_order(keys, kinds, np.arange(5000))) == 0
     assert len(in_order(keys[:5], kinds, 5)) == 0
 
 
 def test_rows_of_a_group_stand_together_however_far_their_values_are_apart():
-    keys = np.array([[slot, value] for value in (2**63 - 1, -(2**63), 0) for slot in range(200)], np.int64)
+    keys = np.array([[slot, value] for value in (2**63 - 1, -(2**63), 0) for slot in range(2000)], np.int64)
     slots = keys[in_order(keys, np.zeros(2, np.int64), 5), 0]
     assert slots.tolist() == sorted(slots.tolist())
