@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ _TABLE = "CREATE TABLE t (id BIGINT PRIMARY KEY, g INTEGER NOT NULL, v BIGINT NO
 _MAX = "SELECT g, max(v) AS most FROM t GROUP BY g"
 _TOP = "SELECT id, v FROM t ORDER BY v DESC, id LIMIT {k}"
 _ATTAINED = "SELECT id FROM t WHERE v = (SELECT max(v) FROM t)"
+_ABOVE = "SELECT id, v FROM t WHERE v > (SELECT max(b) FROM bound)"
+_BOUND = "CREATE TABLE bound (b BIGINT NOT NULL)"
 _TIES = 1_000  # distinct values where nearly all rows are ties
 
 
@@ -32,14 +34,22 @@ class Task:
     warm_up: int = 20
 
 
+Changes = Callable[[int, int], Iterator[dict[str, pa.Table]]]
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A view, the values of the rows 0, 1, .. of one group, and what each commit does to them in turn."""
+    """A view, the values of the rows 0, 1, .. of one group, and what each commit does in turn.
+
+    `changes` takes the number of rows and of commits. `bound` are the values that the table `bound` begins with; there
+    is one if there are any.
+    """
 
     title: str
     view: str
     values: Callable[[int], pa.Array]
-    changes: Callable[[int], Iterator[pa.Table]]
+    changes: Changes
+    bound: list[int] = field(default_factory=list)
 
 
 def _ascending(rows: int) -> pa.Array:
@@ -55,35 +65,46 @@ def _few(rows: int) -> pa.Array:
     return pa.array(np.arange(rows) % _TIES)
 
 
-def _table(ids: list[int], values: list[int], diffs: list[int]) -> pa.Table:
+def _table(ids: list[int], values: list[int], diffs: list[int]) -> dict[str, pa.Table]:
     group = pa.array(np.zeros(len(ids), np.int32))
-    return pa.table({"id": ids, "g": group, "v": values, "_diff": diffs})
+    return {"t": pa.table({"id": ids, "g": group, "v": values, "_diff": diffs})}
 
 
-def _from_the_top(rows: int) -> Iterator[pa.Table]:
+def _from_the_top(rows: int, commits: int) -> Iterator[dict[str, pa.Table]]:
     values = _ascending(rows).to_numpy()
     for i in np.argsort(values)[::-1].tolist():
         yield _table([i], [int(values[i])], [-1])
 
 
-def _one_of_equal(rows: int) -> Iterator[pa.Table]:
+def _one_of_equal(rows: int, commits: int) -> Iterator[dict[str, pa.Table]]:
     for i in range(rows):
         yield _table([i], [5], [-1])
 
 
-def _ties_from_the_top(rows: int) -> Iterator[pa.Table]:
+def _ties_from_the_top(rows: int, commits: int) -> Iterator[dict[str, pa.Table]]:
     """Rows of the largest value go one by one; each such value is shared by rows / `_TIES` rows."""
     for value in range(_TIES - 1, -1, -1):
         for i in range(value, rows, _TIES):
             yield _table([i], [value], [-1])
 
 
-def _empty_and_refill(rows: int) -> Iterator[pa.Table]:
+def _empty_and_refill(rows: int, commits: int) -> Iterator[dict[str, pa.Table]]:
     """All rows of the group go at once, and come again."""
     ids, values = list(range(rows)), _ascending(rows).to_pylist()
     while True:
         yield _table(ids, values, [-1] * rows)
         yield _table(ids, values, [1] * rows)
+
+
+def _sweep(rows: int, commits: int) -> Iterator[dict[str, pa.Table]]:
+    """The bound goes up over all rows and down again, in as many steps as there are commits, and once more."""
+    step = -(-2 * rows // commits)
+    at = -1
+    while True:
+        for way, end in ((1, rows - 1), (-1, -1)):
+            while at != end:
+                old, at = at, min(at + step, end) if way > 0 else max(at - step, end)
+                yield {"bound": pa.table({"b": [old, at], "_diff": [-1, 1]})}
 
 
 CASES = {
@@ -93,32 +114,50 @@ CASES = {
     "refill": Case("the group empties or refills (rows / 1,000)", _MAX, _ascending, _empty_and_refill),
     "top-10": Case("the first row of a top 10 goes", _TOP.format(k=10), _ascending, _from_the_top),
     "top-10000": Case("the first row of a top 10,000 goes", _TOP.format(k=10_000), _ascending, _from_the_top),
+    "sweep": Case("a bound moves on, over all rows and back", _ABOVE, _ascending, _sweep, [-1]),
 }
-"""The cases by name. A bound that sweeps over all rows and back has its place here too."""
+"""The cases by name."""
 
 _SMALLER = {"refill": 1_000}
 
 
 def measure(asked: Task) -> dict[str, Any]:
-    """Latencies of the commits, on one thread."""
+    """Latencies of the commits, on one thread; where there is a bound, also rows visited, and rows that crossed it."""
     pa.set_cpu_count(1)
     case, rows = CASES[asked.case], max(asked.rows // _SMALLER.get(asked.case, 1), 1)
     db = ivm.connect(compile="wait")
     db.sql(_TABLE)
+    if case.bound:
+        db.sql(_BOUND)
+        db.apply({"bound": pa.table({"b": case.bound})})
     db.sql(f"CREATE MATERIALIZED VIEW w AS {case.view}")
     ids = np.arange(rows)
     db.apply({"t": pa.table({"id": ids, "g": np.zeros(rows, np.int32), "v": case.values(rows)})})
-    changes = case.changes(rows)
+    changes = case.changes(rows, asked.commits)
     seconds = []
+    before = (0, 0)
     for number in range(asked.warm_up + asked.commits):
+        if number == asked.warm_up:
+            before = _work(db)
         change = next(changes, None)
         if change is None:
             break
         started = time.perf_counter()
-        db.apply({"t": change})
+        db.apply(change)
         if number >= asked.warm_up:
             seconds.append(time.perf_counter() - started)
-    return {"rows": rows, "commits": len(seconds), **latency(seconds), "peak_bytes": peak_bytes()}
+    result: dict[str, Any] = {"rows": rows, "commits": len(seconds), **latency(seconds), "peak_bytes": peak_bytes()}
+    if case.bound:
+        work = zip(("visited", "crossed"), before, _work(db), strict=True)
+        result |= {name: after - was for name, was, after in work}
+    return result
+
+
+def _work(db: ivm.Database) -> tuple[int, int]:
+    """Rows that joins have visited so far, and changes of the view."""
+    found = db.sql("SELECT operator, updates_in, visited FROM ivm_operators").arrow().to_pylist()
+    visited = sum(each["visited"] for each in found if each["operator"] == "join")
+    return visited, sum(each["updates_in"] for each in found if each["operator"] == "view w")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The first rows of groups that only gain rows: kept in order in the fields of their group, and nothing behind them.
 
 A group's fields (see `group_table`) are its multiplicity, the number of distinct rows kept, and for each its K key
-words (see `ordered_set`, as `kinds`) and how many copies are kept; together no more than the `end` first. A row that
+words (see `ordered_tree`, as `kinds`) and how many copies are kept; together no more than the `end` first. A row that
 comes behind them can never come before them, since none goes. `heap` and `starts` are the dictionary's.
 
 Output rows are int64 (rows, K + 2): a row's key words, the diff, and the cell.

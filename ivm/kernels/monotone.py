@@ -1,6 +1,6 @@
 """Least and greatest values of groups that only gain rows: each is a field of its group, there is nothing else to keep.
 
-Key words and `kinds` are those of `ivm.kernels.ordered_set`, `heap` and `starts` the dictionary's. The field of an
+Key words and `kinds` are those of `ivm.kernels.ordered_tree`, `heap` and `starts` the dictionary's. The field of an
 extreme is a word, 1 where there is one, and its key words. `state` is that of `ivm.kernels.group_table`: fields begin
 at column `first`. `after` int64 (cells, fields) takes the extremes of each cell.
 """

@@ -5,46 +5,18 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ivm.kernels.counted_set import DEEPEST
-from ivm.kernels.ordered_set import LEFT, RIGHT, VISITED, change, child, remove
+from ivm.kernels.ordered_tree import add
+from ivm.kernels.ordered_tree_walk import first_entry, first_near, following
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Bools, Int32s, Ints
 from ivm.kernels.wide import Word
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def _read_group(
-    nodes: Ints, roots: Int32s, sizes: Ints, width: Word, group: Word, stack: Ints, out: Ints, rows: Word
-) -> tuple[Ints, Word]:
-    """Write a group's rows in order, each as often as it counts; the output, grown if need be, and its rows."""
-    depth = 0
-    node = np.int64(roots[group]) - 1
-    while node >= 0 or depth > 0:
-        while node >= 0:
-            stack[depth] = node
-            depth += 1
-            node = child(nodes, width, node, LEFT)
-        depth -= 1
-        node = stack[depth]
-        sizes[VISITED] += 1
-        copies = max(nodes[node, width], np.int64(0))
-        if rows + copies > len(out):
-            more = np.empty((2 * (rows + copies) + 16, width), np.int64)
-            more[:rows] = out[:rows]
-            out = more
-        for _ in range(copies):
-            for w in range(width):
-                out[rows, w] = nodes[node, w]
-            rows += 1
-        node = child(nodes, width, node, RIGHT)
-    return out, rows
-
-
-@njit(cache=True, nogil=True, fastmath=False)
 def apply_rows(
-    nodes: Ints,
-    roots: Int32s,
-    sizes: Ints,
+    rows: Ints,
+    heads: Ints,
+    meta: Ints,
     kinds: Ints,
     heap: Bytes,
     starts: Ints,
@@ -52,42 +24,59 @@ def apply_rows(
     valid: Bools,
     diffs: Ints,
     times: Ints,
-    sign: Word,
+    order: Ints,
     row_cell: Int32s,
     cell_slot: Int32s,
     present: Bools,
     offsets: Ints,
+    probe: Ints,
 ) -> Ints:
-    """Apply a batch in the order of time, and return each cell's rows as of its time: key words, int64 (rows, K).
+    """Apply a batch in the order of time, and return each cell's rows as of its time, key words without the slot.
 
-    The arguments are as in `apply_extremes`. Cell c has the rows from `offsets[c]` to `offsets[c + 1]`; `present`
-    (cells,) says whether its set is not empty. Cost: O(log n) a row, O(rows of the group) a cell.
+    The arguments are as in `apply_extremes` of `ivm.kernels.extremes`. Cell c has the rows from `offsets[c]` to
+    `offsets[c + 1]`, each as often as it counts; `present` (cells,) says whether it has any. Cost: O(log n) a row,
+    O(rows of the group) a cell.
     """
-    width = len(kinds)
-    stack = np.empty(DEEPEST, np.int64)
-    out = np.empty((len(row_cell) if sign > 0 else 0, width), np.int64)
-    rows = np.int64(0)
+    out = np.empty((len(row_cell), len(kinds) - 1), np.int64)
+    count = np.int64(0)
     done = until = np.int64(0)
-    for i in range(len(row_cell)):
-        cell = np.int64(row_cell[i])
-        until = max(until, cell + 1)
+    for k in range(len(row_cell)):
+        i = order[k] if len(order) else np.int64(k)
+        until = max(until, np.int64(row_cell[i]) + 1)
         if len(valid) == 0 or valid[i, 0]:
-            diff = np.int64(sign) * (diffs[i] if len(diffs) else np.int64(1))
-            group = np.int64(cell_slot[cell])
-            node = change(nodes, roots, sizes, kinds, heap, starts, group, keys, i, diff)
-            if nodes[node, width] == 0:
-                remove(nodes, roots, sizes, kinds, heap, starts, group, node)
-        last = i + 1 == len(row_cell) or (len(times) > 1 and times[i + 1] != times[i])
-        if last and sign > 0:
+            diff = diffs[i] if len(diffs) else np.int64(1)
+            add(rows, heads, meta, kinds, heap, starts, keys, i, diff, len(order) > 0)
+        if k + 1 == len(row_cell) or (len(times) > 1 and times[k + 1] != times[k]):
             while done < until:
-                group = np.int64(cell_slot[done])
-                present[done] = roots[group] != 0
-                offsets[done] = rows
-                out, rows = _read_group(nodes, roots, sizes, width, group, stack, out, rows)
+                probe[0, 0] = cell_slot[done]
+                at = first_near(rows, heads, meta, probe[0, 0])
+                if at < 0:
+                    at = first_entry(rows, heads, meta, kinds, heap, starts, probe, 0, 1, False)
+                offsets[done] = count
+                out, count = _read_group(rows, heads, meta, len(kinds), at, probe[0, 0], out, count)
+                present[done] = count > offsets[done]
                 done += 1
-    if sign > 0:
-        offsets[done] = rows
-    return out[:rows]
+    offsets[done] = count
+    return out[:count]
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _read_group(
+    rows: Ints, heads: Ints, meta: Ints, words: Word, at: Word, slot: Word, out: Ints, count: Word
+) -> tuple[Ints, Word]:
+    """Write a group's rows from its first entry on, each as often as it counts; the output, grown if need be."""
+    while at >= 0 and rows[at, 0] == slot:
+        copies: Word = max(rows[at, words], np.int64(0))
+        if count + copies > len(out):
+            more = np.empty((2 * (count + copies) + 16, words - 1), np.int64)
+            more[:count] = out[:count]
+            out = more
+        for _ in range(copies):
+            for w in range(1, words):
+                out[count, w - 1] = rows[at, w]
+            count += 1
+        at = following(heads, meta, at)
+    return out, count
 
 
 @njit(cache=True, nogil=True, fastmath=False)

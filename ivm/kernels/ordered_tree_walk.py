@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.kernels.ordered_tree import NOWHERE, enter
-from ivm.kernels.ordered_tree_nodes import FANOUT, LEAF, LENGTH, LEVELS, NEXT, PREVIOUS, ROOT, VISITED
+from ivm.kernels.ordered_tree_nodes import FANOUT, LEAF, LENGTH, LEVELS, NEXT, PATH, PREVIOUS, ROOT, VISITED
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Ints
 from ivm.kernels.uncounted import njit
 from ivm.kernels.wide import Word
+
+_NEAR = 16
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -61,6 +63,40 @@ def preceding(heads: Ints, meta: Ints, at: Word) -> Word:
     if at > leaf * FANOUT:
         return at - 1
     return _last_of(heads, meta, heads[leaf, PREVIOUS])
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def behind_gap(heads: Ints, meta: Ints) -> Word:
+    """The entry behind the place that the path leads to, where it lost one or would find one; -1 if there is none.
+
+    The path must not be broken. Cost: a constant.
+    """
+    at, leaf = meta[PATH], meta[LEAF]
+    return at if at < leaf * FANOUT + heads[leaf, LENGTH] else _first_of(meta, heads[leaf, NEXT])
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def before_gap(heads: Ints, meta: Ints) -> Word:
+    """The entry before the place that the path leads to, as for `behind_gap`; -1 if there is none."""
+    at, leaf = meta[PATH], meta[LEAF]
+    return at - 1 if at > leaf * FANOUT else _last_of(heads, meta, heads[leaf, PREVIOUS])
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def first_near(rows: Ints, heads: Ints, meta: Ints, slot: Word) -> Word:
+    """The first entry whose first word is `slot`, if it stands a few entries before the path's place; else -1."""
+    if meta[LEAF] < 0:
+        return np.int64(NOWHERE)
+    at = before_gap(heads, meta)
+    if at < 0 or rows[at, 0] != slot:
+        at = behind_gap(heads, meta)
+        return at if at >= 0 and rows[at, 0] == slot else np.int64(NOWHERE)
+    for _ in range(_NEAR):
+        before = preceding(heads, meta, at)
+        if before < 0 or rows[before, 0] != slot:
+            return at
+        at = before
+    return np.int64(NOWHERE)
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)

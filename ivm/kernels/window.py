@@ -13,13 +13,25 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ivm.kernels.ordered_set import LEFT, RIGHT
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Int32s, Ints
 from ivm.kernels.wide import Word
 from ivm.kernels.window_positions import neighbour, select
 from ivm.kernels.window_reach import BACKWARD, NEAR, PARTITION, find_intervals, find_stretches
-from ivm.kernels.window_tree import DEEPEST, GONE, KEY, VALUES, WORDS, insert, last_copy, refresh, remove, size
+from ivm.kernels.window_tree import (
+    DEEPEST,
+    GONE,
+    KEY,
+    LEFT,
+    RIGHT,
+    VALUES,
+    WORDS,
+    insert,
+    last_copy,
+    refresh,
+    remove,
+    size,
+)
 from ivm.kernels.window_values import (
     AT,
     COUNT,

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ivm.kernels.ordered_set import LEFT, RIGHT, VISITED, order
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Ints
 from ivm.kernels.wide import Word
-from ivm.kernels.window_tree import KEY, OWN, TREE, child, parent, size
+from ivm.kernels.window_tree import KEY, LEFT, OWN, RIGHT, TREE, VISITED, child, order, parent, size
 
 
 @njit(cache=True, nogil=True, fastmath=False)

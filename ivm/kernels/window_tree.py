@@ -11,8 +11,11 @@
   of `carries`; from `shape[TREE]` on the sums of its subtree, then the extremes of its subtree;
 - from `shape[VALUES]` on `shape[WORDS]` words of the functions' present values.
 
-A node's priority is the hash of its key, so equal sets have equal trees, whatever their history. `roots`, `sizes`,
-`kinds`, `heap` and `starts` are as in `ordered_set`. `carries[f]` is 1 where field f goes on with the carry of the
+A node's priority is the hash of its key, so equal sets have equal trees, whatever their history, and depth is
+logarithmic whatever the order of arrival. `roots` is int32, node + 1 for each group, 0 for an empty set. `sizes` is
+int64 (4): nodes ever used, the first free node + 1 (the others follow through their words of children), nodes in use,
+and nodes visited so far, which is the measure of work. `kinds` is int64, how each word of a key compares, `heap` and
+`starts` the dictionary's, all as in `ordered_tree`. `carries[f]` is 1 where field f goes on with the carry of the
 field before it. `extremes` is int64 (extremes, 5): where the argument stands, its words, whether the largest is
 wanted, how its words compare, and where the subtree's extreme stands; the value is preceded by a word that says
 whether there is one.
@@ -24,17 +27,31 @@ import numpy as np
 from numba import njit
 
 from ivm.kernels.hashing import hash_words
-from ivm.kernels.ordered_set import FREE, LEFT, LIVE, NOWHERE, RIGHT, USED, VISITED, order
 from ivm.kernels.text import Bytes, compare_text
 from ivm.kernels.types import Int32s, Ints
 from ivm.kernels.wide import Word
 
+USED, FREE, LIVE, VISITED = range(4)
+LEFT, RIGHT = 0, 1
+NOWHERE = -1  # stands for the group's root where a parent is asked for
 KEY, PAYLOAD, OWN, TREE, VALUES, WORDS, PEERS, INPUT = range(8)
 SHAPE = 8
 GONE = np.int64(-(2**62))
 DEEPEST = 1024  # far beyond the depth of any treap that fits memory
 _LOW = np.int64(0xFFFFFFFF)
 _HIGH = np.int64(32)
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def order(a: Ints, i: Word, b: Ints, j: Word, kinds: Ints, heap: Bytes, starts: Ints) -> Word:
+    """-1, 0 or 1 as the key in a[i] comes before, equals or comes after the one in b[j]."""
+    for w in range(len(kinds)):
+        x, y = a[i, w], b[j, w]
+        if x != y:
+            if kinds[w] == 0:
+                return -1 if x < y else 1
+            return compare_text(heap, starts, x, y) * kinds[w]
+    return 0
 
 
 @njit(cache=True, nogil=True, fastmath=False, forceinline=True)

@@ -15,12 +15,11 @@ import numpy as np
 from numba import njit
 
 from ivm.kernels.exact_float import bits_of
-from ivm.kernels.ordered_set import LEFT, RIGHT
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Ints
 from ivm.kernels.wide import Word
 from ivm.kernels.window_positions import bound, counted, neighbour, pieces, select, select_counted
-from ivm.kernels.window_tree import KEY, OWN, PEERS, TREE, VALUES, add_fields, better, size
+from ivm.kernels.window_tree import KEY, LEFT, OWN, PEERS, RIGHT, TREE, VALUES, add_fields, better, size
 
 KIND, AT, COUNT, ARGUMENT, START, END, OF_PEERS, COUNTED, NUMBER, REACH = range(10)
 ROW_NUMBER, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, NTILE, LAG, NTH, LAST, SUMS, EXTREME = range(11)

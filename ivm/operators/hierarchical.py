@@ -9,7 +9,7 @@ from ivm.kernels.accumulate import EXTREME
 from ivm.kernels.extremes import NOT_WANTED, apply_extremes
 from ivm.operators.accumulable import Accumulators
 from ivm.operators.groups import Cells, frozen, frozen_diffs, frozen_times
-from ivm.operators.ordered_batch import OrderedBatch, take_back
+from ivm.operators.ordered_batch import OrderedBatch, in_order, take_back
 from ivm.operators.ordering import Term, ordered_words
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.delta import Delta
@@ -39,6 +39,7 @@ class _Extreme:
         self.tree.make_room(len(keys))
         apply_extremes(
             *self.tree.arguments, batch.keys, batch.valid, batch.diffs, frozen_times(delta.times),
+            in_order(batch.keys, self.tree.kinds, delta.times),
             cells.row_cell, cells.slot, cells.previous, state, state.shape[1] - after.shape[1],
             NOT_WANTED if least is None else least.at, NOT_WANTED if most is None else most.at, after, _PROBE.copy(),
         )  # fmt: skip

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from catalog.types import SqlType
-from ivm.kernels.counted_set import apply_quantiles
+from ivm.kernels.extremes import NOT_WANTED, apply_extremes
 from ivm.kernels.ordered_rows import apply_rows
-from ivm.kernels.ordered_set import apply_extremes
+from ivm.kernels.quantiles import apply_quantiles
+from ivm.kernels.text import Bytes
+from ivm.kernels.types import Int32s
 from ivm.operators.accumulable import Accumulators
 from ivm.operators.groups import Cells, frozen, frozen_diffs, frozen_times
 from ivm.operators.lists import joined, listed
+from ivm.operators.ordered_batch import OrderedBatch, in_order, take_back
 from ivm.operators.ordered_rows import ARGS, FORMS, QUANTILES, ROWS, Ordered
-from ivm.operators.ordered_sets import OrderedSets
 from ivm.operators.ordering import RowOrder, ordered_words
 from ivm.operators.quantile import between, quantile
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.ordered_tree import OrderedTree
+
+_Arguments = tuple[Ints, Ints, Ints, Ints, Bytes, Ints, Ints, Bools, Ints, Ints, Ints, Int32s, Int32s]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,19 +40,12 @@ class Wanted:
     parameters: tuple[object, ...]
 
 
-@dataclass(slots=True)
-class _Batch:
-    """What a step applied, to take it back."""
-
-    keys: Ints
-    valid: Bools
-    diffs: Ints
-    times: Ints
-    cells: Cells
-
-
 class OrderedState:
-    """The ordered rows of each group that some aggregates share, and those aggregates."""
+    """The rows of each group that some aggregates share, in order, and those aggregates.
+
+    One tree has the rows of all groups, by the group's slot. `apply` changes it at once; `abort` takes the batch back,
+    `commit` makes it final.
+    """
 
     def __init__(
         self, form: str, order: Ordered, wanted: Sequence[Wanted], parts: Accumulators, dictionary: TextDictionary
@@ -60,71 +57,78 @@ class OrderedState:
         self._dictionary = dictionary
         self._rows = RowOrder(tuple(replace(term, column=i) for i, term in enumerate(order.terms)))
         self._places = {term.column: i for i, term in enumerate(order.terms)}
-        self.sets = OrderedSets(self._rows.kinds)
-        self._batch: _Batch | None = None
+        payload = 2 if form == QUANTILES else 1  # a quantile counts places
+        self.tree = OrderedTree(np.concatenate([_SLOT, self._rows.kinds]), payload, dictionary)
+        self._batch: OrderedBatch | None = None
         if form == QUANTILES:
             self._quantiles = [quantile(w.function, w.parameters[0]) for w in self.wanted]
 
-    def apply(self, delta: Delta, cells: Cells, groups: int, after: Ints) -> None:
+    def apply(self, delta: Delta, cells: Cells, after: Ints) -> None:
         """Apply a batch in the order of its times, and write the aggregates of each cell into `after`."""
         columns = [delta.column(term.column) for term in self._order.terms]
         masks = [m for m in (delta.column(c).valid for c in self._order.required) if m is not None]
         valid = np.logical_and.reduce(masks).reshape(-1, 1) if masks else _NO_MASK
-        batch = _Batch(
-            frozen(self._rows.encode(columns, len(delta))),
-            frozen(np.ascontiguousarray(valid)),
-            frozen_diffs(delta.diffs),
-            frozen_times(delta.times),
-            cells,
-        )
-        self.sets.make_room(len(delta), groups)
-        self._batch = batch
-        _RUN[self._form](self, batch, 1, after)
+        keys = self._rows.encode(columns, len(delta), ahead=1)
+        keys[:, 0] = cells.slot[cells.row_cell]
+        batch = self._batch = OrderedBatch(frozen(keys), frozen(np.ascontiguousarray(valid)), frozen_diffs(delta.diffs))
+        self.tree.make_room(len(keys))
+        arguments = (
+            *self.tree.arguments, batch.keys, batch.valid, batch.diffs, frozen_times(delta.times),
+            self._order_of(batch.keys, delta.times, cells), cells.row_cell, cells.slot,
+        )  # fmt: skip
+        if self._form == ARGS:
+            self._arguments(arguments, cells, after)
+        elif self._form == QUANTILES:
+            self._picked(arguments, cells, after)
+        else:
+            self._all_rows(arguments, cells, after)
 
     def commit(self) -> None:
         """The last batch is final."""
         self._batch = None
-        self.sets.give_back()
+        self.tree.give_back()
 
     def abort(self) -> None:
         """Take the last batch back."""
-        if self._batch is not None:
-            _RUN[self._form](self, self._batch, -1, _NO_FIELDS)
+        take_back(self.tree, self._batch)
         self._batch = None
-        self.sets.give_back()
+        self.tree.give_back()
 
-    def args(self, batch: _Batch, sign: int, after: Ints) -> None:
-        """Apply a batch; the argument of each cell's first row."""
-        first = np.zeros((len(batch.cells) if sign > 0 else 1, 1 + len(self.sets.kinds)), np.int64)
-        self._run(apply_extremes, batch, sign, 0, -1, first)
-        if sign > 0:
-            columns = self._rows.decode(first[:, 1:])
-            for wanted in self.wanted:
-                self._put(after, wanted, first[:, 0] != 0, columns[self._places[wanted.argument]])
+    def _order_of(self, keys: Ints, times: Ints | int, cells: Cells) -> Ints:
+        """In which order to take the rows: as the tree has them, or so that each cell is read where its last row is."""
+        order = in_order(keys, self.tree.kinds, times)
+        if len(order) or self._form == ROWS or not isinstance(times, int) or not 1 < len(keys) <= 2 * len(cells):
+            return order
+        return frozen(np.argsort(cells.row_cell, kind="stable"))
 
-    def quantiles(self, batch: _Batch, sign: int, after: Ints) -> None:
-        """Apply a batch; the quantiles of each cell's rows."""
-        count, width = len(batch.cells), len(self.sets.kinds)
+    def _arguments(self, arguments: _Arguments, cells: Cells, after: Ints) -> None:
+        """Apply the batch; the argument of each cell's first row."""
+        first = np.zeros((len(cells), len(self.tree.kinds)), np.int64)
+        apply_extremes(*arguments, cells.previous, _NO_STATE, 0, 0, NOT_WANTED, first, _PROBE.copy())
+        columns = self._rows.decode(first[:, 1:])
+        for wanted in self.wanted:
+            self._put(after, wanted, first[:, 0] != 0, columns[self._places[wanted.argument]])
+
+    def _picked(self, arguments: _Arguments, cells: Cells, after: Ints) -> None:
+        """Apply the batch; the quantiles of each cell's rows."""
+        count, width = len(cells), len(self._rows.kinds)
         plan = np.array([q.row() for q in self._quantiles], np.int64)
         fractions = np.array([q.fraction for q in self._quantiles], np.float64)
         present = np.zeros(count, np.bool_)
         picked = np.zeros((count, len(plan), 2 * width), np.int64)
         shares = np.zeros((count, len(plan)), np.float64)
-        self._run(apply_quantiles, batch, sign, plan, fractions, present, picked, shares)
-        for q, wanted in enumerate(self.wanted if sign > 0 else ()):
+        apply_quantiles(*arguments, plan, fractions, present, picked, shares, _PROBE.copy())
+        for q, wanted in enumerate(self.wanted):
             low, high = (self._rows.decode(picked[:, q, side : side + width])[0] for side in (0, width))
             if wanted.function == "quantile_cont":
                 low = Column(between(low.values, high.values, shares[:, q], wanted.argument_type, wanted.type))
             self._put(after, wanted, present, low)
 
-    def rows(self, batch: _Batch, sign: int, after: Ints) -> None:
-        """Apply a batch; all rows of each cell, joined or listed."""
-        present = np.zeros(len(batch.cells), np.bool_)
-        offsets = np.zeros(len(batch.cells) + 1, np.int64)
-        out = self._run(apply_rows, batch, sign, present, offsets)
-        if sign < 0:
-            return
-        columns = self._rows.decode(out)
+    def _all_rows(self, arguments: _Arguments, cells: Cells, after: Ints) -> None:
+        """Apply the batch; all rows of each cell, joined or listed."""
+        present = np.zeros(len(cells), np.bool_)
+        offsets = np.zeros(len(cells) + 1, np.int64)
+        columns = self._rows.decode(apply_rows(*arguments, present, offsets, _PROBE.copy()))
         for wanted in self.wanted:
             column = columns[self._places[wanted.argument]]
             if wanted.function == "string_agg":
@@ -132,13 +136,6 @@ class OrderedState:
             else:
                 codes = listed(column, offsets, wanted.argument_type.physical, self._dictionary)
             self._put(after, wanted, present, Column(codes))
-
-    def _run(self, kernel: Any, batch: _Batch, sign: int, *rest: object) -> Any:
-        sets, dictionary = self.sets, self._dictionary
-        return kernel(
-            sets.nodes, sets.roots, sets.sizes, sets.kinds, dictionary.heap, dictionary.offsets,
-            batch.keys, batch.valid, batch.diffs, batch.times, sign, batch.cells.row_cell, batch.cells.slot, *rest,
-        )  # fmt: skip
 
     def _put(self, after: Ints, wanted: Wanted, present: Bools, column: Column) -> None:
         """Write a value of each cell: a one and its ordered words, or zeros where there is none."""
@@ -165,22 +162,22 @@ class OrderedAggregates:
     @property
     def visited(self) -> int:
         """Nodes visited so far."""
-        return sum(each.sets.visited for each in self._all)
+        return sum(each.tree.visited for each in self._all)
 
     @property
     def entries(self) -> int:
         """Distinct rows kept."""
-        return sum(each.sets.entries for each in self._all)
+        return sum(len(each.tree) for each in self._all)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all sets."""
-        return sum(each.sets.nbytes for each in self._all)
+        """Bytes of all trees."""
+        return sum(each.tree.nbytes for each in self._all)
 
-    def apply(self, delta: Delta, cells: Cells, groups: int, after: Ints) -> None:
+    def apply(self, delta: Delta, cells: Cells, after: Ints) -> None:
         """Apply a batch in the order of its times, and write the aggregates of each cell into `after`."""
         for each in self._all:
-            each.apply(delta, cells, groups, after)
+            each.apply(delta, cells, after)
 
     def commit(self) -> None:
         """The last batch is final."""
@@ -194,5 +191,6 @@ class OrderedAggregates:
 
 
 _NO_MASK: Bools = np.empty((0, 1), np.bool_)
-_NO_FIELDS: Ints = np.empty((0, 1), np.int64)
-_RUN = {ARGS: OrderedState.args, QUANTILES: OrderedState.quantiles, ROWS: OrderedState.rows}
+_NO_STATE: Ints = np.empty((0, 1), np.int64)
+_PROBE: Ints = np.zeros((1, 1), np.int64)
+_SLOT: Ints = np.zeros(1, np.int64)

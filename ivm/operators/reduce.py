@@ -85,7 +85,7 @@ class Reduce(Present):
         after = np.zeros((len(cells), self._parts.fields), np.int64)
         self._parts.add(columns, delta.diffs, cells, after)
         self._extremes.apply(columns, delta, cells, self._groups.state, after)
-        self._ordered.apply(delta, cells, self._groups.capacity, after)
+        self._ordered.apply(delta, cells, after)
         self._after = after
         return self._emit(cells, after)
 

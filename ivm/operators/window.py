@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from ivm.kernels.consolidate import sum_equal_rows
-from ivm.kernels.ordered_set import LIVE, USED, VISITED
 from ivm.kernels.window import apply_window, living, undo_window
-from ivm.kernels.window_tree import KEY, VALUES, WORDS
+from ivm.kernels.window_tree import KEY, LIVE, USED, VALUES, VISITED, WORDS
 from ivm.operators.groups import Cells, Groups, cell_times, frozen, frozen_diffs, live_input
 from ivm.operators.operator import Contents, StateSize
 from ivm.operators.ordering import total_order

@@ -152,6 +152,8 @@ def test_adversarial(tmp_path: Path) -> None:
     for entry in result["results"]:
         assert entry["commits"] == 30
         assert 0 < entry["p50_ms"] <= entry["p99_ms"] <= entry["max_ms"]
+    swept = next(entry for entry in result["results"] if entry["case"] == "sweep")
+    assert swept["visited"] == swept["crossed"] > 2000
 
 
 def test_installing(streams: Path, tmp_path: Path) -> None:
