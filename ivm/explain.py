@@ -1,4 +1,4 @@
-"""EXPLAIN: the relation as written, as transformed, its plan, and the state that installing it would add or share."""
+"""EXPLAIN: the relation as written, as transformed, its plan and dataflow, the state that it would add or share."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from ivm.plan.change_cost import change_costs
 from ivm.plan.costly import costs, remarks
 from ivm.plan.estimate import Estimate, Estimator, total
 from ivm.plan.existing import question
+from ivm.plan.flow_text import flow_lines
 from ivm.plan.lower import lower
 from ivm.plan.nodes import (
     ArrangementPlan,
@@ -42,10 +43,20 @@ def explain_text(engine: Engine, relation: Relation, registered: Mapping[str, Re
         ("logical", relation_text(relation)),
         ("optimized", relation_text(optimized)),
         ("plan", plan_text(plan, names)),
+        ("dataflow", "\n".join(flow_lines(plan, names, partial(_runs, engine)))),
         ("state", "\n".join([*_registered_lines(engine, plan, registered), *_state_lines(engine, plan)])),
         ("changes", "\n".join(_change_lines(engine, plan))),
     ]
     return "\n\n".join(f"{title}:\n{_indent(text)}" for title, text in sections)
+
+
+def _runs(engine: Engine, plan: Plan | ArrangementPlan) -> bool:
+    """Whether the dataflow has the node of a plan already."""
+    if isinstance(plan, ViewPlan):
+        return True
+    if isinstance(plan, TablePlan):
+        return plan.name in engine.renderer.sources
+    return plan in engine.renderer.rendered
 
 
 def _state_lines(engine: Engine, plan: Plan) -> list[str]:

@@ -102,3 +102,20 @@ def test_a_shared_collection_is_one_node() -> None:
     db.sql("CREATE MATERIALIZED VIEW v2 AS SELECT max(s) AS s, max(k) AS k FROM recent")
     found = db.sql("SELECT views FROM ivm_arrangements WHERE collection = 'reduce of o' AND rows > 1").fetchall()
     assert found == [(["v1", "v2"],)]
+
+
+def test_the_dataflow_says_what_runs_already() -> None:
+    db = _database()
+    query = "SELECT c.id, count(*) AS n FROM o JOIN c ON o.c = c.id WHERE o.v > 3 GROUP BY c.id"
+    assert _section(db, query, "dataflow") == [
+        "1 table o: new",
+        "2 table c: new",
+        "3 index c(id) of 2: new",
+        "4 index o(c) of 1: new",
+        "5 join of 1, 2, looking up 3, 4: new",
+        "6 reduce of 5: new",
+        "7 view of 6: new",
+    ]
+    db.sql("CREATE MATERIALIZED VIEW one AS SELECT o.v, c.id FROM o JOIN c ON o.c = c.id")
+    runs = [line for line in _section(db, query, "dataflow") if line.endswith(": runs")]
+    assert runs == ["1 table o: runs", "2 table c: runs", "3 index c(id) of 2: runs", "4 index o(c) of 1: runs"]
