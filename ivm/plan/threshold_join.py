@@ -33,7 +33,7 @@ def bounded(
 
     `columns(i)` are those of input i in the joined row, of which `final` makes the output.
     """
-    read = {p for p in final.projection if p < final.width}.union(*map(columns_of, final.maps))
+    read = {c for c in {*final.projection}.union(*map(columns_of, final.maps)) if c < final.width}
     found: list[Stage] = []
     for stage in reversed(stages):
         own = columns(stage.input)

@@ -258,3 +258,22 @@ def test_few_rows_of_a_table_are_looked_at_rather_than_kept_in_order():
         "SELECT l.q FROM l, p WHERE l.p = p.id AND l.q < (SELECT 0.2 * avg(x.q) FROM l x WHERE x.p = p.id)"
     )
     assert "ordered" not in text
+
+
+def test_what_is_computed_of_what_is_computed_needs_no_column_of_the_join() -> None:
+    db = ivm.connect(compile="off")
+    db.sql("CREATE TABLE t0 (f1 DOUBLE)")
+    db.sql("CREATE TABLE t2 (k BIGINT NOT NULL, t1 DATE, f1 DOUBLE, PRIMARY KEY (k))")
+    db.sql("CREATE MATERIALIZED VIEW v0 AS SELECT CAST(1 AS TEXT) AS c0, a5.f1 AS c1 FROM t0 AS a1, t0 AS a5")
+    db.sql(
+        """CREATE MATERIALIZED VIEW v1 AS WITH w1 AS (SELECT BOOL_OR(CAST(TRUE AS BOOLEAN)) AS c0 FROM v0 AS a2
+        LEFT JOIN t2 AS a3 ON a2.c1 = a3.f1 SEMI JOIN t2 AS a4 ON a3.f1 = a4.f1 AND (a3.k / 2) = (a3.k / 2)
+        GROUP BY a3.f1)
+        SELECT CASE WHEN a6.c0 THEN l9.c2 ELSE l9.c0 END AS c3 FROM t2 AS a5, w1 AS a6 CROSS JOIN LATERAL (
+        SELECT CAST(DATE_TRUNC('YEAR', a8.t1) AS DATE) AS c0, a5.f1 AS c1, CAST(DATE_TRUNC('MONTH', a5.t1) AS DATE)
+        AS c2, a7.c0 AS c3 FROM v0 AS a7 LEFT JOIN t2 AS a8 ON a7.c1 = a8.f1 WHERE 'z' >= a7.c0) AS l9
+        WHERE a5.k BETWEEN a5.k AND LENGTH(l9.c3)"""
+    )
+    db.sql("INSERT INTO t0 VALUES (1), (2)")
+    db.sql("INSERT INTO t2 VALUES (0, DATE '2020-03-05', 1), (1, DATE '2021-07-09', 2), (7, NULL, 2)")
+    assert [checked.rows > 0 for checked in db.verify()] == [True, True]
