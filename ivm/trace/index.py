@@ -239,9 +239,10 @@ class Index:
 
         Where rows die the table has to, so that a key that is updated over and over keeps a short chain.
         """
-        if len(died) and absent_keys(self._slots, key, _hashed(key), _ALL, np.empty(1, np.int64)):
+        absent = absent_keys(self._slots, key, _hashed(key), _ALL, np.empty(1, np.int64))
+        if absent and len(died):
             self._link(key, _hashed(key), *self._run.find(key), died)
-        elif self._used and not absent_keys(self._slots, key, _hashed(key), _ALL, np.empty(1, np.int64)):
+        elif not absent:
             others = np.flatnonzero(words[:, 0] != key[0, 0])
             words = words[: others[0]] if len(others) else words
             self._insert(words, _hashed(words), _ALL, self.rows, died)

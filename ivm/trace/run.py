@@ -96,12 +96,7 @@ class AscendingRun:
         below, upto = np.empty(len(leads), np.int64), np.empty(len(leads), np.int64)
         fences_below(self._fences.view(), leads, below, upto)
         first = self._border(below - 1, leads, False)
-        end = first.copy()
-        apart = np.flatnonzero(upto != below)
-        end[apart] = self._border(upto[apart] - 1, leads[apart], True)
-        near = np.flatnonzero((upto == below) & (below > 0))
-        end[near] = self._border(below[near] - 1, leads[near], True)
-        count = end - first
+        count = self._border(upto - 1, leads, True) - first
         return self._equal(words, first, count) if self._distinct else (first, count)
 
     def end_of_key(self, row: int) -> int:
