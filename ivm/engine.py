@@ -19,7 +19,6 @@ from ivm.dataflow.graph import Graph
 from ivm.dataflow.node import Node
 from ivm.declarations import check_append_only, check_static
 from ivm.foreign_keys import ForeignKeys
-from ivm.kernels.allocator import resident_bytes
 from ivm.operators.arrange import ArrangeTable
 from ivm.operators.sink import Sink
 from ivm.plan.estimate import Estimate, Estimator, bytes_text, total
@@ -208,10 +207,6 @@ class Engine:
     def text_bytes(self) -> int:
         """The bytes of the dictionary of texts, which tables and views share, and of what functions made of them."""
         return self.dictionary.nbytes + memos_of(self.dictionary).nbytes
-
-    def other_bytes(self) -> int:
-        """What the process holds beside all state: see `ivm.introspection`; 0 where the system does not tell."""
-        return max(resident_bytes() - self.state_bytes(), 0)
 
     def unread(self) -> Iterator[tuple[TableStore, Arrangement]]:
         """The indexes of tables, but for those by primary keys, that no view reads, each with its table."""

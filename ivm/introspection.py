@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from ivm.dataflow.node import Node
 from ivm.engine import Engine
+from ivm.kernels.allocator import resident_bytes
 from ivm.operators.operator import StateSize
 from ivm.plan.costly import costs, remarks
 from ivm.plan.nodes import ArrangementPlan, Plan
@@ -54,7 +55,6 @@ def states(engine: Engine) -> list[State]:
         views = users.get(id(source), ()) if source is not None else ()
         key = ", ".join(store.table.primary_key)
         found.append(State(name, name, key, "table", store.size(), views))
-    found.append(State("process", _PROCESS, "", "process", StateSize(bytes=engine.other_bytes()), ()))
     found += _unread(engine)
     found.append(State("text", "every distinct text, and what functions made of it", "", "text", text, ()))
     for plan, node in engine.rendered():
@@ -64,7 +64,8 @@ def states(engine: Engine) -> list[State]:
     for name, installed in engine.views.items():
         node = installed.node
         found.append(State(f"view {name}", name, "", "derived", node.operator.size(), users.get(id(node), ())))
-    return found
+    other = max(resident_bytes() - sum(state.size.bytes for state in found), 0)
+    return [*found, State("process", _PROCESS, "", "process", StateSize(bytes=other), ())]
 
 
 def column_names(engine: Engine, name: str) -> tuple[str, ...]:
