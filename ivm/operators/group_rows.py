@@ -11,11 +11,12 @@ from ivm.kernels.finalize import AT, WORDS, finalize
 from ivm.operators.accumulable import Accumulators, AggregateSpec
 from ivm.operators.ordering import narrowed, values_of
 from ivm.trace.column import Array, Column, Ints
+from ivm.trace.delta import Source
 from ivm.trace.keys import KeyLayout
 
 
 @dataclass(slots=True)
-class GroupRows:
+class GroupRows(Source):
     """Groups as they were when they were looked up: `words`, their keys as `layout` packs them, and `fields`.
 
     A column is computed when it is first read, then kept; nothing depends on what becomes of the groups.

@@ -165,16 +165,23 @@ def _values(array: pa.Array, data: pa.Buffer, physical: Physical) -> Any:
 class _Memory:
     """Arrow's memory as numpy asks for it. Writable in name only: kernels are compiled for one kind of array."""
 
-    def __init__(self, buffer: pa.Buffer, interface: dict[str, Any]) -> None:
-        self.buffer = buffer
+    def __init__(self, owner: object, interface: dict[str, Any]) -> None:
+        self.owner = owner
         self.__array_interface__ = interface
 
 
-def _view(data: pa.Buffer, item: str, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
-    address = data.address + offset
+def view_at(owner: object, address: int, item: str, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    """An array over memory that `owner` keeps alive, which must not be written to; a copy if it is not aligned.
+
+    `item` is numpy's name of what lies there, such as "<i8".
+    """
     interface = {"version": 3, "typestr": item, "shape": shape, "strides": strides, "data": (address, False)}
-    view = np.asarray(_Memory(data, interface))
+    view = np.asarray(_Memory(owner, interface))
     return view if view.flags.aligned else view.copy()
+
+
+def _view(data: pa.Buffer, item: str, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    return view_at(data, data.address + offset, item, shape, strides)
 
 
 def _zeroed(values: Array, valid: Bools) -> Array:

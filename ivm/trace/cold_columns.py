@@ -1,30 +1,23 @@
-"""The stored columns that nobody computes with: the Arrow batches as they came, not copied."""
+"""The stored columns that stay as they came: Arrow batches, not copied, whose numbers and dates are read in place."""
 
 from __future__ import annotations
 
-import bisect
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import Kind, SqlType
+from catalog.types import SqlType
 from ivm.trace.arrow import arrow_type, to_column
-from ivm.trace.column import Column, Ints, concat, empty_column
+from ivm.trace.column import Array, Column, Ints, concat, empty_column
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.in_place import InPlace, Pieces, is_readable, readable
 
 _FAN = 16
 _SEALED = 9
 _SMALL = 512
 _LARGE = 1 << 16
-_SHARED = (Kind.INTEGER, Kind.BIGINT, Kind.HUGEINT, Kind.DECIMAL, Kind.DOUBLE, Kind.DATE, Kind.TIMESTAMP)
-"""Types whose physical form is a view of their Arrow array, if no value is NULL."""
-
-
-def is_view(type: SqlType) -> bool:
-    """Whether the physical form of a column of this type is a view of its Arrow arrays, where nothing is NULL."""
-    return type.kind in _SHARED
 
 
 class ColdColumns:
@@ -39,9 +32,9 @@ class ColdColumns:
         self._dictionary = dictionary
         self._places = {index: place for place, index in enumerate(indexes)}
         self._batches: list[pa.RecordBatch] = []
-        self._starts: list[int] = [0]
+        self._pieces = Pieces()
         self._levels: list[int] = []
-        self._views: dict[tuple[int, int], Column] = {}
+        self._in_place: dict[int, InPlace] = {}
 
     def __contains__(self, index: int) -> bool:
         return index in self._places
@@ -61,23 +54,21 @@ class ColdColumns:
             if batch.num_rows:
                 self._push(batch, 0 if batch.num_rows < _SMALL else _SEALED)
 
-    def leave(self, index: int) -> Iterator[pa.Array]:
-        """Give up a column: its arrays in order, each in the encoding that it came in."""
-        place = self._places[index]
-        arrays = [batch.column(place) for batch in self._batches]
+    def leave(self, index: int) -> None:
+        """Give up a column, which is not read in place."""
         rest = [i for i in self._places if i != index]
         kept = [self._places[i] for i in rest]
-        self._batches = [batch.select(kept) for batch in self._batches] if kept else []
-        self._starts, self._levels = (self._starts, self._levels) if kept else ([0], [])
         self._places = {i: p for p, i in enumerate(rest)}
-        self._views = {(number, i): view for (number, i), view in self._views.items() if i != index}
-        yield from arrays
+        if kept:
+            self._batches = [batch.select(kept) for batch in self._batches]
+        else:
+            self._batches, self._pieces, self._levels = [], Pieces(), []
 
     def truncate(self, rows: int) -> None:
         """Cut off the rows from `rows` on; cost: at most one slice."""
-        while self._starts[-1] > rows:
+        while self._pieces.rows > rows:
             batch, level = self._pop()
-            left = rows - self._starts[-1]
+            left = rows - self._pieces.rows
             if left > 0:
                 self._push(batch.slice(0, left), level)
 
@@ -91,21 +82,21 @@ class ColdColumns:
             whole = self._together([[self._plain(b.column(p), i) for b in small] for i, p in self._places.items()])
             self._push(whole, level if whole.num_rows < _LARGE else _SEALED)
 
-    def gather(self, index: int, rows: Ints | slice) -> Column:
-        """A column's values of `rows` in physical form. Cost: a gather for each batch that they lie in; text is
-        encoded.
+    def gather(self, index: int, rows: Array | slice) -> Column:
+        """A column's values of `rows` in physical form. Cost: a random access a row for what is read in place, a slice
+        of one batch of it is not copied; else a gather for each batch that the rows lie in, and text is encoded.
         """
+        if is_readable(self._types[index]):
+            return self._read(index, rows)
         if isinstance(rows, slice):
             return self._converted(index, self._sliced(index, rows.start, rows.stop))
-        if len(rows) and not bool((rows[1:] >= rows[:-1]).all()):
-            order = np.argsort(rows)
-            places = np.empty(len(rows), np.int64)
-            places[order] = np.arange(len(rows))
-            return self.gather(index, rows[order]).take(places)
-        if not is_view(self._types[index]):
-            return self._converted(index, self._taken(index, rows))
-        columns = [self._view(number, index).take(inside) for number, inside in self._by_batch(rows)]
-        return concat(columns) if columns else empty_column(self._types[index].physical)
+        wanted: Ints = rows.astype(np.int64, copy=False)
+        if len(wanted) and not bool((wanted[1:] >= wanted[:-1]).all()):
+            order = np.argsort(wanted)
+            places = np.empty(len(wanted), np.int64)
+            places[order] = np.arange(len(wanted))
+            return self.gather(index, wanted[order]).take(places)
+        return self._converted(index, self._taken(index, wanted))
 
     def arrow(self, index: int, rows: Ints | slice) -> pa.ChunkedArray:
         """A column's values of `rows`, ascending, as Arrow has the type; a slice of that type is not copied."""
@@ -132,33 +123,48 @@ class ColdColumns:
 
     def _push(self, batch: pa.RecordBatch, level: int) -> None:
         self._batches.append(batch)
-        self._starts.append(self._starts[-1] + batch.num_rows)
+        self._pieces.push(batch.num_rows)
         self._levels.append(level)
 
     def _pop(self) -> tuple[pa.RecordBatch, int]:
-        last = len(self._batches) - 1
-        if self._views:
-            for index in self._places:
-                self._views.pop((last, index), None)
-        self._starts.pop()
+        self._pieces.pop()
+        for column in self._in_place.values():
+            column.truncate(len(self._pieces))
         return self._batches.pop(), self._levels.pop()
 
     def _plain(self, array: pa.Array, index: int) -> pa.Array:
         plain = arrow_type(self._types[index])
         return array if array.type == plain else array.cast(plain)
 
-    def _view(self, number: int, index: int) -> Column:
-        """An array in physical form, kept if that costs no memory."""
-        view = self._views.get((number, index))
-        if view is None:
-            array = self._array(number, index)
-            view = to_column(array, self._types[index], self._dictionary)
-            if array.type == arrow_type(self._types[index]) and array.null_count == 0:
-                self._views[number, index] = view
-        return view
-
     def _array(self, number: int, index: int) -> pa.Array:
         return self._batches[number].column(self._places[index])
+
+    def _read(self, index: int, rows: Array | slice) -> Column:
+        column = self._readable(index)
+        if not isinstance(rows, slice):
+            return column.gather(rows)
+        begin, end = rows.start, min(rows.stop, self._pieces.rows)
+        if begin >= end:
+            return empty_column(self._types[index].physical)
+        found = column.slice(begin, end, self._batches[self._pieces.piece_of(begin)])
+        return column.gather(np.arange(begin, end)) if found is None else found
+
+    def _readable(self, index: int) -> InPlace:
+        """A column over all batches; those in a form that cannot be read in place are made anew."""
+        column = self._in_place.get(index)
+        if column is None:
+            column = self._in_place[index] = InPlace(self._types[index], self._pieces)
+        for number in range(len(column), len(self._batches)):
+            array = self._array(number, index)
+            found = readable(array, self._types[index])
+            if found is not array:
+                self._replace(number, index, found)
+            column.add(found)
+        return column
+
+    def _replace(self, number: int, index: int, array: pa.Array) -> None:
+        batch, place = self._batches[number], self._places[index]
+        self._batches[number] = batch.set_column(place, batch.schema.field(place).name, array)
 
     def _converted(self, index: int, arrays: list[pa.Array]) -> Column:
         wanted = self._types[index]
@@ -173,18 +179,19 @@ class ColdColumns:
 
     def _by_batch(self, rows: Ints) -> Iterator[tuple[int, Ints]]:
         """Ascending rows as (number of their batch, positions in it)."""
-        owner = np.searchsorted(self._starts, rows, side="right") - 1
+        owner = np.searchsorted(self._pieces.starts, rows, side="right") - 1
         bounds = [0, *(np.flatnonzero(owner[1:] != owner[:-1]) + 1).tolist(), len(rows)]
         for begin, end in pairwise(bounds):
             if begin < end:
                 number = int(owner[begin])
-                yield number, rows[begin:end] - self._starts[number]
+                yield number, rows[begin:end] - self._pieces.start(number)
 
     def _sliced(self, index: int, begin: int, end: int) -> list[pa.Array]:
         arrays: list[pa.Array] = []
-        number = bisect.bisect_right(self._starts, begin) - 1
-        while number < len(self._batches) and self._starts[number] < end:
-            offset = max(begin - self._starts[number], 0)
-            arrays.append(self._array(number, index).slice(offset, end - self._starts[number] - offset))
-            number += 1
+        end = min(end, self._pieces.rows)
+        while begin < end:
+            number = self._pieces.piece_of(begin)
+            start, stop = self._pieces.start(number), min(self._pieces.start(number + 1), end)
+            arrays.append(self._array(number, index).slice(begin - start, stop - begin))
+            begin = stop
         return arrays

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ivm.trace.column import Column, concat
-from ivm.trace.delta import Delta, Group
+from ivm.trace.delta import Delta, Group, Source
 
 
 @dataclass(slots=True)
-class Concatenation:
+class Concatenation(Source):
     """The columns of several deltas, one below the other; each is put together when it is first read, then kept."""
 
     deltas: Sequence[Delta]

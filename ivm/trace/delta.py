@@ -17,16 +17,28 @@ import numpy as np
 from ivm.trace.column import Array, Column, Ints
 
 
-class Source(Protocol):
-    """Something that has columns, each of the same length, at stable positions while a commit runs."""
+class Columnar(Protocol):
+    """Something that has columns, each of the same length."""
 
     def column(self, index: int) -> Column:
-        """Column `index`, whole, in physical form; repeated calls are cheap."""
+        """Column `index`, whole, in physical form."""
         ...
 
 
+class Source(Columnar, Protocol):
+    """Columns at stable positions while a commit runs; repeated calls are cheap."""
+
+    def piece(self, index: int) -> Column | None:
+        """Column `index` if it lies in one piece, or None if `gather` is the way to read it."""
+        return self.column(index)
+
+    def gather(self, index: int, rows: Array) -> Column:
+        """Column `index` of `rows`; cost: one gather."""
+        return self.column(index).take(rows)
+
+
 @dataclass(slots=True)
-class Columns:
+class Columns(Source):
     """The simplest source: columns that are already there."""
 
     columns: Sequence[Column]
@@ -45,8 +57,7 @@ class Group:
 
     def column(self, index: int) -> Column:
         """Column `index` of the source, gathered into the delta's rows."""
-        column = self.source.column(index)
-        return column if self.refs is None else column.take(self.refs)
+        return self.source.column(index) if self.refs is None else self.source.gather(index, self.refs)
 
     def take(self, rows: Array) -> Group:
         """The group for the delta's rows at `rows`."""

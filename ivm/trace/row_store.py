@@ -14,13 +14,14 @@ import pyarrow as pa
 
 from catalog.errors import Error
 from catalog.types import SqlType
-from ivm.trace.arrow import Reader, to_arrow, to_column
-from ivm.trace.cold_columns import ColdColumns, is_view
-from ivm.trace.column import Bools, Column, Ints
-from ivm.trace.delta import Source
+from ivm.trace.arrow import Reader, to_arrow
+from ivm.trace.cold_columns import ColdColumns
+from ivm.trace.column import Array, Bools, Column, Ints
+from ivm.trace.delta import Columnar, Source
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
 from ivm.trace.hot_column import HotColumn
+from ivm.trace.in_place import is_readable
 from ivm.trace.time import FOREVER, Births
 
 MOST_ROWS = 2**31 - 1
@@ -30,7 +31,7 @@ _COMPACT_FROM = 100_000
 _CONVERT_ROWS = 1 << 17
 
 
-class Batch:
+class Batch(Source):
     """A source over an Arrow table of one batch; a column is converted when it is first read, then kept."""
 
     def __init__(self, table: pa.Table, readers: Sequence[Reader]) -> None:
@@ -77,12 +78,13 @@ class Compaction:
     rows: int
 
 
-class RowStore:
+class RowStore(Source):
     """Rows of columns of `types`.
 
-    A column that somebody asked for is "hot": contiguous, in physical form. With `cold`, the others stay Arrow chunks
-    as they came, not copied, until they are asked for; then those chunks are dropped. Size: the hot values, the
-    chunks, and 8 bytes a row once a row has died.
+    A column is "hot" if it is kept contiguous, in physical form. With `cold`, columns stay Arrow batches as they came,
+    not copied: numbers, dates and timestamps are read there, text and truth values become hot for who reads them by
+    row number (`heat`), and leave the batches. Size: the hot values, the batches, and 8 bytes a row once a row has
+    died.
     """
 
     def __init__(self, types: Sequence[SqlType], dictionary: TextDictionary, *, cold: bool = True) -> None:
@@ -123,37 +125,42 @@ class RowStore:
         return index in self._hot
 
     def column(self, index: int) -> Column:
-        """Column `index`, all rows, not copied. The first call on a cold column converts it, for good."""
+        """Column `index`, all rows; not copied if it is hot, and a cold one stays cold."""
+        return self.gather(index, slice(0, self.rows))
+
+    def piece(self, index: int) -> Column | None:
+        """Column `index` if it is hot."""
         column = self._hot.get(index)
-        if column is None:
-            column = self._hot[index] = self._heated(index)
-        return column.column()
+        return None if column is None else column.column()
 
-    def heat(self, index: int) -> Iterator[int]:
-        """Convert a cold column bit by bit, so that `column` is free in the end; yields the rows of each bit.
-
-        Between two bits commits may be made, but no rows may get new numbers.
-        """
-        hot = HotColumn(self.types[index].physical)
-        while index not in self._hot and len(hot) < self.rows:
-            rows = slice(len(hot), min(len(hot) + _CONVERT_ROWS, self.rows))
-            hot.append(self._cold.gather(index, rows))
-            if len(hot) == self.rows:
-                list(self._cold.leave(index))
-                self._hot[index] = hot
-            yield rows.stop - rows.start
-
-    def prepare(self, index: int) -> None:
-        """Keep column `index` in physical form if reading a part of it would convert values again and again."""
-        if not is_view(self.types[index]):
-            self.column(index)
-
-    def gather(self, index: int, rows: Ints | slice) -> Column:
+    def gather(self, index: int, rows: Array | slice) -> Column:
         """Column `index` of `rows`; a cold column stays cold. A slice of a hot column is not copied."""
         column = self._hot.get(index)
         return self._cold.gather(index, rows) if column is None else _part(column.column(), rows)
 
-    def append(self, source: Source, count: int, times: Ints | int) -> int:
+    def heat(self, index: int) -> Iterator[int]:
+        """Let column `index` be read by row number without converting values again and again.
+
+        Where that makes it hot it is done bit by bit, yielding the rows of each. Between two bits commits may be made,
+        but no rows may get new numbers.
+        """
+        if is_readable(self.types[index]) or index in self._hot:
+            return
+        hot = HotColumn(self.types[index].physical)
+        while index not in self._hot and len(hot) < self.rows:
+            rows = slice(len(hot), min(len(hot) + _CONVERT_ROWS, self.rows))
+            hot.append(self._cold.gather(index, rows))
+            yield rows.stop - rows.start
+        if index not in self._hot:
+            self._cold.leave(index)
+            self._hot[index] = hot
+
+    def prepare(self, index: int) -> None:
+        """`heat` in one go."""
+        for _ in self.heat(index):
+            pass
+
+    def append(self, source: Columnar, count: int, times: Ints | int) -> int:
         """Add the `count` rows of `source`, which came at `times` (ascending if many); the first one's number.
 
         No time may be before one that came already (ValueError). Error if there are no row numbers left. While columns
@@ -277,14 +284,6 @@ class RowStore:
         self.rows = len(rows)
         self._compact_at = max(_COMPACT_FROM, self.dead + self.dead // 4)
 
-    def _heated(self, index: int) -> HotColumn:
-        kept = self.types[index]
-        hot = HotColumn(kept.physical)
-        for part in self._cold.leave(index):
-            for offset in range(0, len(part), _CONVERT_ROWS):
-                hot.append(to_column(part.slice(offset, _CONVERT_ROWS), kept, self._dictionary))
-        return hot
-
     def _arrow(self, index: int, rows: Ints | slice) -> pa.ChunkedArray:
         column = self._hot.get(index)
         if column is None:
@@ -293,7 +292,7 @@ class RowStore:
         return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
 
 
-class StoredRows:
+class StoredRows(Source):
     """A source over some rows of a store; a column is gathered when it is first read, and cold ones stay cold."""
 
     def __init__(self, store: RowStore, rows: Ints | slice) -> None:
@@ -309,7 +308,7 @@ class StoredRows:
         return column
 
 
-def _part(column: Column, rows: Ints | slice) -> Column:
+def _part(column: Column, rows: Array | slice) -> Column:
     if isinstance(rows, slice):
         return Column(column.values[rows], None if column.valid is None else column.valid[rows])
     return column.take(rows)

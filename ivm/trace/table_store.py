@@ -302,7 +302,7 @@ class TableStore:
         return Delta([Group(source)], [(0, i) for i in range(len(self._types))], length, times, diffs)
 
 
-class _Below:
+class _Below(Source):
     """The rows of one source, below them those of another; a column is put together when it is first read."""
 
     def __init__(self, above: Source, below: Source) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from catalog.errors import ConstraintError, Error
 from catalog.schema import Field, Table
-from catalog.types import BIGINT, VARCHAR
+from catalog.types import BIGINT, BOOLEAN, VARCHAR
 from ivm.trace import row_store
-from ivm.trace.arrow import Reader
+from ivm.trace.arrow import Reader, arrow_type
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.row_store import Batch, RowStore
@@ -138,20 +138,31 @@ def test_many_small_batches_are_put_together():
     assert [row[2] for row in rows_of(store.arrow())] == [f"text {i}" for i in range(600)]
 
 
-def test_columns_may_leave_the_batches_one_after_the_other():
+def test_text_and_truth_values_may_leave_the_batches_one_after_the_other():
+    types = [VARCHAR, BOOLEAN, BIGINT, VARCHAR]
     dictionary = TextDictionary()
-    store = TableStore(MULTISET, dictionary)
-    rows = [(i % 5, i, f"text {i}", None if i % 3 else i) for i in range(200)]
+    names = list("abcd")
+
+    def batch_of(rows: list[tuple[str | None, bool, int, str]]) -> Batch:
+        arrays = [pa.array(list(c), arrow_type(t)) for c, t in zip(zip(*rows, strict=True), types, strict=True)]
+        return Batch(pa.table(arrays, names=names), [Reader(t, dictionary) for t in types])
+
+    def stored(store: RowStore) -> list[tuple[object, ...]]:
+        return list(zip(*(c.to_pylist() for c in store.arrow(names).columns), strict=True))
+
+    store = RowStore(types, dictionary)
+    rows = [(None if i % 3 else f"text {i}", i % 2 == 0, i, f"other {i % 7}") for i in range(200)]
     for i in range(0, 200, 10):
-        store.apply(arrow_of(rows[i : i + 10]), None, i + 1)
+        store.append(batch_of(rows[i : i + 10]), 10, i + 1)
         store.commit(i + 1)
-    for hot in (1, 3, 0, 2):
-        store.store.column(hot)
-        store.apply(arrow_of([(9, 9, "nine", 9)]), None, 300)
-        assert sorted(map(repr, rows_of(store.arrow()))) == sorted(map(repr, [*rows, (9, 9, "nine", 9)]))
-        store.abort()
-        assert sorted(map(repr, rows_of(store.arrow()))) == sorted(map(repr, rows))
-    assert [store.store.is_hot(i) for i in range(4)] == [True] * 4
+    for hot in (1, 3, 2, 0):
+        store.prepare(hot)
+        mark = store.mark()
+        store.append(batch_of([("nine", False, 9, "nine")]), 1, 300)
+        assert stored(store) == [*rows, ("nine", False, 9, "nine")]
+        store.rollback(mark)
+        assert stored(store) == rows
+    assert [store.is_hot(i) for i in range(4)] == [True, True, False, True]
 
 
 def test_text_may_come_in_any_encoding():
@@ -160,7 +171,7 @@ def test_text_may_come_in_any_encoding():
     for time, text in enumerate([plain, plain.dictionary_encode(), plain.cast(pa.large_string())]):
         store.append(Batch(pa.table([text], names=["x"]), [Reader(VARCHAR, TextDictionary())]), 3, time)
     assert store.arrow(["x"]).column(0).to_pylist() == ["a", None, "b"] * 3
-    store.column(0)
+    store.prepare(0)
     assert store.arrow(["x"]).column(0).to_pylist() == ["a", None, "b"] * 3
 
 

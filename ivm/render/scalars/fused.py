@@ -63,10 +63,13 @@ class Fused:
             place = layout[index]
             assert place is not None, f"column {index} is not bound"
             group = groups[place[0]]
-            column = group.source.column(place[1])
+            column = group.source.piece(place[1])
+            refs = -1 if group.refs is None or column is None else place[0]
+            if column is None:
+                column = group.column(place[1])
             columns.append(column)
             masked = nullable and column.valid is not None
-            key.append((-1 if group.refs is None else place[0]) * 2 + masked)
+            key.append(refs * 2 + masked)
         pattern = tuple(key)
         try:
             bound = self._bound[pattern]

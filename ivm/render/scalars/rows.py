@@ -37,7 +37,7 @@ class Rows:
         assert place is not None, f"column {index} is not bound"
         group = self.delta.groups[place[0]]
         rows = self.positions if group.refs is None else group.refs[self.positions]
-        return group.source.column(place[1]).take(rows)
+        return group.source.gather(place[1], rows)
 
     def append(self, index: int, column: Column) -> None:
         """Give the rows another column, computed here."""

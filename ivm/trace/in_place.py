@@ -1,0 +1,151 @@
+"""Columns of numbers, dates and timestamps that are read where their Arrow batches lie, without a copy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.types import Kind, Physical, SqlType
+from ivm.kernels.in_place import PAGE_BITS, gather_bits, gather_items, gather_pairs
+from ivm.trace.arrow import arrow_type, is_direct, to_arrow, to_column, view_at
+from ivm.trace.column import DTYPES, Array, Column, Ints
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.growable import Growable
+
+_READABLE = (Kind.INTEGER, Kind.BIGINT, Kind.HUGEINT, Kind.DECIMAL, Kind.DOUBLE, Kind.DATE, Kind.TIMESTAMP)
+_NO_TEXT = TextDictionary()
+
+
+def is_readable(type: SqlType) -> bool:
+    """Whether the values of a column of this type have their physical form in an Arrow array."""
+    return type.kind in _READABLE
+
+
+class Pieces:
+    """Where the batches of a store begin, by row number. Size: 8 bytes a batch, 4 bytes for each 1024 rows."""
+
+    def __init__(self) -> None:
+        self._starts: Growable[np.int64] = Growable(np.dtype(np.int64))
+        self._starts.fill(0, 1)
+        self._pages: Growable[np.int32] = Growable(np.dtype(np.int32))
+
+    def __len__(self) -> int:
+        return self._starts.length - 1
+
+    @property
+    def rows(self) -> int:
+        """The rows of all pieces."""
+        return self.start(len(self))
+
+    @property
+    def starts(self) -> Ints:
+        """The first row of each piece, and behind the last one the number of rows, int64 (pieces + 1,)."""
+        return self._starts.view()
+
+    @property
+    def arguments(self) -> tuple[Any, Any]:
+        """`pages` and `starts`, as kernels find the piece of a row."""
+        return self._pages.array, self._starts.array
+
+    def start(self, piece: int) -> int:
+        """The first row of a piece."""
+        return int(self._starts.array[piece])
+
+    def push(self, rows: int) -> None:
+        """One more piece, of so many rows, at least one."""
+        piece, end = len(self), self.rows + rows
+        self._starts.fill(end, piece + 2)
+        self._pages.fill(piece, _pages_before(end))
+
+    def pop(self) -> None:
+        """Without the last piece."""
+        self._starts.truncate(len(self))
+        self._pages.truncate(_pages_before(self.rows))
+
+    def piece_of(self, row: int) -> int:
+        """The piece that a row lies in."""
+        piece = int(self._pages.array[row >> PAGE_BITS])
+        while self.start(piece + 1) <= row:
+            piece += 1
+        return piece
+
+
+class InPlace:
+    """A column of `type`, for which `is_readable`, over the arrays of `pieces`, which its owner keeps alive.
+
+    Values under NULL read as zero. Size: 8 bytes a piece, 24 where some values are NULL.
+    """
+
+    def __init__(self, type: SqlType, pieces: Pieces) -> None:
+        self._type = type
+        self._pieces = pieces
+        self._wide = type.physical is Physical.WIDE
+        self._dtype = DTYPES[type.physical]
+        self._stride = arrow_type(type).bit_width // 8
+        self._bases: Growable[np.int64] = Growable(np.dtype(np.int64))
+        self._maps: Growable[np.int64] = Growable(np.dtype(np.int64))
+        self._offsets: Growable[np.int64] = Growable(np.dtype(np.int64))
+
+    def __len__(self) -> int:
+        return self._bases.length
+
+    def add(self, array: pa.Array) -> None:
+        """The array of the next piece, for which `lies_readable`."""
+        piece = len(self)
+        validity, data = array.buffers()
+        self._bases.fill(data.address + (array.offset - self._pieces.start(piece)) * self._stride, piece + 1)
+        if validity is not None and array.null_count:
+            self._maps.fill(0, piece)
+            self._maps.fill(validity.address, piece + 1)
+            self._offsets.fill(0, piece)
+            self._offsets.fill(array.offset, piece + 1)
+
+    def truncate(self, pieces: int) -> None:
+        """Forget all but the first `pieces` arrays."""
+        for each in (self._bases, self._maps, self._offsets):
+            each.truncate(pieces)
+
+    def slice(self, begin: int, end: int, owner: object) -> Column | None:
+        """The rows from `begin` up to `end` where they lie; None if they lie in several pieces, or some are NULL.
+
+        `owner` keeps their memory alive.
+        """
+        piece = self._pieces.piece_of(begin)
+        if self._pieces.start(piece + 1) < end or (piece < self._maps.length and self._maps.array[piece]):
+            return None
+        shape, strides = ((end - begin,), (self._stride,)) if not self._wide else ((end - begin, 2), (self._stride, 8))
+        address = int(self._bases.array[piece]) + begin * self._stride
+        return Column(view_at(owner, address, self._dtype.str, shape, strides))
+
+    def gather(self, rows: Array) -> Column:
+        """The values of `rows`. Cost: one random access a row, as of an array in one piece."""
+        pages, starts = self._pieces.arguments
+        rows = np.ascontiguousarray(rows, np.int64)
+        values: Any = np.empty((len(rows), 2) if self._wide else len(rows), self._dtype)
+        # What is copied are bits, whatever they stand for: one kernel for all items of a size.
+        items = values.view(np.int64) if self._dtype == np.float64 else values
+        (gather_pairs if self._wide else gather_items)(pages, starts, self._bases.array, self._stride, rows, items)
+        if not self._maps.length:
+            return Column(values)
+        self._maps.fill(0, len(self))
+        self._offsets.fill(0, len(self))
+        valid = np.empty(len(rows), np.bool_)
+        gather_bits(pages, starts, self._maps.array, self._offsets.array, rows, valid)
+        values[~valid] = 0
+        return Column(values, valid)
+
+
+def readable(array: pa.Array, type: SqlType) -> pa.Array:
+    """The array itself if `InPlace` can read it, else its values in an array that it can; cost then: a pass."""
+    given = array.type
+    lies = given == arrow_type(type) or (pa.types.is_decimal128(given) and is_direct(given, type))
+    if lies and array.buffers()[1] is not None:
+        return array
+    return to_arrow(to_column(array, type, _NO_TEXT), type, _NO_TEXT)
+
+
+def _pages_before(row: int) -> int:
+    """How many pages begin before a row."""
+    return (row + (1 << PAGE_BITS) - 1) >> PAGE_BITS

@@ -1,0 +1,89 @@
+"""Columns read in place against the same values in one array."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from catalog.types import BIGINT, DATE, DOUBLE, HUGEINT, INTEGER, TIMESTAMP, SqlType, decimal
+from ivm.trace.arrow import Reader, arrow_type, to_column
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.in_place import Pieces, is_readable
+from ivm.trace.row_store import Batch, RowStore
+
+_BIG = 10**37
+VALUES: list[tuple[SqlType, list[Any], list[pa.DataType]]] = [
+    (INTEGER, [0, -1, 2**15 - 1, 7], [pa.int32(), pa.int64(), pa.int16()]),
+    (BIGINT, [0, -1, 2**62, 7], [pa.int64()]),
+    (HUGEINT, [Decimal(_BIG), Decimal(-_BIG), Decimal(3)], [pa.decimal128(38, 0)]),
+    (decimal(15, 2), [Decimal("-1.25"), Decimal("3.00")], [pa.decimal128(15, 2), pa.decimal128(10, 2)]),
+    (decimal(15, 2), [Decimal("-1.25"), Decimal("3.00")], [pa.decimal64(15, 2), pa.decimal32(8, 2)]),
+    (decimal(30, 2), [Decimal("-1.25"), Decimal(_BIG) / 10**12], [pa.decimal128(30, 2)]),
+    (DOUBLE, [0.5, -0.0, float("inf"), 1e300], [pa.float64(), pa.float32()]),
+    (DATE, [datetime.date(1970, 1, 1), datetime.date(2100, 2, 28)], [pa.date32()]),
+    (TIMESTAMP, [datetime.datetime(1970, 1, 1), datetime.datetime(2100, 2, 28, 1)], [pa.timestamp("us")]),
+]
+
+
+@pytest.mark.parametrize(("type", "values", "encodings"), VALUES, ids=str)
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_rows_read_as_of_one_array(type: SqlType, values: list[Any], encodings: list[pa.DataType], data: Any) -> None:
+    assert is_readable(type)
+    dictionary = TextDictionary()
+    store = RowStore([type], dictionary)
+    held: list[Any] = []
+    with_null = data.draw(st.booleans())
+    for time in range(data.draw(st.integers(1, 12))):
+        size = data.draw(st.sampled_from([1, 2, 30, 1100]))
+        drawn = data.draw(st.randoms(use_true_random=False)).choices(values + [None] * with_null, k=size)
+        kept = drawn if type is not DOUBLE else [None if v is None else min(v, 1e30) for v in drawn]
+        encoding = data.draw(st.sampled_from(encodings))
+        array = pa.array([None, *kept, None], encoding)
+        exact = array.cast(arrow_type(type)).to_pylist()[1:-1]
+        mark = store.mark()
+        store.append(Batch(pa.table([array.slice(1, size)], names=["x"]), [Reader(type, dictionary)]), size, time + 1)
+        if data.draw(st.integers(0, 4)) == 0:
+            store.gather(0, np.arange(store.rows))
+            store.rollback(mark)
+        else:
+            held += exact
+            store.commit(time + 1)
+    whole = to_column(pa.array(held, arrow_type(type)), type, dictionary)
+    rows = data.draw(st.lists(st.integers(0, max(len(held) - 1, 0)), max_size=50)) if held else []
+    for chosen in (np.array(rows, np.int64), np.array(rows, np.int32)):
+        _assert_equal(store.gather(0, chosen), whole.take(chosen))
+    begin, end = sorted(data.draw(st.tuples(*[st.integers(0, len(held))] * 2)))
+    _assert_equal(store.gather(0, slice(begin, end)), whole.take(np.arange(begin, end)))
+    _assert_equal(store.column(0), whole)
+    assert not store.is_hot(0)
+    assert store.arrow(["x"]).column(0).to_pylist() == held
+
+
+@given(st.lists(st.sampled_from([1, 2, 500, 1023, 1024, 1025, 5000]), max_size=20), st.integers(0, 20))
+def test_the_piece_of_each_row_is_found(sizes: list[int], taken: int) -> None:
+    pieces = Pieces()
+    for size in [*sizes, 3000, 1]:
+        pieces.push(size)
+    for _ in range(2):
+        pieces.pop()
+    for size in sizes[:taken]:
+        pieces.push(size)
+    owners = np.repeat(np.arange(len(pieces)), [*sizes, *sizes[:taken]])
+    assert pieces.rows == len(owners)
+    for row in range(0, pieces.rows, 97):
+        assert pieces.piece_of(row) == owners[row]
+
+
+def _assert_equal(found: Any, wanted: Any) -> None:
+    valid = np.ones(len(wanted), np.bool_) if wanted.valid is None else wanted.valid
+    assert (np.ones(len(found), np.bool_) if found.valid is None else found.valid).tolist() == valid.tolist()
+    assert found.values.dtype == wanted.values.dtype
+    assert np.ascontiguousarray(found.values).tobytes() == np.ascontiguousarray(wanted.values).tobytes()
