@@ -27,12 +27,16 @@ GONE = -1
 AHEAD = 16
 """How many keys ahead of the present one a slot is fetched."""
 _HALF = np.uint64(32)
+_ONE = np.uint64(1)
 
 
 @njit(cache=True, nogil=True, fastmath=False)
 def home(code: np.uint64, capacity: np.uint64) -> Any:
-    """The slot at which the search for a key of hash `code` begins; both are uint64."""
-    return np.int64((code >> _HALF) * capacity >> _HALF)
+    """The slot at which the search for a key of hash `code` begins; all are uint64.
+
+    Slots are unsigned in all loops, since numba lets a negative index count from the end, which costs a test.
+    """
+    return (code >> _HALF) * capacity >> _HALF
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -101,15 +105,14 @@ def insert_rows(
     Stops before a key once `room` new keys are in. Returns (position reached, new keys). Cost: one random access for
     each key, 17-19 ns.
     """
-    width = words.shape[1]
-    last = slots.shape[0]
-    capacity = np.uint64(last)
+    width = np.uint64(words.shape[1])
+    capacity = np.uint64(slots.shape[0])
     mortal = len(died) > 0
     some_dropped = len(dropped) > 0
     new = 0
     for i in range(start, len(words)):
         if i + AHEAD < len(words):
-            prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + 1))
+            prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + _ONE))
         if new == room:
             return i, new
         row = first_row + i
@@ -117,19 +120,19 @@ def insert_rows(
             continue
         slot = home(hashes[i], capacity)
         while slots[slot, width] != EMPTY:
-            w = 0
-            while w < width and slots[slot, w] == words[i, w]:
-                w += 1
+            w = np.uint64(0)
+            while w < width and slots[slot, w] == words[np.uint64(i), w]:
+                w += _ONE
             if w == width:
                 break
-            slot += 1
-            if slot == last:
-                slot = 0
+            slot += _ONE
+            if slot == capacity:
+                slot = np.uint64(0)
         head = slots[slot, width]
         if head == EMPTY:
             new += 1
-            for w in range(width):
-                slots[slot, w] = words[i, w]
+            for w in range(words.shape[1]):
+                slots[slot, np.uint64(w)] = words[np.uint64(i), np.uint64(w)]
         following[row] = head - 1 if head > 0 else -1
         slots[slot, width] = row + 1
         if mortal and head > 0:
@@ -143,28 +146,27 @@ def link_ranges(slots: Ints, following: Int32s, words: Ints, hashes: Hashes, fir
 
     The table has room for them. Cost: one random access for each key, and writing the chains.
     """
-    width = words.shape[1]
-    last = slots.shape[0]
-    capacity = np.uint64(last)
+    width = np.uint64(words.shape[1])
+    capacity = np.uint64(slots.shape[0])
     new = 0
     for i in range(len(words)):
         if i + AHEAD < len(words):
-            prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + 1))
+            prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + _ONE))
         if counts[i] == 0:
             continue
         slot = home(hashes[i], capacity)
         while slots[slot, width] != EMPTY:
-            w = 0
-            while w < width and slots[slot, w] == words[i, w]:
-                w += 1
+            w = np.uint64(0)
+            while w < width and slots[slot, w] == words[np.uint64(i), w]:
+                w += _ONE
             if w == width:
                 break
-            slot += 1
-            if slot == last:
-                slot = 0
+            slot += _ONE
+            if slot == capacity:
+                slot = np.uint64(0)
         if slots[slot, width] == EMPTY:
-            for w in range(width):
-                slots[slot, w] = words[i, w]
+            for w in range(words.shape[1]):
+                slots[slot, np.uint64(w)] = words[np.uint64(i), np.uint64(w)]
             row = firsts[i]
             following[row] = -1
             for behind in range(row, row + counts[i] - 1):
@@ -177,9 +179,8 @@ def link_ranges(slots: Ints, following: Int32s, words: Ints, hashes: Hashes, fir
 @njit(cache=True, nogil=True, fastmath=False)
 def unlink_rows(slots: Ints, following: Int32s, words: Ints, hashes: Hashes, dropped: Bools, first_row: int) -> int:
     """Take the newest rows of the table out again, first_row + i for key i; how many of them were linked."""
-    width = words.shape[1]
-    last = slots.shape[0]
-    capacity = np.uint64(last)
+    width = np.uint64(words.shape[1])
+    capacity = np.uint64(slots.shape[0])
     unlinked = 0
     for back in range(1, len(words) + 1):
         i = len(words) - back
@@ -187,14 +188,14 @@ def unlink_rows(slots: Ints, following: Int32s, words: Ints, hashes: Hashes, dro
             continue
         slot = home(hashes[i], capacity)
         while slots[slot, width] != EMPTY:
-            w = 0
-            while w < width and slots[slot, w] == words[i, w]:
-                w += 1
+            w = np.uint64(0)
+            while w < width and slots[slot, w] == words[np.uint64(i), w]:
+                w += _ONE
             if w == width:
                 break
-            slot += 1
-            if slot == last:
-                slot = 0
+            slot += _ONE
+            if slot == capacity:
+                slot = np.uint64(0)
         row = first_row + i
         if slots[slot, width] == row + 1:
             slots[slot, width] = following[row] + 1 if following[row] >= 0 else GONE
@@ -233,8 +234,7 @@ def rehash(old: Ints, slots: Ints, following: Int32s, died: Ints, since: int) ->
     Both tables are in hash order, so this is a pass from front to back over each, not a random access for each key.
     """
     width = slots.shape[1] - 1
-    last = slots.shape[0]
-    capacity = np.uint64(last)
+    capacity = np.uint64(slots.shape[0])
     mortal = len(died) > 0
     used = 0
     for i in range(old.shape[0]):
@@ -245,12 +245,12 @@ def rehash(old: Ints, slots: Ints, following: Int32s, died: Ints, since: int) ->
         for w in range(1, width):
             code = hash_word(np.int64(code) ^ old[i, w])
         slot = home(np.uint64(code), capacity)
-        while slots[slot, width] != EMPTY:
-            slot += 1
-            if slot == last:
-                slot = 0
+        while slots[slot, np.uint64(width)] != EMPTY:
+            slot += _ONE
+            if slot == capacity:
+                slot = np.uint64(0)
         for w in range(width + 1):
-            slots[slot, w] = old[i, w]
+            slots[slot, np.uint64(w)] = old[i, w]
         used += 1
     return used
 

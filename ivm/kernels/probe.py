@@ -11,6 +11,18 @@ from ivm.kernels.types import Bools, Hashes, Int32s, Ints
 
 NEAR = 8
 """How many keys ahead the head of a chain is fetched; its slot has arrived by then."""
+CACHED = 1 << 11
+"""Tables of no more slots are in the processor's cache anyway."""
+_ONE = np.uint64(1)
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def same_key(words: Ints, one: int, other: int) -> bool:
+    """Whether two rows of words are equal."""
+    for w in range(words.shape[1]):
+        if words[np.uint64(one), np.uint64(w)] != words[np.uint64(other), np.uint64(w)]:
+            return False
+    return True
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -36,33 +48,38 @@ def probe_rows(
     fit. Returns (position reached, count, chain entries visited). Cost: two random accesses a key, one a further
     match.
     """
-    width = words.shape[1]
-    last = slots.shape[0]
-    capacity = np.uint64(last)
+    width = np.uint64(words.shape[1])
+    capacity = np.uint64(slots.shape[0])
     limit_step = 0 if len(limits) == 1 else 1
     time_step = 0 if len(times) == 1 else 1
     mortal = len(died) > 0
+    far = len(slots) > CACHED
     visited = 0
+    slot = np.uint64(0)
+    searched = np.int64(-1)
     for i in range(start, len(words)):
-        if i + AHEAD < len(words):
-            prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + 1))
-        if i + NEAR < len(words):
+        if far and i + AHEAD < len(words):
+            prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + _ONE))
+        if far and i + NEAR < len(words):
             ahead = slots[home(hashes[i + NEAR], capacity), width]
             prefetch(following, ahead - 1)
             if mortal:
                 prefetch(died, ahead - 1)
         if len(dropped) and dropped[i]:
             continue
-        slot = home(hashes[i], capacity)
-        while slots[slot, width] != EMPTY:
-            w = 0
-            while w < width and slots[slot, w] == words[i, w]:
-                w += 1
-            if w == width:
-                break
-            slot += 1
-            if slot == last:
-                slot = 0
+        # Rows of one key often come together.
+        if searched < 0 or not same_key(words, searched, i):
+            slot = home(hashes[i], capacity)
+            while slots[slot, width] != EMPTY:
+                w = np.uint64(0)
+                while w < width and slots[slot, w] == words[np.uint64(i), w]:
+                    w += _ONE
+                if w == width:
+                    break
+                slot += _ONE
+                if slot == capacity:
+                    slot = np.uint64(0)
+        searched = np.int64(i)
         limit = limits[i * limit_step]
         time = times[i * time_step]
         row = slots[slot, width] - 1
@@ -106,32 +123,36 @@ def probe_unique(
 
     The outputs must have room for every key. Returns (count, chain entries visited).
     """
-    width = words.shape[1]
-    last = slots.shape[0]
-    capacity = np.uint64(last)
+    width = np.uint64(words.shape[1])
+    capacity = np.uint64(slots.shape[0])
     limit_step = 0 if len(limits) == 1 else 1
     time_step = 0 if len(times) == 1 else 1
     mortal = len(died) > 0
+    far = len(slots) > CACHED
     count = 0
     visited = 0
+    slot = np.uint64(0)
+    searched = np.int64(-1)
     for i in range(len(words)):
-        if i + AHEAD < len(words):
-            prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + 1))
-        if mortal and i + NEAR < len(words):
+        if far and i + AHEAD < len(words):
+            prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + _ONE))
+        if far and mortal and i + NEAR < len(words):
             ahead = slots[home(hashes[i + NEAR], capacity), width]
             prefetch(died, ahead - 1)
         if len(dropped) and dropped[i]:
             continue
-        slot = home(hashes[i], capacity)
-        while slots[slot, width] != EMPTY:
-            w = 0
-            while w < width and slots[slot, w] == words[i, w]:
-                w += 1
-            if w == width:
-                break
-            slot += 1
-            if slot == last:
-                slot = 0
+        if searched < 0 or not same_key(words, searched, i):
+            slot = home(hashes[i], capacity)
+            while slots[slot, width] != EMPTY:
+                w = np.uint64(0)
+                while w < width and slots[slot, w] == words[np.uint64(i), w]:
+                    w += _ONE
+                if w == width:
+                    break
+                slot += _ONE
+                if slot == capacity:
+                    slot = np.uint64(0)
+        searched = np.int64(i)
         limit = limits[i * limit_step]
         row = slots[slot, width] - 1
         while row >= limit:
@@ -149,25 +170,25 @@ def probe_unique(
 @njit(cache=True, nogil=True, fastmath=False)
 def absent_keys(slots: Ints, words: Ints, hashes: Hashes, dropped: Bools, positions: Ints) -> int:
     """Write the positions of the keys that the table has no slot for; how many there are."""
-    width = words.shape[1]
-    last = slots.shape[0]
-    capacity = np.uint64(last)
+    width = np.uint64(words.shape[1])
+    capacity = np.uint64(slots.shape[0])
+    far = len(slots) > CACHED
     count = 0
     for i in range(len(words)):
-        if i + AHEAD < len(words):
-            prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + 1))
+        if far and i + AHEAD < len(words):
+            prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + _ONE))
         if len(dropped) and dropped[i]:
             continue
         slot = home(hashes[i], capacity)
         while slots[slot, width] != EMPTY:
-            w = 0
-            while w < width and slots[slot, w] == words[i, w]:
-                w += 1
+            w = np.uint64(0)
+            while w < width and slots[slot, w] == words[np.uint64(i), w]:
+                w += _ONE
             if w == width:
                 break
-            slot += 1
-            if slot == last:
-                slot = 0
+            slot += _ONE
+            if slot == capacity:
+                slot = np.uint64(0)
         if slots[slot, width] == EMPTY:
             positions[count] = i
             count += 1

@@ -9,6 +9,8 @@ from ivm.kernels.hash_index import AHEAD, EMPTY, drop_dead, home
 from ivm.kernels.prefetch import prefetch
 from ivm.kernels.types import Bools, Hashes, Int32s, Ints
 
+_ONE = np.uint64(1)
+
 FOREVER = 0x7FFF_FFFF_FFFF_FFFF
 
 
@@ -45,9 +47,8 @@ def apply_changes(
     go to `failed` until it is full, whereupon the pass ends. The table has room for n new keys. Returns (rows
     inserted, rows killed, new keys, changes failed). Cost: one or two random accesses a change.
     """
-    width = words.shape[1]
-    last = slots.shape[0]
-    capacity = np.uint64(last)
+    width = np.uint64(words.shape[1])
+    capacity = np.uint64(slots.shape[0])
     mortal = len(died) > 0
     step = 0 if len(times) == 1 else 1
     row = first_row
@@ -56,17 +57,17 @@ def apply_changes(
     failures = 0
     for i in range(len(words)):
         if i + AHEAD < len(words):
-            prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + 1))
+            prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + _ONE))
         slot = home(hashes[i], capacity)
         while slots[slot, width] != EMPTY:
-            w = 0
-            while w < width and slots[slot, w] == words[i, w]:
-                w += 1
+            w = np.uint64(0)
+            while w < width and slots[slot, w] == words[np.uint64(i), w]:
+                w += _ONE
             if w == width:
                 break
-            slot += 1
-            if slot == last:
-                slot = 0
+            slot += _ONE
+            if slot == capacity:
+                slot = np.uint64(0)
         head = slots[slot, width]
         live = -1
         if unique:
@@ -89,8 +90,8 @@ def apply_changes(
         if inserts[i]:
             if head == EMPTY:
                 new += 1
-                for w in range(width):
-                    slots[slot, w] = words[i, w]
+                for w in range(words.shape[1]):
+                    slots[slot, np.uint64(w)] = words[np.uint64(i), np.uint64(w)]
             following[row] = head - 1 if head > 0 else -1
             slots[slot, width] = row + 1
             if mortal and head > 0:

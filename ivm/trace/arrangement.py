@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -54,6 +55,27 @@ class Follower(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    """The keys of a store's rows: their columns `key`, as `layout` packs them.
+
+    The index reads them by this, not by the arrangement: two that held each other would outlive their last user.
+    """
+
+    store: RowStore
+    key: tuple[int, ...]
+    layout: KeyLayout
+
+    def pack(self, rows: Ints | slice) -> tuple[Ints, Bools | None]:
+        """The words of these rows, and which to drop."""
+        length = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+        return self.layout.pack([self.store.gather(c, rows) for c in self.key], length)
+
+    def words(self, rows: Ints | slice) -> Ints:
+        """The words (n, W) of these rows."""
+        return self.pack(rows)[0].reshape(-1, self.layout.words)
+
+
 class Arrangement:
     """The rows of `store` by their columns `key`, as `layout` packs them. Size: the index; rows belong to the store.
 
@@ -65,8 +87,9 @@ class Arrangement:
         self.key = tuple(key)
         self.layout = layout
         self.users = 0
+        self._keys = _Keys(store, self.key, layout)
         runs = unique or layout.words == 1
-        self.index = Index(layout.words, unique, self._words_of if runs else None, layout.lead_shift if unique else 0)
+        self.index = Index(layout.words, unique, self._keys.words if runs else None, layout.lead_shift if unique else 0)
 
     @property
     def unique(self) -> bool:
@@ -83,7 +106,7 @@ class Arrangement:
         end = self.store.rows if most is None else min(self.index.rows + most, self.store.rows)
         while self.index.rows < end:
             rows = slice(self.index.rows, min(self.index.rows + _CATCH_UP_ROWS, end))
-            words, dropped = self._pack(rows)
+            words, dropped = self._keys.pack(rows)
             self.index.insert(words, dropped, self.store.died)
         return self.store.rows - self.index.rows
 
@@ -103,7 +126,7 @@ class Arrangement:
         """Make room for the keys of all rows; yields no rows, bit by bit."""
         keys, end = DistinctKeys(), self.store.rows
         for start in range(0, end, _FILL_ROWS):
-            keys.add(*self._pack(slice(start, min(start + _FILL_ROWS, end))))
+            keys.add(*self._keys.pack(slice(start, min(start + _FILL_ROWS, end))))
             yield 0
         self.index.reserve(keys.count, self.store.died)
 
@@ -138,7 +161,7 @@ class Arrangement:
     def truncate(self, rows: int) -> None:
         """Take the rows from `rows` on out of the index, before the store drops them."""
         if self.index.rows > rows:
-            words, dropped = self._pack(slice(rows, self.index.rows))
+            words, dropped = self._keys.pack(slice(rows, self.index.rows))
             self.index.truncate(rows, words, dropped)
 
     def forget(self, since: int) -> None:
@@ -148,13 +171,6 @@ class Arrangement:
     def renumber(self, compaction: Compaction) -> None:
         """The store has renumbered its rows. Cost: a pass over the index."""
         self.index.renumber(compaction.mapping, compaction.survivors_before)
-
-    def _pack(self, rows: Ints | slice) -> tuple[Ints, Bools | None]:
-        length = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
-        return self.layout.pack([self.store.gather(c, rows) for c in self.key], length)
-
-    def _words_of(self, rows: Ints | slice) -> Ints:
-        return self._pack(rows)[0].reshape(-1, self.layout.words)
 
 
 def by_whole_row(store: RowStore) -> Arrangement:

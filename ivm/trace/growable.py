@@ -11,15 +11,15 @@ _Item = TypeVar("_Item", bound=np.generic)
 
 _START = 1024
 _EAGER_BYTES = 1 << 20
-_AHEAD = 8
+_AHEAD = 64
 _AHEAD_BYTES = 1 << 32
 
 
 class Growable(Generic[_Item]):
     """Rows of `dtype`, or of `width` items of it each, in `array[:length]`; what lies behind is spare and unspecified.
 
-    Small arrays double. Large ones reserve address space eightfold, which the system backs with memory only as rows
-    are written, so that a table is copied once for each eightfold growth and no batch pays for a copy often.
+    Small arrays double. Those above a megabyte reserve address space 64-fold, up to 4 GiB, which the system backs with
+    memory only as rows are written, so that no batch waits for the copy of a large array.
     Readers of `view()` keep what they have: growth moves to a new array and leaves the old one to them.
     """
 
@@ -66,8 +66,8 @@ class Growable(Generic[_Item]):
 
     def _grow(self, length: int) -> None:
         row_bytes = self.array.itemsize * (self.array.shape[1] if self.array.ndim == 2 else 1)
-        large = _EAGER_BYTES <= length * row_bytes <= _AHEAD_BYTES // _AHEAD
-        wanted = max(length * _AHEAD if large else length + length // 2, 2 * len(self.array), _START)
+        ahead = min(length * _AHEAD, _AHEAD_BYTES // row_bytes) if length * row_bytes >= _EAGER_BYTES else 0
+        wanted = max(ahead, length + length // 2, 2 * len(self.array), _START)
         try:
             grown = np.empty((wanted, *self.array.shape[1:]), self.array.dtype)
         except MemoryError:

@@ -25,7 +25,7 @@ from ivm.trace.time import BEGINNING
 
 _ALL = np.empty(0, np.bool_)
 _NOBODY = np.empty(0, np.int64)
-_LARGE = 1 << 20
+_LARGE = 1 << 18
 """Slots below which a table grows fourfold: half the copying, and half the memory touched on the way."""
 _SMALLEST = 16
 _RESERVED_LOAD = 0.6
