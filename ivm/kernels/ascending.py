@@ -37,9 +37,9 @@ def _ascends(words: Ints, shift: int, distinct: bool, most: int) -> bool:
     alike = longest = 0
     last = np.uint64(width - 1)
     for row in range(1, len(words)):
-        i, before = np.uint64(row), np.uint64(row - 1)
-        one, other = words[before, 0], words[i, 0]
-        falls += (one > other) | ((one == other) & (words[before, last] >= words[i, last]))
+        here, before = np.uint64(row), np.uint64(row - 1)
+        one, other = words[before, 0], words[here, 0]
+        falls += (one > other) | ((one == other) & (words[before, last] >= words[here, last]))
         alike = (alike + 1) * ((one >> shift) == (other >> shift))
         longest = max(longest, alike)
     return falls == 0 and longest < most

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ivm.kernels.group_table import BLOCK, guess, has_key, home
+from ivm.kernels.group_table import BLOCK, find_in_run, guess, has_key, home
 from ivm.kernels.types import Bools, Int32s, Ints
 from ivm.kernels.wide import Word
 
@@ -45,6 +45,7 @@ def look_up_groups(
     width: Word,
     index: Ints,
     state: Ints,
+    counts: Ints,
     previous: Int32s,
     jumps: Int32s,
     after: Ints,
@@ -70,6 +71,8 @@ def look_up_groups(
             slot = slots[i - first]
             if slot < 0 or (width > 1 and not has_key(state, slot, words, i, width)):
                 slot = _search(tags[i - first], words, i, width, index, state, capacity)
+                if slot < 0:
+                    slot = find_in_run(words, i, width, state, counts)
             cell = np.int64(-1)
             if slot >= 0:
                 cell = _last_below(state[slot, width] - 1, limits[i if len(limits) > 1 else 0], previous, jumps)

@@ -4,7 +4,12 @@
 fields; the first field is its multiplicity. A cell is a group at one of the batch's times, numbered in the order of
 their times; `previous` links a cell to the same group's cell before it, -1 if there is none. `index` is int64, open
 addressing: the high half of a key's hash and slot + 1, 0 where nothing is; positions follow the hash, so growth is
-one pass in order. `counts` is int64 (4): slots ever used, slots on the stack `free`, live groups, open cells.
+one pass in order. `counts` is int64 (9): slots ever used, slots on the stack `free`, live groups, open cells; entries
+of the index; the borders of the run, whether it goes on, and how many keys were searched for in it.
+
+The run: as long as groups come in the ascending order of their keys, their slots are in that order too and need no
+index. The slots from `counts[MELTED]` up to `counts[RUN]` are found by a binary search, but for those that the index
+knows already; an empty group among them keeps its slot. See `group_run`.
 """
 
 from __future__ import annotations
@@ -16,7 +21,8 @@ from ivm.kernels.hashing import hash_word, hash_words
 from ivm.kernels.types import Hashes, Int32s, Ints
 from ivm.kernels.wide import Word
 
-USED, FREE, LIVE, CELLS = 0, 1, 2, 3
+USED, FREE, LIVE, CELLS, INDEXED, MELTED, RUN, OPEN, SEARCHED = range(9)
+COUNTS = 9
 BLOCK = 64
 
 
@@ -74,15 +80,19 @@ def open_cells(
                     if at == capacity:
                         at = 0
                 if slot < 0:
-                    if 3 * counts[LIVE] + 3 > 2 * capacity or (counts[FREE] == 0 and counts[USED] == len(state)):
+                    if 3 * counts[INDEXED] + 3 > 2 * capacity or (counts[FREE] == 0 and counts[USED] == len(state)):
                         counts[CELLS] = cells
                         return np.int64(i)
-                    slot = _take_slot(free, counts)
-                    index[at] = np.int64((tag << np.uint64(32)) | np.uint64(slot + 1))
-                    for w in range(width):
-                        state[slot, w] = words[i, w]
-                    for f in range(width, state.shape[1]):
-                        state[slot, f] = 0
+                    slot = find_in_run(words, i, width, state, counts)
+                    goes_on = slot < 0 and _is_next(words, i, width, state, counts)
+                    if slot < 0:
+                        slot = _new_slot(goes_on, free, counts)
+                        make_group(slot, words, i, width, state)
+                    elif is_empty(slot, width, state):
+                        counts[LIVE] += 1
+                    if not goes_on:
+                        index[at] = np.int64((tag << np.uint64(32)) | np.uint64(slot + 1))
+                        counts[INDEXED] += 1
             cell = state[np.uint64(slot), np.uint64(width)] - 1
             if cell < 0 or (many and cell_time[cell] != times[i]):
                 cell_slot[cells] = slot
@@ -95,6 +105,49 @@ def open_cells(
             row_cell[np.uint64(i)] = cell
     counts[CELLS] = cells
     return np.int64(len(words))
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def make_group(slot: Word, words: Ints, i: Word, width: Word, state: Ints) -> None:
+    """Let a slot be the group of key i, with nothing in it."""
+    for w in range(width):
+        state[slot, w] = words[i, w]
+    for f in range(width, state.shape[1]):
+        state[slot, f] = 0
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def is_empty(slot: Word, width: Word, state: Ints) -> bool:
+    """Whether a slot has no open cell, and all of its fields are zero."""
+    for f in range(width, state.shape[1]):
+        if state[slot, f] != 0:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def key_order(state: Ints, slot: Word, words: Ints, i: Word, width: Word) -> Word:
+    """-1, 0 or 1 as the key in a slot is below, equal to or above key i of `words`, in the order of the words."""
+    for w in range(width):
+        if state[slot, w] != words[i, w]:
+            return np.int64(-1) if state[slot, w] < words[i, w] else np.int64(1)
+    return np.int64(0)
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def find_in_run(words: Ints, i: Word, width: Word, state: Ints, counts: Ints) -> Word:
+    """The slot of key i in the run, or -1; a binary search, counted where the key lies within the run's borders."""
+    low, high = counts[MELTED], counts[RUN]
+    if low >= high or key_order(state, high - 1, words, i, width) < 0 or key_order(state, low, words, i, width) > 0:
+        return np.int64(-1)
+    counts[SEARCHED] += 1
+    while low < high:
+        middle = (low + high) // 2
+        if key_order(state, middle, words, i, width) < 0:
+            low = middle + 1
+        else:
+            high = middle
+    return low if key_order(state, low, words, i, width) == 0 else np.int64(-1)
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -135,12 +188,24 @@ def has_key(state: Ints, slot: Word, words: Ints, i: Word, width: Word) -> bool:
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def _take_slot(free: Int32s, counts: Ints) -> Word:
+def _is_next(words: Ints, i: Word, width: Word, state: Ints, counts: Ints) -> bool:
+    """Whether the run goes on, and key i is above all there were."""
+    last = counts[USED] - 1
+    return counts[OPEN] != 0 and last + 1 < len(state) and (last < 0 or key_order(state, last, words, i, width) < 0)
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _new_slot(in_run: bool, free: Int32s, counts: Ints) -> Word:
+    """A slot at the end of the run, or any other, whereupon the run does not go on."""
     counts[LIVE] += 1
-    if counts[FREE] > 0:
-        counts[FREE] -= 1
-        return np.int64(free[counts[FREE]])
+    if not in_run:
+        counts[OPEN] = 0
+        if counts[FREE] > 0:
+            counts[FREE] -= 1
+            return np.int64(free[counts[FREE]])
     counts[USED] += 1
+    if in_run:
+        counts[RUN] = counts[USED]
     return counts[USED] - 1
 
 
@@ -159,15 +224,35 @@ def rebuild_index(old: Ints, new: Ints) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def _release(slot: Word, width: Word, index: Ints, state: Ints, free: Int32s, counts: Ints) -> None:
-    """Forget a group: take its entry out of the index and close the gap, put its slot on the stack."""
+def entry_of(slot: Word, width: Word, index: Ints, state: Ints) -> Word:
+    """Where the index has its entry for a slot; where it would put one, as -1 - position, if it has none."""
     capacity = len(index)
     at = home(np.uint64(hash_words(state, slot, width)) >> np.uint64(32), capacity)
-    while np.int64(np.uint64(index[at]) & np.uint64(0xFFFFFFFF)) != slot + 1:
+    while index[at] != 0:
+        if np.int64(np.uint64(index[at]) & np.uint64(0xFFFFFFFF)) == slot + 1:
+            return at
         at += 1
         if at == capacity:
             at = 0
-    gap = at
+    return -1 - at
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _release(slot: Word, width: Word, index: Ints, state: Ints, free: Int32s, counts: Ints) -> None:
+    """Forget a group: take its entry out of the index and close the gap; its slot is free unless it is in the run."""
+    gap = entry_of(slot, width, index, state)
+    if gap >= 0:
+        _remove_entry(gap, index)
+        counts[INDEXED] -= 1
+    if slot < counts[MELTED] or slot >= counts[RUN]:
+        free[counts[FREE]] = slot
+        counts[FREE] += 1
+    counts[LIVE] -= 1
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _remove_entry(gap: Word, index: Ints) -> None:
+    capacity, at = len(index), gap
     while True:
         at += 1
         if at == capacity:
@@ -180,9 +265,6 @@ def _release(slot: Word, width: Word, index: Ints, state: Ints, free: Int32s, co
             index[gap] = index[at]
             gap = at
     index[gap] = 0
-    free[counts[FREE]] = slot
-    counts[FREE] += 1
-    counts[LIVE] -= 1
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -202,11 +284,10 @@ def close_cells(
         elif keep or state[slot, width] == 0:
             continue
         state[slot, width] = 0
-        empty = True
-        for f in range(fields):
-            if state[slot, width + 1 + f] != 0:
-                empty = False
-                break
-        if empty:
+        if is_empty(slot, width, state):
             _release(slot, width, index, state, free, counts)
     counts[CELLS] = 0
+    # What was at the end of the run and is empty never was; as when a batch is undone.
+    while counts[OPEN] != 0 and counts[USED] > counts[MELTED] and is_empty(counts[USED] - 1, width, state):
+        counts[USED] -= 1
+        counts[RUN] = counts[USED]

@@ -131,8 +131,8 @@ def insert_rows(
         head = slots[slot, width]
         if head == EMPTY:
             new += 1
-            for w in range(words.shape[1]):
-                slots[slot, np.uint64(w)] = words[np.uint64(i), np.uint64(w)]
+            for part in range(words.shape[1]):
+                slots[slot, np.uint64(part)] = words[np.uint64(i), np.uint64(part)]
         following[row] = head - 1 if head > 0 else -1
         slots[slot, width] = row + 1
         if mortal and head > 0:
@@ -165,8 +165,8 @@ def link_ranges(slots: Ints, following: Int32s, words: Ints, hashes: Hashes, fir
             if slot == capacity:
                 slot = np.uint64(0)
         if slots[slot, width] == EMPTY:
-            for w in range(words.shape[1]):
-                slots[slot, np.uint64(w)] = words[np.uint64(i), np.uint64(w)]
+            for part in range(words.shape[1]):
+                slots[slot, np.uint64(part)] = words[np.uint64(i), np.uint64(part)]
             row = firsts[i]
             following[row] = -1
             for behind in range(row, row + counts[i] - 1):

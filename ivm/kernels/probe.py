@@ -8,6 +8,7 @@ from numba import njit
 from ivm.kernels.hash_index import AHEAD, EMPTY, GONE, home
 from ivm.kernels.prefetch import prefetch
 from ivm.kernels.types import Bools, Hashes, Int32s, Ints
+from ivm.kernels.wide import Word
 
 NEAR = 8
 """How many keys ahead the head of a chain is fetched; its slot has arrived by then."""
@@ -17,7 +18,7 @@ _ONE = np.uint64(1)
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def same_key(words: Ints, one: int, other: int) -> bool:
+def same_key(words: Ints, one: Word, other: Word) -> bool:
     """Whether two rows of words are equal."""
     for w in range(words.shape[1]):
         if words[np.uint64(one), np.uint64(w)] != words[np.uint64(other), np.uint64(w)]:

@@ -90,8 +90,8 @@ def apply_changes(
         if inserts[i]:
             if head == EMPTY:
                 new += 1
-                for w in range(words.shape[1]):
-                    slots[slot, np.uint64(w)] = words[np.uint64(i), np.uint64(w)]
+                for part in range(words.shape[1]):
+                    slots[slot, np.uint64(part)] = words[np.uint64(i), np.uint64(part)]
             following[row] = head - 1 if head > 0 else -1
             slots[slot, width] = row + 1
             if mortal and head > 0:

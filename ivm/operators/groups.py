@@ -10,7 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from ivm.kernels.group_lookup import link_back, look_up_groups
-from ivm.kernels.group_table import CELLS, FREE, LIVE, USED, close_cells, open_cells, rebuild_index
+from ivm.kernels.group_run import melt, open_ascending
+from ivm.kernels.group_table import (
+    CELLS,
+    COUNTS,
+    FREE,
+    INDEXED,
+    LIVE,
+    MELTED,
+    OPEN,
+    RUN,
+    SEARCHED,
+    USED,
+    close_cells,
+    open_cells,
+    rebuild_index,
+)
 from ivm.kernels.types import Int32s
 from ivm.trace.column import Array, Bools, Ints
 from ivm.trace.delta import Delta
@@ -18,6 +33,9 @@ from ivm.trace.growable import Growable
 from ivm.trace.time import BEGINNING, as_array
 
 _SMALLEST_INDEX = 64
+_LEAST_MELTED = 1024
+_MELTED_EACH = 4
+_FREE_PART = 4
 
 
 @dataclass(slots=True)
@@ -61,6 +79,7 @@ _NO_CELLS = Cells(_NO_SLOTS, _NO_SLOTS, _NO_SLOTS, BEGINNING)
 class Groups:
     """A hash table from keys of `width` words to rows of `fields` int64 words, the first of them the multiplicity.
 
+    Keys that come in ascending order, as numbers and days of events do, need no hash: see `ivm.kernels.group_run`.
     `open` finds or makes the groups that a batch touches and changes nothing that `close(None)` would not take back;
     `close(after)` writes the groups' new fields, and forgets those whose fields are all zero.
     """
@@ -76,7 +95,8 @@ class Groups:
         self._rows: Growable[np.int64] = Growable(np.dtype(np.int64), self.width + 1 + self.fields)
         self._index = np.zeros(_SMALLEST_INDEX, np.int64)
         self._free = np.empty(0, np.int32)
-        self._counts = np.zeros(4, np.int64)
+        self._counts = np.zeros(COUNTS, np.int64)
+        self._counts[OPEN] = 1
         self._cells = _NO_CELLS
 
     def __len__(self) -> int:
@@ -112,19 +132,47 @@ class Groups:
         row_cell, slot, previous = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.int32)
         cell_time = np.empty(n if many else 0, np.int64)
         ordered = frozen_times(times)
-        at = 0
-        while True:
+        self._melt()
+        cells = row_cell, slot, previous, cell_time
+        at = self._open_ascending(keys, ordered, cells)
+        while at < n:
             at = open_cells(
-                keys, ordered, at, self.width, self._index, self.state, self._free, self._counts,
-                row_cell, slot, previous, cell_time,
+                keys, ordered, at, self.width, self._index, self.state, self._free, self._counts, *cells
             )  # fmt: skip
-            if at == n:
-                break
-            self._make_room()
+            if at < n:
+                self._make_room()
         count = int(self._counts[CELLS])
         of_cells = times if isinstance(times, int) else cell_time[:count]
         self._cells = Cells(row_cell, slot[:count], previous[:count], of_cells)
         return self._cells
+
+    def _open_ascending(self, keys: Ints, times: Ints, cells: tuple[Int32s, Int32s, Int32s, Ints]) -> int:
+        """The cells of the first rows, as far as they go on with the run; how many they are."""
+        counts, at = self._counts, 0
+        # Slots of the run are not used again: where groups come and go, others have to take their place.
+        if _FREE_PART * counts[FREE] > counts[USED]:
+            counts[OPEN] = 0
+        while counts[OPEN] and at < len(keys):
+            at = open_ascending(keys, times, at, self.width, self.state, counts, *cells)
+            if counts[USED] < self.capacity:
+                break
+            self._make_slots()
+        return int(at)
+
+    def _melt(self) -> None:
+        """Between batches: move groups of the run to the index, in proportion to the keys that were searched for in it.
+
+        So nobody pays for the whole run at once, and who asks again and again soon finds an index.
+        """
+        counts = self._counts
+        if counts[SEARCHED] == 0:
+            return
+        left = int(counts[RUN] - counts[MELTED])
+        count = min(max(_MELTED_EACH * int(counts[SEARCHED]), _LEAST_MELTED), left)
+        counts[SEARCHED] = 0
+        if count:
+            self._make_room(count)
+            melt(count, self.width, self._index, self.state, self._free, counts)
 
     def look_up(
         self, words: Ints, dropped: Bools | None, as_of: Ints | int, after: Ints | None, always: bool
@@ -147,9 +195,11 @@ class Groups:
         cells, skipped = self._cells, _NO_MASK if dropped is None else frozen(dropped)
         found = look_up_groups(
             frozen(np.ascontiguousarray(words).reshape(n, self.width)), skipped, frozen(cells.until(as_of)), always,
-            self.width, self._index, self.state, cells.previous, cells.jumps(),
+            self.width, self._index, self.state, self._counts, cells.previous, cells.jumps(),
             self.state[:0] if after is None else after, positions, fields,
         )  # fmt: skip
+        if self._counts[CELLS] == 0:
+            self._melt()
         return positions[:found], fields[:found]
 
     def close(self, after: Ints | None) -> None:
@@ -223,15 +273,22 @@ class Groups:
         self.fields = fields.shape[1]
         self._match_free()
 
-    def _make_room(self) -> None:
-        if 3 * self._counts[LIVE] + 3 > 2 * len(self._index):
-            index = np.zeros(4 * len(self._index), np.int64)
+    def _make_room(self, entries: int = 1) -> None:
+        """Room for one more group, and so many more entries of the index."""
+        size = len(self._index)
+        while 3 * (int(self._counts[INDEXED]) + entries) > 2 * size:
+            size *= 4
+        if size > len(self._index):
+            index = np.zeros(size, np.int64)
             rebuild_index(self._index, index)
             self._index = index
         if self._counts[FREE] == 0 and self.used == self.capacity:
-            self._rows.length = self.used
-            self._rows.reserve(self.used + 1)
-            self._match_free()
+            self._make_slots()
+
+    def _make_slots(self) -> None:
+        self._rows.length = self.used
+        self._rows.reserve(self.used + 1)
+        self._match_free()
 
     def _match_free(self) -> None:
         """Let the stack hold every slot that there can be; what is not written takes no memory."""
