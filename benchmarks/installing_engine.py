@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,10 @@ import ivm
 from benchmarks.machine import peak_bytes, reset_peak, resident_bytes
 from benchmarks.process import answer, task
 from benchmarks.statistics import latency
+from benchmarks.warm_up import warm_up
 from tpch import queries
 from tpch.reader import open_stream
 from tpch.schema import ddl
-
-_FEW_ROWS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,32 +37,11 @@ def measure(asked: Task) -> dict[str, Any]:
     db = ivm.connect(compile="wait")
     db.sql(ddl())
     base = stream.base()
-    _warm_up(base, asked.views)
+    warm_up(stream, base, asked.views, sharing=True, coalesce=True)
     db.apply(base)
     del base
     batches = (batch.tables for batch in stream.batches(asked.orders, coalesce=True))
     return {"views": [_install(db, view, batches) for view in asked.views]}
-
-
-def _warm_up(base: Mapping[str, pa.Table], views: Sequence[str]) -> None:
-    """Compile the kernels, or load them from their cache, over a few rows in a database that is then dropped.
-
-    Otherwise the commits of a first run on a machine wait for the compiler, many seconds, and not for the installation.
-    """
-    db = ivm.connect(compile="wait")
-    db.sql(ddl())
-    few = {name: rows.slice(0, _FEW_ROWS) for name, rows in base.items()}
-    db.apply(few)
-    for view in views:
-        db.sql(queries.view_sql(view))
-        for diff in (-1, 1):
-            db.apply({name: _with_diff(rows, diff) for name, rows in few.items()})
-        db.view(view).arrow()
-
-
-def _with_diff(rows: pa.Table, diff: int) -> pa.Table:
-    half = rows.slice(0, rows.num_rows // 2)
-    return half.append_column("_diff", pa.array([diff] * half.num_rows, pa.int64()))
 
 
 def _install(db: ivm.Database, view: str, batches: Iterator[dict[str, pa.Table]]) -> dict[str, Any]:

@@ -17,7 +17,9 @@ from benchmarks.phases import PHASES, clocked
 from benchmarks.pinned import pinned
 from benchmarks.sharing_plots import ccdf
 from benchmarks.streaming_engine import Task
+from benchmarks.warm_up import warm_up
 from tests.tpch.conftest import SF
+from tpch.generate import STREAMS
 from tpch.reader import open_stream
 
 
@@ -88,6 +90,21 @@ def test_sharing(streams: Path, tmp_path: Path) -> None:
     assert apart["end"]["rows"] == shared["end"]["rows"]
     for name in ("install", "update", "memory"):
         assert (tmp_path / f"sharing_{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_sharing_over_a_base(streams: Path, tmp_path: Path) -> None:
+    file = tmp_path / "sharing.json"
+    arguments = ["--sf", str(SF), "--stream", "refresh", "--views", "q3,q6", "--active", "1", "--commits", "2"]
+    run(sharing.app, *arguments, "--batch", "50", "--again", "1", "--data", str(streams), "--json", str(file))
+    result = json.loads(file.read_text())
+    assert [found["commits"] for found in result["results"].values()] == [2, 2]
+
+
+@pytest.mark.parametrize("coalesce", [False, True], ids=["every-time", "coalesced"])
+@pytest.mark.parametrize("name", STREAMS)
+def test_the_warm_up_needs_nothing_that_its_few_rows_lack(streams: Path, name: str, coalesce: bool) -> None:
+    stream = open_stream(streams / name)
+    warm_up(stream, stream.base(), ("q3", "q6"), sharing=True, coalesce=coalesce)
 
 
 def test_state(streams: Path, tmp_path: Path) -> None:
