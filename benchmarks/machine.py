@@ -26,11 +26,6 @@ def describe() -> dict[str, Any]:
     }
 
 
-def resident_bytes() -> int:
-    """The resident memory of this process now."""
-    return _status("VmRSS")
-
-
 def reset_peak() -> None:
     """Let `peak_bytes` count from now on, where the system can (Linux)."""
     clear = Path("/proc/self/clear_refs")
@@ -40,15 +35,10 @@ def reset_peak() -> None:
 
 def peak_bytes() -> int:
     """The largest resident memory of this process since `reset_peak`, or where that cannot be, since its start."""
-    return _status("VmHWM")
-
-
-def _status(name: str) -> int:
-    """A figure of this process in bytes, by its Linux name; elsewhere the peak since its start, whatever is asked."""
     status = Path("/proc/self/status")
     if not status.exists():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    line = next(line for line in status.read_text(encoding="ascii").splitlines() if line.startswith(name))
+    line = next(line for line in status.read_text(encoding="ascii").splitlines() if line.startswith("VmHWM"))
     return int(line.split()[1]) * 1024
 
 

@@ -11,10 +11,11 @@ import pyarrow as pa
 
 import ivm
 from benchmarks.footprint import footprint, release
-from benchmarks.machine import peak_bytes, reset_peak, resident_bytes
+from benchmarks.machine import peak_bytes, reset_peak
 from benchmarks.phases import clocked
 from benchmarks.process import Steps, answer, task
 from benchmarks.warm_up import warm_up
+from ivm.kernels.allocator import resident_bytes
 from tpch import queries
 from tpch.reader import Stream, open_stream
 from tpch.schema import ddl
