@@ -6,7 +6,6 @@ sweeps over all rows must visit those that cross it, and no others.
 
 from __future__ import annotations
 
-import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +14,6 @@ from rich.console import Console
 
 from benchmarks import output
 from benchmarks.adversarial_engine import CASES, Task
-from benchmarks.machine import describe
 from benchmarks.process import measure
 from tpch.report import size
 
@@ -47,13 +45,7 @@ def adversarial(
         if "visited" in entry:
             title = CASES[entry["case"]].title
             output.note(f"{title}: {entry['visited']:,} rows visited, {entry['crossed']:,} rows crossed")
-    result = {
-        "benchmark": "adversarial",
-        "measured": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "machine": describe(),
-        "results": found,
-    }
-    output.save(result, json_file)
+    output.save("adversarial", {"results": found}, json_file)
 
 
 def _row(entry: dict[str, Any]) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ No commit should wait much longer than a chunk of the rows that the view reads, 
 
 from __future__ import annotations
 
-import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +13,6 @@ from rich.console import Console
 
 from benchmarks import output
 from benchmarks.installing_engine import Task
-from benchmarks.machine import describe
 from benchmarks.process import measure
 from tpch import queries
 from tpch.cache import ensure
@@ -58,15 +56,7 @@ def installing(
     ]
     title = f"refresh stream, commits of {orders} orders with their lineitems while each view is created"
     output.table(title, _COLUMNS, [_row(entry) for entry in found])
-    result = {
-        "benchmark": "installing",
-        "measured": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "machine": describe(),
-        "sf": sf,
-        "seed": stream.manifest.seed,
-        "results": found,
-    }
-    output.save(result, json_file)
+    output.save("installing", {"sf": sf, "seed": stream.manifest.seed, "results": found}, json_file)
 
 
 def _row(entry: dict[str, Any]) -> tuple[str, ...]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import datetime
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+
+from benchmarks.machine import describe
+from tpch.manifest import Manifest
 
 _CONSOLE = Console()
 
@@ -29,8 +34,15 @@ def note(text: str) -> None:
     _CONSOLE.print(text, highlight=False)
 
 
-def save(result: dict[str, Any], file: Path) -> None:
-    """Write the figures as JSON."""
+def described(manifest: Manifest) -> dict[str, Any]:
+    """How a stream was made: its manifest without its files."""
+    return {name: value for name, value in asdict(manifest).items() if name != "relations"}
+
+
+def save(benchmark: str, result: dict[str, Any], file: Path) -> None:
+    """Write the figures as JSON, behind the benchmark's name, the time and the machine."""
+    measured = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    whole = {"benchmark": benchmark, "measured": measured, "machine": describe(), **result}
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    file.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
     _CONSOLE.print(f"written to {file}", highlight=False, soft_wrap=True)

@@ -5,7 +5,6 @@ The cost of a small commit must not grow with the tables: it is measured at seve
 
 from __future__ import annotations
 
-import datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +13,6 @@ from rich.console import Console
 
 from benchmarks import output
 from benchmarks.latency_engine import Task
-from benchmarks.machine import describe
 from benchmarks.process import measure
 from tpch import queries
 from tpch.cache import ensure
@@ -63,14 +61,11 @@ def refresh_latency(
     title = f"refresh stream, {len(names)} views installed, commits of {orders} orders with their lineitems, one thread"
     output.table(title, _COLUMNS, [_row(entry) for entry in found])
     result = {
-        "benchmark": "refresh-latency",
-        "measured": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "machine": describe(),
         "views": names,
         "results": found,
         "p50_growth": found[-1]["p50_ms"] / found[0]["p50_ms"],
     }
-    output.save(result, json_file)
+    output.save("refresh-latency", result, json_file)
 
 
 def _row(entry: dict[str, Any]) -> tuple[str, ...]:

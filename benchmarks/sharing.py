@@ -6,8 +6,6 @@ result, how long an update takes, and how much memory is held over time, while t
 
 from __future__ import annotations
 
-import datetime
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +13,6 @@ import typer
 from rich.console import Console
 
 from benchmarks import output, sharing_plots, sharing_tables
-from benchmarks.machine import describe
 from benchmarks.process import measure
 from benchmarks.sharing_engine import Task
 from tpch import queries
@@ -63,15 +60,12 @@ def sharing(
     )
     sharing_tables.show(title, found)
     result = {
-        "benchmark": "sharing",
-        "measured": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "machine": describe(),
-        "stream": {name: value for name, value in asdict(opened.manifest).items() if name != "relations"},
+        "stream": output.described(opened.manifest),
         "setting": {"active": active, "batch": batch, "coalesce": coalesce, "every": every, "seed": seed},
         "summary": {mode: sharing_tables.summary(result) for mode, result in found.items()},
         "results": found,
     }
-    output.save(result, json_file)
+    output.save("sharing", result, json_file)
     for file in sharing_plots.draw(found, title, json_file):
         _err.print(f"written to {file}", highlight=False, soft_wrap=True)
 

@@ -7,9 +7,7 @@ once with one that leaves and one that comes after each batch.
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +15,6 @@ import typer
 from rich.console import Console
 
 from benchmarks import output
-from benchmarks.machine import describe
 from benchmarks.process import measure
 from benchmarks.sharing_engine import Task as RunTask
 from benchmarks.state_engine import Task as StateTask
@@ -77,15 +74,12 @@ def state(
     if whole:
         output.table(f"{title}: {active} views active", _RUNS, [_run(mode, found) for mode, found in whole.items()])
     result = {
-        "benchmark": "state",
-        "measured": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "machine": describe(),
-        "stream": {name: value for name, value in asdict(stream.manifest).items() if name != "relations"},
+        "stream": output.described(stream.manifest),
         "views": names,
         "all": held,
         "whole_run": whole,
     }
-    output.save(result, json_file)
+    output.save("state", result, json_file)
 
 
 def _modes(without: bool) -> Iterator[tuple[bool, str]]:

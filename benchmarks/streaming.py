@@ -7,8 +7,6 @@ Figures are those of the median of several passes over the stream, after one who
 
 from __future__ import annotations
 
-import datetime
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +14,6 @@ import typer
 from rich.console import Console
 
 from benchmarks import output
-from benchmarks.machine import describe
 from benchmarks.process import measure
 from benchmarks.streaming_duckdb import Task as DuckdbTask
 from benchmarks.streaming_engine import Task as EngineTask
@@ -69,7 +66,8 @@ def streaming(
                 other = measure("benchmarks.streaming_duckdb", DuckdbTask(directory, name, times, samples))
             found.append({"view": name, "batch": times, "engine": engine, "duckdb": other})
     output.table(_title(stream.manifest), _COLUMNS, [_row(entry) for entry in found])
-    output.save(_result(stream.manifest, found), json_file)
+    result = {"stream": output.described(stream.manifest), "threads": 1, "results": found}
+    output.save("streaming", result, json_file)
 
 
 def _names(views: str) -> tuple[str, ...]:
@@ -106,14 +104,3 @@ def _row(entry: dict[str, Any]) -> tuple[str, ...]:
         f"{other['seconds']:,.2f}" if other else "",
         f"{other['query_once_seconds']:,.2f}" if other else "",
     )
-
-
-def _result(manifest: Manifest, found: list[dict[str, Any]]) -> dict[str, Any]:
-    return {
-        "benchmark": "streaming",
-        "measured": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "machine": describe(),
-        "stream": {name: value for name, value in asdict(manifest).items() if name != "relations"},
-        "threads": 1,
-        "results": found,
-    }
