@@ -14,8 +14,8 @@ from rich.console import Console
 from benchmarks import output
 from benchmarks.installing_engine import Task
 from benchmarks.process import measure
-from tpch import queries
 from tpch.cache import ensure
+from tpch.options import views_of
 from tpch.report import size
 
 _ROWS_PER_ORDER = 5  # an order and, on average, four lineitems
@@ -44,10 +44,7 @@ def installing(
     json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/installing.json"),
 ) -> None:
     """Latency of small commits, and memory, while views are created."""
-    try:
-        names = queries.select(views)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+    names = views_of(views)
     stream = ensure(sf, "refresh", None, None if data is None else data / f"sf{sf:g}")
     _err.print(f"scale factor {sf:g}", highlight=False)
     orders = max(1, rows // _ROWS_PER_ORDER)

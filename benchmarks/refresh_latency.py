@@ -14,8 +14,8 @@ from rich.console import Console
 from benchmarks import output
 from benchmarks.latency_engine import Task
 from benchmarks.process import measure
-from tpch import queries
 from tpch.cache import ensure
+from tpch.options import views_of
 from tpch.report import size
 
 _ROWS_PER_ORDER = 5  # an order and, on average, four lineitems
@@ -46,10 +46,11 @@ def refresh_latency(
     json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/refresh_latency.json"),
 ) -> None:
     """Latency of small commits with all views installed, at several scale factors."""
+    names = views_of(views)
     try:
-        names, factors = queries.select(views), [float(part) for part in sf.split(",")]
+        factors = [float(part) for part in sf.split(",")]
     except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+        raise typer.BadParameter(str(error), param_hint="--sf") from None
     orders = max(1, rows // _ROWS_PER_ORDER)
     found: list[dict[str, Any]] = []
     for factor in factors:

@@ -15,8 +15,8 @@ from rich.console import Console
 from benchmarks import output, sharing_plots, sharing_tables
 from benchmarks.process import measure
 from benchmarks.sharing_engine import Task
-from tpch import queries
 from tpch.cache import ensure
+from tpch.options import views_of
 from tpch.progress import progress
 
 MODES = ("shared", "not shared")
@@ -78,10 +78,7 @@ def _measured(mode: str, task: Task) -> dict[str, Any]:
 
 
 def _names(views: str, active: int) -> tuple[str, ...]:
-    try:
-        names = queries.select(views)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--views") from None
+    names = views_of(views)
     if len(names) <= active:
         raise typer.BadParameter(f"of {len(names)} views fewer than {len(names)} can be active", param_hint="--active")
     return names

@@ -18,8 +18,8 @@ from benchmarks import output
 from benchmarks.process import measure
 from benchmarks.sharing_engine import Task as RunTask
 from benchmarks.state_engine import Task as StateTask
-from tpch import queries
 from tpch.cache import ensure
+from tpch.options import views_of
 from tpch.progress import progress
 from tpch.report import amount, size
 
@@ -53,10 +53,7 @@ def state(
     json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/state.json"),
 ) -> None:
     """State of all views after the `load` stream, time to hydrate them, and the whole run of ten of them."""
-    try:
-        names = queries.select(views)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--views") from None
+    names = views_of(views)
     stream = ensure(sf, "load", None, data)
     directory = str(stream.directory)
     held: dict[str, dict[str, Any]] = {}

@@ -17,9 +17,9 @@ from benchmarks import output
 from benchmarks.process import measure
 from benchmarks.streaming_duckdb import Task as DuckdbTask
 from benchmarks.streaming_engine import Task as EngineTask
-from tpch import queries
 from tpch.cache import ensure
 from tpch.manifest import Manifest
+from tpch.options import views_of
 from tpch.report import amount, size
 
 BATCHES = "1000,10000,100000"
@@ -52,7 +52,7 @@ def streaming(
     json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/streaming.json"),
 ) -> None:
     """Throughput, latency and memory of each view alone over a preloaded stream, against re-running it in DuckDB."""
-    names, sizes = _names(views), _sizes(batch)
+    names, sizes = views_of(views), _sizes(batch)
     stream = ensure(sf, "load", None, data)
     directory = str(stream.directory)
     found: list[dict[str, Any]] = []
@@ -68,13 +68,6 @@ def streaming(
     output.table(_title(stream.manifest), _COLUMNS, [_row(entry) for entry in found])
     result = {"stream": output.described(stream.manifest), "threads": 1, "results": found}
     output.save("streaming", result, json_file)
-
-
-def _names(views: str) -> tuple[str, ...]:
-    try:
-        return queries.select(views)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--views") from None
 
 
 def _sizes(batch: str) -> tuple[int, ...]:

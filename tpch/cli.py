@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from tpch import queries
 from tpch.cache import ensure, make, open_cached, place
 from tpch.errors import SetupError
 from tpch.generate import DEFAULT_SEED, STREAMS, Options
+from tpch.options import views_of
 from tpch.progress import progress
 from tpch.reader import Stream
 from tpch.report import save, show, size
@@ -75,7 +75,7 @@ def run_command(
     json_file: _Json = None,
 ) -> None:
     """Maintain TPC-H views over a stream and verify them; generates the stream if it is not there."""
-    _run(sf, stream, Settings(_views(views), batch, every, coalesce), data, seed, json_file)
+    _run(sf, stream, Settings(views_of(views), batch, every, coalesce), data, seed, json_file)
 
 
 @app.command("verify")
@@ -91,7 +91,7 @@ def verify_command(
     json_file: _Json = None,
 ) -> None:
     """Like run, but compare every view with DuckDB after every batch; ends with an error at the first difference."""
-    _run(sf, stream, Settings(_views(views), batch, every, coalesce), data, seed, json_file)
+    _run(sf, stream, Settings(views_of(views), batch, every, coalesce), data, seed, json_file)
 
 
 @app.command(
@@ -151,10 +151,3 @@ def _streams(text: str) -> list[str]:
             f"{', '.join(unknown) or 'nothing'} is not a stream; they are {', '.join(STREAMS)}", param_hint="--stream"
         )
     return wanted
-
-
-def _views(text: str) -> tuple[str, ...]:
-    try:
-        return queries.select(text)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--views") from None
