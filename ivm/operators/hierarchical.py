@@ -8,10 +8,11 @@ from catalog.types import Physical
 from ivm.kernels.accumulate import EXTREME
 from ivm.kernels.extremes import NOT_WANTED, apply_extremes
 from ivm.operators.accumulable import Accumulators
+from ivm.operators.accumulator import mask
 from ivm.operators.groups import Cells, frozen, frozen_diffs, frozen_times
 from ivm.operators.ordered_batch import OrderedBatch, in_order, take_back
 from ivm.operators.ordering import Term, ordered_words
-from ivm.trace.column import Bools, Column, Ints
+from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.ordered_tree import OrderedTree
@@ -32,8 +33,7 @@ class _Extreme:
         keys = np.empty((len(words), 1 + words.shape[1]), np.int64)
         keys[:, 0] = cells.slot[cells.row_cell]
         keys[:, 1:] = words
-        valid = _NO_MASK if column.valid is None else np.ascontiguousarray(column.valid).reshape(-1, 1)
-        batch = self.batch = OrderedBatch(frozen(keys), frozen(valid), frozen_diffs(delta.diffs))
+        batch = self.batch = OrderedBatch(frozen(keys), mask(column), frozen_diffs(delta.diffs))
         least = parts.parts.get((EXTREME, self.argument, False))
         most = parts.parts.get((EXTREME, self.argument, True))
         self.tree.make_room(len(keys))
@@ -93,5 +93,4 @@ class Extremes:
             each.tree.give_back()
 
 
-_NO_MASK: Bools = np.empty((0, 1), np.bool_)
 _PROBE: Ints = np.zeros((1, 1), np.int64)

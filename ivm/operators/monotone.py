@@ -7,9 +7,10 @@ import numpy as np
 from ivm.kernels.accumulate import EXTREME
 from ivm.kernels.monotone import gather_extremes
 from ivm.operators.accumulable import Accumulators
+from ivm.operators.accumulator import mask
 from ivm.operators.groups import Cells, Groups, frozen
 from ivm.operators.ordering import Term, ordered_words
-from ivm.trace.column import Bools, Column, Ints
+from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 
@@ -33,10 +34,9 @@ class GrowingExtremes:
             if kind != EXTREME or argument is None:
                 continue
             column, physical = columns[argument], self._parts.arguments[argument].physical
-            valid = _NO_MASK if column.valid is None else np.ascontiguousarray(column.valid).reshape(-1, 1)
             kinds = np.array(Term(0, physical, False).kinds, np.int64)
             gather_extremes(
-                frozen(ordered_words(column.values, physical)), frozen(valid),
+                frozen(ordered_words(column.values, physical)), mask(column),
                 cells.row_cell, cells.slot, cells.previous, self._groups.state, self._groups.width + 1,
                 part.at, -1 if largest else 1, kinds, self._dictionary.heap, self._dictionary.offsets, after,
             )  # fmt: skip
@@ -46,6 +46,3 @@ class GrowingExtremes:
 
     def abort(self) -> None:
         """Take the last batch back: there is nothing of it here."""
-
-
-_NO_MASK: Bools = np.empty((0, 1), np.bool_)

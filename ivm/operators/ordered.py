@@ -14,6 +14,7 @@ from ivm.kernels.quantiles import apply_quantiles
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Int32s
 from ivm.operators.accumulable import Accumulators
+from ivm.operators.accumulator import NO_MASK
 from ivm.operators.groups import Cells, frozen, frozen_diffs, frozen_times
 from ivm.operators.lists import joined, listed
 from ivm.operators.ordered_batch import OrderedBatch, in_order, take_back
@@ -67,7 +68,7 @@ class OrderedState:
         """Apply a batch in the order of its times, and write the aggregates of each cell into `after`."""
         columns = [delta.column(term.column) for term in self._order.terms]
         masks = [m for m in (delta.column(c).valid for c in self._order.required) if m is not None]
-        valid = np.logical_and.reduce(masks).reshape(-1, 1) if masks else _NO_MASK
+        valid = np.logical_and.reduce(masks).reshape(-1, 1) if masks else NO_MASK
         keys = self._rows.encode(columns, len(delta), ahead=1)
         keys[:, 0] = cells.slot[cells.row_cell]
         batch = self._batch = OrderedBatch(frozen(keys), frozen(np.ascontiguousarray(valid)), frozen_diffs(delta.diffs))
@@ -190,7 +191,6 @@ class OrderedAggregates:
             each.abort()
 
 
-_NO_MASK: Bools = np.empty((0, 1), np.bool_)
 _NO_STATE: Ints = np.empty((0, 1), np.int64)
 _PROBE: Ints = np.zeros((1, 1), np.int64)
 _SLOT: Ints = np.zeros(1, np.int64)

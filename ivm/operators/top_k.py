@@ -9,12 +9,13 @@ import numpy as np
 from catalog.types import SqlType
 from ivm.kernels.net_changes import net_changes
 from ivm.kernels.top_k import ENDLESS, FIELDS, apply_windows, show_windows
+from ivm.operators.accumulator import NO_MASK
 from ivm.operators.groups import Cells, Groups, cell_times, frozen, frozen_diffs, live_input
 from ivm.operators.operator import Contents, StateSize
 from ivm.operators.ordered_batch import OrderedBatch, take_back
 from ivm.operators.ordering import total_order
 from ivm.operators.present import Present
-from ivm.trace.column import Bools, Ints
+from ivm.trace.column import Ints
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
@@ -71,7 +72,7 @@ class TopK(Present):
         cells = self._groups.open(words, delta.times)
         keys = self._order.encode(columns, len(delta), ahead=1)
         keys[:, 0] = cells.slot[cells.row_cell]
-        self._batch = OrderedBatch(frozen(keys), _NO_MASK, frozen_diffs(delta.diffs))
+        self._batch = OrderedBatch(frozen(keys), NO_MASK, frozen_diffs(delta.diffs))
         return self._apply(self._batch, cells)
 
     def _apply(self, batch: OrderedBatch, cells: Cells) -> Delta | None:
@@ -123,4 +124,3 @@ class TopK(Present):
 
 
 _SLOT: Ints = np.zeros(1, np.int64)
-_NO_MASK: Bools = frozen(np.empty((0, 1), np.bool_))
