@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ivm.kernels.text import Bytes, compare_text
+from ivm.kernels.key_order import compare_keys
+from ivm.kernels.text import Bytes
 from ivm.kernels.types import Int32s, Ints
 from ivm.kernels.wide import Word
 
@@ -52,7 +53,7 @@ def keep_first(
         place = _place(keys, i, after, cell, kinds, heap, starts)
         count = after[cell, _COUNT]
         at = _ROWS + place * width
-        if place < count and _order(keys, i, after, cell, at, kinds, heap, starts) == 0:
+        if place < count and compare_keys(keys, i, after, cell, at, width - 1, kinds, heap, starts) == 0:
             after[cell, at + width - 1] += diff
         else:
             if place >= end:
@@ -90,23 +91,11 @@ def _place(keys: Ints, i: Word, after: Ints, cell: Word, kinds: Ints, heap: Byte
     low, high = np.int64(0), after[cell, _COUNT]
     while low < high:
         middle = (low + high) // 2
-        if _order(keys, i, after, cell, _ROWS + middle * width, kinds, heap, starts) > 0:
+        if compare_keys(keys, i, after, cell, _ROWS + middle * width, width - 1, kinds, heap, starts) > 0:
             low = middle + 1
         else:
             high = middle
     return low
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def _order(a: Ints, i: Word, b: Ints, j: Word, at: Word, kinds: Ints, heap: Bytes, starts: Ints) -> Word:
-    """-1, 0 or 1 as the key in a[i] comes before, equals or comes after the one in b[j] from column `at` on."""
-    for w in range(len(kinds)):
-        x, y = a[i, w], b[j, at + w]
-        if x != y:
-            if kinds[w] == 0:
-                return np.int64(-1) if x < y else np.int64(1)
-            return np.int64(compare_text(heap, starts, x, y) * kinds[w])
-    return np.int64(0)
 
 
 @njit(cache=True, nogil=True, fastmath=False)

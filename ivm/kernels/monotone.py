@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ivm.kernels.text import Bytes, compare_text
+from ivm.kernels.key_order import compare_keys
+from ivm.kernels.text import Bytes
 from ivm.kernels.types import Bools, Int32s, Ints
 from ivm.kernels.wide import Word
 
@@ -47,22 +48,9 @@ def gather_extremes(
                 after[cell, f] = after[before, f] if before >= 0 else state[slot[cell], first + f]
         if len(valid) and not valid[i, 0]:
             continue
-        if after[cell, field] != 0 and not _comes_before(keys, i, after, cell, field + 1, sign, kinds, heap, starts):
+        known = after[cell, field] != 0
+        if known and compare_keys(keys, i, after, cell, field + 1, width, kinds, heap, starts) * sign >= 0:
             continue
         after[cell, field] = 1
         for w in range(width):
             after[cell, field + 1 + w] = keys[i, w]
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def _comes_before(
-    keys: Ints, i: Word, after: Ints, cell: Word, at: Word, sign: Word, kinds: Ints, heap: Bytes, starts: Ints
-) -> bool:
-    """Whether key i is less (sign 1) or greater (-1) than the one that stands in a cell from field `at` on."""
-    for w in range(len(kinds)):
-        x, y = keys[i, w], after[cell, at + w]
-        if x != y:
-            if kinds[w] == 0:
-                return bool(x < y) if sign > 0 else bool(x > y)
-            return bool(compare_text(heap, starts, x, y) * kinds[w] * sign < 0)
-    return False

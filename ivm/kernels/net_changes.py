@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.kernels.ordered_tree import compare_keys
+from ivm.kernels.key_order import compare_keys
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Int32s, Ints
 from ivm.kernels.uncounted import njit
@@ -81,7 +81,7 @@ def _sort(
         for k in range(begin + 1, min(begin + _RUN, stop)):
             row = order[k]
             at = k
-            while at > begin and compare_keys(keys, order[at - 1], keys, row, width, kinds, heap, starts) > 0:
+            while at > begin and compare_keys(keys, order[at - 1], keys, row, 0, width, kinds, heap, starts) > 0:
                 order[at] = order[at - 1]
                 at -= 1
             order[at] = row
@@ -99,13 +99,13 @@ def _merge(
 ) -> None:  # fmt: skip
     """Merge two sorted stretches that follow each other."""
     width = len(kinds)
-    if compare_keys(keys, order[middle - 1], keys, order[middle], width, kinds, heap, starts) <= 0:
+    if compare_keys(keys, order[middle - 1], keys, order[middle], 0, width, kinds, heap, starts) <= 0:
         return
     for k in range(first, middle):
         scratch[k] = order[k]
     left, right, at = first, middle, first
     while left < middle and right < stop:
-        if compare_keys(keys, scratch[left], keys, order[right], width, kinds, heap, starts) <= 0:
+        if compare_keys(keys, scratch[left], keys, order[right], 0, width, kinds, heap, starts) <= 0:
             order[at] = scratch[left]
             left += 1
         else:

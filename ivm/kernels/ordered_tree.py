@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ivm.kernels.key_order import compare_keys
 from ivm.kernels.ordered_tree_nodes import (
     ENTRIES,
     FANOUT,
@@ -37,18 +38,6 @@ from ivm.kernels.uncounted import njit
 from ivm.kernels.wide import Word
 
 NOWHERE = -1
-
-
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
-def compare_keys(a: Ints, i: Word, b: Ints, j: Word, width: Word, kinds: Ints, heap: Bytes, starts: Ints) -> Word:
-    """-1, 0 or 1 as the first `width` words of a[i] come before, equal or come after those of b[j]."""
-    for w in range(width):
-        x, y = a[np.uint64(i), np.uint64(w)], b[np.uint64(j), np.uint64(w)]
-        if x != y:
-            if kinds[w] == 0:
-                return np.int64(-1) if x < y else np.int64(1)
-            return np.int64(compare_text(heap, starts, x, y)) * kinds[w]
-    return np.int64(0)
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
@@ -142,15 +131,15 @@ def _in_leaf(rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, star
     width = len(kinds)
     if meta[LEVELS] == 1:
         return True
-    if compare_keys(rows, first, keys, i, width, kinds, heap, starts) > 0:
+    if compare_keys(rows, first, keys, i, 0, width, kinds, heap, starts) > 0:
         return False
-    if compare_keys(keys, i, rows, first + count - 1, width, kinds, heap, starts) <= 0:
+    if compare_keys(keys, i, rows, first + count - 1, 0, width, kinds, heap, starts) <= 0:
         return True
     above = meta[PATH + 1] + 1
     parent = meta[PATH + 1] // FANOUT
     if above == parent * FANOUT + heads[parent, LENGTH]:
         return heads[leaf, NEXT] < 0
-    return compare_keys(keys, i, rows, above, width, kinds, heap, starts) < 0
+    return compare_keys(keys, i, rows, above, 0, width, kinds, heap, starts) < 0
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
@@ -174,7 +163,7 @@ def find(
             return at, False
     leaf = meta[LEAF]
     there = at < leaf * FANOUT + heads[leaf, LENGTH]
-    return at, there and compare_keys(rows, at, keys, i, width, kinds, heap, starts) == 0
+    return at, there and compare_keys(rows, at, keys, i, 0, width, kinds, heap, starts) == 0
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ivm.kernels.ordered_tree import compare_keys
+from ivm.kernels.key_order import compare_keys
 from ivm.kernels.ordered_tree_walk import first_entry, following
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Ints
@@ -115,7 +115,7 @@ def read_ranges(
             )
         end, width = ranges[at, 3], ranges[at, 4]
         most = np.int64(0) if ranges[at, 5] else np.int64(-1)
-        while entry >= 0 and compare_keys(rows, entry, bounds, end, width, kinds, heap, starts) <= most:
+        while entry >= 0 and compare_keys(rows, entry, bounds, end, 0, width, kinds, heap, starts) <= most:
             if count == len(found):
                 return at, entry, count, visited
             visited += 1

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from ivm.kernels.key_order import compare_keys
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Ints
 from ivm.kernels.wide import Word
-from ivm.kernels.window_tree import KEY, LEFT, OWN, RIGHT, TREE, VISITED, child, order, parent, size
+from ivm.kernels.window_tree import KEY, LEFT, OWN, RIGHT, TREE, VISITED, child, parent, size
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -29,7 +30,7 @@ def bound(
     node = np.int64(root)
     while node >= 0:
         sizes[VISITED] += 1
-        side = order(rows, i, nodes, node, kinds, heap, starts)
+        side = compare_keys(rows, i, nodes, node, 0, len(kinds), kinds, heap, starts)
         if side > 0 or (after and side == 0):
             count += 1 + size(nodes, key, child(nodes, key, node, LEFT))
             node = child(nodes, key, node, RIGHT)

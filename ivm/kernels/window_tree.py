@@ -27,6 +27,7 @@ import numpy as np
 from numba import njit
 
 from ivm.kernels.hashing import hash_words
+from ivm.kernels.key_order import compare_keys
 from ivm.kernels.text import Bytes, compare_text
 from ivm.kernels.types import Int32s, Ints
 from ivm.kernels.wide import Word
@@ -40,18 +41,6 @@ GONE = np.int64(-(2**62))
 DEEPEST = 1024  # far beyond the depth of any treap that fits memory
 _LOW = np.int64(0xFFFFFFFF)
 _HIGH = np.int64(32)
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def order(a: Ints, i: Word, b: Ints, j: Word, kinds: Ints, heap: Bytes, starts: Ints) -> Word:
-    """-1, 0 or 1 as the key in a[i] comes before, equals or comes after the one in b[j]."""
-    for w in range(len(kinds)):
-        x, y = a[i, w], b[j, w]
-        if x != y:
-            if kinds[w] == 0:
-                return -1 if x < y else 1
-            return compare_text(heap, starts, x, y) * kinds[w]
-    return 0
 
 
 @njit(cache=True, nogil=True, fastmath=False, forceinline=True)
@@ -103,7 +92,7 @@ def last_copy(
     node, found = np.int64(roots[group]) - 1, np.int64(-1)
     while node >= 0:
         sizes[VISITED] += 1
-        if order(rows, i, nodes, node, kinds, heap, starts) > 0:
+        if compare_keys(rows, i, nodes, node, 0, len(kinds), kinds, heap, starts) > 0:
             found = node
             node = child(nodes, key, node, RIGHT)
         else:
@@ -150,7 +139,7 @@ def insert(
         sizes[VISITED] += 1
         soil(nodes, key, node)
         above = node
-        side = RIGHT if order(nodes, new, nodes, node, kinds, heap, starts) > 0 else LEFT
+        side = RIGHT if compare_keys(nodes, new, nodes, node, 0, len(kinds), kinds, heap, starts) > 0 else LEFT
         node = child(nodes, key, node, side)
     hang(nodes, roots, key, group, above, side, new)
     low, low_side = np.int64(new), LEFT
@@ -158,7 +147,7 @@ def insert(
     while node >= 0:
         sizes[VISITED] += 1
         soil(nodes, key, node)
-        if order(nodes, new, nodes, node, kinds, heap, starts) > 0:
+        if compare_keys(nodes, new, nodes, node, 0, len(kinds), kinds, heap, starts) > 0:
             hang(nodes, roots, key, group, low, low_side, node)
             low, low_side = node, RIGHT
             node = child(nodes, key, node, RIGHT)
