@@ -14,12 +14,12 @@ from dataclasses import replace
 from catalog.types import Kind
 from ivm.plan.mfp import Mfp
 from ivm.plan.nodes import Bound, Stage
-from sql.ir.scalar import Call, Scalar, columns_of, remap
+from sql.ir.scalar import MIRRORED, Call, Scalar, columns_of, remap
 
 LARGE = 64.0
 """A key that finds so many rows or more is worth keeping them in order; below it, to look at all of them is as good."""
 
-_MIRRORED = {"lt": "gt", "le": "ge", "eq": "eq", "ge": "le", "gt": "lt"}
+_COMPARISONS = MIRRORED.keys() - {"ne"}
 
 
 def bounded(
@@ -69,7 +69,7 @@ def _bounded(stage: Stage, read: set[int], own: range, source: range, fitting: l
 
 def _sides(predicate: Scalar, own: range) -> _Sides | None:
     """The side on the `own` columns alone, the comparison, and the side on others alone; None for anything else."""
-    if not isinstance(predicate, Call) or predicate.function not in _MIRRORED:
+    if not isinstance(predicate, Call) or predicate.function not in _COMPARISONS:
         return None
     left, right = predicate.args
     if left.type.kind is Kind.LIST:
@@ -80,5 +80,5 @@ def _sides(predicate: Scalar, own: range) -> _Sides | None:
     if of_left.issubset(own) and of_right.isdisjoint(own):
         return left, predicate.function, right
     if of_right.issubset(own) and of_left.isdisjoint(own):
-        return right, _MIRRORED[predicate.function], left
+        return right, MIRRORED[predicate.function], left
     return None

@@ -8,10 +8,9 @@ from ivm.analysis.unique_keys import is_unique
 from ivm.transform.rewrite import bottom_up, filtered
 from sql.ir.rebuild import with_inputs
 from sql.ir.relation import Filter, Relation, TopK, Window, WindowFunction
-from sql.ir.scalar import Call, Column, Literal, Scalar
+from sql.ir.scalar import MIRRORED, Call, Column, Literal, Scalar
 
 _RANKS = ("rank", "dense_rank")
-_MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq"}
 
 
 def limit_window(relation: Relation) -> Relation:
@@ -72,10 +71,10 @@ class _Bound:
 
 def _bound(predicate: Scalar, window: Window) -> _Bound | None:
     match predicate:
-        case Call(function, (Column(column), Literal(int() as value))) if function in _MIRRORED:
+        case Call(function, (Column(column), Literal(int() as value))) if function in MIRRORED:
             pass
-        case Call(mirrored, (Literal(int() as value), Column(column))) if mirrored in _MIRRORED:
-            function = _MIRRORED[mirrored]
+        case Call(mirrored, (Literal(int() as value), Column(column))) if mirrored in MIRRORED:
+            function = MIRRORED[mirrored]
         case _:
             return None
     ties = _has_ties(column, window)

@@ -9,9 +9,7 @@ from ivm.analysis.ranges import can_raise
 from ivm.transform.connectives import conjunction, conjuncts, disjunction, disjuncts
 from ivm.transform.rewrite import bottom_up
 from sql.ir.relation import Filter, Relation
-from sql.ir.scalar import FALSE, TRUE, Call, Column, Literal, Scalar, rewrite
-
-_INVERSE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+from sql.ir.scalar import FALSE, MIRRORED, NEGATED, TRUE, Call, Column, Literal, Scalar, rewrite
 
 
 def simplify_predicates(relation: Relation) -> Relation:
@@ -60,12 +58,9 @@ def _simplify(scalar: Scalar) -> Scalar:
             return _factored(_listed(disjuncts(scalar)))
         case Call("in", (subject, Literal() as only)):
             return replace(scalar, function="eq", args=(subject, only))
-        case Call(function, (Literal() as left, right)) if function in _MIRROR and not isinstance(right, Literal):
-            return replace(scalar, function=_MIRROR[function], args=(right, left))
+        case Call(function, (Literal() as left, right)) if function in MIRRORED and not isinstance(right, Literal):
+            return replace(scalar, function=MIRRORED[function], args=(right, left))
     return scalar
-
-
-_MIRROR = {"eq": "eq", "ne": "ne", "lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 
 
 def _negated(scalar: Scalar) -> Scalar | None:
@@ -77,8 +72,8 @@ def _negated(scalar: Scalar) -> Scalar | None:
             return disjunction(map(_not, conjuncts(scalar)))
         case Call("or"):
             return conjunction(map(_not, disjuncts(scalar)))
-        case Call(function) if function in _INVERSE:
-            return replace(scalar, function=_INVERSE[function])
+        case Call(function) if function in NEGATED:
+            return replace(scalar, function=NEGATED[function])
     return None
 
 

@@ -17,7 +17,7 @@ from sql.bind.operand import Operand
 from sql.bind.outer import OuterRow, seen_from_inside
 from sql.bind.truth import truth
 from sql.ir.relation import Aggregate, Filter, Reduce, Relation
-from sql.ir.scalar import FALSE, Call, Column, Literal, Scalar
+from sql.ir.scalar import FALSE, NEGATED, Call, Column, Literal, Scalar
 
 _FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.EQ: "eq",
@@ -27,7 +27,6 @@ _FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.GT: "gt",
     exp.GTE: "ge",
 }
-_NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
 _SIGNS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
@@ -125,7 +124,7 @@ def _quantified(node: exp.Expr) -> tuple[exp.Expr, str, exp.Expr, bool] | None:
     if not isinstance(query.unnest(), exp.Query | exp.Values):
         return None
     negative = isinstance(bound, exp.All)
-    return node.this, _NEGATED[function] if negative else function, query, negative
+    return node.this, NEGATED[function] if negative else function, query, negative
 
 
 def bind_value(binder: Binder, node: exp.Expr) -> Operand:

@@ -158,6 +158,12 @@ STRICT = frozenset((
 ))  # fmt: skip
 """Functions known to be NULL where an argument is, whatever the others are; there may be more."""
 
+MIRRORED = {"eq": "eq", "ne": "ne", "lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+"""For each comparison f the g with f(a, b) = g(b, a)."""
+
+NEGATED = {"eq": "ne", "ne": "eq", "lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
+"""For each comparison f the g with NOT f(a, b) = g(a, b)."""
+
 TRUE = Literal(True, BOOLEAN)
 FALSE = Literal(False, BOOLEAN)
 

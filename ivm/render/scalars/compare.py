@@ -13,9 +13,8 @@ from ivm.render.scalars.functions import Apply, Build, Context, Evaluate
 from ivm.render.scalars.rows import Rows
 from ivm.render.scalars.texts import compare_columns, compare_memo
 from ivm.trace.column import Bools, Column
-from sql.ir.scalar import Call, Literal
+from sql.ir.scalar import MIRRORED, Call, Literal
 
-MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 _OPERATIONS: dict[str, Callable[..., Any]] = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge":
     np.greater_equal, }  # fmt: skip
@@ -43,10 +42,10 @@ def _float_test(function: str) -> Test:
         return lambda a, b: (a < b) | (np.isnan(b) & ~np.isnan(a))
     if function == "le":
         return lambda a, b: (a <= b) | np.isnan(b)
-    if function in MIRRORED:
-        mirrored = _float_test(MIRRORED[function])
-        return lambda a, b: mirrored(b, a)
-    return lambda a, b: ~_float_test("eq")(a, b)
+    if function == "ne":
+        return lambda a, b: ~_float_test("eq")(a, b)
+    mirrored = _float_test(MIRRORED[function])
+    return lambda a, b: mirrored(b, a)
 
 
 def _wide_test(function: str, a: Any, b: Any) -> Bools:
