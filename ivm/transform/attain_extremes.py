@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from catalog.types import BOOLEAN
 from ivm.analysis.non_negative import is_non_negative
 from ivm.analysis.unique_keys import unique_keys
 from ivm.transform.restrict_reduce import is_selective
-from ivm.transform.rewrite import bottom_up, equal, filtered, names, offsets, projected
+from ivm.transform.rewrite import bottom_up, equal, filtered, is_not_null, names, offsets, projected
+from sql.ir.classes import merged_classes
 from sql.ir.rebuild import row
 from sql.ir.relation import Join, Order, Project, Reduce, Relation, TopK
-from sql.ir.scalar import Call, Column, Scalar
+from sql.ir.scalar import Column
 
 _MOST = 64  # ways to find the inputs of one join among those of another; only equal ones make more than one
 
@@ -141,13 +141,13 @@ class _Attaining:
         groups = [{self.outer[c] for c in group} for group in self.extreme.classes]
         fixed = {*self.keys, *(c for i in absorbed for c in self._columns(i))}
         groups += [fixed.intersection(group) for group in self.join.equivalences] if absorbed else []
-        self.inner = [sorted(places[c] for c in group) for group in _merged(groups) if len(group) > 1]
+        self.inner = merged_classes({places[c] for c in group} for group in groups)
         below: Relation = self.join.inputs[inside[0]]
         if len(inside) > 1 or self.inner:
-            below = Join(tuple(self.join.inputs[i] for i in inside), tuple(map(tuple, sorted(self.inner))))
+            below = Join(tuple(self.join.inputs[i] for i in inside), self.inner)
         value = places[self.value]
         if below.schema[value].nullable:
-            below = filtered(below, [_not_null(row(below)[value])])
+            below = filtered(below, [is_not_null(row(below)[value])])
         order = Order(value, descending=self.extreme.reduce.aggregates[0].function == "max")
         group = tuple(dict.fromkeys(places[k] for k in self.keys))
         return TopK(below, group, (order,), 1, ties=True), places
@@ -174,7 +174,7 @@ class _Attaining:
             if moved == [places[self.value]] or any(each.issuperset(moved) for each in settled):
                 continue  # NULL is no extreme, and the rest holds below
             if len(moved) == 1:
-                predicates += [_not_null(columns[moved[0]])] if columns[moved[0]].nullable else []
+                predicates += [is_not_null(columns[moved[0]])] if columns[moved[0]].nullable else []
             elif outside:
                 classes.append(tuple(moved))
             else:
@@ -183,16 +183,3 @@ class _Attaining:
             after = Join(after.inputs if isinstance(after, Join) else (), tuple(classes))
         kept = tuple(places[c] for c in range(len(self.own)))
         return projected(filtered(after, predicates), kept, names(self.join))
-
-
-def _merged(groups: Iterable[set[int]]) -> list[set[int]]:
-    """The groups, those that share a member made one."""
-    merged: list[set[int]] = []
-    for group in groups:
-        apart = [other for other in merged if other.isdisjoint(group)]
-        merged = [*apart, group.union(*(other for other in merged if not other.isdisjoint(group)))]
-    return merged
-
-
-def _not_null(scalar: Scalar) -> Scalar:
-    return Call("not", (Call("is_null", (scalar,), BOOLEAN, False),), BOOLEAN, False)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from catalog.types import BOOLEAN, Kind
+from catalog.types import Kind
 from ivm.analysis.references import references
 from ivm.analysis.unique_keys import unique_keys
 from ivm.transform.peeled import Peeled, peeled
-from ivm.transform.rewrite import bottom_up, equal, filtered, mapped, names, offsets, projected
+from ivm.transform.rewrite import bottom_up, equal, filtered, is_not_null, mapped, names, offsets, projected
 from sql.ir.classes import merged_classes
 from sql.ir.rebuild import row, with_inputs
 from sql.ir.relation import Filter, Get, Join, Project, Relation
@@ -139,7 +139,7 @@ def _dropped(join: Join, kept: int, gone: int, instead: Relation, own: tuple[int
     rest: Relation = Join(inputs, classes) if len(inputs) > 1 else inputs[0]
     columns = row(rest)
     alone = sorted({c for group in groups if len(group) == 1 for c in group if columns[c].nullable})
-    conditions = [_is_there(columns[c]) for c in alone]
+    conditions = [is_not_null(columns[c]) for c in alone]
     if len(inputs) == 1:
         conditions += [equal(columns[first], columns[c]) for first, *others in classes for c in others]
     return _restored(filtered(rest, conditions), places, join)
@@ -160,7 +160,3 @@ def _not_null(column: Column) -> Scalar:
     others: dict[Kind, Value] = {Kind.VARCHAR: "", Kind.BOOLEAN: False}
     other = others.get(column.type.kind, 0)
     return Call("coalesce", (column, Literal(other, column.type)), column.type, False)
-
-
-def _is_there(column: Column) -> Scalar:
-    return Call("not", (Call("is_null", (column,), BOOLEAN, False),), BOOLEAN, False)

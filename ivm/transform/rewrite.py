@@ -95,3 +95,8 @@ def offsets(inputs: Iterable[Relation]) -> tuple[int, ...]:
 def equal(left: Scalar, right: Scalar) -> Call:
     """`left = right`."""
     return Call("eq", (left, right), BOOLEAN, left.nullable or right.nullable)
+
+
+def is_not_null(scalar: Scalar) -> Call:
+    """`scalar IS NOT NULL`."""
+    return Call("not", (Call("is_null", (scalar,), BOOLEAN, False),), BOOLEAN, False)

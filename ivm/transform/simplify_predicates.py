@@ -7,7 +7,7 @@ from dataclasses import replace
 from catalog.types import BOOLEAN, Kind
 from ivm.analysis.ranges import can_raise
 from ivm.transform.connectives import conjunction, conjuncts, disjunction, disjuncts
-from ivm.transform.rewrite import bottom_up
+from ivm.transform.rewrite import bottom_up, is_not_null
 from sql.ir.relation import Filter, Relation
 from sql.ir.scalar import FALSE, MIRRORED, NEGATED, TRUE, Call, Column, Literal, Scalar, rewrite
 
@@ -44,7 +44,7 @@ def _tested(predicate: Scalar) -> Scalar:
         case Literal():
             return TRUE if predicate.value is True else FALSE
         case Call("eq", (left, right)) if left == right and not can_raise(left):
-            return Call("not", (Call("is_null", (left,), BOOLEAN, False),), BOOLEAN, False) if left.nullable else TRUE
+            return is_not_null(left) if left.nullable else TRUE
     return predicate
 
 
