@@ -175,8 +175,13 @@ class _Change:
         rows = self._partition(top.input, top.group)
         shown = rows if top.limit is None else min(rows, float(top.limit))
         within = min(1.0, (shown + top.offset) / rows)
-        self.visited += rate * (log2(1.0 + rows) + within * (top.offset + (shown if top.limit is not None else 0.0)))
-        return rate * within * 2.0
+        changes = rate * within * 2.0
+        if top.growing:  # a group's first rows stand side by side, and are read and written together
+            kept = min(rows, shown + top.offset)
+            self.visited += rate * (log2(1.0 + kept) + kept)
+        else:
+            self.visited += rate * log2(1.0 + rows) + changes
+        return changes
 
     def _windowed(self, window: WindowPlan, rate: float) -> float:
         self.lookups += rate

@@ -50,6 +50,10 @@ def _section(db: ivm.Database, query: str, title: str) -> list[str]:
             ],
         ),
         (
+            "SELECT * FROM o ORDER BY v LIMIT 10000",
+            ["a changed row of o: about 1 lookup, 15 rows visited, 1 change of the view"],
+        ),
+        (
             "SELECT ntile(4) OVER (PARTITION BY c ORDER BY v) AS t FROM o",
             [
                 "a changed row of o: about 1 lookup, 13 rows visited, 21 changes of the view; "
@@ -60,6 +64,14 @@ def _section(db: ivm.Database, query: str, title: str) -> list[str]:
 )
 def test_a_line_for_each_table(query: str, expected: list[str]) -> None:
     assert _section(_database(), query, "changes") == expected
+
+
+def test_the_first_of_rows_that_only_come_are_read_whole() -> None:
+    db = ivm.connect(compile="off")
+    db.sql("CREATE TABLE e (id BIGINT PRIMARY KEY, v BIGINT NOT NULL) WITH (append_only = true)")
+    db.apply({"e": pa.table({"id": range(ROWS), "v": range(ROWS)})})
+    found = _section(db, "SELECT * FROM e ORDER BY v LIMIT 20", "changes")
+    assert found == ["a changed row of e: about 1 lookup, 24 rows visited, 0 changes of the view"]
 
 
 def test_empty_tables_give_the_lookups_alone() -> None:
