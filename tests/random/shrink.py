@@ -168,14 +168,14 @@ def _shorter(tree: exp.Expr, fails: Callable[[exp.Expr], bool]) -> exp.Expr:
     again = True
     while again:
         again = False
-        for candidate in _candidates(tree):
+        for candidate in candidates(tree):
             if len(candidate.sql("duckdb")) < len(tree.sql("duckdb")) and fails(candidate):
                 tree, again = candidate, True
                 break
     return tree
 
 
-def _candidates(tree: exp.Expr) -> Iterator[exp.Expr]:
+def candidates(tree: exp.Expr) -> Iterator[exp.Expr]:
     """Trees that are one step smaller, the largest steps first: parts left out, or replaced by a part of theirs."""
     for at, node in enumerate(tree.bfs()):
         for name, value in list(node.args.items()):
@@ -220,6 +220,8 @@ def _parts(node: exp.Expr) -> list[exp.Expr]:
         return found
     if isinstance(node, exp.Filter):
         return [node.this]
+    if isinstance(node, exp.If) and isinstance(node.parent, exp.Case):
+        return []  # WHEN .. THEN is no expression; its parts have their own
     if isinstance(node, _SCALAR) and not isinstance(node, exp.Column | exp.Literal | exp.Alias | exp.Star):
         below = [n for n in node.walk() if n is not node and isinstance(n, exp.Column | exp.Literal)]
         return [*node.iter_expressions(), *below[:3], exp.Literal.number(1), exp.true()]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import sqlglot
 
 import ivm
 from tests.random.case import Case, parsed, written
 from tests.random.run import run
 from tests.random.search import Counts, random_case, try_seed
-from tests.random.shrink import shrunk
+from tests.random.shrink import candidates, shrunk
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.sql"))
 SEEDS = range(1_000, 1_044)
@@ -46,6 +47,12 @@ def test_a_case_is_read_as_it_is_written(seed: int) -> None:
     assert written(again) == written(case)
     assert again.tables == case.tables
     assert [view for view, _ in again.views] == [view for view, _ in case.views]
+
+
+@pytest.mark.parametrize("case", ["CASE WHEN a > 1 THEN b ELSE 3 END", "CASE a WHEN 1 THEN b WHEN 2 THEN c END"])
+def test_every_step_of_shrinking_can_be_written(case: str) -> None:
+    tree = sqlglot.parse_one(f"SELECT {case} AS x FROM t", read="duckdb")
+    assert "SELECT b AS x FROM t" in [smaller.sql("duckdb") for smaller in candidates(tree)]
 
 
 def test_a_wrong_view_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
