@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import pytest
@@ -11,10 +10,8 @@ from hypothesis import strategies as st
 
 from catalog.types import BIGINT, VARCHAR
 from ivm.operators.growing_top_k import GrowingTopK
-from tests.reduce.model import Bag, apply
-from tests.reduce.test_reduce import by_time
 from tests.reduce.test_top_k import Driver as AnyDriver
-from tests.reduce.test_top_k import settled, windows, worlds
+from tests.reduce.test_top_k import assert_the_laws, worlds
 
 
 class Driver(AnyDriver):
@@ -31,30 +28,7 @@ def test_the_laws(world: Any, random: Any) -> None:
     *shape, ties, updates = world
     updates = [(row, time, abs(diff)) for row, time, diff in updates]
     assume(updates and shape[3] is not None and not ties)
-    small, big, shuffled = (Driver(*shape) for _ in range(3))
-    held: Bag = Counter()
-    out: Bag = Counter()
-    apart = []
-    for time, batch in by_time(updates).items():
-        small.step([(row, time, 2) for row, _, _ in batch])
-        small.top.abort()
-        assert small.contents() == out
-        step = small.step(batch)
-        small.top.commit(0)
-        apart += step
-        held, out = apply(held, batch), apply(out, step)
-        assert out == windows(held, *small.model)
-        assert small.contents() == out
-    together = big.step(updates)
-    assert [u[1] for u in together] == sorted(u[1] for u in together)
-    assert settled(together) == settled(apart)
-    big.top.abort()
-    assert big.top.size().rows == 0
-    mixed = list(updates)
-    random.shuffle(mixed)
-    assert settled(shuffled.step(mixed)) == settled(apart)
-    shuffled.top.commit(0)
-    assert shuffled.contents() == out
+    assert_the_laws([Driver(*shape) for _ in range(3)], updates, random)
 
 
 def test_what_is_behind_the_window_is_forgotten() -> None:

@@ -102,13 +102,11 @@ def settled(updates):
     return {key: diff for key, diff in total.items() if diff}
 
 
-@settings(deadline=None, max_examples=400)
-@given(worlds(), st.randoms())
-def test_the_laws(world, random):
-    *shape, updates = world
-    if not updates:
-        return
-    small, big, shuffled = (Driver(*shape) for _ in range(3))
+def assert_the_laws(drivers, updates, random):
+    """Step by step, undone in between, the first driver's windows are the model's; the second does the same at once,
+    the third in any order. What is held at the end.
+    """
+    small, big, shuffled = drivers
     held: Bag = Counter()
     out: Bag = Counter()
     apart = []
@@ -133,8 +131,20 @@ def test_the_laws(world, random):
     assert settled(shuffled.step(mixed)) == settled(apart)
     for driver in (big, shuffled):
         driver.top.commit(0)
+        assert driver.contents() == out
+    return held
+
+
+@settings(deadline=None, max_examples=400)
+@given(worlds(), st.randoms())
+def test_the_laws(world, random):
+    *shape, updates = world
+    if not updates:
+        return
+    drivers = [Driver(*shape) for _ in range(3)]
+    held = assert_the_laws(drivers, updates, random)
     back = [(tuple(map(real, row)), updates[-1][1] + 1, -m) for row, m in held.items()]
-    for driver in (small, big, shuffled):
+    for driver in drivers:
         if back:
             driver.step(back)
             driver.top.commit(0)
