@@ -10,7 +10,7 @@ from ivm.kernels.extremes import NOT_WANTED, apply_extremes
 from ivm.operators.accumulable import Accumulators
 from ivm.operators.accumulator import mask
 from ivm.operators.groups import Cells, frozen, frozen_diffs, frozen_times
-from ivm.operators.ordered_batch import OrderedBatch, in_order, take_back
+from ivm.operators.ordered_batch import OrderedBatch, OrderedPart, OrderedParts, in_order
 from ivm.operators.ordering import Term, ordered_words
 from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta
@@ -18,14 +18,13 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.ordered_tree import OrderedTree
 
 
-class _Extreme:
+class _Extreme(OrderedPart):
     """The values of one column in order, by the group's slot, for its MIN, its MAX or both."""
 
     def __init__(self, argument: int, physical: Physical, dictionary: TextDictionary) -> None:
         self.argument = argument
         self.physical = physical
-        self.tree = OrderedTree(np.array([0, *Term(0, physical, False).kinds], np.int64), 1, dictionary)
-        self.batch: OrderedBatch | None = None
+        super().__init__(OrderedTree(np.array([0, *Term(0, physical, False).kinds], np.int64), 1, dictionary))
 
     def apply(self, column: Column, delta: Delta, cells: Cells, parts: Accumulators, state: Ints, after: Ints) -> None:
         """Apply a batch, and write its cells' extremes."""
@@ -45,31 +44,13 @@ class _Extreme:
         )  # fmt: skip
 
 
-class Extremes:
-    """The ordered state of all MIN and MAX of a reduce; one tree serves both of a column.
-
-    `apply` changes the trees at once; `abort` takes the batch back, `commit` makes it final.
-    """
+class Extremes(OrderedParts[_Extreme]):
+    """The ordered state of all MIN and MAX of a reduce; one tree serves both of a column."""
 
     def __init__(self, parts: Accumulators, dictionary: TextDictionary) -> None:
         self._parts = parts
         wanted = dict.fromkeys(a for kind, a, _ in parts.parts if kind == EXTREME and a is not None)
-        self._all = [_Extreme(argument, parts.arguments[argument].physical, dictionary) for argument in wanted]
-
-    @property
-    def visited(self) -> int:
-        """Nodes visited so far."""
-        return sum(each.tree.visited for each in self._all)
-
-    @property
-    def entries(self) -> int:
-        """Distinct values kept."""
-        return sum(len(each.tree) for each in self._all)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all trees."""
-        return sum(each.tree.nbytes for each in self._all)
+        super().__init__([_Extreme(argument, parts.arguments[argument].physical, dictionary) for argument in wanted])
 
     def apply(self, columns: dict[int, Column], delta: Delta, cells: Cells, state: Ints, after: Ints) -> None:
         """Apply a batch in the order of its times, and write the extremes of each cell into `after`.
@@ -78,19 +59,6 @@ class Extremes:
         """
         for each in self._all:
             each.apply(columns[each.argument], delta, cells, self._parts, state, after)
-
-    def commit(self) -> None:
-        """The last batch is final."""
-        for each in self._all:
-            each.batch = None
-            each.tree.give_back()
-
-    def abort(self) -> None:
-        """Take the last batch back."""
-        for each in self._all:
-            take_back(each.tree, each.batch)
-            each.batch = None
-            each.tree.give_back()
 
 
 _PROBE: Ints = np.zeros((1, 1), np.int64)

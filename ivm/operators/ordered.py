@@ -17,7 +17,7 @@ from ivm.operators.accumulable import Accumulators
 from ivm.operators.accumulator import NO_MASK
 from ivm.operators.groups import Cells, frozen, frozen_diffs, frozen_times
 from ivm.operators.lists import joined, listed
-from ivm.operators.ordered_batch import OrderedBatch, in_order, take_back
+from ivm.operators.ordered_batch import OrderedBatch, OrderedPart, OrderedParts, in_order
 from ivm.operators.ordered_rows import ARGS, FORMS, QUANTILES, ROWS, Ordered
 from ivm.operators.ordering import RowOrder, ordered_words
 from ivm.operators.quantile import between, quantile
@@ -41,11 +41,10 @@ class Wanted:
     parameters: tuple[object, ...]
 
 
-class OrderedState:
+class OrderedState(OrderedPart):
     """The rows of each group that some aggregates share, in order, and those aggregates.
 
-    One tree has the rows of all groups, by the group's slot. `apply` changes it at once; `abort` takes the batch back,
-    `commit` makes it final.
+    One tree has the rows of all groups, by the group's slot.
     """
 
     def __init__(
@@ -59,8 +58,7 @@ class OrderedState:
         self._rows = RowOrder(tuple(replace(term, column=i) for i, term in enumerate(order.terms)))
         self._places = {term.column: i for i, term in enumerate(order.terms)}
         payload = 2 if form == QUANTILES else 1  # a quantile counts places
-        self.tree = OrderedTree(np.concatenate([_SLOT, self._rows.kinds]), payload, dictionary)
-        self._batch: OrderedBatch | None = None
+        super().__init__(OrderedTree(np.concatenate([_SLOT, self._rows.kinds]), payload, dictionary))
         if form == QUANTILES:
             self._quantiles = [quantile(w.function, w.parameters[0]) for w in self.wanted]
 
@@ -71,7 +69,7 @@ class OrderedState:
         valid = np.logical_and.reduce(masks).reshape(-1, 1) if masks else NO_MASK
         keys = self._rows.encode(columns, len(delta), ahead=1)
         keys[:, 0] = cells.slot[cells.row_cell]
-        batch = self._batch = OrderedBatch(frozen(keys), frozen(np.ascontiguousarray(valid)), frozen_diffs(delta.diffs))
+        batch = self.batch = OrderedBatch(frozen(keys), frozen(np.ascontiguousarray(valid)), frozen_diffs(delta.diffs))
         self.tree.make_room(len(keys))
         arguments = (
             *self.tree.arguments, batch.keys, batch.valid, batch.diffs, frozen_times(delta.times),
@@ -83,17 +81,6 @@ class OrderedState:
             self._picked(arguments, cells, after)
         else:
             self._all_rows(arguments, cells, after)
-
-    def commit(self) -> None:
-        """The last batch is final."""
-        self._batch = None
-        self.tree.give_back()
-
-    def abort(self) -> None:
-        """Take the last batch back."""
-        take_back(self.tree, self._batch)
-        self._batch = None
-        self.tree.give_back()
 
     def _order_of(self, keys: Ints, times: Ints | int, cells: Cells) -> Ints:
         """In which order to take the rows: as the tree has them, or so that each cell is read where its last row is."""
@@ -146,7 +133,7 @@ class OrderedState:
         after[:, field + 1 : field + 1 + words.shape[1]] = np.where(present[:, None], words, 0)
 
 
-class OrderedAggregates:
+class OrderedAggregates(OrderedParts[OrderedState]):
     """All ordered aggregates of a reduce; those that want the same rows in the same order share them."""
 
     def __init__(self, parts: Accumulators, dictionary: TextDictionary) -> None:
@@ -158,37 +145,12 @@ class OrderedAggregates:
             assert spec.argument_type is not None, "and its type"
             wanted = Wanted(index, spec.function, spec.argument, spec.argument_type, spec.type, spec.parameters)
             found.setdefault((FORMS[spec.function], spec.ordered), []).append(wanted)
-        self._all = [OrderedState(*key, wanted, parts, dictionary) for key, wanted in found.items()]
-
-    @property
-    def visited(self) -> int:
-        """Nodes visited so far."""
-        return sum(each.tree.visited for each in self._all)
-
-    @property
-    def entries(self) -> int:
-        """Distinct rows kept."""
-        return sum(len(each.tree) for each in self._all)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all trees."""
-        return sum(each.tree.nbytes for each in self._all)
+        super().__init__([OrderedState(*key, wanted, parts, dictionary) for key, wanted in found.items()])
 
     def apply(self, delta: Delta, cells: Cells, after: Ints) -> None:
         """Apply a batch in the order of its times, and write the aggregates of each cell into `after`."""
         for each in self._all:
             each.apply(delta, cells, after)
-
-    def commit(self) -> None:
-        """The last batch is final."""
-        for each in self._all:
-            each.commit()
-
-    def abort(self) -> None:
-        """Take the last batch back."""
-        for each in self._all:
-            each.abort()
 
 
 _NO_STATE: Ints = np.empty((0, 1), np.int64)

@@ -1,8 +1,10 @@
-"""What a step did to an ordered tree, to take it back."""
+"""The ordered trees of a reduce, and what a step did to them, to take it back."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -57,3 +59,56 @@ def take_back(tree: OrderedTree, batch: OrderedBatch | None) -> None:
         keep = batch.valid[:, 0]
         keys, diffs = keys[keep], diffs[keep] if len(diffs) else diffs
     tree.add(frozen(keys), frozen(diffs), sign=-1)
+
+
+class OrderedPart:
+    """A tree that aggregates share; a step changes it at once, `abort` takes that back, `commit` makes it final."""
+
+    def __init__(self, tree: OrderedTree) -> None:
+        self.tree = tree
+        self.batch: OrderedBatch | None = None
+
+    def commit(self) -> None:
+        """The last batch is final."""
+        self.batch = None
+        self.tree.give_back()
+
+    def abort(self) -> None:
+        """Take the last batch back."""
+        take_back(self.tree, self.batch)
+        self.commit()
+
+
+Part = TypeVar("Part", bound=OrderedPart)
+
+
+class OrderedParts(Generic[Part]):
+    """All the trees of a kind of aggregates."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self._all = tuple(parts)
+
+    @property
+    def visited(self) -> int:
+        """Nodes visited so far."""
+        return sum(each.tree.visited for each in self._all)
+
+    @property
+    def entries(self) -> int:
+        """Distinct values or rows kept."""
+        return sum(len(each.tree) for each in self._all)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all trees."""
+        return sum(each.tree.nbytes for each in self._all)
+
+    def commit(self) -> None:
+        """The last batch is final."""
+        for each in self._all:
+            each.commit()
+
+    def abort(self) -> None:
+        """Take the last batch back."""
+        for each in self._all:
+            each.abort()
