@@ -12,7 +12,7 @@ from catalog.types import SqlType
 from ivm.trace.arrow import arrow_type, to_column
 from ivm.trace.column import Array, Column, Ints, concat, empty_column
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.in_place import InPlace, Pieces, is_readable, readable
+from ivm.trace.in_place import InPlace, Pieces, is_readable
 
 _FAN = 16
 _SEALED = 9
@@ -156,10 +156,9 @@ class ColdColumns:
             column = self._in_place[index] = InPlace(self._types[index], self._pieces)
         for number in range(len(column), len(self._batches)):
             array = self._array(number, index)
-            found = readable(array, self._types[index])
-            if found is not array:
-                self._replace(number, index, found)
-            column.add(found)
+            read = column.add(array)
+            if read is not array:
+                self._replace(number, index, read)
         return column
 
     def _replace(self, number: int, index: int, array: pa.Array) -> None:

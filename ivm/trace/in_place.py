@@ -83,7 +83,9 @@ class InPlace:
         self._pieces = pieces
         self._wide = type.physical is Physical.WIDE
         self._dtype = DTYPES[type.physical]
-        self._stride = arrow_type(type).bit_width // 8
+        self._arrow = arrow_type(type)
+        self._stride = self._arrow.bit_width // 8
+        self._read: pa.DataType | None = None
         self._bases: Growable[np.int64] = Growable(np.dtype(np.int64))
         self._maps: Growable[np.int64] = Growable(np.dtype(np.int64))
         self._offsets: Growable[np.int64] = Growable(np.dtype(np.int64))
@@ -91,16 +93,25 @@ class InPlace:
     def __len__(self) -> int:
         return self._bases.length
 
-    def add(self, array: pa.Array) -> None:
-        """The array of the next piece, for which `lies_readable`."""
-        piece = len(self)
+    def add(self, array: pa.Array) -> pa.Array:
+        """The array of the next piece; the one to be kept alive for it, which is another if this one does not fit.
+
+        An array fits if its values have their physical form in it. Cost: constant, else a pass.
+        """
+        if array.type is not self._read:
+            array = self._fitting(array)
         validity, data = array.buffers()
+        if data is None:
+            array = self._made_anew(array)
+            validity, data = array.buffers()
+        piece = len(self)
         self._bases.fill(data.address + (array.offset - self._pieces.start(piece)) * self._stride, piece + 1)
         if validity is not None and array.null_count:
             self._maps.fill(0, piece)
             self._maps.fill(validity.address, piece + 1)
             self._offsets.fill(0, piece)
             self._offsets.fill(array.offset, piece + 1)
+        return array
 
     def truncate(self, pieces: int) -> None:
         """Forget all but the first `pieces` arrays."""
@@ -136,14 +147,15 @@ class InPlace:
         values[~valid] = 0
         return Column(values, valid)
 
+    def _fitting(self, array: pa.Array) -> pa.Array:
+        given = array.type
+        if given == self._arrow or (pa.types.is_decimal128(given) and is_direct(given, self._type)):
+            self._read = given
+            return array
+        return self._made_anew(array)
 
-def readable(array: pa.Array, type: SqlType) -> pa.Array:
-    """The array itself if `InPlace` can read it, else its values in an array that it can; cost then: a pass."""
-    given = array.type
-    lies = given == arrow_type(type) or (pa.types.is_decimal128(given) and is_direct(given, type))
-    if lies and array.buffers()[1] is not None:
-        return array
-    return to_arrow(to_column(array, type, _NO_TEXT), type, _NO_TEXT)
+    def _made_anew(self, array: pa.Array) -> pa.Array:
+        return to_arrow(to_column(array, self._type, _NO_TEXT), self._type, _NO_TEXT)
 
 
 def _pages_before(row: int) -> int:

@@ -98,6 +98,7 @@ class RowStore(Source):
         self._died: Growable[np.int64] | None = None
         self._killed: list[Ints] = []
         self._compact_at = _COMPACT_FROM
+        self._newest: tuple[int, Batch] | None = None
 
     @property
     def nbytes(self) -> int:
@@ -136,7 +137,12 @@ class RowStore(Source):
     def gather(self, index: int, rows: Array | slice) -> Column:
         """Column `index` of `rows`; a cold column stays cold. A slice of a hot column is not copied."""
         column = self._hot.get(index)
-        return self._cold.gather(index, rows) if column is None else _part(column.column(), rows)
+        if column is not None:
+            return _part(column.column(), rows)
+        if self._newest is not None and isinstance(rows, slice) and rows.start >= self._newest[0]:
+            first, batch = self._newest
+            return _part(batch.column(index), slice(rows.start - first, rows.stop - first))
+        return self._cold.gather(index, rows)
 
     def heat(self, index: int) -> Iterator[int]:
         """Let column `index` be read by row number without converting values again and again.
@@ -178,6 +184,7 @@ class RowStore(Source):
         if len(self._hot) < len(self.types):
             assert isinstance(source, Batch)
             self._cold.append(source.table)
+            self._newest = first, source
         self.rows = first + count
         if self._died is not None:
             self._died.fill(FOREVER, self.rows)
@@ -222,6 +229,7 @@ class RowStore(Source):
         for column in self._hot.values():
             column.truncate(mark.rows)
         self._cold.truncate(mark.rows)
+        self._newest = None
         if self._died is not None:
             self._died.truncate(mark.rows)
         self._births.truncate(mark.times, mark.last)
@@ -232,6 +240,7 @@ class RowStore(Source):
         self._killed.clear()
         self._births.forget(since)
         self._cold.tidy()
+        self._newest = None
 
     def live(self, as_of: int | None = None) -> Ints | slice:
         """The rows visible as of a time (None: now), ascending; a slice where no row is missing."""
@@ -275,6 +284,7 @@ class RowStore(Source):
     def _keep(self, rows: Ints, survivors_before: Ints) -> None:
         self._hot = {i: column.keep(rows) for i, column in self._hot.items()}
         self._cold = self._cold.keep(rows)
+        self._newest = None
         died = self.died[rows]
         self._died = None
         self.dead = int(np.count_nonzero(died != FOREVER))
