@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from ivm.kernels.hash_index import same_key
 from ivm.kernels.types import Ints
 
 
@@ -70,43 +71,66 @@ def _is_run(words: Ints, shift: int, distinct: bool, most: int) -> bool:
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def fences_below(fences: Ints, leads: Ints, below: Ints, upto: Ints) -> None:
-    """For each lead how many of the ascending `fences` are smaller, and how many are no greater.
+def rows_near(fences: Ints, words: Ints, shift: int, block: int, stop: int, rows: Ints, starts: Ints) -> int:
+    """The rows among which those of each lead begin and end, at most two blocks; how many rows in all.
 
+    `fences` are the leads of every `block`-th of the rows below `stop`. The rows of lead i are rows[starts[i]:
+    starts[i + 1]]: the block that begins with the last smaller lead, then that of the last lead that is not greater.
     Cost: two binary searches, the second one only where some fence is equal.
     """
-    for i in range(len(leads)):
-        lead = leads[i]
-        low = 0
-        high = len(fences)
-        while low < high:
-            middle = (low + high) // 2
-            if fences[middle] < lead:
-                low = middle + 1
-            else:
-                high = middle
-        below[i] = low
-        high = len(fences)
-        if low < high and fences[low] > lead:
-            high = low
-        while low < high:
-            middle = (low + high) // 2
-            if fences[middle] <= lead:
-                low = middle + 1
-            else:
-                high = middle
-        upto[i] = low
+    at = 0
+    for i in range(len(words)):
+        lead = words[i, 0] >> shift
+        below = _fences_up_to(fences, lead, 0, False)
+        upto = _fences_up_to(fences, lead, below, True) if below < len(fences) and fences[below] == lead else below
+        starts[i] = at
+        first, last = max(below - 1, 0), max(upto - 1, 0)
+        for row in range(first * block, min((first + 1) * block, stop)):
+            rows[at] = row
+            at += 1
+        if last != first:
+            for row in range(last * block, min((last + 1) * block, stop)):
+                rows[at] = row
+                at += 1
+    starts[len(words)] = at
+    return at
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def count_before(candidates: Ints, sizes: Ints, leads: Ints, after_equal: bool, counts: Ints) -> None:
-    """How many of the first sizes[i] of the leads candidates[i], which ascend, are smaller than leads[i].
+def _fences_up_to(fences: Ints, lead: int, low: int, equal: bool) -> int:
+    """How many of the fences, which ascend, are smaller than a lead, or no greater if `equal`; `low` of them are."""
+    high = len(fences)
+    while low < high:
+        middle = (low + high) // 2
+        if fences[middle] < lead or (equal and fences[middle] == lead):
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
-    With `after_equal` those that are equal count as well.
+
+@njit(cache=True, nogil=True, fastmath=False)
+def find_near(
+    words: Ints, near: Ints, rows: Ints, starts: Ints, shift: int, block: int, distinct: bool, first: Ints, count: Ints
+) -> None:
+    """The first row of each key and how many it has, one after the other; `near` are the words of `rows_near`.
+
+    If `distinct` a key has one row at most, that of equal words; else all rows of its lead.
     """
-    for i in range(len(leads)):
-        lead = leads[i]
-        k = 0
-        while k < sizes[i] and (candidates[i, k] < lead or (after_equal and candidates[i, k] == lead)):
-            k += 1
-        counts[i] = k
+    for i in range(len(words)):
+        lead = words[i, 0] >> shift
+        begin, end = starts[i], starts[i + 1]
+        first[i] = end_row = rows[begin] if begin < end else 0
+        count[i] = 0
+        for k in range(begin, end):
+            if distinct:
+                if same_key(near, k, words, i):
+                    first[i], count[i] = rows[k], 1
+                    break
+                continue
+            if near[k, 0] >> shift < lead and rows[k] // block == rows[begin] // block:
+                first[i] = rows[k] + 1
+            if near[k, 0] >> shift <= lead:
+                end_row = rows[k] + 1
+        if not distinct:
+            count[i] = max(end_row - first[i], 0)

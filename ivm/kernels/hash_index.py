@@ -21,6 +21,7 @@ from numba import njit
 from ivm.kernels.hashing import hash_word
 from ivm.kernels.prefetch import prefetch
 from ivm.kernels.types import Bools, Hashes, Int32s, Ints
+from ivm.kernels.wide import Word
 
 EMPTY = 0
 GONE = -1
@@ -37,6 +38,15 @@ def home(code: np.uint64, capacity: np.uint64) -> Any:
     Slots are unsigned in all loops, since numba lets a negative index count from the end, which costs a test.
     """
     return (code >> _HALF) * capacity >> _HALF
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def same_key(words: Ints, one: Word, others: Ints, other: Word) -> bool:
+    """Whether two rows of words are equal."""
+    for w in range(words.shape[1]):
+        if words[np.uint64(one), np.uint64(w)] != others[np.uint64(other), np.uint64(w)]:
+            return False
+    return True
 
 
 @njit(cache=True, nogil=True, fastmath=False)

@@ -5,25 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ivm.kernels.hash_index import AHEAD, EMPTY, GONE, home
+from ivm.kernels.hash_index import AHEAD, EMPTY, GONE, home, same_key
 from ivm.kernels.prefetch import prefetch
 from ivm.kernels.types import Bools, Hashes, Int32s, Ints
-from ivm.kernels.wide import Word
 
 NEAR = 8
 """How many keys ahead the head of a chain is fetched; its slot has arrived by then."""
 CACHED = 1 << 11
 """Tables of no more slots are in the processor's cache anyway."""
 _ONE = np.uint64(1)
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def same_key(words: Ints, one: Word, other: Word) -> bool:
-    """Whether two rows of words are equal."""
-    for w in range(words.shape[1]):
-        if words[np.uint64(one), np.uint64(w)] != words[np.uint64(other), np.uint64(w)]:
-            return False
-    return True
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -69,7 +59,7 @@ def probe_rows(
         if len(dropped) and dropped[i]:
             continue
         # Rows of one key often come together.
-        if searched < 0 or not same_key(words, searched, i):
+        if searched < 0 or not same_key(words, searched, words, i):
             slot = home(hashes[i], capacity)
             while slots[slot, width] != EMPTY:
                 w = np.uint64(0)
@@ -142,7 +132,7 @@ def probe_unique(
             prefetch(died, ahead - 1)
         if len(dropped) and dropped[i]:
             continue
-        if searched < 0 or not same_key(words, searched, i):
+        if searched < 0 or not same_key(words, searched, words, i):
             slot = home(hashes[i], capacity)
             while slots[slot, width] != EMPTY:
                 w = np.uint64(0)

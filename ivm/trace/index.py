@@ -32,6 +32,10 @@ _RESERVED_LOAD = 0.6
 _MAX_FAILURES = 3
 _AT_ONCE = 1 << 17
 _MELT = 1024
+_SEARCH = 32
+"""How many keys are found in a run in the time that the search itself takes."""
+_SEARCHES_A_ROW = 16
+"""How many rows are moved to the table in the time that finding a key in the run takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,7 @@ class Index:
         self._words_of = _no_words if words_of is None else words_of
         self._run = AscendingRun(self._words_of, shift, unique)
         self._ascending = words_of is not None
+        self._searched = 0
         self._slots = np.zeros((_SMALLEST, words + 1), np.int64)
         self._used = 0
         self._following = Growable(np.dtype(np.int32))
@@ -91,8 +96,8 @@ class Index:
 
     @property
     def entries(self) -> int:
-        """References to rows that are kept: a run needs none."""
-        return self.rows - self.backlog
+        """References to rows that are kept: a run needs none but those of the keys that the table knows."""
+        return max(self.rows - self.backlog, self._used)
 
     def reserve(self, keys: float, died: Ints) -> None:
         """Make room for about so many keys in all, so that the table need not grow on the way there."""
@@ -215,8 +220,8 @@ class Index:
     def _settle(self, words: Ints, hashes: Hashes, dropped: Bools, died: Ints) -> None:
         """Bring every row of the run that these keys could find into the hash table.
 
-        Moves rows in proportion to the number of keys that the table does not know and the run may have, so that the
-        backlog melts away with use; the keys still in it are looked up there.
+        Keys that the table does not know and the run may have are looked up there. Once that has cost as much as
+        moving all rows, they move in proportion to the number of such keys, so that the backlog melts away with use.
         """
         if not len(self._run):
             return
@@ -224,6 +229,10 @@ class Index:
         absent = positions[: absent_keys(self._slots, words, hashes, dropped, positions)]
         absent = absent[self._run.may_have(words[absent])]
         if len(absent) == 0:
+            return
+        self._searched += len(absent) + _SEARCH
+        if self._searched * _SEARCHES_A_ROW < len(self._run):
+            self._link(words[absent], hashes[absent], *self._run.find(words[absent]), died)
             return
         if 4 * BLOCK * len(absent) >= len(self._run):
             self._melt(len(self._run), died)

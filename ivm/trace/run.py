@@ -11,11 +11,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ivm.kernels.ascending import count_before, fences_below, is_run
-from ivm.trace.column import Array, Bools, Ints
+from ivm.kernels.ascending import find_near, is_run, rows_near
+from ivm.trace.column import Bools, Ints
 from ivm.trace.growable import Growable
 
 BLOCK = 16
+_AT_ONCE = 4096
 
 WordsOf = Callable[["Ints | slice"], Ints]
 """The key words (n, W) of rows of the store, given by their numbers or as a slice."""
@@ -92,12 +93,11 @@ class AscendingRun:
 
         Cost: a binary search among the fences, and reading one or two blocks of the store for each key.
         """
-        leads = self._leads(words)
-        below, upto = np.empty(len(leads), np.int64), np.empty(len(leads), np.int64)
-        fences_below(self._fences.view(), leads, below, upto)
-        first = self._border(below - 1, leads, False)
-        count = self._border(upto - 1, leads, True) - first
-        return self._equal(words, first, count) if self._distinct else (first, count)
+        parts = [self._find(words[begin : begin + _AT_ONCE]) for begin in range(0, len(words), _AT_ONCE)]
+        if len(parts) == 1:
+            return parts[0]
+        nothing = np.empty(0, np.int64)
+        return np.concatenate([nothing, *(f for f, _ in parts)]), np.concatenate([nothing, *(c for _, c in parts)])
 
     def end_of_key(self, row: int) -> int:
         """The row behind the last one of the key of `row`."""
@@ -130,22 +130,11 @@ class AscendingRun:
         recent = self._recent_words()
         return np.concatenate([recent[self._leads(recent) == self.last_lead], words[: BLOCK + 1]])
 
-    def _border(self, blocks: Ints, leads: Ints, after_equal: bool) -> Ints:
-        """The first row of the block, or behind it, whose lead is not smaller, or is greater; row 0 for block -1."""
-        begin = np.maximum(blocks, 0) * BLOCK
-        sizes = np.where(blocks < 0, 0, np.minimum(self.stop - begin, BLOCK))
-        rows = np.minimum(begin[:, None] + np.arange(BLOCK), self.stop - 1).reshape(-1)
-        counts = np.empty(len(blocks), np.int64)
-        count_before(self._leads(self._words_of(rows)).reshape(-1, BLOCK), sizes, leads, after_equal, counts)
-        return begin + counts
-
-    def _equal(self, words: Ints, first: Ints, count: Ints) -> tuple[Ints, Ints]:
-        """Of the rows of each lead the one whose whole key is equal."""
-        if words.shape[1] == 1 and self._shift == 0:
-            return first, count
-        keys = np.repeat(np.arange(len(words)), count)
-        rows = first[keys] + np.arange(len(keys)) - (np.cumsum(count) - count)[keys]
-        same: Array = (self._words_of(rows) == words[keys]).all(axis=1)
-        first, count = first.copy(), np.zeros(len(words), np.int64)
-        first[keys[same]], count[keys[same]] = rows[same], 1
+    def _find(self, words: Ints) -> tuple[Ints, Ints]:
+        n = len(words)
+        rows, starts = np.empty(2 * BLOCK * n, np.int64), np.empty(n + 1, np.int64)
+        used = rows_near(self._fences.view(), words, self._shift, BLOCK, self.stop, rows, starts)
+        near = self._words_of(rows[:used])
+        first, count = np.empty(n, np.int64), np.empty(n, np.int64)
+        find_near(words, near, rows, starts, self._shift, BLOCK, self._distinct, first, count)
         return first, count
