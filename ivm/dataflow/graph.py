@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from heapq import heappop, heappush
 from time import perf_counter_ns
 
 from ivm.dataflow.hydration import Installation, hydrate
@@ -24,6 +25,7 @@ class Graph:
         self.time = 0
         self.installation: Installation | None = None
         self._stepped: list[Node] = []
+        self._made = 0
 
     @property
     def last(self) -> Node | None:
@@ -32,12 +34,15 @@ class Graph:
 
     def add(self, label: str, operator: Operator, inputs: tuple[Node, ...] = (), waits: tuple[Node, ...] = ()) -> Node:
         """A new node; it is stepped from the next commit on. What it reads must be in the graph already."""
-        node = Node(label, operator, inputs, waits)
+        self._made += 1
+        node = Node(label, operator, inputs, waits, self._made)
         if self.installation is not None:
             self.installation.nodes[node] = None
         self.nodes.append(node)
         for other in (*inputs, *waits):
             other.users += 1
+        for other in dict.fromkeys(inputs):
+            other.readers.append(node)
         return node
 
     @contextmanager
@@ -76,7 +81,7 @@ class Graph:
         node.users -= 1
         if node.users > 0:
             return
-        self.nodes.remove(node)
+        self._remove(node)
         yield node
         for other in (*node.inputs, *node.waits):
             yield from self.release(other)
@@ -89,30 +94,39 @@ class Graph:
         """
         deltas: dict[Node, Delta] = dict(changes)
         self._stepped = []
-        for node in self.nodes:
-            if node in changes or not any(other in deltas for other in node.inputs):
+        reached: list[tuple[int, Node]] = []
+        for source in changes:
+            _reach(source, reached)
+        last: Node | None = None
+        now = perf_counter_ns()
+        while reached:
+            _, node = heappop(reached)
+            if node is last or node in changes or self._is_lost(node):
                 continue
-            if self._is_lost(node):
-                continue
+            last = node
             inputs = [deltas.get(other) for other in node.inputs]
             self._stepped.append(node)
-            started = perf_counter_ns()
             delta = self._step(node, inputs)
+            started, now = now, perf_counter_ns()
             counters = node.counters
-            counters.nanoseconds += perf_counter_ns() - started
-            counters.updates_in += sum(len(d) for d in inputs if d is not None)
-            if delta is not None and len(delta):
-                counters.updates_out += len(delta)
+            counters.nanoseconds += now - started
+            for given in inputs:
+                if given is not None:
+                    counters.updates_in += given.length
+            if delta is not None and delta.length:
+                counters.updates_out += delta.length
                 deltas[node] = delta
+                _reach(node, reached)
         return deltas
 
     def commit(self, time: int, since: int) -> None:
         """Make the last step, up to `time`, final everywhere; nobody reads as of a time before `since` any more."""
         self.time = time
+        now = perf_counter_ns()
         for node in self._stepped:
-            started = perf_counter_ns()
             node.operator.commit(since)
-            node.counters.nanoseconds += perf_counter_ns() - started
+            started, now = now, perf_counter_ns()
+            node.counters.nanoseconds += now - started
         self._stepped = []
 
     def abort(self) -> None:
@@ -140,11 +154,22 @@ class Graph:
     def _take_out(self, node: Node) -> None:
         """Undo `add`."""
         if node in self.nodes:
-            self.nodes.remove(node)
+            self._remove(node)
             for other in (*node.inputs, *node.waits):
                 other.users -= 1
+
+    def _remove(self, node: Node) -> None:
+        self.nodes.remove(node)
+        for other in dict.fromkeys(node.inputs):
+            other.readers.remove(node)
 
     def _is_lost(self, node: Node) -> bool:
         """Whether the node belongs to an installation that has failed."""
         installation = self.installation
         return installation is not None and installation.error is not None and node in installation.nodes
+
+
+def _reach(changed: Node, reached: list[tuple[int, Node]]) -> None:
+    """Put the readers of a node that has changed where the next one in order is taken from, however often each."""
+    for reader in changed.readers:
+        heappush(reached, (reader.number, reader))

@@ -24,6 +24,7 @@ class Node:
     """`users` counts the nodes and views that hold on to this one; at zero it is removed.
 
     `waits` are nodes that must step before this one although no delta flows from them (the arrangements of a join).
+    `number` is greater than that of any node made before; `readers` are the nodes that have this one as an input.
     `snapshot` is there while a new node reads the contents as of a time, and the operator keeps no history.
     """
 
@@ -31,7 +32,9 @@ class Node:
     operator: Operator
     inputs: tuple[Node, ...] = ()
     waits: tuple[Node, ...] = ()
+    number: int = 0
     users: int = 0
+    readers: list[Node] = field(default_factory=list, repr=False)
     counters: Counters = field(default_factory=Counters)
     snapshot: Snapshot | None = None
 
