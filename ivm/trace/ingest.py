@@ -111,11 +111,10 @@ class Intake:
 
     def _may_be_null(self, data: pa.Table) -> bool:
         """Whether a NULL may stand where none is allowed: `ingest` looks closer, and says what is wrong."""
-        for batch in data.to_batches():
-            for place, encoded in self._required:
-                column = batch.column(place)
-                if column.null_count or (encoded and column.dictionary.null_count):
-                    return True
+        for place, encoded in self._required:
+            column = data.column(place)
+            if column.null_count or (encoded and any(chunk.dictionary.null_count for chunk in column.chunks)):
+                return True
         return False
 
 
