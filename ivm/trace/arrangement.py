@@ -216,7 +216,7 @@ class DerivedRows(Generic[Arranged]):
         self._begin()
         ordered = delta if changes.positions is None else delta.take(changes.positions)
         if changes.only_inserts:
-            self.store.append(ordered, len(changes), changes.times_or_one)
+            self.store.append(ordered, len(changes), changes.times)
             self.arranged.catch_up()
             return
         if self._by_row is None:
@@ -225,8 +225,9 @@ class DerivedRows(Generic[Arranged]):
         self._by_row.catch_up()
         words, _ = self._by_row.layout.pack(ordered.columns(), len(changes))
         died = self.store.mortal(self.store.rows + len(changes))
-        applied = self._by_row.index.apply(words, changes.inserts, changes.times, died)
-        added = np.flatnonzero(changes.inserts)
+        inserts = changes.inserts
+        applied = self._by_row.index.apply(words, inserts, as_array(changes.times), died)
+        added = np.flatnonzero(inserts)
         self.store.append(ordered.take(added), len(added), changes.times_of(added))
         self.store.note(applied.killed)
         if len(applied.failed):

@@ -10,33 +10,43 @@ import numpy as np
 from catalog.types import SqlType
 from ivm.trace.column import Array, Bools, Column, Ints
 from ivm.trace.consolidate import merge_equal
-from ivm.trace.time import as_array
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Changes:
-    """Single inserts and deletes in time order.
+    """Single inserts and deletes in time order, `length` of them.
 
-    `positions`: change i is that of row positions[i] of the batch; None if it is row i. `inserts` bool (n,).
-    `times` int64 (n,), or (1,) if all are the same; ascending.
+    `positions`: change i is that of row positions[i] of the batch; None if it is row i. `times` int64 (n,), ascending,
+    or the one time of all. `inserts_or_all` bool (n,); None if all are inserts.
     """
 
+    length: int
     positions: Ints | None
-    inserts: Bools
-    times: Ints
-    only_inserts: bool
+    times: Ints | int
+    inserts_or_all: Bools | None
 
     def __len__(self) -> int:
-        return len(self.inserts)
+        return self.length
 
     @property
-    def times_or_one(self) -> Ints | int:
-        """The times, as a delta has them."""
-        return int(self.times[0]) if len(self.times) == 1 else self.times
+    def only_inserts(self) -> bool:
+        """Whether there is no delete."""
+        return self.inserts_or_all is None
+
+    @property
+    def inserts(self) -> Bools:
+        """Which changes are inserts, bool (n,)."""
+        return np.ones(self.length, np.bool_) if self.inserts_or_all is None else self.inserts_or_all
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The first and the last time; there is at least one change."""
+        times = self.times
+        return (times, times) if isinstance(times, int) else (int(times[0]), int(times[-1]))
 
     def times_of(self, changes: Array) -> Ints | int:
         """The times of the changes at these places."""
-        return int(self.times[0]) if len(self.times) == 1 else self.times[changes]
+        return self.times if isinstance(self.times, int) else self.times[changes]
 
 
 def in_order(times: Ints | int, diffs: Ints | None, length: int, *, deletes_first: bool) -> Changes:
@@ -44,24 +54,26 @@ def in_order(times: Ints | int, diffs: Ints | None, length: int, *, deletes_firs
 
     An update of diff d stands for |d| changes. Cost: a pass over times and diffs, and a sort if they are out of order.
     """
-    moments = as_array(times)
+    if not isinstance(times, int) and len(times) == 1:
+        times = int(times[0])
     if diffs is None or bool((diffs == 1).all()):
-        positions = None if len(moments) == 1 or _ascending(moments) else np.argsort(moments, kind="stable")
-        ordered = moments if positions is None else moments[positions]
-        return Changes(positions, np.ones(length, np.bool_), ordered, True)
-    positions = None
+        if isinstance(times, int) or _ascending(times):
+            return Changes(length, None, times, None)
+        order = np.argsort(times, kind="stable")
+        return Changes(length, order, times[order], None)
+    positions: Ints | None = None
     counts = np.abs(diffs)
     if bool((counts != 1).any()):
         positions = np.repeat(np.arange(length), counts)
         diffs = diffs[positions]
-        moments = moments if len(moments) == 1 else moments[positions]
+        times = times if isinstance(times, int) else times[positions]
     inserts = diffs > 0
-    order = _order(moments, inserts if deletes_first else ~inserts)
-    if order is not None:
-        positions = order if positions is None else positions[order]
-        inserts = inserts[order]
-        moments = moments if len(moments) == 1 else moments[order]
-    return Changes(positions, inserts, moments, bool(inserts.all()))
+    moved = _order(times, inserts if deletes_first else ~inserts)
+    if moved is not None:
+        positions = moved if positions is None else positions[moved]
+        inserts = inserts[moved]
+        times = times if isinstance(times, int) else times[moved]
+    return Changes(len(inserts), positions, times, None if inserts.all() else inserts)
 
 
 def net_in_order(columns: Sequence[Column], types: Sequence[SqlType], times: Ints | int, diffs: Ints) -> Changes:
@@ -70,9 +82,8 @@ def net_in_order(columns: Sequence[Column], types: Sequence[SqlType], times: Int
     `columns` (at least one, of `types`) are those of the updates' rows; rows are equal as in `consolidate`.
     Cost: packs all columns, one hash table access an update.
     """
-    moments = as_array(times)
-    rows, sums = merge_equal(columns, types, len(diffs), diffs, None if len(moments) == 1 else moments)
-    left = moments if len(moments) == 1 else moments[rows]
+    rows, sums = merge_equal(columns, types, len(diffs), diffs, None if isinstance(times, int) else times)
+    left = times if isinstance(times, int) else times[rows]
     changes = in_order(left, sums, len(rows), deletes_first=True)
     return replace(changes, positions=rows if changes.positions is None else rows[changes.positions])
 
@@ -81,11 +92,11 @@ def _ascending(values: Ints | Bools) -> bool:
     return bool((values[1:] >= values[:-1]).all())
 
 
-def _order(moments: Ints, late: Bools) -> Ints | None:
+def _order(times: Ints | int, late: Bools) -> Ints | None:
     """The stable order by (time, late); None if it is so already."""
-    if len(moments) == 1:
+    if isinstance(times, int):
         return None if _ascending(late) else np.argsort(late, kind="stable")
-    same = moments[1:] == moments[:-1]
-    if bool(((moments[1:] > moments[:-1]) | (same & (late[1:] >= late[:-1]))).all()):
+    same = times[1:] == times[:-1]
+    if bool(((times[1:] > times[:-1]) | (same & (late[1:] >= late[:-1]))).all()):
         return None
-    return np.lexsort((late, moments))
+    return np.lexsort((late, times))

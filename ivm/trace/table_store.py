@@ -19,7 +19,7 @@ from ivm.trace.keys import KeyLayout
 from ivm.trace.refusal import impossible_changes, null_in_key
 from ivm.trace.row_store import Batch, Mark, RowStore, StoredRows
 from ivm.trace.size import StateSize
-from ivm.trace.time import BEGINNING, FOREVER
+from ivm.trace.time import BEGINNING, FOREVER, as_array
 
 Mode = Literal["diff", "upsert"]
 
@@ -83,7 +83,7 @@ class TableStore:
         changes = in_order(times, diffs, data.num_rows, deletes_first=True)
         if len(changes) == 0:
             return None
-        first, last = int(changes.times[0]), int(changes.times[-1])
+        first, last = changes.bounds
         if first < self._last_time:
             raise ValueError(
                 f"cannot change table {self.table.name} at time {first}: it has changes at time {self._last_time} "
@@ -257,8 +257,8 @@ class TableStore:
         return self._change(self._by_row, batch, words, changes, replace=False)
 
     def _append(self, batch: Batch, changes: Changes) -> Delta:
-        self._store.append(batch, len(batch), changes.times_or_one)
-        return self._delta(batch, len(batch), changes.times_or_one, None)
+        self._store.append(batch, len(batch), changes.times)
+        return self._delta(batch, len(batch), changes.times, None)
 
     def _change(self, by: Arrangement, batch: Batch, words: Ints, changes: Changes, *, replace: bool) -> Delta | Ints:
         """Carry out the changes, whose rows `by` finds by `words`; see `_carry_out`."""
@@ -266,20 +266,21 @@ class TableStore:
         first, count = store.rows, len(changes)
         deadly = replace or not changes.only_inserts or len(store.died) > 0
         died = store.mortal(first + count) if deadly else _NOBODY
-        applied = by.index.apply(words, changes.inserts, changes.times, died, replace=replace)
+        inserts = changes.inserts
+        applied = by.index.apply(words, inserts, as_array(changes.times), died, replace=replace)
         if len(applied.failed):
             died[applied.killed] = FOREVER
-            linked = changes.inserts.copy()
+            linked = inserts.copy()
             linked[applied.failed] = False
             by.index.truncate(first, words[linked][: applied.inserted], None)
             return applied.failed
-        born = np.flatnonzero(changes.inserts)
+        born = np.flatnonzero(inserts)
         births = batch if changes.only_inserts else batch.take(born)
         times = changes.times_of(born)
         if len(born):
             store.append(births, len(born), times)
         store.note(applied.killed)
-        died_at = int(changes.times[0]) if isinstance(times, int) else applied.killed_at
+        died_at = times if isinstance(times, int) else applied.killed_at
         return self._difference(births, len(born), times, applied.killed, died_at)
 
     def _difference(self, births: Batch, born: int, times: Ints | int, killed: Ints, died_at: Ints | int) -> Delta:
