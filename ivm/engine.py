@@ -158,7 +158,10 @@ class Engine:
         what follows from them, never the tables.
         """
         started = perf_counter_ns()
-        time = max([self.time + 1, *(int(c.times.max()) for c in changes if c.times is not None and len(c.times))])
+        time = self.time + 1
+        for change in changes:
+            if change.times is not None and len(change.times):
+                time = max(time, int(change.times.max()))
         touched: list[TableStore] = []
         try:
             deltas = self._apply(changes, time, touched)

@@ -35,14 +35,12 @@ class ForeignKeys:
         that time on, unless a row with the same key takes their place at it. Between the times of changes nothing can
         break. Cost: a probe for each change of a table with enforced keys; nothing for other tables.
         """
-        for store in self._tables.values():
-            for key in store.table.foreign_keys:
-                if not key.enforced:
-                    continue
-                if store.table.name in deltas:
-                    self._check_added(store, key, deltas[store.table.name])
-                if key.table in deltas:
-                    self._check_removed(store, key, deltas[key.table])
+        for name, key in self._held:
+            store = self._tables[name]
+            if name in deltas:
+                self._check_added(store, key, deltas[name])
+            if key.table in deltas:
+                self._check_removed(store, key, deltas[key.table])
 
     def add(self, name: str) -> None:
         """Take the indexes that the checks of a table's own foreign keys use."""

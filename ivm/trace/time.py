@@ -61,8 +61,9 @@ class Births:
         if time < self.last:
             raise ValueError(f"changes at time {time} come after changes at time {self.last}: times must not fall")
         if time > self.last:
-            self._times.append(np.array([time], np.int64))
-            self._rows.append(np.array([row], np.int64))
+            length = len(self) + 1
+            self._times.fill(time, length)
+            self._rows.fill(row, length)
 
     def limit(self, time: int, rows: int) -> int:
         """How many of the store's `rows` had come by `time`, for a time that is not forgotten."""
@@ -85,9 +86,11 @@ class Births:
 
     def forget(self, since: int) -> None:
         """Nobody asks for times before `since` any more. Cost: a binary search, and what is moved."""
-        if len(self) == 0:
+        if since >= self.last:
+            self._times.truncate(0)
+            self._rows.truncate(0)
             return
-        gone = len(self) if since >= self.last else int(np.searchsorted(self._times.view(), since, side="right"))
+        gone = int(np.searchsorted(self._times.view(), since, side="right"))
         if 2 * gone >= len(self):
             self._times.drop_front(gone)
             self._rows.drop_front(gone)
