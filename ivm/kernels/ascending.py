@@ -14,12 +14,47 @@ from ivm.kernels.types import Ints
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def is_run(words: Ints, shift: int, distinct: bool, most: int) -> bool:
-    """Whether leads never fall; if `distinct`, also whether no two keys are equal, at most `most` having one lead.
+def extend_run(recent: Ints, words: Ints, shift: int, distinct: bool, most: int, fences: Ints, row: int) -> bool:
+    """Whether leads go on not falling; if `distinct`, also whether no two keys are equal, `most` having one lead.
 
-    Cost: 1 ns a row where whole keys ascend, else with several keys of a lead a comparison of each two of them.
+    `recent` are the last keys before `words`, `most` of them unless there are fewer; they are known to be such a run.
+    If so, the leads of those of `words`, row numbers from `row` on, that are multiples of `most` are put into `fences`,
+    each at its row number / `most`. Cost: 1 ns a row where whole keys ascend, else see `_is_run`.
     """
-    return _ascends(words, shift, distinct, most) or _is_run(words, shift, distinct, most)
+    if not _joins(recent, words, shift, distinct, most):
+        return False
+    if not _ascends(words, shift, distinct, most) and not _is_run(words, shift, distinct, most):
+        return False
+    for at in range(-(-row // most), -(-(row + len(words)) // most)):
+        fences[at] = words[at * most - row, 0] >> shift
+    return True
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def _joins(recent: Ints, words: Ints, shift: int, distinct: bool, most: int) -> bool:
+    """Whether the run of `recent` goes on with the first of `words`, as far as they have its last lead."""
+    if len(recent) == 0:
+        return True
+    last = recent[-1, 0] >> shift
+    if words[0, 0] >> shift < last:
+        return False
+    if not distinct:
+        return True
+    alike = 1
+    while alike < len(recent) and recent[len(recent) - 1 - alike, 0] >> shift == last:
+        alike += 1
+    i = 0
+    while i < len(words) and words[i, 0] >> shift == last:
+        if i + alike == most:
+            return False
+        for j in range(len(recent) - alike, len(recent)):
+            w = 0
+            while w < words.shape[1] and recent[j, w] == words[i, w]:
+                w += 1
+            if w == words.shape[1]:
+                return False
+        i += 1
+    return True
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -48,7 +83,10 @@ def _ascends(words: Ints, shift: int, distinct: bool, most: int) -> bool:
 
 @njit(cache=True, nogil=True, fastmath=False)
 def _is_run(words: Ints, shift: int, distinct: bool, most: int) -> bool:
-    """The same of keys that ascend in their leads only."""
+    """Whether leads never fall; if `distinct`, also whether no two keys are equal, at most `most` having one lead.
+
+    Cost: with several keys of a lead a comparison of each two of them.
+    """
     width = words.shape[1]
     begin = 0
     for i in range(1, len(words)):

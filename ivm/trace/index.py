@@ -25,6 +25,7 @@ from ivm.trace.time import BEGINNING
 
 _ALL = np.empty(0, np.bool_)
 _NOBODY = np.empty(0, np.int64)
+_NO_KEY = np.empty((0, 1), np.int64)
 _LARGE = 1 << 18
 """Slots below which a table grows fourfold: half the copying, and half the memory touched on the way."""
 _SMALLEST = 16
@@ -120,10 +121,10 @@ class Index:
         if not self._ascending or self._run.stop != self.rows or (dropped is not None and dropped.any()):
             return False
         words = self._shaped(words)
-        last = self._run.last_key()
+        last = _NO_KEY if self.unique else self._run.last_key()
         if not self._run.extend(words):
             return False
-        if not self.unique and len(last) and len(words) and words[0, 0] == last[0, 0]:
+        if len(last) and len(words) and words[0, 0] == last[0, 0]:
             self._extend_key(last, words, died)
         self.rows += len(words)
         return True

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ivm.kernels.ascending import find_near, is_run, rows_near
+from ivm.kernels.ascending import extend_run, find_near, rows_near
 from ivm.trace.column import Bools, Ints
 from ivm.trace.growable import Growable
 
@@ -52,16 +52,13 @@ class AscendingRun:
         """
         if len(words) == 0:
             return True
-        first = int(words[0, 0]) >> self._shift
-        last = self.last_lead
-        if self.stop and (first < last or (first == last and not self._goes_on(self._joint(words)))):
+        recent, stop = self._recent_words(), self.stop + len(words)
+        fences = self._fences.reserve(-(-stop // BLOCK))
+        if not extend_run(recent, words, self._shift, self._distinct, BLOCK, fences, self.stop):
             return False
-        if not self._goes_on(words):
-            return False
-        self._fences.append(self._leads(words[-self.stop % BLOCK :: BLOCK]))
-        recent = words[-BLOCK:] if len(words) >= BLOCK else np.concatenate([self._recent_words(), words])[-BLOCK:]
-        self.stop += len(words)
-        self._recent = recent.copy()
+        self._fences.length = -(-stop // BLOCK)
+        self._recent = words[-BLOCK:].copy() if len(words) >= BLOCK else np.concatenate([recent, words])[-BLOCK:]
+        self.stop = stop
         return True
 
     @property
@@ -113,9 +110,6 @@ class AscendingRun:
         if self.stop:
             self._fences.append(self._leads(self._words_of(np.arange(0, self.stop, BLOCK))))
 
-    def _goes_on(self, words: Ints) -> bool:
-        return bool(is_run(words, self._shift, self._distinct, BLOCK))
-
     def _leads(self, words: Ints) -> Ints:
         return np.ascontiguousarray(words[:, 0] >> self._shift if self._shift else words[:, 0])
 
@@ -124,11 +118,6 @@ class AscendingRun:
         if self._recent is None:
             self._recent = self._words_of(slice(max(self.stop - BLOCK, 0), self.stop)).copy()
         return self._recent
-
-    def _joint(self, words: Ints) -> Ints:
-        """The last rows of the last lead, and the first of those that follow."""
-        recent = self._recent_words()
-        return np.concatenate([recent[self._leads(recent) == self.last_lead], words[: BLOCK + 1]])
 
     def _find(self, words: Ints) -> tuple[Ints, Ints]:
         n = len(words)
