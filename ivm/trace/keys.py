@@ -15,7 +15,7 @@ from ivm.trace.column import Array, Bools, Column, Ints
 
 _SMALL = (Physical.INT32, Physical.CODE, Physical.BOOL)
 _HALF_BITS = 32
-_COMPILED_ROWS = 1024
+_COMPILED_ROWS = 256  # it is faster for one row already, but compiled for each kind of column, which some never need
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +77,18 @@ class KeyLayout:
         columns: then all rows have the same key, the word 0. Cost: one pass a column, about 1 ns a row.
         """
         n = len(columns[0]) if length is None else length
+        if not columns:
+            return np.zeros(n, np.int64), None
         dropped = None if self.nulls == "match" else _dropped(columns)
-        places = self._places
         if self._is_plain:
             return np.ascontiguousarray(columns[0].values, np.int64), dropped
+        places = self._places
         words: Ints = np.empty((n, places.words), np.int64)
         if self._pack_pair is not None and n >= _COMPILED_ROWS:
             self._pack_pair(columns[0].values, columns[1].values, words)
             return (words.reshape(n) if places.words == 1 else words), dropped
-        if not columns:
-            words[:] = 0
-        halves = words.view(np.int32)
         for half in places.null_halves:
-            halves[:, half] = 0
+            words.view(np.int32)[:, half] = 0
         for place, column in zip(places.parts, columns, strict=True):
             _write(words, place, column)
         return (words.reshape(n) if places.words == 1 else words), dropped
@@ -100,6 +99,8 @@ class KeyLayout:
         The columns share the memory of `words` where their form allows; values under NULL are zero.
         Cost: constant, but for BOOL, lone 32-bit parts and nulls.
         """
+        if self._is_plain and self.parts[0][0] is Physical.INT64:
+            return [Column(words.reshape(len(words)))]
         rows = words.reshape(len(words), self.words)
         return [_read(rows, place) for place in self._places.parts]
 
