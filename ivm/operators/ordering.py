@@ -23,8 +23,10 @@ _NAN = np.float64("nan").view(np.int64)
 def ordered_words(values: Array, physical: Physical) -> Ints:
     """Words (n, 1), for WIDE (n, 2), in the order of the values; -0.0 is 0.0, and there is one NaN."""
     if physical is Physical.WIDE:
-        wide = values.astype(np.int64, copy=False)
-        return np.stack([wide[:, 1], wide[:, 0] ^ _SIGN], axis=1)
+        words = np.empty((len(values), 2), np.int64)
+        words[:, 0] = values[:, 1]
+        np.bitwise_xor(values[:, 0], _SIGN, out=words[:, 1])
+        return words
     if physical is Physical.FLOAT64:
         plain = values.astype(np.float64) + 0.0
         bits = plain.view(np.int64)
@@ -85,15 +87,19 @@ class RowOrder:
         for term in self.terms:
             column = columns[term.column]
             words = ordered_words(column.values, term.physical)
-            if term.descending and term.physical is not Physical.CODE:
-                words = ~words
-            to = rows[:, at + term.nullable : at + term.words]
-            to[:] = words
             if term.nullable:
-                null = np.zeros(len(rows), np.bool_) if column.valid is None else ~column.valid
-                rows[:, at] = ~null if term.nulls_first else null
+                rows[:, at] = term.nulls_first
+                at += 1
+            to = rows[:, at : at + words.shape[1]]
+            if term.descending and term.physical is not Physical.CODE:
+                np.invert(words, out=to)
+            else:
+                to[:] = words
+            if term.nullable and column.valid is not None:
+                null = ~column.valid
+                rows[null, at - 1] = not term.nulls_first
                 to[null] = 0
-            at += term.words
+            at += words.shape[1]
         return rows
 
     def decode(self, rows: Ints) -> list[Column]:
