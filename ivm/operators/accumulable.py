@@ -15,6 +15,7 @@ from catalog.types import Kind, Physical, SqlType
 from ivm.kernels.accumulate import COUNT, EXTREME, ORDERED, SUM, SUM_DOUBLE, SUM_SQUARES, SUM_WIDE, accumulate
 from ivm.kernels.exact_float import exponent_range
 from ivm.kernels.finalize import (
+    AT,
     COUNTS,
     EXTREMUM,
     MEAN,
@@ -23,6 +24,7 @@ from ivm.kernels.finalize import (
     TOTAL,
     VAR_POP,
     VAR_SAMP,
+    WORDS,
 )
 from ivm.operators.accumulator import NO_MASK, Accumulator, Argument, Window, mask, move, value_words
 from ivm.operators.groups import Cells, frozen, frozen_diffs
@@ -64,11 +66,15 @@ class AggregateSpec:
 
 
 class Accumulators:
-    """All accumulators of a reduce; `plan` and `outputs` are what kernels take, and change when sums are widened."""
+    """All accumulators of a reduce; `plan` and `outputs` are what kernels take, and change when sums are widened.
+
+    `placed`: for each aggregate at which word of an output row it begins, and how many it takes.
+    """
 
     def __init__(self, aggregates: Sequence[AggregateSpec]) -> None:
         self.aggregates = tuple(aggregates)
         self.arguments: dict[int, Argument] = {}
+        self._values = self._masks = 0  # words and masks of all arguments, side by side
         # By kind, column (of ORDERED: which aggregate) and whether it is the largest.
         self.parts: dict[tuple[int, int | None, bool], Accumulator] = {}
         self._part(COUNT, None)
@@ -98,10 +104,12 @@ class Accumulators:
 
     def _argument(self, position: int, physical: Physical, nullable: bool) -> None:
         if position not in self.arguments:
-            value = sum(a.words for a in self.arguments.values())
-            valid = sum(a.nullable for a in self.arguments.values())
             words = 2 if physical is Physical.WIDE else 1
-            self.arguments[position] = Argument(physical, nullable, value, words, valid if nullable else -1)
+            self.arguments[position] = Argument(
+                physical, nullable, self._values, words, self._masks if nullable else -1
+            )
+            self._values += words
+            self._masks += nullable
 
     def _part(self, kind: int, argument: int | None, largest: bool = False) -> Accumulator:
         part = self.parts.get((kind, argument, largest))
@@ -128,9 +136,10 @@ class Accumulators:
         rows: list[list[int]] = []
         for index, spec in enumerate(self.aggregates):
             rows.append(self._output(index, spec, words))
-            words += rows[-1][7]
+            words += rows[-1][WORDS]
         self.words = words
         self.outputs = np.array(rows, np.int64).reshape(len(rows), 11)
+        self.placed = tuple((row[AT], row[WORDS], spec) for row, spec in zip(rows, self.aggregates, strict=True))
         widest = max((part.width for part in self.parts.values()), default=1)
         self.scratch = np.empty((1, 3 * widest + 8), np.int64)
 
@@ -217,11 +226,10 @@ class Accumulators:
 
     def _pack(self, columns: dict[int, Column], n: int) -> tuple[Ints, Bools]:
         """All values side by side, and all masks."""
-        last = next(reversed(self.arguments.values()), None)
-        if last is None:
+        if not self.arguments:
             return _NO_VALUES, NO_MASK
-        values = np.empty((n, last.value + last.words), np.int64)
-        valid = np.empty((n, sum(a.nullable for a in self.arguments.values())), np.bool_)
+        values = np.empty((n, self._values), np.int64)
+        valid = np.empty((n, self._masks), np.bool_) if self._masks else NO_MASK
         for position, argument in self.arguments.items():
             column = columns[position]
             if argument.words == 2:

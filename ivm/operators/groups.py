@@ -297,8 +297,6 @@ class Groups:
         self._free = free
 
 
-_NO_TIME = np.zeros(1, np.int64)
-_NO_DIFFS = np.empty(0, np.int64)
 _Frozen = TypeVar("_Frozen", bound=np.generic)
 
 
@@ -311,16 +309,18 @@ def frozen(array: npt.NDArray[_Frozen]) -> npt.NDArray[_Frozen]:
 
 
 _NO_MASK: Bools = frozen(np.empty(0, np.bool_))
+_ONE_TIME: Ints = frozen(np.zeros(1, np.int64))
+_ALL_ONE: Ints = frozen(np.empty(0, np.int64))
 
 
 def frozen_times(times: Ints | int) -> Ints:
     """Times as kernels take them: of length one if all are the same."""
-    return frozen(_NO_TIME if isinstance(times, int) else np.ascontiguousarray(times))
+    return _ONE_TIME if isinstance(times, int) else frozen(np.ascontiguousarray(times))
 
 
 def frozen_diffs(diffs: Ints | None) -> Ints:
     """Diffs as kernels take them: of length zero if all are one."""
-    return frozen(_NO_DIFFS if diffs is None else np.ascontiguousarray(diffs))
+    return _ALL_ONE if diffs is None else frozen(np.ascontiguousarray(diffs))
 
 
 def in_time_order(delta: Delta) -> Delta:

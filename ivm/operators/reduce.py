@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from catalog.types import Physical, SqlType
+from catalog.types import SqlType
 from ivm.kernels.emit import emit, read_groups
 from ivm.operators.accumulable import Accumulators, AggregateSpec, overflow_error
 from ivm.operators.group_rows import GroupRows, aggregate_values
@@ -182,13 +182,10 @@ class _Output:
 
     def delta(self, rows: int, times: Ints | int, diffs: Ints | None) -> Delta:
         """The first `rows` rows as a delta: keys, then aggregates."""
-        keys = self.keys[:rows]
-        columns = self._layout.unpack(keys.reshape(rows) if self._layout.words == 1 else keys)
-        at = 0
-        for o, spec in enumerate(self._parts.aggregates):
-            words = 2 if spec.type.physical is Physical.WIDE else 1
-            begin = at * self.capacity
-            values = aggregate_values(self.flat[begin : begin + rows * words].reshape(-1, words), spec)
+        columns = self._layout.unpack(self.keys[:rows])
+        capacity = self.capacity
+        for o, (at, words, spec) in enumerate(self._parts.placed):
+            begin = at * capacity
+            values = aggregate_values(self.flat[begin : begin + rows * words].reshape(rows, words), spec)
             columns.append(Column(values, self.valid[o, :rows] if self.nulls[o] else None))
-            at += words
         return delta_of(columns, times, diffs, rows)
