@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol
 
-import numpy as np
-
 from catalog.errors import NumericError
 from catalog.types import SqlType
 from ivm.operators.mfp import Program, Stateless
@@ -84,7 +82,8 @@ class HalfJoin:
         positions, rows = self.lookup.look_up(words, dropped, delta.times, self.inclusive)
         if len(positions) == 0:
             return None
-        joined = delta if _is_every_row(positions, len(delta)) else delta.take(positions)
+        every = len(positions) == len(delta) and (self.unique or _is_every_row(positions))
+        joined = delta if every else delta.take(positions)
         return joined.bind(rows, self.offset, self.width)
 
 
@@ -112,9 +111,7 @@ class Path:
         changed = self._really_changed(delta)
         if changed is None:
             return
-        layout: list[tuple[int, int] | None] = [None] * self.total
-        layout[self.offset : self.offset + len(changed.layout)] = changed.layout
-        placed = replace(changed, layout=layout)
+        placed = changed.within(self.offset, self.total)
         passed = placed if self.program is None else self.program(placed)
         if passed is not None:
             yield from self._go_on(passed, 0)
@@ -198,7 +195,7 @@ class DeltaJoin(Stateless):
             if self._careful is None:
                 raise
         for delta in islice(self._whole(inputs), given):
-            yield replace(delta, diffs=-delta.diff_array())
+            yield delta.with_diffs(-delta.diff_array())
         careful = self._careful()
         net = careful.net([part for part in careful.join._whole(inputs) if len(part)])
         if net is not None:
@@ -230,6 +227,6 @@ class DeltaJoin(Stateless):
             yield NOTHING
 
 
-def _is_every_row(positions: Ints, length: int) -> bool:
-    """Whether each row found exactly one partner, so that nothing has to move."""
-    return len(positions) == length and bool(np.array_equal(positions, np.arange(length)))
+def _is_every_row(positions: Ints) -> bool:
+    """Whether each of as many rows found exactly one partner, so that nothing has to move; positions ascend."""
+    return bool(positions[-1] == len(positions) - 1 and (positions[1:] > positions[:-1]).all())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from ivm.operators.mfp import Stateless
 from ivm.operators.operator import Contents
@@ -16,9 +15,9 @@ class Negate(Stateless):
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The input's changes with negated diffs; no column is touched."""
         delta = inputs[0]
-        return None if delta is None else replace(delta, diffs=-delta.diff_array())
+        return None if delta is None else delta.with_diffs(-delta.diff_array())
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The input's contents with diffs of -1: what is negated counts down in whatever it is added to."""
         for delta in inputs[0]():
-            yield replace(delta, diffs=-delta.diff_array())
+            yield delta.with_diffs(-delta.diff_array())

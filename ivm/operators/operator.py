@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar, Protocol, TypeVar
 
 from ivm.trace.delta import Delta
+from ivm.trace.layout import plain_layout
 from ivm.trace.size import StateSize
 
 __all__ = ["Contents", "Operator", "StateSize"]
@@ -14,7 +15,7 @@ __all__ = ["Contents", "Operator", "StateSize"]
 Contents = Callable[[], Iterator[Delta]]
 """An input's contents as updates at one time, in chunks as `Operator.contents` gives them; made anew at each call."""
 
-NOTHING = Delta([], [], 0, 0)
+NOTHING = Delta([], plain_layout(0), 0, 0)
 """A chunk without rows: some work was done."""
 
 Each = TypeVar("Each")

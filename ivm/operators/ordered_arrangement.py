@@ -15,6 +15,7 @@ from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.delta import Delta, Group
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
+from ivm.trace.layout import plain_layout
 from ivm.trace.ordered_tree import OrderedTree
 from ivm.trace.readonly import readonly
 from ivm.trace.row_store import Compaction, RowStore, StoredRows
@@ -243,7 +244,8 @@ class OrderedArrangement:
         """The values of rows[places]: (places, values), and the places of those that raise, one by one, with None."""
         if len(places) == 0:
             return
-        delta = Delta([Group(StoredRows(self.store, rows[places]))], self._layout(), len(places), 0)
+        source = StoredRows(self.store, rows[places])
+        delta = Delta([Group(source)], plain_layout(len(self.store.types)), len(places), 0)
         try:
             value = self._valued(delta)
         except NumericError:
@@ -254,6 +256,3 @@ class OrderedArrangement:
             yield from self._values(rows, places[len(places) // 2 :])
             return
         yield places, value
-
-    def _layout(self) -> list[tuple[int, int] | None]:
-        return [(0, i) for i in range(len(self.store.types))]

@@ -8,7 +8,7 @@ by retractions and insertions alike. Only the steps that are not zero are read.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -121,7 +121,7 @@ class ThresholdJoin:
         return np.concatenate(parts, axis=1), grouped
 
     def _passed(self, changes: Delta, diffs: Ints, rows: Ints) -> Iterator[Delta]:
-        joined = replace(changes, diffs=diffs).bind(Group(self.lookup.store, rows), self.offset, self.width)
+        joined = changes.with_diffs(diffs).bind(Group(self.lookup.store, rows), self.offset, self.width)
         passed = joined if self.program is None else self.program(joined)
         if passed is not None:
             yield passed

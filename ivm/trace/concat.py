@@ -9,6 +9,7 @@ import numpy as np
 
 from ivm.trace.column import Column, concat
 from ivm.trace.delta import Delta, Group, Source
+from ivm.trace.layout import plain_layout
 
 
 @dataclass(slots=True)
@@ -39,5 +40,5 @@ def concat_deltas(deltas: Sequence[Delta]) -> Delta | None:
     same = isinstance(first, int) and all(isinstance(d.times, int) and d.times == first for d in deltas)
     times = first if same else np.concatenate([d.time_array() for d in deltas])
     diffs = None if all(d.diffs is None for d in deltas) else np.concatenate([d.diff_array() for d in deltas])
-    layout: list[tuple[int, int] | None] = [(0, i) for i in range(len(deltas[0].layout))]
+    layout = plain_layout(len(deltas[0].layout))
     return Delta([Group(Concatenation(deltas))], layout, sum(len(d) for d in deltas), times, diffs)

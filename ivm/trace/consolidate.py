@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -33,7 +32,7 @@ def consolidate(delta: Delta, types: Sequence[SqlType], columns: Sequence[int] |
     if len(rows) == 0:
         return None
     merged = delta if len(rows) == len(delta) else delta.take(rows)
-    return replace(merged, diffs=None if (sums == 1).all() else sums)
+    return merged.with_diffs(None if (sums == 1).all() else sums)
 
 
 def merge_equal(

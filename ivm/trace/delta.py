@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from ivm.trace.column import Array, Column, Ints
+from ivm.trace.layout import Layout, plain_layout
 
 
 class Columnar(Protocol):
@@ -72,13 +73,13 @@ class Group:
 class Delta:
     """A batch of updates (row, time, diff).
 
-    `layout[i]` = (group, column in its source) says where column i of the row comes from; None where a column is not
-    bound yet (the inputs of a join that a path has not met). `times` int64 (n,), or one int if all updates have the
-    same time. `diffs` int64 (n,), or None if all are +1. Not necessarily consolidated.
+    `layout` says which group, and which column of its source, each column of the row comes from. `times` int64 (n,),
+    or one int if all updates have the same time. `diffs` int64 (n,), or None if all are +1. Not necessarily
+    consolidated.
     """
 
     groups: list[Group]
-    layout: list[tuple[int, int] | None]
+    layout: Layout
     length: int
     times: Ints | int
     diffs: Ints | None = None
@@ -88,7 +89,7 @@ class Delta:
 
     def column(self, index: int) -> Column:
         """Column `index` of the rows, gathered (each call gathers anew)."""
-        place = self.layout[index]
+        place = self.layout.places[index]
         assert place is not None, f"column {index} is not bound"
         group, inner = place
         return self.groups[group].column(inner)
@@ -111,10 +112,16 @@ class Delta:
 
     def bind(self, group: Group, offset: int, width: int) -> Delta:
         """The updates with the columns from `offset` on, `width` of them, taken from one more group."""
-        layout = list(self.layout)
-        number = len(self.groups)
-        layout[offset : offset + width] = [(number, i) for i in range(width)]
+        layout = self.layout.bind(len(self.groups), offset, width)
         return Delta([*self.groups, group], layout, self.length, self.times, self.diffs)
+
+    def within(self, offset: int, total: int) -> Delta:
+        """The updates with their columns from `offset` on, among `total` columns of which no other is bound."""
+        return Delta(self.groups, self.layout.within(offset, total), self.length, self.times, self.diffs)
+
+    def with_diffs(self, diffs: Ints | None) -> Delta:
+        """The updates with other diffs."""
+        return Delta(self.groups, self.layout, self.length, self.times, diffs)
 
     def time_array(self) -> Ints:
         """The times as an array, also where they are all the same."""
@@ -128,4 +135,4 @@ class Delta:
 def delta_of(columns: Sequence[Column], times: Ints | int, diffs: Ints | None, length: int | None = None) -> Delta:
     """A delta over dense columns; `length` is needed where there are no columns."""
     n = len(columns[0]) if length is None else length
-    return Delta([Group(Columns(columns))], [(0, i) for i in range(len(columns))], n, times, diffs)
+    return Delta([Group(Columns(columns))], plain_layout(len(columns)), n, times, diffs)

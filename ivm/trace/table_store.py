@@ -16,6 +16,7 @@ from ivm.trace.column import Column, Ints, concat
 from ivm.trace.delta import Delta, Group, Source
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
+from ivm.trace.layout import plain_layout
 from ivm.trace.refusal import impossible_changes, null_in_key
 from ivm.trace.row_store import Batch, Mark, RowStore, StoredRows
 from ivm.trace.size import StateSize
@@ -300,7 +301,7 @@ class TableStore:
         return both.take(np.argsort(both.times, kind="stable"))
 
     def _delta(self, source: Source, length: int, times: Ints | int, diffs: Ints | None) -> Delta:
-        return Delta([Group(source)], [(0, i) for i in range(len(self._types))], length, times, diffs)
+        return Delta([Group(source)], plain_layout(len(self._types)), length, times, diffs)
 
 
 class _Below(Source):

@@ -36,6 +36,7 @@ from ivm.trace.column import DTYPES
 from ivm.trace.column import Column as Values
 from ivm.trace.delta import Delta, Group, delta_of
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.layout import Layout
 from sql.ir.scalar import Column, Scalar
 
 Row = Sequence[Any]
@@ -167,7 +168,7 @@ def delta_over(columns: Sequence[Values], length: int, through_refs: bool) -> De
         return delta_of(columns, 1, None, length)
     back = np.arange(length - 1, -1, -1)
     groups = [Group(delta_of([c.take(back)], 1, None).groups[0].source, back) for c in columns]
-    return Delta(groups, [(i, 0) for i in range(len(columns))], length, 1, None)
+    return Delta(groups, Layout((i, 0) for i in range(len(columns))), length, 1, None)
 
 
 def same(a: Any, b: Any) -> bool:

@@ -17,6 +17,7 @@ from ivm.render.scalars.program import MfpProgram
 from ivm.trace.column import Column as Values
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.layout import Layout
 from sql.ir.scalar import Call, Column, Literal, Scalar
 from tests.scalars.oracle import column_of, delta_over, duckdb_rows, python_of, same, values_of
 
@@ -114,10 +115,10 @@ class TestBothForms:
             (call("neg", A),), (compare("gt", A, integer(1)),), (1, 0, 2), 2, TextDictionary(), compiler
         )
         delta = ints([1, 2], [10, 20])
-        delta.layout[1] = None
+        delta.layout = Layout([(0, 0), None])
         output = program.run(delta)
         assert output is not None
-        assert output.layout[0] is None
+        assert output.layout.places[0] is None
         assert output.column(2).values.tolist() == [-2]
 
     def test_groups_that_nobody_reads_are_left_behind(self, compiler) -> None:

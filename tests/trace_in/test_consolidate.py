@@ -11,6 +11,7 @@ from catalog.types import Physical
 from ivm.trace.column import Column
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Columns, Delta, Group, delta_of
+from ivm.trace.layout import plain_layout
 from tests.trace_in.columns import column_of
 from tests.trace_in.updates import Row, drawn_delta, model, updates
 
@@ -47,7 +48,7 @@ def test_rows_without_columns_are_all_equal():
 
 def test_columns_are_gathered_from_where_they_are():
     source = Columns([column_of(Physical.INT64, [10, 20, 30])])
-    delta = Delta([Group(source, np.array([2, 0, 2, 1]))], [(0, 0)], 4, 1, np.array([1, 1, 1, -1]))
+    delta = Delta([Group(source, np.array([2, 0, 2, 1]))], plain_layout(1), 4, 1, np.array([1, 1, 1, -1]))
     net = consolidate(delta, [types.BIGINT])
     assert net is not None
     assert model(net) == [(((30,), 1), 2), (((10,), 1), 1), (((20,), 1), -1)]

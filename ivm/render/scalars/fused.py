@@ -56,11 +56,11 @@ class Fused:
 
     def run(self, delta: Delta) -> Passed | bool:
         """What passes; False if no row does; True if the interpreter must say (not compiled yet, or a row raises)."""
-        layout, groups = delta.layout, delta.groups
+        places, groups = delta.layout.places, delta.groups
         key: list[int] = []
         columns: list[Column] = []
         for index, nullable in self._inputs:
-            place = layout[index]
+            place = places[index]
             assert place is not None, f"column {index} is not bound"
             group = groups[place[0]]
             column = group.source.piece(place[1])

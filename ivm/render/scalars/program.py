@@ -13,10 +13,11 @@ from ivm.render.scalars.functions import Context, Evaluate
 from ivm.render.scalars.fused import Fused, Passed
 from ivm.render.scalars.interpret import interpreter
 from ivm.render.scalars.rows import Rows
-from ivm.render.scalars.shape import Layout, Shape
+from ivm.render.scalars.shape import Shape
 from ivm.render.scalars.text_memo import memos_of
 from ivm.trace.column import Array, Column
 from ivm.trace.delta import Delta
+from ivm.trace.layout import Layout
 from sql.ir.scalar import Scalar
 
 
@@ -105,7 +106,7 @@ class MfpProgram:
         context = Context(dictionary, memos_of(dictionary))
         self._interpreted = Interpreted(self.shape, context)
         self._fused = None if compiler is None else Fused(self.shape, context, compiler)
-        self._projected: dict[tuple[tuple[int, int] | None, ...], tuple[list[int], Layout]] = {}
+        self._projected: dict[Layout, tuple[list[int], Layout]] = {}
 
     @property
     def compiled(self) -> bool:
@@ -123,12 +124,11 @@ class MfpProgram:
 
     def _placed(self, layout: Layout) -> tuple[list[int], Layout]:
         """What `Shape.project` says of a layout; each path of a join that runs this program comes with its own."""
-        key = tuple(layout)
-        known = self._projected.get(key)
+        known = self._projected.get(layout)
         if known is None:
             if len(self._projected) >= _MOST_LAYOUTS:
                 self._projected.clear()
-            known = self._projected[key] = self.shape.project(layout)
+            known = self._projected[layout] = self.shape.project(layout)
         return known
 
     def _project(self, delta: Delta, positions: Array | None, maps: list[Column | None]) -> Delta:

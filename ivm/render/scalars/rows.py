@@ -33,7 +33,7 @@ class Rows:
     def _fetch(self, index: int) -> Column:
         if self.positions is None:
             return self.delta.column(index)
-        place = self.delta.layout[index]
+        place = self.delta.layout.places[index]
         assert place is not None, f"column {index} is not bound"
         group = self.delta.groups[place[0]]
         rows = self.positions if group.refs is None else group.refs[self.positions]

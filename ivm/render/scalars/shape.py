@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from ivm.render.scalars.cost import cost_rank
 from ivm.trace.column import Column as Values
 from ivm.trace.delta import Columns, Group
+from ivm.trace.layout import Layout, Place
 from sql.ir.scalar import TRUE, Column, Scalar, columns_of, remap
-
-Layout = list[tuple[int, int] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +61,16 @@ class Shape:
 
     def project(self, layout: Layout) -> tuple[list[int], Layout]:
         """The groups of a delta that are still read, and the layout of the result over these and, last, the maps."""
-        places = [layout[c] if c < self.width else None for c in self.projection]
+        places = [layout.places[c] if c < self.width else None for c in self.projection]
         used = sorted({place[0] for place in places if place is not None})
         renumbered = {group: i for i, group in enumerate(used)}
-        result: Layout = []
+        result: list[Place | None] = []
         for column, place in zip(self.projection, places, strict=True):
             if column >= self.width:
                 result.append((len(used), self.kept_maps.index(column - self.width)))
             else:
                 result.append(None if place is None else (renumbered[place[0]], place[1]))
-        return used, result
+        return used, Layout(result)
 
     def group_of(self, maps: list[Values | None]) -> Group:
         """The group of the projected maps."""
