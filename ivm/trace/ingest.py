@@ -113,8 +113,12 @@ class Intake:
         """Whether a NULL may stand where none is allowed: `ingest` looks closer, and says what is wrong."""
         for place, encoded in self._required:
             column = data.column(place)
-            if column.null_count or (encoded and any(chunk.dictionary.null_count for chunk in column.chunks)):
+            if column.null_count:
                 return True
+            if encoded:
+                for number in range(column.num_chunks):
+                    if column.chunk(number).dictionary.null_count:
+                        return True
         return False
 
 
