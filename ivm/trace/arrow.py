@@ -27,6 +27,8 @@ _TYPES: dict[Kind, pa.DataType] = {
     Kind.VARCHAR: pa.string(),
 }
 
+_REMEMBERED_BYTES = 1 << 20
+
 # How numpy calls what lies in the buffer of an Arrow type; the digit is the size of a value in bytes.
 _ITEMS: dict[pa.DataType, str] = {
     pa.int8(): "|i1",
@@ -90,7 +92,11 @@ def to_column(array: pa.Array | pa.ChunkedArray, type: SqlType, dictionary: Text
 
 
 class Reader:
-    """`to_column` for one column, array after array: it remembers how arrays of the last type are read."""
+    """`to_column` for one column, array after array: it remembers how arrays of the last type are read.
+
+    Small batches are often cut from a larger one. So it remembers also the memory that the last array was a part of,
+    as long as that is not much.
+    """
 
     def __init__(self, type: SqlType, dictionary: TextDictionary) -> None:
         self.type = type
@@ -98,6 +104,8 @@ class Reader:
         self._given: pa.DataType | None = None
         self._item: str | None = None
         self._stride = 0
+        self._seen = (0, 0)
+        self._values: Any = None
 
     def read(self, array: pa.ChunkedArray) -> Column:
         """The array as a column; see `to_column`."""
@@ -108,12 +116,18 @@ class Reader:
         if self._item is None:
             return to_column(array, self.type, self._dictionary)
         only = array.chunk(0)
-        values = _view(only.buffers()[1], self._item, only.offset * self._stride, (len(only),), (self._stride,))
-        return Column(values)
+        data, begin, end = only.buffers()[1], only.offset, only.offset + len(only)
+        if self._seen == (data.address, data.size):
+            return Column(self._values[begin:end])
+        if data.size > _REMEMBERED_BYTES:
+            return Column(_view(data, self._item, begin * self._stride, (end - begin,), (self._stride,)))
+        self._values = _view(data, self._item, 0, (data.size // self._stride,), (self._stride,))
+        self._seen = data.address, data.size
+        return Column(self._values[begin:end])
 
     def _learn(self, given: pa.DataType) -> None:
         """Numbers, dates and timestamps that have the size of their physical form are read where they lie."""
-        self._given, self._item = given, None
+        self._given, self._item, self._seen = given, None, (0, 0)
         if not is_direct(given, self.type) or self.type.physical not in (
             Physical.INT32,
             Physical.INT64,
