@@ -68,7 +68,8 @@ class AggregateSpec:
 class Accumulators:
     """All accumulators of a reduce; `plan` and `outputs` are what kernels take, and change when sums are widened.
 
-    `placed`: for each aggregate at which word of an output row it begins, and how many it takes.
+    `doubles`: the columns whose sums are widened for what they hold. `placed`: for each aggregate at which word of an
+    output row it begins, and how many it takes.
     """
 
     def __init__(self, aggregates: Sequence[AggregateSpec]) -> None:
@@ -80,6 +81,7 @@ class Accumulators:
         self._part(COUNT, None)
         for index, spec in enumerate(self.aggregates):
             self._plan_aggregate(index, spec)
+        self.doubles = tuple(a for kind, a, _ in self.parts if kind == SUM_DOUBLE and a is not None)
         self._lay_out()
 
     def _plan_aggregate(self, index: int, spec: AggregateSpec) -> None:
@@ -181,14 +183,13 @@ class Accumulators:
         None if all has room, which is the rule. Cost: a pass over the doubles.
         """
         windows: dict[int, Window] = {}
-        for position, column in columns.items():
-            argument = self.arguments[position]
-            if (SUM_DOUBLE, position, False) in self.parts:
-                valid = mask(column)
-                low, high = exponent_range(value_words(column, argument), 0, valid, 0 if len(valid) else -1)
-                wider = argument.window.widened(low, high)
-                if wider is not argument.window:
-                    windows[position] = wider
+        for position in self.doubles:
+            column, argument = columns[position], self.arguments[position]
+            valid = mask(column)
+            low, high = exponent_range(value_words(column, argument), 0, valid, 0 if len(valid) else -1)
+            wider = argument.window.widened(low, high)
+            if wider is not argument.window:
+                windows[position] = wider
         if not windows:
             return None
         old = {key: (part.at, part.width, part.base) for key, part in self.parts.items()}

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol
 
+import numpy as np
+
 from catalog.errors import NumericError
 from catalog.types import SqlType
 from ivm.operators.mfp import Program, Stateless
@@ -119,7 +121,7 @@ class Path:
     def _really_changed(self, delta: Delta) -> Delta | None:
         """Without updates that cancel in the columns that the path reads: most columns of a row, when one changes."""
         diffs = delta.diffs
-        if diffs is None or not self.needed or bool((diffs < 0).all()) or bool((diffs > 0).all()):
+        if diffs is None or not self.needed or np.count_nonzero(diffs < 0) in (0, len(diffs)):
             return delta
         return consolidate(delta, [type_ for _, type_ in self.needed], [column for column, _ in self.needed])
 

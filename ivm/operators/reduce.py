@@ -81,7 +81,8 @@ class Reduce(Present):
         words, _ = self._layout.pack([delta.column(i) for i in range(self._keys)], len(delta))
         cells = self._groups.open(words, delta.times)
         columns = self._parts.read(delta)
-        self._widen(columns)
+        if self._parts.doubles:
+            self._widen(columns)
         after = np.zeros((len(cells), self._parts.fields), np.int64)
         self._parts.add(columns, delta.diffs, cells, after)
         self._extremes.apply(columns, delta, cells, self._groups.state, after)

@@ -32,7 +32,7 @@ def consolidate(delta: Delta, types: Sequence[SqlType], columns: Sequence[int] |
     if len(rows) == 0:
         return None
     merged = delta if len(rows) == len(delta) else delta.take(rows)
-    return merged.with_diffs(None if (sums == 1).all() else sums)
+    return merged.with_diffs(None if np.count_nonzero(sums != 1) == 0 else sums)
 
 
 def merge_equal(
