@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from catalog import types
 from catalog.types import Physical, SqlType, decimal
-from ivm.trace.arrow import arrow_type, to_arrow, to_column
+from ivm.trace.arrow import Reader, arrow_type, to_arrow, to_column
 from ivm.trace.column import DTYPES, Column
 from ivm.trace.dictionary import TextDictionary
 from tests.trace_in.columns import python_values
@@ -136,3 +136,20 @@ def test_strided_and_wide_columns_out():
     assert to_arrow(Column(table[:, 1]), types.BIGINT, TextDictionary()).to_pylist() == [1, 3, 5]
     wide = Column(np.array([[5, 0], [-5, -1], [0, 1]]))
     assert to_arrow(wide, types.HUGEINT, TextDictionary()).to_pylist() == [5, -5, 2**64]
+
+
+@pytest.mark.parametrize("type", [types.INTEGER, types.BIGINT, decimal(15, 2), types.DOUBLE, types.DATE], ids=str)
+@given(data=st.data())
+def test_a_reader_reads_parts_of_arrays_as_if_it_saw_each_for_the_first_time(type, data):
+    values = st.lists(ARROW_VALUES[type if type in ARROW_VALUES else decimal(4, 1)].filter(bool), min_size=1)
+    wholes = [pa.array(data.draw(values), arrow_type(type)) for _ in range(2)]
+    if type is types.BIGINT:
+        wholes.append(pa.array([1, None, 3], pa.int64()))
+        wholes.append(pa.array([1, 2], pa.int32()))
+    reader, dictionary = Reader(type, TextDictionary()), TextDictionary()
+    for _ in range(6):
+        whole = data.draw(st.sampled_from(wholes))
+        begin = data.draw(st.integers(0, len(whole) - 1))
+        part = whole.slice(begin, data.draw(st.integers(1, len(whole) - begin)))
+        read = reader.read(pa.chunked_array([part]))
+        assert python_values(read) == python_values(to_column(part, type, dictionary))

@@ -190,6 +190,31 @@ def test_the_leads_of_a_unique_key_may_repeat_up_to_a_block():
     assert index.probe(store[[3, 15, 16, 17]], None, everything, NOBODY, everything)[1].tolist() == [3, 15, 16]
 
 
+@pytest.mark.parametrize("unique", [False, True])
+@given(st.lists(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=20).map(sorted), max_size=6))
+def test_a_run_takes_a_batch_exactly_if_all_goes_on_ascending(unique, batches):
+    width = 2 if unique else 1
+    taken: list[tuple[int, ...]] = []
+    store = np.array([], np.int64).reshape(0, width)
+    index = Index(width, unique, lambda rows: store[rows])
+    for batch in ([key[:width] for key in each] for each in batches):
+        both = taken + batch
+        leads = [key[0] for key in both]
+        fits = leads == sorted(leads)
+        if unique:
+            fits = fits and len(set(both)) == len(both) and all(leads.count(lead) <= 16 for lead in leads)
+        assert index.extend(np.array(batch, np.int64).reshape(-1, width), None) == fits
+        if fits:
+            taken = both
+            store = np.array(taken, np.int64).reshape(-1, width)
+    wanted = np.array([(a, b)[:width] for a in range(4) for b in range(10)], np.int64).reshape(-1, width)
+    everything = np.array([len(taken) + 1], np.int64)
+    positions, rows = index.probe(wanted, None, everything, NOBODY, everything)
+    found = sorted((tuple(wanted[p].tolist()), int(r)) for p, r in zip(positions, rows, strict=True))
+    keys = [tuple(key) for key in wanted.tolist()]
+    assert found == sorted((key, row) for key in keys for row, each in enumerate(taken) if each == key)
+
+
 def test_halves_of_a_word_are_led_by_the_first():
     words = np.array([(1 << 32) | 9, (1 << 32) | 2, (2 << 32) | 1], np.int64)
     index = Index(1, True, lambda rows: words[rows].reshape(-1, 1), shift=32)
