@@ -8,7 +8,7 @@ from ivm.kernels.accumulate import EXTREME
 from ivm.kernels.monotone import gather_extremes
 from ivm.operators.accumulable import Accumulators
 from ivm.operators.accumulator import mask
-from ivm.operators.groups import Cells, Groups, frozen
+from ivm.operators.groups import Cells, frozen
 from ivm.operators.ordering import Term, ordered_words
 from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta
@@ -22,10 +22,9 @@ class GrowingExtremes:
     entries = 0
     nbytes = 0
 
-    def __init__(self, parts: Accumulators, dictionary: TextDictionary, groups: Groups) -> None:
+    def __init__(self, parts: Accumulators, dictionary: TextDictionary) -> None:
         self._parts = parts
         self._dictionary = dictionary
-        self._groups = groups
 
     def apply(self, columns: dict[int, Column], delta: Delta, cells: Cells, state: Ints, after: Ints) -> None:
         """Write the extremes of each cell into `after`; AssertionError for a row that goes, a bug in a plan."""
@@ -37,7 +36,7 @@ class GrowingExtremes:
             kinds = np.array(Term(0, physical, False).kinds, np.int64)
             gather_extremes(
                 frozen(ordered_words(column.values, physical)), mask(column),
-                cells.row_cell, cells.slot, cells.previous, self._groups.state, self._groups.width + 1,
+                cells.row_cell, cells.slot, cells.previous, state, state.shape[1] - after.shape[1],
                 part.at, -1 if largest else 1, kinds, self._dictionary.heap, self._dictionary.offsets, after,
             )  # fmt: skip
 

@@ -54,7 +54,7 @@ class Reduce(Present):
         self._groups = Groups(self._layout.words, self._parts.fields)
         self._extremes: Extremes | GrowingExtremes = Extremes(self._parts, dictionary)
         if growing:
-            self._extremes = GrowingExtremes(self._parts, dictionary, self._groups)
+            self._extremes = GrowingExtremes(self._parts, dictionary)
         self._ordered = OrderedAggregates(self._parts, dictionary)
         self._after: Ints | None = None
 

@@ -39,7 +39,8 @@ def ingest(
 
     `data`: a pa.Table or RecordBatch, anything with the Arrow PyCapsule interface (pandas, polars, DuckDB relations), a
     list of dicts (a key that a row lacks is NULL), or a dict of columns. Column names are case-insensitive; casts are
-    those of `exact_cast`. `what` names the table in messages, as "table orders".
+    those of `exact_cast`. `what` names the table in messages, as "table orders". Arrow's own arrays are kept as they
+    are, not copied; nobody may write to the memory that they share. All else is copied.
 
     `columns`: only these of the fields are needed and returned, in the given order; the others may be there and are not
     looked at. `changes`: two more columns are allowed, and the result is (table, times, diffs): `_time` and `_diff` as
@@ -139,11 +140,13 @@ def _as_table(data: Any, fields: Schema, what: str) -> pa.Table:
         return data
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
+    if isinstance(data, pa.RecordBatchReader):
+        return data.read_all()
     try:
         if hasattr(data, "__arrow_c_stream__"):
-            return _without_index(pa.RecordBatchReader.from_stream(data).read_all())
+            return _owned(_without_index(pa.RecordBatchReader.from_stream(data).read_all()))
         if hasattr(data, "__arrow_c_array__"):
-            return pa.Table.from_batches([pa.record_batch(data)])
+            return _owned(pa.Table.from_batches([pa.record_batch(data)]))
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise TypeMismatchError(
             f"cannot read data for {what}: its Arrow interface does not give a table: {error}"
@@ -156,6 +159,16 @@ def _as_table(data: Any, fields: Schema, what: str) -> pa.Table:
         f"cannot read data for {what}: a {type(data).__name__} is not understood; give an Arrow table, a data frame, "
         "a list of dicts or a dict of columns"
     )
+
+
+def _owned(table: pa.Table) -> pa.Table:
+    """A copy in memory of its own: data frames hand out theirs, which they may still write to; tables keep rows."""
+    columns = [pa.chunked_array([_copied(c) for c in column.chunks], column.type) for column in table.columns]
+    return pa.Table.from_arrays(columns, names=table.column_names)
+
+
+def _copied(array: pa.Array) -> pa.Array:
+    return pa.concat_arrays([array[:0], array])
 
 
 def _without_index(table: pa.Table) -> pa.Table:
@@ -193,7 +206,8 @@ def _from_values(values: Any, field: Field, what: str) -> pa.Array | pa.ChunkedA
             "give a list of values for each column, or a list of dicts for rows"
         )
     try:
-        return _inferred(values, field)
+        found = _inferred(values, field)
+        return found if isinstance(values, list | tuple) or isinstance(found, pa.ChunkedArray) else _copied(found)
     except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
         raise _unfit(field, what, error) from error
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+import ivm
 from catalog import types
 from catalog.errors import ConstraintError, TypeMismatchError
 from catalog.schema import Field, Schema
@@ -201,3 +202,24 @@ def test_exact_casts(type_: SqlType, given, expected):
 def test_inexact_casts(type_: SqlType, given):
     with pytest.raises(TypeMismatchError, match="'x'"):
         taken({"x": given}, (Field("x", type_),))
+
+
+@pytest.mark.parametrize("form", [dict, pd.DataFrame, lambda columns: {n: pd.Series(v) for n, v in columns.items()}])
+def test_what_is_written_to_later_stays_as_it_was_given(form) -> None:
+    columns = {"a": np.arange(3), "b": np.array([0.5, 1.5, 2.5])}
+    data = form(columns)
+    db = ivm.connect()
+    db.sql("CREATE TABLE t (a BIGINT, b DOUBLE); CREATE MATERIALIZED VIEW v AS SELECT a, sum(b) AS b FROM t GROUP BY a")
+
+    def write(value: int) -> None:
+        for values in columns.values():
+            values[:] = value
+        if isinstance(data, pd.DataFrame):
+            data.iloc[:, :] = value
+
+    with db.transaction() as tx:
+        tx.insert("t", data)
+        write(9)
+    write(7)
+    wanted = [(0, 0.5), (1, 1.5), (2, 2.5)]
+    assert sorted(db.sql("SELECT * FROM t").fetchall()) == sorted(db.sql("SELECT * FROM v").fetchall()) == wanted
