@@ -159,8 +159,13 @@ def probe_unique(
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def absent_keys(slots: Ints, words: Ints, hashes: Hashes, dropped: Bools, positions: Ints) -> int:
-    """Write the positions of the keys that the table has no slot for; how many there are."""
+def absent_keys(
+    slots: Ints, words: Ints, hashes: Hashes, dropped: Bools, shift: int, most: int, positions: Ints
+) -> int:
+    """Write the positions of the keys that the table has no slot for; how many there are.
+
+    Keys are not looked at whose lead, the first word shifted right by `shift` bits, is above `most`.
+    """
     width = np.uint64(words.shape[1])
     capacity = np.uint64(slots.shape[0])
     far = len(slots) > CACHED
@@ -168,7 +173,7 @@ def absent_keys(slots: Ints, words: Ints, hashes: Hashes, dropped: Bools, positi
     for i in range(len(words)):
         if far and i + AHEAD < len(words):
             prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + _ONE))
-        if len(dropped) and dropped[i]:
+        if (len(dropped) and dropped[i]) or words[np.uint64(i), 0] >> shift > most:
             continue
         slot = home(hashes[i], capacity)
         while slots[slot, width] != EMPTY:

@@ -21,7 +21,7 @@ from ivm.kernels.types import Hashes, Int32s
 from ivm.trace.column import Bools, Ints
 from ivm.trace.growable import Growable
 from ivm.trace.run import BLOCK, AscendingRun, WordsOf
-from ivm.trace.time import BEGINNING
+from ivm.trace.time import BEGINNING, FOREVER
 
 _ALL = np.empty(0, np.bool_)
 _NOBODY = np.empty(0, np.int64)
@@ -33,9 +33,9 @@ _RESERVED_LOAD = 0.6
 _MAX_FAILURES = 3
 _AT_ONCE = 1 << 17
 _MELT = 1024
-_SEARCH = 32
+_SEARCH = 64
 """How many keys are found in a run in the time that the search itself takes."""
-_SEARCHES_A_ROW = 16
+_SEARCHES_A_ROW = 5
 """How many rows are moved to the table in the time that finding a key in the run takes."""
 
 
@@ -219,18 +219,21 @@ class Index:
         return positions[:count], rows[:count]
 
     def _settle(self, words: Ints, hashes: Hashes, dropped: Bools, died: Ints) -> None:
-        """Bring every row of the run that these keys could find into the hash table.
-
-        Keys that the table does not know and the run may have are looked up there. Once that has cost as much as
-        moving all rows, they move in proportion to the number of such keys, so that the backlog melts away with use.
-        """
+        """Bring every row of the run that these keys could find into the hash table."""
         if not len(self._run):
             return
-        positions = np.empty(len(words), np.int64)
-        absent = positions[: absent_keys(self._slots, words, hashes, dropped, positions)]
-        absent = absent[self._run.may_have(words[absent])]
-        if len(absent) == 0:
-            return
+        positions, run = np.empty(len(words), np.int64), self._run
+        # Keys that come in order are often looked for before they come: those beyond the last one are not in the run.
+        absent = absent_keys(self._slots, words, hashes, dropped, run.shift, run.last_lead, positions)
+        if absent:
+            self._find_in_run(words, hashes, positions[:absent], died)
+
+    def _find_in_run(self, words: Ints, hashes: Hashes, absent: Ints, died: Ints) -> None:
+        """Bring the rows of the run that have the keys at `absent`, which the table does not know, into it.
+
+        Once searching has cost as much as moving all rows, they move in proportion to the number of such keys, so that
+        the backlog melts away with use.
+        """
         self._searched += len(absent) + _SEARCH
         if self._searched * _SEARCHES_A_ROW < len(self._run):
             self._link(words[absent], hashes[absent], *self._run.find(words[absent]), died)
@@ -249,7 +252,7 @@ class Index:
 
         Where rows die the table has to, so that a key that is updated over and over keeps a short chain.
         """
-        absent = absent_keys(self._slots, key, _hashed(key), _ALL, np.empty(1, np.int64))
+        absent = absent_keys(self._slots, key, _hashed(key), _ALL, 0, FOREVER, np.empty(1, np.int64))
         if absent and len(died):
             self._link(key, _hashed(key), *self._run.find(key), died)
         elif not absent:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ivm.kernels.ascending import extend_run, find_near, rows_near
-from ivm.trace.column import Bools, Ints
+from ivm.trace.column import Ints
 from ivm.trace.growable import Growable
 
 BLOCK = 16
@@ -32,7 +32,7 @@ class AscendingRun:
         self.start = 0
         self.stop = 0
         self._words_of = words_of
-        self._shift = shift
+        self.shift = shift
         self._distinct = distinct
         self._fences = Growable(np.dtype(np.int64))
         self._recent: Ints | None = None
@@ -54,7 +54,7 @@ class AscendingRun:
             return True
         recent, stop = self._recent_words(), self.stop + len(words)
         fences = self._fences.reserve(-(-stop // BLOCK))
-        if not extend_run(recent, words, self._shift, self._distinct, BLOCK, fences, self.stop):
+        if not extend_run(recent, words, self.shift, self._distinct, BLOCK, fences, self.stop):
             return False
         self._fences.length = -(-stop // BLOCK)
         self._recent = words[-BLOCK:].copy() if len(words) >= BLOCK else np.concatenate([recent, words])[-BLOCK:]
@@ -65,17 +65,11 @@ class AscendingRun:
     def last_lead(self) -> int:
         """The lead of the last row, 0 if there is none."""
         recent = self._recent_words()
-        return int(recent[-1, 0]) >> self._shift if len(recent) else 0
+        return int(recent[-1, 0]) >> self.shift if len(recent) else 0
 
     def last_key(self) -> Ints:
         """The words of the last row, (1, W), or (0, W) if there is none."""
         return self._recent_words()[-1:]
-
-    def may_have(self, words: Ints) -> Bools:
-        """Which keys are not beyond the last one: those that come in order are often looked for before they come."""
-        if not self.stop:
-            return np.zeros(len(words), np.bool_)
-        return self._leads(words) <= self.last_lead
 
     def truncate(self, row: int) -> None:
         """Cut off the rows from `row` on."""
@@ -111,7 +105,7 @@ class AscendingRun:
             self._fences.append(self._leads(self._words_of(np.arange(0, self.stop, BLOCK))))
 
     def _leads(self, words: Ints) -> Ints:
-        return np.ascontiguousarray(words[:, 0] >> self._shift if self._shift else words[:, 0])
+        return np.ascontiguousarray(words[:, 0] >> self.shift if self.shift else words[:, 0])
 
     def _recent_words(self) -> Ints:
         """The words of the last 16 rows, or of all if there are fewer."""
@@ -122,8 +116,8 @@ class AscendingRun:
     def _find(self, words: Ints) -> tuple[Ints, Ints]:
         n = len(words)
         rows, starts = np.empty(2 * BLOCK * n, np.int64), np.empty(n + 1, np.int64)
-        used = rows_near(self._fences.view(), words, self._shift, BLOCK, self.stop, rows, starts)
+        used = rows_near(self._fences.view(), words, self.shift, BLOCK, self.stop, rows, starts)
         near = self._words_of(rows[:used])
         first, count = np.empty(n, np.int64), np.empty(n, np.int64)
-        find_near(words, near, rows, starts, self._shift, BLOCK, self._distinct, first, count)
+        find_near(words, near, rows, starts, self.shift, BLOCK, self._distinct, first, count)
         return first, count

@@ -233,6 +233,7 @@ def test_a_small_commit_does_not_pay_for_the_backlog():
     assert model.index.entries <= 2
     model.probe(list(range(5000, 6000)), [1] * 1000)
     assert model.index.backlog == 20_000, "searching the run has cost less than moving it would"
+    model.index._searched = 20_000
     model.probe(list(range(7000, 7200)), [1] * 200)
     assert 0 < model.index.backlog <= 20_000 - 1024
     model.probe(list(range(8000, 9000)), [1] * 1000)
