@@ -97,8 +97,13 @@ class Index:
 
     @property
     def entries(self) -> int:
-        """References to rows that are kept: a run needs none but those of the keys that the table knows."""
-        return max(self.rows - self.backlog, self._used)
+        """References to rows that are kept: a run needs none but one for each of its keys that the table knows.
+
+        Cost: where there is a run, a pass over the table.
+        """
+        heads = self._slots[:, self.words] - 1
+        known = np.count_nonzero((heads >= self._run.start) & (heads < self._run.stop)) if self.backlog else 0
+        return self.rows - self.backlog + int(known)
 
     def reserve(self, keys: float, died: Ints) -> None:
         """Make room for about so many keys in all, so that the table need not grow on the way there."""
