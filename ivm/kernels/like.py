@@ -1,97 +1,126 @@
-"""LIKE over the strings of a text dictionary, by their UTF-8 bytes."""
+"""LIKE over strings where they lie, by their UTF-8 bytes: string i is `data[starts[i] : ends[i]]`."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from ivm.kernels.text import load_word
+from ivm.kernels.text import load_word, word_at
+from ivm.kernels.types import Bools, Ints
+
+Bytes = npt.NDArray[np.uint8]
+Places = npt.NDArray[np.signedinteger[Any]]
 
 ANY_CHAR = -1
 ANY_RUN = -2
-_PREFIX = 4
-_PREFIX_BITS = np.uint64(0xFFFFFFFF)
+_WORD = 8
+_EIGHT = np.uint64(8)
+_TOP = np.uint64(0xFF << 56)
+_ONES = np.uint64(0x0101010101010101)
+_HIGHS = np.uint64(0x8080808080808080)
+
+
+@njit(cache=True, nogil=True, fastmath=False, forceinline=True)
+def same_bytes(data: Bytes, at: int, other: Bytes, begin: int, length: int) -> bool:
+    """Whether `length` bytes of both arrays from these places on are equal; the caller knows that they are there."""
+    done = 0
+    while done < length:
+        if word_at(data, at + done, length - done) != word_at(other, begin + done, length - done):
+            return False
+        done += _WORD
+    return True
+
+
+@njit(cache=True, nogil=True, fastmath=False, forceinline=True)
+def _find(data: Bytes, at: int, last: int, part: Bytes, begin: int, length: int) -> int:
+    """The first place from `at` to `last` where the bytes of a part lie, which is not empty; -1 if there is none.
+
+    Seven places at once are asked for the part's first two bytes.
+    """
+    step = _WORD if length == 1 else _WORD - 1
+    first = np.uint64(part[begin]) * _ONES
+    second = np.uint64(part[begin + 1]) * _ONES if length > 1 else np.uint64(0)
+    while at <= last and at + _WORD <= len(data):
+        word = load_word(data, at)
+        differ = word ^ first
+        if length > 1:
+            differ |= ((word >> _EIGHT) ^ second) | _TOP
+        if (differ - _ONES) & ~differ & _HIGHS != 0:
+            for place in range(at, min(at + step, last + 1)):
+                if same_bytes(data, place, part, begin, length):
+                    return place
+        at += step
+    while at <= last:
+        if same_bytes(data, at, part, begin, length):
+            return at
+        at += 1
+    return -1
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def _next_char(heap: npt.NDArray[np.uint8], at: int, end: int) -> int:
+def match_parts(data: Bytes, starts: Places, ends: Places, parts: Bytes, bounds: Ints, out: Bools) -> None:
+    """Whether each string begins with the first part, ends with the last, and has the others in between, in order.
+
+    Part k is `parts[bounds[k] : bounds[k + 1]]`; there are at least two, of which only the first and the last may be
+    empty. They overlap nowhere. Cost: a few ns, and about 0.2 ns for each byte that is searched.
+    """
+    count = len(bounds) - 1
+    prefix, suffix = bounds[1], bounds[count] - bounds[count - 1]
+    for i in range(len(starts)):
+        at, end = np.int64(starts[i]), np.int64(ends[i])
+        hit = end - at >= prefix + suffix
+        hit = hit and same_bytes(data, at, parts, 0, prefix)
+        hit = hit and same_bytes(data, end - suffix, parts, bounds[count - 1], suffix)
+        at += prefix
+        end -= suffix
+        part = 1
+        while hit and part < count - 1:
+            length = bounds[part + 1] - bounds[part]
+            found = _find(data, at, end - length, parts, bounds[part], length)
+            hit = found >= 0
+            at = found + length
+            part += 1
+        out[i] = hit
+
+
+@njit(cache=True, nogil=True, fastmath=False, forceinline=True)
+def _next_char(data: Bytes, at: int, end: int) -> int:
     """The byte after the character that starts at `at`: continuation bytes are 10xxxxxx."""
     at += 1
-    while at < end and (heap[at] & 0xC0) == 0x80:
+    while at < end and (data[at] & 0xC0) == 0x80:
         at += 1
     return at
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def _next_candidate(heap: npt.NDArray[np.uint8], at: int, end: int, prefix: int) -> int:
-    """The first place from `at` on that has the four bytes `prefix` (-1: any will do); `end` if there is none."""
-    if prefix < 0:
-        return at
-    while at + _PREFIX <= end:
-        if np.int64(load_word(heap, at) & _PREFIX_BITS) == prefix:
-            return at
-        at += 1
-    return end
+def match_tokens(data: Bytes, starts: Places, ends: Places, tokens: Ints, out: Bools) -> None:
+    """Whether each string matches `tokens` int64: a byte to be met, ANY_CHAR for one character, ANY_RUN for any number.
 
-
-@njit(cache=True, nogil=True, fastmath=False)
-def _prefixes(tokens: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The four bytes that must be met from each token on, as one number; -1 where a wildcard is among them."""
-    prefixes = np.full(len(tokens) + 1, -1, np.int64)
-    for token in range(len(tokens) - _PREFIX + 1):
-        word = np.int64(0)
-        for i in range(_PREFIX):
-            byte = tokens[token + i]
-            word = np.int64(-1) if byte < 0 or word < 0 else np.int64(word | (byte << np.int64(8 * i)))
-        prefixes[token] = word
-    return prefixes
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def _matches(
-    heap: npt.NDArray[np.uint8], start: int, end: int, tokens: npt.NDArray[np.int64], prefixes: npt.NDArray[np.int64]
-) -> bool:
-    """Greedy matching; after a mismatch only the last run can grow, since an earlier one would only move it."""
-    at, token = start, 0
-    run_token, run_at = -1, start
-    while at < end:
-        if token < len(tokens) and tokens[token] == ANY_RUN:
-            token += 1
-            at = _next_candidate(heap, at, end, prefixes[token])
-            run_token, run_at = token, at
-        elif token < len(tokens) and tokens[token] == ANY_CHAR:
-            at = _next_char(heap, at, end)
-            token += 1
-        elif token < len(tokens) and tokens[token] == np.int64(heap[at]):
-            at += 1
-            token += 1
-        elif run_token >= 0:
-            run_at = _next_candidate(heap, _next_char(heap, run_at, end), end, prefixes[run_token])
-            at, token = run_at, run_token
-        else:
-            return False
-    while token < len(tokens) and tokens[token] == ANY_RUN:
-        token += 1
-    return token == len(tokens)
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def like_codes(
-    heap: npt.NDArray[np.uint8],
-    offsets: npt.NDArray[np.int64],
-    codes: npt.NDArray[np.int32],
-    tokens: npt.NDArray[np.int64],
-) -> npt.NDArray[np.bool_]:
-    """Whether each code's string `heap[offsets[code] : offsets[code + 1]]` matches.
-
-    `heap` is a dictionary's, with spare bytes at its end. `tokens` int64: a byte to be met, ANY_CHAR for one character,
-    ANY_RUN for any number of them. Cost: the bytes, about 1 ns each, times the length of the longest part between two
-    runs in the worst case.
+    Greedy; after a mismatch only the last run can grow, since an earlier one would only move it. Cost: the bytes, about
+    1 ns each, times the length of the longest part between two runs in the worst case.
     """
-    out = np.empty(len(codes), np.bool_)
-    prefixes = _prefixes(tokens)
-    for i in range(len(codes)):
-        code = codes[i]
-        out[i] = _matches(heap, offsets[code], offsets[code + 1], tokens, prefixes)
-    return out
+    for i in range(len(starts)):
+        at, end, token = np.int64(starts[i]), np.int64(ends[i]), 0
+        run_token, run_at = -1, at
+        failed = False
+        while at < end and not failed:
+            if token < len(tokens) and tokens[token] == ANY_RUN:
+                token += 1
+                run_token, run_at = token, at
+            elif token < len(tokens) and tokens[token] == ANY_CHAR:
+                at = _next_char(data, at, end)
+                token += 1
+            elif token < len(tokens) and tokens[token] == np.int64(data[at]):
+                at += 1
+                token += 1
+            elif run_token >= 0:
+                run_at = _next_char(data, run_at, end)
+                at, token = run_at, run_token
+            else:
+                failed = True
+        while token < len(tokens) and tokens[token] == ANY_RUN:
+            token += 1
+        out[i] = not failed and token == len(tokens)

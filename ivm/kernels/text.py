@@ -55,7 +55,7 @@ def load_word(typing: Any, data: Any, at: Any) -> Any:
 
 
 @_intrinsic
-def _store_word(typing: Any, data: Any, at: Any, value: Any) -> Any:
+def store_word(typing: Any, data: Any, at: Any, value: Any) -> Any:
     """Write a uint64 into the 8 bytes from `data[at]` on, wherever they begin; the caller knows that they are there."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -68,7 +68,7 @@ def _store_word(typing: Any, data: Any, at: Any, value: Any) -> Any:
 
 
 @njit(cache=True, nogil=True, fastmath=False, forceinline=True)
-def _word_at(data: Bytes, at: Int, length: Int) -> np.uint64:
+def word_at(data: Bytes, at: Int, length: Int) -> np.uint64:
     """The first `length` bytes (at most 8) from `at` on, zeros above them."""
     if length >= _WORD:
         return load_word(data, at)
@@ -85,7 +85,7 @@ def _hash_rest(data: Bytes, start: Int, length: Int, hashed: np.uint64) -> np.ui
     """Mix the bytes beyond the first 8 into the hash of those."""
     at = _WORD
     while at < length:
-        hashed = hash_word(np.int64(hashed ^ _word_at(data, start + at, length - at)))
+        hashed = hash_word(np.int64(hashed ^ word_at(data, start + at, length - at)))
         at += _WORD
     return hashed
 
@@ -95,7 +95,7 @@ def _equal_rest(a: Bytes, a_start: Int, b: Bytes, b_start: Int, length: Int) -> 
     """Whether two strings of one length agree beyond their first 8 bytes."""
     at = _WORD
     while at < length:
-        if _word_at(a, a_start + at, length - at) != _word_at(b, b_start + at, length - at):
+        if word_at(a, a_start + at, length - at) != word_at(b, b_start + at, length - at):
             return False
         at += _WORD
     return True
@@ -110,7 +110,7 @@ def _hash_first(word: np.uint64, length: Int) -> np.uint64:
 @njit(cache=True, nogil=True, fastmath=False, forceinline=True)
 def _find_slot(data: Bytes, start: Int, length: Int, slots: Slots, heap: Bytes, starts: Ints) -> tuple[Int, np.uint64]:
     """The slot of the string `data[start : start + length]`, or the free one where it belongs; and its hash."""
-    word = _word_at(data, start, length)
+    word = word_at(data, start, length)
     hashed = _hash_first(word, length)
     if length > _WORD:
         hashed = _hash_rest(data, start, length, hashed)
@@ -124,7 +124,7 @@ def _find_slot(data: Bytes, start: Int, length: Int, slots: Slots, heap: Bytes, 
         if slot >> _HALF == hashed:
             code = np.int64(slot & _LOW) - 1
             begin = starts[code]
-            if starts[code + 1] - begin == length and _word_at(heap, begin, length) == word:
+            if starts[code + 1] - begin == length and word_at(heap, begin, length) == word:
                 if length <= _WORD or _equal_rest(data, start, heap, begin, length):
                     return place, hashed
         place = (place + 1) & mask
@@ -165,7 +165,7 @@ def encode_text(
                 return row, count, used
             at = 0
             while at < length:
-                _store_word(heap, used + at, _word_at(data, start + at, length - at))
+                store_word(heap, used + at, word_at(data, start + at, length - at))
                 at += _WORD
             used += length
             count += 1
@@ -189,7 +189,7 @@ def _fetch_ahead(
     for i in range(size):
         start = np.int64(offsets[row + i])
         length = np.int64(offsets[row + i + 1]) - start
-        hashed = _hash_first(_word_at(data, start, length), length)
+        hashed = _hash_first(word_at(data, start, length), length)
         if length > _WORD:
             hashed = _hash_rest(data, start, length, hashed)
         hashes[i] = hashed >> _HALF
@@ -271,7 +271,7 @@ def copy_texts(heap: Bytes, starts: Ints, codes: npt.NDArray[np.int32], offsets:
         source = starts[codes[i]]
         at = offsets[i]
         while at < offsets[i + 1]:
-            _store_word(out, at, load_word(heap, source))
+            store_word(out, at, load_word(heap, source))
             at += _WORD
             source += _WORD
 

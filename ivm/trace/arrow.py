@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from catalog.types import Kind, Physical, SqlType
 from ivm.trace.column import DTYPES, Array, Bools, Column, concat, empty_column
-from ivm.trace.dictionary import TextDictionary, unpacked, validity_mask
+from ivm.trace.dictionary import TextDictionary
 from ivm.trace.lists import lists_to_arrow
+from ivm.trace.validity import unpacked, validity_mask
 
 _TYPES: dict[Kind, pa.DataType] = {
     Kind.NULL: pa.null(),

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import NumericError
-from ivm.kernels.convert import unpack_bits
 from ivm.kernels.pack import look_up
 from ivm.kernels.text import (
     NEAR,
@@ -26,6 +25,8 @@ from ivm.kernels.text import (
 from ivm.trace.column import Array, Bools, Column, Ints, concat
 from ivm.trace.growable import Growable
 from ivm.trace.readonly import readonly
+from ivm.trace.texts import Texts
+from ivm.trace.validity import validity_mask
 
 Codes = npt.NDArray[np.int32]
 
@@ -94,6 +95,19 @@ class TextDictionary:
             where = np.frombuffer(offsets, word, n + 1, array.offset * word.itemsize)
             self._encode(_NO_BYTES if data is None else np.frombuffer(data, np.uint8), where, valid, codes)
         return Column(codes, valid)
+
+    def encode_texts(self, texts: Texts) -> Column:
+        """The codes of strings that lie elsewhere, adding new ones; NULL is invalid, over code 0. See `encode`."""
+        codes = np.zeros(len(texts), np.int32)
+        if len(texts):
+            data, offsets = texts.packed()
+            self._encode(data, offsets, texts.valid, codes)
+        return Column(codes, texts.valid)
+
+    def texts(self, codes: Array) -> Texts:
+        """The strings of `codes` int32 (n,), where they lie until the next string is added. Cost: two gathers."""
+        offsets = self._starts.array
+        return Texts(readonly(self.heap), readonly(offsets[codes]), readonly(offsets[1:][codes]))
 
     def decode(self, codes: Array, valid: Bools | None = None) -> pa.Array | pa.ChunkedArray:
         """The strings of `codes` int32 (n,) as Arrow strings, NULL where `valid` is False.
@@ -202,16 +216,3 @@ def _looked_up(codes: Array, rows: Array) -> Array:
     found = np.empty(len(rows), np.int32)
     look_up(codes, rows, found)
     return found
-
-
-def validity_mask(array: pa.Array, validity: pa.Buffer | None) -> Bools | None:
-    """Which values of an Arrow array are not NULL, bool (n,), from its validity buffer; None if all are."""
-    if validity is None or array.null_count == 0:
-        return None
-    return unpacked(validity, array.offset, len(array))
-
-
-def unpacked(bits: pa.Buffer, first: int, length: int) -> Bools:
-    """Bits of an Arrow buffer as bool (length,), from bit `first` on."""
-    mask: Bools = unpack_bits(readonly(np.frombuffer(bits, np.uint8)), first, length)
-    return mask

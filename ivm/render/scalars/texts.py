@@ -10,17 +10,15 @@ import numpy as np
 
 from catalog.errors import NumericError
 from catalog.types import Kind, Physical
-from ivm.kernels.like import like_codes
 from ivm.render.scalars import regexes
 from ivm.render.scalars.columns import all_valid, dense, objects, pick
 from ivm.render.scalars.functions import Apply, Build, Context, Evaluate
 from ivm.render.scalars.rows import Rows
-from ivm.render.scalars.text_functions import FUNCTIONS, like_parts
+from ivm.render.scalars.text_functions import FUNCTIONS
 from ivm.render.scalars.text_memo import ERROR, FALSE, NULL, TRUE, Compute, Failure, TextMemo
-from ivm.trace.column import DTYPES, Array, Column, Ints
+from ivm.render.scalars.text_natives import Native, native_of
+from ivm.trace.column import DTYPES, Array, Column
 from sql.ir.scalar import Call, Literal
-
-ANY_CHAR, ANY_RUN = -1, -2
 
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {
     "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
@@ -57,9 +55,9 @@ def memo_of(call: Call, context: Context) -> TextMemo | None:
 
 
 def _computation(call: Call, place: int, literals: tuple[Any, ...], context: Context) -> Compute:
-    tokens = _tokens(call, place, literals)
-    if tokens is not None:
-        return _matching(context.dictionary, tokens)
+    native = native_of(call)
+    if native is not None:
+        return _natively(native, call.type.physical, context.dictionary)
     if call.function in regexes.FUNCTIONS:
         return regexes.computation(call.function, literals[1:], context.dictionary)
     function = _of_text(call, place, literals)
@@ -81,6 +79,17 @@ def _computation(call: Call, place: int, literals: tuple[Any, ...], context: Con
         if physical is Physical.CODE:
             return states, dictionary.codes(results)
         return states, np.array(results, DTYPES[physical])
+
+    return compute
+
+
+def _natively(native: Native, physical: Physical, dictionary: Any) -> Compute:
+    def compute(codes: Array) -> tuple[Any, Array | None]:
+        found = native(dictionary.texts(codes))
+        if physical is Physical.BOOL:
+            return np.where(found, np.int8(TRUE), np.int8(FALSE)), None
+        values = dictionary.encode_texts(found).values if physical is Physical.CODE else found
+        return np.full(len(codes), TRUE, np.int8), values
 
     return compute
 
@@ -118,33 +127,6 @@ def _of_text(call: Call, place: int, literals: tuple[Any, ...]) -> Callable[[str
         return (lambda text: order(text, after[0])) if place == 0 else (lambda text: order(before[0], text))
     function = FUNCTIONS[call.function]
     return lambda text: function(*before, text, *after)
-
-
-def _tokens(call: Call, place: int, literals: tuple[Any, ...]) -> Ints | None:
-    """What `like_codes` matches, if the function is a match against a constant."""
-    if place != 0 or call.function not in ("like", "contains", "starts_with"):
-        return None
-    if call.function == "like":
-        parts = like_parts(literals[1], literals[2] if len(literals) > 2 else None)
-    else:
-        run = [("%", True)]
-        exact = [(char, False) for char in literals[1]]
-        parts = (run if call.function == "contains" else []) + exact + run
-    tokens: list[int] = []
-    for char, wild in parts:
-        if wild:
-            tokens.append(ANY_RUN if char == "%" else ANY_CHAR)
-        else:
-            tokens.extend(char.encode())
-    return np.array(tokens, np.int64)
-
-
-def _matching(dictionary: Any, tokens: Ints) -> Compute:
-    def compute(codes: Any) -> tuple[Any, None]:
-        hits = like_codes(dictionary.heap, dictionary.offsets, codes, tokens)
-        return np.where(hits, np.int8(TRUE), np.int8(FALSE)), None
-
-    return compute
 
 
 def text_call(call: Call, context: Context, build: Build) -> Evaluate:

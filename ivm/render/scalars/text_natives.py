@@ -1,0 +1,247 @@
+"""Functions of one text that read its bytes where they lie, so that nobody has to put the text into a dictionary.
+
+A native takes `Texts` and gives a value for each: an array of BOOLEANs or BIGINTs, or `Texts` again, which another
+native may take. It has a value of every string, and gives some value where the text is NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from catalog.types import Kind
+from ivm.kernels.like import ANY_CHAR, ANY_RUN, match_parts, match_tokens
+from ivm.kernels.text import PADDING
+from ivm.kernels.text_parts import (
+    compare_texts,
+    copy_case,
+    count_characters,
+    cut_texts,
+    find_equal,
+    trim_bytes,
+    trim_spaces,
+)
+from ivm.render.scalars.text_functions import FUNCTIONS, like_parts
+from ivm.trace.column import Array, Bools, Ints
+from ivm.trace.readonly import readonly
+from ivm.trace.texts import Texts
+from sql.ir.scalar import Call, Literal
+
+Native = Callable[[Texts], Any]
+
+_FAR = 1 << 40
+_MOST_ITEMS = 16
+_SIGNS: dict[str, Callable[[Array], Bools]] = {
+    "lt": lambda signs: signs < 0,
+    "le": lambda signs: signs <= 0,
+    "gt": lambda signs: signs > 0,
+    "ge": lambda signs: signs >= 0,
+}
+
+
+def native_of(call: Call) -> Native | None:
+    """What computes the function from its text, if that is its one argument that is no literal; None if nothing does.
+
+    A text that is compared may be on either side; in all other functions it comes first.
+    """
+    given = [a for a in call.args if not isinstance(a, Literal)]
+    if len(given) != 1 or given[0].type.kind is not Kind.VARCHAR:
+        return None
+    values = tuple(a.value for a in call.args if isinstance(a, Literal))
+    if any(value is None for value in values):
+        return None
+    if call.function in ("eq", "ne", *_SIGNS):
+        return _comparison(call.function, values[0], mirrored=isinstance(call.args[0], Literal))
+    make = _MAKERS.get(call.function)
+    return None if make is None or isinstance(call.args[0], Literal) else make(*values)
+
+
+def is_light(call: Call) -> bool:
+    """Whether the native looks at the ends of a string alone, which costs less than to look it up in a dictionary."""
+    if call.function == "like":
+        runs = [char for char, wild in like_parts(*(a.value for a in call.args[1:] if isinstance(a, Literal))) if wild]
+        return runs in ([], ["%"])
+    return call.function in _LIGHT
+
+
+def _comparison(function: str, text: str, mirrored: bool) -> Native:
+    if function == "eq":
+        return _member(text)
+    if function == "ne":
+        equal = _member(text)
+        return lambda texts: ~equal(texts)
+    data = readonly(np.frombuffer(text.encode(), np.uint8))
+    holds = _SIGNS[{"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}[function] if mirrored else function]
+
+    def run(texts: Texts) -> Bools:
+        signs = np.empty(len(texts), np.int8)
+        compare_texts(texts.data, texts.starts, texts.ends, data, signs)
+        return holds(signs)
+
+    return run
+
+
+def _member(*items: str) -> Native:
+    data, bounds = _joined([item.encode() for item in items])
+
+    def run(texts: Texts) -> Bools:
+        out = np.empty(len(texts), np.bool_)
+        find_equal(texts.data, texts.starts, texts.ends, data, bounds, out)
+        return out
+
+    return run
+
+
+def _in(*items: str) -> Native | None:
+    return _member(*items) if len(items) <= _MOST_ITEMS else None
+
+
+def _joined(parts: list[bytes]) -> tuple[Array, Ints]:
+    bounds = np.cumsum([0, *map(len, parts)])
+    return readonly(np.frombuffer(b"".join(parts) + bytes(PADDING), np.uint8)), readonly(bounds.astype(np.int64))
+
+
+def _like(pattern: str, escape: str | None = None) -> Native:
+    parts = like_parts(pattern, escape)
+    if any(wild and char == "_" for char, wild in parts):
+        return _by_tokens(parts)
+    runs: list[str] = [""]
+    for char, wild in parts:
+        if wild:
+            runs.append("")
+        else:
+            runs[-1] += char
+    return _member(*runs) if len(runs) == 1 else _of_parts(runs[0], *[run for run in runs[1:-1] if run], runs[-1])
+
+
+def _by_tokens(parts: list[tuple[str, bool]]) -> Native:
+    tokens: list[int] = []
+    for char, wild in parts:
+        if wild:
+            tokens.append(ANY_RUN if char == "%" else ANY_CHAR)
+        else:
+            tokens.extend(char.encode())
+    met = readonly(np.array(tokens, np.int64))
+
+    def run(texts: Texts) -> Bools:
+        out = np.empty(len(texts), np.bool_)
+        match_tokens(texts.data, texts.starts, texts.ends, met, out)
+        return out
+
+    return run
+
+
+def _of_parts(*parts: str) -> Native:
+    data, bounds = _joined([part.encode() for part in parts])
+
+    def run(texts: Texts) -> Bools:
+        out = np.empty(len(texts), np.bool_)
+        match_parts(texts.data, texts.starts, texts.ends, data, bounds, out)
+        return out
+
+    return run
+
+
+def _contains(part: str) -> Native:
+    return _of_parts("", part, "") if part else _of_parts("", "")
+
+
+def _cut(first: int, first_back: bool, last: int, last_back: bool) -> Native | None:
+    if not -_FAR < first < _FAR or not -_FAR < last <= _FAR:
+        return None
+
+    def run(texts: Texts) -> Texts:
+        begins, stops = np.empty(len(texts), np.int64), np.empty(len(texts), np.int64)
+        cut_texts(texts.data, texts.starts, texts.ends, first, first_back, last, last_back, begins, stops)
+        return texts.moved(begins, stops)
+
+    return run
+
+
+def _substring(offset: int, length: int | None = None) -> Native | None:
+    start, back = (offset - 1, False) if offset >= 0 else (offset, True)
+    if length is None:
+        return _cut(start, back, _FAR, False)
+    return _cut(start + min(length, 0), back, start + max(length, 0), back)
+
+
+def _left(count: int) -> Native | None:
+    return _cut(0, False, count, count < 0)
+
+
+def _right(count: int) -> Native | None:
+    return _cut(-count, count >= 0, _FAR, False)
+
+
+def _of_size(size: Callable[[Texts], Ints]) -> Callable[[], Native]:
+    return lambda: size
+
+
+def _length(texts: Texts) -> Ints:
+    out = np.empty(len(texts), np.int64)
+    count_characters(texts.data, texts.starts, texts.ends, out)
+    return out
+
+
+def _strlen(texts: Texts) -> Ints:
+    return (texts.ends - texts.starts).astype(np.int64)
+
+
+def _case(function: str, first: str, last: str) -> Callable[[], Native]:
+    one_by_one = FUNCTIONS[function]
+
+    def run(texts: Texts) -> Texts:
+        begins, stops = np.empty(len(texts), np.int64), np.empty(len(texts), np.int64)
+        out = np.empty(int((texts.ends - texts.starts).sum()), np.uint8)
+        ascii_ = copy_case(texts.data, texts.starts, texts.ends, ord(first), ord(last), begins, stops, out)
+        if not ascii_:
+            data, bounds = _joined([one_by_one(text).encode() for text in texts.strings()])
+            return Texts(data, bounds[:-1], bounds[1:], texts.valid)
+        return Texts(readonly(out), readonly(begins), readonly(stops), texts.valid)
+
+    return lambda: run
+
+
+def _trim(left: bool, right: bool) -> Callable[..., Native | None]:
+    def make(chars: str | None = None) -> Native | None:
+        if chars is not None and not chars.isascii():
+            return None
+        unwanted = np.zeros(256, np.bool_)
+        unwanted[list((chars or "").encode())] = True
+
+        def run(texts: Texts) -> Texts:
+            begins, stops = np.empty(len(texts), np.int64), np.empty(len(texts), np.int64)
+            if chars is None:
+                trim_spaces(texts.data, texts.starts, texts.ends, left, right, begins, stops)
+            else:
+                trim_bytes(texts.data, texts.starts, texts.ends, readonly(unwanted), left, right, begins, stops)
+            return texts.moved(begins, stops)
+
+        return run
+
+    return make
+
+
+_MAKERS: dict[str, Callable[..., Native | None]] = {
+    "in": _in,
+    "like": _like,
+    "contains": _contains,
+    "starts_with": lambda part: _of_parts(part, ""),
+    "ends_with": lambda part: _of_parts("", part),
+    "substring": _substring,
+    "left": _left,
+    "right": _right,
+    "length": _of_size(_length),
+    "strlen": _of_size(_strlen),
+    "bit_length": _of_size(lambda texts: 8 * _strlen(texts)),
+    "upper": _case("upper", "a", "z"),
+    "lower": _case("lower", "A", "Z"),
+    "trim": _trim(True, True),
+    "ltrim": _trim(True, False),
+    "rtrim": _trim(False, True),
+}
+_LIGHT = frozenset(
+    ("eq", "ne", "lt", "le", "gt", "ge", "in", "starts_with", "ends_with", "left", "substring", "strlen", "bit_length")
+)

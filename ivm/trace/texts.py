@@ -1,0 +1,72 @@
+"""Strings where they lie, in an Arrow array or in the text dictionary, for functions that read their bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ivm.kernels.text import PADDING
+from ivm.kernels.text_parts import pack_texts
+from ivm.trace.column import Bools, Ints
+from ivm.trace.readonly import readonly
+from ivm.trace.validity import validity_mask
+
+Bytes = npt.NDArray[np.uint8]
+Places = npt.NDArray[np.signedinteger[Any]]
+
+_ALL_VALID: Bools = np.empty(0, np.bool_)
+_NO_BYTES: Bytes = readonly(np.empty(0, np.uint8))
+_NOWHERE: Places = readonly(np.empty(0, np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """String i is the UTF-8 bytes `data[starts[i] : ends[i]]`, uint8; the places are both int32 or both int64 (n,).
+
+    `valid` bool (n,) says which are not NULL, None if all are; what lies under a NULL is some string. Read-only.
+    """
+
+    data: Bytes
+    starts: Places
+    ends: Places
+    valid: Bools | None = None
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def moved(self, begins: Ints, stops: Ints) -> Texts:
+        """Other parts of the same bytes, one for each string."""
+        return Texts(self.data, readonly(begins), readonly(stops), self.valid)
+
+    def packed(self) -> tuple[Bytes, Ints]:
+        """The strings one after the other, and where each begins, int64 (n + 1,). Cost: copies the bytes."""
+        valid = _ALL_VALID if self.valid is None else readonly(np.ascontiguousarray(self.valid))
+        offsets = np.empty(len(self) + 1, np.int64)
+        out = np.empty(int((self.ends - self.starts).sum()) + PADDING, np.uint8)
+        pack_texts(self.data, self.starts, self.ends, valid, offsets, out)
+        return out, offsets
+
+    def strings(self) -> list[str]:
+        """The strings as Python objects; '' for NULL."""
+        data, offsets = self.packed()
+        whole = data.tobytes()
+        bounds = offsets.tolist()
+        return [whole[a:b].decode() for a, b in pairwise(bounds)]
+
+
+def arrow_texts(array: pa.Array) -> Texts:
+    """The strings of an Arrow array of any encoding of text but a dictionary. string and large_string: not copied."""
+    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
+        array = array.cast(pa.large_string())
+    validity, offsets, data = array.buffers()
+    if offsets is None or len(array) == 0:
+        return Texts(_NO_BYTES, _NOWHERE, _NOWHERE)
+    word = np.dtype(np.int32 if pa.types.is_string(array.type) else np.int64)
+    where = readonly(np.frombuffer(offsets, word, len(array) + 1, array.offset * word.itemsize))
+    bytes_ = _NO_BYTES if data is None else readonly(np.frombuffer(data, np.uint8))
+    return Texts(bytes_, where[:-1], where[1:], validity_mask(array, validity))
