@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-from ivm.kernels.text import load_word, word_at
+from ivm.kernels.text import Int, load_word, word_at
 from ivm.kernels.types import Bools, Ints
 
 Bytes = npt.NDArray[np.uint8]
@@ -24,7 +24,7 @@ _HIGHS = np.uint64(0x8080808080808080)
 
 
 @njit(cache=True, nogil=True, fastmath=False, forceinline=True)
-def same_bytes(data: Bytes, at: int, other: Bytes, begin: int, length: int) -> bool:
+def same_bytes(data: Bytes, at: Int, other: Bytes, begin: Int, length: Int) -> bool:
     """Whether `length` bytes of both arrays from these places on are equal; the caller knows that they are there."""
     done = 0
     while done < length:
@@ -35,7 +35,7 @@ def same_bytes(data: Bytes, at: int, other: Bytes, begin: int, length: int) -> b
 
 
 @njit(cache=True, nogil=True, fastmath=False, forceinline=True)
-def _find(data: Bytes, at: int, last: int, part: Bytes, begin: int, length: int) -> int:
+def _find(data: Bytes, at: Int, last: Int, part: Bytes, begin: Int, length: Int) -> Int:
     """The first place from `at` to `last` where the bytes of a part lie, which is not empty; -1 if there is none.
 
     Seven places at once are asked for the part's first two bytes.
@@ -87,7 +87,7 @@ def match_parts(data: Bytes, starts: Places, ends: Places, parts: Bytes, bounds:
 
 
 @njit(cache=True, nogil=True, fastmath=False, forceinline=True)
-def _next_char(data: Bytes, at: int, end: int) -> int:
+def _next_char(data: Bytes, at: Int, end: Int) -> Int:
     """The byte after the character that starts at `at`: continuation bytes are 10xxxxxx."""
     at += 1
     while at < end and (data[at] & 0xC0) == 0x80:
@@ -103,8 +103,9 @@ def match_tokens(data: Bytes, starts: Places, ends: Places, tokens: Ints, out: B
     1 ns each, times the length of the longest part between two runs in the worst case.
     """
     for i in range(len(starts)):
-        at, end, token = np.int64(starts[i]), np.int64(ends[i]), 0
-        run_token, run_at = -1, at
+        at: Int = np.int64(starts[i])
+        end, run_at = np.int64(ends[i]), at
+        token, run_token = 0, -1
         failed = False
         while at < end and not failed:
             if token < len(tokens) and tokens[token] == ANY_RUN:

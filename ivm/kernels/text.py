@@ -131,6 +131,21 @@ def _find_slot(data: Bytes, start: Int, length: Int, slots: Slots, heap: Bytes, 
 
 
 @njit(cache=True, nogil=True, fastmath=False)
+def hash_texts(
+    data: Bytes,
+    starts: npt.NDArray[np.signedinteger[Any]],
+    ends: npt.NDArray[np.signedinteger[Any]],
+    hashes: npt.NDArray[np.uint64],
+) -> None:
+    """Hashes of the strings `data[starts[i] : ends[i]]`, uint64 (n,)."""
+    for i in range(len(starts)):
+        start = np.int64(starts[i])
+        length = np.int64(ends[i]) - start
+        hashed = _hash_first(word_at(data, start, length), length)
+        hashes[i] = _hash_rest(data, start, length, hashed) if length > _WORD else hashed
+
+
+@njit(cache=True, nogil=True, fastmath=False)
 def encode_text(
     data: Bytes,
     offsets: npt.NDArray[np.signedinteger[Any]],

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from numba import njit
 
 from ivm.kernels.like import same_bytes
-from ivm.kernels.text import load_word, store_word, word_at
+from ivm.kernels.text import Int, load_word, store_word, word_at
 from ivm.kernels.types import Bools, Ints
 
 Bytes = npt.NDArray[np.uint8]
@@ -24,7 +24,7 @@ _CASE = 0x20
 
 
 @njit(cache=True, nogil=True, fastmath=False, forceinline=True)
-def _characters(data: Bytes, at: int, end: int) -> int:
+def _characters(data: Bytes, at: Int, end: Int) -> Int:
     """How many characters begin in these bytes."""
     count = 0
     for place in range(at, end):
@@ -33,7 +33,7 @@ def _characters(data: Bytes, at: int, end: int) -> int:
 
 
 @njit(cache=True, nogil=True, fastmath=False, forceinline=True)
-def _behind(data: Bytes, at: int, end: int, characters: int) -> int:
+def _behind(data: Bytes, at: Int, end: Int, characters: Int) -> Int:
     """The place behind so many characters, `end` if there are not that many."""
     if characters >= end - at:
         return end
@@ -60,9 +60,9 @@ def cut_texts(
     data: Bytes,
     starts: Places,
     ends: Places,
-    first: int,
+    first: Int,
     first_back: bool,
-    last: int,
+    last: Int,
     last_back: bool,
     begins: Ints,
     stops: Ints,
@@ -92,7 +92,7 @@ def compare_texts(data: Bytes, starts: Places, ends: Places, text: Bytes, out: n
     for i in range(len(starts)):
         at = np.int64(starts[i])
         length = np.int64(ends[i]) - at
-        shared = min(length, len(text))
+        shared = length if length < len(text) else len(text)
         done = 0
         while done + _WORD <= shared and load_word(data, at + done) == load_word(text, done):
             done += _WORD
@@ -123,7 +123,7 @@ def find_equal(data: Bytes, starts: Places, ends: Places, items: Bytes, bounds: 
 
 @njit(cache=True, nogil=True, fastmath=False)
 def copy_case(
-    data: Bytes, starts: Places, ends: Places, first: int, last: int, begins: Ints, stops: Ints, out: Bytes
+    data: Bytes, starts: Places, ends: Places, first: Int, last: Int, begins: Ints, stops: Ints, out: Bytes
 ) -> bool:
     """Copy the strings to `out`, where they lie at `begins` and `stops`, letters from `first` to `last` in other case.
 
@@ -139,11 +139,11 @@ def copy_case(
             out[np.uint64(to)] = byte ^ _CASE if first <= byte <= last else byte
             to += 1
         stops[i] = to
-    return seen < 0x80
+    return bool(seen < 0x80)
 
 
 @njit(cache=True, nogil=True, fastmath=False, forceinline=True)
-def _space(data: Bytes, at: int, end: int) -> int:
+def _space(data: Bytes, at: Int, end: Int) -> Int:
     """How many bytes the character from `at` on has, if it is one of Unicode's spaces (class Zs); else 0."""
     byte = data[at]
     if byte == 0x20:
@@ -176,7 +176,7 @@ def trim_spaces(data: Bytes, starts: Places, ends: Places, left: bool, right: bo
             begin = end - 1
             while begin > at and (data[begin] & 0xC0) == 0x80:
                 begin -= 1
-            more = _space(data, begin, end) > 0
+            more = bool(_space(data, begin, end) > 0)
             if more:
                 end = begin
         begins[i], stops[i] = at, end

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Protocol
 
@@ -14,9 +14,10 @@ from catalog.types import SqlType
 from ivm.operators.mfp import Program, Stateless
 from ivm.operators.operator import NOTHING, Contents, Each
 from ivm.operators.threshold_join import ThresholdJoin
-from ivm.trace.column import Bools, Ints
+from ivm.trace.column import Bools, Column, Ints
+from ivm.trace.computed import Computed, TextFunction
 from ivm.trace.concat import concat_deltas
-from ivm.trace.consolidate import consolidate
+from ivm.trace.consolidate import consolidate, consolidate_by
 from ivm.trace.delta import Delta, Group
 from ivm.trace.keys import KeyLayout
 
@@ -37,8 +38,8 @@ class Lookup(Protocol):
         """For each key the rows visible at its time: (position of the key, ascending; the rows)."""
         ...
 
-    def prepare(self, columns: Sequence[int]) -> Iterator[int]:
-        """Let these columns of the rows be read without a wait, bit by bit."""
+    def prepare(self, columns: Sequence[int], computed: Computed = ()) -> Iterator[int]:
+        """Let these columns of the rows, and these functions of columns, be read without a wait, bit by bit."""
         ...
 
 
@@ -46,7 +47,8 @@ class Lookup(Protocol):
 class HalfJoin:
     """One stage: look the columns `stream` up, bind the input's columns from `offset` on, then run `program`.
 
-    `unique`: at most one row is found for each. `read`: those of the input's columns that are read later.
+    `unique`: at most one row is found for each. `read`: those of the input's columns that are read later, `computed`
+    those of whose text only functions are read, with them.
     """
 
     lookup: Lookup
@@ -57,10 +59,11 @@ class HalfJoin:
     unique: bool
     program: Program | None
     read: tuple[int, ...] = ()
+    computed: Computed = ()
 
     def prepare(self) -> Iterator[int]:
         """Let all that is read of rows looked up be read without a wait; see `Lookup.prepare`."""
-        yield from self.lookup.prepare(self.read)
+        yield from self.lookup.prepare(self.read, self.computed)
 
     def joined(self, delta: Delta) -> Iterator[Delta]:
         """The joined rows that passed `program`, if any, over parts of the delta that meet about `_PART` rows each.
@@ -94,7 +97,7 @@ class Path:
     """The way of one input's changes through the join.
 
     They are placed from `offset` on in the joined row of `total` columns and filtered by `program`. `needed` are those
-    of their columns that the path reads, with their types.
+    of their columns that the path reads, with their types; `computed` those of whose text it reads only functions.
     """
 
     source: int
@@ -103,6 +106,7 @@ class Path:
     needed: tuple[tuple[int, SqlType], ...]
     program: Program | None
     stages: tuple[HalfJoin | ThresholdJoin, ...]
+    computed: Mapping[int, Sequence[TextFunction]] = field(default_factory=dict)
 
     def run(self, delta: Delta) -> list[Delta]:
         """The changes of the join that follow from `delta`."""
@@ -123,7 +127,17 @@ class Path:
         diffs = delta.diffs
         if diffs is None or not self.needed or np.count_nonzero(diffs < 0) in (0, len(diffs)):
             return delta
-        return consolidate(delta, [type_ for _, type_ in self.needed], [column for column, _ in self.needed])
+        types: list[SqlType] = []
+        compared: list[Column] = []
+        for column, type_ in self.needed:
+            functions = self.computed.get(column)
+            if functions is not None and delta.computes(column, functions):
+                types += [function.type for function in functions]
+                compared += [delta.computed(column, function) for function in functions]
+            else:
+                types.append(type_)
+                compared.append(delta.column(column))
+        return consolidate_by(delta, types, compared)
 
     def _go_on(self, delta: Delta, number: int) -> Iterator[Delta]:
         """The stages from `number` on, part by part."""

@@ -12,6 +12,7 @@ from catalog.types import Physical, SqlType
 from ivm.kernels.threshold_join import RANGE, read_ranges
 from ivm.operators.ordering import ordered_words
 from ivm.trace.column import Bools, Column, Ints
+from ivm.trace.computed import Computed
 from ivm.trace.delta import Delta, Group
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
@@ -121,10 +122,15 @@ class OrderedArrangement:
         order = np.argsort(positions, kind="stable")
         return positions[order], Group(self.store, rows[order])
 
-    def prepare(self, columns: Sequence[int]) -> Iterator[int]:
-        """Let these columns of the store be read by row number without a wait; in bits, yielding the rows of each."""
+    def prepare(self, columns: Sequence[int], computed: Computed = ()) -> Iterator[int]:
+        """Let these columns of the store, and functions of columns, be read by row number without a wait.
+
+        It is done in bits, yielding the rows of each.
+        """
         for column in columns:
             yield from self.store.heat(column)
+        for column, functions in computed:
+            yield from self.store.keep_computed(column, functions)
 
     def bounds(self, words: Ints, count: int, values: Column | None = None) -> Ints:
         """The words of `count` keys, as `layout` packs them, then those of their values; int64 (count, K + V)."""

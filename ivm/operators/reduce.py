@@ -18,6 +18,7 @@ from ivm.operators.operator import Contents, StateSize
 from ivm.operators.ordered import OrderedAggregates
 from ivm.operators.present import Present
 from ivm.trace.column import Bools, Column, Ints
+from ivm.trace.computed import Computed
 from ivm.trace.delta import Delta, Group, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
@@ -124,7 +125,7 @@ class Reduce(Present):
         positions, fields = self._groups.look_up(words, dropped, as_of, self._after, always)
         return positions, Group(GroupRows(self._layout, words[positions], self._parts, fields))
 
-    def prepare(self, columns: Sequence[int]) -> Iterator[int]:
+    def prepare(self, columns: Sequence[int], computed: Computed = ()) -> Iterator[int]:
         """All columns can be read as they are."""
         yield from ()
 

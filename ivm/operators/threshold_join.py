@@ -18,6 +18,7 @@ from ivm.operators.mfp import Program
 from ivm.operators.ordered_arrangement import OrderedArrangement, Ranges, Valued
 from ivm.operators.ordering import ordered_words
 from ivm.trace.column import Bools, Column, Ints
+from ivm.trace.computed import Computed
 from ivm.trace.delta import Delta, Group
 from ivm.trace.keys import KeyLayout
 from ivm.trace.readonly import readonly
@@ -53,10 +54,11 @@ class ThresholdJoin:
     program: Program | None
     visits: Visits
     read: tuple[int, ...] = ()
+    computed: Computed = ()
 
     def prepare(self) -> Iterator[int]:
-        """Let the columns `read` of the rows that are looked up be read without a wait; see `Lookup.prepare`."""
-        yield from self.lookup.prepare(self.read)
+        """Let what is read of the rows that are looked up be read without a wait; see `Lookup.prepare`."""
+        yield from self.lookup.prepare(self.read, self.computed)
 
     def joined(self, delta: Delta) -> Iterator[Delta]:
         """The joined rows that passed `program`, in parts.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
@@ -10,7 +11,11 @@ from ivm.dataflow.graph import Graph
 from ivm.dataflow.node import Node
 from ivm.plan.mfp import Mfp, Row
 from ivm.plan.nodes import ArrangementPlan, Plan
+from ivm.render.scalars.functions import Context as Scope
 from ivm.render.scalars.program import Compiler, MfpProgram
+from ivm.render.scalars.text_function import functions_in
+from ivm.render.scalars.text_memo import memos_of
+from ivm.trace.computed import TextFunction
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.table_store import TableStore
 from sql.ir.scalar import Scalar
@@ -64,6 +69,11 @@ class Context(ABC):
         if len(self.recent) > _MOST_RECENT:
             del self.recent[next(iter(self.recent))]
         return known
+
+    def functions_of_text(self, scalars: Iterable[Scalar], width: int) -> dict[int, tuple[TextFunction, ...]]:
+        """The columns below `width` of whose text the expressions read functions of its bytes alone, and these."""
+        found = functions_in(scalars, width, Scope(self.dictionary, memos_of(self.dictionary)))
+        return {column: tuple(dict.fromkeys(each.values())) for column, each in found.items()}
 
     def hydrated(self, node: Node) -> Node:
         """The new stateful node, brought up to the present."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import cast
 
@@ -19,6 +19,7 @@ from ivm.plan.mfp import Mfp, Row
 from ivm.plan.nodes import JoinPlan, Stage
 from ivm.render.context import Context
 from ivm.render.threshold_join import render_threshold_join
+from ivm.trace.computed import TextFunction
 from sql.ir.scalar import Scalar, columns_of
 
 
@@ -50,26 +51,29 @@ def _careful(context: Context, plan: JoinPlan) -> Callable[[], Careful] | None:
 def _path(context: Context, plan: JoinPlan, path: nodes.Path) -> Path:
     row = plan.joined_row
     last = len(path.stages) - 1
-    read = _read(plan, path)
+    read = _read(context, plan, path)
     stages = tuple(_stage(context, plan, stage, row, read, i == last) for i, stage in enumerate(path.stages))
     start = _filter(context, path.predicates, row)
     own = plan.inputs[path.source].row
     needed = tuple((column, own[column].type) for column in path.needed)
-    return Path(path.source, plan.offsets[path.source], len(row), needed, start, stages)
+    offset = plan.offsets[path.source]
+    computed = {c - offset: each for c, each in read.computed.items() if offset <= c < offset + len(own)}
+    return Path(path.source, offset, len(row), needed, start, stages, computed)
 
 
 def _stage(
-    context: Context, plan: JoinPlan, stage: Stage, joined: Row, read: frozenset[int], last: bool
+    context: Context, plan: JoinPlan, stage: Stage, joined: Row, read: _Read, last: bool
 ) -> HalfJoin | ThresholdJoin:
     offset, width = plan.offsets[stage.input], len(stage.arrangement.collection.row)
-    wanted = tuple(sorted(c - offset for c in read if offset <= c < offset + width))
+    computed = tuple((c - offset, each) for c, each in read.computed.items() if offset <= c < offset + width)
+    wanted = tuple(sorted(c - offset for c in read.columns if offset <= c < offset + width))
     arranged = cast(ArrangeTable | ArrangeGroups | ArrangeDerived, context.node(stage.arrangement).operator)
     program = _filter(context, stage.predicates, joined)
     if last:
         program = context.program(replace(plan.final, predicates=stage.predicates).pruned(), joined).run
     if stage.bound is not None:
         ordered = cast(OrderedArrangement, arranged.arrangement)
-        return render_threshold_join(context, stage, stage.bound, ordered, joined, offset, wanted, program)
+        return render_threshold_join(context, stage, stage.bound, ordered, joined, offset, wanted, computed, program)
     return HalfJoin(
         arranged.arrangement,
         stage.stream,
@@ -79,17 +83,30 @@ def _stage(
         stage.unique,
         program,
         wanted,
+        computed,
     )
 
 
-def _read(plan: JoinPlan, path: nodes.Path) -> frozenset[int]:
-    """The columns of the joined row that anything reads behind the first lookup of a path."""
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Columns of the joined row that anything reads, and those of whose text only these functions are read."""
+
+    columns: frozenset[int]
+    computed: dict[int, tuple[TextFunction, ...]]
+
+
+def _read(context: Context, plan: JoinPlan, path: nodes.Path) -> _Read:
+    """What anything reads on a path."""
     read = {p for p in plan.final.projection if p < plan.final.width}
     for each in path.stages:
         read.update(each.stream)
-    for scalar in (*(p for each in path.stages for p in each.predicates), *plan.final.maps):
-        read.update(columns_of(scalar))
-    return frozenset(read)
+        if each.bound is not None:
+            read.update(each.bound.carried)
+    scalars = (*path.predicates, *(p for each in path.stages for p in each.predicates), *plan.final.maps)
+    computed = {c: each for c, each in context.functions_of_text(scalars, plan.final.width).items() if c not in read}
+    for scalar in scalars:
+        read.update(columns_of(scalar) - computed.keys())
+    return _Read(frozenset(read), computed)
 
 
 def _filter(context: Context, predicates: tuple[Scalar, ...], row: Row) -> Program | None:

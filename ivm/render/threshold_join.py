@@ -12,6 +12,7 @@ from ivm.plan.nodes import ArrangementPlan, Bound, Stage, TablePlan
 from ivm.render.context import Context
 from ivm.trace.arrangement import DerivedRows
 from ivm.trace.column import Column as Values
+from ivm.trace.computed import Computed
 from ivm.trace.delta import Delta
 from ivm.trace.keys import KeyLayout
 from ivm.trace.row_store import RowStore
@@ -49,11 +50,12 @@ def render_threshold_join(
     joined: Row,
     offset: int,
     read: tuple[int, ...],
+    computed: Computed,
     program: Program | None,
 ) -> ThresholdJoin:
     """The stage that looks rows up by a bound; `joined` is the row whose columns it binds from `offset` on.
 
-    `read` are the collection's columns that somebody reads behind it.
+    `read` are the columns of it that somebody reads later, `computed` those of whose text only functions are read.
     """
     carried = KeyLayout(tuple((joined[c].type.physical, joined[c].nullable) for c in bound.carried), nulls="match")
     return ThresholdJoin(
@@ -69,6 +71,7 @@ def render_threshold_join(
         program,
         Visits(),
         read,
+        computed,
     )
 
 

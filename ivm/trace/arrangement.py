@@ -11,6 +11,7 @@ import numpy as np
 from catalog.types import SqlType
 from ivm.trace.changes import in_order
 from ivm.trace.column import Bools, Ints
+from ivm.trace.computed import Computed
 from ivm.trace.delta import Delta, Group
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.distinct_keys import DistinctKeys
@@ -149,10 +150,15 @@ class Arrangement:
         positions, rows = self.probe(words, dropped, times, inclusive)
         return positions, Group(self.store, rows)
 
-    def prepare(self, columns: Sequence[int]) -> Iterator[int]:
-        """Let these columns of the store be read by row number without a wait; in bits, yielding the rows of each."""
+    def prepare(self, columns: Sequence[int], computed: Computed = ()) -> Iterator[int]:
+        """Let these columns of the store, and functions of columns, be read by row number without a wait.
+
+        It is done in bits, yielding the rows of each.
+        """
         for column in columns:
             yield from self.store.heat(column)
+        for column, functions in computed:
+            yield from self.store.keep_computed(column, functions)
 
     def size(self) -> StateSize:
         """Entries and bytes of the index alone."""

@@ -12,6 +12,7 @@ from catalog.types import Kind, Physical, SqlType
 from ivm.trace.column import DTYPES, Array, Bools, Column, concat, empty_column
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.lists import lists_to_arrow
+from ivm.trace.text_habit import TextHabit
 from ivm.trace.validity import unpacked, validity_mask
 
 _TYPES: dict[Kind, pa.DataType] = {
@@ -96,12 +97,13 @@ class Reader:
     """`to_column` for one column, array after array: it remembers how arrays of the last type are read.
 
     Small batches are often cut from a larger one. So it remembers also the memory that the last array was a part of,
-    as long as that is not much.
+    as long as that is not much. `habit`: what is known of its text, if that is what it holds.
     """
 
     def __init__(self, type: SqlType, dictionary: TextDictionary) -> None:
         self.type = type
         self._dictionary = dictionary
+        self.habit = TextHabit()
         self._given: pa.DataType | None = None
         self._item: str | None = None
         self._stride = 0

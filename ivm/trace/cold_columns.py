@@ -100,11 +100,12 @@ class ColdColumns:
 
     def arrow(self, index: int, rows: Ints | slice) -> pa.ChunkedArray:
         """A column's values of `rows`, ascending, as Arrow has the type; a slice of that type is not copied."""
-        if isinstance(rows, slice):
-            arrays = self._sliced(index, rows.start, rows.stop)
-        else:
-            arrays = self._taken(index, rows)
+        arrays = self.arrays(index, rows)
         return pa.chunked_array([self._plain(a, index) for a in arrays], type=arrow_type(self._types[index]))
+
+    def arrays(self, index: int, rows: Ints | slice) -> list[pa.Array]:
+        """A column's values of `rows`, ascending, in the encodings that they came in; slices are not copied."""
+        return self._sliced(index, rows.start, rows.stop) if isinstance(rows, slice) else self._taken(index, rows)
 
     def keep(self, rows: Ints) -> ColdColumns:
         """The same columns of the rows `rows` of these, ascending."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ivm.trace.column import Column, concat
+from ivm.trace.computed import TextFunction
 from ivm.trace.delta import Delta, Group, Source
 from ivm.trace.layout import plain_layout
 
@@ -17,13 +18,25 @@ class Concatenation(Source):
     """The columns of several deltas, one below the other; each is put together when it is first read, then kept."""
 
     deltas: Sequence[Delta]
-    _made: dict[int, Column] = field(default_factory=dict)
+    _made: dict[int | tuple[int, TextFunction], Column] = field(default_factory=dict)
 
     def column(self, index: int) -> Column:
         """Column `index` of all deltas."""
         column = self._made.get(index)
         if column is None:
             column = self._made[index] = concat([delta.column(index) for delta in self.deltas])
+        return column
+
+    def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
+        """Whether all deltas do."""
+        return index not in self._made and all(delta.computes(index, functions) for delta in self.deltas)
+
+    def computed(self, index: int, function: TextFunction) -> Column:
+        """The function of column `index` of all deltas."""
+        column = self._made.get((index, function))
+        if column is None:
+            column = concat([delta.computed(index, function) for delta in self.deltas])
+            self._made[index, function] = column
         return column
 
 

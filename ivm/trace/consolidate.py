@@ -26,8 +26,12 @@ def consolidate(delta: Delta, types: Sequence[SqlType], columns: Sequence[int] |
     """
     if len(delta) == 1:
         return None if delta.diffs is not None and delta.diffs[0] == 0 else delta
+    return consolidate_by(delta, types, delta.columns() if columns is None else [delta.column(c) for c in columns])
+
+
+def consolidate_by(delta: Delta, types: Sequence[SqlType], compared: Sequence[Column]) -> Delta | None:
+    """As `consolidate`, where rows are equal that are so in `compared`, columns of any origin."""
     times = None if isinstance(delta.times, int) else delta.times
-    compared = delta.columns() if columns is None else [delta.column(c) for c in columns]
     rows, sums = merge_equal(compared, types, len(delta), delta.diff_array(), times)
     if len(rows) == 0:
         return None

@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from ivm.trace.column import Array, Column, Ints
+from ivm.trace.computed import TextFunction
 from ivm.trace.layout import Layout, plain_layout
 
 
@@ -36,6 +37,22 @@ class Source(Columnar, Protocol):
     def gather(self, index: int, rows: Array) -> Column:
         """Column `index` of `rows`; cost: one gather."""
         return self.column(index).take(rows)
+
+    def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
+        """Whether these functions of text column `index` are better had by the methods below than by its codes."""
+        return False
+
+    def computed(self, index: int, function: TextFunction) -> Column:
+        """The function of column `index`, for each row; only where it `computes`."""
+        return function.of_codes(self.column(index))
+
+    def computed_piece(self, index: int, function: TextFunction) -> Column | None:
+        """As `piece`."""
+        return self.computed(index, function)
+
+    def gather_computed(self, index: int, function: TextFunction, rows: Array) -> Column:
+        """As `gather`."""
+        return self.computed(index, function).take(rows)
 
 
 @dataclass(slots=True)
@@ -93,6 +110,20 @@ class Delta:
         assert place is not None, f"column {index} is not bound"
         group, inner = place
         return self.groups[group].column(inner)
+
+    def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
+        """Whether these functions of text column `index` are better computed at its source than from its codes."""
+        place = self.layout.places[index]
+        return place is not None and self.groups[place[0]].source.computes(place[1], functions)
+
+    def computed(self, index: int, function: TextFunction) -> Column:
+        """The function of column `index`, for each row; only where it `computes`."""
+        place = self.layout.places[index]
+        assert place is not None, f"column {index} is not bound"
+        group = self.groups[place[0]]
+        if group.refs is None:
+            return group.source.computed(place[1], function)
+        return group.source.gather_computed(place[1], function, group.refs)
 
     def columns(self) -> list[Column]:
         """All columns, gathered."""

@@ -14,9 +14,11 @@ import pyarrow as pa
 
 from catalog.errors import Error
 from catalog.types import SqlType
-from ivm.trace.arrow import Reader, to_arrow
+from ivm.trace.arrow import to_arrow
+from ivm.trace.batch import Batch
 from ivm.trace.cold_columns import ColdColumns
 from ivm.trace.column import Array, Bools, Column, Ints
+from ivm.trace.computed import MOST_KEPT, ComputedColumns, TextFunction, ascending, compute
 from ivm.trace.delta import Columnar, Source
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
@@ -29,31 +31,6 @@ MOST_ROWS = 2**31 - 1
 _NOBODY = np.empty(0, np.int64)
 _COMPACT_FROM = 100_000
 _CONVERT_ROWS = 1 << 17
-
-
-class Batch(Source):
-    """A source over an Arrow table of one batch; a column is converted when it is first read, then kept."""
-
-    def __init__(self, table: pa.Table, readers: Sequence[Reader]) -> None:
-        self.table = table
-        self._readers = readers
-        self._converted: dict[int, Column] = {}
-
-    def __len__(self) -> int:
-        return int(self.table.num_rows)
-
-    def column(self, index: int) -> Column:
-        """Column `index` in physical form."""
-        column = self._converted.get(index)
-        if column is None:
-            column = self._converted[index] = self._readers[index].read(self.table.column(index))
-        return column
-
-    def take(self, rows: Ints) -> Batch:
-        """The batch of the rows at `rows`."""
-        taken = Batch(self.table.take(pa.array(rows)), self._readers)
-        taken._converted = {i: column.take(rows) for i, column in self._converted.items()}
-        return taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +71,7 @@ class RowStore(Source):
         self._dictionary = dictionary
         self._cold = ColdColumns(types, dictionary, range(len(types)) if cold else ())
         self._hot = {} if cold else {i: HotColumn(t.physical) for i, t in enumerate(types)}
+        self._computed = ComputedColumns()
         self._births = Births()
         self._died: Growable[np.int64] | None = None
         self._killed: list[Ints] = []
@@ -104,7 +82,8 @@ class RowStore(Source):
     def nbytes(self) -> int:
         """Bytes of columns, deaths and times in use."""
         deaths = 0 if self._died is None else self._died.nbytes
-        return sum(column.nbytes for column in self._hot.values()) + self._cold.nbytes + deaths + self._births.nbytes
+        hot = sum(column.nbytes for column in self._hot.values()) + self._computed.nbytes
+        return hot + self._cold.nbytes + deaths + self._births.nbytes
 
     @property
     def last_time(self) -> int:
@@ -166,6 +145,55 @@ class RowStore(Source):
         for _ in self.heat(index):
             pass
 
+    def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
+        """Whether the column is cold, or their values are kept."""
+        if index not in self._hot:
+            return True
+        return bool(self._computed) and all(self._computed.get(index, each) is not None for each in functions)
+
+    def computed(self, index: int, function: TextFunction) -> Column:
+        """The function of column `index`, for each row; not copied if it is kept."""
+        return self.gather_computed(index, function, slice(0, self.rows))
+
+    def computed_piece(self, index: int, function: TextFunction) -> Column | None:
+        """The function of column `index` if its values are kept."""
+        kept = self._computed.get(index, function)
+        return None if kept is None else kept.column()
+
+    def gather_computed(self, index: int, function: TextFunction, rows: Array | slice) -> Column:
+        """The function of column `index` of `rows`: kept, or else computed now."""
+        kept = self._computed.get(index, function)
+        if kept is not None:
+            return _part(kept.column(), rows)
+        if index in self._hot:
+            return function.of_codes(self.gather(index, rows))
+        if isinstance(rows, slice):
+            return compute(self._cold.arrays(index, rows), function)
+        distinct, places = ascending(rows)
+        found = compute(self._cold.arrays(index, distinct), function)
+        return found if places is None else found.take(places)
+
+    def keep_computed(self, index: int, functions: Sequence[TextFunction]) -> Iterator[int]:
+        """Let functions of text column `index` be read by row number without computing them again and again.
+
+        Their values are kept for as long as the functions are; where the column is hot, or those are many, its codes
+        will do. Done bit by bit, as `heat` is.
+        """
+        more = [function for function in functions if self._computed.get(index, function) is None]
+        if more and self._computed.count(index) + len(more) > MOST_KEPT:
+            yield from self.heat(index)
+        for function in more:
+            if index not in self._hot:
+                yield from self._kept(index, function)
+
+    def _kept(self, index: int, function: TextFunction) -> Iterator[int]:
+        column = HotColumn(function.type.physical)
+        while len(column) < self.rows:
+            rows = slice(len(column), min(len(column) + _CONVERT_ROWS, self.rows))
+            column.append(self.gather_computed(index, function, rows))
+            yield rows.stop - rows.start
+        self._computed.put(index, function, column)
+
     def append(self, source: Columnar, count: int, times: Ints | int) -> int:
         """Add the `count` rows of `source`, which came at `times` (ascending if many); the first one's number.
 
@@ -181,8 +209,8 @@ class RowStore(Source):
         self._births.append(times, first, count)
         for i, column in self._hot.items():
             column.append(source.column(i))
-        if len(self._hot) < len(self.types):
-            assert isinstance(source, Batch)
+        if isinstance(source, Batch):
+            self._computed.append(source)
             self._cold.append(source.table)
             self._newest = first, source
         self.rows = first + count
@@ -230,6 +258,7 @@ class RowStore(Source):
             column.truncate(mark.rows)
         self._cold.truncate(mark.rows)
         self._newest = None
+        self._computed.truncate(mark.rows)
         if self._died is not None:
             self._died.truncate(mark.rows)
         self._births.truncate(mark.times, mark.last)
@@ -285,6 +314,7 @@ class RowStore(Source):
         self._hot = {i: column.keep(rows) for i, column in self._hot.items()}
         self._cold = self._cold.keep(rows)
         self._newest = None
+        self._computed.keep(rows)
         died = self.died[rows]
         self._died = None
         self.dead = int(np.count_nonzero(died != FOREVER))
@@ -308,13 +338,25 @@ class StoredRows(Source):
     def __init__(self, store: RowStore, rows: Ints | slice) -> None:
         self._store = store
         self._rows = rows
-        self._gathered: dict[int, Column] = {}
+        self._gathered: dict[int | tuple[int, TextFunction], Column] = {}
 
     def column(self, index: int) -> Column:
         """Column `index` of the rows."""
         column = self._gathered.get(index)
         if column is None:
             column = self._gathered[index] = self._store.gather(index, self._rows)
+        return column
+
+    def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
+        """Whether the store does, and nobody has read the codes."""
+        return index not in self._gathered and self._store.computes(index, functions)
+
+    def computed(self, index: int, function: TextFunction) -> Column:
+        """The function of column `index` of the rows."""
+        column = self._gathered.get((index, function))
+        if column is None:
+            column = self._store.gather_computed(index, function, self._rows)
+            self._gathered[index, function] = column
         return column
 
 

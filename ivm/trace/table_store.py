@@ -11,14 +11,16 @@ import pyarrow as pa
 from catalog.schema import Table
 from ivm.trace.arrangement import Arrangement, Follower, by_whole_row
 from ivm.trace.arrow import Reader, to_arrow
+from ivm.trace.batch import Batch
 from ivm.trace.changes import Changes, in_order, net_in_order
 from ivm.trace.column import Column, Ints, concat
+from ivm.trace.computed import TextFunction
 from ivm.trace.delta import Delta, Group, Source
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
 from ivm.trace.layout import plain_layout
 from ivm.trace.refusal import impossible_changes, null_in_key
-from ivm.trace.row_store import Batch, Mark, RowStore, StoredRows
+from ivm.trace.row_store import Mark, RowStore, StoredRows
 from ivm.trace.size import StateSize
 from ivm.trace.time import BEGINNING, FOREVER, as_array
 
@@ -309,11 +311,23 @@ class _Below(Source):
 
     def __init__(self, above: Source, below: Source) -> None:
         self._parts = (above, below)
-        self._made: dict[int, Column] = {}
+        self._made: dict[int | tuple[int, TextFunction], Column] = {}
 
     def column(self, index: int) -> Column:
         """Column `index` of both."""
         column = self._made.get(index)
         if column is None:
             column = self._made[index] = concat([part.column(index) for part in self._parts])
+        return column
+
+    def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
+        """Whether both do."""
+        return index not in self._made and all(part.computes(index, functions) for part in self._parts)
+
+    def computed(self, index: int, function: TextFunction) -> Column:
+        """The function of column `index` of both."""
+        column = self._made.get((index, function))
+        if column is None:
+            column = concat([part.computed(index, function) for part in self._parts])
+            self._made[index, function] = column
         return column

@@ -11,9 +11,10 @@ from catalog.schema import Field, Table
 from catalog.types import BIGINT, BOOLEAN, VARCHAR
 from ivm.trace import row_store
 from ivm.trace.arrow import Reader, arrow_type
+from ivm.trace.batch import Batch
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.row_store import Batch, RowStore
+from ivm.trace.row_store import RowStore
 from ivm.trace.table_store import TableStore
 from tests.trace_state.tables import KEYED, MULTISET, arrow_of, assert_arrangements_agree, rows_of, updates_of
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ivm.render.scalars.by_bytes import TextInputs
 from ivm.render.scalars.columns import dense, truth
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.cost import cost_rank
@@ -90,6 +91,8 @@ class MfpProgram:
     groups are narrowed, and only if rows were dropped; a map that is a bare column is passed on as well, unless
     `gathered`: then it is copied by the same loop, as suits a reader that needs every column at once. The
     projected maps become one new group. Columns that are not bound stay so.
+
+    Native functions of text columns that have no codes are computed by the delta's sources (see `by_bytes`).
     """
 
     def __init__(
@@ -103,24 +106,34 @@ class MfpProgram:
         gathered: bool = False,
     ) -> None:
         self.shape = Shape.of(maps, predicates, projection, width, gathered)
-        context = Context(dictionary, memos_of(dictionary))
-        self._interpreted = Interpreted(self.shape, context)
-        self._fused = None if compiler is None else Fused(self.shape, context, compiler)
+        self._context, self._compiler = Context(dictionary, memos_of(dictionary)), compiler
+        self._texts = TextInputs(self.shape, self._context)
+        self._forms: dict[int, tuple[Interpreted, Fused | None]] = {0: self._form(self.shape)}
         self._projected: dict[Layout, tuple[list[int], Layout]] = {}
 
     @property
     def compiled(self) -> bool:
         """Whether a compiled loop has taken over (for deltas that hold their columns as those before it did)."""
-        return self._fused is not None and self._fused.ready
+        return any(fused is not None and fused.ready for _, fused in self._forms.values())
 
     def run(self, delta: Delta) -> Delta | None:
         """The rows that pass, projected; None if none does. Raises NumericError; the delta is not written to."""
         if delta.length == 0:
             return None
-        passed = True if self._fused is None else self._fused.run(delta)
+        wanted = self._texts.wanted(delta) if self._texts.expressions else 0
+        form = self._forms.get(wanted)
+        if form is None:
+            form = self._forms[wanted] = self._form(self._texts.rewritten(wanted))
+        interpreted, fused = form
+        read = self._texts.bound(delta, wanted) if wanted else delta
+        passed = True if fused is None else fused.run(read)
         if passed is True:
-            passed = self._interpreted.run(delta)
+            passed = interpreted.run(read)
         return None if isinstance(passed, bool) else self._project(delta, *passed)
+
+    def _form(self, shape: Shape) -> tuple[Interpreted, Fused | None]:
+        fused = None if self._compiler is None else Fused(shape, self._context, self._compiler)
+        return Interpreted(shape, self._context), fused
 
     def _placed(self, layout: Layout) -> tuple[list[int], Layout]:
         """What `Shape.project` says of a layout; each path of a join that runs this program comes with its own."""

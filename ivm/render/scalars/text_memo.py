@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,8 @@ from ivm.trace.readonly import readonly
 UNKNOWN, NULL, FALSE, TRUE, ERROR, LEARNING = 0, 1, 2, 3, 4, 5
 """States of a code in a memo. UNKNOWN is zero, so that a memo's growth touches no memory; a value that is there
 and is not BOOLEAN has state TRUE, and the value itself lies beside."""
+
+Each = TypeVar("Each")
 
 _ALL = readonly(np.empty(0, np.bool_))
 States = npt.NDArray[np.int8]
@@ -101,10 +104,21 @@ def _grown(array: Any, capacity: int) -> Any:
 
 
 class Memos:
-    """The memos of one dictionary, by function and constant arguments; shared by all expressions over it."""
+    """The memos of one dictionary, by function and constant arguments; shared by all expressions over it.
+
+    And the functions of bytes, while anybody has them.
+    """
 
     def __init__(self) -> None:
         self._memos: dict[Hashable, TextMemo] = {}
+        self._functions: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()
+
+    def function(self, key: Hashable, make: Callable[[], Each]) -> Each:
+        """The function of `key`, made now if nobody has it."""
+        known: Each | None = self._functions.get(key)
+        if known is None:
+            known = self._functions[key] = make()
+        return known
 
     def get(self, key: Hashable, make: Callable[[], TextMemo]) -> TextMemo:
         """The memo of `key`, made now if it is new."""

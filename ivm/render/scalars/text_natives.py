@@ -2,6 +2,10 @@
 
 A native takes `Texts` and gives a value for each: an array of BOOLEANs or BIGINTs, or `Texts` again, which another
 native may take. It has a value of every string, and gives some value where the text is NULL.
+
+A native costs about as much as to put the string into a dictionary. Functions without one (regular expressions, and
+what Python computes) cost tens of times that, so their arguments keep their codes: a memo then asks for each distinct
+string once in all time, and only on rows that other predicates let pass.
 """
 
 from __future__ import annotations
@@ -10,8 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from catalog.types import Kind
+from catalog.types import Kind, Physical
 from ivm.kernels.like import ANY_CHAR, ANY_RUN, match_parts, match_tokens
 from ivm.kernels.text import PADDING
 from ivm.kernels.text_parts import (
@@ -24,6 +29,7 @@ from ivm.kernels.text_parts import (
     trim_spaces,
 )
 from ivm.render.scalars.text_functions import FUNCTIONS, like_parts
+from ivm.render.scalars.text_memo import FALSE, TRUE, Compute
 from ivm.trace.column import Array, Bools, Ints
 from ivm.trace.readonly import readonly
 from ivm.trace.texts import Texts
@@ -33,7 +39,8 @@ Native = Callable[[Texts], Any]
 
 _FAR = 1 << 40
 _MOST_ITEMS = 16
-_SIGNS: dict[str, Callable[[Array], Bools]] = {
+Bytes = npt.NDArray[np.uint8]
+_SIGNS: dict[str, Callable[[npt.NDArray[np.int8]], Bools]] = {
     "lt": lambda signs: signs < 0,
     "le": lambda signs: signs <= 0,
     "gt": lambda signs: signs > 0,
@@ -53,16 +60,30 @@ def native_of(call: Call) -> Native | None:
     if any(value is None for value in values):
         return None
     if call.function in ("eq", "ne", *_SIGNS):
-        return _comparison(call.function, values[0], mirrored=isinstance(call.args[0], Literal))
+        return _comparison(call.function, str(values[0]), mirrored=isinstance(call.args[0], Literal))
     make = _MAKERS.get(call.function)
     return None if make is None or isinstance(call.args[0], Literal) else make(*values)
+
+
+def learning(native: Native, physical: Physical, dictionary: Any) -> Compute:
+    """What a memo needs to learn a native's values, which have this form."""
+
+    def compute(codes: Array) -> tuple[Any, Array | None]:
+        found = native(dictionary.texts(codes))
+        if physical is Physical.BOOL:
+            return np.where(found, np.int8(TRUE), np.int8(FALSE)), None
+        values = dictionary.encode_texts(found).values if physical is Physical.CODE else found
+        return np.full(len(codes), TRUE, np.int8), values
+
+    return compute
 
 
 def is_light(call: Call) -> bool:
     """Whether the native looks at the ends of a string alone, which costs less than to look it up in a dictionary."""
     if call.function == "like":
-        runs = [char for char, wild in like_parts(*(a.value for a in call.args[1:] if isinstance(a, Literal))) if wild]
-        return runs in ([], ["%"])
+        pattern, *escape = (str(a.value) for a in call.args[1:] if isinstance(a, Literal))
+        wild = [char for char, wild in like_parts(pattern, escape[0] if escape else None) if wild]
+        return wild in ([], ["%"])
     return call.function in _LIGHT
 
 
@@ -98,7 +119,7 @@ def _in(*items: str) -> Native | None:
     return _member(*items) if len(items) <= _MOST_ITEMS else None
 
 
-def _joined(parts: list[bytes]) -> tuple[Array, Ints]:
+def _joined(parts: list[bytes]) -> tuple[Bytes, Ints]:
     bounds = np.cumsum([0, *map(len, parts)])
     return readonly(np.frombuffer(b"".join(parts) + bytes(PADDING), np.uint8)), readonly(bounds.astype(np.int64))
 

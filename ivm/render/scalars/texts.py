@@ -16,7 +16,7 @@ from ivm.render.scalars.functions import Apply, Build, Context, Evaluate
 from ivm.render.scalars.rows import Rows
 from ivm.render.scalars.text_functions import FUNCTIONS
 from ivm.render.scalars.text_memo import ERROR, FALSE, NULL, TRUE, Compute, Failure, TextMemo
-from ivm.render.scalars.text_natives import Native, native_of
+from ivm.render.scalars.text_natives import learning, native_of
 from ivm.trace.column import DTYPES, Array, Column
 from sql.ir.scalar import Call, Literal
 
@@ -57,7 +57,7 @@ def memo_of(call: Call, context: Context) -> TextMemo | None:
 def _computation(call: Call, place: int, literals: tuple[Any, ...], context: Context) -> Compute:
     native = native_of(call)
     if native is not None:
-        return _natively(native, call.type.physical, context.dictionary)
+        return learning(native, call.type.physical, context.dictionary)
     if call.function in regexes.FUNCTIONS:
         return regexes.computation(call.function, literals[1:], context.dictionary)
     function = _of_text(call, place, literals)
@@ -79,17 +79,6 @@ def _computation(call: Call, place: int, literals: tuple[Any, ...], context: Con
         if physical is Physical.CODE:
             return states, dictionary.codes(results)
         return states, np.array(results, DTYPES[physical])
-
-    return compute
-
-
-def _natively(native: Native, physical: Physical, dictionary: Any) -> Compute:
-    def compute(codes: Array) -> tuple[Any, Array | None]:
-        found = native(dictionary.texts(codes))
-        if physical is Physical.BOOL:
-            return np.where(found, np.int8(TRUE), np.int8(FALSE)), None
-        values = dictionary.encode_texts(found).values if physical is Physical.CODE else found
-        return np.full(len(codes), TRUE, np.int8), values
 
     return compute
 

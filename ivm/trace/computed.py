@@ -1,0 +1,135 @@
+"""Functions of text columns, computed from the bytes that Arrow holds: the text itself gets no code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+from weakref import ref
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.types import SqlType
+from ivm.trace.column import Array, Column, Ints, concat, empty_column
+from ivm.trace.hot_column import HotColumn
+from ivm.trace.texts import Texts, arrow_texts
+
+MOST_KEPT = 4
+"""For how many functions of one column a store keeps values; codes serve any number."""
+
+
+class TextFunction(Protocol):
+    """A function of one text, known by its identity; it has a value of every string.
+
+    `light`: it costs less than to look the string up in a dictionary, for every string.
+    """
+
+    @property
+    def type(self) -> SqlType:
+        """The type of the values."""
+        ...
+
+    @property
+    def light(self) -> bool:
+        """See the class."""
+        ...
+
+    def of_texts(self, texts: Texts) -> Column:
+        """Its values of strings where they lie."""
+        ...
+
+    def of_codes(self, column: Column) -> Column:
+        """Its values of strings that have codes; remembered by code."""
+        ...
+
+
+Computed = Sequence[tuple[int, Sequence[TextFunction]]]
+"""Columns, and functions of each."""
+
+
+class Columnar(Protocol):
+    """What gives functions of its columns."""
+
+    def computed(self, index: int, function: TextFunction) -> Column:
+        """The function of column `index`, for each row."""
+        ...
+
+
+def compute(arrays: Sequence[pa.Array], function: TextFunction) -> Column:
+    """A function of the texts of Arrow arrays, one after the other. Cost: of an Arrow dictionary, its values only."""
+    if len(arrays) > 1 and all(array.type == arrays[0].type for array in arrays):
+        arrays = [pa.concat_arrays(arrays)]
+    return concat([_computed(array, function) for array in arrays] or [empty_column(function.type.physical)])
+
+
+def _computed(array: pa.Array, function: TextFunction) -> Column:
+    if not pa.types.is_dictionary(array.type):
+        return function.of_texts(arrow_texts(array))
+    if len(array.dictionary) > 2 * len(array):
+        return function.of_texts(arrow_texts(array.dictionary_decode()))
+    texts, indices = arrow_texts(array.dictionary), array.indices
+    if indices.null_count == 0:
+        return function.of_texts(texts).take(indices.to_numpy())
+    # What the function says of NULL is its own affair.
+    return function.of_texts(texts.and_null()).take(indices.cast(pa.int64()).fill_null(len(texts)).to_numpy())
+
+
+class ComputedColumns:
+    """What a store keeps of functions of its text columns: a value for each row, while anybody has the function.
+
+    Size: the values; a byte a row of a condition, four of a text.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[int, int], tuple[ref[TextFunction], HotColumn]] = {}
+
+    def __bool__(self) -> bool:
+        """Whether anything is kept."""
+        return bool(self._kept)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the values."""
+        return sum(column.nbytes for _, column in list(self._kept.values()))
+
+    def get(self, index: int, function: TextFunction) -> HotColumn | None:
+        """The values of a function, if they are kept."""
+        kept = self._kept.get((index, id(function)))
+        return None if kept is None else kept[1]
+
+    def count(self, index: int) -> int:
+        """How many functions of a column are kept."""
+        return sum(column == index for column, _ in list(self._kept))
+
+    def put(self, index: int, function: TextFunction, column: HotColumn) -> None:
+        """Keep the values of a function of all rows."""
+        key, kept = (index, id(function)), self._kept
+        kept[key] = ref(function, lambda _: kept.pop(key, None)), column
+
+    def append(self, source: Columnar) -> None:
+        """Add the values of the rows of `source`."""
+        for (index, _), (wanted, column) in list(self._kept.items()):
+            function = wanted()
+            if function is not None:
+                column.append(source.computed(index, function))
+
+    def truncate(self, rows: int) -> None:
+        """Cut off the rows from `rows` on."""
+        for _, column in list(self._kept.values()):
+            column.truncate(rows)
+
+    def keep(self, rows: Ints) -> None:
+        """Only the rows `rows` are left."""
+        for key, (wanted, column) in list(self._kept.items()):
+            left = wanted, column.keep(rows)
+            if key in self._kept:
+                self._kept[key] = left
+
+
+def ascending(rows: Array) -> tuple[Ints, Ints | None]:
+    """Distinct ascending rows, and the place of each of `rows` among them; None if they are that already."""
+    wanted: Ints = rows.astype(np.int64, copy=False)
+    if len(wanted) < 2 or bool((wanted[1:] > wanted[:-1]).all()):
+        return wanted, None
+    distinct, places = np.unique(wanted, return_inverse=True)
+    return distinct, places
