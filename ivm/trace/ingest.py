@@ -71,7 +71,8 @@ class Intake:
         self._schema: pa.Schema | None = None
         self._places: list[int] = []
         self._extra: list[int | None] = [None, None]
-        self._required: list[tuple[int, bool]] = []
+        self._required: list[int] | None = []
+        self._encoded: list[int] = []
 
     def rows(self, data: Any) -> pa.Table:
         """As `ingest(...)`. Cost: as `changes`."""
@@ -107,19 +108,21 @@ class Intake:
             self._schema, self._places, self._extra = schema, places, extra
             required = [p for p, field in zip(places, self.fields, strict=True) if not field.nullable]
             required += [place for place in extra if place is not None]
-            self._required = [(place, pa.types.is_dictionary(schema.types[place])) for place in required]
+            self._required = required if len(required) < len(schema.types) else None
+            self._encoded = [place for place in required if pa.types.is_dictionary(schema.types[place])]
         return True
 
     def _may_be_null(self, data: pa.Table) -> bool:
         """Whether a NULL may stand where none is allowed: `ingest` looks closer, and says what is wrong."""
-        for place, encoded in self._required:
+        # Asking column by column takes ten times as long; where no value is NULL nothing is copied.
+        required = data if self._required is None else data.select(self._required)
+        if required.num_columns and required.drop_null().num_rows < data.num_rows:
+            return True
+        for place in self._encoded:
             column = data.column(place)
-            if column.null_count:
-                return True
-            if encoded:
-                for number in range(column.num_chunks):
-                    if column.chunk(number).dictionary.null_count:
-                        return True
+            for number in range(column.num_chunks):
+                if column.chunk(number).dictionary.null_count:
+                    return True
         return False
 
 
