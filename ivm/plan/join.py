@@ -31,6 +31,7 @@ from ivm.plan.nodes import (
     ReducePlan,
     Stage,
     TablePlan,
+    ThresholdPlan,
     arrangements_of,
 )
 from ivm.plan.threshold_join import LARGE, bounded, compared_with
@@ -275,17 +276,22 @@ def _refers(known: set[int], side: Side, key: tuple[int, ...]) -> bool:
     return bool(key) and all(side.classes.get(column) in known for column in key)
 
 
+_NET = (ReducePlan, ThresholdPlan)
+"""Collections that give a change only where a row has changed."""
+
+
 def _needed(
     joined: _JoinedRow, source: int, first: tuple[Scalar, ...], stages: tuple[Stage, ...], final: Mfp
 ) -> tuple[int, ...]:
-    """The columns of `source` that anything on its path reads."""
+    """The columns of `source` that anything on its path reads; none where its changes differ in them by themselves."""
     read = {p for p in final.projection if p < final.width}
     for stage in stages:
         read.update(stage.stream)
     for scalar in (*first, *(p for stage in stages for p in stage.predicates), *final.maps):
         read.update(columns_of(scalar))
-    offset, width = joined.offsets[source], len(joined.inputs[source].collection.row)
-    return tuple(sorted(c - offset for c in read if offset <= c < offset + width))
+    collection, offset = joined.inputs[source].collection, joined.offsets[source]
+    needed = tuple(sorted(c - offset for c in read if offset <= c < offset + len(collection.row)))
+    return () if isinstance(collection, _NET) and len(needed) == len(collection.row) else needed
 
 
 def _equal_within(joined: _JoinedRow, target: int, bound: _Bound) -> tuple[Scalar, ...]:

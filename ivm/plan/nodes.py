@@ -140,6 +140,7 @@ class Path:
     """How the changes of input `source` find their partners: `predicates` first, then the stages in turn.
 
     `needed` are the columns of `source` that the path reads: changes that are equal in them cancel before it begins.
+    None: there are no such changes.
     """
 
     source: int
