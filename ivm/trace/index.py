@@ -240,15 +240,13 @@ class Index:
         the backlog melts away with use.
         """
         self._searched += len(absent) + _SEARCH
-        if self._searched * _SEARCHES_A_ROW < len(self._run):
-            self._link(words[absent], hashes[absent], *self._run.find(words[absent]), died)
-            return
-        if 4 * BLOCK * len(absent) >= len(self._run):
-            self._melt(len(self._run), died)
-            # Where order is not asked to prove anything, a run that is used up as it comes is only a detour.
-            self._ascending = self._ascending and self.unique
-            return
-        self._melt(max(4 * len(absent), _MELT), died)
+        if self._searched * _SEARCHES_A_ROW >= len(self._run):
+            if 4 * BLOCK * len(absent) >= len(self._run):
+                self._melt(len(self._run), died)
+                # Where order is not asked to prove anything, a run that is used up as it comes is only a detour.
+                self._ascending = self._ascending and self.unique
+            else:
+                self._melt(max(4 * len(absent), _MELT), died)
         if len(self._run):
             self._link(words[absent], hashes[absent], *self._run.find(words[absent]), died)
 

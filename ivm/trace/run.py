@@ -102,10 +102,7 @@ class AscendingRun:
         self._recent = None
         self._fences.truncate(0)
         if self.stop:
-            self._fences.append(self._leads(self._words_of(np.arange(0, self.stop, BLOCK))))
-
-    def _leads(self, words: Ints) -> Ints:
-        return np.ascontiguousarray(words[:, 0] >> self.shift if self.shift else words[:, 0])
+            self._fences.append(self._words_of(np.arange(0, self.stop, BLOCK))[:, 0] >> self.shift)
 
     def _recent_words(self) -> Ints:
         """The words of the last 16 rows, or of all if there are fewer."""
