@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from catalog.types import SqlType
 from ivm.trace.arrow import arrow_type, to_column
-from ivm.trace.column import Array, Column, Ints, concat, empty_column
+from ivm.trace.column import Array, Column, Ints, ascending, concat, empty_column
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.in_place import InPlace, Pieces, is_readable
 
@@ -90,13 +90,9 @@ class ColdColumns:
             return self._read(index, rows)
         if isinstance(rows, slice):
             return self._converted(index, self._sliced(index, rows.start, rows.stop))
-        wanted: Ints = rows.astype(np.int64, copy=False)
-        if len(wanted) and not bool((wanted[1:] >= wanted[:-1]).all()):
-            order = np.argsort(wanted)
-            places = np.empty(len(wanted), np.int64)
-            places[order] = np.arange(len(wanted))
-            return self.gather(index, wanted[order]).take(places)
-        return self._converted(index, self._taken(index, wanted))
+        distinct, places = ascending(rows)
+        found = self._converted(index, self._taken(index, distinct))
+        return found if places is None else found.take(places)
 
     def arrow(self, index: int, rows: Ints | slice) -> pa.ChunkedArray:
         """A column's values of `rows`, ascending, as Arrow has the type; a slice of that type is not copied."""

@@ -58,3 +58,12 @@ def concat(columns: list[Column]) -> Column:
         return Column(values)
     masks = [np.ones(len(c), np.bool_) if c.valid is None else c.valid for c in columns]
     return Column(values, np.concatenate(masks))
+
+
+def ascending(rows: Array) -> tuple[Ints, Ints | None]:
+    """Distinct ascending rows, and the place of each of `rows` among them; None if they are that already."""
+    wanted: Ints = rows.astype(np.int64, copy=False)
+    if len(wanted) < 2 or bool((wanted[1:] > wanted[:-1]).all()):
+        return wanted, None
+    distinct, places = np.unique(wanted, return_inverse=True)
+    return distinct, places

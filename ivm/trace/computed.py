@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Protocol
 from weakref import ref
 
-import numpy as np
 import pyarrow as pa
 
 from catalog.types import SqlType
-from ivm.trace.column import Array, Column, Ints, concat, empty_column
+from ivm.trace.column import Column, Ints, concat, empty_column
 from ivm.trace.hot_column import HotColumn
 from ivm.trace.texts import Texts, arrow_texts
 
@@ -124,12 +123,3 @@ class ComputedColumns:
             left = wanted, column.keep(rows)
             if key in self._kept:
                 self._kept[key] = left
-
-
-def ascending(rows: Array) -> tuple[Ints, Ints | None]:
-    """Distinct ascending rows, and the place of each of `rows` among them; None if they are that already."""
-    wanted: Ints = rows.astype(np.int64, copy=False)
-    if len(wanted) < 2 or bool((wanted[1:] > wanted[:-1]).all()):
-        return wanted, None
-    distinct, places = np.unique(wanted, return_inverse=True)
-    return distinct, places

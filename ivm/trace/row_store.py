@@ -17,8 +17,8 @@ from catalog.types import SqlType
 from ivm.trace.arrow import to_arrow
 from ivm.trace.batch import Batch
 from ivm.trace.cold_columns import ColdColumns
-from ivm.trace.column import Array, Bools, Column, Ints
-from ivm.trace.computed import MOST_KEPT, ComputedColumns, TextFunction, ascending, compute
+from ivm.trace.column import Array, Bools, Column, Ints, ascending
+from ivm.trace.computed import MOST_KEPT, ComputedColumns, TextFunction, compute
 from ivm.trace.delta import Columnar, Source
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
