@@ -33,3 +33,7 @@ class NumericError(Error):
 
 class MemoryLimitError(Error):
     """A view is expected to need more memory than the database's limit leaves; it was not installed."""
+
+
+class AccessError(Error):
+    """SQL text reaches for files, the network or DuckDB's configuration, which the application has not allowed."""

@@ -6,6 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Literal
 
 from catalog.errors import (
+    AccessError,
     BindError,
     ConstraintError,
     Error,
@@ -31,6 +32,7 @@ except PackageNotFoundError:
     __version__ = "0"
 
 __all__ = [
+    "AccessError",
     "BindError",
     "ConstraintError",
     "Database",
@@ -57,6 +59,7 @@ def connect(
     compile: Literal["background", "wait", "off"] = "background",
     sharing: bool = True,
     memory_limit: int | None = None,
+    external_access: bool = False,
 ) -> Database:
     """A new, empty database in memory.
 
@@ -68,9 +71,12 @@ def connect(
     `memory_limit`: bytes that tables and views may take together. A view that is expected to need more than what is
     left of it is refused (MemoryLimitError) before it is installed, by the estimate that EXPLAIN shows. It is no limit
     for changes: a commit is never refused for its size.
+    `external_access`: whether SQL text may read files and the network and load extensions of DuckDB (`FROM 'x.csv'`,
+    `read_text`, `https://`). Without, it sees the tables and views of this database and nothing else, whoever wrote it,
+    and is refused with AccessError; and what does not fit into memory is refused rather than spilled to disk.
 
     On glibc this also tells the process's allocator to keep up to 64 MiB of freed memory, which saves page faults.
     """
     keep_freed_pages()
     compiler = None if compile == "off" else Compiler(wait=compile == "wait")
-    return Database(compiler, history, sharing=sharing, memory_limit=memory_limit)
+    return Database(compiler, history, sharing=sharing, memory_limit=memory_limit, external_access=external_access)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import duckdb
 import pyarrow as pa
 
-from catalog.errors import BindError
+from ivm.duck import Use, answer, connection, define, told
 
 Provider = Callable[[], pa.Table]
 
@@ -17,24 +17,29 @@ def run_query(
     names: Sequence[str],
     relations: Mapping[str, Provider],
     definitions: Mapping[str, tuple[str, Sequence[str]]],
+    *,
+    external_access: bool,
 ) -> pa.Table:
     """DuckDB's answer. `relations` gives the contents of what is stored, `definitions` the SQL of registered views
     with the names that they use.
 
-    Only what `names` mentions (through definitions too) is read. Raises BindError with DuckDB's words where it refuses.
+    Only what `names` mentions (through definitions too) is read; files and all else outside only with
+    `external_access`. Raises AccessError for a text that reaches there without, MemoryLimitError where DuckDB's memory
+    is not enough, and BindError with DuckDB's words where it refuses: UnknownNameError where it misses a name.
     """
-    with duckdb.connect() as connection:
-        done: set[str] = set()
-        for name in names:
-            _provide(connection, name, relations, definitions, done)
-        try:
-            return connection.sql(text).to_arrow_table()
-        except duckdb.Error as error:
-            raise BindError(f"cannot run the query: {error}") from error
+    use = Use.OPEN if external_access else Use.CLOSED
+    try:
+        with connection(use) as duck:
+            done: set[str] = set()
+            for name in names:
+                _provide(duck, name, relations, definitions, done)
+            return answer(duck, text)
+    except duckdb.Error as error:
+        raise told(error, use) from error
 
 
 def _provide(
-    connection: duckdb.DuckDBPyConnection,
+    duck: duckdb.DuckDBPyConnection,
     name: str,
     relations: Mapping[str, Provider],
     definitions: Mapping[str, tuple[str, Sequence[str]]],
@@ -44,9 +49,9 @@ def _provide(
         return
     done.add(name)
     if name in relations:
-        connection.register(name, relations[name]())
+        duck.register(name, relations[name]())
     elif name in definitions:
         text, uses = definitions[name]
         for used in uses:
-            _provide(connection, used, relations, definitions, done)
-        connection.execute(f'CREATE TEMP VIEW "{name}" AS {text}')
+            _provide(duck, used, relations, definitions, done)
+        define(duck, name, text)

@@ -43,10 +43,15 @@ def _root(
     """Standing SQL queries, exactly up to date after every commit."""
 
 
+ExternalAccess = Annotated[
+    bool, typer.Option(help="Whether SQL text may read files and the network and load extensions of DuckDB.")
+]
+
+
 @app.command()
-def shell() -> None:
+def shell(external_access: ExternalAccess = True) -> None:
     """Run SQL statements, typed or piped in, over an empty database in memory."""
-    session = Shell(ivm.connect(), Console(), Console(stderr=True))
+    session = Shell(ivm.connect(external_access=external_access), Console(), Console(stderr=True))
     if sys.stdin.isatty():
         typer.echo(f"ivm {ivm.__version__}, in memory. End statements with a semicolon; .help lists commands.")
         raise typer.Exit(run_terminal(session))
@@ -57,9 +62,10 @@ def shell() -> None:
 def explain(
     file: Annotated[Path, typer.Argument(help="SQL: CREATE statements, then a SELECT.", dir_okay=False)],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    external_access: ExternalAccess = True,
 ) -> None:
     """Run a file's statements and show how its last one, a SELECT, would be maintained."""
-    text = explain_script(ivm.connect(), read_text(file))
+    text = explain_script(ivm.connect(external_access=external_access), read_text(file))
     typer.echo(json.dumps({"file": str(file), "explain": text}) if as_json else text)
 
 

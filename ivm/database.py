@@ -13,6 +13,7 @@ from catalog.catalog import Catalog
 from catalog.errors import BindError, ConstraintError
 from catalog.schema import Table
 from ivm.adhoc import run_query
+from ivm.duck import UnknownNameError
 from ivm.engine import Engine, Progress, changes_to_arrow
 from ivm.explain import explain_text
 from ivm.introspection import relations as introspection
@@ -36,9 +37,16 @@ class Database:
     """An engine for standing SQL queries, in memory. Make one with `ivm.connect()`."""
 
     def __init__(
-        self, compiler: Compiler | None, history: int, *, sharing: bool = True, memory_limit: int | None = None
+        self,
+        compiler: Compiler | None,
+        history: int,
+        *,
+        sharing: bool = True,
+        memory_limit: int | None = None,
+        external_access: bool = False,
     ) -> None:
         self.catalog = Catalog()
+        self.external_access = external_access
         self.engine = Engine(compiler, history, sharing=sharing, memory_limit=memory_limit)
         self.lock = Turns()
         self._definitions = threading.RLock()
@@ -64,8 +72,9 @@ class Database:
         CREATE TABLE, CREATE [MATERIALIZED] VIEW, DROP, INSERT, DELETE, UPDATE, EXPLAIN, and any SELECT, which DuckDB
         runs over the tables, views and `ivm_*` relations. `params` are the values of ?, $1 and $name in the text; in a
         view's text they stand as literals (see `sql.parameters`). A text in another `dialect` that sqlglot reads is
-        translated to DuckDB's. Raises ParseError, BindError, UnsupportedError, TypeMismatchError, ConstraintError or
-        NumericError; then nothing has changed.
+        translated to DuckDB's. Raises ParseError, BindError, UnsupportedError, TypeMismatchError, ConstraintError,
+        NumericError, or AccessError for a text that reads files or the network in a database without
+        `external_access`; then nothing has changed.
 
         A maintained view is filled in chunks of rows; other threads commit and read in between, and do not see it
         before it is whole. Statements that create or drop wait for each other. `progress` is called after each chunk,
@@ -162,8 +171,8 @@ class Database:
         relations = {**stored, **views, **introspection(self.engine)}
         registered = {view.name: (self.engine.oracle_sql[view.name], view.uses) for view in self.catalog.views}
         try:
-            return run_query(text, names, relations, registered)
-        except BindError:
+            return run_query(text, names, relations, registered, external_access=self.external_access)
+        except UnknownNameError:
             for name in names:
                 if name not in relations:
                     self.catalog.lookup(name)  # says it better, with the names that are close

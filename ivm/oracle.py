@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
 from catalog.errors import Error
+from ivm.duck import Use, answer, connection, define
+from sql.changes import quoted
 
 TOLERANCE = 1e-9
 SHOWN = 5
@@ -34,12 +35,12 @@ def recompute(
     tables: Mapping[str, pa.Table], views: Sequence[tuple[str, str]], names: Sequence[str]
 ) -> dict[str, pa.Table]:
     """DuckDB's answer for the views called `names`; `views` are (name, SQL) in order of definition."""
-    with duckdb.connect() as connection:
+    with connection(Use.OWN) as duck:
         for name, table in tables.items():
-            connection.register(name, table)
+            duck.register(name, table)
         for name, text in views:
-            connection.execute(f'CREATE TEMP VIEW "{name}" AS {text}')
-        return {name: connection.sql(f'SELECT * FROM "{name}"').to_arrow_table() for name in names}
+            define(duck, name, text)
+        return {name: answer(duck, f"SELECT * FROM {quoted(name)}") for name in names}
 
 
 def compare(view: str, found: pa.Table, expected: pa.Table) -> Verified:
@@ -65,9 +66,9 @@ def _sorted(table: pa.Table, doubles: Sequence[bool]) -> pa.Table:
         return table
     order = sorted(range(table.num_columns), key=lambda i: doubles[i])
     terms = ", ".join(f"c{i}" for i in order)
-    with duckdb.connect() as connection:
-        connection.register("unsorted", table)
-        return connection.sql(f"SELECT * FROM unsorted ORDER BY {terms}").to_arrow_table()
+    with connection(Use.OWN) as duck:
+        duck.register("unsorted", table)
+        return answer(duck, f"SELECT * FROM unsorted ORDER BY {terms}")
 
 
 def _equal(left: pa.Table, right: pa.Table, doubles: Sequence[bool]) -> bool:

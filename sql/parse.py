@@ -81,8 +81,17 @@ def _explained(statement: Statement, syntax: Syntax, source: Source) -> Explain:
 def _query(syntax: Syntax, source: Source, dialect: str) -> Query:
     first, last = syntax.tokens[0], syntax.tokens[-1]
     written = source.text[first.start : last.end + 1]
+    _refuse_changes_within(syntax.tree, source)
     text = written if dialect == "duckdb" else syntax.tree.sql("duckdb")
     return Query(text, names_read(syntax.tree), written, source.position(first.start))
+
+
+def _refuse_changes_within(tree: exp.Expr, source: Source) -> None:
+    """A query changes nothing: not by what stands in its WITH either."""
+    for cte in tree.find_all(exp.CTE):
+        if isinstance(cte.this, exp.DML | exp.DDL | exp.Drop):
+            what = f"{cte.this.key.upper()} cannot stand in WITH, a query changes nothing; write it as a statement"
+            raise UnsupportedError(source.locate(what, cte))
 
 
 def _create(syntax: Syntax, source: Source, dialect: str) -> CreateTable | CreateView:

@@ -134,9 +134,7 @@ def _binder(
     return Binder(context.source, scope, HANDLERS, clause, aliases, outer=outer, below=subqueries)
 
 
-def _filtered(
-    context: Context, node: exp.Select, source: From, aliases: dict[str, exp.Expr], ctes: Ctes
-) -> Relation:
+def _filtered(context: Context, node: exp.Select, source: From, aliases: dict[str, exp.Expr], ctes: Ctes) -> Relation:
     relation = source.inputs[0] if len(source.inputs) == 1 else Join(source.inputs)
     predicates = [part for condition in source.conditions for part in _conjuncts(condition)]
     where = node.args.get("where")
@@ -200,9 +198,7 @@ def _grouped(
     aggregates.width += added
     aggregates.found = [aggregate.map(resolve) for aggregate in aggregates.found]
     groups = replace(groups, keys=tuple(map(resolve, groups.keys)))
-    scalars = [
-        resolve(remap(s, lambda i: i + added if i >= before else i)) for s in (*having, *rows.scalars, *terms)
-    ]
+    scalars = [resolve(remap(s, lambda i: i + added if i >= before else i)) for s in (*having, *rows.scalars, *terms)]
     relation, over = grouped(context, relation, scalars, groups, binder)
     values = dict(zip(terms, over[len(over) - len(terms) :], strict=True))
     relation = filtered(relation, with_terms(tests, values), over[: len(having)])

@@ -45,6 +45,17 @@ def test_an_error_in_a_pipe_is_one_message_and_exit_code_one():
     assert "Traceback" not in done.stderr
 
 
+def test_the_shell_reads_files_unless_it_is_told_not_to(tmp_path):
+    file = tmp_path / "rows.csv"
+    file.write_text("k,g\n1,40302\n")
+    script = f"FROM '{file}';"
+    assert "40302" in command("shell", stdin=script).stdout
+    done = command("shell", "--no-external-access", stdin=script)
+    assert done.returncode == 1
+    assert "external_access" in done.stderr
+    assert "40302" not in done.stdout + done.stderr
+
+
 def test_explain_shows_the_last_query(tmp_path):
     file = tmp_path / "views.sql"
     file.write_text(VIEWS)

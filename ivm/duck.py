@@ -1,0 +1,166 @@
+"""Connections to DuckDB. All are made here, so that none lets SQL text out unless the application allows it.
+
+An instance of DuckDB is made once for each kind of use, which takes some 20 ms, and a connection to it for each
+query, which takes some microseconds. What a query makes (views over tables, types) is its connection's own and goes
+with it; what would outlast it is the configuration, which is locked.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from enum import Enum
+from functools import cache
+
+import duckdb
+import pyarrow as pa
+
+from catalog.errors import AccessError, BindError, Error, MemoryLimitError
+from sql.changes import quoted
+
+Setting = str | bool | int | float | list[str]
+
+_ALL: Mapping[str, Setting] = {
+    "python_enable_replacements": False,  # a name is a table or view, never a variable of some Python frame
+    "lock_configuration": True,
+}
+_CLOSED: Mapping[str, Setting] = {
+    **_ALL,
+    "enable_external_access": False,
+    "autoload_known_extensions": False,
+    "autoinstall_known_extensions": False,
+    "allow_persistent_secrets": False,
+}
+
+
+class Use(Enum):
+    """What a connection is for, which decides what it may reach."""
+
+    CLOSED = "SQL text of anybody: no files, no network, no extensions; nothing is spilled to disk"
+    OPEN = "SQL text of somebody whom the application trusts with whatever DuckDB can reach"
+    OWN = "the engine's own texts: closed too, but large sorts and joins may spill to disk"
+
+
+class _Instances:
+    """The instances of this process, one for each use."""
+
+    def __init__(self) -> None:
+        self._made: dict[Use, duckdb.DuckDBPyConnection] = {}
+        self._lock = threading.Lock()
+
+    def cursor(self, use: Use) -> duckdb.DuckDBPyConnection:
+        """A new connection; to be closed."""
+        with self._lock:
+            if use not in self._made:
+                self._made[use] = duckdb.connect(config=_settings(use))
+            return self._made[use].cursor()
+
+    def forget(self, use: Use) -> None:
+        """Make another instance for the next connection: DuckDB refuses all work after an internal error."""
+        with self._lock:
+            self._made.pop(use, None)
+
+    def abandon(self) -> None:
+        """In a forked child: leave the parent's instances alone, whose threads are not here."""
+        _abandoned.append(self._made)
+        self._made, self._lock = {}, threading.Lock()
+
+
+_abandoned: list[dict[Use, duckdb.DuckDBPyConnection]] = []  # not closed: that would wait for threads that are gone
+_instances = _Instances()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_instances.abandon)
+
+
+@contextmanager
+def connection(use: Use) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection for one query or a few that belong together. Nothing of it is left afterwards."""
+    cursor = _instances.cursor(use)
+    try:
+        yield cursor
+    except (duckdb.InternalException, duckdb.FatalException):
+        _instances.forget(use)
+        raise
+    finally:
+        cursor.close()
+
+
+def answer(duck: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
+    """The rows of a query."""
+    return duck.sql(_only(duck, query, _QUERIES)).to_arrow_table()
+
+
+def define(duck: duckdb.DuckDBPyConnection, name: str, query: str) -> None:
+    """Let `name` stand for a query on this connection."""
+    duck.execute(_only(duck, f"CREATE TEMP VIEW {quoted(name)} AS {query}", _VIEWS))
+
+
+_QUERIES = (duckdb.StatementType.SELECT, duckdb.StatementType.MULTI)  # PIVOT is several: it looks for its columns first
+_VIEWS = (duckdb.StatementType.CREATE,)
+
+
+def _only(duck: duckdb.DuckDBPyConnection, text: str, kinds: tuple[duckdb.StatementType, ...]) -> duckdb.Statement:
+    """The one statement of a text. BindError if DuckDB finds another number of them, whatever other parsers found."""
+    found = duck.extract_statements(text)
+    if len(found) != 1 or found[0].type not in kinds:
+        raise BindError("cannot run the query: DuckDB does not read it as one SELECT; write one query at a time")
+    return found[0]
+
+
+class UnknownNameError(BindError):
+    """DuckDB knows no table or function of a name."""
+
+
+def told(error: duckdb.Error, use: Use) -> Error:
+    """An error of DuckDB about a user's query as one of ours, which says what to do."""
+    words = str(error)
+    if "configuration has been locked" in words:
+        return AccessError(
+            f"cannot run the query: {words}; SQL text cannot change DuckDB's configuration, with external_access or not"
+        )
+    if use is Use.CLOSED and (isinstance(error, duckdb.PermissionException) or _needs_extension(error)):
+        return AccessError(f"cannot run the query: {_first_line(words)}; {_ALLOW}")
+    if use is Use.CLOSED and isinstance(error, duckdb.OutOfMemoryException):
+        return MemoryLimitError(
+            f"cannot run the query: {_first_line(words)}; ask for less at once, or let DuckDB use the disk "
+            "with ivm.connect(external_access=True)"
+        )
+    if isinstance(error, duckdb.CatalogException):
+        return UnknownNameError(f"cannot run the query: {words}")
+    return BindError(f"cannot run the query: {words}")
+
+
+_ALLOW = "SQL text reaches nothing outside unless the application allows it with ivm.connect(external_access=True)"
+
+
+def _needs_extension(error: duckdb.Error) -> bool:
+    return isinstance(error, duckdb.CatalogException) and " extension." in str(error)
+
+
+def _first_line(words: str) -> str:
+    """Without DuckDB's advice, which is to change what cannot be changed."""
+    return words.partition("\n")[0]
+
+
+def _settings(use: Use) -> dict[str, Setting]:
+    if use is Use.CLOSED:
+        return {**_CLOSED, "temp_directory": ""}
+    return {**(_ALL if use is Use.OPEN else _CLOSED), "temp_directory": _spill_directory()}
+
+
+@cache
+def _spill_directory() -> str:
+    """A directory of this process, which only its user may enter, for what does not fit into memory."""
+    directory, process = tempfile.mkdtemp(prefix="ivm-spill-"), os.getpid()
+
+    def remove() -> None:
+        if os.getpid() == process:
+            shutil.rmtree(directory, ignore_errors=True)
+
+    atexit.register(remove)
+    return directory
