@@ -214,6 +214,34 @@ def unlink_rows(slots: Ints, following: Int32s, words: Ints, hashes: Hashes, dro
 
 
 @njit(cache=True, nogil=True, fastmath=False)
+def link_again(slots: Ints, words: Ints, hashes: Hashes, rows: Ints) -> int:
+    """Put rows that left the front of their chains, rows[i] of key i, ascending, back there; how many keys are new.
+
+    Their chains still say what was behind each of them. The table has room for their keys.
+    """
+    width = np.uint64(words.shape[1])
+    capacity = np.uint64(slots.shape[0])
+    new = 0
+    for i in range(len(words)):
+        slot = home(hashes[i], capacity)
+        while slots[slot, width] != EMPTY:
+            w = np.uint64(0)
+            while w < width and slots[slot, w] == words[np.uint64(i), w]:
+                w += _ONE
+            if w == width:
+                break
+            slot += _ONE
+            if slot == capacity:
+                slot = np.uint64(0)
+        if slots[slot, width] == EMPTY:
+            new += 1
+            for part in range(words.shape[1]):
+                slots[slot, np.uint64(part)] = words[np.uint64(i), np.uint64(part)]
+        slots[slot, width] = rows[i] + 1
+    return new
+
+
+@njit(cache=True, nogil=True, fastmath=False)
 def has_survivor(following: Int32s, died: Ints, head: int, since: int) -> bool:
     """Whether the chain that begins with `head` (row number + 1) holds a row that had not died by `since`."""
     row = head - 1

@@ -5,22 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ivm.kernels.hash_index import AHEAD, EMPTY, drop_dead, home
+from ivm.kernels.hash_index import AHEAD, EMPTY, GONE, drop_dead, home
 from ivm.kernels.prefetch import prefetch
 from ivm.kernels.types import Bools, Hashes, Int32s, Ints
 
 _ONE = np.uint64(1)
 
 FOREVER = 0x7FFF_FFFF_FFFF_FFFF
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def newest_live(following: Int32s, died: Ints, head: int) -> int:
-    """The newest living row of the chain that begins with `head` (row number + 1); -1 if none lives."""
-    row = head - 1
-    while row >= 0 and died[row] != FOREVER:
-        row = following[row]
-    return row
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -42,10 +33,11 @@ def apply_changes(
 ) -> tuple[int, int, int, int]:
     """Carry out change i for key i in turn: inserts[i] links the next new row, otherwise a live row of the key dies.
 
-    In a unique index an insert meets no live row, or kills it if `replace`. `times` has length 1 or n. Deaths are
-    written to `died`, and to `killed` and `killed_at` (length >= n). Positions of changes that cannot be carried out
-    go to `failed` until it is full, whereupon the pass ends. The table has room for n new keys. Returns (rows
-    inserted, rows killed, new keys, changes failed). Cost: one or two random accesses a change.
+    In a unique index an insert meets no live row, or kills it if `replace`. In any other, chains hold living rows
+    alone: a row that dies leaves its chain, so that the next one to die is always the first. `times` has length 1 or n.
+    Deaths are written to `died`, and to `killed` and `killed_at` (length >= n). Positions of changes that cannot be
+    carried out go to `failed` until it is full, whereupon the pass ends. The table has room for n new keys. Returns
+    (rows inserted, rows killed, new keys, changes failed). Cost: one or two random accesses a change.
     """
     width = np.uint64(words.shape[1])
     capacity = np.uint64(slots.shape[0])
@@ -70,12 +62,9 @@ def apply_changes(
                 slot = np.uint64(0)
         head = slots[slot, width]
         live = -1
-        if unique:
-            # Only the newest version can be alive.
-            if head > 0 and (not mortal or died[head - 1] == FOREVER):
-                live = head - 1
-        elif not inserts[i]:
-            live = newest_live(following, died, head)
+        # In a unique index only the newest version can be alive.
+        if head > 0 and (unique or not inserts[i]) and (not mortal or died[head - 1] == FOREVER):
+            live = head - 1
         if inserts[i] == (live >= 0) and not (inserts[i] and replace):
             failed[failures] = i
             failures += 1
@@ -87,6 +76,8 @@ def apply_changes(
             killed[deaths] = live
             killed_at[deaths] = times[i * step]
             deaths += 1
+            if not unique:
+                slots[slot, width] = following[live] + 1 if following[live] >= 0 else GONE
         if inserts[i]:
             if head == EMPTY:
                 new += 1

@@ -17,6 +17,7 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.distinct_keys import DistinctKeys
 from ivm.trace.index import Index
 from ivm.trace.keys import KeyLayout
+from ivm.trace.living_rows import LivingRows
 from ivm.trace.row_store import Compaction, Mark, RowStore
 from ivm.trace.size import StateSize
 from ivm.trace.time import BEGINNING, as_array, readable_as_of
@@ -26,17 +27,11 @@ _FILL_ROWS = 1 << 16
 _COUNTED_FROM = 1 << 18
 
 
-class Follower(Protocol):
-    """What follows a store by its rows' numbers: an arrangement of any kind. `users` counts who asked for it."""
-
-    users: int
+class Kept(Protocol):
+    """What is kept in step with a store by its rows' numbers."""
 
     def catch_up(self, most: int | None = None) -> int:
         """Index the rows that the store has gained, at most so many of them; how many are left."""
-        ...
-
-    def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
-        """For each key the rows visible at its time: (position of the key, ascending; the rows)."""
         ...
 
     def size(self) -> StateSize:
@@ -53,6 +48,16 @@ class Follower(Protocol):
 
     def renumber(self, compaction: Compaction) -> None:
         """The store has renumbered its rows."""
+        ...
+
+
+class Follower(Kept, Protocol):
+    """An arrangement of any kind. `users` counts who asked for it."""
+
+    users: int
+
+    def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
+        """For each key the rows visible at its time: (position of the key, ascending; the rows)."""
         ...
 
 
@@ -179,20 +184,14 @@ class Arrangement:
         self.index.renumber(compaction.mapping, compaction.survivors_before)
 
 
-def by_whole_row(store: RowStore) -> Arrangement:
-    """An arrangement by all columns, where NULL equals NULL: it finds a row that is equal to a given one."""
-    layout = KeyLayout(tuple((t.physical, True) for t in store.types), nulls="match")
-    return Arrangement(store, range(len(store.types)), layout)
-
-
 Arranged = TypeVar("Arranged", bound=Follower)
 
 
 class DerivedRows(Generic[Arranged]):
     """A derived collection with its own columns of `types`, and `arranged`, which `arrange` makes of its store.
 
-    Size: rows, what is arranged, and from the first retraction on an index by whole rows, so that retracting costs the
-    same however many rows share a key.
+    Size: rows, what is arranged, and from the first retraction on an index of the living rows, so that retracting costs
+    the same however many rows share a key, or are equal.
     """
 
     def __init__(
@@ -205,7 +204,7 @@ class DerivedRows(Generic[Arranged]):
         self.name = name
         self.store = RowStore(types, dictionary, cold=False)
         self.arranged = arrange(self.store)
-        self._by_row: Arrangement | None = None
+        self._living: LivingRows | None = None
         self._begun: Mark | None = None
         self._since = BEGINNING
 
@@ -225,17 +224,16 @@ class DerivedRows(Generic[Arranged]):
             self.store.append(ordered, len(changes), changes.times)
             self.arranged.catch_up()
             return
-        if self._by_row is None:
-            self._by_row = by_whole_row(self.store)
-            self._by_row.forget(self._since)
-        self._by_row.catch_up()
-        words, _ = self._by_row.layout.pack(ordered.columns(), len(changes))
+        if self._living is None:
+            self._living = LivingRows(self.store)
+        self._living.catch_up()
+        words = self._living.words(ordered.columns(), len(changes))
         died = self.store.mortal(self.store.rows + len(changes))
         inserts = changes.inserts
-        applied = self._by_row.index.apply(words, inserts, as_array(changes.times), died)
+        applied = self._living.apply(words, inserts, as_array(changes.times), died)
+        self.store.note(applied.killed)
         added = np.flatnonzero(inserts)
         self.store.append(ordered.take(added), len(added), changes.times_of(added))
-        self.store.note(applied.killed)
         if len(applied.failed):
             self._refuse(ordered, int(applied.failed[0]))
         self.arranged.catch_up()
@@ -275,8 +273,8 @@ class DerivedRows(Generic[Arranged]):
                 arrangement.renumber(compaction)
         self._begun = self.store.mark()
 
-    def _arrangements(self) -> list[Follower]:
-        return [self.arranged] if self._by_row is None else [self.arranged, self._by_row]
+    def _arrangements(self) -> list[Kept]:
+        return [self.arranged] if self._living is None else [self.arranged, self._living]
 
     def _refuse(self, delta: Delta, position: int) -> None:
         row = [column.values[0] for column in delta.take(np.array([position])).columns()]

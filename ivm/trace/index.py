@@ -10,6 +10,7 @@ from ivm.kernels.hash_index import (
     count_keys,
     hash_rows,
     insert_rows,
+    link_again,
     link_ranges,
     rehash,
     renumber,
@@ -138,9 +139,11 @@ class Index:
         """Insert further rows and kill living ones, change by change in the order given.
 
         inserts[i] links the next row of the store, or else a living row of key i dies at times[i] (times: length 1 or
-        n). In a unique index an insert whose key has a living row fails, or kills that row if `replace`. A delete
-        without a living row fails. `died` is written to and covers the rows to come, unless all are plain inserts.
-        After a failure the caller undoes everything: `truncate` here, `died` of the rows killed in the store.
+        n). In a unique index an insert whose key has a living row fails, or kills that row if `replace`. In any other
+        rows are unlinked as they die: all that are linked live, which `since` has to say, and none are looked up as of
+        the past. A delete without a living row fails. `died` is written to and covers the rows to come, unless all are
+        plain inserts. After a failure the caller undoes everything: `truncate` here, then `link_again` what was
+        unlinked, `died` of the rows killed in the store.
         """
         words = self._shaped(words)
         hashes = _hashed(words)
@@ -197,6 +200,12 @@ class Index:
         self._run.truncate(first_row)
         self._following.truncate(first_row)
         self.rows = min(self.rows, first_row)
+
+    def link_again(self, words: Ints, rows: Ints) -> None:
+        """Undo that `apply` unlinked `rows`, ascending, whose keys are `words`."""
+        words = self._shaped(words)
+        self._ensure(len(words), _NOBODY)
+        self._used += link_again(self._slots, words, _hashed(words), rows)
 
     def renumber(self, mapping: Int32s, survivors_before: Ints) -> None:
         """The store's rows got new numbers: row r is now mapping[r], gone if -1; survivors_before[r] are left below r.

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.schema import Table
-from ivm.trace.arrangement import Arrangement, Follower, by_whole_row
+from ivm.trace.arrangement import Arrangement, Follower, Kept
 from ivm.trace.arrow import Reader, to_arrow
 from ivm.trace.batch import Batch
 from ivm.trace.changes import Changes, in_order, net_in_order
@@ -17,8 +17,10 @@ from ivm.trace.column import Column, Ints, concat
 from ivm.trace.computed import TextFunction
 from ivm.trace.delta import Delta, Group, Source
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.index import Applied
 from ivm.trace.keys import KeyLayout
 from ivm.trace.layout import plain_layout
+from ivm.trace.living_rows import LivingRows
 from ivm.trace.refusal import impossible_changes, null_in_key
 from ivm.trace.row_store import Mark, RowStore, StoredRows
 from ivm.trace.size import StateSize
@@ -34,8 +36,8 @@ class TableStore:
     """The rows of `table`. With a primary key they form a set of rows with distinct keys, without one a multiset.
 
     Size: the rows (see `RowStore`), the index of the primary key, and for a table without one, from the first delete
-    on, an index by whole rows. Between two calls of `commit` any number of `apply`, in time order; then `commit` or
-    `abort`.
+    on, an index of the living rows. Between two calls of `commit` any number of `apply`, in time order; then `commit`
+    or `abort`.
     """
 
     def __init__(self, table: Table, dictionary: TextDictionary) -> None:
@@ -48,7 +50,7 @@ class TableStore:
         self._arrangements: dict[tuple[int, ...], Arrangement] = {}
         self._apart: list[Arrangement] = []
         self._followers: list[Follower] = []
-        self._by_row: Arrangement | None = None
+        self._living: LivingRows | None = None
         self._since = BEGINNING
         self._last_time = self._last_time_begun = BEGINNING
         self._key = self._arrange(table.key_indexes) if table.primary_key else None
@@ -191,12 +193,12 @@ class TableStore:
 
     def size(self) -> StateSize:
         """Living rows, entries of the primary key's index, bytes of both; other arrangements count for themselves."""
-        own = [a.size() for a in (self._key, self._by_row) if a is not None]
+        own = [a.size() for a in (self._key, self._living) if a is not None]
         bytes_ = self._store.nbytes + sum(size.bytes for size in own)
         return StateSize(self.rows, sum(size.entries for size in own), bytes_)
 
-    def _all(self) -> list[Follower]:
-        return [*self.arrangements(), *self._followers, *([] if self._by_row is None else [self._by_row])]
+    def _all(self) -> list[Kept]:
+        return [*self.arrangements(), *self._followers, *([] if self._living is None else [self._living])]
 
     def _begin(self) -> None:
         """Before the first changes of a commit: compact if it is worth it, and note where to come back to."""
@@ -252,37 +254,44 @@ class TableStore:
     def _change_by_row(self, batch: Batch, changes: Changes) -> Delta | Ints:
         if changes.only_inserts:
             return self._append(batch, changes)
-        if self._by_row is None:
-            self._by_row = by_whole_row(self._store)
-            self._by_row.forget(self._since)
-        self._by_row.catch_up()
-        words, _ = self._by_row.layout.pack([batch.column(i) for i in range(len(self._types))], len(batch))
-        return self._change(self._by_row, batch, words, changes, replace=False)
+        if self._living is None:
+            self._living = LivingRows(self._store)
+        self._living.catch_up()
+        words = self._living.words([batch.column(i) for i in range(len(self._types))], len(batch))
+        first = self._store.rows
+        died = self._store.mortal(first + len(changes))
+        applied = self._living.apply(words, changes.inserts, as_array(changes.times), died)
+        if len(applied.failed):
+            died[applied.killed] = FOREVER
+            self._living.take_back(first, _linked(words, changes, applied), applied.killed)
+            return applied.failed
+        return self._changed(batch, changes, applied)
 
     def _append(self, batch: Batch, changes: Changes) -> Delta:
         self._store.append(batch, len(batch), changes.times)
         return self._delta(batch, len(batch), changes.times, None)
 
-    def _change(self, by: Arrangement, batch: Batch, words: Ints, changes: Changes, *, replace: bool) -> Delta | Ints:
-        """Carry out the changes, whose rows `by` finds by `words`; see `_carry_out`."""
+    def _change(self, key: Arrangement, batch: Batch, words: Ints, changes: Changes, *, replace: bool) -> Delta | Ints:
+        """Carry out the changes, whose rows the key finds by `words`; see `_carry_out`."""
         store = self._store
         first, count = store.rows, len(changes)
         deadly = replace or not changes.only_inserts or len(store.died) > 0
         died = store.mortal(first + count) if deadly else _NOBODY
-        inserts = changes.inserts
-        applied = by.index.apply(words, inserts, as_array(changes.times), died, replace=replace)
+        applied = key.index.apply(words, changes.inserts, as_array(changes.times), died, replace=replace)
         if len(applied.failed):
             died[applied.killed] = FOREVER
-            linked = inserts.copy()
-            linked[applied.failed] = False
-            by.index.truncate(first, words[linked][: applied.inserted], None)
+            key.index.truncate(first, _linked(words, changes, applied), None)
             return applied.failed
-        born = np.flatnonzero(inserts)
-        births = batch if changes.only_inserts else batch.take(born)
-        times = changes.times_of(born)
+        return self._changed(batch, changes, applied)
+
+    def _changed(self, batch: Batch, changes: Changes, applied: Applied) -> Delta:
+        """The delta of changes that have been made in the index; the rows follow."""
+        self._store.note(applied.killed)
+        born = np.flatnonzero(changes.inserts)
+        births, times = batch, changes.times_of(born)
         if len(born):
-            store.append(births, len(born), times)
-        store.note(applied.killed)
+            births = batch if changes.only_inserts else batch.take(born)
+            self._store.append(births, len(born), times)
         died_at = times if isinstance(times, int) else applied.killed_at
         return self._difference(births, len(born), times, applied.killed, died_at)
 
@@ -304,6 +313,13 @@ class TableStore:
 
     def _delta(self, source: Source, length: int, times: Ints | int, diffs: Ints | None) -> Delta:
         return Delta([Group(source)], plain_layout(len(self._types)), length, times, diffs)
+
+
+def _linked(words: Ints, changes: Changes, applied: Applied) -> Ints:
+    """The words of the rows that an attempt has linked."""
+    linked = changes.inserts.copy()
+    linked[applied.failed] = False
+    return words[linked][: applied.inserted]
 
 
 class _Below(Source):

@@ -1,0 +1,95 @@
+"""The living rows of a store by all of their values: how a row without a key is found when it is taken out."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+
+import numpy as np
+
+from ivm.kernels.digest import WORDS, digest_rows
+from ivm.trace.column import Bools, Column, Ints
+from ivm.trace.index import Applied, Index
+from ivm.trace.keys import KeyLayout
+from ivm.trace.readonly import readonly
+from ivm.trace.row_store import Compaction, RowStore
+from ivm.trace.size import StateSize
+from ivm.trace.time import FOREVER
+
+_AT_ONCE = 1 << 20
+"""About how many words are packed at a time."""
+
+
+class LivingRows:
+    """The rows of `store` that live, by all columns, where NULL equals NULL.
+
+    A row of many words is known by a digest of them (see `ivm.kernels.digest`), so that wide rows cost no more than
+    narrow ones to keep. A row that dies leaves the index at once: of any number of equal rows the first one that is met
+    lives. Size: a slot of up to 24 bytes for each distinct row, of which three quarters at most are used, and 4 bytes
+    a row.
+    """
+
+    def __init__(self, store: RowStore) -> None:
+        self.store = store
+        self._layout = KeyLayout(tuple((t.physical, True) for t in store.types), nulls="match")
+        self._factors = _random(self._layout.words)
+        self._index = Index(min(self._layout.words, WORDS))
+        self._index.since = FOREVER - 1  # whoever is dead is out
+
+    def catch_up(self, most: int | None = None) -> int:
+        """Index the rows that the store has gained, at most so many of them; how many are left.
+
+        Cost: reads all columns, 20 ns a row and 3 ns a word.
+        """
+        end = self.store.rows if most is None else min(self._index.rows + most, self.store.rows)
+        step = max(_AT_ONCE // self._layout.words, 1)
+        while self._index.rows < end:
+            rows = slice(self._index.rows, min(self._index.rows + step, end))
+            self._index.insert(self._words_of(rows), None, self.store.died)
+        return self.store.rows - self._index.rows
+
+    def words(self, columns: Sequence[Column], length: int) -> Ints:
+        """The words by which rows of these columns are known. Cost: packs them, 3 ns a word."""
+        words, _ = self._layout.pack(columns, length)
+        if self._layout.words <= WORDS:
+            return words
+        digests = np.empty((length, WORDS), np.int64)
+        digest_rows(readonly(words.reshape(length, self._layout.words)), self._factors, digests)
+        return digests
+
+    def apply(self, words: Ints, inserts: Bools, times: Ints, died: Ints) -> Applied:
+        """Insert further rows and kill living ones; see `Index.apply`. After a failure the caller calls `take_back`."""
+        return self._index.apply(words, inserts, times, died)
+
+    def take_back(self, first_row: int, words: Ints, killed: Ints) -> None:
+        """Undo the inserts of rows from `first_row` on, whose words are `words`, and the deaths of rows `killed`."""
+        self._index.truncate(first_row, words, None)
+        back = np.sort(killed[killed < first_row])
+        if len(back):
+            self._index.link_again(self._words_of(back), back)
+
+    def truncate(self, rows: int) -> None:
+        """Undo everything since the store's last `commit`, when it had so many rows; before the store does."""
+        new = slice(rows, max(self._index.rows, rows))
+        self.take_back(rows, self._words_of(new), self.store.killed)
+
+    def forget(self, since: int) -> None:
+        """Nothing: there is no past to be read here."""
+
+    def renumber(self, compaction: Compaction) -> None:
+        """The store has renumbered its rows. Cost: a pass over the index."""
+        self._index.renumber(compaction.mapping, compaction.survivors_before)
+
+    def size(self) -> StateSize:
+        """Entries and bytes of the index alone."""
+        return StateSize(entries=self._index.entries, bytes=self._index.nbytes)
+
+    def _words_of(self, rows: Ints | slice) -> Ints:
+        length = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+        return self.words([self.store.gather(c, rows) for c in range(len(self.store.types))], length)
+
+
+def _random(words: int) -> np.typing.NDArray[np.uint64]:
+    """Factors for digests of so many words."""
+    shape = words + 1, WORDS, 2
+    return np.frombuffer(secrets.token_bytes(8 * int(np.prod(shape))), np.uint64).reshape(shape)
