@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from types import MappingProxyType
 
 from catalog.errors import BindError
+from catalog.names import key, suggestion, twice, written
 from catalog.schema import ForeignKey, Table, View
 
 
@@ -19,13 +19,13 @@ class Snapshot:
 
 
 class Catalog:
-    """Tables and views by name, in one name space and in order of creation. Names are case-insensitive.
+    """Tables and views by name, in one name space and in order of creation. Names are found in any case.
 
     Entries are frozen, so a snapshot is a copy of one dictionary. Not safe for concurrent writers.
     """
 
     def __init__(self) -> None:
-        self._entries: dict[str, Table | View] = {}
+        self._entries: dict[str, Table | View] = {}  # by the keys of their names
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -39,13 +39,14 @@ class Catalog:
 
     def find(self, name: str) -> Table | View | None:
         """The table or view called `name`, or None."""
-        return self._entries.get(name.lower())
+        return self._entries.get(key(name))
 
     def lookup(self, name: str) -> Table | View:
         """The table or view called `name`; BindError with the closest names if there is none."""
         entry = self.find(name)
         if entry is None:
-            raise BindError(f"there is no table or view {name!r}{suggestion(name, self._entries)}")
+            known = (each.name for each in self._entries.values())
+            raise BindError(f"there is no table or view {name!r}{suggestion(name, known)}")
         return entry
 
     def table(self, name: str) -> Table:
@@ -67,15 +68,19 @@ class Catalog:
         raise BindError(f"there is no view {name!r}{suggestion(name, (v.name for v in self.views))}")
 
     def add_table(self, table: Table) -> Table:
-        """Add `table` and return it with its foreign keys completed: an empty `referenced` becomes the target's key.
+        """Add `table` and return it with its keys in the names of their columns, as those were declared.
+
+        Of foreign keys an empty `referenced` becomes the target's key.
 
         BindError if the name is taken, a column or key column is wrong, or a foreign key does not fit its target.
         """
         self._check_free(table.name, "table")
         _check_columns(table)
-        keys = tuple(self._complete(table, key) for key in table.foreign_keys)
+        fields = table.fields
+        table = replace(table, primary_key=tuple(fields[i].name for i in table.key_indexes))
+        keys = tuple(self._complete(table, each) for each in table.foreign_keys)
         table = replace(table, foreign_keys=keys)
-        self._entries[table.name] = table
+        self._entries[key(table.name)] = table
         return table
 
     def check_view(self, view: View) -> None:
@@ -87,33 +92,33 @@ class Catalog:
     def add_view(self, view: View) -> None:
         """Add `view`; BindError as `check_view`."""
         self.check_view(view)
-        self._entries[view.name] = view
+        self._entries[key(view.name)] = view
 
     def drop_table(self, name: str) -> Table:
         """Remove the table and return it; BindError if a view reads it or another table's foreign key names it."""
         table = self.table(name)
         self._check_unused(table.name, "table")
-        del self._entries[table.name]
+        del self._entries[key(table.name)]
         return table
 
     def drop_view(self, name: str) -> View:
         """Remove the view and return it; BindError if another view reads it."""
         view = self.view(name)
         self._check_unused(view.name, "view")
-        del self._entries[view.name]
+        del self._entries[key(view.name)]
         return view
 
     def users_of(self, name: str) -> tuple[str, ...]:
         """Names of the views that read `name` directly, in order of creation."""
-        return tuple(view.name for view in self.views if name.lower() in view.uses)
+        return tuple(view.name for view in self.views if written(name, view.uses))
 
     def tables_of(self, name: str) -> tuple[str, ...]:
         """Names of the tables that `name` reads, through views of any depth, in order of creation."""
-        reached = {name.lower()}
+        reached = {key(name)}
         for view in reversed(self.views):
-            if view.name in reached:
-                reached.update(view.uses)
-        return tuple(table.name for table in self.tables if table.name in reached)
+            if key(view.name) in reached:
+                reached.update(map(key, view.uses))
+        return tuple(table.name for table in self.tables if key(table.name) in reached)
 
     def snapshot(self) -> Snapshot:
         """The present content, to come back to with `restore`."""
@@ -133,35 +138,37 @@ class Catalog:
         views = self.users_of(name)
         if views:
             raise BindError(f"cannot drop {kind} {name!r}: used by {_listed('view', views)}; drop what uses it first")
-        tables = tuple(t.name for t in self.tables if t.name != name and any(k.table == name for k in t.foreign_keys))
+        others = (table for table in self.tables if table.name != name)
+        tables = tuple(table.name for table in others if any(each.table == name for each in table.foreign_keys))
         if tables:
             raise BindError(
                 f"cannot drop {kind} {name!r}: a foreign key of {_listed('table', tables)} names it; drop that first"
             )
 
-    def _complete(self, table: Table, key: ForeignKey) -> ForeignKey:
-        what = f"cannot create table {table.name!r}: its foreign key ({', '.join(key.columns)})"
-        target = table if key.table == table.name else self.find(key.table)
+    def _complete(self, table: Table, given: ForeignKey) -> ForeignKey:
+        what = f"cannot create table {table.name!r}: its foreign key ({', '.join(given.columns)})"
+        target = table if key(given.table) == key(table.name) else self.find(given.table)
         if not isinstance(target, Table):
-            known = suggestion(key.table, (t.name for t in self.tables))
-            raise BindError(f"{what} references {key.table!r}, which is not a table{known}; create that table first")
-        key = replace(key, referenced=key.referenced or target.primary_key)
-        if set(key.referenced) != set(target.primary_key) or not key.referenced:
-            written, known = ", ".join(key.referenced), ", ".join(target.primary_key) or "none declared"
-            raise BindError(f"{what} must reference the primary key of {target.name!r}, ({known}), not ({written})")
-        if len(key.columns) != len(key.referenced):
-            raise BindError(f"{what} has {len(key.columns)} columns, but references {len(key.referenced)}")
-        for column, referenced in zip(key.columns, key.referenced, strict=True):
-            own, other = table.fields[table.index(column)].type, target.fields[target.index(referenced)].type
-            if own != other:
-                raise BindError(f"{what} compares {column!r}, {own}, with {referenced!r}, {other}; give both one type")
-        return key
-
-
-def suggestion(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown `name`: the closest of the `known` names, or nothing if none is close."""
-    close = get_close_matches(name.lower(), list(dict.fromkeys(known)), n=3, cutoff=0.6)
-    return f"; did you mean {' or '.join(repr(c) for c in close)}?" if close else ""
+            known = suggestion(given.table, (t.name for t in self.tables))
+            raise BindError(f"{what} references {given.table!r}, which is not a table{known}; create that table first")
+        referenced = given.referenced or target.primary_key
+        if set(map(key, referenced)) != set(map(key, target.primary_key)) or not referenced:
+            named, known = ", ".join(referenced), ", ".join(target.primary_key) or "none declared"
+            raise BindError(f"{what} must reference the primary key of {target.name!r}, ({known}), not ({named})")
+        if len(given.columns) != len(referenced):
+            raise BindError(f"{what} has {len(given.columns)} columns, but references {len(referenced)}")
+        owns = [table.fields[table.index(name)] for name in given.columns]
+        others = [target.fields[target.index(name)] for name in referenced]
+        for own, other in zip(owns, others, strict=True):
+            if own.type != other.type:
+                one, two = f"{own.name!r}, {own.type}", f"{other.name!r}, {other.type}"
+                raise BindError(f"{what} compares {one}, with {two}; give both one type")
+        return replace(
+            given,
+            columns=tuple(field.name for field in owns),
+            table=target.name,
+            referenced=tuple(field.name for field in others),
+        )
 
 
 def _listed(kind: str, names: tuple[str, ...]) -> str:
@@ -173,13 +180,13 @@ def _check_columns(table: Table) -> None:
     what = f"cannot create table {table.name!r}"
     if not names:
         raise BindError(f"{what}: it has no columns; declare at least one")
-    for name in names:
-        if names.count(name) > 1:
-            raise BindError(f"{what}: column {name!r} is declared twice; rename one")
+    again = twice(names)
+    if again is not None:
+        raise BindError(f"{what}: column {again!r} is declared twice; rename one")
     used = [("primary key", c) for c in table.primary_key]
-    used += [("foreign key", c) for key in table.foreign_keys for c in key.columns]
+    used += [("foreign key", c) for each in table.foreign_keys for c in each.columns]
     for kind, column in used:
-        if column not in names:
+        if written(column, names) is None:
             raise BindError(f"{what}: its {kind} names column {column!r}, which it has not{suggestion(column, names)}")
-    if len(set(table.primary_key)) != len(table.primary_key):
+    if twice(table.primary_key) is not None:
         raise BindError(f"{what}: its primary key names a column twice")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from catalog.names import key
 from catalog.types import SqlType
 
 
@@ -44,9 +45,9 @@ class Table:
     static: bool = False
 
     def index(self, column: str) -> int:
-        """Position of `column` (names are case-insensitive, stored in lower case); KeyError if there is none."""
+        """Position of `column`, in any case; KeyError if there is none."""
         for i, field in enumerate(self.fields):
-            if field.name == column:
+            if key(field.name) == key(column):
                 return i
         raise KeyError(column)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import duckdb
 import pyarrow as pa
 
+from catalog.names import key
 from ivm.duck import Use, answer, connection, define, told
 
 Provider = Callable[[], pa.Table]
@@ -21,7 +22,7 @@ def run_query(
     external_access: bool,
 ) -> pa.Table:
     """DuckDB's answer. `relations` gives the contents of what is stored, `definitions` the SQL of registered views
-    with the names that they use.
+    with the names that they use, both by the keys of their names.
 
     Only what `names` mentions (through definitions too) is read; files and all else outside only with
     `external_access`. Raises AccessError for a text that reaches there without, MemoryLimitError where DuckDB's memory
@@ -45,13 +46,14 @@ def _provide(
     definitions: Mapping[str, tuple[str, Sequence[str]]],
     done: set[str],
 ) -> None:
-    if name in done:
+    found = key(name)
+    if found in done:
         return
-    done.add(name)
-    if name in relations:
-        duck.register(name, relations[name]())
-    elif name in definitions:
-        text, uses = definitions[name]
+    done.add(found)
+    if found in relations:
+        duck.register(name, relations[found]())
+    elif found in definitions:
+        text, uses = definitions[found]
         for used in uses:
             _provide(duck, used, relations, definitions, done)
         define(duck, name, text)

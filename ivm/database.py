@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.errors import BindError, ConstraintError
+from catalog.names import by_key, key
 from catalog.schema import Table
 from ivm.adhoc import run_query
 from ivm.duck import UnknownNameError
@@ -168,13 +169,13 @@ class Database:
         """Run a SELECT with DuckDB; `names` are the relations it mentions."""
         stored = {name: store.arrow for name, store in self.engine.tables.items()}
         views = {name: self.view(name).arrow for name in self.engine.views}
-        relations = {**stored, **views, **introspection(self.engine)}
-        registered = {view.name: (self.engine.oracle_sql[view.name], view.uses) for view in self.catalog.views}
+        relations = by_key({**stored, **views, **introspection(self.engine)}.items())
+        defined = [(view.name, (self.engine.oracle_sql[view.name], view.uses)) for view in self.catalog.views]
         try:
-            return run_query(text, names, relations, registered, external_access=self.external_access)
+            return run_query(text, names, relations, by_key(defined), external_access=self.external_access)
         except UnknownNameError:
             for name in names:
-                if name not in relations:
+                if key(name) not in relations:
                     self.catalog.lookup(name)  # says it better, with the names that are close
             raise
 

@@ -21,7 +21,7 @@ import duckdb
 import pyarrow as pa
 
 from catalog.errors import AccessError, BindError, Error, MemoryLimitError
-from sql.changes import quoted
+from catalog.names import quoted
 
 Setting = str | bool | int | float | list[str]
 

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.errors import Error
+from catalog.names import quoted
 from ivm.duck import Use, answer, connection, define
-from sql.changes import quoted
 
 TOLERANCE = 1e-9
 SHOWN = 5

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.errors import BindError
+from catalog.names import key
 from catalog.schema import Table
 from catalog.schema import View as Definition
 from ivm.engine import Engine, Progress
@@ -165,7 +166,7 @@ def _explain(database: Database, statement: Explain, dialect: str) -> Result:
 
 
 def _check_reserved(name: str) -> None:
-    if name.startswith(RESERVED):
+    if key(name).startswith(RESERVED):
         raise BindError(
             f"cannot create {name!r}: names that begin with {RESERVED} are the engine's own; choose another"
         )

@@ -6,8 +6,8 @@ has exactly the table's columns, in order.
 
 from __future__ import annotations
 
-from catalog.catalog import suggestion
 from catalog.errors import BindError
+from catalog.names import quoted, suggestion, twice, written
 from catalog.schema import Table
 from sql.statements import Delete, Insert, Update
 
@@ -18,10 +18,10 @@ def rows_to_insert(insert: Insert, table: Table) -> str:
     BindError for an unknown or repeated column. A wrong number of values is DuckDB's to report.
     """
     columns = insert.columns or tuple(field.name for field in table.fields)
-    for column in columns:
-        _check(table, column, f"INSERT INTO {table.name}")
-        if columns.count(column) > 1:
-            raise BindError(f"INSERT INTO {table.name} names column {column!r} twice; name it once")
+    columns = tuple(_checked(table, column, f"INSERT INTO {table.name}") for column in columns)
+    again = twice(columns)
+    if again is not None:
+        raise BindError(f"INSERT INTO {table.name} names column {again!r} twice; name it once")
     values = [
         f"CAST({quoted(field.name) if field.name in columns else 'NULL'} AS {field.type}) AS {quoted(field.name)}"
         for field in table.fields
@@ -39,9 +39,7 @@ def rows_to_delete(delete: Delete | Update, table: Table) -> str:
 
 def rows_after_update(update: Update, table: Table) -> str:
     """The SELECT of the rows that an UPDATE puts in place of those of `rows_to_delete`, in the same order of rows."""
-    new = dict(update.assignments)
-    for column in new:
-        _check(table, column, f"UPDATE {table.name}")
+    new = {_checked(table, column, f"UPDATE {table.name}"): value for column, value in update.assignments}
     alias = quoted(update.alias)
     values = [
         f"CAST({new.get(field.name, f'{alias}.{quoted(field.name)}')} AS {field.type}) AS {quoted(field.name)}"
@@ -50,17 +48,15 @@ def rows_after_update(update: Update, table: Table) -> str:
     return f"SELECT {', '.join(values)} {_from(update)}"
 
 
-def quoted(name: str) -> str:
-    """`name` as a quoted identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
 def _from(change: Delete | Update) -> str:
     where = f" WHERE {change.condition}" if change.condition else ""
     return f"FROM {quoted(change.table)} AS {quoted(change.alias)}{where}"
 
 
-def _check(table: Table, column: str, what: str) -> None:
+def _checked(table: Table, column: str, what: str) -> str:
+    """The name of the column as it was declared."""
     names = [field.name for field in table.fields]
-    if column not in names:
+    found = written(column, names)
+    if found is None:
         raise BindError(f"{what}: there is no column {column!r}{suggestion(column, names)}")
+    return found

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from catalog.errors import BindError, UnsupportedError
+from catalog.names import key, written
 from catalog.schema import Field, ForeignKey, Table
 from catalog.types import INTERVAL
 from sql.names import table_name
@@ -51,11 +52,11 @@ def create_table(tree: exp.Create, source: Source, dialect: str) -> CreateTable:
             _read_column(declaration, item, source)
         else:
             _read_constraint(declaration, item, source)
-    options = _options(tree, source)
+    options, primary_key = _options(tree, source), declaration.primary_key
     table = Table(
         declaration.name,
-        tuple(replace(f, nullable=f.nullable and f.name not in declaration.primary_key) for f in declaration.fields),
-        declaration.primary_key,
+        tuple(replace(f, nullable=f.nullable and not written(f.name, primary_key)) for f in declaration.fields),
+        primary_key,
         tuple(replace(key, enforced=CHECK_FOREIGN_KEYS in options) for key in declaration.foreign_keys),
         APPEND_ONLY in options,
         STATIC in options,
@@ -64,7 +65,7 @@ def create_table(tree: exp.Create, source: Source, dialect: str) -> CreateTable:
 
 
 def _read_column(declaration: _Declaration, item: exp.ColumnDef, source: Source) -> None:
-    name = item.name.lower()
+    name = item.name
     what = f"CREATE TABLE {declaration.name}: column {name!r}"
     if not isinstance(item.kind, exp.DataType):
         raise BindError(source.locate(f"{what} has no type; write one after the name", item))
@@ -121,7 +122,7 @@ def _foreign_key(
 
 
 def _columns(node: exp.Expr) -> tuple[str, ...]:
-    return tuple(column.name.lower() for column in node.expressions)
+    return tuple(column.name for column in node.expressions)
 
 
 def _unsupported(declaration: _Declaration, node: exp.Expr, source: Source, at: exp.Expr) -> UnsupportedError:
@@ -135,7 +136,7 @@ def _options(tree: exp.Create, source: Source) -> frozenset[str]:
     properties = tree.args.get("properties")
     values: dict[str, bool] = {}
     for item in properties.expressions if properties else ():
-        name, value = item.name.lower(), item.args.get("value")
+        name, value = key(item.name), item.args.get("value")
         if not isinstance(item, exp.Property) or name not in OPTIONS:
             known = ", ".join(f"{option} = true" for option in OPTIONS)
             what = f"CREATE TABLE with {item.sql('duckdb')} is not supported; WITH ({known}) is, each of them"

@@ -2,25 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
 
 from catalog.errors import UnsupportedError
+from catalog.names import by_key, key, written
 from sql.source import Source
 
 
 def table_name(node: exp.Expr | None, source: Source, what: str) -> str:
-    """The lower-case name of a table; UnsupportedError if it stands in a catalog or in a schema other than main."""
+    """The name of a table as written; UnsupportedError if it stands in a catalog or in a schema other than main."""
     if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
         raise UnsupportedError(source.locate(f"{what} needs a plain name; write it as {what} name", node))
-    if node.args.get("catalog") or node.db.lower() not in ("", "main"):
+    if node.args.get("catalog") or key(node.db) not in ("", "main"):
         raise UnsupportedError(
             source.locate(f"{what} {node.sql('duckdb')}: there is one schema; write {node.name} alone", node)
         )
-    return node.name.lower()
+    return node.name
 
 
 def names_read(tree: exp.Expr) -> tuple[str, ...]:
-    """Lower-case names of the tables and views that `tree` reads, in order of appearance, its own CTEs left out."""
-    own = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
-    names = (table.name.lower() for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier))
-    return tuple(dict.fromkeys(name for name in names if name not in own))
+    """Names of the tables and views that `tree` reads, each as it is first written; not those of its own WITH."""
+    tables = [table for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier)]
+    names = by_key((table.name, table.name) for table in tables if not _is_expression(table))
+    return tuple(names.values())
+
+
+def _is_expression(table: exp.Table) -> bool:
+    """Whether the name is that of a common table expression in reach: of a WITH around it, or earlier in its own."""
+    below: exp.Expr = table
+    node = table.parent
+    while node is not None and not table.db:
+        clause = node.args.get("with_")
+        if clause is not None and clause is not below and written(table.name, _names(clause.expressions)):
+            return True
+        if isinstance(node, exp.With):
+            own = next(i for i, each in enumerate(node.expressions) if each is below)
+            earlier = node.expressions[: own + 1 if node.args.get("recursive") else own]
+            if written(table.name, _names(earlier)):
+                return True
+        below, node = node, node.parent
+    return False
+
+
+def _names(expressions: Sequence[exp.Expr]) -> list[str]:
+    return [each.alias for each in expressions]

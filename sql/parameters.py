@@ -12,8 +12,8 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from catalog.catalog import suggestion
 from catalog.errors import BindError, TypeMismatchError
+from catalog.names import suggestion
 from catalog.types import MAX_DIGITS
 from sql.source import Source
 from sql.syntax import dialect_named, statement_tokens

@@ -10,6 +10,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from catalog.errors import BindError, ParseError, UnsupportedError
+from catalog.names import written
 from sql.create_table import create_table
 from sql.names import names_read, table_name
 from sql.refused import STARTS
@@ -109,7 +110,7 @@ def _create(syntax: Syntax, source: Source, dialect: str) -> CreateTable | Creat
 def _create_view(tree: exp.Create, syntax: Syntax, source: Source, dialect: str) -> CreateView:
     target, columns = tree.this, ()
     if isinstance(target, exp.Schema):
-        target, columns = target.this, tuple(item.name.lower() for item in target.expressions)
+        target, columns = target.this, tuple(item.name for item in target.expressions)
     if tree.args.get("replace"):
         what = "CREATE OR REPLACE VIEW is not supported; write DROP VIEW, then CREATE"
         raise UnsupportedError(source.locate(what, syntax.tokens[0].start))
@@ -183,7 +184,7 @@ def _insert(syntax: Syntax, source: Source, dialect: str) -> Insert:
     _refuse(tree, source, "INSERT", refused)
     target, columns = tree.this, ()
     if isinstance(target, exp.Schema):
-        columns = tuple(column.name.lower() for column in target.expressions)
+        columns = tuple(column.name for column in target.expressions)
         target = target.this
     rows = tree.expression.copy()
     if not isinstance(rows, exp.Query | exp.Values):
@@ -208,7 +209,7 @@ def _delete(syntax: Syntax, source: Source, dialect: str) -> Delete:
     }
     _refuse(tree, source, "DELETE", refused)
     name = table_name(tree.this, source, "DELETE FROM")
-    return Delete(name, tree.this.alias.lower() or name, _condition(tree), names_read(tree))
+    return Delete(name, tree.this.alias or name, _condition(tree), names_read(tree))
 
 
 def _update(syntax: Syntax, source: Source, dialect: str) -> Update:
@@ -222,13 +223,13 @@ def _update(syntax: Syntax, source: Source, dialect: str) -> Update:
     name = table_name(tree.this, source, "UPDATE")
     assignments: dict[str, str] = {}
     for item in tree.expressions:
-        column = item.this.name.lower()
+        column = item.this.name
         if not isinstance(item, exp.EQ) or not isinstance(item.this, exp.Column):
             raise UnsupportedError(source.locate("UPDATE needs SET column = value", item))
-        if column in assignments:
+        if written(column, assignments):
             raise BindError(source.locate(f"UPDATE {name} sets column {column!r} twice; set it once", item))
         assignments[column] = item.expression.sql("duckdb")
-    alias = tree.this.alias.lower() or name
+    alias = tree.this.alias or name
     return Update(name, alias, tuple(assignments.items()), _condition(tree), names_read(tree))
 
 

@@ -54,7 +54,7 @@ class DropView:
 class Query:
     """A query to answer once.
 
-    `text` is it in DuckDB's dialect, `names` the tables and views that it reads, in lower case. `written` is it as
+    `text` is it in DuckDB's dialect, `names` the tables and views that it reads. `written` is it as
     the user wrote it, which begins at `origin` (line, column) of the statement's text.
     """
 

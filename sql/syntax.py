@@ -13,8 +13,8 @@ from sqlglot.errors import ParseError as SqlglotParseError
 from sqlglot.errors import SqlglotError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from catalog.catalog import suggestion
 from catalog.errors import BindError, ParseError, UnsupportedError
+from catalog.names import suggestion
 from sql.refused import refuse_foreign
 from sql.source import Source
 

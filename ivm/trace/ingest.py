@@ -8,8 +8,8 @@ from typing import Any, Literal, overload
 import numpy as np
 import pyarrow as pa
 
-from catalog.catalog import suggestion
 from catalog.errors import ConstraintError, TypeMismatchError
+from catalog.names import by_key, key, suggestion, twice
 from catalog.schema import Field, Schema
 from catalog.types import BIGINT
 from ivm.trace.arrow import arrow_type, is_direct
@@ -51,7 +51,7 @@ def ingest(
     16 columns; values are looked at only where a cast is needed.
     """
     wanted = fields if columns is None else tuple(_field(fields, name) for name in columns)
-    table = _renamed(_as_table(data, fields, what), what)
+    table = _renamed(_as_table(data, fields, what), fields, what)
     own = {field.name for field in fields}
     extra = [name for name in (TIME, DIFF) if changes and name in table.column_names and name not in own]
     _check_names(table.column_names, fields, wanted, extra, what)
@@ -102,8 +102,12 @@ class Intake:
             places = [names.index(name) for name in own]
             extra = [names.index(name) if name in names and name not in own else None for name in (TIME, DIFF)]
             direct = all(is_direct(schema.types[p], f.type) for p, f in zip(places, self.fields, strict=True))
-            twice = len(names) > len(places) + sum(place is not None for place in extra)
-            if not direct or twice or any(place is not None and schema.types[place] != pa.int64() for place in extra):
+            repeated = len(names) > len(places) + sum(place is not None for place in extra)
+            if (
+                not direct
+                or repeated
+                or any(place is not None and schema.types[place] != pa.int64() for place in extra)
+            ):
                 return False
             self._schema, self._places, self._extra = schema, places, extra
             required = [p for p, field in zip(places, self.fields, strict=True) if not field.nullable]
@@ -135,7 +139,7 @@ def _changes(rows: pa.Table, times: Ints | None, diffs: Ints | None) -> Changes:
 
 
 def _field(fields: Schema, name: str) -> Field:
-    return next(field for field in fields if field.name == name.lower())
+    return next(field for field in fields if key(field.name) == key(name))
 
 
 def _as_table(data: Any, fields: Schema, what: str) -> pa.Table:
@@ -188,10 +192,10 @@ def _transposed(rows: Sequence[Mapping[str, Any]], fields: Schema) -> dict[str, 
 
 
 def _from_columns(data: Mapping[str, Any], fields: Schema, what: str) -> pa.Table:
-    known = {field.name: field for field in fields}
+    known = by_key((field.name, field) for field in fields)
     arrays: dict[str, pa.Array | pa.ChunkedArray] = {}
     for name, values in data.items():
-        field = known.get(str(name).lower()) or Field(str(name), BIGINT)
+        field = known.get(key(str(name))) or Field(str(name), BIGINT)
         arrays[str(name)] = _from_values(values, field, what)
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
@@ -223,13 +227,15 @@ def _inferred(values: Any, field: Field) -> pa.Array | pa.ChunkedArray:
         return pa.array(values, arrow_type(field.type))
 
 
-def _renamed(table: pa.Table, what: str) -> pa.Table:
+def _renamed(table: pa.Table, fields: Schema, what: str) -> pa.Table:
+    """The table with its columns called as the fields are."""
     names = table.column_names
-    lower = [name.lower() for name in names]
-    if len(set(lower)) < len(lower):
-        twice = next(name for name in lower if lower.count(name) > 1)
-        raise TypeMismatchError(f"cannot read data for {what}: column {twice!r} is there twice; leave one of them out")
-    return table if lower == names else table.rename_columns(lower)
+    again = twice(names)
+    if again is not None:
+        raise TypeMismatchError(f"cannot read data for {what}: column {again!r} is there twice; leave one of them out")
+    declared = by_key((name, name) for name in (*(field.name for field in fields), TIME, DIFF))
+    wanted = [declared.get(key(name), name) for name in names]
+    return table if wanted == names else table.rename_columns(wanted)
 
 
 def _check_names(names: list[str], fields: Schema, wanted: Schema, extra: list[str], what: str) -> None:

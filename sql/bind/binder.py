@@ -9,6 +9,7 @@ from typing import NoReturn
 from sqlglot import exp
 
 from catalog.errors import BindError, Error, TypeMismatchError, UnsupportedError
+from catalog.names import key
 from catalog.types import BOOLEAN, INTERVAL, NULL, Kind, SqlType
 from sql.bind.nested import Subqueries
 from sql.bind.operand import Operand
@@ -49,9 +50,10 @@ class Binder:
     """Binds the expressions of one block.
 
     `handlers` say how each kind of node is bound. `aliases` are the expressions of the SELECT list that may be named
-    where no column has the name. `aggregates` collects; None where none may stand, which is in the `clause` named.
-    `mentions` remembers which node named each column, for messages. `outer` are the rows of the blocks around, the
-    nearest last. The subqueries of the block collect `below`, over the rows of its FROM, or `above`, over its groups.
+    where no column has the name, by the keys of their names. `aggregates` collects; None where none may stand, which
+    is in the `clause` named. `mentions` remembers which node named each column, for messages. `outer` are the rows of
+    the blocks around, the nearest last. The subqueries of the block collect `below`, over the rows of its FROM, or
+    `above`, over its groups.
     """
 
     source: Source
@@ -112,13 +114,13 @@ class Binder:
         for row in reversed(self.outer):
             found = found or row.column(node)
         if found is None:
-            self.fail(node, self._unknown(node.name.lower(), node.table.lower()))
+            self.fail(node, self._unknown(node.name, node.table))
         return found
 
     def lookup(self, node: exp.Column) -> Operand | None:
         """The column of this block that `node` names; None if it is neither a column of it nor an alias."""
-        name, table = node.name.lower(), node.table.lower()
-        if node.args.get("db") and node.text("db").lower() != "main":
+        name, table = node.name, node.table
+        if node.args.get("db") and key(node.text("db")) != "main":
             self.refuse(node, f"the name {node.sql('duckdb')} has too many parts; write table.column")
         found = self.scope.find(name, table)
         if len(found) > 1:
@@ -127,9 +129,10 @@ class Binder:
         if found:
             self.mentions[found[0].column.index] = node
             return Operand(node, found[0].column)
-        if not table and name in self.aliases and name not in self._open:
-            self._open.append(name)
-            operand = self.bind(self.aliases[name])
+        alias = key(name)
+        if not table and alias in self.aliases and alias not in self._open:
+            self._open.append(alias)
+            operand = self.bind(self.aliases[alias])
             self._open.pop()
             return Operand(node, operand.scalar, operand.interval, operand.span)
         return None
@@ -152,16 +155,16 @@ class Binder:
 
     def _unknown(self, name: str, table: str) -> str:
         scopes = [self.scope, *(row.names.scope for row in reversed(self.outer))]
-        named = next((scope for scope in scopes if table in scope.tables), self.scope)
+        named = next((scope for scope in scopes if scope.has(table)), self.scope)
         return named.unknown(name, table)
 
     def around(self, call: exp.Expr) -> OuterRow | None:
         """The block around to which an aggregate belongs because its columns do; None for one of this block."""
         columns = list(call.find_all(exp.Column)) if self.outer else []
-        if not columns or any(self.scope.find(c.name.lower(), c.table.lower()) for c in columns):
+        if not columns or any(self.scope.find(c.name, c.table) for c in columns):
             return None
         for row in reversed(self.outer):
-            if any(row.names.scope.find(c.name.lower(), c.table.lower()) for c in columns):
+            if any(row.names.scope.find(c.name, c.table) for c in columns):
                 return row
         return None
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import chain, count
 
 from sqlglot import exp
 
+from catalog.names import key, quoted
+from sql.bind.context import Context
+from sql.bind.keywords import KEYWORDS
+from sql.bind.scope import Scope
 from sql.bind.window_specs import resolved
 from sql.source import Source, offset_of
 
@@ -33,25 +39,35 @@ _BINARY: dict[type[exp.Expr], str] = {
     exp.BitwiseLeftShift: "<<",
     exp.BitwiseRightShift: ">>",
 }
-_QUOTED = frozenset(
-    ["year", "month", "day", "hour", "minute", "second", "substring", "trim", "nullif", "replace", "if", "left",
-     "right", "week", "quarter", "century", "decade", "millennium", "microsecond", "millisecond", "position"]
-)  # fmt: skip
+_PLAIN = re.compile("[a-zA-Z_][a-zA-Z0-9_]*")
 _LIKE: dict[type[exp.Expr], str] = {exp.Like: "~~", exp.ILike: "~~*"}
 _OPERATED: dict[type[exp.Expr], str] = {exp.SimilarTo: "regexp_full_match", exp.RegexpLike: "regexp_matches"}
 """Functions that are written as operators."""
 
 
-def column_name(node: exp.Expr, source: Source) -> str:
-    """What DuckDB calls the column that `node` computes: the alias or column's name in lower case, or the expression
-    as DuckDB writes it. Rarer expressions are called by sqlglot's text of them.
+def output_name(context: Context, scope: Scope, item: exp.Expr) -> str:
+    """What DuckDB calls an item of the SELECT list: its alias, the name of a column as that was declared, or the
+    expression as DuckDB writes it.
     """
-    if isinstance(node, exp.Alias):
-        return node.alias.lower()
+    if isinstance(item, exp.Alias):
+        return item.alias
+    node = item.unnest()
+    if not isinstance(node, exp.Column):
+        return column_name(node, context.source)
+    found = scope.find(node.name, node.table)
+    return found[0].name if len(found) == 1 and scope.has(found[0].table) else node.name
+
+
+def _identifier(name: str) -> str:
+    return name if _PLAIN.fullmatch(name) and key(name) not in KEYWORDS else quoted(name)
+
+
+def column_name(node: exp.Expr, source: Source) -> str:
+    """An expression as DuckDB writes it. Rarer expressions are called by sqlglot's text of them."""
     if isinstance(node, exp.Paren):
         return column_name(node.this, source)
     if isinstance(node, exp.Column):
-        return node.name.lower()
+        return ".".join(_identifier(part.name) for part in node.parts)
     if isinstance(node, exp.Literal):
         return "'" + node.name.replace("'", "''") + "'" if node.is_string else node.name
     if isinstance(node, exp.Neg):
@@ -122,17 +138,12 @@ def _type(node: exp.DataType) -> str:
 
 
 def unique_names(names: Sequence[str]) -> tuple[str, ...]:
-    """The names with _1, _2, .. after those that stood before, as DuckDB numbers them in a subquery."""
-    taken: dict[str, int] = {}
+    """The names with _1, _2, .. where the name, in any case, stood before, as DuckDB numbers them in a subquery."""
+    taken: set[str] = set()
     unique = []
     for name in names:
-        number = taken.get(name, 0)
-        chosen = name if number == 0 else f"{name}_{number}"
-        while number and (chosen in taken or chosen in names):
-            number += 1
-            chosen = f"{name}_{number}"
-        taken[name] = number + 1
-        taken.setdefault(chosen, 1)
+        chosen = next(each for each in chain([name], (f"{name}_{i}" for i in count(1))) if key(each) not in taken)
+        taken.add(key(chosen))
         unique.append(chosen)
     return tuple(unique)
 
@@ -168,20 +179,19 @@ def _function(node: exp.Func, source: Source) -> str:
         if isinstance(node, exp.Substring | exp.Trim):
             return f'"{type(node).__name__.lower()}"({_list(_arguments(node), source)})'
         return node.sql("duckdb")
-    name = source.text[start : end + 1].lower()
+    name = key(source.text[start : end + 1].strip('"'))
     unit = ""
     if isinstance(node, exp.TimestampTrunc | exp.DateDiff):
         unit = f"'{node.text('unit').lower()}', "
-    quoted = f'"{name}"' if name in _QUOTED else name
-    return f"{quoted}({unit}{_list(_arguments(node), source)})"
+    return f"{_identifier(name)}({unit}{_list(_arguments(node), source)})"
 
 
 def _arguments(node: exp.Func) -> list[exp.Expr]:
     """The arguments that are written, in the order of the text: sqlglot orders some otherwise, and adds some."""
     arguments: list[exp.Expr] = []
-    for key, value in node.args.items():
+    for arg, value in node.args.items():
         values = value if isinstance(value, list) else [value]
-        if key != "unit":
+        if arg != "unit":
             arguments.extend(item for item in values if isinstance(item, exp.Expr) and not _made_up(item))
     places = [offset_of(item) for item in arguments]
     if None in places:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from catalog.errors import BindError
+from catalog.names import key
 from catalog.schema import Field, ForeignKey, Table, View
 from sql.bind.binder import Binder
 from sql.bind.column_names import unique_names
@@ -17,6 +18,7 @@ from sql.bind.joins import NOTHING, From, bind_join, cross, is_comma
 from sql.bind.nested import inside
 from sql.bind.outer import OuterRow
 from sql.bind.scope import scope_of
+from sql.bind.unnamed import is_joined, name_subqueries
 from sql.bind.values import bind_values
 from sql.ir.relation import Get, Project, Reference, Relation
 
@@ -29,6 +31,11 @@ def bind_from(context: Context, node: exp.Expr | None, joins: Sequence[exp.Join]
     """
     if node is None:
         return NOTHING
+    name_subqueries(node, joins)
+    return _joined(context, node, joins, ctes)
+
+
+def _joined(context: Context, node: exp.Expr, joins: Sequence[exp.Join], ctes: Ctes) -> From:
     bound = _bind_item(context, node, ctes)
     for group in _groups(joins):
         if is_comma(group[0]) and not _left_deep(group):
@@ -84,27 +91,20 @@ def _bind_item(context: Context, node: exp.Expr, ctes: Ctes) -> From:
         node = exp.Subquery(this=node.this.this if _is_plain(node.this) else node.this, alias=node.args.get("alias"))
     if isinstance(node, exp.Table) and not isinstance(node.this, exp.Values):
         item = _bind_table(context, node, ctes)
-    elif isinstance(node, exp.Subquery) and _is_joined(node.this):
-        item = bind_from(context, node.this, (), ctes)  # FROM (a JOIN b ON ...)
+    elif isinstance(node, exp.Subquery) and is_joined(node.this):
+        item = _joined(context, node.this, (), ctes)  # FROM (a JOIN b ON ...)
         if node.alias:
-            item = _one(context, node, _visible(item), node.alias.lower())
+            item = _one(context, node, _visible(item), node.alias)
     elif isinstance(node, exp.Subquery):
         _refuse_options(context, node)
         relation = context.query(context, node.this if _is_plain(node) else node, ctes)
-        item = _one(context, node, relation.relation, node.alias.lower())
+        item = _one(context, node, relation.relation, node.alias)
     elif isinstance(node, exp.Values) or isinstance(node.this, exp.Values):
         values = node if isinstance(node, exp.Values) else node.this
-        item = _one(context, node, bind_values(context, values), node.alias.lower())
+        item = _one(context, node, bind_values(context, values), node.alias)
     else:
         context.refuse(node, f"{node.sql('duckdb')} in FROM is not supported; tables, views and subqueries are")
     return _folded(context, item, node.args.get("joins") or (), ctes)
-
-
-def _is_joined(node: exp.Expr) -> bool:
-    """Whether what stands in parentheses is an item of FROM, with its joins, and not a query."""
-    if isinstance(node, exp.Subquery | exp.Values):
-        return bool(node.alias or node.args.get("joins")) or (isinstance(node, exp.Subquery) and _is_joined(node.this))
-    return isinstance(node, exp.Table)
 
 
 def _visible(joined: From) -> Relation:
@@ -128,11 +128,11 @@ def _bind_table(context: Context, node: exp.Table, ctes: Ctes) -> From:
     _refuse_options(context, node)
     if not isinstance(node.this, exp.Identifier):
         context.refuse(node, f"the table function {node.this.sql('duckdb')} is not supported; put its rows in a table")
-    if node.args.get("catalog") or node.db.lower() not in ("", "main"):
+    if node.args.get("catalog") or key(node.db) not in ("", "main"):
         context.fail(node, f"there is no schema {node.db!r}; there is one schema, so write {node.name} alone")
-    name = node.name.lower()
-    relation = ctes.get(name) if not node.db else None
-    return _one(context, node, relation or _stored(context, node, name), node.alias.lower() or name)
+    name = node.name
+    relation = ctes.get(key(name)) if not node.db else None
+    return _one(context, node, relation or _stored(context, node, name), node.alias or name)
 
 
 def _stored(context: Context, node: exp.Table, name: str) -> Relation:
@@ -171,21 +171,19 @@ def _one(context: Context, node: exp.Expr, relation: Relation, alias: str) -> Fr
     """One relation under its alias, its columns renamed where the alias says so."""
     alias_node = node.args.get("alias")
     written = alias_node.args.get("columns") if isinstance(alias_node, exp.TableAlias) else None
-    names = [column.name.lower() for column in written or ()]
+    names = [column.name for column in written or ()]
     fields = relation.schema
     if len(names) > len(fields):
         what = f"{alias or 'the subquery'} has {len(fields)} columns, but {len(names)} names are given; drop some"
         context.fail(node, what)
-    fields = tuple(
-        replace(f, name=name) for f, name in zip(fields, [*names, *(f.name for f in fields[len(names) :])], strict=True)
-    )
-    return From((relation,), scope_of(alias, fields))
+    called = unique_names([*names, *(f.name for f in fields[len(names) :])])
+    return From((relation,), scope_of(alias, (replace(f, name=n) for f, n in zip(fields, called, strict=True))))
 
 
 def renamed(relation: Relation, names: Sequence[str]) -> Relation:
-    """The relation with its first columns called `names`; the relation itself if they are called so."""
+    """The relation with its first columns called `names`, each once; the relation itself if they are so called."""
     fields: tuple[Field, ...] = relation.schema
-    wanted = (*names, *(f.name for f in fields[len(names) :]))
+    wanted = unique_names((*names, *(f.name for f in fields[len(names) :])))
     if wanted == tuple(f.name for f in fields):
         return relation
     return Project(relation, tuple(range(len(fields))), wanted)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.catalog import suggestion
+from catalog.names import suggestion
 from catalog.types import BOOLEAN, NULL, SqlType
 from sql.bind import date_functions, numbers
 from sql.bind.binder import Binder, Handler

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from catalog.names import by_key, key, written
 from catalog.types import BOOLEAN
 from sql.bind.binder import Binder
 from sql.bind.comparisons import same_type
@@ -44,7 +45,7 @@ Pair = tuple[ScopeColumn, ScopeColumn]
 def cross(context: Context, left: From, right: From, node: exp.Expr, binding: int = 0) -> From:
     """All pairs of rows; the two may not name a table alike. The right side may read the left row by a `binding`."""
     for table in right.scope.tables:
-        if table and table in left.scope.tables:
+        if table and left.scope.has(table):
             context.fail(node, f"table {table!r} stands twice in FROM; give one of them an alias")
     if binding:
         joined = Apply("inner", left.relation(), right.relation(), (), binding)
@@ -131,21 +132,21 @@ def _using(context: Context, node: exp.Join, left: Scope, right: Scope) -> tuple
     """The pairs of columns that USING or NATURAL makes equal, by their places in the joined row."""
     natural = node.method.upper() == "NATURAL"
     if natural:
-        shared = {c.name for c in right.visible()}
-        names = [c.name for c in left.visible() if c.name in shared]
+        shared = [c.name for c in right.visible()]
+        names = [c.name for c in left.visible() if written(c.name, shared)]
         if not names:
             context.fail(node, "NATURAL JOIN finds no column of the same name on both sides; write JOIN ... ON")
     else:
-        names = [item.name.lower() for item in node.args.get("using") or ()]
+        names = [item.name for item in node.args.get("using") or ()]
     moved = join(left, right).columns[left.width :]
     return tuple(
         (_side(context, node, name, "left", left.visible()), _side(context, node, name, "right", moved))
-        for name in dict.fromkeys(names)
+        for name in by_key((name, name) for name in names).values()
     )
 
 
 def _side(context: Context, node: exp.Join, name: str, side: str, columns: Sequence[ScopeColumn]) -> ScopeColumn:
-    found = [c for c in columns if c.name == name and not c.merged]
+    found = [c for c in columns if key(c.name) == key(name) and not c.merged]
     if len(found) != 1:
         what = "is ambiguous" if found else "does not exist"
         context.fail(node, f"USING ({name}): the column {what} on the {side} of the join; write JOIN ... ON")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from catalog.names import key
 from sql.bind.context import Context
 from sql.ir.scalar import Scalar
 
@@ -74,8 +75,8 @@ def position(context: Context, node: exp.Expr, names: Sequence[str], width: int,
         if not node.is_int or not 1 <= int(node.name) <= width:
             context.fail(node, f"{clause} {node.name} is no position in the SELECT list; it has 1 to {width}")
         return int(node.name) - 1
-    if isinstance(node, exp.Column) and not node.table and node.name.lower() in names:
-        return list(names).index(node.name.lower())
+    if isinstance(node, exp.Column) and not node.table:
+        return next((i for i, name in enumerate(names) if key(name) == key(node.name)), None)
     return None
 
 

@@ -50,7 +50,8 @@ def bind(
     `syntax` is that of the text, if it has been read before; it is used up.
 
     Types, names and the order of NULLs are DuckDB's. A text of another dialect is translated to DuckDB's first, so
-    that its messages show the translation. All names come out in lower case; a name that stands twice gets _1. Where
+    that its messages show the translation. Names are found in any case and come out as they were written; a
+    name that stands twice gets _1. Where
     it is stricter than DuckDB: text and other types are compared after a cast only, and the final ORDER BY is by
     output columns only, since a view is read from its columns.
 

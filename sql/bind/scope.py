@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
-from catalog.catalog import suggestion
+from catalog.names import key, suggestion, written
 from catalog.schema import Field, Schema
 from sql.ir.scalar import Column
 
@@ -20,9 +21,9 @@ class ScopeColumn:
     merged: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scope:
-    """The columns of a FROM clause in order, and the tables that they come from. Names are lower-case."""
+    """The columns of a FROM clause in order, and the tables that they come from. Names are found in any case."""
 
     columns: tuple[ScopeColumn, ...] = ()
     tables: tuple[str, ...] = ()
@@ -34,11 +35,24 @@ class Scope:
 
     def find(self, name: str, table: str = "") -> tuple[ScopeColumn, ...]:
         """The columns called `name`, in `table` if that is given; merged ones only if their table is named."""
-        return tuple(c for c in self.columns if c.name == name and (c.table == table if table else not c.merged))
+        found, of = self._by_name.get(key(name), ()), key(table)
+        return tuple(c for c in found if (key(c.table) == of if table else not c.merged))
+
+    @cached_property
+    def _by_name(self) -> dict[str, list[ScopeColumn]]:
+        named: dict[str, list[ScopeColumn]] = {}
+        for column in self.columns:
+            named.setdefault(key(column.name), []).append(column)
+        return named
 
     def visible(self, table: str = "") -> tuple[ScopeColumn, ...]:
         """The columns that * stands for, or `table`.* if one is given."""
-        return tuple(c for c in self.columns if (c.table == table if table else not c.merged))
+        of = key(table)
+        return tuple(c for c in self.columns if (key(c.table) == of if table else not c.merged))
+
+    def has(self, table: str) -> bool:
+        """Whether a table of that name is there."""
+        return written(table, self.tables) is not None
 
     def at(self, index: int) -> ScopeColumn:
         """The column at position `index` of the row."""
@@ -69,10 +83,10 @@ class Scope:
 
     def unknown(self, name: str, table: str) -> str:
         """The message for a column that is not there."""
-        if table and table not in self.tables:
+        if table and not self.has(table):
             return f"there is no table {table!r} in FROM{suggestion(table, self.tables)}"
         where = f"table {table!r} has" if table else "there is"
-        names = [c.name for c in self.columns if not table or c.table == table]
+        names = [c.name for c in self.columns if not table or key(c.table) == key(table)]
         return f"{where} no column {name!r}{suggestion(name, names)}"
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from catalog.names import by_key
 from sql.bind.binder import Aggregates, Binder
-from sql.bind.column_names import column_name, unique_names
+from sql.bind.column_names import output_name, unique_names
 from sql.bind.context import Block, Context, Ctes, Limited
 from sql.bind.distinct import Distinct, bind_distinct, distinct, first_rows
 from sql.bind.from_clause import bind_from
@@ -67,8 +68,8 @@ def bind_select(context: Context, node: exp.Select, ctes: Ctes) -> Block:
     start = node.args.get("from_")
     source = bind_from(context, start.this if start else None, node.args.get("joins") or (), ctes)
     items = expand_stars(context, source.scope, node.expressions)
-    names = [column_name(item, context.source) for item in items]
-    aliases = {item.alias.lower(): item.this for item in reversed(items) if isinstance(item, exp.Alias)}
+    names = [output_name(context, source.scope, item) for item in items]
+    aliases = by_key((item.alias, item.this) for item in items if isinstance(item, exp.Alias))
     relation = _filtered(context, node, source, aliases, ctes)
 
     below = Subqueries(context, ctes)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from catalog.names import by_key, key
+from catalog.names import twice as standing_twice
 from catalog.types import INTEGER, NULL, VARCHAR, SqlType
 from sql.bind.context import Block, Context, Ctes
 from sql.bind.distinct import distinct
@@ -137,21 +139,21 @@ def _by_name(context: Context, node: exp.SetOperation, left: Relation, right: Re
     """Both sides with the columns of the left and those that only the right has, NULL where a side has it not."""
     names = [[field.name for field in side.schema] for side in (left, right)]
     for side in names:
-        twice = next((name for name in side if side.count(name) > 1), None)
+        twice = standing_twice(side)
         if twice is not None:
             context.fail(node.expression, f"UNION BY NAME: the name {twice!r} stands twice; give one of them an alias")
-    wanted = list(dict.fromkeys([*names[0], *names[1]]))
-    types = {field.name: field.type for side in (right, left) for field in side.schema}
+    wanted = list(by_key((name, name) for side in names for name in side).values())
+    types = by_key((field.name, field.type) for side in (left, right) for field in side.schema)
     return _named(left, wanted, types), _named(right, wanted, types)
 
 
 def _named(relation: Relation, wanted: Sequence[str], types: dict[str, SqlType]) -> Relation:
-    own = [field.name for field in relation.schema]
-    missing = [name for name in wanted if name not in own]
+    own = [key(field.name) for field in relation.schema]
+    missing = [name for name in wanted if key(name) not in own]
     if missing:
-        relation = Map(relation, tuple(Literal(None, types[name]) for name in missing), tuple(missing))
-    places = [*own, *missing]
-    columns = tuple(places.index(name) for name in wanted)
+        relation = Map(relation, tuple(Literal(None, types[key(name)]) for name in missing), tuple(missing))
+    places = {name: i for i, name in enumerate((*own, *map(key, missing)))}
+    columns = tuple(places[key(name)] for name in wanted)
     return relation if columns == tuple(range(len(places))) else Project(relation, columns)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.catalog import suggestion
+from catalog.names import by_key, key, suggestion
 from sql.bind.context import Context
 from sql.bind.scope import Scope
 
@@ -17,7 +17,7 @@ def expand_stars(context: Context, scope: Scope, items: Sequence[exp.Expr]) -> l
     for item in items:
         star = item.this if isinstance(item, exp.Column) else item
         if isinstance(star, exp.Star):
-            table = item.table.lower() if isinstance(item, exp.Column) else ""
+            table = item.table if isinstance(item, exp.Column) else ""
             expanded.extend(_columns(context, scope, star, table))
         else:
             expanded.append(item)
@@ -30,16 +30,16 @@ def _columns(context: Context, scope: Scope, star: exp.Star, table: str) -> list
     for arg in ("replace", "rename", "ilike"):
         if star.args.get(arg):
             context.refuse(star, f"* {arg.upper()} is not supported; list the columns")
-    if table and table not in scope.tables:
+    if table and not scope.has(table):
         context.fail(star, f"there is no table {table!r} in FROM{suggestion(table, scope.tables)}")
     columns = scope.visible(table)
-    excluded = {column.name.lower() for column in star.args.get("except_") or ()}
-    names = {column.name for column in columns}
-    for name in sorted(excluded - names):
-        context.fail(star, f"* EXCLUDE: there is no column {name!r}{suggestion(name, names)}")
+    excluded = by_key((column.name, column.name) for column in star.args.get("except_") or ())
+    names = by_key((column.name, column.name) for column in columns)
+    for name in (excluded[each] for each in excluded if each not in names):
+        context.fail(star, f"* EXCLUDE: there is no column {name!r}{suggestion(name, names.values())}")
     nodes: list[exp.Expr] = []
     for column in columns:
-        if column.name not in excluded:
+        if key(column.name) not in excluded:
             node = exp.column(exp.to_identifier(column.name, quoted=True), table=_table(column.table))
             node.update_positions(star)
             nodes.append(node)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from catalog.errors import BindError
+from catalog.names import quoted, twice
 from sql.bind.from_clause import renamed
 from sql.bind.query import BoundQuery
 
@@ -20,11 +21,10 @@ def with_names(bound: BoundQuery, view: str, names: Sequence[str]) -> BoundQuery
     if len(names) > len(bound.schema):
         what = f"the query has {len(bound.schema)} columns, but {len(names)} names are given; drop some"
         raise BindError(f"cannot create view {view}: {what}")
+    called = (*names, *(field.name for field in bound.schema[len(names) :]))
+    again = twice(called)
+    if again is not None:
+        raise BindError(f"cannot create view {view}: two columns would be called {again!r}; give one another name")
     relation = renamed(bound.relation, names)
-    called = [field.name for field in relation.schema]
-    twice = next((name for name in called if called.count(name) > 1), None)
-    if twice is not None:
-        raise BindError(f"cannot create view {view}: two columns would be called {twice!r}; give one another name")
-    quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in called)
-    text = f"SELECT * FROM (\n{bound.oracle_sql}\n) AS named ({quoted})"
+    text = f"SELECT * FROM (\n{bound.oracle_sql}\n) AS named ({', '.join(map(quoted, called))})"
     return replace(bound, relation=relation, schema=relation.schema, oracle_sql=text)

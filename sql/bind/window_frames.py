@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.catalog import suggestion
+from catalog.names import suggestion
 from sql.bind.binder import Binder
 from sql.bind.window_specs import Spec, resolved
 from sql.ir.relation import WHOLE_PARTITION, Frame
@@ -15,7 +15,7 @@ def bind_spec(binder: Binder, node: exp.Expr) -> Spec:
     spec = resolved(node)
     if spec is None:
         select = node.find_ancestor(exp.Select)
-        names = [each.this.name.lower() for each in (select.args.get("windows") or ())] if select else []
+        names = [each.this.name for each in (select.args.get("windows") or ())] if select else []
         name = node.args["alias"]
         what = f"there is no window {name.name!r} in the WINDOW clause{suggestion(name.name, names)}"
         binder.fail(name if "start" in name.meta else node, what)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from catalog.names import key
+
 
 @dataclass(frozen=True, slots=True)
 class Spec:
@@ -64,7 +66,7 @@ def resolved(node: exp.Expr) -> Spec | None:
         return own
     select = node.find_ancestor(exp.Select)
     for each in (select.args.get("windows") or ()) if select else ():
-        if each.this.name.lower() == name.name.lower() and each is not node:
+        if key(each.this.name) == key(name.name) and each is not node:
             base = resolved(each)
             if base is None:
                 return None

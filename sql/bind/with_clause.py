@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from catalog.names import key, twice
 from sql.bind.context import Context, Ctes
 from sql.bind.from_clause import renamed
 
@@ -14,14 +15,17 @@ def bind_with(context: Context, node: exp.Expr, ctes: Ctes) -> Ctes:
     if clause is None:
         return ctes
     reach = dict(ctes)
+    again = twice(cte.alias for cte in clause.expressions)
+    if again is not None:
+        context.fail(clause.expressions[-1], f"WITH names {again!r} twice; give one of the two another name")
     for cte in clause.expressions:
-        name = cte.alias.lower()
-        if clause.args.get("recursive") and any(t.name.lower() == name for t in cte.this.find_all(exp.Table)):
+        name = cte.alias
+        if clause.args.get("recursive") and any(key(t.name) == key(name) for t in cte.this.find_all(exp.Table)):
             context.refuse(cte, f"WITH RECURSIVE {name} is not maintained yet; write out as many joins as are needed")
         relation = context.query(context, cte.this, reach).relation
         alias = cte.args["alias"]
-        names = [column.name.lower() for column in alias.args.get("columns") or ()]
+        names = [column.name for column in alias.args.get("columns") or ()]
         if len(names) > len(relation.schema):
             context.fail(alias, f"WITH {name} has {len(relation.schema)} columns, but {len(names)} names are given")
-        reach[name] = renamed(relation, names)
+        reach[key(name)] = renamed(relation, names)
     return reach

@@ -31,7 +31,7 @@ def test_every_type_of_a_table():
     (statement,) = parse(text)
     assert isinstance(statement, CreateTable)
     assert statement.if_not_exists
-    assert statement.table.name == "t"
+    assert statement.table.name == "T"
     types = [INTEGER, INTEGER, BIGINT, SMALLINT, TINYINT, HUGEINT, decimal(15, 2), decimal(4, 0), DOUBLE, BOOLEAN]
     types += [DATE, TIMESTAMP, VARCHAR, VARCHAR, VARCHAR, VARCHAR, decimal(18, 3)]
     assert statement.table.fields == tuple(Field(n, t) for n, t in zip("abcdefghijklmnopq", types, strict=True))
@@ -45,8 +45,8 @@ def test_keys_of_a_table():
         ForeignKey(("c",), "v", (), True),
         ForeignKey(("b", "c"), "w", ("y", "z"), True),
     )
-    fields = (Field("a", BIGINT, nullable=False), Field("b", BIGINT, nullable=False), Field("c", INTEGER))
-    assert parse(text) == (CreateTable(Table("t", fields, ("a",), keys)),)
+    fields = (Field("A", BIGINT, nullable=False), Field("b", BIGINT, nullable=False), Field("c", INTEGER))
+    assert parse(text) == (CreateTable(Table("t", fields, ("A",), keys)),)
 
 
 def test_a_table_level_key_implies_not_null_and_foreign_keys_are_unchecked_by_default():
@@ -65,13 +65,13 @@ def test_what_a_table_declares_of_its_changes():
 def test_views_keep_the_text_as_written():
     text = "CREATE MATERIALIZED VIEW V AS\n  select A, -- why\n  b from t;\nCREATE VIEW IF NOT EXISTS w AS FROM t"
     first, second = parse(text)
-    assert first == CreateView("v", "select A, -- why\n  b from t", True, origin=(2, 3))
+    assert first == CreateView("V", "select A, -- why\n  b from t", True, origin=(2, 3))
     assert second == CreateView("w", "FROM t", False, if_not_exists=True, origin=(4, 32))
 
 
 def test_a_view_may_name_its_columns():
     (view,) = parse('CREATE VIEW v (A, "b c") AS SELECT 1, 2')
-    assert view == CreateView("v", "SELECT 1, 2", False, origin=(1, 29), columns=("a", "b c"))
+    assert view == CreateView("v", "SELECT 1, 2", False, origin=(1, 29), columns=("A", "b c"))
 
 
 def test_queries_name_what_they_read():
@@ -79,7 +79,24 @@ def test_queries_name_what_they_read():
     (query,) = parse(text)
     assert isinstance(query, Query)
     assert query.text == text
-    assert sorted(query.names) == ["t", "u", "v"]
+    assert query.names == ("U", "T", "v")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("WITH c AS (SELECT 1), d AS (SELECT * FROM C) SELECT * FROM c, D, e", ("e",)),
+        ("WITH t AS (SELECT * FROM T) SELECT * FROM t", ("T",)),
+        ("SELECT * FROM t WHERE a IN (WITH t AS (SELECT 1) SELECT * FROM t)", ("t",)),
+        ("WITH b AS (SELECT * FROM a), a AS (SELECT 1) SELECT * FROM a", ("a",)),
+        ("SELECT * FROM t, T, main.t", ("t",)),
+        ("WITH t AS (SELECT 1) SELECT * FROM main.t", ("t",)),
+    ],
+)
+def test_names_of_with_are_those_in_reach(text: str, names: tuple[str, ...]):
+    (query,) = parse(text)
+    assert isinstance(query, Query)
+    assert query.names == names
 
 
 def test_another_dialect_is_translated_for_the_ad_hoc_engine():
@@ -99,7 +116,7 @@ def test_explain_keeps_the_place_of_its_query():
 
 def test_drops():
     text = "DROP TABLE T; DROP VIEW IF EXISTS v; DROP MATERIALIZED VIEW w"
-    assert parse(text) == (DropTable("t"), DropView("v", if_exists=True), DropView("w"))
+    assert parse(text) == (DropTable("T"), DropView("v", if_exists=True), DropView("w"))
 
 
 def test_changes():
@@ -107,9 +124,9 @@ def test_changes():
         "INSERT INTO T (A, b) VALUES (1, 'x'); DELETE FROM t AS x WHERE x.a IN (SELECT b FROM u);"
         "UPDATE t SET A = a + 1, b = NULL"
     )
-    assert insert == Insert("t", ("a", "b"), Query("VALUES (1, 'x')", (), "VALUES (1, 'x')"))
+    assert insert == Insert("T", ("A", "b"), Query("VALUES (1, 'x')", (), "VALUES (1, 'x')"))
     assert delete == Delete("t", "x", "x.a IN (SELECT b FROM u)", ("t", "u"))
-    assert update == Update("t", "t", (("a", "a + 1"), ("b", "NULL")), "", ("t",))
+    assert update == Update("t", "t", (("A", "a + 1"), ("b", "NULL")), "", ("t",))
 
 
 def test_nothing_is_no_statement():

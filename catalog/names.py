@@ -1,0 +1,56 @@
+"""Names of tables, views and columns: kept as they were written, found in any case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from string import ascii_lowercase, ascii_uppercase
+from typing import TypeVar
+
+T = TypeVar("T")
+
+_FOLD = str.maketrans(ascii_uppercase, ascii_lowercase)
+
+
+def key(name: str) -> str:
+    """What all spellings of a name share. As in DuckDB the case of A to Z does not matter, that of other letters does.
+
+    Whatever is looked up by name is looked up by its key; nothing else folds names.
+    """
+    return name.lower() if name.isascii() else name.translate(_FOLD)
+
+
+def by_key(named: Iterable[tuple[str, T]]) -> dict[str, T]:
+    """The things by the keys of their names; of several with the same name the first."""
+    found: dict[str, T] = {}
+    for name, thing in named:
+        found.setdefault(key(name), thing)
+    return found
+
+
+def written(name: str, names: Iterable[str]) -> str | None:
+    """How `name` is written among `names`; None if it is not there."""
+    wanted = key(name)
+    return next((each for each in names if key(each) == wanted), None)
+
+
+def twice(names: Iterable[str]) -> str | None:
+    """The first of the names that stands there again, in any case; None if each is there once."""
+    seen: set[str] = set()
+    for name in names:
+        if key(name) in seen:
+            return name
+        seen.add(key(name))
+    return None
+
+
+def quoted(name: str) -> str:
+    """The name as a quoted identifier of SQL, whatever is in it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown `name`: the closest of the `known` names, or nothing if none is close."""
+    spelled: Mapping[str, str] = by_key((each, each) for each in known)
+    close = get_close_matches(key(name), list(spelled), n=3, cutoff=0.6)
+    return f"; did you mean {' or '.join(repr(spelled[c]) for c in close)}?" if close else ""
