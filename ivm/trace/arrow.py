@@ -31,6 +31,8 @@ _TYPES: dict[Kind, pa.DataType] = {
 
 _REMEMBERED_BYTES = 1 << 20
 
+_INDEXES = (pa.int8(), pa.int16(), pa.int32())
+
 # How numpy calls what lies in the buffer of an Arrow type; the digit is the size of a value in bytes.
 _ITEMS: dict[pa.DataType, str] = {
     pa.int8(): "|i1",
@@ -62,9 +64,13 @@ def is_direct(given: pa.DataType, type: SqlType) -> bool:
 
 
 def is_text(given: pa.DataType) -> bool:
-    """Whether this is one of Arrow's encodings of text."""
-    value = given.value_type if pa.types.is_dictionary(given) else given
-    return bool(pa.types.is_string(value) or pa.types.is_large_string(value) or pa.types.is_string_view(value))
+    """Whether this is one of the encodings of text that are kept: Arrow computes little with others."""
+    value = given
+    if pa.types.is_dictionary(given):
+        if given.index_type not in _INDEXES:
+            return False
+        value = given.value_type
+    return bool(pa.types.is_string(value) or pa.types.is_large_string(value))
 
 
 def to_column(array: pa.Array | pa.ChunkedArray, type: SqlType, dictionary: TextDictionary) -> Column:

@@ -2,41 +2,84 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as arrow
 
-from catalog.types import Kind, SqlType
-from ivm.trace.arrow import arrow_type, is_direct, is_text
+from catalog.types import VARCHAR, Kind, SqlType
+from ivm.trace.arrow import arrow_type, is_direct
 
 _INTEGER_DIGITS = 20
 _WIDEST = 38
+_MOST_BYTES = 2**31 - 1
 
 
 def exact_cast(values: pa.ChunkedArray, type: SqlType) -> pa.ChunkedArray:
     """The values as `to_column` takes them for a column of `type`.
 
     Numbers become any numeric type that holds each of them exactly (a float counts as the shortest decimal that prints
-    it; a decimal may become the nearest DOUBLE), dates and timestamps each other, text stays in its encoding. Raises
+    it; a decimal may become the nearest DOUBLE), dates and timestamps each other; text may stay a dictionary. Raises
     TypeError where types do not go together, ValueError where a value does not fit. Nothing to do: no cost.
     """
     given = values.type
-    if is_direct(given, type):
+    if is_direct(given, type) and not holds_null_values(values):
         return values
-    if arrow.is_dictionary(given) and not is_text(given):
-        return exact_cast(values.cast(given.value_type), type)
+    plain = _plain(values)
+    if plain is not None:
+        return exact_cast(plain, type)
     if arrow.is_null(given):
         return values.cast(arrow_type(type))
     if not _goes_into(given, type):
         raise TypeError(f"it has Arrow type {given}")
+    if type.kind is Kind.VARCHAR:
+        return _to_text(values)
     if type.kind in (Kind.DECIMAL, Kind.HUGEINT):
         return _to_decimal(values, type)
     if type.is_integer and arrow.is_decimal(given):
         values = values.cast(pa.decimal128(_WIDEST, given.scale)) if given.precision <= _WIDEST else values
+    if type.kind is Kind.DATE and arrow.is_timestamp(given):
+        values = values.cast(pa.timestamp("us"))  # Arrow looks for an overflow here, and not on the way to days
     cast = values.cast(arrow_type(type))
     if type.kind is Kind.DATE:
         _check_midnight(values, cast)
     return cast
+
+
+def holds_null_values(values: pa.ChunkedArray) -> bool:
+    """Whether some dictionary holds NULL among its values, which Arrow cannot put together with others."""
+    return arrow.is_dictionary(values.type) and any(chunk.dictionary.null_count for chunk in values.chunks)
+
+
+def _plain(values: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """The same values without what is wrapped around them: an extension's name, runs, a dictionary of other than text
+    or with NULL in it; None if there is nothing.
+    """
+    given = values.type
+    if isinstance(given, pa.Bool8Type):
+        return values.cast(pa.bool_())
+    if isinstance(given, pa.BaseExtensionType):
+        storage = given.storage_type
+        return pa.chunked_array([chunk.storage for chunk in values.chunks], storage)
+    if arrow.is_run_end_encoded(given):
+        wanted = pa.string() if arrow.is_string_view(given.value_type) else given.value_type
+        return pa.chunked_array([_without_runs(chunk, wanted) for chunk in values.chunks], wanted)
+    if arrow.is_dictionary(given) and (not _is_text(given.value_type) or holds_null_values(values)):
+        if arrow.is_string_view(given.value_type):
+            return exact_cast(_to_text(values), VARCHAR)
+        return pa.chunked_array([chunk.dictionary_decode() for chunk in values.chunks], given.value_type)
+    return None
+
+
+def _without_runs(array: pa.RunEndEncodedArray, wanted: pa.DataType) -> pa.Array:
+    """The values of an array one by one; Arrow's own function knows neither dictionaries nor views."""
+    values = array.values if array.values.type == wanted else array.values.cast(wanted)
+    places = np.arange(array.offset, array.offset + len(array))
+    return values.take(pa.array(np.searchsorted(array.run_ends.to_numpy(), places, side="right")))
+
+
+def _is_text(given: pa.DataType) -> bool:
+    return bool(arrow.is_string(given) or arrow.is_large_string(given) or arrow.is_string_view(given))
 
 
 def _goes_into(given: pa.DataType, type: SqlType) -> bool:
@@ -44,7 +87,20 @@ def _goes_into(given: pa.DataType, type: SqlType) -> bool:
         return bool(arrow.is_integer(given) or arrow.is_decimal(given) or arrow.is_floating(given))
     if type.kind in (Kind.DATE, Kind.TIMESTAMP):
         return bool(arrow.is_date(given) or (arrow.is_timestamp(given) and given.tz is None))
-    return False
+    return type.kind is Kind.VARCHAR and _is_text(given.value_type if arrow.is_dictionary(given) else given)
+
+
+def _to_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Text that is kept elsewhere than one string after the other, or a dictionary with indices of another width."""
+    target = pa.large_string() if values.nbytes > _MOST_BYTES else pa.string()
+    if not arrow.is_dictionary(values.type):
+        return values.cast(target)
+    encoded = pa.dictionary(pa.int32(), target)
+    chunks = [
+        pa.DictionaryArray.from_arrays(chunk.indices.cast(pa.int32()), chunk.dictionary.cast(target))
+        for chunk in values.chunks
+    ]
+    return pa.chunked_array(chunks, encoded)
 
 
 def _to_decimal(values: pa.ChunkedArray, type: SqlType) -> pa.ChunkedArray:

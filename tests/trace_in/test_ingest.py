@@ -118,7 +118,7 @@ NAMED = [
     (TABLE.drop_columns(["price"]), "'price'.*missing"),
     (TABLE.append_column("prize", pa.array([1, 2])), "no column 'prize'; did you mean 'price'"),
     (TABLE.append_column("_diff", pa.array([1, 2])), "no column '_diff'"),
-    (TABLE.append_column("ID", pa.array([1, 2])), "'id' is there twice"),
+    (TABLE.append_column("ID", pa.array([1, 2])), "'ID' is there twice"),
     (TABLE.set_column(0, "id", pa.array(["1", "2"])), "'id' is BIGINT.*Arrow type string"),
     (TABLE.set_column(0, "id", pa.array([True, False])), "'id' is BIGINT.*Arrow type bool"),
     (TABLE.set_column(0, "id", pa.array([2**63, 1], pa.uint64())), "'id' is BIGINT.*does not fit"),

@@ -1,0 +1,211 @@
+"""Whether Arrow data from outside is what its types say; looked at before anything else reads it.
+
+Arrow arrays are taken as they are, and nothing that reads them later checks an offset, an index or a byte again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from catalog.errors import TypeMismatchError
+from catalog.schema import Field
+from catalog.types import MAX_NARROW_DIGITS, Kind, SqlType
+from ivm.kernels.convert import all_within, decimals_fit
+from ivm.trace.readonly import readonly
+from ivm.trace.validity import validity_mask
+
+_FEW_ROWS = 1000
+_REMEMBERED_BYTES = 1 << 24
+_BYTES_OF: dict[pa.DataType, pa.DataType] = {
+    pa.string(): pa.binary(),
+    pa.large_string(): pa.large_binary(),
+    pa.string_view(): pa.binary_view(),
+}
+
+# What Python's date and datetime can show, as days and microseconds since 1970-01-01.
+_SHOWN: dict[Kind, tuple[int, int, str, Any]] = {
+    Kind.DATE: (-719_162, 2_932_896, "days", np.int32),
+    Kind.TIMESTAMP: (-62_135_596_800_000_000, 253_402_300_799_999_999, "microseconds", np.int64),
+}
+
+
+class WellFormed:
+    """The check for the data of one table, batch after batch; `what` names the table in messages.
+
+    It remembers the dictionary that a column of text came with last, up to 16 MiB, so that the small batches that are
+    cut from a large one do not pay for the whole dictionary each.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._dictionaries: dict[str, tuple[tuple[Any, ...], pa.Array]] = {}
+
+    def check(self, table: pa.Table, encoded: bool | None = None) -> None:
+        """Raise TypeMismatchError if the data is not what its types say, with column, row and value.
+
+        Looked for: buffers that are too short, offsets, views and dictionary indices that point outside, text that is
+        not UTF-8, decimals of too many digits. `encoded`: whether some column is a dictionary, if that is known.
+        Cost: about 0.5 ns a value and 0.03 ns a byte of text that is ASCII; elsewhere some 10 ns a value.
+        """
+        if encoded is None:
+            encoded = any(pa.types.is_dictionary(each) for each in table.schema.types)
+        try:
+            if table.num_rows <= _FEW_ROWS and not encoded:
+                table.validate(full=True)
+                return
+            table.validate()
+            for name, column in zip(table.column_names, table.columns, strict=True):
+                for chunk in column.chunks:
+                    self._check_chunk(name, chunk)
+        except pa.ArrowException as error:
+            self._refuse(table, error)
+
+    def _check_chunk(self, name: str, array: pa.Array) -> None:
+        if pa.types.is_dictionary(array.type):
+            self._check_encoded(name, array)
+        else:
+            _check_array(array)
+
+    def _check_encoded(self, name: str, array: pa.DictionaryArray) -> None:
+        values = array.dictionary
+        place = (values.type, len(values), values.offset, *(b and (b.address, b.size) for b in values.buffers()))
+        known = self._dictionaries.get(name)
+        if known is None or known[0] != place:
+            _check_array(values)
+            self._dictionaries.pop(name, None)
+            if values.nbytes <= _REMEMBERED_BYTES:
+                self._dictionaries[name] = place, values
+        bounds = pc.min_max(array.indices).as_py()
+        if bounds["min"] is not None and not 0 <= bounds["min"] <= bounds["max"] < len(values):
+            raise pa.ArrowInvalid("dictionary index out of range")
+
+    def _refuse(self, table: pa.Table, error: pa.ArrowException) -> NoReturn:
+        """Raise the error for the first value that is wrong, whichever check it was that failed."""
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            before = 0
+            for chunk in column.chunks:
+                reason = _invalid(chunk)
+                if reason is not None:
+                    raise TypeMismatchError(f"cannot read data for {self._what}: {_told(name, before, chunk, reason)}")
+                before += len(chunk)
+        raise TypeMismatchError(f"cannot read data for {self._what}: it is not valid Arrow data: {error}") from error
+
+
+def is_limited(type: SqlType) -> bool:
+    """Whether `check_shown` has a look at columns of this type."""
+    return type.kind in _SHOWN
+
+
+def check_shown(column: pa.ChunkedArray, field: Field, what: str) -> None:
+    """TypeMismatchError for days and moments that Python cannot show: before the year 1, after 9999, infinity.
+
+    The column has the Arrow type of the field; other fields than DATE and TIMESTAMP are left alone.
+    """
+    limits = _SHOWN.get(field.type.kind)
+    if limits is None:
+        return
+    first, last, unit, item = limits
+    before = 0
+    for chunk in column.chunks:
+        n = len(chunk)
+        validity, data = chunk.buffers()
+        if n and data is not None:
+            values = np.frombuffer(data, item, n, chunk.offset * item().itemsize)
+            if not all_within(readonly(values), first, last):
+                outside = (values < first) | (values > last)
+                valid = validity_mask(chunk, validity)
+                rows = np.flatnonzero(outside if valid is None else outside & valid)
+                if len(rows):
+                    raise TypeMismatchError(
+                        f"cannot read data for {what}: column {field.name!r}, row {before + int(rows[0])} counted from "
+                        f"0: {int(values[rows[0]])} {unit} from 1970-01-01 lie outside the years 1 to 9999, which is "
+                        f"what {field.type} holds (infinity is not a value either); give NULL, or the first or last day"
+                    )
+        before += n
+
+
+def _check_array(array: pa.Array) -> None:
+    """Raise pa.ArrowInvalid if an array, whose buffers are long enough, does not hold what its type says."""
+    if not _is_plain(array):
+        array.validate(full=True)
+
+
+def _is_plain(array: pa.Array) -> bool:
+    """Whether a look that costs little is enough to know that all is well."""
+    given = array.type
+    if pa.types.is_string(given) or pa.types.is_large_string(given):
+        return _is_ascii(array, np.int32 if pa.types.is_string(given) else np.int64)
+    if pa.types.is_decimal128(given) and given.precision <= MAX_NARROW_DIGITS:
+        data = array.buffers()[1]
+        if len(array) == 0 or data is None:
+            return True
+        words = np.frombuffer(data, np.int64, 2 * len(array), array.offset * 16).reshape(-1, 2)
+        return bool(decimals_fit(readonly(words), 10**given.precision))
+    return bool(pa.types.is_primitive(given))
+
+
+def _is_ascii(array: pa.Array, item: Any) -> bool:
+    """Whether the offsets ascend within the bytes, and all bytes between are ASCII."""
+    _, offsets, data = array.buffers()
+    if len(array) == 0 or offsets is None or data is None:
+        return False
+    where = np.frombuffer(offsets, item, len(array) + 1, array.offset * item().itemsize)
+    begin, end = int(where[0]), int(where[-1])
+    if not 0 <= begin <= end <= data.size or bool((where[1:] < where[:-1]).any()):
+        return False
+    return begin == end or bool(np.frombuffer(data, np.int8, end - begin, begin).min() >= 0)
+
+
+def _invalid(array: pa.Array) -> str | None:
+    """What Arrow has to say against an array."""
+    try:
+        array.validate(full=True)
+    except pa.ArrowException as error:
+        return str(error)
+    return None
+
+
+def _told(name: str, before: int, array: pa.Array, reason: str) -> str:
+    """Column, row and value of what is wrong with an array, before which the column has so many rows."""
+    row = _first_invalid(array)
+    if row is None and pa.types.is_dictionary(array.type) and _invalid(array.dictionary) is not None:
+        return _told(name, 0, array.dictionary, reason).replace(", row", ", value", 1) + " (in its dictionary)"
+    if row is None:
+        return f"column {name!r} is not valid Arrow data: {reason}; see its .validate(full=True) where it is made"
+    return f"column {name!r}, row {before + row} counted from 0: {_wrong(array, row, reason)}"
+
+
+def _first_invalid(array: pa.Array) -> int | None:
+    """The first row that is wrong; None if the array is, whatever its rows are. Arrow does not tell."""
+    if _invalid(array.slice(0, 0)) is not None:
+        return None
+    good, bad = 0, len(array)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        if _invalid(array.slice(0, middle)) is None:
+            good = middle
+        else:
+            bad = middle
+    return good
+
+
+def _wrong(array: pa.Array, row: int, reason: str) -> str:
+    given, only = array.type, array.slice(row, 1)
+    if given in _BYTES_OF:
+        raw = only.view(_BYTES_OF[given])
+        if _invalid(raw) is None:
+            return f"{_short(raw[0].as_py())} is not UTF-8; decode it by the encoding that it has"
+    elif pa.types.is_dictionary(given):
+        size = len(array.dictionary)
+        return f"index {only.indices[0].as_py()} lies outside its dictionary of {size} values; make the indices anew"
+    elif pa.types.is_decimal(given):
+        return f"{only[0].as_py()} has more digits than the {given.precision} of {given}; declare more, or give less"
+    return f"{reason}; see .validate(full=True) of the column where it is made"
+
+
+def _short(raw: bytes) -> str:
+    return repr(raw if len(raw) <= 20 else raw[:20]) + ("" if len(raw) <= 20 else "...")
