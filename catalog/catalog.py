@@ -21,11 +21,12 @@ class Snapshot:
 class Catalog:
     """Tables and views by name, in one name space and in order of creation. Names are found in any case.
 
-    Entries are frozen, so a snapshot is a copy of one dictionary. Not safe for concurrent writers.
+    Its content is replaced, never written to: whoever reads while another thread adds or drops sees it as before or as
+    after. `fixed` holds on to one. Not safe for concurrent writers.
     """
 
     def __init__(self) -> None:
-        self._entries: dict[str, Table | View] = {}  # by the keys of their names
+        self._entries: Mapping[str, Table | View] = {}  # by the keys of their names
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -80,7 +81,7 @@ class Catalog:
         table = replace(table, primary_key=tuple(fields[i].name for i in table.key_indexes))
         keys = tuple(self._complete(table, each) for each in table.foreign_keys)
         table = replace(table, foreign_keys=keys)
-        self._entries[key(table.name)] = table
+        self._entries = {**self._entries, key(table.name): table}
         return table
 
     def check_view(self, view: View) -> None:
@@ -92,20 +93,20 @@ class Catalog:
     def add_view(self, view: View) -> None:
         """Add `view`; BindError as `check_view`."""
         self.check_view(view)
-        self._entries[key(view.name)] = view
+        self._entries = {**self._entries, key(view.name): view}
 
     def drop_table(self, name: str) -> Table:
         """Remove the table and return it; BindError if a view reads it or another table's foreign key names it."""
         table = self.table(name)
         self._check_unused(table.name, "table")
-        del self._entries[key(table.name)]
+        self._entries = _without(self._entries, key(table.name))
         return table
 
     def drop_view(self, name: str) -> View:
         """Remove the view and return it; BindError if another view reads it."""
         view = self.view(name)
         self._check_unused(view.name, "view")
-        del self._entries[key(view.name)]
+        self._entries = _without(self._entries, key(view.name))
         return view
 
     def users_of(self, name: str) -> tuple[str, ...]:
@@ -122,11 +123,17 @@ class Catalog:
 
     def snapshot(self) -> Snapshot:
         """The present content, to come back to with `restore`."""
-        return Snapshot(MappingProxyType(dict(self._entries)))
+        return Snapshot(MappingProxyType(self._entries))
 
     def restore(self, snapshot: Snapshot) -> None:
         """Make the content what it was when `snapshot` was taken."""
-        self._entries = dict(snapshot.entries)
+        self._entries = snapshot.entries
+
+    def fixed(self) -> Catalog:
+        """A catalog of the present content, which nobody changes. Cost: none."""
+        fixed = Catalog()
+        fixed._entries = self._entries
+        return fixed
 
     def _check_free(self, name: str, kind: str) -> None:
         taken = self.find(name)
@@ -169,6 +176,10 @@ class Catalog:
             table=target.name,
             referenced=tuple(field.name for field in others),
         )
+
+
+def _without(entries: Mapping[str, Table | View], gone: str) -> Mapping[str, Table | View]:
+    return {each: entry for each, entry in entries.items() if each != gone}
 
 
 def _listed(kind: str, names: tuple[str, ...]) -> str:

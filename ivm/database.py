@@ -1,4 +1,11 @@
-"""The database: what a user holds. Every public call is atomic and may come from any thread."""
+"""The database: what a user holds. Every public call is atomic, each statement of a text for itself, from any thread.
+
+Two locks, taken in this order. `_definitions` is held by who creates or drops, for as long as that takes: planning
+included, so that what is planned against does not change. `lock` is held by whoever reads or changes the engine's
+state: a commit, one chunk of an installation, the moment in which a reader takes hold of what it reads. No one plans,
+asks DuckDB or compiles under it, but for the one statement that `change` describes. Nobody who has `lock` waits for
+`_definitions`.
+"""
 
 from __future__ import annotations
 
@@ -11,19 +18,20 @@ import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.errors import BindError, ConstraintError
-from catalog.names import by_key, key
+from catalog.names import key
 from catalog.schema import Table
 from ivm.adhoc import run_query
 from ivm.duck import UnknownNameError
 from ivm.engine import Engine, Progress, changes_to_arrow
-from ivm.explain import explain_text
-from ivm.introspection import relations as introspection
+from ivm.explain import explain_text, explained
 from ivm.nesting import nested_statements
 from ivm.oracle import Verified, compare, recompute
 from ivm.render.scalars.program import Compiler
 from ivm.result import Result
-from ivm.statements import DEFINITIONS, run_statement
+from ivm.snapshot import Snapshot, snapshot
+from ivm.statements import DEFINITIONS, Ask, run_statement
 from ivm.subscription import Subscription
+from ivm.trace.column import Ints
 from ivm.trace.delta import delta_of
 from ivm.trace.ingest import Intake, ingest
 from ivm.transaction import Change, Transaction
@@ -75,7 +83,11 @@ class Database:
         view's text they stand as literals (see `sql.parameters`). A text in another `dialect` that sqlglot reads is
         translated to DuckDB's. Raises ParseError, BindError, UnsupportedError, TypeMismatchError, ConstraintError,
         NumericError, or AccessError for a text that reads files or the network in a database without
-        `external_access`; then nothing has changed.
+        `external_access`; then the statement has changed nothing.
+
+        Each statement is atomic, and sees what was committed before it; other threads commit between two, and while
+        DuckDB answers. A SELECT answers as of the moment at which it began. INSERT, UPDATE and DELETE change what they
+        would at the moment of their commit.
 
         A maintained view is filled in chunks of rows; other threads commit and read in between, and do not see it
         before it is whole. Statements that create or drop wait for each other. `progress` is called after each chunk,
@@ -85,7 +97,7 @@ class Database:
         with nested_statements():
             statements = parse(filled(text, params, dialect), dialect)
             defines = any(isinstance(each, DEFINITIONS) for each in statements)
-            with self._defining(progress) if defines else nullcontext(), self.lock:
+            with self._defining(progress) if defines else nullcontext():
                 for statement in statements:
                     result = run_statement(self, statement, dialect)
         return result
@@ -118,8 +130,13 @@ class Database:
         other columns say; equal rows of one time that contradict each other count by their sum. Every view changes
         exactly as if each time had been committed alone.
         """
+        present = self.time
         checked = [self._checked_change(name, data) for name, data in changes.items()]
-        return self._commit(checked)
+        with self.lock:
+            if self.time != present:
+                for change in checked:
+                    self._check_times(change.table, change.times)
+            return self._commit(checked)
 
     def view(self, name: str) -> View:
         """A maintained view, to be read any number of times."""
@@ -153,12 +170,11 @@ class Database:
         """
         with self.lock:
             names = [self.view(name).name for name in views] if views is not None else list(self.engine.views)
-            tables = {name: store.arrow() for name, store in self.engine.tables.items()}
-            expected = recompute(
-                tables, [(view.name, self.engine.oracle_sql[view.name]) for view in self.catalog.views], names
-            )
-            found = {name: self.view(name).arrow() for name in names}
-        return [compare(name, found[name], expected[name]) for name in names]
+            tables = {name: store.reading() for name, store in self.engine.tables.items()}
+            found = {name: self.engine.views[name].reading(self.engine.dictionary) for name in names}
+            texts = [(view.name, self.engine.oracle_sql[view.name]) for view in self.catalog.views]
+        expected = recompute({name: read() for name, read in tables.items()}, texts, names)
+        return [compare(name, found[name](), expected[name]) for name in names]
 
     def wait_compiled(self, timeout: float | None = None) -> None:
         """Block until every kernel that installed views wait for is compiled, or `timeout` seconds have passed."""
@@ -167,26 +183,32 @@ class Database:
 
     def query(self, text: str, names: Sequence[str]) -> pa.Table:
         """Run a SELECT with DuckDB; `names` are the relations it mentions."""
-        stored = {name: store.arrow for name, store in self.engine.tables.items()}
-        views = {name: self.view(name).arrow for name in self.engine.views}
-        relations = by_key({**stored, **views, **introspection(self.engine)}.items())
-        defined = [(view.name, (self.engine.oracle_sql[view.name], view.uses)) for view in self.catalog.views]
-        try:
-            return run_query(text, names, relations, by_key(defined), external_access=self.external_access)
-        except UnknownNameError:
-            for name in names:
-                if key(name) not in relations:
-                    self.catalog.lookup(name)  # says it better, with the names that are close
-            raise
+        return self._answer(text, names, self._seen(names))
+
+    def change(self, names: Sequence[str], collect: Callable[[Transaction, Ask], int]) -> int:
+        """Commit what `collect` puts into the transaction, which may ask SELECTs over `names`; returns what it returns.
+
+        It is called without the lock. If what it read has changed when the turn to commit comes, it is called once
+        more, with the lock, so that no change of others is lost.
+        """
+        tx, seen = self.transaction(), self._seen(names)
+        result = collect(tx, lambda text: self._answer(text, names, seen))
+        with self.lock, tx:
+            if not seen.is_current(self.catalog, self.engine):
+                tx.forget()
+                again = self._seen(names)
+                result = collect(tx, lambda text: self._answer(text, names, again))
+        return result
 
     def explain(self, text: str, dialect: str = "duckdb", origin: tuple[int, int] = (1, 1)) -> str:
         """The EXPLAIN text of a SELECT; `origin` is where it begins in what the user wrote."""
         with self.lock:
-            bound = bind(text, self.catalog, dialect, origin)
-            views = {
-                name: bind(self.catalog.view(name).sql, self.catalog).relation for name in self._part_of(bound.uses)
-            }
-            return explain_text(self.engine, bound.relation, views)
+            catalog, existing = self.catalog.fixed(), self.engine.existing().fixed()
+        bound = bind(text, catalog, dialect, origin)
+        views = {name: bind(catalog.view(name).sql, catalog).relation for name in _part_of(bound.uses, catalog)}
+        query = explained(bound.relation, views, existing, catalog)
+        with self.lock:
+            return explain_text(self.engine, query)
 
     def pause(self, progress: Callable[[], Progress]) -> None:
         """Between two chunks of an installation: report, and let others in."""
@@ -202,29 +224,37 @@ class Database:
         for subscription in [s for s in self._subscriptions if s.view == view]:
             subscription.close()
 
-    def _part_of(self, names: Sequence[str]) -> list[str]:
-        """The views among `names`, and those that they read in turn, that are not maintained: texts within a text."""
-        reached = set(names)
-        for view in reversed(self.catalog.views):
-            if view.name in reached and not view.maintained:
-                reached.update(view.uses)
-        return [view.name for view in self.catalog.views if view.name in reached and not view.maintained]
+    def _seen(self, names: Sequence[str]) -> Snapshot:
+        with self.lock:
+            return snapshot(names, self.catalog, self.engine)
 
-    def _check(self, name: str, data: Any, keys_only: bool) -> pa.Table:
+    def _answer(self, text: str, names: Sequence[str], seen: Snapshot) -> pa.Table:
+        try:
+            return run_query(text, names, seen, external_access=self.external_access)
+        except UnknownNameError:
+            for name in names:
+                if key(name) not in seen.stored:
+                    self.catalog.lookup(name)  # says it better, with the names that are close
+            raise
+
+    def _check(self, name: str, data: Any, keys_only: bool) -> tuple[Table, pa.Table]:
         table = self.catalog.table(name)
         if keys_only and table.primary_key:
-            return ingest(data, table.fields, f"table {table.name}", columns=table.primary_key)
-        return self._intake(table).rows(data)
+            return table, ingest(data, table.fields, f"table {table.name}", columns=table.primary_key)
+        return table, self._intake(table).rows(data)
 
     def _checked_change(self, name: str, data: Any) -> Change:
         table = self.catalog.table(name)
         rows, times, diffs = self._intake(table).changes(data)
+        self._check_times(table, times)
+        return Change(table, rows, diffs, times)
+
+    def _check_times(self, table: Table, times: Ints | None) -> None:
         if times is not None and len(times) and int(times.min()) <= self.time:
             raise ConstraintError(
                 f"cannot apply changes to table {table.name}: _time {int(times.min())} is not later than the last "
                 f"commit's time {self.time}; give later times, or leave the column out"
             )
-        return Change(table.name, rows, diffs, times)
 
     def _intake(self, table: Table) -> Intake:
         known = self._intakes.get(table.name)
@@ -249,3 +279,12 @@ class Database:
         with self.lock:
             if subscription in self._subscriptions:
                 self._subscriptions.remove(subscription)
+
+
+def _part_of(names: Sequence[str], catalog: Catalog) -> list[str]:
+    """The views among `names`, and those that they read in turn, that are not maintained: texts within a text."""
+    reached = set(names)
+    for view in reversed(catalog.views):
+        if view.name in reached and not view.maintained:
+            reached.update(view.uses)
+    return [view.name for view in catalog.views if view.name in reached and not view.maintained]

@@ -11,7 +11,7 @@ from time import perf_counter, perf_counter_ns
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import MemoryLimitError, NumericError
+from catalog.errors import BindError, MemoryLimitError, NumericError
 from catalog.schema import Table
 from catalog.schema import View as Definition
 from ivm.analysis.cardinality import tables_of
@@ -58,6 +58,15 @@ Pause = Callable[[Callable[[], Progress]], None]
 
 
 @dataclass(frozen=True, slots=True)
+class Planned:
+    """A view before it is installed: its plan, the tables that it reads, how long planning took."""
+
+    plan: Plan
+    tables: frozenset[str]
+    millis: float
+
+
+@dataclass(frozen=True, slots=True)
 class CommitRecord:
     """One physical commit: its last logical time, how many changes it brought, how long it took."""
 
@@ -67,7 +76,9 @@ class CommitRecord:
 
 
 class Engine:
-    """Tables and views at one logical time. Not thread-safe: the database holds a lock around every call."""
+    """Tables and views at one logical time. Not thread-safe: the database holds a lock around every call, but for those
+    that say that they need none.
+    """
 
     def __init__(
         self, compiler: Compiler | None, history: int, *, sharing: bool = True, memory_limit: int | None = None
@@ -112,14 +123,20 @@ class Engine:
         self._foreign_keys.drop(name)
         del self.tables[name], self.renderer.tables[name]
 
-    def define(self, definition: Definition, relation: Relation, oracle_sql: str, pause: Pause) -> None:
-        """Add a view: install a maintained one, only note any other. On any error nothing is left behind.
+    def planned(self, relation: Relation) -> Planned:
+        """How a view would be maintained. Needs no lock, as long as nobody creates or drops anything."""
+        started = perf_counter()
+        plan = lower(optimize(relation), self.existing())
+        return Planned(plan, frozenset(tables_of(relation)), (perf_counter() - started) * 1e3)
+
+    def define(self, definition: Definition, planned: Planned | None, oracle_sql: str, pause: Pause) -> None:
+        """Add a view: install a maintained one, as planned, only note any other. On any error nothing is left behind.
 
         `pause` is called between two chunks of the rows that are read, with what tells how far it is. Within it commits
         and reads may be made, which see nothing of the view; nothing else.
         """
-        if definition.maintained:
-            self._install(definition, relation, pause)
+        if planned is not None:
+            self._install(definition, planned, pause)
         self.oracle_sql[definition.name] = oracle_sql
 
     def undefine(self, name: str) -> None:
@@ -131,9 +148,8 @@ class Engine:
             self._read.pop(name, None)
             self._apart.pop(name, self.renderer).release(installed.node)
 
-    def _install(self, definition: Definition, relation: Relation, pause: Pause) -> None:
-        started = perf_counter()
-        plan = lower(optimize(relation), self.existing())
+    def _install(self, definition: Definition, planned: Planned, pause: Pause) -> None:
+        started, plan = perf_counter(), planned.plan
         self._check_limit(definition.name, plan)
         renderer = self.renderer if self._sharing else self.renderer.apart()
         trace = Trace([field.type for field in definition.schema])
@@ -144,8 +160,8 @@ class Engine:
                 node.users += 1
         except NumericError as error:
             raise NumericError(f"cannot create view {definition.name} over the rows there are: {error}") from error
-        millis = (perf_counter() - started) * 1e3
-        self._read[definition.name] = frozenset(tables_of(relation))
+        millis = planned.millis + (perf_counter() - started) * 1e3
+        self._read[definition.name] = planned.tables
         self.views[definition.name] = Installed(definition, plan, node, trace, millis)
         self.renderer.views[definition.name] = node
         if not self._sharing:
@@ -287,7 +303,10 @@ class Engine:
         for change in changes:
             if change.data.num_rows == 0:
                 continue
-            store = self.tables[change.table]
+            name = change.table.name
+            store = self.tables.get(name)
+            if store is None or store.table != change.table:
+                raise BindError(f"cannot change table {name}: it was dropped since its rows were given; repeat it")
             check_static(store.table, self._read)
             if store not in touched:
                 touched.append(store)
@@ -297,7 +316,7 @@ class Engine:
             delta = store.apply(change.data, change.diffs, times, change.mode)
             if delta is not None:
                 check_append_only(store, delta)
-                parts.setdefault(change.table, []).append(delta)
+                parts.setdefault(name, []).append(delta)
         merged = {name: concat_deltas(deltas) for name, deltas in parts.items()}
         return {name: delta for name, delta in merged.items() if delta is not None}
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 
+from catalog.catalog import Catalog
+from catalog.schema import Table
 from ivm.engine import Engine
-from ivm.introspection import column_names
 from ivm.operators.arrange import ArrangeTable
 from ivm.plan.change_cost import change_costs
 from ivm.plan.costly import costs, remarks
 from ivm.plan.estimate import Estimate, Estimator, total
-from ivm.plan.existing import question
+from ivm.plan.existing import Existing, question
 from ivm.plan.flow_text import flow_lines
 from ivm.plan.lower import lower
 from ivm.plan.nodes import (
@@ -34,20 +36,50 @@ from sql.ir.relation import Relation
 from sql.ir.text import relation_text
 
 
-def explain_text(engine: Engine, relation: Relation, registered: Mapping[str, Relation]) -> str:
-    """Deterministic text, without ids or addresses; `registered` are the views that the query is made of by name."""
-    names = partial(column_names, engine)
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A query's plan, with what can be said of it whatever the engine does meanwhile.
+
+    `registered` are the views that the query is made of by name, each as the plan of what it holds.
+    """
+
+    plan: Plan
+    registered: Mapping[str, Plan]
+    names: Callable[[str], tuple[str, ...]]
+    sections: tuple[tuple[str, str], ...]
+
+
+def explained(
+    relation: Relation, registered: Mapping[str, Relation], existing: Existing, catalog: Catalog
+) -> Explained:
+    """Plan a query for `explain_text`; needs no lock over what does not change."""
+    names = partial(_column_names, catalog)
     optimized = optimize(relation)
-    plan = lower(optimized, engine.existing())
-    sections = [
+    plan = lower(optimized, existing)
+    sections = (
         ("logical", relation_text(relation)),
         ("optimized", relation_text(optimized)),
         ("plan", plan_text(plan, names)),
+    )
+    cores = {name: _core(lower(optimize(each), existing)) for name, each in registered.items()}
+    return Explained(plan, cores, names, sections)
+
+
+def explain_text(engine: Engine, query: Explained) -> str:
+    """Deterministic text, without ids or addresses; the caller has the engine's lock."""
+    plan, names = query.plan, query.names
+    sections = [
+        *query.sections,
         ("dataflow", "\n".join(flow_lines(plan, names, partial(_runs, engine)))),
-        ("state", "\n".join([*_registered_lines(engine, plan, registered), *_state_lines(engine, plan)])),
+        ("state", "\n".join([*_registered_lines(engine, plan, query.registered), *_state_lines(engine, plan, names)])),
         ("changes", "\n".join(_change_lines(engine, plan))),
     ]
     return "\n\n".join(f"{title}:\n{_indent(text)}" for title, text in sections)
+
+
+def _column_names(catalog: Catalog, name: str) -> tuple[str, ...]:
+    entry = catalog.lookup(name)
+    return tuple(field.name for field in (entry.fields if isinstance(entry, Table) else entry.schema))
 
 
 def _runs(engine: Engine, plan: Plan | ArrangementPlan) -> bool:
@@ -59,8 +91,7 @@ def _runs(engine: Engine, plan: Plan | ArrangementPlan) -> bool:
     return plan in engine.renderer.rendered
 
 
-def _state_lines(engine: Engine, plan: Plan) -> list[str]:
-    names = partial(column_names, engine)
+def _state_lines(engine: Engine, plan: Plan, names: Callable[[str], tuple[str, ...]]) -> list[str]:
     added = engine.estimate(plan)
     lines = [
         f"{each.kind} {arrangement_text(each, names)}: {_shared(engine, each, added)}" for each in arrangements_of(plan)
@@ -77,15 +108,14 @@ def _change_lines(engine: Engine, plan: Plan) -> list[str]:
     return lines or ["no table that it reads directly"]
 
 
-def _registered_lines(engine: Engine, plan: Plan, registered: Mapping[str, Relation]) -> list[str]:
+def _registered_lines(engine: Engine, plan: Plan, registered: Mapping[str, Plan]) -> list[str]:
     """Of each view that is only registered whether it is a collection of the plan, and who else has that.
 
     Equal plans are one node. So it is what the same query alone would be, or else it has gone into what is around it.
     """
     users = engine.users_of_nodes()
     lines: list[str] = []
-    for name, relation in registered.items():
-        core = _core(lower(optimize(relation), engine.existing()))
+    for name, core in registered.items():
         node = engine.renderer.rendered.get(core)
         views = ", ".join(users.get(id(node), ())) if node is not None else ""
         if isinstance(core, TablePlan | ViewPlan) or not _contains(plan, core):

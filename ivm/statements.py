@@ -12,10 +12,11 @@ from catalog.errors import BindError
 from catalog.names import key
 from catalog.schema import Table
 from catalog.schema import View as Definition
-from ivm.engine import Engine, Progress
+from ivm.engine import Engine, Planned, Progress
 from ivm.kernels.allocator import give_back_freed_pages
 from ivm.result import Result
 from ivm.transaction import Transaction
+from ivm.turns import Turns
 from sql.bind import bind, with_names
 from sql.changes import rows_after_update, rows_to_delete, rows_to_insert
 from sql.dialects import translated
@@ -38,14 +39,19 @@ DEFINITIONS = (CreateTable, CreateView, DropTable, DropView)
 """The statements that change what exists; they must not meet."""
 
 
+Ask = Callable[[str], pa.Table]
+"""Answers SELECTs in DuckDB's dialect, all as of one moment."""
+
+
 class Database(Protocol):
     """What statements need of the database that they are run on."""
 
     catalog: Catalog
     engine: Engine
+    lock: Turns
 
-    def transaction(self) -> Transaction:
-        """Changes at one logical time."""
+    def change(self, names: Sequence[str], collect: Callable[[Transaction, Ask], int]) -> int:
+        """Commit what `collect` makes of relations, as they are then; it may be called twice."""
         ...
 
     def query(self, text: str, names: Sequence[str]) -> pa.Table:
@@ -66,7 +72,11 @@ class Database(Protocol):
 
 
 def run_statement(database: Database, statement: Statement, dialect: str) -> Result:
-    """Carry out one statement; on any error nothing has changed."""
+    """Carry out one statement; on any error nothing has changed.
+
+    The caller has the definitions' lock where the statement is one of these, and not the database's, which is taken
+    here, for as long as the engine is read or changed.
+    """
     match statement:
         case CreateTable():
             return _create_table(database, statement)
@@ -87,14 +97,15 @@ def run_statement(database: Database, statement: Statement, dialect: str) -> Res
 def _in_duckdb(database: Database, statement: Query, dialect: str) -> str:
     if dialect == "duckdb":
         return statement.text
-    return translated(Source(statement.written, *statement.origin), dialect, database.catalog)
+    return translated(Source(statement.written, *statement.origin), dialect, database.catalog.fixed())
 
 
 def _create_table(database: Database, statement: CreateTable) -> Result:
     if statement.if_not_exists and database.catalog.find(statement.table.name) is not None:
         return Result()
     _check_reserved(statement.table.name)
-    database.engine.create_table(database.catalog.add_table(statement.table))
+    with database.lock:
+        database.engine.create_table(database.catalog.add_table(statement.table))
     return Result()
 
 
@@ -108,20 +119,30 @@ def _create_view(database: Database, statement: CreateView, dialect: str) -> Res
     text = statement.query_text if dialect == "duckdb" and not statement.columns else bound.oracle_sql
     definition = Definition(statement.name, text, bound.schema, bound.uses, statement.maintained, bound.order)
     database.catalog.check_view(definition)
+    planned = database.engine.planned(bound.relation) if definition.maintained else None
     try:
-        database.engine.define(definition, bound.relation, bound.oracle_sql, database.pause)
-        database.catalog.add_view(definition)
+        _define(database, definition, planned, bound.oracle_sql)
     except BaseException:
-        database.engine.undefine(definition.name)
         give_back_freed_pages()
         raise
     return Result()
 
 
+def _define(database: Database, definition: Definition, planned: Planned | None, oracle_sql: str) -> None:
+    with database.lock:
+        try:
+            database.engine.define(definition, planned, oracle_sql, database.pause)
+            database.catalog.add_view(definition)
+        except BaseException:
+            database.engine.undefine(definition.name)
+            raise
+
+
 def _drop_table(database: Database, statement: DropTable) -> Result:
     if statement.if_exists and database.catalog.find(statement.name) is None:
         return Result()
-    database.engine.drop_table(database.catalog.drop_table(statement.name).name)
+    with database.lock:
+        database.engine.drop_table(database.catalog.drop_table(statement.name).name)
     give_back_freed_pages()
     return Result()
 
@@ -129,29 +150,32 @@ def _drop_table(database: Database, statement: DropTable) -> Result:
 def _drop_view(database: Database, statement: DropView) -> Result:
     if statement.if_exists and database.catalog.find(statement.name) is None:
         return Result()
-    view = database.catalog.drop_view(statement.name)
-    database.close_subscriptions(view.name)
-    database.engine.undefine(view.name)
+    with database.lock:
+        view = database.catalog.drop_view(statement.name)
+        database.close_subscriptions(view.name)
+        database.engine.undefine(view.name)
     give_back_freed_pages()
     return Result()
 
 
 def _change(database: Database, statement: Insert | Delete | Update) -> Result:
-    table = database.catalog.table(statement.table)
-    with database.transaction() as tx:
+    def collect(tx: Transaction, ask: Ask) -> int:
+        table = database.catalog.table(statement.table)
         match statement:
             case Insert():
-                rows = database.query(rows_to_insert(statement, table), statement.query.names)
+                rows = ask(rows_to_insert(statement, table))
                 tx.insert(table.name, rows)
             case Delete():
-                rows = database.query(rows_to_delete(statement, table), statement.names)
+                rows = ask(rows_to_delete(statement, table))
                 tx.delete(table.name, _key_columns(rows, table))
             case Update():
-                rows = database.query(rows_to_delete(statement, table), statement.names)
-                after = database.query(rows_after_update(statement, table), statement.names)
+                rows = ask(rows_to_delete(statement, table))
                 tx.delete(table.name, _key_columns(rows, table))
-                tx.insert(table.name, after)
-    return Result(pa.table({"count": pa.array([rows.num_rows], pa.int64())}))
+                tx.insert(table.name, ask(rows_after_update(statement, table)))
+        return rows.num_rows
+
+    count = database.change(statement.query.names if isinstance(statement, Insert) else statement.names, collect)
+    return Result(pa.table({"count": pa.array([count], pa.int64())}))
 
 
 def _key_columns(rows: pa.Table, table: Table) -> pa.Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +35,11 @@ class Installed:
     node: Node
     trace: Trace
     installed_ms: float
+
+    def reading(self, dictionary: TextDictionary, as_of: int | None = None) -> Callable[[], pa.Table]:
+        """What makes an Arrow table of the present rows, or those as of a time, whatever happens meanwhile."""
+        columns, diffs = self.trace.rows(as_of)
+        return partial(rows_to_arrow, self.definition, columns, diffs, dictionary)
 
 
 class View(Rows):
@@ -75,8 +81,8 @@ class View(Rows):
         with self._lock:
             if as_of is not None:
                 self._check_readable(as_of)
-            columns, diffs = self._installed.trace.rows(as_of)
-            return rows_to_arrow(self._installed.definition, columns, diffs, self._dictionary)
+            reading = self._installed.reading(self._dictionary, as_of)
+        return reading()
 
     def _check_readable(self, as_of: int) -> None:
         since, present = self._readable()

@@ -32,6 +32,12 @@ class Existing:
         """One more, over this one, to which a plan in the making adds its own. Cost: none."""
         return Existing(self.rows if rows is None else rows, self)
 
+    def fixed(self) -> Existing:
+        """The same, which does not change when this does. Cost: linear in what exists."""
+        below = None if self.below is None else self.below.fixed()
+        arrangements = {plan: set(keys) for plan, keys in self._arrangements.items()}
+        return Existing(dict(self.rows), below, arrangements, dict(self._joins))
+
     def add(self, plans: Iterable[Plan | ArrangementPlan]) -> None:
         """Take note of what rendered plans offer to others."""
         for plan in plans:

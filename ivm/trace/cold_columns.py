@@ -44,6 +44,12 @@ class ColdColumns:
         """Bytes of the values of the batches, whoever else may hold them."""
         return sum(batch.nbytes for batch in self._batches)
 
+    def fixed(self) -> ColdColumns:
+        """The same columns, of the rows that there are now, which do not change when these do. Cost: lists batches."""
+        fixed = ColdColumns(self._types, self._dictionary, list(self._places))
+        fixed._batches, fixed._pieces = self._batches.copy(), self._pieces.copy()
+        return fixed
+
     def append(self, table: pa.Table) -> None:
         """Add the rows of a table of all columns (of any encoding that fits) at the end; nothing is copied."""
         if not self._places:

@@ -40,7 +40,8 @@ _NO_BYTES = np.empty(0, np.uint8)
 class TextDictionary:
     """Distinct strings and their codes, append-only: a code never changes its string and no string is ever forgotten.
 
-    Code 0 is the empty string, so that a zero is safe to decode. Growth is amortized. One writer at a time.
+    Code 0 is the empty string, so that a zero is safe to decode. Growth is amortized. One writer at a time; codes that
+    somebody has can be decoded meanwhile, since what they stand for is never written again, and growth copies it.
     """
 
     def __init__(self) -> None:

@@ -55,6 +55,12 @@ class Growable(Generic[_Item]):
         """The rows in use, not copied."""
         return self.array[: self.length]
 
+    def copy(self) -> Growable[_Item]:
+        """The rows in use in an array of their own."""
+        copied = Growable(self.array.dtype)
+        copied.array, copied.length = self.view().copy(), self.length
+        return copied
+
     def truncate(self, length: int) -> None:
         """Cut the tail off."""
         self.length = min(self.length, length)

@@ -53,6 +53,12 @@ class Pieces:
         """The first row of a piece."""
         return int(self._starts.array[piece])
 
+    def copy(self) -> Pieces:
+        """The same pieces, which do not change when these do."""
+        copied = Pieces()
+        copied._starts, copied._pages = self._starts.copy(), self._pages.copy()
+        return copied
+
     def push(self, rows: int) -> None:
         """One more piece, of so many rows, at least one."""
         piece, end = len(self), self.rows + rows

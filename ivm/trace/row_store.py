@@ -6,8 +6,9 @@ limit(t)"; so any reader as of any time sees row r iff r < limit(t) and died[r] 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -288,8 +289,16 @@ class RowStore(Source):
 
     def arrow(self, names: Sequence[str], as_of: int | None = None) -> pa.Table:
         """The visible rows under these column names; cold columns come straight from their chunks."""
-        rows = self.live(as_of)
-        return pa.table([self._arrow(i, rows) for i in range(len(self.types))], names=list(names))
+        return self.reading(names, as_of)()
+
+    def reading(self, names: Sequence[str], as_of: int | None = None) -> Callable[[], pa.Table]:
+        """What makes `arrow` of the rows that are visible now, at any moment, whatever happens to the store meanwhile.
+
+        Of all that it holds on to nothing is written again: rows are appended behind what is hot, batches are Arrow's,
+        and rows that get new numbers move to new arrays. So it needs no lock. Cost here: that of `live`.
+        """
+        hot = {i: column.column() for i, column in self._hot.items()}
+        return partial(_arrow, self.types, names, self.live(as_of), hot, self._cold.fixed(), self._dictionary)
 
     def compact(self, since: int) -> Compaction | None:
         """Drop the rows that died by `since` and renumber the others, if that is worth its cost; else None.
@@ -324,13 +333,6 @@ class RowStore(Source):
         self.rows = len(rows)
         self._compact_at = max(_COMPACT_FROM, self.dead + self.dead // 4)
 
-    def _arrow(self, index: int, rows: Ints | slice) -> pa.ChunkedArray:
-        column = self._hot.get(index)
-        if column is None:
-            return self._cold.arrow(index, rows)
-        values = to_arrow(_part(column.column(), rows), self.types[index], self._dictionary)
-        return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
-
 
 class StoredRows(Source):
     """A source over some rows of a store; a column is gathered when it is first read, and cold ones stay cold."""
@@ -358,6 +360,22 @@ class StoredRows(Source):
             column = self._store.gather_computed(index, function, self._rows)
             self._gathered[index, function] = column
         return column
+
+
+def _arrow(
+    types: Sequence[SqlType],
+    names: Sequence[str],
+    rows: Ints | slice,
+    hot: Mapping[int, Column],
+    cold: ColdColumns,
+    dictionary: TextDictionary,
+) -> pa.Table:
+    columns: list[pa.ChunkedArray] = []
+    for index, type_ in enumerate(types):
+        column = hot.get(index)
+        values = cold.arrow(index, rows) if column is None else to_arrow(_part(column, rows), type_, dictionary)
+        columns.append(values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values]))
+    return pa.table(columns, names=list(names))
 
 
 def _part(column: Column, rows: Array | slice) -> Column:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -61,6 +61,11 @@ class TableStore:
     def rows(self) -> int:
         """The number of living rows."""
         return self._store.rows - self._store.dead
+
+    @property
+    def last_time(self) -> int:
+        """The time of the last change."""
+        return self._last_time
 
     @property
     def store(self) -> RowStore:
@@ -181,7 +186,11 @@ class TableStore:
 
     def arrow(self, as_of: int | None = None) -> pa.Table:
         """The rows as of a time that is retained (None: now), under the table's column names."""
-        return self._store.arrow([field.name for field in self.table.fields], as_of)
+        return self.reading(as_of)()
+
+    def reading(self, as_of: int | None = None) -> Callable[[], pa.Table]:
+        """What makes `arrow` of the rows there are now, whatever happens meanwhile; see `RowStore.reading`."""
+        return self._store.reading([field.name for field in self.table.fields], as_of)
 
     def describe(self, delta: Delta, columns: Sequence[int], limit: int) -> str:
         """The values of these columns in the first `limit` rows of a delta of this table, for a message."""

@@ -1,0 +1,86 @@
+"""What a query reads, as it was at one moment: held on to under the lock, read without it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+
+import pyarrow as pa
+
+from catalog.catalog import Catalog
+from catalog.names import key
+from catalog.schema import Table, View
+from ivm.engine import Engine
+from ivm.introspection import relations as introspection
+
+Reading = Callable[[], pa.Table]
+"""Makes an Arrow table of rows that nobody writes to any more."""
+
+_Version = tuple[Table | View | None, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Relations by the keys of their names: `stored` those that hold rows, `definitions` the SQL of views that do not,
+    with what they use.
+
+    `versions` are what the rows depend on: each entry of the catalog, and of tables the time of their last change.
+    """
+
+    stored: Mapping[str, Reading]
+    definitions: Mapping[str, tuple[str, Sequence[str]]]
+    versions: Mapping[str, _Version]
+
+    def is_current(self, catalog: Catalog, engine: Engine) -> bool:
+        """Whether the same names would give the same rows now. The caller has the lock."""
+        return all(_version(name, catalog, engine) == version for name, version in self.versions.items())
+
+
+def snapshot(names: Sequence[str], catalog: Catalog, engine: Engine) -> Snapshot:
+    """Of the relations called `names` and all that registered views among them read; unknown names are left out.
+
+    The caller has the lock. Cost: finding the rows of each table that are alive, the consolidation of views that have
+    changed since they were read last, and all of the `ivm_*` relations; no rows are copied.
+    """
+    engine_itself = introspection(engine)
+    stored: dict[str, Reading] = {}
+    definitions: dict[str, tuple[str, Sequence[str]]] = {}
+    pending = [key(name) for name in names]
+    while pending:
+        name = pending.pop()
+        entry = catalog.find(name)
+        if name in stored or name in definitions:
+            continue
+        if isinstance(entry, Table):
+            stored[name] = cache(engine.tables[entry.name].reading())
+        elif isinstance(entry, View) and entry.maintained:
+            stored[name] = cache(engine.views[entry.name].reading(engine.dictionary))
+        elif isinstance(entry, View):
+            definitions[name] = engine.oracle_sql[entry.name], entry.uses
+            pending += map(key, entry.uses)
+        elif name in engine_itself:
+            stored[name] = partial(_given, engine_itself[name]())
+    return Snapshot(stored, definitions, _versions((*stored, *definitions), catalog, engine))
+
+
+def _versions(names: Sequence[str], catalog: Catalog, engine: Engine) -> dict[str, _Version]:
+    """Of the relations and everything below them. Views are functions of tables, and need no time."""
+    versions: dict[str, _Version] = {}
+    pending = list(names)
+    while pending:
+        name = pending.pop()
+        if name not in versions:
+            versions[name] = _version(name, catalog, engine)
+            entry = versions[name][0]
+            pending += map(key, entry.uses) if isinstance(entry, View) else ()
+    return versions
+
+
+def _given(table: pa.Table) -> pa.Table:
+    return table
+
+
+def _version(name: str, catalog: Catalog, engine: Engine) -> _Version:
+    entry = catalog.find(name)
+    return entry, engine.tables[entry.name].last_time if isinstance(entry, Table) else 0
