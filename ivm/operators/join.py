@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain
 from typing import Protocol
 
 import numpy as np
@@ -73,10 +73,8 @@ class HalfJoin:
         start, length, size = 0, len(delta), _PART if self.unique else _FIRST_PART
         while start < length:
             stop = min(start + size, length)
-            part = delta if stop - start == length else delta.slice(start, stop)
-            joined = self._look_up(part)
-            matches = 0 if joined is None else len(joined)
-            size = max(_LEAST_PART, min(_PART, _PART * (stop - start) // max(matches, 1)))
+            joined = self._look_up(delta.slice(start, stop))
+            size = _next_size(stop - start, 0 if joined is None else len(joined))
             start = stop
             if joined is not None and self.program is not None:
                 joined = self.program(joined)
@@ -157,31 +155,49 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Careful:
-    """The same join without anything that can raise, then `program`, which does; `types` are those in between."""
+    """The same join without anything that can raise, then `program`, which does; `types` are those in between.
+
+    `row` are the types of what the program yields.
+    """
 
     join: DeltaJoin
     program: Program
     types: tuple[SqlType, ...]
+    row: tuple[SqlType, ...]
 
     def net(self, deltas: Sequence[Delta]) -> Delta | None:
         """The program over what is left of the sum of `deltas`."""
-        merged = concat_deltas(deltas)
-        net = None if merged is None else consolidate(merged, self.types)
+        net = _net(deltas, self.types)
         return None if net is None else self.program(net)
+
+    def rest(self, parts: Iterator[Delta], given: Sequence[Delta]) -> Iterator[Delta]:
+        """What the join makes of `parts` of the whole join's input, less what was `given` of it before."""
+        found: list[Delta] = []
+        for delta in parts:
+            if len(delta):
+                for joined in self.join.whole_path.parts(delta):
+                    if len(joined):
+                        found.append(joined)
+                    yield NOTHING
+            yield NOTHING
+        net = self.net(found)
+        less = [delta.with_diffs(-delta.diff_array()) for delta in given]
+        left = net if not less else _net(less if net is None else [net, *less], self.row)
+        yield NOTHING if left is None else left
 
 
 class DeltaJoin(Stateless):
     """A path for each input; the sum of what the paths yield is the change of the join.
 
     A path may meet rows that another one takes back. Where one of them raises NumericError, `careful` gives the join
-    that has the last word, over what is left of the change as a whole; None if nothing can raise. `whole` is the path
-    by which the join's contents are found.
+    that has the last word, over what is left of the change as a whole; None if nothing can raise. `whole_path` is the
+    path by which the join's contents are found, number `whole`.
     """
 
     def __init__(self, paths: Sequence[Path], careful: Callable[[], Careful] | None = None, whole: int = -1) -> None:
         self.paths = tuple(paths)
         self._careful = careful
-        self._whole_path = self.paths[whole].including_all()
+        self.whole_path = self.paths[whole].including_all()
 
     @property
     def visited(self) -> int:
@@ -201,21 +217,37 @@ class DeltaJoin(Stateless):
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The whole join: one input's contents on their path, seeing everything in the other inputs."""
-        given = 0
-        try:
-            for delta in self._whole(inputs):
-                given += 1
-                yield delta
+        parts = iter(inputs[self.whole_path.source]())
+        if self._careful is not None:
+            yield from self._contents_with_care(parts, self._careful)
             return
-        except NumericError:
-            if self._careful is None:
-                raise
-        for delta in islice(self._whole(inputs), given):
-            yield delta.with_diffs(-delta.diff_array())
-        careful = self._careful()
-        net = careful.net([part for part in careful.join._whole(inputs) if len(part)])
-        if net is not None:
-            yield net
+        for delta in parts:
+            if len(delta):
+                yield from self.whole_path.parts(delta)
+            yield NOTHING
+
+    def _contents_with_care(self, parts: Iterator[Delta], careful: Callable[[], Careful]) -> Iterator[Delta]:
+        """The same where it can raise: then all that is left of the contents is looked at as a whole.
+
+        The parts are so small that what was given of the one that raises can be kept until it is through.
+        """
+        size = _FIRST_PART
+        for delta in parts:
+            start, length = 0, len(delta)
+            while start < length:
+                part = delta.slice(start, min(start + size, length))
+                given: list[Delta] = []
+                try:
+                    for joined in self.whole_path.parts(part):
+                        if len(joined):
+                            given.append(joined)
+                        yield joined
+                except NumericError:
+                    yield from careful().rest(chain([delta.slice(start, length)], parts), given)
+                    return
+                start += len(part)
+                size = _next_size(len(part), sum(map(len, given)))
+            yield NOTHING
 
     def _changes(self, inputs: Sequence[Delta | None]) -> list[Delta]:
         found: list[Delta] = []
@@ -233,14 +265,18 @@ class DeltaJoin(Stateless):
 
     def drawn_from(self, inputs: Sequence[Each]) -> Sequence[Each]:
         """The one whose path finds all rows."""
-        return (inputs[self._whole_path.source],)
+        return (inputs[self.whole_path.source],)
 
-    def _whole(self, inputs: Sequence[Contents]) -> Iterator[Delta]:
-        path = self._whole_path
-        for delta in inputs[path.source]():
-            if len(delta):
-                yield from path.parts(delta)
-            yield NOTHING
+
+def _next_size(rows: int, matches: int) -> int:
+    """How many rows to take next, where so many met so many matches: as many as meet about `_PART`."""
+    return max(_LEAST_PART, min(_PART, _PART * rows // max(matches, 1)))
+
+
+def _net(deltas: Sequence[Delta], types: Sequence[SqlType]) -> Delta | None:
+    """What is left of the sum of `deltas`; None if nothing is."""
+    merged = concat_deltas(deltas)
+    return None if merged is None else consolidate(merged, types)
 
 
 def _is_every_row(positions: Ints) -> bool:

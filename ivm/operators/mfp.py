@@ -70,8 +70,13 @@ class Mfp(Stateless):
                 result = self._program(delta)
             except NumericError:
                 # The rows that take those back come later, since they would raise as well.
-                rest = concat_deltas([delta, *parts])
-                result = None if rest is None else self._net(rest)
+                rest = [delta]
+                for part in parts:
+                    if len(part):
+                        rest.append(part)
+                    yield NOTHING
+                whole = concat_deltas(rest)
+                result = None if whole is None else self._net(whole)
             yield NOTHING if result is None else result
 
     def _net(self, delta: Delta) -> Delta | None:

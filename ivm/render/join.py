@@ -42,8 +42,8 @@ def _careful(context: Context, plan: JoinPlan) -> Callable[[], Careful] | None:
     def made() -> Careful:
         below, after = apart(plan)
         join = DeltaJoin([_path(context, below, path) for path in below.paths], whole=below.whole)
-        types = tuple(column.type for column in below.row)
-        return Careful(join, context.program(after, below.row).run, types)
+        types, row = (tuple(column.type for column in each.row) for each in (below, plan))
+        return Careful(join, context.program(after, below.row).run, types, row)
 
     return made
 

@@ -137,6 +137,8 @@ class Delta:
 
     def slice(self, start: int, stop: int) -> Delta:
         """The updates from `start` to `stop`; no column value is touched."""
+        if stop - start == self.length:
+            return self
         times = self.times if isinstance(self.times, int) else self.times[start:stop]
         diffs = None if self.diffs is None else self.diffs[start:stop]
         return Delta([g.slice(start, stop) for g in self.groups], self.layout, stop - start, times, diffs)
