@@ -1,8 +1,11 @@
 """Hydration: a new node brought up to the present, while commits go on.
 
-The node takes the contents of its inputs as of the time at which it began. What later commits bring to it waits, and
+The node takes the contents of its input as of the time at which it began. What later commits bring to it waits, and
 is applied, in order, when the contents are through. So the installation may pause after every chunk, and whatever
 happens meanwhile, the node ends up as if it had been there all along.
+
+Contents add up to a collection, their first chunks alone need not: a chunk may take back rows that a later one brings,
+and what has come so far may have a sum that does not fit though the whole has. Neither is the operator to suffer.
 """
 
 from __future__ import annotations
@@ -11,9 +14,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from catalog.errors import NumericError
 from ivm.dataflow.node import Node
-from ivm.operators.operator import Contents, Operator, StateSize
+from ivm.operators.operator import NOTHING, Contents, Operator, StateSize
 from ivm.operators.present import Present
+from ivm.trace.concat import concat_deltas
 from ivm.trace.delta import Delta
 from ivm.trace.time import BEGINNING
 
@@ -107,23 +114,57 @@ class Waiting(Present):
 
 
 def hydrate(node: Node, time: int, installation: Installation) -> None:
-    """Bring a new node up to the present from the contents of its inputs as of `time`, which is the present now.
+    """Bring a new node up to the present from the contents of its input as of `time`, which is the present now.
 
-    Raises what the operator raises; the installation must then be undone. Cost: that of stepping all its inputs' rows
+    Raises what the operator raises; the installation must then be undone. Cost: that of stepping all the input's rows
     through the operator. Others are let in after every chunk.
     """
     operator = node.operator
     waiting = node.operator = Waiting(operator)
-    for source in node.inputs:
-        installation.hold(source, time)
-    for number, source in enumerate(node.inputs):
-        inputs: list[Delta | None] = [None] * len(node.inputs)
-        for delta in source.contents(time, installation.read):
-            if len(delta):
-                inputs[number] = delta
-                operator.step(inputs)
-                operator.commit(time)
-            installation.rest()
+    (source,) = node.inputs
+    installation.hold(source, time)
+    _fill(operator, source.contents(time, installation.read), time, installation.rest)
     installation.let_go()
     waiting.catch_up(time, installation.rest)
     node.operator = operator
+
+
+def _fill(operator: Operator, contents: Iterator[Delta], time: int, rest: Callable[[], None]) -> None:
+    """Step `contents` through the operator; where a chunk raises NumericError, all that is left has the last word."""
+    parts = _coming_first(contents)
+    for delta in parts:
+        if len(delta):
+            try:
+                operator.step([delta])
+            except NumericError:
+                operator.abort()
+                operator.step([_together(delta, parts, rest)])
+            operator.commit(time)
+        rest()
+
+
+def _coming_first(contents: Iterator[Delta]) -> Iterator[Delta]:
+    """The same updates, those that take rows back behind all others. Size: references to what is held back."""
+    going: deque[Delta] = deque()
+    for delta in contents:
+        negative = None if delta.diffs is None else delta.diffs < 0
+        if negative is None or not negative.any():
+            yield delta
+        elif negative.all():
+            going.append(delta)
+            yield NOTHING
+        else:
+            going.append(delta.take(np.flatnonzero(negative)))
+            yield delta.take(np.flatnonzero(~negative))
+    while going:
+        yield going.popleft()
+
+
+def _together(first: Delta, others: Iterator[Delta], rest: Callable[[], None]) -> Delta:
+    """One chunk and all that are left as one."""
+    parts = [first]
+    for delta in others:
+        if len(delta):
+            parts.append(delta)
+        rest()
+    return concat_deltas(parts) or first

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -13,11 +13,9 @@ import pyarrow as pa
 import pytest
 
 import ivm
-from ivm.dataflow import hydration
-from ivm.operators import growing_top_k, join, ordered_arrangement, reduce, sink, threshold, window
 from ivm.plan.existing import Existing
-from ivm.trace import arrangement, ordered_tree, row_store, table_store
 from tests.engine import world
+from tests.engine.chunks import chunks_of, sizes_from
 
 VIEWS = world.VIEWS | {
     "by_city": "SELECT city, count(*) AS n, sum(balance) AS money, avg(score) AS mean FROM customers GROUP BY city",
@@ -46,21 +44,10 @@ NEEDED = {"over_view": ["by_city"], "over_top": ["top"], "union_all": ["by_city"
 
 
 @pytest.fixture(autouse=True)
-def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_chunks() -> Iterator[None]:
     """So that a view over some dozens of rows comes in many chunks."""
-    for module, name, rows in [
-        (table_store, "_CHUNK_ROWS", 4),
-        (arrangement, "_FILL_ROWS", 7),
-        (ordered_arrangement, "_FILL_ROWS", 7),
-        (arrangement, "_COUNTED_FROM", 20),
-        (row_store, "_CONVERT_ROWS", 6),
-        (hydration, "_PART_ROWS", 3),
-        (join, "_PART", 8),
-        (join, "_FIRST_PART", 2),
-        (join, "_LEAST_PART", 1),
-        *((each, "_CHUNK", 3) for each in (reduce, sink, threshold, growing_top_k, window, ordered_tree)),
-    ]:
-        monkeypatch.setattr(module, name, rows)
+    with chunks_of(4), sizes_from(20):
+        yield
 
 
 class Stream:

@@ -1,0 +1,41 @@
+"""Chunks made small, so that views over some dozens of rows are installed in many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from unittest.mock import patch
+
+from ivm.dataflow import hydration
+from ivm.operators import growing_top_k, join, ordered_arrangement, reduce, sink, threshold, window
+from ivm.plan import existing
+from ivm.trace import arrangement, ordered_tree, row_store, table_store
+
+_SIZES = (
+    (table_store, "_CHUNK_ROWS", 1.0),
+    (arrangement, "_FILL_ROWS", 1.75),
+    (ordered_arrangement, "_FILL_ROWS", 1.75),
+    (arrangement, "_COUNTED_FROM", 5.0),
+    (row_store, "_CONVERT_ROWS", 1.5),
+    (hydration, "_PART_ROWS", 0.75),
+    (join, "_PART", 2.0),
+    (join, "_FIRST_PART", 0.5),
+    (join, "_LEAST_PART", 0.25),
+    *((each, "_CHUNK", 0.75) for each in (reduce, sink, threshold, growing_top_k, window, ordered_tree)),
+)
+
+
+@contextmanager
+def chunks_of(rows: int) -> Iterator[None]:
+    """Within, a table is read in chunks of so many rows; other chunks are of about as many, but not all of the same."""
+    with ExitStack() as stack:
+        for module, name, share in _SIZES:
+            stack.enter_context(patch.object(module, name, max(1, int(share * rows))))
+        yield
+
+
+@contextmanager
+def sizes_from(rows: int) -> Iterator[None]:
+    """Within, plans go by the sizes of tables once one has so many rows, as they do in earnest from a thousand on."""
+    with patch.object(existing, "SMALL", rows):
+        yield
