@@ -11,6 +11,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from catalog.errors import BindError, ParseError, UnsupportedError
 from catalog.names import written
+from sql.arguments import declared, refuse_unread
 from sql.create_table import create_table
 from sql.names import names_read, table_name
 from sql.refused import STARTS
@@ -45,6 +46,8 @@ def _statement(syntax: Syntax, source: Source, dialect: str) -> Statement:
     for kind, convert in _CONVERT.items():
         if isinstance(tree, kind):
             statement = convert(syntax, source, dialect)
+            if not isinstance(statement, Query):
+                refuse_unread(declared(tree), source)
             return _explained(statement, syntax, source) if syntax.explain else statement
     if isinstance(tree, exp.Command):
         _explain_unreadable(syntax, source, dialect)

@@ -40,11 +40,23 @@ class Source:
         shown, caret = _window(self.text[start : end if end >= 0 else len(self.text)], offset - start)
         return f"{message} (line {line}, column {column})\n  {shown}\n  {' ' * caret}^"
 
+    def knows(self, node: exp.Expr) -> bool:
+        """Whether the place of `node` in the text is known."""
+        return offset_of(node) is not None
+
     def _search(self, node: exp.Expr) -> int | None:
         """Where the word that `node` begins with first stands; for keywords, whose place sqlglot does not keep."""
-        word = re.match(r"\w+|\S", node.sql("duckdb"))
+        word = re.match(r"\w+|\S", text_of(node))
         found = re.search(re.escape(word[0]), self.text, re.IGNORECASE) if word else None
         return found.start() if found else None
+
+
+def text_of(node: exp.Expr) -> str:
+    """`node` in SQL, for messages; of what sqlglot cannot write, such as a function without arguments, its kind."""
+    try:
+        return node.sql("duckdb")
+    except Exception:  # noqa: BLE001  sqlglot fails in many ways on nodes that are not whole
+        return type(node).__name__.lower()
 
 
 def offset_of(node: exp.Expr | None) -> int | None:

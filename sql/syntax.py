@@ -15,6 +15,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from catalog.errors import BindError, ParseError, UnsupportedError
 from catalog.names import suggestion
+from sql.reader import parser_of
 from sql.refused import refuse_foreign
 from sql.source import Source
 
@@ -144,7 +145,7 @@ def _chunks(read: list[Token]) -> Iterator[list[Token]]:
 def _parse(reader: Dialect, chunk: list[Token], text: str, source: Source) -> exp.Expr:
     try:
         with _quiet():
-            trees = reader.parser().parse(chunk, text)
+            trees = parser_of(reader).parse(chunk, text)
     except SqlglotParseError as error:
         raise ParseError(_message(error, source)) from error
     except RecursionError:

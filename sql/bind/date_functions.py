@@ -13,6 +13,7 @@ from sql.bind.moments import add_moment
 from sql.bind.operand import Operand
 from sql.bind.signatures import double, integer, moment_as, text
 from sql.ir.scalar import Call, Literal, Scalar
+from sql.reader import LOST
 from sql.types.calendar import DAY_MICROS, unit_of
 from sql.types.formats import READ, WRITTEN, unknown_specifier
 
@@ -37,7 +38,7 @@ _CLOCK = ("hour", "minute", "second", "millisecond", "microsecond")
 
 def bind_extract(binder: Binder, node: exp.Expr) -> Operand:
     """EXTRACT(part FROM x)."""
-    return extract(binder, node, node.this.name, node.expression)
+    return extract(binder, node, _written_part(binder, node.this, "extract"), node.expression)
 
 
 def extract(binder: Binder, node: exp.Expr, part: str, of: exp.Expr) -> Operand:
@@ -74,14 +75,24 @@ def _of_interval(binder: Binder, node: exp.Expr, part: str, operand: Operand) ->
 
 def bind_date_trunc(binder: Binder, node: exp.Expr) -> Operand:
     """DATE_TRUNC('part', x), a TIMESTAMP."""
-    unit = node.args.get("unit")
-    name = _part(unit.name if unit else "")
+    name = _part(_unit(binder, node, "date_trunc"))
     try:
         unit_of(name)
     except ValueError as error:
         binder.fail(node, f"date_trunc: {error}")
     moment = _moment(binder, node, binder.value(node.this), "date_trunc")
     return binder.call(node, "date_trunc", (Literal(name, VARCHAR), moment.scalar), TIMESTAMP)
+
+
+def _unit(binder: Binder, node: exp.Expr, function: str) -> str:
+    """The unit that a call names; sqlglot takes the name of a column for one."""
+    return _written_part(binder, node.meta[LOST][0] if LOST in node.meta else node.args.get("unit"), function)
+
+
+def _written_part(binder: Binder, node: exp.Expr | None, function: str) -> str:
+    if node is None or not (isinstance(node, exp.Var) or node.is_string):
+        binder.refuse(node or exp.Null(), f"{function}() needs its part as a text literal; write 'day', for instance")
+    return str(node.name)
 
 
 def _part(name: str) -> str:
@@ -100,8 +111,7 @@ def _moment(binder: Binder, node: exp.Expr, operand: Operand, function: str) -> 
 
 def bind_date_diff(binder: Binder, node: exp.Expr) -> Operand:
     """DATE_DIFF('part', a, b): the boundaries of the part that lie between a and b."""
-    unit = node.args.get("unit")
-    return _between(binder, node, "date_diff", unit.name if unit else "day", (node.expression, node.this))
+    return _between(binder, node, "date_diff", _unit(binder, node, "date_diff"), (node.expression, node.this))
 
 
 def _between(binder: Binder, node: exp.Expr, function: str, part: str, args: Sequence[exp.Expr]) -> Operand:
@@ -262,11 +272,11 @@ def by_name(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr])
     """The functions of dates that sqlglot knows by their name only; None if this is none of them."""
     match name, len(args):
         case (("date_part" | "datepart"), 2):
-            return extract(binder, node, args[0].name, args[1])
+            return extract(binder, node, _written_part(binder, args[0], name), args[1])
         case (("date_sub" | "datesub"), 3):
-            return _between(binder, node, "date_sub", args[0].name, args[1:])
+            return _between(binder, node, "date_sub", _written_part(binder, args[0], name), args[1:])
         case (("date_diff" | "datediff"), 3):
-            return _between(binder, node, "date_diff", args[0].name, args[1:])
+            return _between(binder, node, "date_diff", _written_part(binder, args[0], name), args[1:])
         case "try_strptime", 2:
             return strptime(binder, node, name, args)
         case "make_timestamp", 1:

@@ -59,7 +59,7 @@ def bind_bracket(binder: Binder, node: exp.Expr) -> Operand:
     subject, place = text(binder, node.this), node.expressions[0]
     take = integer(BIGINT)
     if not isinstance(place, exp.Slice):
-        position = take(binder, _as_written(binder, place))
+        position = take(binder, place)
         return binder.call(node, "cut", (subject, position, position), VARCHAR)
     if place.args.get("step"):
         binder.refuse(node, "a step in text[...] is not supported")
@@ -67,18 +67,6 @@ def bind_bracket(binder: Binder, node: exp.Expr) -> Operand:
     start = take(binder, first) if first is not None else Literal(1, BIGINT)
     end = take(binder, last) if last is not None else Literal(-1, BIGINT)
     return binder.call(node, "cut", (subject, start, end), VARCHAR)
-
-
-def _as_written(binder: Binder, place: exp.Expr) -> exp.Expr:
-    """The position as it stands in the text: sqlglot counts a constant one from 0."""
-    inner = place.unnest()
-    if isinstance(inner, exp.Column):
-        return place
-    digits = inner.this if isinstance(inner, exp.Neg) else inner
-    if not isinstance(digits, exp.Literal) or digits.is_string:
-        binder.refuse(place, "text[...] takes a number or a column; write substring(text, position, 1)")
-    value = int(digits.name)
-    return exp.Literal.number((-value if isinstance(inner, exp.Neg) else value) + 1)
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {

@@ -9,6 +9,7 @@ from sqlglot import exp
 from catalog.catalog import Catalog
 from catalog.errors import UnsupportedError
 from catalog.schema import Schema
+from sql.arguments import refuse_unread
 from sql.bind.context import Block, Context, Ctes
 from sql.bind.lists import UNORDERED, orders_lists
 from sql.bind.oracle import refined
@@ -71,6 +72,7 @@ def _bind(source: Source, syntax: Syntax, catalog: Catalog) -> BoundQuery:
     tree = syntax.tree
     context = Context(catalog, source, bind_query, _inlined)
     block = bind_query(context, tree, {})
+    refuse_unread(tree.walk(), source)
     if block.hidden is not None:
         what = "ORDER BY an expression that is no output column is not supported at the end of a query"
         context.refuse(block.hidden, f"{what}; add it to the SELECT list")

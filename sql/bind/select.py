@@ -41,7 +41,6 @@ _CLAUSES = frozenset(
         "order",
         "limit",
         "offset",
-        "operation_modifiers",
     ]
 )
 _REFUSED = {

@@ -6,13 +6,19 @@ import re
 from calendar import monthrange
 from dataclasses import dataclass
 from datetime import date
+from fractions import Fraction
 
 DAY_MICROS = 86_400_000_000
+_MONTH_DAYS = 30
 _EPOCH = date(1970, 1, 1).toordinal()
+_FIRST = (date.min.toordinal() - _EPOCH) * DAY_MICROS
+_END = (date.max.toordinal() + 1 - _EPOCH) * DAY_MICROS
 
 _DATE = re.compile(r"\s*(\d{1,4})([-/])(\d{1,2})\2(\d{1,2})", re.ASCII)
 _TIME = re.compile(r"[T ]\s*(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?", re.ASCII)
-_PART = re.compile(r"\s*([+-]?\d+)\s*([A-Za-z]+)\s*,?", re.ASCII)
+_PART = re.compile(r"\s*(-?)(\d+)(?:\.(\d+))?\s*([A-Za-z]+)(?![A-Za-z])", re.ASCII)
+_CLOCK = re.compile(r"\s*(-?)(\d+):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?\s*", re.ASCII)
+_AGO = re.compile(r"\s+ago\s*", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,24 +53,62 @@ _UNITS = {
     "century": Interval(months=1_200),
     "millennium": Interval(months=12_000),
 }
-_ABBREVIATED = {"min": "minute", "sec": "second", "mon": "month", "yr": "year", "hr": "hour", "centuries": "century"}
+_ABBREVIATED = {
+    "y": "year", "yr": "year", "mon": "month", "w": "week", "d": "day", "h": "hour", "hr": "hour", "m": "minute",
+    "min": "minute", "s": "second", "sec": "second", "ms": "millisecond", "msec": "millisecond", "us": "microsecond",
+    "usec": "microsecond", "dec": "decade", "c": "century", "cent": "century", "centuries": "century",
+    "mil": "millennium", "millennia": "millennium",
+}  # fmt: skip
+_MOST = 1 << 31
+"""Months and days of an interval are below that, and its microseconds below its square."""
 
 
 def interval(text: str) -> Interval:
-    """The interval that `text` writes: numbers with units, such as '1 year -2 days'; ValueError if it is none."""
-    parts = _PART.findall(text)
-    if not parts or _PART.sub("", text).strip():
-        raise ValueError(f"{text!r} is not an interval; write for instance '3 months'")
-    total = Interval()
-    for amount, unit in parts:
-        total = total.plus(unit_of(unit).times(int(amount)))
+    """The interval that `text` writes: numbers with units and a time, such as '1 year -2 days 02:30' or '1 day ago'.
+
+    Of a fraction of a month, days are made, 30 of a month, and of a fraction of a day a time. ValueError if it is none.
+    """
+    wrong = ValueError(f"{text!r} is not an interval; write for instance '3 months'")
+    total, at = Interval(), 0
+    while part := _PART.match(text, at):
+        sign, whole, fraction, unit = part.groups()
+        amount = Fraction(f"{sign}{whole}.{fraction or 0}")
+        total, at = total.plus(_fractional(unit_of(unit), amount, text)), part.end()
+    rest = text[at:]
+    clock = _CLOCK.fullmatch(rest)
+    if clock is not None:
+        total = total.plus(Interval(micros=_time_of(clock)))
+    elif at and _AGO.fullmatch(rest):
+        total = total.times(-1)
+    elif not at or rest.strip():
+        raise wrong
+    if not all(-_MOST <= part < _MOST for part in (total.months, total.days)) or abs(total.micros) >= _MOST**2 * 2:
+        raise ValueError(f"{text!r} is out of the range of intervals")
     return total
+
+
+def _fractional(unit: Interval, amount: Fraction, text: str) -> Interval:
+    months, days, micros = unit.months * amount, unit.days * amount, unit.micros * amount
+    days += (months - int(months)) * _MONTH_DAYS
+    micros += (days - int(days)) * DAY_MICROS
+    if micros != int(micros):
+        raise ValueError(f"{text!r} has parts of a microsecond; write whole ones")
+    return Interval(int(months), int(days), int(micros))
+
+
+def _time_of(clock: re.Match[str]) -> int:
+    sign, hours, minutes, seconds, fraction = clock.groups()
+    if int(minutes) > 59 or int(seconds or 0) > 59:
+        raise ValueError(f"{clock[0].strip()!r} holds a time that does not exist")
+    whole = (int(hours) * 60 + int(minutes)) * 60 + int(seconds or 0)
+    micros = whole * 1_000_000 + int((fraction or "").ljust(6, "0"))
+    return -micros if sign else micros
 
 
 def unit_of(name: str) -> Interval:
     """One `name`, such as 'day' or 'DAYS'; ValueError if there is no such unit."""
     lower = name.lower()
-    singular = lower if lower in _ABBREVIATED else lower.removesuffix("s")
+    singular = lower if lower in _ABBREVIATED or lower in _UNITS else lower.removesuffix("s")
     found = _UNITS.get(_ABBREVIATED.get(singular, singular))
     if found is None:
         raise ValueError(f"{name!r} is not a unit of time; units are {', '.join(_UNITS)}")
@@ -111,7 +155,10 @@ def add_interval(micros: int, added: Interval) -> int:
     days, time = divmod(micros, DAY_MICROS)
     if added.months:
         days = _add_months(days, added.months)
-    return (days + added.days) * DAY_MICROS + time + added.micros
+    total = (days + added.days) * DAY_MICROS + time + added.micros
+    if not _FIRST <= total < _END:
+        raise ValueError("the result is not within the years 1 to 9999")
+    return total
 
 
 def _add_months(days: int, months: int) -> int:

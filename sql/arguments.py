@@ -1,0 +1,208 @@
+"""What is read of each kind of node of sqlglot's trees; whatever else was written there is refused.
+
+One table for expressions, clauses, items of FROM, types and statements. A handler that reads more of a node says so
+here; a kind that is not here, and that no handler refused by its own name, is refused as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NoReturn
+
+from sqlglot import exp
+
+from catalog.errors import UnsupportedError
+from sql.reader import LOST
+from sql.source import Source, text_of
+
+_ENDING = ("order", "limit", "offset")
+_SET = ("with_", "this", "expression", "distinct", "by_name", *_ENDING)
+
+_READ: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
+    ((), (exp.Null, exp.Pi)),
+    (
+        ("this",),
+        (
+            exp.Abs, exp.Acos, exp.Acosh, exp.All, exp.Any, exp.AnyValue, exp.Ascii, exp.Asin, exp.Asinh, exp.Atan,
+            exp.Atanh, exp.Avg, exp.BitLength, exp.BitwiseNot, exp.Boolean, exp.ByteString, exp.Cbrt, exp.Ceil,
+            exp.Cos, exp.Cosh, exp.Cot, exp.Count, exp.CountIf, exp.Day, exp.DayOfMonth, exp.DayOfWeek,
+            exp.DayOfWeekIso, exp.DayOfYear, exp.Dayname, exp.Degrees, exp.Exists, exp.Exp, exp.Factorial,
+            exp.First, exp.Floor, exp.From, exp.Having, exp.Hex, exp.Hour, exp.IgnoreNulls, exp.IsInf, exp.IsNan,
+            exp.Last, exp.LastDay, exp.Length, exp.Ln, exp.LogicalAnd, exp.LogicalOr, exp.Lower, exp.MD5, exp.Max,
+            exp.Median, exp.Min, exp.Minute, exp.Mode, exp.Month, exp.Monthname, exp.Neg, exp.Not, exp.Paren,
+            exp.Qualify, exp.Quarter, exp.Radians, exp.RespectNulls, exp.Reverse, exp.SHA, exp.Second, exp.Sign,
+            exp.Sin, exp.Sinh, exp.Sqrt, exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Sum, exp.Tan, exp.Tanh,
+            exp.TimeToUnix, exp.ToDays, exp.Unicode, exp.Upper, exp.Var, exp.Variance, exp.VariancePop, exp.Week,
+            exp.WeekOfYear, exp.Where, exp.Year,
+        ),
+    ),
+    (
+        ("this", "expression"),
+        (
+            exp.Add, exp.And, exp.ArgMax, exp.ArgMin, exp.Atan2, exp.BitwiseAnd, exp.BitwiseLeftShift, exp.BitwiseOr,
+            exp.BitwiseRightShift, exp.BitwiseXor, exp.Contains, exp.DPipe, exp.DateAdd, exp.DateBin, exp.Div, exp.EQ,
+            exp.EndsWith, exp.Escape, exp.Extract, exp.Filter, exp.GT, exp.GTE, exp.IntDiv, exp.Is, exp.LT,
+            exp.LTE, exp.Left, exp.Levenshtein, exp.Log, exp.Mod, exp.Mul, exp.NEQ, exp.NullSafeEQ,
+            exp.NullSafeNEQ, exp.Nullif, exp.Or, exp.PercentileCont, exp.PercentileDisc, exp.Pow, exp.Right,
+            exp.SimilarTo, exp.Slice, exp.StartsWith, exp.Sub, exp.WithinGroup,
+        ),
+    ),
+    (
+        ("this", "expressions"),
+        (exp.Anonymous, exp.Bracket, exp.Coalesce, exp.DataType, exp.Greatest, exp.Least, exp.Order),
+    ),
+    (
+        ("expressions",),
+        (exp.Chr, exp.Concat, exp.ConcatWs, exp.Cube, exp.Grouping, exp.GroupingId, exp.GroupingSets, exp.Rollup,
+         exp.Tuple),
+    ),
+    (("this", "expression", "negate"), (exp.Like, exp.ILike)),
+    (("this", "expression", "unit"), (exp.DateDiff,)),
+    (("this", "unit"), (exp.DateTrunc, exp.Interval, exp.TimestampTrunc)),
+    ((), (exp.CumeDist, exp.DenseRank, exp.PercentRank, exp.Rank, exp.RowNumber)),
+    (("this",), (exp.FirstValue, exp.LastValue, exp.Ntile)),
+    (("this", "offset"), (exp.NthValue,)),
+    (("this", "offset", "default"), (exp.Lag, exp.Lead)),
+    (("this", "decimals"), (exp.Round, exp.Trunc)),
+    (("this", "format"), (exp.StrToTime, exp.TimeToStr)),
+    (("this", "is_string"), (exp.Literal,)),
+    (("this", "length"), (exp.SHA2,)),
+    (("this", "quantile"), (exp.Quantile,)),
+    (("this", "scale"), (exp.UnixToTime,)),
+    (("this", "separator"), (exp.GroupConcat,)),
+    (("this", "substr"), (exp.StrPosition,)),
+    (("this", "times"), (exp.Repeat,)),
+    (("this", "to"), (exp.Cast, exp.TryCast)),
+    (("this", "table", "db"), (exp.Column,)),
+    (("this", "low", "high"), (exp.Between,)),
+    (("this", "expressions", "query"), (exp.In,)),
+    (("this", "ifs", "default"), (exp.Case,)),
+    (("this", "true", "false"), (exp.If,)),
+    (("this", "start", "length"), (exp.Substring,)),
+    (("this", "expression", "replacement"), (exp.Replace,)),
+    (("this", "from_", "to"), (exp.Translate,)),
+    (("this", "delimiter", "part_index"), (exp.SplitPart,)),
+    (("this", "expression", "fill_pattern", "is_left"), (exp.Pad,)),
+    (("this", "expression", "position"), (exp.Trim,)),
+    (("this", "expression", "flag"), (exp.RegexpLike,)),
+    (("this", "expression", "options"), (exp.RegexpFullMatch,)),
+    (("this", "expression", "replacement", "modifiers"), (exp.RegexpReplace,)),
+    (("this", "expression", "parameters", "group"), (exp.RegexpExtract,)),
+    (("year", "month", "day"), (exp.DateFromParts,)),
+    (("year", "month", "day", "hour", "min", "sec"), (exp.TimestampFromParts,)),
+    (("this",), (exp.ArrayAgg, exp.DataTypeParam, exp.Identifier)),
+    # clauses
+    (("with_", "expressions", "distinct", "from_", "joins", "where", "group", "having", "windows", "qualify", *_ENDING),
+     (exp.Select,)),
+    (_SET, (exp.Union, exp.Intersect, exp.Except)),
+    (("expressions", "alias", *_ENDING), (exp.Values,)),
+    (("this", "alias", "with_", "joins", *_ENDING), (exp.Subquery,)),
+    (("this", "alias", "db", "joins"), (exp.Table,)),
+    (("this", "alias"), (exp.Alias, exp.CTE, exp.Lateral)),
+    (("this", "columns"), (exp.TableAlias,)),
+    (("this", "on", "side", "kind", "using", "method"), (exp.Join,)),
+    (("expressions", "recursive"), (exp.With,)),
+    (("expressions", "all"), (exp.Group,)),
+    (("this", "desc", "nulls_first"), (exp.Ordered,)),
+    (("expression", "limit_options"), (exp.Limit,)),
+    (("count", "limit_options"), (exp.Fetch,)),
+    (("percent", "with_ties"), (exp.LimitOptions,)),
+    (("expression",), (exp.Offset,)),
+    (("expressions", "on"), (exp.Distinct,)),
+    (("except_",), (exp.Star,)),
+    (("this", "partition_by", "order", "spec", "alias"), (exp.Window,)),
+    (("kind", "start", "start_side", "end", "end_side"), (exp.WindowSpec,)),
+    # statements
+    (("this", "kind", "expression", "exists", "properties"), (exp.Create,)),
+    (("tables", "kind", "exists"), (exp.Drop,)),
+    (("with_", "this", "expression"), (exp.Insert,)),
+    (("this", "expressions", "where"), (exp.Update,)),
+    (("this", "where"), (exp.Delete,)),
+    (("this", "expressions"), (exp.Schema,)),
+    (("expressions",), (exp.Constraint, exp.PrimaryKey, exp.Properties)),
+    (("this", "value"), (exp.Property,)),
+    (("this", "kind", "constraints"), (exp.ColumnDef,)),
+    (("kind",), (exp.ColumnConstraint,)),
+    (("allow_null",), (exp.NotNullColumnConstraint,)),
+    ((), (exp.IndexParameters, exp.MaterializedProperty, exp.PrimaryKeyColumnConstraint)),
+    (("this",), (exp.Reference,)),
+    (("expressions", "reference"), (exp.ForeignKey,)),
+)  # fmt: skip
+
+READ: dict[type[exp.Expr], frozenset[str]] = {kind: frozenset(args) for args, kinds in _READ for kind in kinds}
+"""The arguments that are read of each kind of node, or refused by their own name where they are met."""
+
+IMPLIED: dict[type[exp.Expr], frozenset[str]] = {
+    exp.Bracket: frozenset(["offset"]),  # from what positions are counted, which is what was written
+    exp.CTE: frozenset(["materialized"]),  # how DuckDB is to compute it, not what
+    exp.Coalesce: frozenset(["is_nvl", "is_null"]),  # IFNULL
+    exp.Column: frozenset(["shadow"]),
+    exp.ColumnConstraint: frozenset(["this"]),  # its name, which nobody asks for
+    exp.Concat: frozenset(["safe", "coalesce"]),
+    exp.ConcatWs: frozenset(["safe", "coalesce"]),
+    exp.Constraint: frozenset(["this"]),
+    exp.Count: frozenset(["big_int"]),
+    exp.DPipe: frozenset(["safe"]),
+    exp.DataType: frozenset(["nested"]),
+    exp.DateDiff: frozenset(["date_part_boundary"]),
+    exp.Div: frozenset(["typed", "safe"]),
+    exp.Drop: frozenset(["materialized", "restrict"]),  # DROP refuses what is used anyway
+    exp.Fetch: frozenset(["direction"]),  # FIRST or NEXT
+    exp.Greatest: frozenset(["ignore_nulls"]),
+    exp.Identifier: frozenset(["quoted"]),  # names are found in any case
+    exp.Least: frozenset(["ignore_nulls"]),
+    exp.LimitOptions: frozenset(["rows"]),
+    exp.PrimaryKey: frozenset(["this", "include"]),
+    exp.PrimaryKeyColumnConstraint: frozenset(["include"]),
+    exp.RegexpExtract: frozenset(["null_if_pos_overflow", "empty_if_group_missing"]),
+    exp.RegexpReplace: frozenset(["single_replace"]),
+    exp.TryCast: frozenset(["safe"]),
+    exp.Window: frozenset(["over"]),
+}
+"""Arguments that say nothing more than the kind of node does: flags, words and names, never expressions."""
+
+
+def refuse_unread(nodes: Iterable[exp.Expr], source: Source) -> None:
+    """UnsupportedError for the first argument of these nodes that nobody reads, with its position.
+
+    Cost: one look at each node.
+    """
+    for node in nodes:
+        kind = type(node)
+        read = READ.get(kind)
+        if read is None:
+            raise UnsupportedError(source.locate(f"{text_of(node)[:60]} is not supported; leave it out", node))
+        for arg, value in node.args.items():
+            if value and arg not in read and not _is_implied(kind, arg, value):
+                _refuse(node, arg, value, source)
+        lost = node.meta.get(LOST)
+        if lost:
+            _refuse(node, "", lost, source)
+
+
+def declared(tree: exp.Expr) -> Iterator[exp.Expr]:
+    """The nodes of a statement, without those of its queries, conditions and values."""
+    return tree.walk(prune=lambda node: isinstance(node, _COMPUTED))
+
+
+_COMPUTED = (exp.Query, exp.Values, exp.Where, exp.EQ, exp.With)
+
+
+def _is_implied(kind: type[exp.Expr], arg: str, value: object) -> bool:
+    plain = isinstance(value, exp.Identifier | exp.IndexParameters) or not isinstance(value, exp.Expr | list)
+    return plain and arg in IMPLIED.get(kind, ())
+
+
+def _refuse(node: exp.Expr, arg: str, value: object, source: Source) -> NoReturn:
+    found = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, exp.Expr)]
+    what = ", ".join(text_of(each)[:60] for each in found) or arg.strip("_").upper().replace("_", " ")
+    at = next((each for each in found if source.knows(each)), node)
+    raise UnsupportedError(source.locate(f"{what} in {_name(node, source)} is not supported; leave it out", at))
+
+
+def _name(node: exp.Expr, source: Source) -> str:
+    if not isinstance(node, exp.Func):
+        return type(node).__name__.upper()
+    start, end = node.meta.get("start"), node.meta.get("end")
+    written = text_of(node).split("(")[0] if start is None or end is None else source.text[start : end + 1]
+    return f"{written.lower()}()"

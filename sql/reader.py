@@ -1,0 +1,119 @@
+"""sqlglot's parsers, made to keep what they would lose: what was written stands in the tree, or beside it as lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from functools import cache
+from typing import Any
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.parser import Parser
+from sqlglot.tokenizer_core import TokenType
+
+LOST = "lost"
+"""Where a node keeps, in its `meta`, the arguments of a call that it has no place for."""
+
+Build = Callable[..., exp.Expr]
+
+
+def parser_of(dialect: Dialect) -> Parser:
+    """The parser of a dialect, with what it loses kept."""
+    reader = copy(dialect)
+    reader.INDEX_OFFSET = 0
+    return _keeping(type(dialect))(dialect=reader)
+
+
+@cache
+def _keeping(dialect: type[Dialect]) -> type[Parser]:
+    base = dialect.parser_class
+    functions = {name: _kept(build) for name, build in base.FUNCTIONS.items()}
+    members = {"FUNCTIONS": functions, "counted_from": dialect.INDEX_OFFSET}
+    return type(f"Keeping{base.__name__}", (_Keeping, base), members)
+
+
+def _kept(build: Build) -> Build:
+    """`build`, with the arguments that the node which it makes has no place for kept in the node's `meta`."""
+
+    def built(args: Sequence[exp.Expr], **more: Any) -> exp.Expr:
+        given = list(args)
+        node = build(args, **more)
+        lost = [arg for arg in given if not _stands_in(arg, node)]
+        if lost and _is_rewritten(lost[0], node):
+            text = lost.pop(0)
+            if node.args.get("unit"):
+                node.set("unit", exp.Var(this=text.name))  # as it was written: 'm' is a minute here, and a month there
+        if lost:
+            node.meta[LOST] = lost
+        return node
+
+    return built
+
+
+class _Kept:
+    """A class of nodes whose `from_arg_list` keeps what the node has no place for."""
+
+    def __init__(self, kind: type[exp.Func]) -> None:
+        self.from_arg_list = _kept(kind.from_arg_list)
+
+
+def _stands_in(arg: exp.Expr, node: exp.Expr) -> bool:
+    below = arg
+    while below is not node:
+        above = below.parent
+        held = above.args.get(below.arg_key or "") if above is not None else None
+        if above is None or not any(each is below for each in (held if isinstance(held, list) else [held])):
+            return False
+        below = above
+    return True
+
+
+def _is_rewritten(arg: exp.Expr, node: exp.Expr) -> bool:
+    """Whether the node holds a text in another form: a unit of time as a word, a format in sqlglot's own letters."""
+    return arg.is_string and bool(node.args.get("unit") or isinstance(node.args.get("format"), exp.Literal))
+
+
+class _Keeping(Parser):
+    """What differs from sqlglot's own parsers, in any dialect; positions in brackets are `counted_from` 0 or 1."""
+
+    counted_from = 0
+
+    def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
+        """DATE '2020-01-01'::VARCHAR casts the date: sqlglot would cast the text."""
+        if not fallback_to_identifier and self._curr.token_type in self.TYPE_TOKENS - {TokenType.INTERVAL}:
+            typed = self._typed_literal()
+            if typed is not None:
+                return self._parse_column_ops(typed)
+        return super()._parse_type(parse_interval, fallback_to_identifier)
+
+    def _typed_literal(self) -> exp.Expr | None:
+        start = self._index
+        kind = self._parse_types(check_func=True, allow_identifiers=False)
+        plain = isinstance(kind, exp.DataType) and kind.this not in self.TYPE_LITERAL_PARSERS
+        if plain and not self.ZONE_AWARE_TIMESTAMP_CONSTRUCTOR and self._match(TokenType.STRING, advance=False):
+            literal = self._parse_primary()
+            if isinstance(literal, exp.Literal):
+                return self.expression(exp.Cast(this=literal, to=kind))
+        self._retreat(start)
+        return None
+
+    def _parse_distinct_arg_function(self, func: Any, distinct_index: int = 0) -> Any:
+        """As the functions above, for those whose arguments sqlglot reads in a way of its own."""
+        kept: Any = _Kept(func)
+        return super()._parse_distinct_arg_function(kept, distinct_index)
+
+    def _parse_interval_span(self, this: exp.Expr, parse_function_unit: bool = True) -> exp.Interval:
+        """INTERVAL '1 day ago' keeps its text: sqlglot would take a number and a word of it, and leave the rest."""
+        interval = super()._parse_interval_span(this, parse_function_unit)
+        if this.is_string and interval.this is not this and isinstance(interval.args.get("unit"), exp.Var):
+            interval.set("this", this)
+            interval.set("unit", None)
+            interval.set("fraction_in_string", None)
+        return interval
+
+    def _parse_bracket(self, this: exp.Expr | None = None) -> exp.Expr | None:
+        """x[2] is the second of x, whatever x is: sqlglot counts from 0 where it takes x for a list."""
+        if isinstance(this, exp.Bracket) and self.counted_from:
+            this.set("offset", self.counted_from)
+        return super()._parse_bracket(this)

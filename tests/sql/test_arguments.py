@@ -1,0 +1,152 @@
+"""Nothing that is written is dropped: each argument of each kind of node is read by the binder, or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlglot import exp
+
+from catalog.errors import UnsupportedError
+from sql.arguments import IMPLIED, READ, refuse_unread
+from sql.bind import aggregates, bind, select, windows
+from sql.bind.column_names import column_name
+from sql.bind.handlers import HANDLERS
+from sql.parse import parse
+from sql.source import Source
+from sql.syntax import query, statements
+from tests.sql.test_answers import QUERIES
+from tests.sql.world import catalog
+
+_SCALARS = (Path(__file__).parent / "scalars.txt").read_text(encoding="utf-8").splitlines()
+KINDS = sorted(READ, key=lambda kind: kind.__name__)
+MORE = (
+    "SELECT array_agg(id), count_if(pay > 1), mode(id), median(id), quantile(id, 0.5), quantile_disc(id, 0.5) FROM emp",
+    "SELECT first(id), last(id), any_value(id), bool_and(pay > 1), bool_or(pay > 1), min(id), string_agg(name, '-') FROM emp",
+    "SELECT arg_min(id, pay), arg_max(id, pay), stddev(id), stddev_samp(id), stddev_pop(id), variance(id), var_pop(id) FROM emp",
+    "SELECT quantile_cont(pay, 0.5), percentile_cont(0.5) WITHIN GROUP (ORDER BY pay) FROM emp",
+    "SELECT percent_rank() OVER w, cume_dist() OVER w, first_value(id IGNORE NULLS) OVER w, ntile(2) OVER w,"
+    " last_value(id RESPECT NULLS) OVER w, nth_value(id, 2) OVER w, lag(id, 2, 0) OVER w, lead(id, 1, 5) OVER w, rank() OVER w,"
+    " dense_rank() OVER w FROM emp WINDOW w AS (PARTITION BY dept ORDER BY pay DESC NULLS FIRST)",
+    "SELECT sum(id) OVER (ORDER BY id ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS s FROM emp QUALIFY s > 1",
+    "SELECT grouping(dept), grouping_id(dept) FROM emp GROUP BY GROUPING SETS ((dept, name), ROLLUP (dept), CUBE (name))",
+    "SELECT * FROM emp, LATERAL (SELECT 1 WHERE id > 1) AS x WHERE main.emp.id > ALL (SELECT 1)",
+    "SELECT DISTINCT ON (dept) dept, id FROM emp ORDER BY id LIMIT 1 OFFSET 1",
+    "(SELECT id FROM emp UNION ALL BY NAME SELECT id FROM emp) ORDER BY id LIMIT 1 OFFSET 1",
+    "WITH c AS (SELECT 1 AS x) (SELECT x FROM c) ORDER BY x LIMIT 1 OFFSET 1",
+    "SELECT * FROM ((SELECT 1 AS a) AS x JOIN (SELECT 1 AS a) AS y USING (a)) NATURAL JOIN (SELECT 1 AS a) AS z",
+    "SELECT * FROM ((emp AS e JOIN dept AS d ON e.dept = d.id) LEFT JOIN bonus ON e.id = bonus.id)",
+    "VALUES (1), (2) ORDER BY col0 LIMIT 1 OFFSET 1",
+    "WITH RECURSIVE c AS (SELECT 1 AS x) SELECT x FROM c FETCH FIRST 1 ROWS ONLY",
+    "SELECT * EXCLUDE (id) FROM emp",
+    "SELECT id FROM emp GROUP BY ALL HAVING id > 1",
+    "SELECT dayofweek(born), isodow(born), dayofyear(born), weekofyear(born), date_add(born, INTERVAL 1 DAY) FROM emp",
+    "SELECT day(born), factorial(3), id >= 1, name NOT ILIKE 'a', date_trunc('month', DATE '2020-01-01') FROM main.emp",
+    "SELECT make_timestamp(2020, 1, 1, 1, 1, 1.5), regexp_full_match('A', 'a', 'i'), count(DISTINCT id) FROM emp",
+    "SELECT id FROM emp WHERE id = ANY (SELECT 1) AND EXISTS (SELECT 1) AND id IN (SELECT id FROM emp)",
+    "SELECT string_agg(DISTINCT name ORDER BY name) FROM emp",
+    *(f"WITH c AS (SELECT 1 AS x) SELECT x FROM c {word} SELECT x FROM c {end}"
+      for end in ("", "ORDER BY x LIMIT 1 OFFSET 1") for word in ("UNION", "UNION BY NAME", "EXCEPT", "INTERSECT", "EXCEPT BY NAME", "INTERSECT BY NAME")),
+    "SELECT born + INTERVAL 3 MONTH, born + INTERVAL '3 months' FROM emp",
+)
+REFUSED = ("SELECT id FROM emp LIMIT 10%", "SELECT id FROM emp ORDER BY id FETCH FIRST 1 ROWS WITH TIES")
+STATEMENTS = (
+    "CREATE TABLE IF NOT EXISTS x (a INTEGER NOT NULL PRIMARY KEY, b DECIMAL(3, 1) REFERENCES dept (id)) WITH (static = true)",
+    "CREATE TABLE x (a INTEGER NULL, b INTEGER, CONSTRAINT k PRIMARY KEY (a, b), FOREIGN KEY (a) REFERENCES dept)",
+    "CREATE MATERIALIZED VIEW IF NOT EXISTS x (a) AS SELECT 1 AS b",
+    "DROP TABLE IF EXISTS x",
+    "WITH c AS (SELECT 1) INSERT INTO dept (id) SELECT * FROM c",
+    "INSERT INTO dept (id) WITH c AS (SELECT 1) SELECT * FROM c",
+    "UPDATE dept SET name = 'x' WHERE id = 1",
+    "DELETE FROM dept WHERE id = 1",
+)
+
+
+class Watched(dict[str, Any]):
+    """The arguments of a node, which notes what is asked for by name."""
+
+    def __init__(self, node: exp.Expr, asked: set[tuple[type[exp.Expr], str]]) -> None:
+        super().__init__(node.args)
+        self.kind, self.asked = type(node), asked
+
+    def _note(self, name: str) -> None:
+        if super().get(name):
+            self.asked.add((self.kind, name))
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self._note(name)
+        return super().get(name, default)
+
+    def __getitem__(self, name: str) -> Any:
+        self._note(name)
+        return super().__getitem__(name)
+
+
+def watched(trees: Iterable[exp.Expr]) -> set[tuple[type[exp.Expr], str]]:
+    asked: set[tuple[type[exp.Expr], str]] = set()
+    for tree in trees:
+        for node in list(tree.walk()):
+            node.args = Watched(node, asked)
+    return asked
+
+
+def test_what_the_binder_handles_is_in_the_table():
+    refusing: set[type[exp.Expr]] = {exp.Rand, exp.Uuid, exp.CurrentDate, exp.CurrentTime, exp.CurrentTimestamp, exp.Localtime}
+    refusing |= {exp.Typeof, exp.Localtimestamp, exp.CurrentUser, exp.CurrentVersion, exp.Placeholder, exp.Parameter}
+    assert set(HANDLERS) - set(READ) == refusing
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=[kind.__name__ for kind in KINDS])
+def test_an_argument_is_read_or_refused(kind: type[exp.Expr]):
+    for arg in kind.arg_types:
+        node = kind()
+        node.args[arg] = exp.Literal.string("written")
+        if arg not in READ[kind]:
+            with pytest.raises(UnsupportedError, match="is not supported; leave it out"):
+                refuse_unread([node], Source("written"))
+        else:
+            refuse_unread([node], Source("written"))
+
+
+def test_no_kind_claims_what_it_has_not():
+    for kind, args in (*READ.items(), *IMPLIED.items()):
+        assert args <= set(kind.arg_types), kind
+        assert not (args & READ[kind] and args & IMPLIED.get(kind, frozenset()) and args is not READ[kind])
+
+
+def test_what_is_called_read_is_asked_for(monkeypatch: pytest.MonkeyPatch):
+    """The binder itself asks for each argument of the table, not only what names columns and writes messages."""
+    for module in (select, aggregates, windows):
+        monkeypatch.setattr(module, "column_name", _plain_name)
+    monkeypatch.setattr(exp.Expr, "sql", lambda self, *_, **__: f"text{id(self)}")
+    texts = (*QUERIES, *MORE, *(f"SELECT {line} FROM t" for line in _SCALARS if line and not line.startswith("#")))
+    asked: set[tuple[type[exp.Expr], str]] = set()
+    for text in texts:
+        syntax = query(Source(text), "duckdb")
+        asked_here = watched([syntax.tree])
+        bind(text, catalog(), syntax=syntax)
+        asked |= asked_here
+    for text in REFUSED:
+        syntax = query(Source(text), "duckdb")
+        asked_here = watched([syntax.tree])
+        with pytest.raises(UnsupportedError):
+            bind(text, catalog(), syntax=syntax)
+        asked |= asked_here
+    for text in STATEMENTS:
+        asked |= _asked_by_statement(text, monkeypatch)
+    assert sorted(f"{k.__name__}.{a}" for k, args in READ.items() for a in args if (k, a) not in asked) == []
+
+
+def _asked_by_statement(text: str, monkeypatch: pytest.MonkeyPatch) -> set[tuple[type[exp.Expr], str]]:
+    found = statements(Source(text), "duckdb")
+    asked = watched([syntax.tree for syntax in found])
+    with monkeypatch.context() as patched:
+        patched.setattr("sql.parse.statements", lambda source, dialect: found)
+        parse(text)
+    return asked
+
+
+def _plain_name(node: exp.Expr, source: Source) -> str:
+    return column_name(node, source) if isinstance(node, exp.Alias | exp.Column) else "plain"
