@@ -11,8 +11,7 @@ from sqlglot import exp
 
 from catalog.errors import UnsupportedError
 from sql.arguments import IMPLIED, READ, refuse_unread
-from sql.bind import aggregates, bind, select, windows
-from sql.bind.column_names import column_name
+from sql.bind import aggregates, bind, column_names, windows
 from sql.bind.handlers import HANDLERS
 from sql.parse import parse
 from sql.source import Source
@@ -118,8 +117,8 @@ def test_no_kind_claims_what_it_has_not():
 
 def test_what_is_called_read_is_asked_for(monkeypatch: pytest.MonkeyPatch):
     """The binder itself asks for each argument of the table, not only what names columns and writes messages."""
-    for module in (select, aggregates, windows):
-        monkeypatch.setattr(module, "column_name", _plain_name)
+    for module in (aggregates, column_names, windows):
+        monkeypatch.setattr(module, "column_name", lambda node, source: "plain")
     monkeypatch.setattr(exp.Expr, "sql", lambda self, *_, **__: f"text{id(self)}")
     texts = (*QUERIES, *MORE, *(f"SELECT {line} FROM t" for line in _SCALARS if line and not line.startswith("#")))
     asked: set[tuple[type[exp.Expr], str]] = set()
@@ -146,7 +145,3 @@ def _asked_by_statement(text: str, monkeypatch: pytest.MonkeyPatch) -> set[tuple
         patched.setattr("sql.parse.statements", lambda source, dialect: found)
         parse(text)
     return asked
-
-
-def _plain_name(node: exp.Expr, source: Source) -> str:
-    return column_name(node, source) if isinstance(node, exp.Alias | exp.Column) else "plain"
