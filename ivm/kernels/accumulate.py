@@ -10,8 +10,8 @@ is int64 (cells, fields).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.exact_float import NOT_FINITE, add_double, add_product, is_finite, not_finite_kind
 from ivm.kernels.types import Bools, Int32s, Ints
 from ivm.kernels.wide import Word, add, mul_signed

@@ -7,8 +7,8 @@ part of a key whose 32-bit parts share a word.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.hash_index import same_key
 from ivm.kernels.types import Ints
 

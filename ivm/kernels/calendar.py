@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
+from ivm.kernels.compiled import njit
 
 Word = Any  # an int64, as compiled code has it
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.wide import FLOAT_POWERS, POWERS, divide, magnitude, to_float
 
 Word = Any  # an int64, as compiled code has it

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.hashing import hash_words
 from ivm.kernels.prefetch import prefetch
 

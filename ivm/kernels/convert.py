@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from ivm.kernels.compiled import njit
 
 
 @njit(cache=True, nogil=True, fastmath=False)

@@ -9,9 +9,9 @@ output's.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from ivm.kernels.accumulate import add_before
+from ivm.kernels.compiled import njit
 from ivm.kernels.finalize import AT, WORDS, finalize
 from ivm.kernels.types import Bools, Int32s, Ints
 from ivm.kernels.wide import Word

@@ -11,8 +11,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.types import Bools, Ints
 from ivm.kernels.wide import Wide, Word, inline, leading_zeros, mul_signed, mul_unsigned
 

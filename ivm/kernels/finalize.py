@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
 from ivm.kernels.accumulate import SUM, SUM_DOUBLE
+from ivm.kernels.compiled import njit
 from ivm.kernels.exact_float import NOT_FINITE, bits_of, load, scaled, spread
 from ivm.kernels.types import Bools, Ints
 from ivm.kernels.wide import FLOAT_POWERS, Word, exceeds, fits_int64

@@ -7,8 +7,8 @@ cells are numbered in the order of their times, so the group's state is that of 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.group_table import BLOCK, find_in_run, guess, has_key, home
 from ivm.kernels.types import Bools, Int32s, Ints
 from ivm.kernels.wide import Word

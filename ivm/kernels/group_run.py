@@ -7,8 +7,8 @@ is asked for moves to the index by and by, in proportion to the asking.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.group_table import (
     CELLS,
     FREE,

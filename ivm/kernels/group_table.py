@@ -15,8 +15,8 @@ knows already; an empty group among them keeps its slot. See `group_run`.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.hashing import hash_word, hash_words
 from ivm.kernels.types import Hashes, Int32s, Ints
 from ivm.kernels.wide import Word

@@ -10,8 +10,8 @@ Output rows are int64 (rows, K + 2): a row's key words, the diff, and the cell.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.key_order import compare_keys
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Int32s, Ints

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from ivm.kernels.compiled import njit
 
 # Odd multipliers with well mixed bits; the values have no other meaning.
 _FIRST = np.uint64(0xD6E8FEB86659FD93)

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.types import Bools, Int32s, Ints
 
 PAGE_BITS = 10

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.text import Int, load_word, word_at
 from ivm.kernels.types import Bools, Ints
 

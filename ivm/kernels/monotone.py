@@ -8,8 +8,8 @@ at column `first`. `after` int64 (cells, fields) takes the extremes of each cell
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.key_order import compare_keys
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Bools, Int32s, Ints

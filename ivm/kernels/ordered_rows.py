@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.ordered_tree import add
 from ivm.kernels.ordered_tree_walk import first_entry, first_near, following
 from ivm.kernels.text import Bytes

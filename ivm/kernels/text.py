@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.hashing import hash_word
 from ivm.kernels.prefetch import prefetch
 

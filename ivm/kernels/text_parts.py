@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.like import same_bytes
 from ivm.kernels.text import Int, load_word, store_word, word_at
 from ivm.kernels.types import Bools, Ints

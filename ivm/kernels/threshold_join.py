@@ -8,8 +8,8 @@ then those of the value.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.key_order import compare_keys
 from ivm.kernels.ordered_tree_walk import first_entry, following
 from ivm.kernels.text import Bytes

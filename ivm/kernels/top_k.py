@@ -14,9 +14,9 @@ Output rows are int64 (rows, K + 2): a row's words, the slot left out, the diff,
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from ivm.kernels import compiled
 from ivm.kernels.ordered_tree import add, enter, find
 from ivm.kernels.ordered_tree_ranks import copies_before, entry_at
 from ivm.kernels.ordered_tree_walk import following
@@ -34,7 +34,7 @@ BASE, OLD_END, NEW_END, MET, ROOM = 0, 1, 2, 3, 4
 CELL = 5
 
 
-@numba.njit(cache=True, nogil=True, fastmath=False)
+@compiled.njit(cache=True, nogil=True, fastmath=False)
 def apply_windows(
     rows: Ints,
     heads: Ints,

@@ -1,4 +1,4 @@
-"""numba's `njit` with its option `_nrt`, which its type stubs leave out: False compiles without reference counts.
+"""`njit` with numba's option `_nrt`, which is not documented: False compiles without reference counts.
 
 For functions that neither allocate nor return arrays. Small ones that pass arrays on to each other count every one of
 them up and down, atomically, and that takes most of their time: a search in a tree of 10,000 entries 16 ns without,
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, cast
 
-import numba
+from ivm.kernels import compiled
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -23,4 +23,4 @@ class _Compiler(Protocol):
     ) -> Callable[[Function], Function]: ...
 
 
-njit = cast(_Compiler, numba.njit)
+njit = cast(_Compiler, compiled.njit)

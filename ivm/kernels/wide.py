@@ -10,8 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from ivm.kernels.compiled import njit
 
 Word = Any  # an int64 or uint64, as compiled code has it
 Wide = tuple[Word, Word]

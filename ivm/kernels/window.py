@@ -11,8 +11,8 @@ the cell, and the node.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Int32s, Ints
 from ivm.kernels.wide import Word

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.key_order import compare_keys
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Ints

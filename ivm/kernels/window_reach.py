@@ -19,8 +19,8 @@ Functions with peers take the peers of a stretch to it. `BEFORE` and `AFTER` are
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Ints
 from ivm.kernels.wide import Word

@@ -24,8 +24,8 @@ whether there is one.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.hashing import hash_words
 from ivm.kernels.key_order import compare_keys
 from ivm.kernels.text import Bytes, compare_text

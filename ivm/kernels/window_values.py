@@ -12,8 +12,8 @@ the default of lag and lead. Values that may be NULL have a word before them tha
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.exact_float import bits_of
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Ints

@@ -125,7 +125,13 @@ class World:
     def met(self, moved, inclusive) -> Counter[Any]:
         """The same by the operator. No row is met twice where once would do, and by no bound that it does not obey."""
         delta = to_delta(moved, self.stream, self.dictionary)
-        delta = Delta(delta.groups, delta.layout.within(0, len(delta.layout) + len(self.rows)), len(delta), delta.times, delta.diffs)
+        delta = Delta(
+            delta.groups,
+            delta.layout.within(0, len(delta.layout) + len(self.rows)),
+            len(delta),
+            delta.times,
+            delta.diffs,
+        )
         join = self.join if not inclusive else type(self.join)(*self._fields(inclusive=True))
         found: Counter[Any] = Counter()
         seen: Counter[Any] = Counter()

@@ -100,8 +100,14 @@ def logic() -> list[Case]:
         call("or", "c0 OR c1", (b, b), b),
         call("and", "c0 AND c1 AND c2", (b, b, b), b),
         call("or", "c0 OR c1 OR c2", (b, b, b), b),
-        *(Case("CASE WHEN c0 THEN error('no') ELSE c1 END", (b, t),
-               Call("raise_if", (Column(0, b), lit("no"), Column(1, t)), t)) for t in (INTEGER, D38, DOUBLE, VARCHAR)),
+        *(
+            Case(
+                "CASE WHEN c0 THEN error('no') ELSE c1 END",
+                (b, t),
+                Call("raise_if", (Column(0, b), lit("no"), Column(1, t)), t),
+            )
+            for t in (INTEGER, D38, DOUBLE, VARCHAR)
+        ),
         call("in", "c0 IN (1, 5, 7)", (INTEGER,), b, 1, 5, 7),
         call("in", "c0 IN (1, NULL, 7)", (BIGINT,), b, Literal(1, BIGINT), Literal(None, BIGINT), Literal(7, BIGINT)),
         call("in", f"c0 IN ({', '.join(map(str, range(-9, 20, 2)))})", (INTEGER,), b, *range(-9, 20, 2)),

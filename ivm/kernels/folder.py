@@ -1,0 +1,184 @@
+"""Folders of compiled code: what is found there is run, so it is only taken from files that nobody else can have made.
+
+Unpickling an entry runs what it holds, so every doubt is settled before: about the folder, the file's owner and mode,
+and, by a digest over name and content under a key of the folder, about the bytes. What is in doubt counts as absent and
+is made anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+import stat
+import sys
+import warnings
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+SEAL = 32
+"""The bytes of an entry's digest, which it begins with, and of a folder's key."""
+
+_KEY = "key"
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def cache_directory() -> Path:
+    """Where compiled code of this user is kept: `IVM_CACHE_DIR`, else the platform's cache directory for users."""
+    chosen = os.environ.get("IVM_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    return base / "ivm"
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """A folder that may be trusted; entries of it belong to one of `owners` and are made with `mode`."""
+
+    path: Path
+    key: bytes
+    owners: frozenset[int]
+    mode: int
+
+    def read(self, name: str) -> bytes | None:
+        """What was written under a name; None if nothing was, or it is damaged, or it may be another's."""
+        try:
+            found = _read(self.path / name, self.owners)
+        except OSError:
+            return None
+        return found[SEAL:] if secrets.compare_digest(found[:SEAL], self._seal(name, found[SEAL:])) else None
+
+    def write(self, name: str, body: bytes) -> bool:
+        """Put an entry in place of whatever has its name, whole or not at all; False if it cannot be written."""
+        try:
+            _replace(self.path / name, self._seal(name, body) + body, self.mode)
+        except OSError:
+            return False
+        return True
+
+    def _seal(self, name: str, body: bytes) -> bytes:
+        digest = hashlib.blake2b(name.encode() + b"\0", key=self.key, digest_size=SEAL)
+        digest.update(body)
+        return digest.digest()
+
+
+class _DoubtError(Exception):
+    """Why a folder is not to be trusted."""
+
+
+def private_folder() -> Folder | None:
+    """The user's own folder of compiled code, which is made if need be; None if it cannot be made or not be trusted.
+
+    The latter is said once, by a RuntimeWarning.
+    """
+    return _private(cache_directory())
+
+
+@cache
+def _private(base: Path) -> Folder | None:
+    path = base / "compiled"
+    try:
+        base.parent.mkdir(parents=True, exist_ok=True)
+        _make(base, _OTHERS_WRITE)
+        _make(path, _OTHERS)
+        return Folder(path, _key_of(path), _self(), 0o600)
+    except OSError:
+        return None  # a read-only home must not stop anybody; the price is compiling in every process
+    except _DoubtError as doubt:
+        _say(str(doubt))
+        return None
+
+
+@cache
+def folder_beside(code: Path) -> Folder | None:
+    """The folder in which Python keeps the bytecode of the modules in `code`: as trustworthy as they are.
+
+    So it has no key: who can write there can change the modules. None, and a RuntimeWarning, if others can write to it
+    who cannot write to the modules.
+    """
+    path = code / "__pycache__"
+    try:
+        path.mkdir(exist_ok=True)
+        found, around = path.lstat(), code.stat()
+    except OSError:
+        return None
+    owners = _self() | ({around.st_uid} if _self() else frozenset())
+    mode = found.st_mode & ~around.st_mode & _OTHERS_WRITE
+    if not stat.S_ISDIR(found.st_mode) or mode or (owners and found.st_uid not in owners):
+        _say(f"{path} may be written to by others who may not write to the code beside it")
+        return None
+    return Folder(path, b"", owners, 0o644)
+
+
+def _say(doubt: str) -> None:
+    warnings.warn(
+        f"compiled code is not kept, so each process compiles it again: {doubt}; set IVM_CACHE_DIR to a directory of "
+        "your own that only you can write to (chmod 700)",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
+def _self() -> frozenset[int]:
+    """The user that this process acts as; nobody where files have no such owners."""
+    return frozenset((os.geteuid(),)) if hasattr(os, "geteuid") else frozenset()
+
+
+def _make(directory: Path, refused: int) -> None:
+    """Make a directory of this user alone; _DoubtError for one that is there and another's, or has `refused` bits."""
+    with contextlib.suppress(FileExistsError):
+        directory.mkdir(mode=0o700)
+    found = directory.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise _DoubtError(f"{directory} is no directory")
+    if not _self():
+        return
+    if found.st_uid not in _self():
+        raise _DoubtError(f"{directory} belongs to another user")
+    if found.st_mode & refused:
+        raise _DoubtError(f"{directory} has mode {stat.S_IMODE(found.st_mode):04o}, which lets other users in")
+
+
+def _key_of(folder: Path) -> bytes:
+    """The folder's key, which is made if there is none that is whole."""
+    path = folder / _KEY
+    with contextlib.suppress(OSError):
+        found = _read(path, _self())
+        if len(found) == SEAL:
+            return found
+    _replace(path, secrets.token_bytes(SEAL), 0o600)
+    return _read(path, _self())  # another process may have made one at the same time: the later one counts
+
+
+def _read(path: Path, owners: frozenset[int]) -> bytes:
+    """The bytes of a file; OSError if there is none that one of `owners` made for himself."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        found = os.fstat(file.fileno())
+        foreign = bool(owners) and (found.st_uid not in owners or bool(found.st_mode & _OTHERS_WRITE))
+        if not stat.S_ISREG(found.st_mode) or foreign:
+            raise PermissionError(f"{path} may be another user's")
+        return file.read()
+
+
+def _replace(path: Path, content: bytes, mode: int) -> None:
+    """Write a file aside and give it its name when it is whole."""
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        with os.fdopen(os.open(draft, flags, mode), "wb") as file:
+            file.write(content)
+        os.replace(draft, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise

@@ -1,0 +1,242 @@
+"""The cache of compiled code runs what it wrote itself, whole, into a folder of this user; all else is made anew."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import stat
+import threading
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ivm.kernels import compiled, folder
+from ivm.kernels.folder import SEAL, folder_beside, private_folder
+from ivm.render.scalars.cache import load
+
+TEXT = """
+from numba import int64
+from ivm.kernels.compiled import njit
+
+@njit(int64(int64), cache=True, nogil=True, fastmath=False)
+def loop(n):
+    return n + {}
+"""
+pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have owners")
+
+
+@pytest.fixture
+def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("IVM_CACHE_DIR", str(tmp_path / "cache"))
+    folder._private.cache_clear()
+    yield tmp_path / "cache"
+    folder._private.cache_clear()
+
+
+def is_found(number: int = 1) -> bool:
+    """Load a loop, see that it is right, and say whether it was found rather than compiled."""
+    folder._private.cache_clear()  # as in another process
+    kernel: Any = load(TEXT.format(number))
+    assert kernel(40) == 40 + number
+    return bool(sum(kernel.stats.cache_hits.values()))
+
+
+def entries(base: Path) -> list[Path]:
+    return sorted((base / "compiled").glob(f"*{compiled.SUFFIX}"))
+
+
+class Bomb:
+    """Unpickling it makes a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Path.touch, (self.path,))
+
+
+def test_what_was_compiled_is_kept_for_this_user_alone(base: Path) -> None:
+    assert not is_found()
+    assert is_found()
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (base, base / "compiled")] == [0o700, 0o700]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (base / "compiled").iterdir()} == {0o600}
+    assert len(entries(base)) == 1
+    assert is_found(1)
+    assert not is_found(2)
+
+
+def test_a_damaged_or_planted_entry_is_replaced_and_never_run(base: Path, tmp_path: Path) -> None:
+    is_found(1)
+    (entry,) = entries(base)
+    whole = entry.read_bytes()
+    is_found(2)
+    (other,) = [path for path in entries(base) if path != entry]
+    mark = tmp_path / "run"
+    bomb = pickle.dumps(Bomb(mark))
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 1
+    stranger = folder.Folder(entry.parent, b"x" * SEAL, frozenset((os.geteuid(),)), 0o600)
+    planted = [b"", b"no", whole[: SEAL - 1], whole[:SEAL], whole[:-1], whole[: len(whole) // 2], whole + b"\0"]
+    planted += [bytes(flipped), bytes(len(whole)), bomb, whole[:SEAL] + bomb, other.read_bytes()]
+    planted += [stranger._seal(entry.name, bomb) + bomb]
+    for content in planted:
+        entry.write_bytes(content)
+        assert not is_found(1), content[:80]
+        assert is_found(1), content[:80]
+    assert not mark.exists()
+    assert not list(base.rglob("*.tmp"))
+
+
+def test_an_entry_that_another_may_have_made_is_replaced(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_found()
+    (entry,) = entries(base)
+    entry.chmod(0o666)
+    assert not is_found()
+    assert is_found()
+    kept = tmp_path / "kept"
+    entry.rename(kept)
+    entry.symlink_to(kept)
+    assert not is_found()
+    assert is_found()
+    assert not entry.is_symlink()
+    entry.unlink()
+    os.mkfifo(entry)
+    assert not is_found()
+    assert is_found()
+    own = private_folder()
+    assert own is not None
+    assert own.read(entry.name) is not None
+    monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    assert folder.Folder(own.path, own.key, frozenset((12345,)), 0o600).read(entry.name) is None
+
+
+@pytest.mark.parametrize("damage", [b"", b"short", b"x" * SEAL, b"x" * (SEAL + 1)])
+def test_without_its_key_the_folder_begins_anew(base: Path, damage: bytes) -> None:
+    is_found()
+    key = base / "compiled" / "key"
+    key.write_bytes(damage)
+    assert not is_found()
+    assert is_found()
+    assert len(key.read_bytes()) == SEAL
+
+
+def make_open(base: Path) -> None:
+    base.chmod(0o777)
+
+
+def make_open_for_a_group(base: Path) -> None:
+    (base / "compiled").chmod(0o770)
+
+
+def make_readable(base: Path) -> None:
+    (base / "compiled").chmod(0o755)
+
+
+def make_link(base: Path) -> None:
+    (base / "compiled").rename(base / "elsewhere")
+    (base / "compiled").symlink_to(base / "elsewhere")
+
+
+def make_link_to_all(base: Path) -> None:
+    base.rename(base.with_name("elsewhere"))
+    base.symlink_to(base.with_name("elsewhere"))
+
+
+def make_file(base: Path) -> None:
+    base.rename(base.with_name("elsewhere"))
+    base.mkdir()
+    (base / "compiled").touch()
+
+
+@pytest.mark.parametrize(
+    "spoil", [make_open, make_open_for_a_group, make_readable, make_link, make_link_to_all, make_file]
+)
+def test_a_folder_that_lets_others_in_is_not_used_which_is_said_once(base: Path, spoil: Any) -> None:
+    is_found()
+    before = {path: path.read_bytes() for path in base.rglob("*.loop")}
+    spoil(base)
+    with pytest.warns(RuntimeWarning, match=r"compiled code is not kept.*IVM_CACHE_DIR.*chmod 700") as told:
+        assert not is_found(1)
+    kernel: Any = load(TEXT.format(3))
+    assert kernel(1) == 4
+    assert len(told) == 1
+    assert {path: path.read_bytes() for path in before if path.exists()} == {p: before[p] for p in before if p.exists()}
+    assert not list(base.rglob("*.tmp"))
+
+
+def test_a_folder_of_another_user_is_not_used(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_found()
+    mine = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: mine + 1)
+    with pytest.warns(RuntimeWarning, match="belongs to another user"):
+        assert not is_found()
+
+
+def test_where_nothing_can_be_written_each_process_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("IVM_CACHE_DIR", str(tmp_path / "file" / "cache"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not is_found()
+        assert not is_found()
+
+
+def test_an_entry_is_of_one_version(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_found()
+    monkeypatch.setattr(compiled, "_version", lambda name: "99" if name == "ivm" else "1")
+    compiled._versions.cache_clear()
+    assert not is_found()
+    compiled._versions.cache_clear()
+
+
+def test_readers_meet_whole_entries_while_writers_replace_them(base: Path) -> None:
+    own = private_folder()
+    assert own is not None
+    bodies = [bytes([n]) * 100_000 for n in range(4)]
+    found = []
+
+    def write(body: bytes) -> None:
+        for _ in range(50):
+            assert own.write("a", body)
+            found.append(own.read("a"))
+
+    threads = [threading.Thread(target=write, args=(body,)) for body in bodies]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 200
+    assert set(found) <= set(bodies)
+
+
+def test_kernels_lie_beside_code_that_only_its_owner_can_change(tmp_path: Path) -> None:
+    def is_used(name: str, mode: int, spoil: Any = None) -> bool:
+        code = tmp_path / name
+        (code / "__pycache__").mkdir(parents=True)
+        (code / "__pycache__").chmod(mode)
+        if spoil is not None:
+            spoil(code)
+        return folder_beside(code) is not None
+
+    assert is_used("usual", 0o755)
+    assert is_used("of_a_group", 0o775, lambda code: code.chmod(0o775))  # as the code itself
+    for name, mode, spoil in (("open", 0o777, None), ("of_another_group", 0o775, None)):
+        with pytest.warns(RuntimeWarning, match="who may not write to the code beside it"):
+            assert not is_used(name, mode, spoil)
+
+
+def test_a_kernel_beside_the_code_is_replaced_if_it_is_damaged(tmp_path: Path) -> None:
+    beside = folder_beside(tmp_path)
+    assert beside is not None
+    assert beside.write("k.loop", b"code")
+    entry = tmp_path / "__pycache__" / "k.loop"
+    for content in (b"", entry.read_bytes()[:-1], b"code"):
+        entry.write_bytes(content)
+        assert beside.read("k.loop") is None
+        assert beside.write("k.loop", b"code")
+        assert beside.read("k.loop") == b"code"
