@@ -9,8 +9,8 @@ both words of a digest are with a chance of 2^-128.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.types import Hashes, Ints
 from ivm.kernels.wide import mul_unsigned
 
