@@ -32,7 +32,6 @@ from ivm.plan.nodes import (
     Stage,
     TablePlan,
     ThresholdPlan,
-    arrangements_of,
 )
 from ivm.plan.threshold_join import LARGE, bounded, compared_with
 from sql.ir.classes import merged_classes
@@ -100,7 +99,7 @@ def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing
     parts: tuple[Scalar, ...] = (*joined.row, *final.maps)
     row = row_of(tuple(parts[p] for p in final.projection))
     plan = JoinPlan(inputs, joined.classes, joined.predicates, paths, final, row, choice.for_all_rows(ways))
-    existing.add((plan, *arrangements_of(plan)))
+    existing.add((plan, *plan.arrangements))  # those below have been added with the joins below
     return plan
 
 

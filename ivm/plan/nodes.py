@@ -5,34 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeVar
 
 from catalog.types import SqlType
 from ivm.plan.mfp import Mfp, Row
+from sql.ir.compared_once import compared_once
 from sql.ir.relation import Frame, Order
 from sql.ir.scalar import Column, Literal, Scalar, Value
 
-Node = TypeVar("Node")
 
-
-def _hashed_once(node: type[Node]) -> type[Node]:
-    """Plans are looked up by value time and again; each remembers its hash, which those above it make theirs from."""
-    compute: Callable[[Node], int] = node.__hash__
-
-    def remembered(self: Node) -> int:
-        known = self.__dict__.get("_hash")
-        if known is None:
-            known = self.__dict__["_hash"] = compute(self)
-        return int(known)
-
-    node.__hash__ = remembered  # type: ignore[method-assign, assignment]
-    return node
-
-
-@_hashed_once
+@compared_once
 @dataclass(frozen=True)
 class TablePlan:
     """The changes of a base table. State: the table's own store, shared by everything.
@@ -47,7 +31,7 @@ class TablePlan:
     static: bool = False
 
 
-@_hashed_once
+@compared_once
 @dataclass(frozen=True)
 class ViewPlan:
     """The changes of an installed view. State: that view's own."""
@@ -56,7 +40,7 @@ class ViewPlan:
     row: Row
 
 
-@_hashed_once
+@compared_once
 @dataclass(frozen=True)
 class ConstantPlan:
     """Rows that never change, in engine form."""
@@ -65,7 +49,7 @@ class ConstantPlan:
     row: Row
 
 
-@_hashed_once
+@compared_once
 @dataclass(frozen=True)
 class MfpPlan:
     """A map-filter-project. State: none."""
@@ -75,7 +59,7 @@ class MfpPlan:
     row: Row
 
 
-@_hashed_once
+@compared_once
 @dataclass(frozen=True)
 class ArrangementPlan:
     """A collection indexed by `key`. Of a base table: row references. Of a reduce by its group key: the groups that it
@@ -100,7 +84,7 @@ class ArrangementPlan:
         return "groups" if grouped else "derived"
 
 
-@_hashed_once
+@compared_once
 @dataclass(frozen=True)
 class Bound:
     """What limits the rows that a stage looks up: their value in the arrangement stands in `comparison` to `scalar`.
@@ -115,7 +99,7 @@ class Bound:
     carried: tuple[int, ...]
 
 
-@_hashed_once
+@compared_once
 @dataclass(frozen=True)
 class Stage:
     """One half-join of a path: look up in `arrangement` of input `input` by the columns `stream` bound before.
@@ -134,7 +118,7 @@ class Stage:
     bound: Bound | None = None
 
 
-@_hashed_once
+@compared_once
 @dataclass(frozen=True)
 class Path:
     """How the changes of input `source` find their partners: `predicates` first, then the stages in turn.
@@ -149,7 +133,7 @@ class Path:
     stages: tuple[Stage, ...]
 
 
-@_hashed_once
+@compared_once
 @dataclass(frozen=True)
 class JoinPlan:
     """A delta join: a path for each input, no intermediate state. State: only the arrangements that the stages name.
@@ -169,6 +153,11 @@ class JoinPlan:
     row: Row
     whole: int = field(default=-1, compare=False)
 
+    @property
+    def arrangements(self) -> tuple[ArrangementPlan, ...]:
+        """Those that the stages look up in, each once."""
+        return tuple(dict.fromkeys(stage.arrangement for path in self.paths for stage in path.stages))
+
     @cached_property
     def offsets(self) -> tuple[int, ...]:
         """Where each input's columns begin in the joined row."""
@@ -187,7 +176,7 @@ class JoinPlan:
         )
 
 
-@_hashed_once
+@compared_once
 @dataclass(frozen=True)
 class AggregatePlan:
     """One aggregate over column `argument` of the input (None for count_star); see `sql.ir.relation.Aggregate`."""
@@ -207,7 +196,7 @@ _ACCUMULATED = frozenset(
 _EXTREMES = frozenset(("min", "max"))
 
 
-@_hashed_once
+@compared_once
 @dataclass(frozen=True)
 class ReducePlan:
     """Groups by the first `keys` columns of the input; accumulable aggregates in one pass, extremes in order.
@@ -226,7 +215,7 @@ class ReducePlan:
         return aggregate.function not in (_ACCUMULATED | _EXTREMES if self.growing else _ACCUMULATED)
 
 
-@_hashed_once
+@compared_once
 @dataclass(frozen=True)
 class TopKPlan:
     """The first rows per group, with `ties` also those equal to the last in `order`. State: the input in order.
@@ -265,7 +254,7 @@ class WindowFunctionPlan:
     after: int
 
 
-@_hashed_once
+@compared_once
 @dataclass(frozen=True)
 class WindowPlan:
     """Window functions over the first `width` columns of the input, in order by partition; the others are arguments.
@@ -281,7 +270,7 @@ class WindowPlan:
     row: Row
 
 
-@_hashed_once
+@compared_once
 @dataclass(frozen=True)
 class UnionPlan:
     """The sum of the inputs. State: none."""
@@ -290,7 +279,7 @@ class UnionPlan:
     row: Row
 
 
-@_hashed_once
+@compared_once
 @dataclass(frozen=True)
 class NegatePlan:
     """The input with its diffs negated. State: none."""
@@ -299,7 +288,7 @@ class NegatePlan:
     row: Row
 
 
-@_hashed_once
+@compared_once
 @dataclass(frozen=True)
 class ThresholdPlan:
     """The rows of positive multiplicity. State: the input's distinct rows with their multiplicities."""
@@ -335,19 +324,20 @@ def inputs_of(plan: Plan) -> tuple[Plan, ...]:
 def nodes_of(plan: Plan) -> Iterator[Plan]:
     """Every node of the plan once, inputs first. Cost: linear in the number of different nodes."""
     seen: set[int] = set()
-
-    def visit(node: Plan) -> Iterator[Plan]:
-        if id(node) in seen:
-            return
-        seen.add(id(node))
-        for each in inputs_of(node):
-            yield from visit(each)
-        yield node
-
-    yield from visit(plan)
+    open_: list[tuple[Plan, Iterator[Plan]]] = [(plan, iter(inputs_of(plan)))]
+    while open_:
+        node, inputs = open_[-1]
+        below = next((each for each in inputs if id(each) not in seen), None)
+        if below is not None:
+            open_.append((below, iter(inputs_of(below))))
+            continue
+        open_.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            yield node
 
 
 def arrangements_of(plan: Plan) -> tuple[ArrangementPlan, ...]:
     """Every arrangement that the plan needs, each once, in the order in which the plan names them."""
     joins = (node for node in nodes_of(plan) if isinstance(node, JoinPlan))
-    return tuple(dict.fromkeys(stage.arrangement for join in joins for path in join.paths for stage in path.stages))
+    return tuple(dict.fromkeys(each for join in joins for each in join.arrangements))

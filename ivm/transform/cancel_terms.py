@@ -29,18 +29,20 @@ def _cancel(relation: Relation) -> Relation:
 
 
 def _cancelled(union: Union) -> Relation:
-    kept: list[tuple[bool, Relation, Relation]] = []
-    for each in union.inputs:
+    kept: dict[int, Relation] = {}
+    places: dict[tuple[bool, Relation], list[int]] = {}
+    for place, each in enumerate(union.inputs):
         taken = isinstance(each, Negate)
         known = nameless(each.input if isinstance(each, Negate) else each)
-        opposite = next((term for term in kept if term[0] != taken and term[1] == known), None)
-        if opposite is None:
-            kept.append((taken, known, each))
+        opposite = places.get((not taken, known))
+        if opposite:
+            del kept[opposite.pop(0)]
         else:
-            kept.remove(opposite)
+            kept[place] = each
+            places.setdefault((taken, known), []).append(place)
     if len(kept) == len(union.inputs):
         return union
-    return Union(tuple(each for _, _, each in kept)) if kept else Constant((), union.schema)
+    return Union(tuple(kept.values())) if kept else Constant((), union.schema)
 
 
 @fact

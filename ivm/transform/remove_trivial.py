@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ivm.transform.rewrite import bottom_up, equal, filtered, names, renamed
 from sql.ir.rebuild import row
-from sql.ir.relation import Constant, Filter, Join, Map, Negate, Project, Relation, TopK, Union
+from sql.ir.relation import MOST_TERMS, Constant, Filter, Join, Map, Negate, Project, Relation, TopK, Union
 from sql.ir.scalar import TRUE
 
 
@@ -52,7 +52,10 @@ def _join(join: Join) -> Relation:
 
 
 def _flat(union: Union) -> Relation:
+    """One union, as far as it does not become too long: one that is read in several places would stand in each."""
     inputs: list[Relation] = []
-    for each in union.inputs:
-        inputs += each.inputs if isinstance(each, Union) else (each,)
-    return Union(tuple(inputs))
+    for place, each in enumerate(union.inputs):
+        terms = each.inputs if isinstance(each, Union) else (each,)
+        fits = len(inputs) + len(terms) + len(union.inputs) - place - 1 <= MOST_TERMS
+        inputs += terms if fits else (each,)
+    return Union(tuple(inputs)) if len(inputs) > len(union.inputs) else union

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
@@ -12,7 +12,19 @@ from catalog.types import INTEGER, NULL, VARCHAR, SqlType
 from sql.bind.context import Block, Context, Ctes
 from sql.bind.distinct import distinct
 from sql.bind.with_clause import bind_with
-from sql.ir.relation import Constant, Filter, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Union
+from sql.ir.relation import (
+    MOST_TERMS,
+    Constant,
+    Filter,
+    Map,
+    Negate,
+    Project,
+    Reduce,
+    Relation,
+    Threshold,
+    TopK,
+    Union,
+)
 from sql.ir.scalar import Call, Column, Literal, Scalar
 from sql.types.unify import common_type
 
@@ -50,7 +62,8 @@ def _combined(context: Context, node: exp.SetOperation, left: Relation, right: R
         left, right = _by_name(context, node, left, right)
     left, right = _aligned(context, node, left, right)
     if isinstance(node, exp.Union):
-        both = Union((*_terms(left), *_terms(right)))
+        terms = (*_terms(left), *_terms(right))
+        both = Union(terms if len(terms) <= MOST_TERMS else (left, right))
         return distinct(both) if each_once else both
     if each_once:
         left = distinct(_undone(left))
@@ -94,21 +107,33 @@ def _common(context: Context, node: exp.SetOperation, left: Relation, right: Rel
 
 def is_nothing(relation: Relation, column: int) -> bool:
     """Whether the column holds nothing but NULL, written as such, and so has no type of its own."""
+    return _is_nothing(relation, column, {})
+
+
+def _is_nothing(relation: Relation, column: int, known: dict[tuple[int, int], bool]) -> bool:
+    """`known` is what was found before: a relation may be read in very many ways."""
+    place = id(relation), column
+    if place not in known:
+        known[place] = _holds_nothing(relation, column, lambda below, at: _is_nothing(below, at, known))
+    return known[place]
+
+
+def _holds_nothing(relation: Relation, column: int, below: Callable[[Relation, int], bool]) -> bool:
     match relation:
         case Project():
-            return is_nothing(relation.input, relation.columns[column])
+            return below(relation.input, relation.columns[column])
         case Map():
             width = len(relation.input.schema)
-            return is_nothing(relation.input, column) if column < width else _null(relation.scalars[column - width])
+            return below(relation.input, column) if column < width else _null(relation.scalars[column - width])
         case Filter() | TopK() | Negate() | Threshold():
-            return is_nothing(relation.input, column)
+            return below(relation.input, column)
         case Union():
-            return all(is_nothing(each, column) for each in relation.inputs)
+            return all(below(each, column) for each in relation.inputs)
         case Constant():
             return all(row[column] is None for row in relation.rows)
         case Reduce() if column < len(relation.keys):
             key = relation.keys[column]
-            return is_nothing(relation.input, key.index) if isinstance(key, Column) else _null(key)
+            return below(relation.input, key.index) if isinstance(key, Column) else _null(key)
     return False
 
 

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from catalog.schema import Field, Schema
 from catalog.types import BOOLEAN, SqlType
+from sql.ir.compared_once import compared_once
 from sql.ir.scalar import Literal, Scalar, Value
 
 
@@ -25,6 +26,7 @@ class Reference:
     referenced: tuple[int, ...]
 
 
+@compared_once
 @dataclass(frozen=True)
 class Get:
     """The collection called `name`, a base table or a maintained view. Memory: none of its own.
@@ -41,6 +43,7 @@ class Get:
     static: bool = False
 
 
+@compared_once
 @dataclass(frozen=True)
 class Constant:
     """The given rows, each once per occurrence. Memory: the rows."""
@@ -49,6 +52,7 @@ class Constant:
     schema: Schema
 
 
+@compared_once
 @dataclass(frozen=True)
 class Map:
     """R'(r, f1(r), ..) = R(r): appends computed columns, named by `names`. Memory: none."""
@@ -64,6 +68,7 @@ class Map:
         return self.input.schema + added
 
 
+@compared_once
 @dataclass(frozen=True)
 class Filter:
     """R'(r) = R(r) where every predicate is true (not NULL), else 0. Memory: none."""
@@ -77,6 +82,7 @@ class Filter:
         return self.input.schema
 
 
+@compared_once
 @dataclass(frozen=True)
 class Project:
     """R'(s) = sum of R(r) over rows r whose `columns` are s: keeps, drops, reorders, repeats. Memory: none."""
@@ -94,6 +100,7 @@ class Project:
         return tuple(Field(n, f.type, f.nullable) for n, f in zip(self.names, fields, strict=True))
 
 
+@compared_once
 @dataclass(frozen=True)
 class Join:
     """R'(r1, .., rn) = R1(r1) * .. * Rn(rn) where in each class all columns are equal and none is NULL, else 0.
@@ -167,6 +174,7 @@ class Aggregate:
         )
 
 
+@compared_once
 @dataclass(frozen=True)
 class Reduce:
     """R'(k, a) = 1 for each group k with a non-zero multiplicity in R, a its aggregates; else 0.
@@ -197,6 +205,7 @@ class Order:
     nulls_first: bool = False
 
 
+@compared_once
 @dataclass(frozen=True)
 class TopK:
     """The first `limit` rows after `offset`, per value of `group`, by `order`, then by all columns ascending.
@@ -220,6 +229,11 @@ class TopK:
         return self.input.schema
 
 
+MOST_TERMS = 64
+"""Unions in unions are made one up to this number of inputs: one that many read would stand in each of them."""
+
+
+@compared_once
 @dataclass(frozen=True)
 class Union:
     """R'(r) = R1(r) + .. + Rn(r) (UNION ALL). Memory: none."""
@@ -235,6 +249,7 @@ class Union:
         )
 
 
+@compared_once
 @dataclass(frozen=True)
 class Negate:
     """R'(r) = -R(r). Memory: none."""
@@ -247,6 +262,7 @@ class Negate:
         return self.input.schema
 
 
+@compared_once
 @dataclass(frozen=True)
 class Threshold:
     """R'(r) = max(R(r), 0). Memory: proportional to the distinct rows of the input."""
@@ -294,6 +310,7 @@ class WindowFunction:
     ignore_nulls: bool = False
 
 
+@compared_once
 @dataclass(frozen=True)
 class Window:
     """R'(r, w1, ..) : each row of R once for each copy, with the values of the window functions.
@@ -316,6 +333,7 @@ class Window:
         return self.input.schema + added
 
 
+@compared_once
 @dataclass(frozen=True)
 class Apply:
     """For each row l of `left` the rows r of `right` that satisfy all `predicates` over (l, r).

@@ -1,0 +1,51 @@
+"""Nodes that remember their hash and what they were compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar, cast
+from weakref import ref
+
+Node = TypeVar("Node")
+
+
+def compared_once(node: type[Node]) -> type[Node]:
+    """A frozen class whose instances are compared by their fields once, and then known to be equal, or not to be.
+
+    Nodes share what is below them, so there may be exponentially many ways down to a node; and what is above a change
+    is compared at every level, with the change at the bottom of all of them. Cost: as far as nodes have not been
+    compared with each other before. Of those that were unequal each remembers the last. A hash is computed once, and
+    those above make theirs from it.
+    """
+    compare = cast(Callable[[Node, object], bool], node.__eq__)
+    compute = cast(Callable[[Node], int], node.__hash__)
+
+    def equal(self: Node, other: object) -> bool:
+        if self is other:
+            return True
+        if other.__class__ is not self.__class__:
+            return NotImplemented
+        mine, others = self.__dict__, other.__dict__
+        alike = mine.get("_alike")
+        if alike is not None and alike is others.get("_alike"):
+            return True
+        unlike = mine.get("_unlike")
+        if unlike is not None and unlike() is other:
+            return False
+        if "_hash" in mine and "_hash" in others and mine["_hash"] != others["_hash"]:
+            return False
+        if compare(self, other):
+            others["_alike"] = mine.setdefault("_alike", object())
+            return True
+        mine["_unlike"] = ref(other)
+        return False
+
+    def hashed(self: Node) -> int:
+        known = self.__dict__.get("_hash")
+        if known is None:
+            known = self.__dict__["_hash"] = compute(self)
+        return int(known)
+
+    node.__eq__ = equal  # type: ignore[method-assign, assignment]
+    node.__hash__ = hashed  # type: ignore[method-assign, assignment]
+    return node
