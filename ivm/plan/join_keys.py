@@ -31,6 +31,8 @@ MOST_WAYS = 32
 """So many orders of its inputs are tried for a path."""
 MOST_LOOKED_AT = 5000
 """So many lookups are looked at for a join; beyond it, as for twenty inputs, each path takes what seems best next."""
+_MOST_ROWS = 1e100
+"""Beyond this, products of many inputs are taken to be alike."""
 
 # The same without sizes, by what a key has: a column that is unique elsewhere leaves a share of the rows, and so on.
 _ROWS = 1000.0
@@ -285,10 +287,10 @@ class _Search:
                 break
             met = PROBE + each.found
             work = way.work + rows * (UNIQUE if each.unique else met)
-            longer = Way(way.cost + rows * met, (*way.steps, each.step), work)
+            longer = Way(min(way.cost + rows * met, _MOST_ROWS), (*way.steps, each.step), work)
             if self._left > 0 and longer.cost < self._cheapest:
                 after = known.union(self._choice.sides[each.step.input].classes.values())
-                self._go(bound | {each.step.input}, after, longer, rows * each.kept)
+                self._go(bound | {each.step.input}, after, longer, min(rows * each.kept, _MOST_ROWS))
 
     def _candidates(self, bound: frozenset[int], known: frozenset[int]) -> list[_Candidate]:
         """The lookups that are possible next; all rows of an input only where no input can be looked up by a key."""

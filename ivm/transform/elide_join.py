@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from catalog.types import Kind
 from ivm.analysis.references import references
 from ivm.analysis.unique_keys import unique_keys
@@ -25,12 +27,38 @@ def elide_join(relation: Relation) -> Relation:
     return bottom_up(relation, _elide)
 
 
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """The inputs of a join taken apart, where the columns of each begin, and the class of each column that is in one.
+
+    Classes of DOUBLE are left out, whose equal values may differ.
+    """
+
+    sides: tuple[Peeled, ...]
+    starts: tuple[int, ...]
+    classes: dict[int, int]
+
+    def are_equal(self, own: tuple[int, int], other: int, column: int) -> bool:
+        """Whether the join makes column `own` (input, place) equal to column `column` of the base of input `other`."""
+        place = self.sides[other].place(column)
+        if place is None:
+            return False
+        group = self.classes.get(self.starts[other] + place)
+        return group is not None and group == self.classes.get(self.starts[own[0]] + own[1])
+
+
+def _sides(join: Join) -> _Sides:
+    alike = [group for group in join.equivalences if join.schema[group[0]].type.kind is not Kind.DOUBLE]
+    classes = {column: number for number, group in enumerate(alike) for column in group}
+    return _Sides(tuple(map(peeled, join.inputs)), offsets(join.inputs), classes)
+
+
 def _elide(relation: Relation) -> Relation:
     if not isinstance(relation, Join):
         return relation
-    sides = tuple(map(peeled, relation.inputs))
-    for gone in reversed(range(len(sides))):
-        for kept in (i for i in range(len(sides)) if i != gone):
+    sides = _sides(relation)
+    for gone in reversed(range(len(relation.inputs))):
+        for kept in (i for i in range(len(relation.inputs)) if i != gone):
             after = _without_referenced(relation, sides, kept, gone) or _without_itself(relation, sides, kept, gone)
             if after is not None:
                 return _elide_further(after)
@@ -44,12 +72,12 @@ def _elide_further(relation: Relation) -> Relation:
     return _elide(relation)
 
 
-def _without_referenced(join: Join, sides: tuple[Peeled, ...], kept: int, gone: int) -> Relation | None:
+def _without_referenced(join: Join, sides: _Sides, kept: int, gone: int) -> Relation | None:
     """The join without input `gone`, if that is a table of which `kept` refers to a row; else None.
 
     What has been filtered by the key there is filtered by the foreign key here, unless that can be NULL.
     """
-    target = sides[gone]
+    target = sides.sides[gone]
     if not isinstance(target.base, Get) or not target.base.is_table:
         return None
     for each in references(join.inputs[kept]):
@@ -58,7 +86,7 @@ def _without_referenced(join: Join, sides: tuple[Peeled, ...], kept: int, gone: 
             continue
         if not _can_test(join.inputs[kept], partners, target.predicates):
             continue
-        if not all(_is_equal(join, sides, (kept, own), gone, other) for other, own in partners.items()):
+        if not all(sides.are_equal((kept, own), gone, other) for other, own in partners.items()):
             continue
         own = tuple(partners[_index(scalar)] for scalar in target.columns)
         return _dropped(join, kept, gone, _tested(join.inputs[kept], partners, target.predicates), own)
@@ -85,25 +113,14 @@ def _index(scalar: Scalar) -> int:
     return scalar.index
 
 
-def _is_equal(join: Join, sides: tuple[Peeled, ...], own: tuple[int, int], other: int, column: int) -> bool:
-    """Whether the join makes column `own` (input, place) equal to column `column` of the base of input `other`."""
-    place = sides[other].place(column)
-    if place is None:
-        return False
-    starts = offsets(join.inputs)
-    pair = {starts[own[0]] + own[1], starts[other] + place}
-    same = any(pair <= set(group) for group in join.equivalences)
-    return same and join.schema[starts[other] + place].type.kind is not Kind.DOUBLE
-
-
-def _without_itself(join: Join, sides: tuple[Peeled, ...], kept: int, gone: int) -> Relation | None:
+def _without_itself(join: Join, sides: _Sides, kept: int, gone: int) -> Relation | None:
     """The join with `kept` and `gone` as one input, if both are the same row of one relation; else None."""
-    one, other = sides[kept], sides[gone]
+    one, other = sides.sides[kept], sides.sides[gone]
     if one.base != other.base:
         return None
     for key in unique_keys(one.base):
         own = {column: one.place(column) for column in key}
-        if all(p is not None and _is_equal(join, sides, (kept, p), gone, c) for c, p in own.items()):
+        if all(p is not None and sides.are_equal((kept, p), gone, c) for c, p in own.items()):
             both = _both(one, other, (*names(join.inputs[kept]), *names(join.inputs[gone])))
             columns = (*one.columns, *other.columns)
             return _dropped(join, kept, gone, both, tuple(columns.index(scalar) for scalar in other.columns))

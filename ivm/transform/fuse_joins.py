@@ -13,8 +13,8 @@ from sql.ir.scalar import Column, Scalar, columns_of, remap, substitute, walk
 
 # Flattening a stack of maps repeats the values that later maps read; beyond this size it is not worth it.
 _LARGEST = 500
-# A join of n inputs has n paths of n - 1 lookups. Beyond this number a state in between is the lesser evil.
-_MOST_INPUTS = 16
+MOST_INPUTS = 16
+"""A join of n inputs has n paths of n - 1 lookups. Beyond this number a state in between is the lesser evil."""
 
 
 def fuse_joins(relation: Relation) -> Relation:
@@ -59,7 +59,7 @@ def _within_limit(relation: Join, parts: list[_Part]) -> list[_Part]:
     kept: list[_Part] = []
     for part, each in zip(parts, relation.inputs, strict=True):
         added = len(part.inputs) - 1
-        fits = total + added <= _MOST_INPUTS
+        fits = total + added <= MOST_INPUTS
         total += added if fits else 0
         kept.append(part if fits else _whole(each))
     return kept

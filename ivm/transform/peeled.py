@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from sql.ir.rebuild import row
 from sql.ir.relation import Filter, Map, Project, Relation
@@ -19,8 +20,12 @@ class Peeled:
 
     def place(self, column: int) -> int | None:
         """Where a column of the base stands among the relation's; None if it is not there."""
-        found = (i for i, scalar in enumerate(self.columns) if isinstance(scalar, Column) and scalar.index == column)
-        return next(found, None)
+        return self._places.get(column)
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        plain = [(scalar.index, i) for i, scalar in enumerate(self.columns) if isinstance(scalar, Column)]
+        return dict(reversed(plain))
 
 
 def peeled(relation: Relation) -> Peeled:

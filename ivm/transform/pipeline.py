@@ -30,8 +30,9 @@ from ivm.transform.restrict_reduce import restrict_reduce
 from ivm.transform.rewrite import names, projected, renamed
 from ivm.transform.share_subexpressions import share_subexpressions
 from ivm.transform.simplify_predicates import simplify_predicates
+from ivm.transform.split_joins import split_joins
 from ivm.transform.unwrap_casts import unwrap_casts
-from sql.ir.relation import Relation
+from sql.ir.relation import Relation, inputs_of
 
 Rule = Callable[[Relation], Relation]
 """A rule returns an equal relation with the same columns: the one it was given if it does not apply."""
@@ -74,13 +75,18 @@ NARROW: tuple[Rule, ...] = (prune_columns, fuse_projects, cancel_terms, remove_t
 ELIDE: tuple[Rule, ...] = (elide_join,)
 """Needs to see which columns are read; what is left is normalized and narrowed again."""
 
+SPLIT: tuple[Rule, ...] = (split_joins,)
+"""Needs all inputs that are joined side by side, and no more; normalized and narrowed again as after `ELIDE`."""
+
 SHARE: tuple[Rule, ...] = (share_subexpressions,)
 """Runs last: `NORMALIZE` looks for whole expressions."""
 
-RULES: tuple[tuple[Rule, ...], ...] = (NORMALIZE, ATTAIN, RESTRICT, NORMALIZE, COARSEN, NARROW, ELIDE, SHARE)
+RULES: tuple[tuple[Rule, ...], ...] = (NORMALIZE, ATTAIN, RESTRICT, NORMALIZE, COARSEN, NARROW, ELIDE, SPLIT, SHARE)
 
 # Real queries settle in three to five rounds; each round may open up one more level of nested joins.
 MOST_ROUNDS = 30
+# One by one, joins go from below others: each time all that is above is normalized again.
+MOST_NODES = 5000
 
 
 def optimize(relation: Relation) -> Relation:
@@ -93,21 +99,37 @@ def optimize(relation: Relation) -> Relation:
     for rules in RULES:
         if rules is RESTRICT:
             relation = apply(rules[0], relation)
-        elif rules is ELIDE:
-            relation = _elided(relation)
+        elif rules in (ELIDE, SPLIT):
+            relation = _settled(relation, rules)
         else:
             relation = fixpoint(relation, rules)
     check_relation(relation)
     return relation
 
 
-def _elided(relation: Relation) -> Relation:
-    """After `ELIDE`, and the phases that it calls for, until it finds nothing more: each time there are fewer joins."""
-    after = fixpoint(relation, ELIDE)
+def _settled(relation: Relation, rules: tuple[Rule, ...]) -> Relation:
+    """After `rules`, and the phases that they call for, until they find nothing more or have looked at enough nodes."""
+    left = MOST_NODES
+    after = fixpoint(relation, rules)
     while after is not relation:
         relation = fixpoint(fixpoint(after, NORMALIZE), NARROW)
-        after = fixpoint(relation, ELIDE)
+        left -= size(relation)
+        if left < 0:
+            break
+        after = fixpoint(relation, rules)
     return relation
+
+
+def size(relation: Relation) -> int:
+    """The number of different nodes. Cost: linear in it."""
+    seen: set[int] = set()
+    waiting = [relation]
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            waiting += inputs_of(node)
+    return len(seen)
 
 
 def fixpoint(relation: Relation, rules: tuple[Rule, ...]) -> Relation:
