@@ -23,15 +23,20 @@ def fact(function: Callable[[Node], Fact]) -> Callable[[Node], Fact]:
 
     @wraps(function)
     def remembered(node: Node) -> Fact:
-        known = node.__dict__
-        found = known.get(name, known)
-        if found is known:
-            value = function(node)
-            known[name] = _ITSELF if value is node else value
-            return value
-        return cast(Fact, node if found is _ITSELF else found)
+        return recalled(node, name, function)
 
     return remembered
+
+
+def recalled(node: Node, name: str, function: Callable[[Node], Fact]) -> Fact:
+    """What `node` remembers by `name`; computed by `function`, if it has not been."""
+    known = node.__dict__
+    found = known.get(name, known)
+    if found is known:
+        value = function(node)
+        known[name] = _ITSELF if value is node else value
+        return value
+    return cast(Fact, node if found is _ITSELF else found)
 
 
 def scalar_fact(function: Callable[[Node], Fact]) -> Callable[[Node], Fact]:

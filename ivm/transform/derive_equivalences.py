@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from ivm.analysis.ranges import can_raise
@@ -33,7 +34,7 @@ class _Extended:
 
     def owner(self, scalar: Scalar) -> int | None:
         """The one input that the expression reads."""
-        owners = {sum(start <= c for start in self.starts) - 1 for c in columns_of(scalar)}
+        owners = {bisect_right(self.starts, c) - 1 for c in columns_of(scalar)}
         return owners.pop() if len(owners) == 1 else None
 
     def place(self, scalar: Scalar) -> tuple[int, int]:

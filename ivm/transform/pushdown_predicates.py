@@ -6,11 +6,13 @@ never overtakes a predicate that stands before it and stays: that one may guard 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from ivm.analysis.fact import fact
+from ivm.analysis.fact import recalled
 from ivm.analysis.ranges import can_raise
+from ivm.transform.fold_constants import folded
 from ivm.transform.rewrite import filtered, names, offsets, projected, unless_equal
 from sql.ir.rebuild import row, with_inputs
 from sql.ir.relation import (
@@ -27,19 +29,18 @@ from sql.ir.relation import (
     Window,
     inputs_of,
 )
-from sql.ir.scalar import Call, Scalar, columns_of, remap, substitute
+from sql.ir.scalar import TRUE, Call, Literal, Scalar, columns_of, remap, substitute
+
+_REMEMBERED = f"_{__name__}"
+MOST_MADE = 2000
+"""So many nodes get predicates from above in one go. Where a node stands in many places, each may bring others."""
 
 
 def pushdown_predicates(relation: Relation) -> Relation:
     """Move each predicate as low as it can go: through Map, Project, Negate, into the inputs of Join, Union and
     Threshold, through Reduce if it reads keys only. Not through TopK, which must see the rows that it ranks.
     """
-    return _pushed_within(relation)
-
-
-@fact
-def _pushed_within(relation: Relation) -> Relation:
-    return unless_equal(_push((), relation), relation)
+    return _Pushing().within(relation)
 
 
 @dataclass
@@ -62,26 +63,55 @@ def _split(predicates: Iterable[Scalar], lowered: Callable[[Scalar], Scalar | No
     return split
 
 
-def _push(predicates: tuple[Scalar, ...], relation: Relation) -> Relation:
-    """The relation filtered by `predicates`, each as low as it can go."""
-    match relation:
-        case Filter():
-            return _push((*relation.predicates, *predicates), relation.input)
-        case Project():
-            moved = tuple(remap(p, relation.columns.__getitem__) for p in predicates)
-            return projected(_pushed(moved, relation.input), relation.columns, names(relation))
-        case Join():
-            return _push_into_join(predicates, relation)
-        case Map() | Reduce() | TopK() | Window() | Negate() | Threshold() | Union():
-            split = _split(predicates, lambda p: _lowered(p, relation))
-            inputs = tuple(_pushed(tuple(split.below), each) for each in inputs_of(relation))
-            return filtered(with_inputs(relation, inputs), split.here)
-    return filtered(with_inputs(relation, tuple(map(_pushed_within, inputs_of(relation)))), predicates)
+class _Pushing:
+    """One pass. What comes to a node by several ways with the same predicates is made once."""
 
+    def __init__(self) -> None:
+        self._made: dict[tuple[int, tuple[Scalar, ...]], Relation] = {}
 
-def _pushed(predicates: tuple[Scalar, ...], relation: Relation) -> Relation:
-    """`_push`, remembered where nothing comes from above."""
-    return _push(predicates, relation) if predicates else _pushed_within(relation)
+    def within(self, relation: Relation) -> Relation:
+        """`pushed` where nothing comes from above: remembered, also by later passes."""
+        return recalled(relation, _REMEMBERED, lambda node: unless_equal(self._push((), node), node))
+
+    def pushed(self, predicates: tuple[Scalar, ...], relation: Relation) -> Relation:
+        """The relation filtered by `predicates`, each as low as it can go."""
+        if not predicates:
+            return self.within(relation)
+        place = id(relation), predicates
+        if place not in self._made:
+            if len(self._made) >= MOST_MADE:
+                return filtered(self.within(relation), predicates)
+            self._made[place] = self._push(predicates, relation)
+        return self._made[place]
+
+    def _push(self, predicates: tuple[Scalar, ...], relation: Relation) -> Relation:
+        match relation:
+            case Filter():
+                return self._push(tuple(dict.fromkeys((*relation.predicates, *predicates))), relation.input)
+            case Project():
+                moved = tuple(remap(p, relation.columns.__getitem__) for p in predicates)
+                return projected(self.pushed(moved, relation.input), relation.columns, names(relation))
+            case Join():
+                return self._push_into_join(predicates, relation)
+            case Map() | Reduce() | TopK() | Window() | Negate() | Threshold() | Union():
+                split = _split(predicates, lambda p: _lowered(p, relation))
+                below = tuple(dict.fromkeys(p for p in split.below if p != TRUE))
+                inputs = tuple(self.pushed(below, each) for each in inputs_of(relation))
+                return filtered(with_inputs(relation, inputs), split.here)
+        return filtered(with_inputs(relation, tuple(map(self.within, inputs_of(relation)))), predicates)
+
+    def _push_into_join(self, predicates: tuple[Scalar, ...], join: Join) -> Relation:
+        starts = offsets(join.inputs)
+        owned: list[list[Scalar]] = [[] for _ in join.inputs]
+        here: list[Scalar] = []
+        for predicate in predicates:
+            owner = _owner(predicate, starts)
+            if owner is None or can_raise(predicate):
+                here.append(predicate)
+            else:
+                owned[owner].append(remap(predicate, (-starts[owner]).__add__))
+        inputs = tuple(self.pushed(tuple(own), each) for own, each in zip(owned, join.inputs, strict=True))
+        return filtered(with_inputs(join, inputs), here)
 
 
 def _lowered(predicate: Scalar, relation: Relation) -> Scalar | None:
@@ -112,6 +142,8 @@ def _through_map(predicate: Scalar, relation: Map) -> Scalar | None:
     if not computed:
         return predicate
     moved = substitute(predicate, values)
+    if any(isinstance(s, Literal) for s in computed):
+        moved = folded(moved)  # of the branches of a union that differ by a constant, few then ask for anything
     free = not any(isinstance(s, Call) for s in computed)
     return moved if free or _sinks(moved, relation.input) else None
 
@@ -144,19 +176,5 @@ def _equates(predicate: Scalar, join: Join) -> bool:
 
 def _owner(scalar: Scalar, starts: tuple[int, ...]) -> int | None:
     """The one input that an expression reads; None if it reads none or several."""
-    owners = {sum(start <= c for start in starts) - 1 for c in columns_of(scalar)}
+    owners = {bisect_right(starts, c) - 1 for c in columns_of(scalar)}
     return owners.pop() if len(owners) == 1 else None
-
-
-def _push_into_join(predicates: tuple[Scalar, ...], join: Join) -> Relation:
-    starts = offsets(join.inputs)
-    owned: list[list[Scalar]] = [[] for _ in join.inputs]
-    here: list[Scalar] = []
-    for predicate in predicates:
-        owner = _owner(predicate, starts)
-        if owner is None or can_raise(predicate):
-            here.append(predicate)
-        else:
-            owned[owner].append(remap(predicate, (-starts[owner]).__add__))
-    inputs = tuple(_pushed(tuple(own), each) for own, each in zip(owned, join.inputs, strict=True))
-    return filtered(with_inputs(join, inputs), here)

@@ -47,7 +47,7 @@ class Shape:
                 computed.append(placed)
         conditions = [remap(p, row.__getitem__) for p in predicates if p != TRUE]
         early = [p for p in conditions if all(c < width for c in columns_of(p))]
-        late = [p for p in conditions if p not in early]
+        late = [p for p in conditions if any(c >= width for c in columns_of(p))]
         kept = range(width + len(maps)) if projection is None else projection
         outputs = tuple(row[c] for c in kept)
         return Shape(
