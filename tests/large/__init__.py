@@ -1,0 +1,1 @@
+"""Texts of any size, which must be planned in a time that follows it."""
