@@ -12,6 +12,7 @@ from sqlglot.optimizer.qualify import qualify
 from catalog.catalog import Catalog
 from catalog.errors import UnsupportedError
 from catalog.schema import Table
+from sql.duckdb_text import duckdb_text
 from sql.names import names_read
 from sql.source import Source
 from sql.syntax import dialect_named, query
@@ -29,7 +30,7 @@ def translated(source: Source, dialect: str, catalog: Catalog) -> str:
     tree = query(source, dialect).tree
     if dialect_named(dialect).TYPED_DIVISION:
         _divide_integers(tree, source, catalog)
-    return tree.sql("duckdb", pretty=True)
+    return duckdb_text(tree, pretty=True)
 
 
 def _divide_integers(tree: exp.Expr, source: Source, catalog: Catalog) -> None:

@@ -13,6 +13,7 @@ from catalog.errors import BindError, ParseError, UnsupportedError
 from catalog.names import written
 from sql.arguments import declared, refuse_unread
 from sql.create_table import create_table
+from sql.duckdb_text import duckdb_text
 from sql.names import names_read, table_name
 from sql.refused import STARTS
 from sql.source import Source, offset_of
@@ -86,7 +87,7 @@ def _query(syntax: Syntax, source: Source, dialect: str) -> Query:
     first, last = syntax.tokens[0], syntax.tokens[-1]
     written = source.text[first.start : last.end + 1]
     _refuse_changes_within(syntax.tree, source)
-    text = written if dialect == "duckdb" else syntax.tree.sql("duckdb")
+    text = written if dialect == "duckdb" else duckdb_text(syntax.tree)
     return Query(text, names_read(syntax.tree), written, source.position(first.start))
 
 
@@ -198,7 +199,7 @@ def _insert(syntax: Syntax, source: Source, dialect: str) -> Insert:
         if isinstance(rows, exp.Values) and word.name.upper() == "DEFAULT":
             what = "INSERT: DEFAULT is not supported, columns have no defaults; write NULL or a value"
             raise UnsupportedError(source.locate(what, tree))
-    text = rows.sql("duckdb")
+    text = duckdb_text(rows)
     name = table_name(target, source, "INSERT INTO")
     return Insert(name, columns, Query(text, names_read(rows), text))
 
@@ -231,14 +232,14 @@ def _update(syntax: Syntax, source: Source, dialect: str) -> Update:
             raise UnsupportedError(source.locate("UPDATE needs SET column = value", item))
         if written(column, assignments):
             raise BindError(source.locate(f"UPDATE {name} sets column {column!r} twice; set it once", item))
-        assignments[column] = item.expression.sql("duckdb")
+        assignments[column] = duckdb_text(item.expression)
     alias = tree.this.alias or name
     return Update(name, alias, tuple(assignments.items()), _condition(tree), names_read(tree))
 
 
 def _condition(tree: exp.Expr) -> str:
     where = tree.args.get("where")
-    return where.this.sql("duckdb") if where else ""
+    return duckdb_text(where.this) if where else ""
 
 
 _CONVERT: dict[type[exp.Expr], Callable[[Syntax, Source, str], Statement]] = {

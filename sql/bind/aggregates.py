@@ -34,7 +34,7 @@ def bind_aggregate(binder: Binder, node: exp.Expr) -> Operand:
         binder.aggregates, binder.windows, binder.clause = aggregates, windows, outer
     if aggregates.grouped:
         bound = replace(bound, nullable=bound.nullable and _may_be_null(bound))
-    return Operand(node, aggregates.column(bound, column_name(node, binder.source)))
+    return Operand(node, aggregates.column(bound, column_name(node, binder.source), node))
 
 
 def _may_be_null(bound: Aggregate) -> bool:

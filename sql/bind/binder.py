@@ -26,7 +26,7 @@ Handler = Callable[["Binder", exp.Expr], Operand]
 
 @dataclass(slots=True)
 class Aggregates:
-    """The distinct aggregates of a block, each with the text it was written as.
+    """The distinct aggregates of a block, each with the text that it was written as, and the node.
 
     Aggregate i is bound as column `width` + i of the block's input row, until the block puts the columns of the reduce
     in their place. `grouped` if the block has keys, so that no group is empty.
@@ -36,12 +36,14 @@ class Aggregates:
     grouped: bool
     found: list[Aggregate] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
+    nodes: list[exp.Expr] = field(default_factory=list)
 
-    def column(self, aggregate: Aggregate, name: str) -> Column:
-        """The column that stands for `aggregate`; the same for the same aggregate."""
+    def column(self, aggregate: Aggregate, name: str, node: exp.Expr) -> Column:
+        """The column that stands for `aggregate`, written as `node`; the same for the same aggregate."""
         if aggregate not in self.found:
             self.found.append(aggregate)
             self.names.append(name)
+            self.nodes.append(node)
         return Column(self.width + self.found.index(aggregate), aggregate.type, aggregate.nullable)
 
 

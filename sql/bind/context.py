@@ -12,6 +12,7 @@ from sqlglot import exp
 from catalog.catalog import Catalog
 from catalog.errors import BindError, TypeMismatchError, UnsupportedError
 from sql.bind.outer import OuterRow
+from sql.bind.window_specs import Spec
 from sql.ir.relation import Relation
 from sql.source import Source
 
@@ -21,33 +22,31 @@ Ctes = Mapping[str, Relation]
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """A block with LIMIT or OFFSET: `literals` are the offsets of their numbers in the text, `columns` its width."""
+    """A block with LIMIT or OFFSET: `clause` is the first of the two, `columns` the block's width."""
 
-    literals: tuple[int, ...]
-    ordered: bool
+    clause: exp.Expr
     columns: int
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A block with DISTINCT ON and no LIMIT: `inside` is an offset within the parentheses of ON."""
+    """A block with DISTINCT ON and no LIMIT, and its width."""
 
-    inside: int
-    ordered: bool
+    select: exp.Expr
     columns: int
 
 
 @dataclass(frozen=True, slots=True)
 class Refinement:
-    """How the text of a window function is refined so that DuckDB decides ties as the engine does.
+    """How a window function is refined so that DuckDB decides ties as the engine does.
 
-    `call` is the offset of the function's name; `over` is to stand after OVER, `within` is the ORDER BY to put into
-    the function's parentheses; empty where nothing is to change.
+    The ORDER BY of its `spec` is to end with the `ties`: in OVER, or `within` the parentheses of the function.
     """
 
-    call: int
-    over: str = ""
-    within: str = ""
+    node: exp.Expr
+    spec: Spec
+    ties: tuple[exp.Expr, ...]
+    within: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,10 +44,8 @@ def bind_distinct(
     width = len(names)
     items = on.expressions if isinstance(on, exp.Tuple) else [on.unnest()]
     columns = [_column(context, item, names, width, outputs, bind) for item in items]
-    starts = [inner.meta["start"] for item in items for inner in item.walk() if "start" in inner.meta]
-    order = node.args.get("order")
     if not node.args.get("limit") and not node.args.get("offset"):
-        context.chosen.append(Chosen(min(starts), bool(order and order.expressions), width))
+        context.chosen.append(Chosen(node, width))
     return Distinct(tuple(dict.fromkeys(columns)))
 
 

@@ -19,10 +19,14 @@ from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, walk
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """The keys of a block, each once, and its grouping sets as positions in them: one, of all keys, as a rule."""
+    """The keys of a block, each once, and its grouping sets as positions in them: one, of all keys, as a rule.
+
+    `written` are the expressions that write the keys.
+    """
 
     keys: tuple[Scalar, ...] = ()
     sets: tuple[tuple[int, ...], ...] = ((),)
+    written: tuple[exp.Expr, ...] = ()
 
     @property
     def is_plain(self) -> bool:
@@ -75,15 +79,26 @@ def bind_keys(context: Context, binder: Binder, group: exp.Expr | None, items: S
         plain = [n for n in group.expressions if not (isinstance(n, exp.Tuple) and not n.expressions)]
         written = [tuple(plain)]
     bound: dict[int, Scalar] = {}
+    named: dict[Scalar, exp.Expr] = {}
     for node in (node for each in written for node in each):
         if id(node) not in bound:
             expression = _at_position(context, node, items).unalias()
             bound[id(node)] = storable(binder.value(expression).scalar)
-    keys = tuple(dict.fromkeys(bound.values()))
+            named.setdefault(bound[id(node)], expression)
+    keys = tuple(named)
     sets = tuple(tuple(dict.fromkeys(keys.index(bound[id(node)]) for node in each)) for each in written)
     if len(sets) == 1:
         keys, sets = tuple(keys[i] for i in sets[0]), (tuple(range(len(sets[0]))),)
-    return Grouping(keys, sets)
+    return Grouping(keys, sets, tuple(named[key] for key in keys))
+
+
+def group_ties(grouping: Grouping, binder: Binder) -> list[exp.Expr]:
+    """What tells the groups of a block apart, as SQL: the keys; with grouping sets, what else a group's row holds."""
+    assert binder.aggregates is not None, "the block is grouped"
+    keys = list(grouping.written)
+    if grouping.is_plain:
+        return keys
+    return [*keys, *binder.aggregates.nodes, exp.Grouping(expressions=[key.copy() for key in keys])]
 
 
 def storable(scalar: Scalar) -> Scalar:

@@ -1,94 +1,104 @@
-"""The text that DuckDB answers as the engine does: every LIMIT, DISTINCT ON and aggregate decides its ties."""
+"""The text that DuckDB answers as the engine does, written from the syntax tree once that is bound.
+
+Names are in quotes, and every LIMIT, DISTINCT ON, window function and aggregate is told how ties are decided.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from sqlglot.tokenizer_core import Token, TokenType
+from sqlglot import exp
 
+from sql.bind.aggregate_calls import WRAPPERS
 from sql.bind.context import Chosen, Limited, Refinement
-from sql.bind.oracle_aggregates import aggregate_orders
-from sql.bind.oracle_windows import window_change
-
-_BEFORE = frozenset(["LIMIT", "OFFSET", "FETCH"])
+from sql.duckdb_text import duckdb_text
 
 
-_SETS = frozenset([TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT])
-_ENDINGS = frozenset([TokenType.ORDER_BY, TokenType.LIMIT, TokenType.OFFSET, TokenType.FETCH])
-
-
-def refined(
-    text: str,
-    tokens: Sequence[Token],
-    limited: Sequence[Limited],
-    chosen: Sequence[Chosen] = (),
-    windows: Sequence[Refinement] = (),
+def oracle_text(
+    tree: exp.Expr, limited: Sequence[Limited], chosen: Sequence[Chosen], windows: Sequence[Refinement]
 ) -> str:
-    """`text` with ORDER BY of each such block extended by all its output columns, ascending, NULLs last.
+    """The query in DuckDB's dialect, with ORDER BY of each such block extended by all its output columns, ascending,
+    NULLs last, and window functions refined as told. The tree is used up.
 
     The positions of the columns are written, so that aliases and duplicates do no harm. A block with DISTINCT ON is put
-    in parentheses where it stands bare in a set operation, to which its ORDER BY would else belong. Window functions
-    are refined as told.
+    in parentheses where it stands bare in a set operation, to which its ORDER BY would else belong.
     """
-    insertions = [(_offset(tokens, block), _terms(block) + " ") for block in limited]
-    insertions += [insertion for block in chosen for insertion in _around(tokens, block)]
-    insertions += aggregate_orders(text, tokens)
-    changes = [(offset, offset, added) for offset, added in insertions]
-    changes += [window_change(tokens, window) for window in windows]
-    for start, end, added in sorted(changes, reverse=True):
-        # On a line of its own, since what stands before may end in a comment.
-        text = f"{text[:start].rstrip()}\n{added}{text[end:]}"
-    return text
+    for window in windows:
+        _refine(window)
+    for call in list(tree.find_all(*_ORDERED)):
+        _order_values(call)
+    blocks = {id(block.clause): block.columns for block in limited}
+    blocks |= {id(block.select): block.columns for block in chosen}
+    for node in list(tree.walk()):
+        clause = node.args.get("limit") or node.args.get("offset")
+        width = blocks.get(id(clause)) or blocks.get(id(node))
+        if width is not None:
+            _add_terms(node, (_ascending(exp.Literal.number(i + 1)) for i in range(width)))
+        if isinstance(node, exp.SetOperation):
+            for side in ("this", "expression"):
+                if id(node.args[side]) in blocks:
+                    node.set(side, exp.Subquery(this=node.args[side]))
+    return duckdb_text(tree)
 
 
-def _terms(block: Limited | Chosen) -> str:
-    terms = ", ".join(f"{i + 1} ASC NULLS LAST" for i in range(block.columns))
-    return f", {terms}" if block.ordered else f"ORDER BY {terms}"
+def _ascending(node: exp.Expr, *, nulls_first: bool = False) -> exp.Ordered:
+    return exp.Ordered(this=node, nulls_first=nulls_first)
 
 
-def _around(tokens: Sequence[Token], block: Chosen) -> list[tuple[int, str]]:
-    """What is added before and after a block with DISTINCT ON."""
-    start = next(i for i, token in enumerate(tokens) if token.start == block.inside)
-    while tokens[start].token_type != TokenType.SELECT or tokens[start + 1].token_type != TokenType.DISTINCT:
-        start -= 1
-    end = _end(tokens, start, block.ordered)
-    terms = _terms(block)
-    if not block.ordered and _is_bare(tokens, start, end):
-        return [(tokens[start].start, "("), (tokens[end - 1].end + 1, f"{terms}) ")]
-    return [(tokens[end - 1].end + 1, f"{terms} ")]
+def _add_terms(node: exp.Expr, terms: Iterable[exp.Expr]) -> None:
+    order = node.args.get("order")
+    node.set("order", exp.Order(expressions=[*(order.expressions if order else ()), *terms]))
 
 
-def _end(tokens: Sequence[Token], start: int, ordered: bool) -> int:
-    """The first token behind the SELECT that begins at `start`."""
-    depth = 0
-    for at in range(start, len(tokens)):
-        kind = tokens[at].token_type
-        depth += (kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN)
-        ends = kind in _SETS or kind == TokenType.SEMICOLON or (kind in _ENDINGS and not ordered)
-        if depth < 0 or (depth == 0 and ends):
-            return at
-    return len(tokens)
+_ORDERED = (
+    exp.GroupConcat,
+    exp.ArrayAgg,
+    exp.AnyValue,
+    exp.First,
+    exp.Last,
+    exp.ArgMin,
+    exp.ArgMax,
+    exp.Mode,
+)
+"""Aggregates whose value depends on the order in which rows come."""
 
 
-def _is_bare(tokens: Sequence[Token], start: int, end: int) -> bool:
-    """Whether the SELECT is a side of a set operation, without parentheses."""
-    followed = end < len(tokens) and tokens[end].token_type in _SETS
-    before = [token.token_type for token in tokens[max(start - 4, 0) : start]]  # UNION ALL BY NAME SELECT
-    words = [token.text.upper() for token in tokens[max(start - 4, 0) : start]]
-    while words and words[-1] in ("ALL", "DISTINCT", "BY", "NAME"):
-        words.pop()
-        before.pop()
-    return followed or bool(before and before[-1] in _SETS)
+def _order_values(node: exp.Expr) -> None:
+    """Let rows that tie come by the first argument, as the engine has it; the last of them for last(). A constant needs
+    no order, and DuckDB takes none.
+    """
+    above = node.parent
+    while isinstance(above, (*WRAPPERS, exp.RespectNulls)):
+        above = above.parent
+    value = node.this.this if isinstance(node.this, exp.Order) else node.this
+    if isinstance(value, exp.Distinct):
+        value = value.expressions[0]
+    if value is None or isinstance(above, exp.Window) or value.find(exp.Column) is None:
+        return
+    last = next(arg for arg in ("count", "expression", "this") if isinstance(node.args.get(arg), exp.Expr))
+    _order_argument(node, last, [_ascending(value.copy(), nulls_first=isinstance(node, exp.Last))])
 
 
-def _offset(tokens: Sequence[Token], block: Limited) -> int:
-    """Where the first of the block's LIMIT, OFFSET or FETCH begins."""
-    starts = []
-    for literal in block.literals:
-        at = next(i for i, token in enumerate(tokens) if token.start == literal)
-        while tokens[at].text.upper() not in _BEFORE:
-            at -= 1
-        if at >= 2 and tokens[at - 2].text.upper() == "LIMIT":  # LIMIT ALL OFFSET 3
-            at -= 2
-        starts.append(tokens[at].start)
-    return min(starts)
+def _order_argument(call: exp.Expr, arg: str, terms: Sequence[exp.Expr]) -> None:
+    """Put the terms at the end of the ORDER BY in the parentheses of a call, which stands with the argument `arg`."""
+    given = call.args[arg]
+    before = given.expressions if isinstance(given, exp.Order) else []
+    bare = given.this if isinstance(given, exp.Order) else given
+    call.set(arg, exp.Order(this=bare, expressions=[*before, *terms]))
+
+
+def _refine(window: Refinement) -> None:
+    node, spec = window.node, window.spec
+    terms = [term.copy() for term in spec.order] + [_ascending(tie.copy()) for tie in window.ties]
+    if window.within:
+        call = node.this
+        while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
+            call = call.this
+        last = [arg for arg, value in call.args.items() if isinstance(value, exp.Expr)][-1]
+        given = call.args[last]
+        call.set(last, exp.Order(this=given.this if isinstance(given, exp.Order) else given, expressions=terms))
+        return
+    node.set("alias", None)
+    node.set("partition_by", [each.copy() for each in spec.partition])
+    node.set("order", exp.Order(expressions=terms))
+    node.set("spec", spec.frame.copy() if spec.frame is not None else None)

@@ -23,11 +23,11 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """LIMIT (None: all rows) and OFFSET; `literals` are the offsets of their numbers in the text."""
+    """LIMIT (None: all rows) and OFFSET; `clause` is the node of the first of the two."""
 
     limit: int | None
     offset: int
-    literals: tuple[int, ...]
+    clause: exp.Expr
 
 
 def bind_order(
@@ -83,22 +83,24 @@ def position(context: Context, node: exp.Expr, names: Sequence[str], width: int,
 def bind_limit(context: Context, node: exp.Expr) -> Limit | None:
     """The LIMIT and OFFSET of a block, both integer literals; None if it has neither."""
     limit, offset = node.args.get("limit"), node.args.get("offset")
-    literals: list[int] = []
-    count = None
+    clause = limit or offset
+    if clause is None:
+        return None
+    count = skip = None
     if limit is not None:
         options = limit.args.get("limit_options")
         if options and (options.args.get("percent") or options.args.get("with_ties")):
             context.refuse(limit, "LIMIT in percent or WITH TIES is not supported; write a number of rows")
-        count = _count(context, limit.args.get("count") or limit.expression, "LIMIT", literals)
-    skip = _count(context, offset.expression, "OFFSET", literals) if offset else None
-    return Limit(count, skip or 0, tuple(literals)) if literals else None
+        count = _count(context, limit.args.get("count") or limit.expression, "LIMIT")
+    if offset is not None:
+        skip = _count(context, offset.expression, "OFFSET")
+    return None if count is None and skip is None else Limit(count, skip or 0, clause)
 
 
-def _count(context: Context, node: exp.Expr, what: str, literals: list[int]) -> int | None:
+def _count(context: Context, node: exp.Expr, what: str) -> int | None:
     written = node.unnest()
     if isinstance(written, exp.Null) or (isinstance(written, exp.Var) and written.name.upper() == "ALL"):
         return None
-    if not isinstance(written, exp.Literal) or not written.is_int or "start" not in written.meta:
+    if not isinstance(written, exp.Literal) or not written.is_int:
         context.refuse(node, f"{what} needs a number, not an expression; write the number of rows")
-    literals.append(written.meta["start"])
     return int(written.name)

@@ -12,7 +12,7 @@ from catalog.schema import Schema
 from sql.arguments import refuse_unread
 from sql.bind.context import Block, Context, Ctes
 from sql.bind.lists import UNORDERED, orders_lists
-from sql.bind.oracle import refined
+from sql.bind.oracle import oracle_text
 from sql.bind.select import bind_select
 from sql.bind.set_operations import bind_set_operation
 from sql.bind.values import bind_values
@@ -28,8 +28,8 @@ class BoundQuery:
     """A query as a typed relation.
 
     `order` says how a reader sees the rows: (output column, descending, nulls first). `uses` are the tables and views
-    that the text names, in order. `oracle_sql` is the text in DuckDB's dialect, with ties at every LIMIT decided as
-    TopK decides them, so that DuckDB's answer over the same tables and views is the relation's content.
+    that the text names, in order. `oracle_sql` is written for DuckDB, with ties decided as the engine decides
+    them, so that DuckDB's answer over the same tables and views is the relation's content.
     """
 
     relation: Relation
@@ -76,10 +76,10 @@ def _bind(source: Source, syntax: Syntax, catalog: Catalog) -> BoundQuery:
     if block.hidden is not None:
         what = "ORDER BY an expression that is no output column is not supported at the end of a query"
         context.refuse(block.hidden, f"{what}; add it to the SELECT list")
-    text = refined(source.text, syntax.tokens, context.limited, context.chosen, context.windows).strip().rstrip(";")
     relation = decorrelate(block.relation)
     if orders_lists(relation, block.order):
         context.refuse(tree, UNORDERED)
+    text = oracle_text(tree, context.limited, context.chosen, context.windows)
     return BoundQuery(relation, relation.schema, block.order, tuple(context.uses), text)
 
 

@@ -13,7 +13,7 @@ from sql.bind.column_names import output_name, unique_names
 from sql.bind.context import Block, Context, Ctes, Limited
 from sql.bind.distinct import Distinct, bind_distinct, distinct, first_rows
 from sql.bind.from_clause import bind_from
-from sql.bind.groups import WHOLE, Grouping, bind_keys, grouped, has_aggregate, storable
+from sql.bind.groups import WHOLE, Grouping, bind_keys, group_ties, grouped, has_aggregate, storable
 from sql.bind.handlers import HANDLERS
 from sql.bind.joins import From
 from sql.bind.nested import Pending, Subqueries, filtered, placed, terms_of, with_terms
@@ -21,7 +21,7 @@ from sql.bind.order import Limit, Term, bind_limit, bind_order, is_all
 from sql.bind.scope import Scope
 from sql.bind.stars import expand_stars
 from sql.bind.subqueries import condition
-from sql.bind.windows import Windows, key_texts, with_windows
+from sql.bind.windows import Windows, with_windows
 from sql.bind.with_clause import bind_with
 from sql.ir.relation import Filter, Join, Map, Order, Project, Relation, TopK
 from sql.ir.scalar import Call, Column, Scalar, remap
@@ -100,12 +100,12 @@ def bind_select(context: Context, node: exp.Select, ctes: Ctes) -> Block:
         rows = _grouped(context, rows, groups or WHOLE, having, tests, binder)
     else:
         rows = _with_subqueries(rows, below.found)
-    ties = key_texts(items, node.args.get("group")) if aggregated else source.scope
+    ties = group_ties(groups or WHOLE, binder) if aggregated else source.scope
     counts = (count, len(qualify))
     rows = _Rows(*with_windows(context, rows.relation, rows.scalars, windows, counts, ties, node.args.get("qualify")))
     limit = bind_limit(context, node)
     if limit is not None and not any(is_all(item) for item in _order_items(node)):
-        context.limited.append(Limited(limit.literals, bool(terms), len(outputs)))
+        context.limited.append(Limited(limit.clause, len(outputs)))
     return _finished(rows, unique_names(names), terms, hidden, limit, clause)
 
 

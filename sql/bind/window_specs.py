@@ -18,16 +18,6 @@ class Spec:
     order: tuple[exp.Expr, ...] = ()
     frame: exp.Expr | None = None
 
-    def text(self, ties: str) -> str:
-        """OVER's parentheses in SQL, with `ties` added to ORDER BY."""
-        parts = []
-        if self.partition:
-            parts.append(f"PARTITION BY {', '.join(node.sql('duckdb') for node in self.partition)}")
-        parts.append(f"ORDER BY {', '.join([*map(term_text, self.order), ties])}")
-        if self.frame is not None:
-            parts.append(self.frame.sql("duckdb"))
-        return f"({' '.join(parts)})"
-
     def name(self, named: Callable[[exp.Expr], str]) -> str:
         """OVER's parentheses as DuckDB calls them in the name of a column, expressions called as `named` says."""
         parts = []
@@ -47,12 +37,6 @@ _DEFAULT = "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
 def _term_name(node: exp.Expr, named: Callable[[exp.Expr], str]) -> str:
     direction = " DESC" if node.args.get("desc") else ""
     return f"{named(node.this)}{direction}{' NULLS FIRST' if node.args.get('nulls_first') else ''}"
-
-
-def term_text(node: exp.Expr) -> str:
-    """An ORDER BY term, with the place of NULLs."""
-    direction = " DESC" if node.args.get("desc") else ""
-    return f"{node.this.sql('duckdb')}{direction} NULLS {'FIRST' if node.args.get('nulls_first') else 'LAST'}"
 
 
 def resolved(node: exp.Expr) -> Spec | None:

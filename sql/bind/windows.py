@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from sql.bind.aggregate_calls import AGGREGATES
 from sql.bind.binder import Binder, Handler
 from sql.bind.column_names import column_name
 from sql.bind.context import Context, Refinement
@@ -15,8 +14,9 @@ from sql.bind.operand import Operand
 from sql.bind.scope import Scope
 from sql.bind.window_frames import bind_frame, bind_spec
 from sql.bind.window_functions import AGGREGATE_NAMES, VALUES, bind_function, stored
-from sql.bind.window_specs import Spec, term_text
-from sql.ir.relation import Filter, Map, Order, Project, Relation, Window, WindowFunction
+from sql.bind.window_specs import Spec
+from sql.decorrelate.nodes import outers, relation_scalars
+from sql.ir.relation import Apply, Filter, Map, Order, Project, Relation, Window, WindowFunction
 from sql.ir.scalar import Column, Literal, Outer, Scalar, columns_of, remap, rewrite
 
 _BY_PLACE = frozenset(("row_number", "ntile", "lag", "lead"))
@@ -111,7 +111,7 @@ def windowed(
     if not windows.found:
         return relation, list(outputs), ()
     everything = range(len(relation.schema))
-    read = frozenset[int]().union(*map(columns_of, (*outputs, *specs)))
+    read = _with_sources(relation, frozenset[int]().union(*map(columns_of, (*outputs, *specs))))
     kept = tuple(c for c in everything if whole or c in read) or tuple(everything[:1])
     places = {c: i for i, c in enumerate(kept)}
     relation = relation if kept == tuple(everything) else Project(relation, kept)
@@ -138,6 +138,16 @@ def windowed(
             tuple(windows.names[i] for i in members),
         )
     return relation, [_settled(remap(s, places.__getitem__), columns) for s in outputs], kept
+
+
+def _with_sources(relation: Relation, read: frozenset[int]) -> frozenset[int]:
+    """The columns, and those that the subqueries read which append some of them: they decide what comes of these."""
+    while isinstance(relation, Apply):
+        width = len(relation.left.schema)
+        if any(column >= width for column in read):
+            read |= outers(relation_scalars(relation.right), relation.binding)
+        relation = relation.left
+    return read
 
 
 def _settled(scalar: Scalar, columns: dict[int, int]) -> Scalar:
@@ -167,7 +177,7 @@ def with_windows(
     scalars: Sequence[Scalar],
     windows: Windows,
     counts: tuple[int, int],
-    ties: Scope | Sequence[str],
+    ties: Scope | Sequence[exp.Expr],
     qualify: exp.Expr | None,
 ) -> tuple[Relation, list[Scalar]]:
     """The rows that QUALIFY leaves, with the values of the window functions, and the expressions over them.
@@ -180,69 +190,37 @@ def with_windows(
     relation, over, kept = windowed(relation, windows, scalars[:last], scalars[last:], whole)
     if windows.found:
         names = tie_names(ties, kept) if isinstance(ties, Scope) else ties
-        context.windows.extend(refinements(windows, names or ()))
+        context.windows.extend(refinements(windows, names))
     elif counts[1]:
         context.fail(qualify, "QUALIFY needs a window function; filter with WHERE or HAVING")
     predicates = tuple(over[first:])
     return Filter(relation, predicates) if predicates else relation, over[:first]
 
 
-def key_texts(items: Sequence[exp.Expr], group: exp.Expr | None) -> list[str]:
-    """The expressions of GROUP BY in SQL."""
-    if group is None:
-        return []
-    if group.args.get("all"):
-        return [item.unalias().sql("duckdb") for item in items if not item.find(*AGGREGATES)]
-    found = []
-    for node in group.expressions:
-        at_position = isinstance(node, exp.Literal) and node.is_int
-        found.append((items[int(node.name) - 1] if at_position else node).unalias().sql("duckdb"))
-    return found
-
-
-def refinements(windows: Windows, ties: Sequence[str]) -> list[Refinement]:
+def refinements(windows: Windows, ties: Sequence[exp.Expr]) -> list[Refinement]:
     """A refinement for each place where a window function stands whose value depends on how ties are broken."""
-    found = []
-    added = ", ".join(f"{tie} ASC NULLS LAST" for tie in ties)
-    for node, spec, function in windows.places.values():
-        call = node.this
-        while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
-            call = call.this
-        if not ties or "start" not in call.meta:
-            continue
-        refined = _refinement(call.meta["start"], spec, function, added)
-        if refined is not None:
-            found.append(refined)
-    return found
+    found = [_refinement(node, spec, function, tuple(ties)) for node, spec, function in windows.places.values()]
+    return [each for each in found if each is not None] if ties else []
 
 
-def _refinement(call: int, spec: Spec, function: WindowFunction, added: str) -> Refinement | None:
+def _refinement(node: exp.Expr, spec: Spec, function: WindowFunction, ties: tuple[exp.Expr, ...]) -> Refinement | None:
     frame = function.frame
+    whole = (frame.start, frame.end) == (None, None)
     if function.function in _BY_PLACE:
-        return Refinement(call, spec.text(added))
+        return Refinement(node, spec, ties)
     if function.function in VALUES.values():
-        if frame.peers or (frame.start, frame.end) == (None, None):
-            terms = ", ".join([*(term_text(node) for node in spec.order), added])
-            return Refinement(call, within=f"ORDER BY {terms}")
-        return Refinement(call, spec.text(added))
-    if function.function in AGGREGATE_NAMES and not frame.peers and (frame.start, frame.end) != (None, None):
-        return Refinement(call, spec.text(added))
+        return Refinement(node, spec, ties, within=frame.peers or whole)
+    if function.function in AGGREGATE_NAMES and not frame.peers and not whole:
+        return Refinement(node, spec, ties)
     return None
 
 
-def tie_names(scope: Scope, columns: Sequence[int]) -> list[str] | None:
-    """The names by which SQL calls the columns that break ties; None if one of them has none."""
+def tie_names(scope: Scope, columns: Sequence[int]) -> list[exp.Expr]:
+    """The columns that break ties, by name; those not in the scope are subqueries', which the others decide."""
     known = {c.column.index: c for c in scope.columns}
-    if any(column not in known for column in columns):
-        return None
-    return [_name(known[column].table, known[column].name) for column in columns]
-
-
-def _name(table: str, name: str) -> str:
-    column = exp.to_identifier(name, quoted=True).sql("duckdb")
-    if not table or " and " in table:  # a column of USING belongs to no table
-        return column
-    return f"{exp.to_identifier(table, quoted=True).sql('duckdb')}.{column}"
+    named = (known[column] for column in columns if column in known)
+    # A column of USING belongs to no table.
+    return [exp.column(c.name, c.table if scope.has(c.table) else None, quoted=True) for c in named]
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {exp.Window: bind_window}

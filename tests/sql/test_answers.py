@@ -151,9 +151,9 @@ def rounded(bag):
     return digits
 
 
-def test_a_text_without_limit_is_its_own_oracle():
-    text = "select  Name -- who\nfrom EMP order by 1"
-    assert bound(text).oracle_sql == text
+def test_the_oracle_is_told_names_in_quotes():
+    text = "select  Name -- who\nfrom EMP at order by 1"
+    assert bound(text).oracle_sql == 'SELECT "Name" FROM "EMP" AS "at" ORDER BY 1'
 
 
 def test_order_is_told_by_output_column():

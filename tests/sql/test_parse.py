@@ -102,7 +102,7 @@ def test_names_of_with_are_those_in_reach(text: str, names: tuple[str, ...]):
 def test_another_dialect_is_translated_for_the_ad_hoc_engine():
     (query,) = parse("SELECT `a` FROM t LIMIT 3", dialect="spark")
     assert isinstance(query, Query)
-    assert query.text == 'SELECT "a" FROM t LIMIT 3'
+    assert query.text == 'SELECT "a" FROM "t" LIMIT 3'
     assert query.written == "SELECT `a` FROM t LIMIT 3"
 
 
@@ -125,8 +125,8 @@ def test_changes():
         "UPDATE t SET A = a + 1, b = NULL"
     )
     assert insert == Insert("T", ("A", "b"), Query("VALUES (1, 'x')", (), "VALUES (1, 'x')"))
-    assert delete == Delete("t", "x", "x.a IN (SELECT b FROM u)", ("t", "u"))
-    assert update == Update("t", "t", (("A", "a + 1"), ("b", "NULL")), "", ("t",))
+    assert delete == Delete("t", "x", '"x"."a" IN (SELECT "b" FROM "u")', ("t", "u"))
+    assert update == Update("t", "t", (("A", '"a" + 1'), ("b", "NULL")), "", ("t",))
 
 
 def test_nothing_is_no_statement():
