@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from time import perf_counter, perf_counter_ns
@@ -55,6 +56,7 @@ class Progress:
 
 
 Pause = Callable[[Callable[[], Progress]], None]
+Aside = Callable[[], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,14 +131,17 @@ class Engine:
         plan = lower(optimize(relation), self.existing())
         return Planned(plan, frozenset(tables_of(relation)), (perf_counter() - started) * 1e3)
 
-    def define(self, definition: Definition, planned: Planned | None, oracle_sql: str, pause: Pause) -> None:
+    def define(
+        self, definition: Definition, planned: Planned | None, oracle_sql: str, pause: Pause, aside: Aside = nullcontext
+    ) -> None:
         """Add a view: install a maintained one, as planned, only note any other. On any error nothing is left behind.
 
         `pause` is called between two chunks of the rows that are read, with what tells how far it is. Within it commits
-        and reads may be made, which see nothing of the view; nothing else.
+        and reads may be made, which see nothing of the view; nothing else. They may be made too while a block runs
+        under `aside`, which returns once the caller is alone again.
         """
         if planned is not None:
-            self._install(definition, planned, pause)
+            self._install(definition, planned, pause, aside)
         self.oracle_sql[definition.name] = oracle_sql
 
     def undefine(self, name: str) -> None:
@@ -148,13 +153,13 @@ class Engine:
             self._read.pop(name, None)
             self._apart.pop(name, self.renderer).release(installed.node)
 
-    def _install(self, definition: Definition, planned: Planned, pause: Pause) -> None:
+    def _install(self, definition: Definition, planned: Planned, pause: Pause, aside: Aside) -> None:
         started, plan = perf_counter(), planned.plan
         self._check_limit(definition.name, plan)
         renderer = self.renderer if self._sharing else self.renderer.apart()
         trace = Trace([field.type for field in definition.schema])
         try:
-            with renderer.installing(self._counting(definition.name, plan, renderer, pause)):
+            with renderer.installing(self._counting(definition.name, plan, renderer, pause), aside):
                 source = renderer.node(plan)
                 node = renderer.hydrated(renderer.graph.add(f"view {definition.name}", Sink(trace), (source,)))
                 node.users += 1

@@ -131,7 +131,7 @@ def _create_view(database: Database, statement: CreateView, dialect: str) -> Res
 def _define(database: Database, definition: Definition, planned: Planned | None, oracle_sql: str) -> None:
     with database.lock:
         try:
-            database.engine.define(definition, planned, oracle_sql, database.pause)
+            database.engine.define(definition, planned, oracle_sql, database.pause, database.lock.aside)
             database.catalog.add_view(definition)
         except BaseException:
             database.engine.undefine(definition.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from heapq import heappop, heappush
 from time import perf_counter_ns
 
@@ -46,13 +46,15 @@ class Graph:
         return node
 
     @contextmanager
-    def installing(self, pause: Callable[[int], None]) -> Iterator[Installation]:
+    def installing(
+        self, pause: Callable[[int], None], aside: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> Iterator[Installation]:
         """Nodes added within are those of a view on its way in; an error takes them out again.
 
-        History from now on stays, so that it can be read between pauses: whoever commits meanwhile lets go of none.
-        Cost: that of the nodes added, however many others there are.
+        For `pause` and `aside` see `Installation`. History from now on stays, so that it can be read between pauses:
+        whoever commits meanwhile lets go of none. Cost: that of the nodes added, however many others there are.
         """
-        installation = self.installation = Installation(pause)
+        installation = self.installation = Installation(pause, aside)
         try:
             yield installation
         except BaseException:

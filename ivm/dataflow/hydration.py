@@ -6,36 +6,51 @@ happens meanwhile, the node ends up as if it had been there all along.
 
 Contents add up to a collection, their first chunks alone need not: a chunk may take back rows that a later one brings,
 and what has come so far may have a sum that does not fit though the whole has. Neither is the operator to suffer.
+
+Reading a chunk takes a bounded time. What the new operator does with it may not, as when a table grows: but nobody else
+knows its state, so others commit meanwhile. An operator whose output goes to the new one alone waits with it, so that
+no commit has to keep a copy of what is being read.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from itertools import chain
+from math import inf
 
 import numpy as np
 
 from catalog.errors import NumericError
 from ivm.dataflow.node import Node
+from ivm.operators.mfp import Mfp
+from ivm.operators.negate import Negate
 from ivm.operators.operator import NOTHING, Contents, Operator, StateSize
 from ivm.operators.present import Present
 from ivm.trace.concat import concat_deltas
 from ivm.trace.delta import Delta
 from ivm.trace.time import BEGINNING
 
-_PART_ROWS = 1 << 16
+_SOON = 8
+"""How many commits are caught up with while others wait."""
+
+Fill = Callable[[Operator, Delta, int], Delta | None]
+"""Steps an operator and makes it final as of a time."""
 
 
 @dataclass
 class Installation:
     """A view on its way in: the nodes made for it, which nobody else may come to harm by.
 
-    `pause(rows)` is called between two chunks, with the rows read since it was called last; commits may come meanwhile.
+    `pause(rows)` is called between two chunks, with the rows read since it was called last; commits may come meanwhile,
+    as they may while a block runs under `aside`.
     `error` is what one of the new nodes raised in such a commit: the commit goes on without them, the installation not.
     """
 
     pause: Callable[[int], None]
+    aside: Callable[[], AbstractContextManager[None]] = nullcontext
     nodes: dict[Node, None] = field(default_factory=dict)
     error: Exception | None = None
     _read: int = 0
@@ -58,6 +73,14 @@ class Installation:
             self._keeping.add(node)
             node.operator.commit(BEGINNING)
 
+    def fill(self, operator: Operator, delta: Delta, since: int) -> Delta | None:
+        """Step an operator that nobody reads yet, and make it final; others are let in meanwhile where that can be."""
+        if not operator.apart:
+            return _fill(operator, delta, since)
+        delta = delta.gathered()
+        with self.aside():
+            return _fill(operator, delta, since)
+
     def read(self, rows: int) -> None:
         """So many rows were read."""
         self._read += rows
@@ -71,20 +94,24 @@ class Installation:
 
 
 class Waiting(Present):
-    """Stands in for the operator of a node that is being hydrated: keeps what comes to it until its turn."""
+    """Stands in for the operator of a node that is being hydrated: keeps what comes to it until its turn.
 
-    def __init__(self, operator: Operator) -> None:
-        self._operator = operator
-        self._queue: deque[list[Delta | None]] = deque()
+    `behind`: operators that get its output, each that of the one before, and whose nodes see nothing meanwhile.
+    """
+
+    def __init__(self, operator: Operator, behind: Sequence[Operator] = ()) -> None:
+        self._operators = (operator, *behind)
+        self._queue: deque[Delta | None] = deque()
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """Keep the changes. Their columns may be read later: no store renumbers its rows during an installation."""
-        self._queue.append(list(inputs))
+        self._queue.append(inputs[0])
         return None
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
-        """Nobody reads a node that is not there yet."""
-        raise AssertionError("internal error: a node was read before it was hydrated")
+        """What there was when the waiting began, for the one behind."""
+        assert len(self._operators) > 1, "internal error: a node was read before it was hydrated"
+        return self._operators[0].contents(inputs, time)
 
     def commit(self, since: int) -> None:
         """The changes stay."""
@@ -95,22 +122,32 @@ class Waiting(Present):
 
     def size(self) -> StateSize:
         """That of the operator so far."""
-        return self._operator.size()
+        return self._operators[0].size()
 
-    def catch_up(self, since: int, rest: Callable[[], None]) -> None:
+    def catch_up(self, since: int, installation: Installation) -> None:
         """Apply what has come, and what comes while others are let in, until nothing is left.
 
-        Each time twice as much is done before others are let in, so that no stream of commits keeps it from ending.
+        What has come is applied all at once while others go on, as long as that leaves fewer changes each time. They
+        wait for the rest, so that no stream of commits keeps it from ending.
         """
-        rows, most = 0, _PART_ROWS
-        while self._queue:
-            inputs = self._queue.popleft()
-            self._operator.step(inputs)
-            self._operator.commit(since)
-            rows += sum(len(delta) for delta in inputs if delta is not None)
-            if rows >= most:
-                rows, most = 0, 2 * most
-                rest()
+        before: float = inf
+        while _SOON < len(self._queue) < before:
+            before = len(self._queue)
+            self._apply(self._taken(), since, installation.fill)
+            installation.rest()
+        if self._queue:
+            self._apply(self._taken(), since, _fill)
+
+    def _taken(self) -> Delta | None:
+        """All that has come, out of the queue."""
+        taken = concat_deltas([delta for delta in self._queue if delta is not None])
+        self._queue.clear()
+        return taken
+
+    def _apply(self, delta: Delta | None, since: int, fill: Fill) -> None:
+        for operator in self._operators:
+            if delta is not None:
+                delta = fill(operator, delta, since)
 
 
 def hydrate(node: Node, time: int, installation: Installation) -> None:
@@ -119,28 +156,51 @@ def hydrate(node: Node, time: int, installation: Installation) -> None:
     Raises what the operator raises; the installation must then be undone. Cost: that of stepping all the input's rows
     through the operator. Others are let in after every chunk.
     """
-    operator = node.operator
-    waiting = node.operator = Waiting(operator)
+    way = _way_to(node, installation)
+    operators = [each.operator for each in way]
+    first = way[0]
+    waiting = first.operator = Waiting(operators[0], operators[1:])
     (source,) = node.inputs
-    installation.hold(source, time)
-    _fill(operator, source.contents(time, installation.read), time, installation.rest)
+    if first is node:
+        installation.hold(source, time)
+    contents = source.contents(time, installation.read)
+    if operators[-1].at_once:
+        whole = _together(contents, installation)
+        if whole is not None:
+            installation.fill(operators[-1], whole, time)
+    else:
+        _fill_in_parts(operators[-1], contents, time, installation)
     installation.let_go()
-    waiting.catch_up(time, installation.rest)
-    node.operator = operator
+    waiting.catch_up(time, installation)
+    first.operator = operators[0]
 
 
-def _fill(operator: Operator, contents: Iterator[Delta], time: int, rest: Callable[[], None]) -> None:
+def _way_to(node: Node, installation: Installation) -> list[Node]:
+    """The nodes from one with state to this one, if nobody sees that one's output but through this one; else this."""
+    way = [node]
+    while len(way[0].inputs) == 1:
+        source = way[0].inputs[0]
+        if source not in installation.nodes or source.users > 1 or source.waits:
+            break
+        way.insert(0, source)
+        if not source.operator.looks_back:
+            return way
+        if not isinstance(source.operator, Mfp | Negate):
+            break
+    return [node]
+
+
+def _fill_in_parts(operator: Operator, contents: Iterator[Delta], time: int, installation: Installation) -> None:
     """Step `contents` through the operator; where a chunk raises NumericError, all that is left has the last word."""
     parts = _coming_first(contents)
     for delta in parts:
         if len(delta):
             try:
-                operator.step([delta])
+                installation.fill(operator, delta, time)
             except NumericError:
-                operator.abort()
-                operator.step([_together(delta, parts, rest)])
-            operator.commit(time)
-        rest()
+                rest = _together(chain([delta], parts), installation)
+                installation.fill(operator, rest or delta, time)
+        installation.rest()
 
 
 def _coming_first(contents: Iterator[Delta]) -> Iterator[Delta]:
@@ -160,11 +220,22 @@ def _coming_first(contents: Iterator[Delta]) -> Iterator[Delta]:
         yield going.popleft()
 
 
-def _together(first: Delta, others: Iterator[Delta], rest: Callable[[], None]) -> Delta:
-    """One chunk and all that are left as one."""
-    parts = [first]
-    for delta in others:
+def _together(parts: Iterator[Delta], installation: Installation) -> Delta | None:
+    """All parts as one; others are let in after each."""
+    found = []
+    for delta in parts:
         if len(delta):
-            parts.append(delta)
-        rest()
-    return concat_deltas(parts) or first
+            found.append(delta.gathered())
+        installation.rest()
+    return concat_deltas(found)
+
+
+def _fill(operator: Operator, delta: Delta, since: int) -> Delta | None:
+    """Step an operator and make it final; nothing has happened if it raises NumericError."""
+    try:
+        out = operator.step([delta])
+    except NumericError:
+        operator.abort()
+        raise
+    operator.commit(since)
+    return out

@@ -60,6 +60,7 @@ class ArrangeDerived(Stateless):
 
     def __init__(self, rows: DerivedRows[Arrangement] | DerivedRows[OrderedArrangement]) -> None:
         self._rows = rows
+        self.apart = isinstance(rows.arranged, Arrangement)  # the values of an order are computed by shared programs
 
     @property
     def arrangement(self) -> Arrangement | OrderedArrangement:

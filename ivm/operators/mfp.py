@@ -19,6 +19,8 @@ class Stateless:
     """What operators without state share: nothing to commit, undo or count; contents are their inputs'."""
 
     looks_back: ClassVar[bool] = True
+    apart = False
+    at_once = False
 
     def drawn_from(self, inputs: Sequence[Each]) -> Sequence[Each]:
         """All of them."""

@@ -32,9 +32,15 @@ class Operator(Protocol):
 
     `looks_back`: whether `contents` can be asked for a time before the present, of which no history was let go. What
     does not look back answers for the present alone, from its own state.
+
+    `apart`: whether `step` and `commit` touch nothing but the operator's own state, the columns they are given and the
+    dictionary of texts, so that an operator that nobody reads yet can be stepped while others commit. `at_once`:
+    whether an operator is filled better by one step than by many, since each does again what those before it did.
     """
 
     looks_back: ClassVar[bool]
+    apart: bool
+    at_once: bool
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The change of the output that follows from the changes of the inputs; None if there is none."""

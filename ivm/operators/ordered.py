@@ -50,7 +50,7 @@ class OrderedState(OrderedPart):
     def __init__(
         self, form: str, order: Ordered, wanted: Sequence[Wanted], parts: Accumulators, dictionary: TextDictionary
     ) -> None:
-        self._form = form
+        self.form = form
         self._order = order
         self.wanted = tuple(wanted)
         self._parts = parts
@@ -75,9 +75,9 @@ class OrderedState(OrderedPart):
             *self.tree.arguments, batch.keys, batch.valid, batch.diffs, frozen_times(delta.times),
             self._order_of(batch.keys, delta.times, cells), cells.row_cell, cells.slot,
         )  # fmt: skip
-        if self._form == ARGS:
+        if self.form == ARGS:
             self._arguments(arguments, cells, after)
-        elif self._form == QUANTILES:
+        elif self.form == QUANTILES:
             self._picked(arguments, cells, after)
         else:
             self._all_rows(arguments, cells, after)
@@ -85,7 +85,7 @@ class OrderedState(OrderedPart):
     def _order_of(self, keys: Ints, times: Ints | int, cells: Cells) -> Ints:
         """In which order to take the rows: as the tree has them, or so that each cell is read where its last row is."""
         order = in_order(keys, self.tree.kinds, times)
-        if len(order) or self._form == ROWS or not isinstance(times, int) or not 1 < len(keys) <= 2 * len(cells):
+        if len(order) or self.form == ROWS or not isinstance(times, int) or not 1 < len(keys) <= 2 * len(cells):
             return order
         return frozen(np.argsort(cells.row_cell, kind="stable"))
 
@@ -146,6 +146,11 @@ class OrderedAggregates(OrderedParts[OrderedState]):
             wanted = Wanted(index, spec.function, spec.argument, spec.argument_type, spec.type, spec.parameters)
             found.setdefault((FORMS[spec.function], spec.ordered), []).append(wanted)
         super().__init__([OrderedState(*key, wanted, parts, dictionary) for key, wanted in found.items()])
+
+    @property
+    def shows_all_rows(self) -> bool:
+        """Whether some aggregate is made of all rows of a group, all over again whenever one changes."""
+        return any(each.form == ROWS for each in self._all)
 
     def apply(self, delta: Delta, cells: Cells, after: Ints) -> None:
         """Apply a batch in the order of its times, and write the aggregates of each cell into `after`."""

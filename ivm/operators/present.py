@@ -12,6 +12,8 @@ class Present:
     """Contents come from the state, and are not to be had of the past."""
 
     looks_back: ClassVar[bool] = False
+    apart = True
+    at_once = False
 
     def drawn_from(self, inputs: Sequence[Each]) -> Sequence[Each]:
         """None: the state has all that is asked for."""

@@ -57,6 +57,7 @@ class Reduce(Present):
         if growing:
             self._extremes = GrowingExtremes(self._parts, dictionary)
         self._ordered = OrderedAggregates(self._parts, dictionary)
+        self.at_once = self._ordered.shows_all_rows
         self._after: Ints | None = None
 
     @property

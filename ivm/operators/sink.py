@@ -15,6 +15,8 @@ _CHUNK = 1 << 16
 class Sink(Stateless):
     """Appends the output's changes to a trace. Cost: one copy of them; reading consolidates."""
 
+    apart = True
+
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self._mark = trace.mark()

@@ -11,7 +11,7 @@ from ivm.kernels.net_changes import net_changes
 from ivm.kernels.top_k import ENDLESS, FIELDS, apply_windows, show_windows
 from ivm.operators.accumulator import NO_MASK
 from ivm.operators.groups import Cells, Groups, cell_times, frozen, frozen_diffs, live_input
-from ivm.operators.operator import Contents, StateSize
+from ivm.operators.operator import NOTHING, Contents, StateSize
 from ivm.operators.ordered_batch import OrderedBatch, take_back
 from ivm.operators.ordering import total_order
 from ivm.operators.present import Present
@@ -102,7 +102,9 @@ class TopK(Present):
             shown = np.empty(len(entries), np.int64)
             show_windows(entries, words, self._begin, self._end, self._ties, last, shown)
             present = shown != 0
-            if present.any():
+            if not present.any():
+                yield NOTHING
+            else:
                 yield delta_of(self._order.decode(entries[present, 1:words]), time, shown[present], int(present.sum()))
 
     def commit(self, since: int) -> None:

@@ -53,6 +53,8 @@ class Window(Present):
     A change costs O(log n), and for each function what its reach takes it to: see `ivm.kernels.window_reach`.
     """
 
+    at_once = True
+
     def __init__(
         self,
         types: Types,

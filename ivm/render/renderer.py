@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -77,14 +77,16 @@ class Renderer(Context):
         self._forget(self.graph.release(node))
 
     @contextmanager
-    def installing(self, pause: Callable[[int], None]) -> Iterator[None]:
+    def installing(
+        self, pause: Callable[[int], None], aside: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> Iterator[None]:
         """What is rendered within is a view on its way in; an error leaves everything as it was before.
 
-        See `Graph.installing`. `pause(rows)` is called between chunks, with the rows read since it was called last.
+        See `Graph.installing`.
         """
         users = {each: each.users for store in self.tables.values() for each in store.followers()}
         try:
-            with self.graph.installing(pause):
+            with self.graph.installing(pause, aside):
                 yield
         except BaseException:
             for plan in reversed(self._made):

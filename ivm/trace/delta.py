@@ -129,6 +129,10 @@ class Delta:
         """All columns, gathered."""
         return [self.column(i) for i in range(len(self.layout))]
 
+    def gathered(self) -> Delta:
+        """The same updates with all columns there, which reads no store any more. Cost: gathers them."""
+        return delta_of(self.columns(), self.times, self.diffs, self.length)
+
     def take(self, rows: Array) -> Delta:
         """The updates at positions `rows` (integers), in that order; no column value is touched."""
         times = self.times if isinstance(self.times, int) else self.times[rows]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -40,8 +41,8 @@ _NO_BYTES = np.empty(0, np.uint8)
 class TextDictionary:
     """Distinct strings and their codes, append-only: a code never changes its string and no string is ever forgotten.
 
-    Code 0 is the empty string, so that a zero is safe to decode. Growth is amortized. One writer at a time; codes that
-    somebody has can be decoded meanwhile, since what they stand for is never written again, and growth copies it.
+    Code 0 is the empty string, so that a zero is safe to decode. Growth is amortized. Any thread may add strings; codes
+    that somebody has can be decoded meanwhile, since what they stand for is never written again, and growth copies it.
     """
 
     def __init__(self) -> None:
@@ -52,6 +53,7 @@ class TextDictionary:
         self._slots = np.zeros(1 << 9, np.uint64)
         self._count = 0
         self._used = 0
+        self._writing = Lock()
         self.code("")
 
     def __len__(self) -> int:
@@ -162,6 +164,10 @@ class TextDictionary:
         return ranks[inverse]
 
     def _encode(self, data: Array, offsets: Array, valid: Bools | None, codes: Codes) -> None:
+        with self._writing:
+            self._add(data, offsets, valid, codes)
+
+    def _add(self, data: Array, offsets: Array, valid: Bools | None, codes: Codes) -> None:
         row: Any = 0
         mask = _ALL_VALID if valid is None else valid
         text, where = readonly(data), readonly(offsets)

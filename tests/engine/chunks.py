@@ -17,7 +17,7 @@ _SIZES = (
     (ordered_arrangement, "_FILL_ROWS", 1.75),
     (arrangement, "_COUNTED_FROM", 5.0),
     (row_store, "_CONVERT_ROWS", 1.5),
-    (hydration, "_PART_ROWS", 0.75),
+    (hydration, "_SOON", 0.25),
     (join, "_PART", 2.0),
     (join, "_FIRST_PART", 0.5),
     (join, "_LEAST_PART", 0.25),
