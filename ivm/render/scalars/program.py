@@ -10,6 +10,7 @@ from ivm.render.scalars.by_bytes import TextInputs
 from ivm.render.scalars.columns import dense, truth
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.cost import cost_rank
+from ivm.render.scalars.cut import cut, is_too_heavy
 from ivm.render.scalars.functions import Context, Evaluate
 from ivm.render.scalars.fused import Fused, Passed
 from ivm.render.scalars.interpret import interpreter
@@ -83,7 +84,9 @@ _MOST_LAYOUTS = 64
 
 
 class MfpProgram:
-    """Append `maps` to the row, keep the rows on which every predicate is TRUE, then the columns at
+    """A map-filter-project, in as many stages as it takes so that none is long to compile.
+
+    Append `maps` to the row, keep the rows on which every predicate is TRUE, then the columns at
     `projection`.
 
     `maps[i]` is column `width + i`; it may read input columns and the maps before it. `predicates` are over
@@ -105,21 +108,44 @@ class MfpProgram:
         compiler: Compiler | None = None,
         gathered: bool = False,
     ) -> None:
-        self.shape = Shape.of(maps, predicates, projection, width, gathered)
-        self._context, self._compiler = Context(dictionary, memos_of(dictionary)), compiler
+        context = Context(dictionary, memos_of(dictionary))
+        self._stages = [
+            Stage(shape, context, None if is_too_heavy(shape) else compiler)
+            for shape in cut(Shape.of(maps, predicates, projection, width, gathered))
+        ]
+
+    @property
+    def compiled(self) -> bool:
+        """Whether compiled loops have taken over (for deltas that hold their columns as those before them did)."""
+        return all(stage.compiled for stage in self._stages)
+
+    def run(self, delta: Delta) -> Delta | None:
+        """The rows that pass, projected; None if none does. Raises NumericError; the delta is not written to."""
+        passed: Delta | None = delta
+        for stage in self._stages:
+            if passed is None or passed.length == 0:
+                return None
+            passed = stage.run(passed)
+        return passed
+
+
+class Stage:
+    """One loop of a program, run by the interpreter until it is compiled, and always without a compiler."""
+
+    def __init__(self, shape: Shape, context: Context, compiler: Compiler | None) -> None:
+        self.shape = shape
+        self._context, self._compiler = context, compiler
         self._texts = TextInputs(self.shape, self._context)
         self._forms: dict[int, tuple[Interpreted, Fused | None]] = {0: self._form(self.shape)}
         self._projected: dict[Layout, tuple[list[int], Layout]] = {}
 
     @property
     def compiled(self) -> bool:
-        """Whether a compiled loop has taken over (for deltas that hold their columns as those before it did)."""
+        """Whether a compiled loop has taken over."""
         return any(fused is not None and fused.ready for _, fused in self._forms.values())
 
     def run(self, delta: Delta) -> Delta | None:
-        """The rows that pass, projected; None if none does. Raises NumericError; the delta is not written to."""
-        if delta.length == 0:
-            return None
+        """As the program's, of a delta that has rows."""
         wanted = self._texts.wanted(delta) if self._texts.expressions else 0
         form = self._forms.get(wanted)
         if form is None:
