@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
+from typing import Any
 
 from catalog.errors import BindError
 from catalog.names import key, suggestion, twice, written
@@ -38,8 +39,12 @@ class Catalog:
         """All views, in order of creation; a view always stands after what it uses."""
         return tuple(entry for entry in self._entries.values() if isinstance(entry, View))
 
-    def find(self, name: str) -> Table | View | None:
-        """The table or view called `name`, or None."""
+    def find(self, name: Any) -> Table | View | None:
+        """The table or view called `name`, or None; BindError if that is no text."""
+        if not isinstance(name, str):
+            raise BindError(
+                f"a table or view is called by its name, a str, not by {name!r} of type {type(name).__name__}"
+            )
         return self._entries.get(key(name))
 
     def lookup(self, name: str) -> Table | View:

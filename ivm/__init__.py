@@ -16,6 +16,7 @@ from catalog.errors import (
     TypeMismatchError,
     UnsupportedError,
 )
+from ivm.arguments import whole_number
 from ivm.database import Database
 from ivm.engine import Progress
 from ivm.kernels.allocator import keep_freed_pages
@@ -52,6 +53,8 @@ __all__ = [
     "connect",
 ]
 
+COMPILE = ("background", "wait", "off")
+
 
 def connect(
     *,
@@ -75,8 +78,13 @@ def connect(
     `read_text`, `https://`). Without, it sees the tables and views of this database and nothing else, whoever wrote it,
     and is refused with AccessError; and what does not fit into memory is refused rather than spilled to disk.
 
+    Raises TypeMismatchError for a number that is negative, too large or no whole number, and for another `compile`.
     On glibc this also tells the process's allocator to keep up to 64 MiB of freed memory, which saves page faults.
     """
+    history = whole_number(history, "history")
+    memory_limit = None if memory_limit is None else whole_number(memory_limit, "memory_limit")
+    if compile not in COMPILE:
+        raise TypeMismatchError(f"compile is {compile!r}, and must be one of {', '.join(map(repr, COMPILE))}")
     keep_freed_pages()
     compiler = None if compile == "off" else Compiler(wait=compile == "wait")
     return Database(compiler, history, sharing=sharing, memory_limit=memory_limit, external_access=external_access)

@@ -21,6 +21,7 @@ from catalog.errors import BindError, ConstraintError
 from catalog.names import key
 from catalog.schema import Table
 from ivm.adhoc import run_query
+from ivm.arguments import callback, rows_by_table, sql_text, view_names
 from ivm.duck import UnknownNameError
 from ivm.engine import Engine, Progress, changes_to_arrow
 from ivm.explain import explain_text, explained
@@ -34,6 +35,7 @@ from ivm.subscription import Subscription
 from ivm.trace.column import Ints
 from ivm.trace.delta import delta_of
 from ivm.trace.ingest import Intake, ingest
+from ivm.trace.time import LAST
 from ivm.transaction import Change, Transaction
 from ivm.turns import Turns
 from ivm.view import View
@@ -94,8 +96,9 @@ class Database:
         from this thread; it may read and commit too. If it raises, the view is not created.
         """
         result = Result()
+        callback(progress, "progress")
         with nested_statements():
-            statements = parse(filled(text, params, dialect), dialect)
+            statements = parse(sql_text(filled(sql_text(text), params, dialect)), dialect)
             defines = any(isinstance(each, DEFINITIONS) for each in statements)
             with self._defining(progress) if defines else nullcontext():
                 for statement in statements:
@@ -131,7 +134,7 @@ class Database:
         exactly as if each time had been committed alone.
         """
         present = self.time
-        checked = [self._checked_change(name, data) for name, data in changes.items()]
+        checked = [self._checked_change(name, data) for name, data in rows_by_table(changes).items()]
         with self.lock:
             if self.time != present:
                 for change in checked:
@@ -169,7 +172,8 @@ class Database:
         Raises VerificationError with differing rows. Cost: DuckDB runs every query over the whole tables.
         """
         with self.lock:
-            names = [self.view(name).name for name in views] if views is not None else list(self.engine.views)
+            asked = list(self.engine.views) if views is None else view_names(views)
+            names = [self.view(name).name for name in asked]
             tables = {name: store.reading() for name, store in self.engine.tables.items()}
             found = {name: self.engine.views[name].reading(self.engine.dictionary) for name in names}
             texts = [(view.name, self.engine.oracle_sql[view.name]) for view in self.catalog.views]
@@ -254,6 +258,11 @@ class Database:
             raise ConstraintError(
                 f"cannot apply changes to table {table.name}: _time {int(times.min())} is not later than the last "
                 f"commit's time {self.time}; give later times, or leave the column out"
+            )
+        if times is not None and len(times) and int(times.max()) > LAST:
+            raise ConstraintError(
+                f"cannot apply changes to table {table.name}: _time {int(times.max())} is later than {LAST} (2^62), "
+                "the latest there is, so that commits after it still find times of 64 bits; give earlier times"
             )
 
     def _intake(self, table: Table) -> Intake:

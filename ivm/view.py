@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from catalog.errors import BindError
 from catalog.schema import View as Definition
+from ivm.arguments import whole_number
 from ivm.dataflow.node import Node
 from ivm.plan.nodes import Plan
 from ivm.result import Rows, tuples_of
@@ -78,6 +79,8 @@ class View(Rows):
         Raises BindError for a time that is not kept any more or not reached yet. Cost: the view's size, and its
         consolidation where it changed since it was last read.
         """
+        if as_of is not None:
+            as_of = whole_number(as_of, "as_of")
         with self._lock:
             if as_of is not None:
                 self._check_readable(as_of)

@@ -95,7 +95,8 @@ def _by_name(source: Source, places: Sequence[Place], values: Parameters) -> lis
             raise BindError(source.locate(f"parameter ${name} has no value{hint}", start))
     for name in values:
         if name not in names:
-            raise BindError(f"params hold a value for {name!r}, but the text has no ${name}{suggestion(name, names)}")
+            hint = suggestion(str(name), names)
+            raise BindError(f"params hold a value for {str(name)!r}, but the text has no ${name}{hint}")
     return [values[name] for _, _, name in places]
 
 

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
@@ -77,8 +78,10 @@ def statement_tokens(reader: Dialect, source: Source) -> tuple[Token, ...]:
     return tuple(_without_explain(source, reader)[1])
 
 
-def dialect_named(name: str) -> Dialect:
+def dialect_named(name: Any) -> Dialect:
     """The dialect called `name`; BindError if sqlglot has none of that name."""
+    if not isinstance(name, str):
+        raise BindError(f"a SQL dialect is given by its name, such as 'duckdb' or 'postgres', not as {name!r}")
     try:
         return Dialect.get_or_raise(name)
     except ValueError as error:

@@ -15,10 +15,12 @@ from catalog.types import BIGINT
 from ivm.trace.arrow import arrow_type, is_direct
 from ivm.trace.column import Ints
 from ivm.trace.exact_cast import exact_cast, holds_null_values
+from ivm.trace.multiplicity import within_bounds
 from ivm.trace.well_formed import WellFormed, check_shown, is_limited
 
 TIME, DIFF = "_time", "_diff"
 _SHOWN = 3
+_NESTED = (list, tuple, dict, set, frozenset, np.ndarray)
 
 Changes = tuple[pa.Table, Ints | None, Ints | None]
 
@@ -48,7 +50,8 @@ def ingest(
     int64 (n,), times None where there is no such column, diffs None where all are +1; rows with a diff of 0 are gone.
 
     Raises TypeMismatchError for a form that is not understood, a missing, unknown or duplicate column, a wrong type or
-    a value that does not fit, ConstraintError for NULL in a field that is not nullable. Cost: some 50 microseconds for
+    a value that does not fit, ConstraintError for NULL in a field that is not nullable and for diffs that stand for too
+    many rows. Cost: some 50 microseconds for
     16 columns; values are looked at only where a cast is needed.
     """
     wanted = fields if columns is None else tuple(_field(fields, name) for name in columns)
@@ -64,7 +67,7 @@ def ingest(
     if not changes:
         return rows
     times, diffs = (_numbers(table, name, what, borrowed) if name in extra else None for name in (TIME, DIFF))
-    return _changes(rows, times, diffs)
+    return _changes(rows, times, diffs, fields, what)
 
 
 class Intake:
@@ -96,7 +99,7 @@ class Intake:
             return ingest(data, self.fields, self._what, changes=True)
         rows = data if len(self._places) == data.num_columns else data.select(self._places)
         times, diffs = (None if place is None else data.column(place).to_numpy() for place in self._extra)
-        return _changes(rows, times, diffs)
+        return _changes(rows, times, diffs, self.fields, self._what)
 
     def _is_taken(self, data: Any) -> bool:
         """Whether the data can be taken as it is; TypeMismatchError if it is not what its types say."""
@@ -141,12 +144,15 @@ class Intake:
         return any(holds_null_values(data.column(place)) for place in self._encoded)
 
 
-def _changes(rows: pa.Table, times: Ints | None, diffs: Ints | None) -> Changes:
-    if diffs is not None and (diffs == 0).any():
+def _changes(rows: pa.Table, times: Ints | None, diffs: Ints | None, fields: Schema, what: str) -> Changes:
+    if diffs is None or (diffs == 1).all():
+        return rows, times, None
+    rows, times, diffs = within_bounds(rows, times, diffs, fields, what)
+    if (diffs == 0).any():
         kept = np.flatnonzero(diffs)
         rows, diffs = rows.take(kept), diffs[kept]
         times = None if times is None else times[kept]
-    return rows, times, None if diffs is None or (diffs == 1).all() else diffs
+    return rows, times, None if (diffs == 1).all() else diffs
 
 
 def _field(fields: Schema, name: str) -> Field:
@@ -231,6 +237,11 @@ def _inferred(values: Any, field: Field) -> pa.Array | pa.ChunkedArray:
     """What the values are by themselves, so that `exact_cast` judges them; by the field's type if that is not clear."""
     if hasattr(values, "__arrow_c_stream__"):
         return pa.chunked_array(values)
+    if np.dtype(object) == getattr(values, "dtype", np.dtype(object)):
+        # Arrow looks into lists for their type, without an end into one that holds itself.
+        nested = next((kind for kind in set(map(type, values)) if issubclass(kind, _NESTED)), None)
+        if nested is not None:
+            raise TypeError(f"it holds a {nested.__name__}")
     try:
         return pa.array(values)
     except (ValueError, OverflowError, pa.ArrowException):

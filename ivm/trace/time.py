@@ -7,6 +7,9 @@ import numpy as np
 from ivm.trace.column import Ints
 from ivm.trace.growable import Growable
 
+LAST = 1 << 62
+"""The latest time that a change may bring. It leaves as many times for the commits that come after, which count on."""
+
 FOREVER = 0x7FFF_FFFF_FFFF_FFFF
 """Later than every time: when a living row dies."""
 

@@ -20,7 +20,7 @@ def db() -> ivm.Database:
         """CREATE TABLE person (id BIGINT PRIMARY KEY, city BIGINT NOT NULL REFERENCES city (id),
         wealth DECIMAL(18,2), age INTEGER NOT NULL) WITH (check_foreign_keys = true)"""
     )
-    db.sql("CREATE TABLE note (person BIGINT, body VARCHAR)")
+    db.sql("CREATE TABLE note (person BIGINT, body VARCHAR); CREATE TABLE day (d DATE)")
     db.sql(
         "CREATE MATERIALIZED VIEW wealth AS SELECT city, sum(wealth * 2) AS w, count(*) AS n FROM person GROUP BY city"
     )
@@ -65,7 +65,55 @@ def sql(text: str) -> Callable[[ivm.Database], object]:
     return lambda db: db.sql(text)
 
 
+ITSELF: list[Any] = []
+ITSELF.append(ITSELF)
+
+
+def later(time: int) -> Callable[[ivm.Database], object]:
+    return lambda db: db.apply({"person": [person(_time=time)]})
+
+
+def changed(*diffs: int) -> Callable[[ivm.Database], object]:
+    return lambda db: db.apply({"person": [person(_diff=diff) for diff in diffs]})
+
+
 CASES: dict[str, tuple[Callable[[ivm.Database], object], type[ivm.Error], list[str]]] = {
+    "rows of no table": (lambda db: db.apply(None), ivm.TypeMismatchError, ["apply", "dict", "None"]),  # type: ignore[arg-type]
+    "a table that is no name": (lambda db: db.apply({5: []}), ivm.BindError, ["5", "int"]),  # type: ignore[dict-item]
+    "no table's name": (lambda db: db.view(None), ivm.BindError, ["None"]),  # type: ignore[arg-type]
+    "no rows": (lambda db: db.apply({"note": None}), ivm.TypeMismatchError, ["note", "NoneType"]),
+    "an empty text for rows": (lambda db: db.apply({"note": ""}), ivm.TypeMismatchError, ["note", "str"]),
+    "no SQL": (lambda db: db.sql(None), ivm.ParseError, ["str", "None"]),  # type: ignore[arg-type]
+    "bytes of SQL": (lambda db: db.sql(b"SELECT 1"), ivm.ParseError, ["str", "bytes"]),  # type: ignore[arg-type]
+    "half a character": (sql("SELECT 1,\n '\udc80'"), ivm.ParseError, ["udc80", "line 2, column 3"]),
+    "half a character as a parameter": (lambda db: db.sql("SELECT ?", ["\udc80"]), ivm.ParseError, ["udc80"]),
+    "half a character in a row": (
+        insert("note", {"person": 1, "body": "\udc80"}),
+        ivm.TypeMismatchError,
+        ["body", "utf-8"],
+    ),
+    "a dialect that is no name": (lambda db: db.sql("SELECT 1", dialect=5), ivm.BindError, ["5"]),  # type: ignore[arg-type]
+    "a parameter that is no name": (lambda db: db.sql("SELECT $a", {1: 2, "a": 3}), ivm.BindError, ["'1'"]),  # type: ignore[dict-item]
+    "a view's name for a list of them": (lambda db: db.verify("notes"), ivm.BindError, ["list of names"]),
+    "a list that holds itself": (
+        lambda db: db.apply({"note": {"person": ITSELF, "body": ["a"]}}),
+        ivm.TypeMismatchError,
+        ["list"],
+    ),
+    "a time that is no number": (lambda db: db.view("notes").arrow("x"), ivm.TypeMismatchError, ["as_of"]),  # type: ignore[arg-type]
+    "a time after the last": (later(2**62 + 1), ivm.ConstraintError, ["person", "_time", "2^62"]),
+    "a diff beyond what is stored": (
+        changed(2**40),
+        ivm.ConstraintError,
+        ["person", "_diff 1099511627776", "several batches"],
+    ),
+    "a diff below what is stored": (changed(-(2**63)), ivm.ConstraintError, ["person", "_diff -9223372036854775808"]),
+    "diffs beyond 64 bits": (changed(2**62, 2**62, -(2**62)), ivm.ConstraintError, ["person", "64 bits"]),
+    "infinity": (
+        sql("INSERT INTO day VALUES ('infinity')"),
+        ivm.TypeMismatchError,
+        ["table day", "'d'", "row 0", "years 1 to 9999"],
+    ),
     "duplicate key": (insert("person", person(id=1)), ivm.ConstraintError, ["person", "PRIMARY KEY", "1"]),
     "duplicate key in one batch": (insert("person", person(), person()), ivm.ConstraintError, ["person", "2"]),
     "delete of an absent key": (delete("person", {"id": 9}), ivm.ConstraintError, ["person", "9"]),
@@ -178,3 +226,28 @@ def test_a_view_in_use_is_not_dropped(db: ivm.Database) -> None:
         db.sql("DROP VIEW wealth")
     db.sql("DROP VIEW rich")
     db.sql("DROP VIEW wealth")
+
+
+def test_diffs_of_equal_rows_are_added_up_before_they_are_too_many(db):
+    db.apply({"note": [{"person": 8, "body": "x", "_diff": diff} for diff in (2**62, -(2**62), 1)]})
+    assert db.sql("SELECT count(*) FROM note WHERE person = 8").fetchall() == [(1,)]
+    last = db.apply({"note": [{"person": 8, "body": "x", "_time": 2**62}]})
+    assert last == 2**62
+    assert db.apply({"note": [{"person": 8, "body": "x", "_diff": -2}]}) == last + 1
+    assert len(db.verify()) == 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"history": -1},
+        {"history": 2**63},
+        {"history": "x"},
+        {"history": True},
+        {"memory_limit": 1.5},
+        {"compile": "of"},
+    ],
+)
+def test_options_of_a_database(options):
+    with pytest.raises(ivm.TypeMismatchError, match=next(iter(options))):
+        ivm.connect(**options)

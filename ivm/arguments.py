@@ -1,0 +1,62 @@
+"""What users hand to the interface, checked where it comes in, so that no error comes from deep inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from catalog.errors import BindError, ParseError, TypeMismatchError
+
+MOST = 1 << 62
+"""The largest number that an argument may be: times and bytes are counted in 64 bits, with room to add two."""
+
+
+def sql_text(text: Any) -> str:
+    """A SQL text; ParseError for what is no text, or cannot be written as UTF-8."""
+    if not isinstance(text, str):
+        raise ParseError(f"SQL is given as a str, not as {_kind(text)}; decode bytes, write statements out")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        column = error.start - (text.rfind("\n", 0, error.start) + 1) + 1
+        raise ParseError(
+            f"the SQL holds {text[error.start]!a}, half of a character, which no UTF-8 text can; replace it "
+            f"(line {line}, column {column})"
+        ) from error
+    return text
+
+
+def whole_number(value: Any, name: str) -> int:
+    """A number from 0 to `MOST` that is given as `name`; TypeMismatchError for anything else."""
+    number = value if isinstance(value, int) else getattr(value, "item", lambda: None)()
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= MOST:
+        shown = f"{value}" if isinstance(value, int | float) else f"{_kind(value)}"
+        raise TypeMismatchError(f"{name} is {shown}, and must be a whole number from 0 to 2^62 ({MOST})")
+    return number
+
+
+def rows_by_table(changes: Any) -> Mapping[str, Any]:
+    """What `apply` takes; TypeMismatchError if it is no mapping."""
+    if not isinstance(changes, Mapping):
+        raise TypeMismatchError(
+            f"apply takes a dict of rows by the name of their table, not {_kind(changes)}; write {{'orders': rows}}"
+        )
+    return changes
+
+
+def view_names(views: Any) -> list[str]:
+    """Names of views; BindError for what is no collection of them, such as one name."""
+    if isinstance(views, str | bytes) or not isinstance(views, Iterable):
+        raise BindError(f"views are given as a list of names, not as {_kind(views)}; write ['revenue']")
+    return list(views)
+
+
+def callback(given: Any, name: str) -> None:
+    """TypeMismatchError if what is given as `name` is neither None nor callable."""
+    if given is not None and not callable(given):
+        raise TypeMismatchError(f"{name} is {_kind(given)}, and must be a function, or left out")
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
