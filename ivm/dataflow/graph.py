@@ -72,6 +72,11 @@ class Graph:
         node.operator.commit(BEGINNING)
         return node
 
+    def aside(self) -> AbstractContextManager[None]:
+        """Within, others are let in, while the installation works on what nobody else knows or changes."""
+        assert self.installation is not None, "only an installation goes aside"
+        return self.installation.aside()
+
     def rest(self, rows: int) -> None:
         """Between two chunks of an installation, after so many rows were read: let others in."""
         assert self.installation is not None, "only an installation rests"

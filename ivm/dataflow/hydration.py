@@ -73,11 +73,14 @@ class Installation:
             self._keeping.add(node)
             node.operator.commit(BEGINNING)
 
-    def fill(self, operator: Operator, delta: Delta, since: int) -> Delta | None:
-        """Step an operator that nobody reads yet, and make it final; others are let in meanwhile where that can be."""
+    def fill(self, operator: Operator, delta: Delta, since: int, *, gathered: bool = False) -> Delta | None:
+        """Step an operator that nobody reads yet, and make it final; others are let in meanwhile where that can be.
+
+        `gathered`: reading the delta's columns reads no store.
+        """
         if not operator.apart:
             return _fill(operator, delta, since)
-        delta = delta.gathered()
+        delta = delta if gathered else delta.gathered()
         with self.aside():
             return _fill(operator, delta, since)
 
@@ -167,7 +170,7 @@ def hydrate(node: Node, time: int, installation: Installation) -> None:
     if operators[-1].at_once:
         whole = _together(contents, installation)
         if whole is not None:
-            installation.fill(operators[-1], whole, time)
+            installation.fill(operators[-1], whole, time, gathered=True)
     else:
         _fill_in_parts(operators[-1], contents, time, installation)
     installation.let_go()
@@ -198,8 +201,8 @@ def _fill_in_parts(operator: Operator, contents: Iterator[Delta], time: int, ins
             try:
                 installation.fill(operator, delta, time)
             except NumericError:
-                rest = _together(chain([delta], parts), installation)
-                installation.fill(operator, rest or delta, time)
+                rest = _together(chain([delta], parts), installation) or delta
+                installation.fill(operator, rest, time, gathered=True)
         installation.rest()
 
 

@@ -21,8 +21,11 @@ def render_arrangement(context: Context, plan: ArrangementPlan) -> Node:
         return render_ordered(context, plan, source)
     if isinstance(plan.collection, TablePlan):
         store = context.tables[plan.collection.name]
+        for column in plan.key:
+            for rows in store.store.heat(column):
+                context.graph.rest(rows)
         arrangement = store.arrangement(plan.key) if context.sharing else store.arrangement_apart(plan.key)
-        for rows in arrangement.fill():
+        for rows in arrangement.fill(context.graph.aside):
             context.graph.rest(rows)
         return context.graph.add("arrange", ArrangeTable(arrangement, primary=arrangement is store.primary), (source,))
     if plan.kind == "groups":

@@ -32,7 +32,8 @@ def render_ordered(context: Context, plan: ArrangementPlan, source: Node) -> Nod
     if isinstance(plan.collection, TablePlan):
         table = context.tables[plan.collection.name]
         for column in sorted({*plan.key, *columns_of(value)}):
-            table.store.prepare(column)
+            for count in table.store.heat(column):
+                context.graph.rest(count)
         arrangement = arrange(table.store)
         table.follow(arrangement)
         for count in arrangement.fill():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -25,6 +26,9 @@ from ivm.trace.time import BEGINNING, as_array, readable_as_of
 _CATCH_UP_ROWS = 1 << 17
 _FILL_ROWS = 1 << 16
 _COUNTED_FROM = 1 << 18
+
+Aside = Callable[[], AbstractContextManager[None]]
+"""Within, others may commit."""
 
 
 class Kept(Protocol):
@@ -116,25 +120,37 @@ class Arrangement:
             self.index.insert(words, dropped, self.store.died)
         return self.store.rows - self.index.rows
 
-    def fill(self) -> Iterator[int]:
+    def fill(self, aside: Aside = nullcontext) -> Iterator[int]:
         """Index all rows of the store bit by bit, yielding the rows of each; commits may come between two of them.
 
-        Many keys that do not come in order are counted first, so that the hash table is made once. Cost: 30 ns a row.
+        Commits may come too while a block runs under `aside`, where tables grow: what takes long reads no store. Many
+        keys that do not come in order are counted first, so that the hash table is made once. Cost: 30 ns a row.
         """
-        left = self.catch_up(_FILL_ROWS)
-        if left >= _COUNTED_FROM and not self.index.backlog:
-            yield from self._reserve()
-        while left:
+        self._fill_part(aside)
+        if self.store.rows - self.index.rows >= _COUNTED_FROM and not self.index.backlog:
+            yield from self._reserve(aside)
+        while self.index.rows < self.store.rows:
             yield _FILL_ROWS
-            left = self.catch_up(_FILL_ROWS)
+            self._fill_part(aside)
 
-    def _reserve(self) -> Iterator[int]:
+    def _fill_part(self, aside: Aside) -> None:
+        if self.index.backlog:  # which reads the store
+            self.catch_up(_FILL_ROWS)
+            return
+        words, dropped = self._keys.pack(slice(self.index.rows, min(self.index.rows + _FILL_ROWS, self.store.rows)))
+        died = self.store.died
+        with aside():
+            self.index.insert(words, dropped, died)
+
+    def _reserve(self, aside: Aside) -> Iterator[int]:
         """Make room for the keys of all rows; yields no rows, bit by bit."""
         keys, end = DistinctKeys(), self.store.rows
         for start in range(0, end, _FILL_ROWS):
             keys.add(*self._keys.pack(slice(start, min(start + _FILL_ROWS, end))))
             yield 0
-        self.index.reserve(keys.count, self.store.died)
+        died = self.store.died
+        with aside():
+            self.index.reserve(keys.count, died)
 
     def probe(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Ints]:
         """The rows of each key as of its time: (position of the key, row of the store), by position.

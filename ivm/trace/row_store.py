@@ -31,7 +31,7 @@ MOST_ROWS = 2**31 - 1
 """How many rows a store has numbers for, dead ones that are not yet compacted included."""
 _NOBODY = np.empty(0, np.int64)
 _COMPACT_FROM = 100_000
-_CONVERT_ROWS = 1 << 17
+_CONVERT_ROWS = 1 << 15
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from ivm.trace.time import BEGINNING, FOREVER, as_array
 Mode = Literal["diff", "upsert"]
 
 _NOBODY = np.empty(0, np.int64)
-_CHUNK_ROWS = 1 << 16
+_CHUNK_ROWS = 1 << 15
 
 
 class TableStore:
@@ -174,7 +174,7 @@ class TableStore:
         return (*self._arrangements.values(), *self._apart)
 
     def contents(self, time: int) -> Iterator[Delta]:
-        """The rows as of `time`, which nobody has let go of, as updates of +1, in chunks of at most 65,536.
+        """The rows as of `time`, which nobody has let go of, as updates of +1, in chunks of at most 32,768.
 
         Rows may come and die while it is read, as long as none get new numbers.
         """
