@@ -95,6 +95,7 @@ class OrderedArrangement:
 
     def fill(self) -> Iterator[int]:
         """Put all rows of the store in order bit by bit, yielding the rows of each; commits may come between two."""
+        self._ordered.make_room(self.store.rows)  # so that it is not copied on the way there
         while self.catch_up(_FILL_ROWS):
             yield _FILL_ROWS
 
