@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from catalog.errors import BindError
 from catalog.schema import View as Definition
@@ -17,6 +16,7 @@ from ivm.arguments import whole_number
 from ivm.dataflow.node import Node
 from ivm.plan.nodes import Plan
 from ivm.result import Rows, tuples_of
+from ivm.sorting import sort_table
 from ivm.trace.arrow import to_arrow
 from ivm.trace.column import Column
 from ivm.trace.dictionary import TextDictionary
@@ -74,7 +74,9 @@ class View(Rows):
         return self.arrow().schema
 
     def arrow(self, as_of: int | None = None) -> pa.Table:
-        """The rows as an Arrow table, in the view's ORDER BY; `as_of` a logical time within the kept history.
+        """The rows as an Arrow table; `as_of` a logical time within the kept history.
+
+        They come in the view's ORDER BY, ties by all columns, ascending, NULLs last: a function of the rows.
 
         Raises BindError for a time that is not kept any more or not reached yet. Cost: the view's size, and its
         consolidation where it changed since it was last read.
@@ -115,21 +117,3 @@ def rows_to_arrow(
     arrays = [to_arrow(c, f.type, dictionary) for c, f in zip(columns, fields, strict=True)]
     table = pa.Table.from_arrays(arrays, names=[f.name for f in fields])
     return sort_table(table, definition.order)
-
-
-def sort_table(table: pa.Table, order: Sequence[tuple[int, bool, bool]]) -> pa.Table:
-    """Sort by (column position, descending, nulls first) terms; NaN is greater than every number."""
-    if not order:
-        return table
-    keys: list[pa.ChunkedArray] = []
-    terms: list[tuple[str, str, str]] = []
-    for position, descending, nulls_first in order:
-        column = table.column(position)
-        parts = [pc.is_nan(column), column] if pa.types.is_floating(column.type) else [column]
-        for part in parts:
-            terms.append(
-                (f"k{len(keys)}", "descending" if descending else "ascending", "at_start" if nulls_first else "at_end")
-            )
-            keys.append(part)
-    by = pa.table(keys, names=[name for name, _, _ in terms])
-    return table.take(pc.sort_indices(by, sort_keys=terms))

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from sqlglot import exp
@@ -91,6 +92,7 @@ def dialect_named(name: Any) -> Dialect:
 
 
 _EXPLAIN = "EXPLAIN"
+_EXPORT_STATE = "EXPORT_STATE"
 
 
 def _without_explain(source: Source, reader: Dialect) -> tuple[str, list[Token], list[int]]:
@@ -159,6 +161,8 @@ def _parse(reader: Dialect, chunk: list[Token], text: str, source: Source) -> ex
     tree = trees[0]
     assert isinstance(tree, exp.Expr), "a statement with tokens has a tree"
     _restore_all(tree)
+    _check_names(tree, source)
+    _refuse_states(tree, chunk, source)
     return tree
 
 
@@ -167,6 +171,29 @@ def _restore_all(tree: exp.Expr) -> None:
     for call in list(tree.find_all(exp.Anonymous)):
         if call.name.upper() == "ALL" and [type(each) for each in call.expressions] == [exp.Subquery]:
             call.replace(exp.All(this=call.expressions[0]))
+
+
+def _check_names(tree: exp.Expr, source: Source) -> None:
+    """Refuse names that DuckDB and Arrow cannot hold."""
+    for identifier in tree.find_all(exp.Identifier):
+        if not identifier.name or "\0" in identifier.name:
+            what = "is empty" if not identifier.name else "holds the character NUL"
+            raise ParseError(source.locate(f"the name {identifier.name!r} {what}; choose another", identifier))
+
+
+def _refuse_states(tree: exp.Expr, chunk: list[Token], source: Source) -> None:
+    """Refuse EXPORT_STATE after a call, which sqlglot takes for the name of the column."""
+    places = {
+        word.start
+        for before, word in pairwise(chunk)
+        if before.token_type == TokenType.R_PAREN
+        and word.token_type == TokenType.VAR
+        and word.text.upper() == _EXPORT_STATE
+    }
+    for item in tree.find_all(exp.Alias) if places else ():
+        if item.args["alias"].meta.get("start") in places:
+            what = f"{_EXPORT_STATE} is not supported; leave it out, or write AS before it to have it as a name"
+            raise UnsupportedError(source.locate(what, item.args["alias"]))
 
 
 def _message(error: SqlglotParseError, source: Source) -> str:

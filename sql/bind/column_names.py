@@ -176,9 +176,8 @@ def _case(node: exp.Case, source: Source) -> str:
 def _function(node: exp.Func, source: Source) -> str:
     start, end = node.meta.get("start"), node.meta.get("end")
     if start is None or end is None:
-        if isinstance(node, exp.Substring | exp.Trim):
-            return f'"{type(node).__name__.lower()}"({_list(_arguments(node), source)})'
-        return node.sql("duckdb")
+        name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
+        return f"{_identifier(key(name))}({_list(_arguments(node), source)})"
     name = key(source.text[start : end + 1].strip('"'))
     unit = ""
     if isinstance(node, exp.TimestampTrunc | exp.DateDiff):

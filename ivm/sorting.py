@@ -1,0 +1,77 @@
+"""The order in which the rows of a view are read: a function of the rows, whatever came before them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ivm.trace.column import Array
+
+Term = tuple[int, bool, bool]
+"""Column position, descending, NULLs first."""
+
+
+def sort_table(table: pa.Table, order: Sequence[Term]) -> pa.Table:
+    """The rows by the terms, ties by all columns, ascending, NULLs last; NaN is greater than every number.
+
+    Without terms the table as it is. Cost: a sort, which looks at a column only where those before it are equal; lists
+    are compared in Python, where nothing before them tells the rows apart.
+    """
+    if not order or table.num_rows < 2:
+        return table
+    rest = [i for i in range(table.num_columns) if i not in {position for position, _, _ in order}]
+    first_list = next((n for n, i in enumerate(rest) if pa.types.is_list(table.column(i).type)), len(rest))
+    keys, directions = _keys(table, [*order, *((i, False, False) for i in rest[:first_list])])
+    rows = pc.sort_indices(keys, sort_keys=directions)
+    if first_list < len(rest):
+        rows = _with_lists(table.select(rest[first_list:]), rows.to_numpy(), _tied(keys.take(rows)))
+    return table.take(rows)
+
+
+def _keys(table: pa.Table, order: Sequence[Term]) -> tuple[pa.Table, list[tuple[str, str, str]]]:
+    """The columns to sort by, and how each is sorted."""
+    columns: list[pa.ChunkedArray] = []
+    directions: list[tuple[str, str, str]] = []
+    for position, descending, nulls_first in order:
+        column = table.column(position)
+        for part in (pc.is_nan(column), column) if pa.types.is_floating(column.type) else (column,):
+            direction = "descending" if descending else "ascending"
+            directions.append((f"k{len(columns)}", direction, "at_start" if nulls_first else "at_end"))
+            columns.append(part)
+    return pa.table(columns, names=[name for name, _, _ in directions]), directions
+
+
+def _tied(keys: pa.Table) -> Array:
+    """Whether each row but the first equals the one before it."""
+    tied = np.ones(keys.num_rows - 1, np.bool_)
+    for column in keys.columns:
+        before, after = column.slice(0, keys.num_rows - 1), column.slice(1)
+        equal = pc.fill_null(pc.equal(before, after), False)
+        nulls = pc.and_(pc.is_null(before, nan_is_null=True), pc.is_null(after, nan_is_null=True))
+        tied &= pc.or_(equal, nulls).to_numpy()
+    return tied
+
+
+def _with_lists(rest: pa.Table, rows: Array, tied: Array) -> Array:
+    """The rows with each run of tied ones in the order of the columns `rest`."""
+    rows = rows.copy()
+    starts = np.flatnonzero(tied & ~np.concatenate(([False], tied[:-1])))
+    ends = np.flatnonzero(tied & ~np.concatenate((tied[1:], [False]))) + 2
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        values = rest.take(rows[start:end]).to_pylist()
+        by = sorted(range(len(values)), key=lambda i: [_comparable(value) for value in values[i].values()])
+        rows[start:end] = rows[start:end][by]
+    return rows
+
+
+def _comparable(value: Any) -> tuple[Any, ...]:
+    """What compares as the value does, NaN after all numbers, NULL last."""
+    if value is None:
+        return (2,)
+    if isinstance(value, list):
+        return (0, [_comparable(each) for each in value])
+    return (1,) if value != value else (0, value)
