@@ -30,7 +30,7 @@ from ivm.oracle import Verified, compare, recompute
 from ivm.render.scalars.program import Compiler
 from ivm.result import Result
 from ivm.snapshot import Snapshot, snapshot
-from ivm.statements import DEFINITIONS, Ask, run_statement
+from ivm.statements import DEFINITIONS, Ask, run_statement, statements_of
 from ivm.subscription import Subscription
 from ivm.trace.column import Ints
 from ivm.trace.delta import delta_of
@@ -41,7 +41,6 @@ from ivm.turns import Turns
 from ivm.view import View
 from sql.bind import bind
 from sql.parameters import Parameters, filled
-from sql.parse import parse
 
 
 class Database:
@@ -98,7 +97,7 @@ class Database:
         result = Result()
         callback(progress, "progress")
         with nested_statements():
-            statements = parse(sql_text(filled(sql_text(text), params, dialect)), dialect)
+            statements = statements_of(sql_text(filled(sql_text(text), params, dialect)), dialect)
             defines = any(isinstance(each, DEFINITIONS) for each in statements)
             with self._defining(progress) if defines else nullcontext():
                 for statement in statements:

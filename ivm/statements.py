@@ -15,11 +15,21 @@ from catalog.schema import View as Definition
 from ivm.engine import Engine, Planned, Progress
 from ivm.kernels.allocator import give_back_freed_pages
 from ivm.result import Result
+from ivm.trace.from_values import array_of
 from ivm.transaction import Transaction
 from ivm.turns import Turns
 from sql.bind import bind, with_names
-from sql.changes import rows_after_update, rows_to_delete, rows_to_insert
+from sql.changes import (
+    check_width,
+    columns_to_insert,
+    rows_after_update,
+    rows_to_delete,
+    rows_to_insert,
+    width_to_insert,
+)
 from sql.dialects import translated
+from sql.parse import parse
+from sql.plain_insert import PlainInsert, columns_of, plain_inserts
 from sql.source import Source
 from sql.statements import (
     CreateTable,
@@ -50,6 +60,10 @@ class Database(Protocol):
     engine: Engine
     lock: Turns
 
+    def transaction(self) -> Transaction:
+        """Changes at one logical time."""
+        ...
+
     def change(self, names: Sequence[str], collect: Callable[[Transaction, Ask], int]) -> int:
         """Commit what `collect` makes of relations, as they are then; it may be called twice."""
         ...
@@ -71,7 +85,12 @@ class Database(Protocol):
         ...
 
 
-def run_statement(database: Database, statement: Statement, dialect: str) -> Result:
+def statements_of(text: str, dialect: str) -> Sequence[Statement | PlainInsert]:
+    """The statements of a text; see `parse`. INSERTs of plain literals are read faster, if it holds nothing else."""
+    return (plain_inserts(text) if dialect == "duckdb" else None) or parse(text, dialect)
+
+
+def run_statement(database: Database, statement: Statement | PlainInsert, dialect: str) -> Result:
     """Carry out one statement; on any error nothing has changed.
 
     The caller has the definitions' lock where the statement is one of these, and not the database's, which is taken
@@ -88,6 +107,8 @@ def run_statement(database: Database, statement: Statement, dialect: str) -> Res
             return _drop_view(database, statement)
         case Query():
             return Result(database.query(_in_duckdb(database, statement, dialect), statement.names))
+        case PlainInsert():
+            return _insert_plain(database, statement)
         case Insert() | Delete() | Update():
             return _change(database, statement)
         case Explain():
@@ -163,7 +184,11 @@ def _change(database: Database, statement: Insert | Delete | Update) -> Result:
         table = database.catalog.table(statement.table)
         match statement:
             case Insert():
-                rows = ask(rows_to_insert(statement, table))
+                text = rows_to_insert(statement, table)
+                if not statement.values:
+                    width = ask(width_to_insert(statement)).num_columns
+                    check_width(table, columns_to_insert(statement, table), width)
+                rows = ask(text)
                 tx.insert(table.name, rows)
             case Delete():
                 rows = ask(rows_to_delete(statement, table))
@@ -175,7 +200,28 @@ def _change(database: Database, statement: Insert | Delete | Update) -> Result:
         return rows.num_rows
 
     count = database.change(statement.query.names if isinstance(statement, Insert) else statement.names, collect)
-    return Result(pa.table({"count": pa.array([count], pa.int64())}))
+    return _counted(count)
+
+
+def _insert_plain(database: Database, statement: PlainInsert) -> Result:
+    table = database.catalog.table(statement.table)
+    named = columns_to_insert(statement, table)
+    check_width(table, named, statement.width)
+    types = {field.name: field.type for field in table.fields}
+    columns = columns_of(statement, [types[name] for name in named])
+    if columns is None:
+        (insert,) = parse(statement.text)
+        return run_statement(database, insert, "duckdb")
+    values = dict(zip(named, columns, strict=True))
+    count = len(statement.values) // statement.width
+    arrays = [array_of(values.get(field.name, [None] * count), field.type) for field in table.fields]
+    with database.transaction() as tx:
+        tx.insert(table.name, pa.Table.from_arrays(arrays, names=list(types)))
+    return _counted(count)
+
+
+def _counted(rows: int) -> Result:
+    return Result(pa.table({"count": pa.array([rows], pa.int64())}))
 
 
 def _key_columns(rows: pa.Table, table: Table) -> pa.Table:

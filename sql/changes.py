@@ -9,25 +9,57 @@ from __future__ import annotations
 from catalog.errors import BindError
 from catalog.names import quoted, suggestion, twice, written
 from catalog.schema import Table
+from sql.plain_insert import PlainInsert
 from sql.statements import Delete, Insert, Update
 
 
-def rows_to_insert(insert: Insert, table: Table) -> str:
-    """The SELECT of the rows to insert; a column that the INSERT leaves out is NULL.
-
-    BindError for an unknown or repeated column. A wrong number of values is DuckDB's to report.
-    """
+def columns_to_insert(insert: Insert | PlainInsert, table: Table) -> tuple[str, ...]:
+    """The columns that an INSERT names, as they were declared; BindError for one that is unknown or named again."""
     columns = insert.columns or tuple(field.name for field in table.fields)
     columns = tuple(_checked(table, column, f"INSERT INTO {table.name}") for column in columns)
     again = twice(columns)
     if again is not None:
         raise BindError(f"INSERT INTO {table.name} names column {again!r} twice; name it once")
+    return columns
+
+
+def check_width(table: Table, columns: tuple[str, ...], width: int, row: int | None = None) -> None:
+    """BindError if an INSERT gives another number of values than it has columns; `row`: which one, from 1."""
+    if width != len(columns):
+        where = "" if row is None else f" in row {row}"
+        raise BindError(
+            f"INSERT INTO {table.name} has {len(columns)} column{'s' * (len(columns) != 1)} ({', '.join(columns)}), "
+            f"but {width} value{'s' * (width != 1)}{where}; give one for each, or name the columns after the table"
+        )
+
+
+def width_to_insert(insert: Insert) -> str:
+    """The SELECT that has as many columns as the query of an INSERT, and no rows."""
+    return f"SELECT * FROM ({insert.query.text}) AS new_rows LIMIT 0"
+
+
+def rows_to_insert(insert: Insert, table: Table) -> str:
+    """The SELECT of the rows to insert; a column that the INSERT leaves out is NULL.
+
+    Each value of VALUES is cast for itself, so that a row does not depend on the others. BindError for an unknown or
+    repeated column, and for a wrong number of values in VALUES; that of a query shows in `width_to_insert`.
+    """
+    columns = columns_to_insert(insert, table)
+    types = {field.name: field.type for field in table.fields}
+    text = insert.query.text
+    if insert.values:
+        rows = []
+        for number, row in enumerate(insert.values, 1):
+            check_width(table, columns, len(row), number)
+            cast = (f"CAST({value} AS {types[name]})" for name, value in zip(columns, row, strict=True))
+            rows.append(f"({', '.join(cast)})")
+        text = f"VALUES {', '.join(rows)}"
     values = [
         f"CAST({quoted(field.name) if field.name in columns else 'NULL'} AS {field.type}) AS {quoted(field.name)}"
         for field in table.fields
     ]
     names = ", ".join(quoted(column) for column in columns)
-    return f"SELECT {', '.join(values)} FROM ({insert.query.text}) AS new_rows({names})"
+    return f"SELECT {', '.join(values)} FROM ({text}) AS new_rows({names})"
 
 
 def rows_to_delete(delete: Delete | Update, table: Table) -> str:

@@ -199,9 +199,18 @@ def _insert(syntax: Syntax, source: Source, dialect: str) -> Insert:
         if isinstance(rows, exp.Values) and word.name.upper() == "DEFAULT":
             what = "INSERT: DEFAULT is not supported, columns have no defaults; write NULL or a value"
             raise UnsupportedError(source.locate(what, tree))
-    text = duckdb_text(rows)
+    values = _written_rows(rows)
+    text = "VALUES " + ", ".join(f"({', '.join(row)})" for row in values) if values else duckdb_text(rows)
     name = table_name(target, source, "INSERT INTO")
-    return Insert(name, columns, Query(text, names_read(rows), text))
+    return Insert(name, columns, Query(text, names_read(rows), text), values)
+
+
+def _written_rows(rows: exp.Expr) -> tuple[tuple[str, ...], ...]:
+    """The values of VALUES, each as a text; none for any other query."""
+    if not isinstance(rows, exp.Values) or any(value for arg, value in rows.args.items() if arg != "expressions"):
+        return ()
+    items = (row.expressions if isinstance(row, exp.Tuple) else [row.unnest()] for row in rows.expressions)
+    return tuple(tuple(duckdb_text(item) for item in row) for row in items)
 
 
 def _delete(syntax: Syntax, source: Source, dialect: str) -> Delete:

@@ -66,11 +66,15 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """INSERT INTO `table`: `columns` (empty: all, in order) of the rows that `query` yields."""
+    """INSERT INTO `table`: `columns` (empty: all, in order) of the rows that `query` yields.
+
+    `values`: the texts of the values of each row, if the query is VALUES and nothing else.
+    """
 
     table: str
     columns: tuple[str, ...]
     query: Query
+    values: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

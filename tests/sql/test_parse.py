@@ -124,7 +124,8 @@ def test_changes():
         "INSERT INTO T (A, b) VALUES (1, 'x'); DELETE FROM t AS x WHERE x.a IN (SELECT b FROM u);"
         "UPDATE t SET A = a + 1, b = NULL"
     )
-    assert insert == Insert("T", ("A", "b"), Query("VALUES (1, 'x')", (), "VALUES (1, 'x')"))
+    query = Query("VALUES (1, 'x')", (), "VALUES (1, 'x')")
+    assert insert == Insert("T", ("A", "b"), query, (("1", "'x'"),))
     assert delete == Delete("t", "x", '"x"."a" IN (SELECT "b" FROM "u")', ("t", "u"))
     assert update == Update("t", "t", (("A", '"a" + 1'), ("b", "NULL")), "", ("t",))
 

@@ -1,0 +1,217 @@
+"""INSERT ... VALUES of plain literals, read without a parser and without a second engine: some 10 us a row of ten.
+
+What is read here means what DuckDB takes it for, each value cast to the type of its column. Whatever is not certain to
+(an expression, a comment, a value that has to be rounded or does not fit) is left to the parser and to DuckDB.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+from catalog.types import MAX_DIGITS, Kind, SqlType
+from sql.ir.scalar import Value
+
+Written = tuple[str | None, str | None, str | None, str | None]
+"""A literal: the digits of a number, or DATE or TIMESTAMP and what stands in quotes, or NULL, TRUE, FALSE."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainInsert:
+    """INSERT INTO `table`: `columns` (empty: all) of rows of `width` literals each.
+
+    `values` has one row after the other, `text` is the statement as it was written.
+    """
+
+    table: str
+    columns: tuple[str, ...]
+    values: tuple[Written, ...]
+    width: int
+    text: str
+
+
+_NAME = r'(\w+|"(?:[^"]|"")+")'
+_HEAD = re.compile(rf"\s*INSERT\s+INTO\s+{_NAME}\s*(?:\(([^()']*)\)\s*)?VALUES\s*\(", re.ASCII | re.IGNORECASE)
+_COLUMN = re.compile(rf"\s*{_NAME}\s*(,|$)", re.ASCII)
+_VALUE = re.compile(
+    r"\s*(?:(-?\d+(?:\.\d+)?(?:E[-+]?\d+)?)|(?:(DATE|TIMESTAMP)\s*)?'([^']*(?:''[^']*)*)'|(NULL|TRUE|FALSE))"
+    r"\s*(,|\)\s*(?:(,)\s*\()?)",
+    re.ASCII | re.IGNORECASE,
+)
+_END = re.compile(r"\s*(?:;|$)")
+
+
+def plain_inserts(text: str) -> tuple[PlainInsert, ...] | None:
+    """The statements of a text that holds nothing but INSERTs of plain literals; None for any other text."""
+    found = []
+    at = 0
+    while at < len(text):
+        head = _HEAD.match(text, at)
+        names = None if head is None else _names(head[2])
+        if head is None or names is None:
+            return None
+        values: list[Written] = []
+        end, width = _values(text, head.end(), values)
+        closed = None if end is None else _END.match(text, end)
+        if closed is None:
+            return None
+        found.append(PlainInsert(_name(head[1]), names, tuple(values), width, text[at : closed.end()]))
+        at = closed.end()
+        if not text[at:].strip():
+            return tuple(found)
+    return None
+
+
+def columns_of(insert: PlainInsert, types: list[SqlType]) -> list[list[Value]] | None:
+    """The values of each of the statement's columns, of these types, in physical form; None if it is not certain what
+    DuckDB makes of one of them.
+    """
+    columns = []
+    for place, type_ in enumerate(types):
+        make = _MAKE.get(type_.kind)
+        if make is None:
+            return None
+        try:
+            columns.append([None if _is_null(v) else make(v, type_) for v in insert.values[place :: insert.width]])
+        except ValueError:
+            return None
+    return columns
+
+
+def _name(written: str) -> str:
+    return written[1:-1].replace('""', '"') if written[0] == '"' else written
+
+
+def _names(listed: str | None) -> tuple[str, ...] | None:
+    """The columns in a list of names; none of them where there is no list, None where it holds anything else."""
+    if listed is None:
+        return ()
+    names, at = [], 0
+    while True:
+        match = _COLUMN.match(listed, at)
+        if match is None:
+            return None
+        names.append(_name(match[1]))
+        at = match.end()
+        if not match[2]:
+            return tuple(names)
+
+
+def _values(text: str, at: int, values: list[Written]) -> tuple[int | None, int]:
+    """Append the literals from `at` on; where the last row ends and how many each has, None if that is not so."""
+    width = row = 0
+    for match in _VALUE.finditer(text, at):
+        if match.start() != at:
+            break
+        at = match.end()
+        number, typed, quoted, word, after, more = match.groups()
+        values.append((number, typed, quoted, word))
+        row += 1
+        if after != ",":
+            width = width or row
+            if row != width:
+                break
+            if not more:
+                return at, width
+            row = 0
+    return None, 0
+
+
+def _is_null(written: Written) -> bool:
+    word = written[3]
+    return word is not None and word.upper() == "NULL"
+
+
+_WHOLE = re.compile(r"-?\d+", re.ASCII)
+_DECIMAL = re.compile(r"(-?\d+)(?:\.(\d+))?", re.ASCII)
+_FLOAT = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", re.ASCII)
+_AS_TEXT = re.compile(r"(?!-0(?:\.0*)?$)-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?", re.ASCII)
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?", re.ASCII)
+_EXACT_DIGITS = 15
+_EPOCH, _FIRST_DAY = datetime(1970, 1, 1), date(1970, 1, 1).toordinal()
+_MICROSECOND = timedelta(microseconds=1)
+_BITS = {Kind.TINYINT: 7, Kind.SMALLINT: 15, Kind.INTEGER: 31, Kind.BIGINT: 63}
+
+
+def _digits(written: Written, pattern: re.Pattern[str]) -> re.Match[str]:
+    """The number that is written, with quotes or without, if it has this form; ValueError if not."""
+    number, typed, quoted, _ = written
+    match = pattern.fullmatch(number or quoted or "")
+    if match is None or typed is not None:
+        raise ValueError(written)
+    return match
+
+
+def _integer(written: Written, type_: SqlType) -> int:
+    value = int(_digits(written, _WHOLE)[0])
+    bound = 1 << _BITS[type_.kind] if type_.kind in _BITS else 10**MAX_DIGITS
+    if not -bound <= value < bound or (type_.kind is Kind.HUGEINT and value == -bound):
+        raise ValueError(written)
+    return value
+
+
+def _decimal(written: Written, type_: SqlType) -> int:
+    whole, fraction = _digits(written, _DECIMAL).groups("")
+    if len(fraction) > type_.scale:
+        raise ValueError(written)
+    value = int(whole + fraction.ljust(type_.scale, "0"))
+    if abs(value) >= 10**type_.precision:
+        raise ValueError(written)
+    return value
+
+
+def _double(written: Written, type_: SqlType) -> float:
+    text = _digits(written, _FLOAT)[0]
+    value = float(text)
+    # A number without quotes and exponent is a DECIMAL first: it has no sign at zero, and is rounded twice if long.
+    exact = written[0] is None or (value != 0 and ("e" in text.lower() or len(text) <= _EXACT_DIGITS))
+    if value in (float("inf"), float("-inf")) or not (exact or text == "0"):
+        raise ValueError(written)
+    return value
+
+
+def _text(written: Written, type_: SqlType) -> str:
+    number, typed, quoted, _ = written
+    if quoted is not None and typed is None:
+        return quoted.replace("''", "'")
+    if number is None or _AS_TEXT.fullmatch(number) is None:
+        raise ValueError(written)
+    return number
+
+
+def _boolean(written: Written, type_: SqlType) -> bool:
+    word = written[3] or (written[2] if written[1] is None else None) or ""
+    if word.lower() not in ("true", "false"):
+        raise ValueError(written)
+    return word.lower() == "true"
+
+
+def _days(written: Written, type_: SqlType) -> int:
+    _, typed, text, _ = written
+    if text is None or len(text) != 10 or text[4] != "-" or text[7] != "-" or (typed or "DATE").upper() != "DATE":
+        raise ValueError(written)
+    return date.fromisoformat(text).toordinal() - _FIRST_DAY
+
+
+def _micros(written: Written, type_: SqlType) -> int:
+    _, typed, text, _ = written
+    if text is None or _MOMENT.fullmatch(text) is None or (typed or "TIMESTAMP").upper() != "TIMESTAMP":
+        raise ValueError(written)
+    return (datetime.fromisoformat(text) - _EPOCH) // _MICROSECOND
+
+
+_MAKE: dict[Kind, Callable[[Written, SqlType], Value]] = {
+    Kind.TINYINT: _integer,
+    Kind.SMALLINT: _integer,
+    Kind.INTEGER: _integer,
+    Kind.BIGINT: _integer,
+    Kind.HUGEINT: _integer,
+    Kind.DECIMAL: _decimal,
+    Kind.DOUBLE: _double,
+    Kind.VARCHAR: _text,
+    Kind.BOOLEAN: _boolean,
+    Kind.DATE: _days,
+    Kind.TIMESTAMP: _micros,
+}

@@ -1,0 +1,113 @@
+"""INSERT ... VALUES gives what DuckDB gives, value by value, whichever road a literal takes; or both refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+import pytest
+
+import ivm
+from sql.plain_insert import plain_inserts
+
+TYPES = (
+    "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "DECIMAL(9,2)", "DECIMAL(30,3)", "DOUBLE", "VARCHAR",
+    "BOOLEAN", "DATE", "TIMESTAMP",
+)  # fmt: skip
+LITERALS = (
+    "0", "-0", "1", "-1", "007", "127", "128", "-128", "-129", "32768", "2147483647", "2147483648", "-2147483648",
+    "9223372036854775807", "9223372036854775808", "-9223372036854775808", "99999999999999999999", "1.5", "2.5", "-1.5",
+    "0.92", "1.50", "00.5", "-0.0", "0.005", "1234567.89", "12345678.9", "1e3", "1E-2", "-0e0", "1e400", "1.0",
+    "0.1234567890123456789", "12345678901234567.8", "''", "'a'", "'it''s'", "' 1'", "'1'", "'-1'", "'+1'", "'1.5'",
+    "'1.005'", "'1e2'", "'-0.0'", "'-0'", "'NaN'", "'inf'", "'1_000'", "'0x10'", "'true'", "'FALSE'", "'t'", "'yes'",
+    "TRUE", "false", "NULL", "'NULL'", "DATE '2020-02-29'", "DATE '2021-02-29'", "'2020-02-29'", "'2020-2-9'", "'20200229'",
+    "'2020-W01-1'", "'0001-01-01'", "'9999-12-31'", "'10000-01-01'", "'2020-02-29 01:02:03'", "'2020-02-29T01:02:03.5'",
+    "'2020-02-29 01:02:03.1234567'", "'2020-02-29 24:00:00'", "TIMESTAMP '2020-02-29 01:02:03.000004'",
+    "TIMESTAMP '2020-02-29'", "DATE '2020-02-29 01:02:03'", "'2020-02-29 01:02:03Z'", "1 + 1", "(2)", "+3", "'a' || 'b'",
+    "CAST('7' AS INTEGER)", "- 5", "1 -- one", "'1' /* text */",
+)  # fmt: skip
+
+
+def outcome(run: Any, statement: str) -> Any:
+    try:
+        run(statement)
+    except (ivm.Error, duckdb.Error):
+        return "refused"
+    return None
+
+
+@pytest.mark.parametrize("sql", TYPES)
+def test_each_literal_as_duckdb_takes_it(sql):
+    db = ivm.connect(compile="off")
+    with duckdb.connect() as duck:
+        for run in (db.sql, duck.execute):
+            run(f"CREATE TABLE t (n INTEGER, x {sql})")
+        for number, literal in enumerate(LITERALS):
+            statement = f"INSERT INTO t VALUES ({number}, {literal}\n)"
+            ours, theirs = outcome(db.sql, statement), outcome(duck.execute, statement)
+            if sql in ("DATE", "TIMESTAMP") and literal in ("'inf'", "'10000-01-01'"):  # which Python cannot show
+                assert (ours, theirs) == ("refused", None)
+                duck.execute(f"DELETE FROM t WHERE n = {number}")
+            else:
+                assert ours == theirs, statement
+        query = "SELECT n, x::VARCHAR FROM t ORDER BY n"
+        assert db.sql(query).fetchall() == duck.execute(query).fetchall()
+
+
+def test_most_of_them_need_no_second_engine():
+    plain = [each for each in LITERALS if plain_inserts(f"INSERT INTO t VALUES ({each}\n)")]
+    assert len(plain) > 60
+
+
+@pytest.fixture
+def db() -> Iterator[ivm.Database]:
+    db = ivm.connect(compile="off")
+    db.sql('CREATE TABLE t (a INTEGER, b VARCHAR); CREATE TABLE "odd name" ("a ""b" INTEGER)')
+    yield db
+    db.verify()
+
+
+@pytest.mark.parametrize(
+    ("statement", "width"),
+    [
+        ("INSERT INTO t VALUES (4, '5', 6)", "2 columns (a, b), but 3 values"),
+        ("INSERT INTO t VALUES (4)", "2 columns (a, b), but 1 value"),
+        ("INSERT INTO t (a) VALUES (1, 2)", "1 column (a), but 2 values"),
+        ("INSERT INTO t (a, b) VALUES (1 + 1, 'x', 3)", "2 columns (a, b), but 3 values in row 1"),
+        ("INSERT INTO t VALUES (1, 'x'), (2)", "2 columns (a, b), but 1 value in row 2"),
+        ("INSERT INTO t SELECT 7, '8', 9", "2 columns (a, b), but 3 values"),
+        ("INSERT INTO t SELECT 7", "2 columns (a, b), but 1 value"),
+        ("INSERT INTO t (b) SELECT * FROM t", "1 column (b), but 2 values"),
+        ("INSERT INTO t WITH w AS (SELECT 1 AS x) SELECT x, x, x FROM w", "2 columns (a, b), but 3 values"),
+    ],
+)
+def test_too_many_or_too_few_values(db, statement, width):
+    with pytest.raises(ivm.BindError) as raised:
+        db.sql(statement)
+    assert f"INSERT INTO t has {width}" in str(raised.value)
+    assert db.sql("SELECT * FROM t").fetchall() == []
+
+
+def test_a_row_does_not_depend_on_others(db):
+    db.sql("INSERT INTO t VALUES (1, 0.92), ('2', 0), (NULL, 'c')")
+    db.sql("INSERT INTO t VALUES (1 + 3, 0.92), ('5', 0)")
+    found = db.sql("SELECT * FROM t ORDER BY a NULLS LAST, b").fetchall()
+    assert found == [(1, "0.92"), (2, "0"), (4, "0.92"), (5, "0"), (None, "c")]
+
+
+def test_statements_columns_and_names_of_every_kind(db):
+    db.sql("INSERT INTO t (b, A) VALUES ('x', 1);insert  into T values (2,NULL) ;\n INSERT INTO t(B) VALUES('z;''') ; ")
+    db.sql('INSERT INTO "odd name" ("a ""b") VALUES (7)')
+    assert db.sql("SELECT * FROM t ORDER BY b NULLS FIRST").fetchall() == [(2, None), (1, "x"), (None, "z;'")]
+    assert db.sql('SELECT * FROM "odd name"').fetchall() == [(7,)]
+    assert db.sql("INSERT INTO t VALUES (?, ?), (9, '?')", [8, "it's"]).fetchall() == [(2,)]
+    for wrong, error in (
+        ("(a, a) VALUES (1, 2)", ivm.BindError),
+        ("(c) VALUES (1)", ivm.BindError),
+        ("VALUES (1,", ivm.ParseError),
+    ):
+        with pytest.raises(error):
+            db.sql(f"INSERT INTO t {wrong}")
+    with pytest.raises(ivm.BindError, match="no table 'u'"):
+        db.sql("INSERT INTO u VALUES (1)")
