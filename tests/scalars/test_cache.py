@@ -21,7 +21,9 @@ TEXT = """
 from numba import int64
 from ivm.kernels.compiled import njit
 
-@njit(int64(int64), cache=True, nogil=True, fastmath=False)
+SIGNATURE = int64(int64)
+
+@njit(cache=True, nogil=True, fastmath=False)
 def loop(n):
     return n + {}
 """

@@ -189,7 +189,7 @@ def test_a_loop_that_does_not_compile_leaves_the_interpreter(monkeypatch, caplog
     def broken(source: str):
         raise RuntimeError("no compiler here")
 
-    monkeypatch.setattr(compiling, "load", broken)
+    monkeypatch.setattr(compiling, "find", broken)
     monkeypatch.setattr(compiling, "_workshop", compiling._Workshop())
     program = MfpProgram((call("neg", A),), (), (1,), 1, TextDictionary(), Compiler(wait=True))
     assert [r[0] for r in rows(program.run(ints([4])))] == [-4]

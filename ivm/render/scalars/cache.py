@@ -35,10 +35,36 @@ def digest(source: str) -> str:
 
 
 def load(source: str) -> Kernel:
-    """The compiled loop; about 0.5 s if no process has compiled it yet, else some milliseconds.
+    """The compiled loop of a text, which defines `loop` and its SIGNATURE.
 
-    Raises whatever running or compiling the text raises.
+    If no process has compiled it yet, this one does, which takes half a second or more. Raises whatever running or
+    compiling the text raises.
     """
+    loop, signature = _run(source)
+    return _compiled(loop, signature)
+
+
+def find(source: str) -> Kernel | None:
+    """The compiled loop of a text if some process has compiled and kept it, in some milliseconds; else None.
+
+    Raises whatever running the text raises.
+    """
+    loop, signature = _run(source)
+    kept = getattr(loop, "_cache", None)
+    if kept is None or kept.load_overload(signature, loop.targetctx) is None:
+        return None
+    return _compiled(loop, signature)
+
+
+def _compiled(loop: Any, signature: Any) -> Kernel:
+    if hasattr(loop, "compile"):  # else numba is told to compile nothing
+        loop.compile(signature)
+        loop.disable_compile()
+    kernel: Kernel = loop
+    return kernel
+
+
+def _run(source: str) -> tuple[Any, Any]:
     name = f"ivm_loop_{digest(source)}"
     file = f"<{name}>"
     module = ModuleType(name)
@@ -49,5 +75,4 @@ def load(source: str) -> Kernel:
     except BaseException:
         del sys.modules[name]
         raise
-    kernel: Any = module.loop
-    return kernel
+    return module.loop, module.SIGNATURE

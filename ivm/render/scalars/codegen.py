@@ -228,10 +228,10 @@ def _column_types(shape: Shape) -> dict[int, Physical]:
 def _text(writer: Writer, parameters: list[tuple[str, str]]) -> str:
     taken = writer.arguments
     lines = [
-        "@njit(",
-        "    int64(",
-        *[f"        {type_}," for _, type_ in parameters],
-        '    ),\n    cache=True, nogil=True, fastmath=False, error_model="numpy",\n)',
+        "SIGNATURE = int64(",
+        *[f"    {type_}," for _, type_ in parameters],
+        ")\n\n",
+        '@njit(cache=True, nogil=True, fastmath=False, error_model="numpy")',
         f"def loop({', '.join(name for name, _ in parameters)}):",
         *[f"    k{i} = k[{i}]" for i in range(len(taken.integers))],
         *[f"    f{i} = f[{i}]" for i in range(len(taken.doubles))],

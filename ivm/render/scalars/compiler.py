@@ -1,14 +1,20 @@
-"""Compiles fused loops in the background, each text once per process."""
+"""Compiles fused loops in the background, each text once per process.
+
+The compiler runs in a process of its own (`elsewhere`): in this one it would hold the interpreter's lock, and the
+compiler's, which every kernel needs when it is first loaded.
+"""
 
 from __future__ import annotations
 
 import atexit
 import logging
+import os
 import queue
 import threading
 from dataclasses import dataclass, field
 
-from ivm.render.scalars.cache import Kernel, load
+from ivm.render.scalars.cache import Kernel, find, load
+from ivm.render.scalars.elsewhere import Elsewhere, UnavailableError
 
 _log = logging.getLogger(__name__)
 
@@ -24,9 +30,11 @@ class Ticket:
 
 
 class _Workshop:
-    """The process's one thread that compiles; it starts with the first loop and ends with the process."""
+    """The process's one thread that has loops compiled; it starts with the first loop and ends with the process."""
 
     def __init__(self) -> None:
+        self._elsewhere = Elsewhere()
+        self._closing = False
         self._tickets: dict[str, Ticket] = {}
         self._queue: queue.SimpleQueue[Ticket | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
@@ -41,6 +49,15 @@ class _Workshop:
                 self._queue.put(ticket)
                 self._start()
             return ticket
+
+    def take_over(self, left: _Workshop) -> None:
+        """The tickets of another, whose thread is gone; what it had not done is ordered again."""
+        atexit.unregister(left._close)
+        left._elsewhere.abandon()
+        self._tickets = left._tickets
+        for ticket in self.pending():
+            self._queue.put(ticket)
+            self._start()
 
     def pending(self) -> list[Ticket]:
         """The tickets that are not done."""
@@ -60,10 +77,31 @@ class _Workshop:
 
     def _work(self) -> None:
         while (ticket := self._queue.get()) is not None:
-            _compile(ticket)
+            try:
+                ticket.kernel = self._compiled(ticket.source)
+            except Exception:  # noqa: BLE001 - whatever the compiler runs into, the interpreter goes on
+                ticket.failed = True
+                if not self._closing:
+                    _log.warning("a fused loop does not compile; its expressions stay interpreted", exc_info=True)
+            finally:
+                ticket.done.set()
+
+    def _compiled(self, source: str) -> Kernel:
+        kernel = find(source)
+        if kernel is not None:
+            return kernel
+        try:
+            self._elsewhere.compile(source)
+        except UnavailableError:
+            if self._closing:
+                raise
+            return load(source)
+        return find(source) or load(source)
 
     def _close(self) -> None:
-        """Drop what waits and let the loop at work end: a process must not go away under LLVM."""
+        """Drop what waits and let the loop at work here end: a process must not go away under LLVM."""
+        self._closing = True
+        self._elsewhere.close()
         try:
             while True:
                 self._queue.get_nowait()
@@ -73,17 +111,18 @@ class _Workshop:
             self._thread.join(10)
 
 
-def _compile(ticket: Ticket) -> None:
-    try:
-        ticket.kernel = load(ticket.source)
-    except Exception:  # noqa: BLE001 - whatever the compiler runs into, the interpreter goes on
-        ticket.failed = True
-        _log.warning("a fused loop does not compile; its expressions stay interpreted", exc_info=True)
-    finally:
-        ticket.done.set()
-
-
 _workshop = _Workshop()
+
+
+def _begin_anew() -> None:
+    """In a forked child: the thread and the process that compile are the parent's."""
+    global _workshop
+    left, _workshop = _workshop, _Workshop()
+    _workshop.take_over(left)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 class Compiler:
