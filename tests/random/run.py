@@ -155,6 +155,16 @@ def _run(case: Case, outcome: Outcome, compile: Any) -> None:
         _check(oracle, _contents(early, case), outcome, f"after batch {number}")
         if number >= case.late:
             _check(oracle, _contents(late, case), outcome, f"after batch {number}, hydrated")
+    _verify(early, case, outcome)
+
+
+def _verify(db: ivm.Database, case: Case, outcome: Outcome) -> None:
+    """What the engine writes for DuckDB means what the text of the view means."""
+    for name, _ in case.views:
+        try:
+            db.verify([name])
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
+            _crash(outcome, name, error)
 
 
 def _states(state: State, batch: Batch) -> list[State]:
