@@ -6,12 +6,23 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from sqlglot import exp
+from sqlglot.errors import ErrorLevel
+from sqlglot.errors import UnsupportedError as SqlglotUnsupportedError
 from sqlglot.generators.duckdb import DuckDBGenerator
 
+from catalog.errors import UnsupportedError
 
-def duckdb_text(tree: exp.Expr, *, pretty: bool = False) -> str:
-    """The tree in DuckDB's dialect, every name in quotes: whatever it is, it is not read as a word of the grammar."""
-    return _Writer(dialect="duckdb", identify=True, comments=False, pretty=pretty).generate(tree)
+
+def duckdb_text(tree: exp.Expr, *, pretty: bool = False, copy: bool = True) -> str:
+    """The tree in DuckDB's dialect, every name in quotes: whatever it is, it is not read as a word of the grammar.
+
+    Without `copy` the tree is used up. UnsupportedError where DuckDB has nothing for what stands in it.
+    """
+    writer = _Writer(dialect="duckdb", identify=True, comments=False, pretty=pretty, unsupported_level=ErrorLevel.RAISE)
+    try:
+        return writer.generate(tree, copy=copy)
+    except SqlglotUnsupportedError as error:
+        raise UnsupportedError(f"DuckDB, which verifies views, has no such thing: {error}; leave it out") from error
 
 
 class _Writer(DuckDBGenerator):

@@ -25,11 +25,11 @@ def oracle_text(
     """
     for window in windows:
         _refine(window)
-    for call in list(tree.find_all(*_ORDERED)):
-        _order_values(call)
     blocks = {id(block.clause): block.columns for block in limited}
     blocks |= {id(block.select): block.columns for block in chosen}
     for node in list(tree.walk()):
+        if isinstance(node, _ORDERED):
+            _order_values(node)
         clause = node.args.get("limit") or node.args.get("offset")
         width = blocks.get(id(clause)) or blocks.get(id(node))
         if width is not None:
@@ -38,7 +38,7 @@ def oracle_text(
             for side in ("this", "expression"):
                 if id(node.args[side]) in blocks:
                     node.set(side, exp.Subquery(this=node.args[side]))
-    return duckdb_text(tree)
+    return duckdb_text(tree, copy=False)
 
 
 def _ascending(node: exp.Expr, *, nulls_first: bool = False) -> exp.Ordered:
