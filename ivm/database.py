@@ -22,7 +22,7 @@ from catalog.names import key
 from catalog.schema import Table
 from ivm.adhoc import run_query
 from ivm.arguments import callback, rows_by_table, sql_text, view_names
-from ivm.duck import UnknownNameError
+from ivm.duck import UnknownNameError, with_hugeints
 from ivm.engine import Engine, Progress, changes_to_arrow
 from ivm.explain import explain_text, explained
 from ivm.nesting import nested_statements
@@ -173,10 +173,12 @@ class Database:
         with self.lock:
             asked = list(self.engine.views) if views is None else view_names(views)
             names = [self.view(name).name for name in asked]
-            tables = {name: store.reading() for name, store in self.engine.tables.items()}
+            tables = {name: (store.reading(), store.table.fields) for name, store in self.engine.tables.items()}
             found = {name: self.engine.views[name].reading(self.engine.dictionary) for name in names}
             texts = [(view.name, self.engine.oracle_sql[view.name]) for view in self.catalog.views]
-        expected = recompute({name: read() for name, read in tables.items()}, texts, names)
+        expected = recompute(
+            {name: with_hugeints(read(), fields) for name, (read, fields) in tables.items()}, texts, names
+        )
         return [compare(name, found[name](), expected[name]) for name in names]
 
     def wait_compiled(self, timeout: float | None = None) -> None:

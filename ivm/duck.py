@@ -16,12 +16,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum
 from functools import cache
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from catalog.errors import AccessError, BindError, Error, MemoryLimitError
 from catalog.names import quoted
+from catalog.schema import Schema
+from catalog.types import HUGEINT
 
 Setting = str | bool | int | float | list[str]
 
@@ -88,6 +91,24 @@ def connection(use: Use) -> Iterator[duckdb.DuckDBPyConnection]:
         raise
     finally:
         cursor.close()
+
+
+_HUGEINT: Any = pa.opaque(pa.binary(16), "hugeint", "DuckDB")
+
+
+def with_hugeints(table: pa.Table, fields: Schema) -> pa.Table:
+    """The table for DuckDB, which would take a HUGEINT for a DECIMAL, as Arrow has it, and divide otherwise."""
+    for place, field in enumerate(fields):
+        if field.type == HUGEINT and pa.types.is_decimal128(table.schema.types[place]):
+            column = pa.chunked_array([_hugeints(chunk) for chunk in table.column(place).chunks], _HUGEINT)
+            table = table.set_column(place, table.schema.names[place], column)
+    return table
+
+
+def _hugeints(array: pa.Array) -> pa.Array:
+    """The same bytes as the type that DuckDB knows as its HUGEINT."""
+    storage = pa.Array.from_buffers(pa.binary(16), len(array), array.buffers(), offset=array.offset)
+    return pa.ExtensionArray.from_storage(_HUGEINT, storage)
 
 
 def answer(duck: duckdb.DuckDBPyConnection, query: str) -> pa.Table:

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.names import key
-from catalog.schema import Table, View
+from catalog.schema import Schema, Table, View
+from ivm.duck import with_hugeints
 from ivm.engine import Engine
 from ivm.introspection import relations as introspection
 
@@ -53,9 +54,9 @@ def snapshot(names: Sequence[str], catalog: Catalog, engine: Engine) -> Snapshot
         if name in stored or name in definitions:
             continue
         if isinstance(entry, Table):
-            stored[name] = cache(engine.tables[entry.name].reading())
+            stored[name] = _for_duckdb(engine.tables[entry.name].reading(), entry.fields)
         elif isinstance(entry, View) and entry.maintained:
-            stored[name] = cache(engine.views[entry.name].reading(engine.dictionary))
+            stored[name] = _for_duckdb(engine.views[entry.name].reading(engine.dictionary), entry.schema)
         elif isinstance(entry, View):
             definitions[name] = engine.oracle_sql[entry.name], entry.uses
             pending += map(key, entry.uses)
@@ -75,6 +76,10 @@ def _versions(names: Sequence[str], catalog: Catalog, engine: Engine) -> dict[st
             entry = versions[name][0]
             pending += map(key, entry.uses) if isinstance(entry, View) else ()
     return versions
+
+
+def _for_duckdb(read: Reading, fields: Schema) -> Reading:
+    return cache(lambda: with_hugeints(read(), fields))
 
 
 def _given(table: pa.Table) -> pa.Table:

@@ -1,4 +1,4 @@
-"""UNION, INTERSECT and EXCEPT, with and without ALL, by position or BY NAME."""
+"""UNION, INTERSECT and EXCEPT, with and without ALL, by position; UNION BY NAME too."""
 
 from __future__ import annotations
 
@@ -59,6 +59,8 @@ def _combined(context: Context, node: exp.SetOperation, left: Relation, right: R
         # The sum is made distinct, so that its sides need not be.
         left, right = _undone(left), _undone(right)
     if node.args.get("by_name"):
+        if not isinstance(node, exp.Union):
+            context.refuse(node.expression, f"{node.key.upper()} BY NAME is not supported; give both sides one order")
         left, right = _by_name(context, node, left, right)
     left, right = _aligned(context, node, left, right)
     if isinstance(node, exp.Union):

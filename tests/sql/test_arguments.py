@@ -46,11 +46,19 @@ MORE = (
     "SELECT make_timestamp(2020, 1, 1, 1, 1, 1.5), regexp_full_match('A', 'a', 'i'), count(DISTINCT id) FROM emp",
     "SELECT id FROM emp WHERE id = ANY (SELECT 1) AND EXISTS (SELECT 1) AND id IN (SELECT id FROM emp)",
     "SELECT string_agg(DISTINCT name ORDER BY name) FROM emp",
-    *(f"WITH c AS (SELECT 1 AS x) SELECT x FROM c {word} SELECT x FROM c {end}"
-      for end in ("", "ORDER BY x LIMIT 1 OFFSET 1") for word in ("UNION", "UNION BY NAME", "EXCEPT", "INTERSECT", "EXCEPT BY NAME", "INTERSECT BY NAME")),
+    *(
+        f"WITH c AS (SELECT 1 AS x) SELECT x FROM c {word} SELECT x FROM c {end}"
+        for end in ("", "ORDER BY x LIMIT 1 OFFSET 1")
+        for word in ("UNION", "UNION BY NAME", "EXCEPT", "INTERSECT")
+    ),
     "SELECT born + INTERVAL 3 MONTH, born + INTERVAL '3 months' FROM emp",
 )
-REFUSED = ("SELECT id FROM emp LIMIT 10%", "SELECT id FROM emp ORDER BY id FETCH FIRST 1 ROWS WITH TIES")
+REFUSED = (
+    "SELECT id FROM emp LIMIT 10%",
+    "SELECT id FROM emp ORDER BY id FETCH FIRST 1 ROWS WITH TIES",
+    "SELECT id FROM emp EXCEPT BY NAME SELECT id FROM dept",
+    "SELECT id FROM emp INTERSECT BY NAME SELECT id FROM dept",
+)
 STATEMENTS = (
     "CREATE TABLE IF NOT EXISTS x (a INTEGER NOT NULL PRIMARY KEY, b DECIMAL(3, 1) REFERENCES dept (id)) WITH (static = true)",
     "CREATE TABLE x (a INTEGER NULL, b INTEGER, CONSTRAINT k PRIMARY KEY (a, b), FOREIGN KEY (a) REFERENCES dept)",
@@ -92,7 +100,14 @@ def watched(trees: Iterable[exp.Expr]) -> set[tuple[type[exp.Expr], str]]:
 
 
 def test_what_the_binder_handles_is_in_the_table():
-    refusing: set[type[exp.Expr]] = {exp.Rand, exp.Uuid, exp.CurrentDate, exp.CurrentTime, exp.CurrentTimestamp, exp.Localtime}
+    refusing: set[type[exp.Expr]] = {
+        exp.Rand,
+        exp.Uuid,
+        exp.CurrentDate,
+        exp.CurrentTime,
+        exp.CurrentTimestamp,
+        exp.Localtime,
+    }
     refusing |= {exp.Typeof, exp.Localtimestamp, exp.CurrentUser, exp.CurrentVersion, exp.Placeholder, exp.Parameter}
     assert set(HANDLERS) - set(READ) == refusing
 
