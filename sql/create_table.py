@@ -11,7 +11,7 @@ from catalog.names import key, written
 from catalog.schema import Field, ForeignKey, Table
 from catalog.types import INTERVAL
 from sql.names import table_name
-from sql.source import Source
+from sql.source import Source, text_of
 from sql.statements import CreateTable
 from sql.types.declared import declared_type
 
@@ -126,7 +126,7 @@ def _columns(node: exp.Expr) -> tuple[str, ...]:
 
 
 def _unsupported(declaration: _Declaration, node: exp.Expr, source: Source, at: exp.Expr) -> UnsupportedError:
-    text = node.sql("duckdb")
+    text = text_of(node)
     what = f"CREATE TABLE {declaration.name}: {text} is not supported; NOT NULL, PRIMARY KEY and REFERENCES are"
     return UnsupportedError(source.locate(what, at))
 
@@ -139,7 +139,7 @@ def _options(tree: exp.Create, source: Source) -> frozenset[str]:
         name, value = key(item.name), item.args.get("value")
         if not isinstance(item, exp.Property) or name not in OPTIONS:
             known = ", ".join(f"{option} = true" for option in OPTIONS)
-            what = f"CREATE TABLE with {item.sql('duckdb')} is not supported; WITH ({known}) is, each of them"
+            what = f"CREATE TABLE with {text_of(item)} is not supported; WITH ({known}) is, each of them"
             raise UnsupportedError(source.locate(what, tree))
         if not isinstance(value, exp.Boolean):
             raise BindError(source.locate(f"{name} must be true or false", tree))

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from catalog.errors import UnsupportedError
 from catalog.names import by_key, key, written
-from sql.source import Source
+from sql.source import Source, text_of
 
 
 def table_name(node: exp.Expr | None, source: Source, what: str) -> str:
@@ -17,7 +17,7 @@ def table_name(node: exp.Expr | None, source: Source, what: str) -> str:
         raise UnsupportedError(source.locate(f"{what} needs a plain name; write it as {what} name", node))
     if node.args.get("catalog") or key(node.db) not in ("", "main"):
         raise UnsupportedError(
-            source.locate(f"{what} {node.sql('duckdb')}: there is one schema; write {node.name} alone", node)
+            source.locate(f"{what} {text_of(node)}: there is one schema; write {node.name} alone", node)
         )
     return node.name
 

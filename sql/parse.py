@@ -16,7 +16,7 @@ from sql.create_table import create_table
 from sql.duckdb_text import duckdb_text
 from sql.names import names_read, table_name
 from sql.refused import STARTS
-from sql.source import Source, offset_of
+from sql.source import Source, offset_of, text_of
 from sql.statements import (
     CreateTable,
     CreateView,
@@ -122,7 +122,7 @@ def _create_view(tree: exp.Create, syntax: Syntax, source: Source, dialect: str)
     maintained = False
     for item in properties.expressions if properties else ():
         if not isinstance(item, exp.MaterializedProperty):
-            what = f"CREATE VIEW with {item.sql('duckdb')} is not supported; leave that out"
+            what = f"CREATE VIEW with {text_of(item)} is not supported; leave that out"
             raise UnsupportedError(source.locate(what, syntax.tokens[0].start))
         maintained = True
     name = table_name(target, source, "CREATE VIEW")
@@ -190,6 +190,9 @@ def _insert(syntax: Syntax, source: Source, dialect: str) -> Insert:
     if isinstance(target, exp.Schema):
         columns = tuple(column.name for column in target.expressions)
         target = target.this
+    if tree.expression is None:  # sqlglot takes VALUES in parentheses for names of columns
+        what = "INSERT needs VALUES or a SELECT, without parentheses around VALUES"
+        raise UnsupportedError(source.locate(what, tree))
     rows = tree.expression.copy()
     if not isinstance(rows, exp.Query | exp.Values):
         raise UnsupportedError(source.locate("INSERT needs VALUES or a SELECT", tree))

@@ -10,12 +10,13 @@ import math
 import operator
 from calendar import monthrange
 from collections.abc import Callable, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Any
 
 from catalog.types import Kind, SqlType
 from ivm.analysis.ranges import is_exact, limits, rescale
 from sql.ir.scalar import Call, Literal, Value
+from sql.types.calendar import days_of, is_plain, micros_of
 
 _EPOCH = date(1970, 1, 1)
 _DAY = 86_400_000_000
@@ -93,9 +94,9 @@ def _cast(call: Call, values: Sequence[Any]) -> Value:
         return value
     match source.kind, target.kind:
         case Kind.VARCHAR, Kind.DATE:
-            return (date.fromisoformat(value) - _EPOCH).days
+            return days_of(_plain(value))
         case Kind.VARCHAR, Kind.TIMESTAMP:
-            return (datetime.fromisoformat(value) - datetime(1970, 1, 1)) // timedelta(microseconds=1)
+            return micros_of(_plain(value))
         case Kind.DATE, Kind.TIMESTAMP:
             return int(value * _DAY)
         case Kind.TIMESTAMP, Kind.DATE:
@@ -107,6 +108,13 @@ def _cast(call: Call, values: Sequence[Any]) -> Value:
             raise NotFoldableError
         return float(value / 10**source.scale)
     return rescale(value, target.scale - source.scale)
+
+
+def _plain(text: str) -> str:
+    """The text of a date or timestamp that everyone reads alike."""
+    if not is_plain(text):
+        raise NotFoldableError
+    return text
 
 
 def _is_exact_number(type_: SqlType) -> bool:

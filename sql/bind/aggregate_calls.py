@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sql.bind.binder import Binder
+from sql.source import text_of
 
 FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.Count: "count",
@@ -57,6 +58,7 @@ class AggregateCall:
     distinct: bool = False
     order: tuple[exp.Ordered, ...] = ()
     where: exp.Expr | None = None
+    within: exp.Ordered | None = None  # the term of WITHIN GROUP (ORDER BY ...)
 
     @property
     def is_star(self) -> bool:
@@ -64,8 +66,11 @@ class AggregateCall:
         return self.function == "count" and (not self.args or isinstance(self.args[0], exp.Star))
 
 
-def read_call(binder: Binder, node: exp.Expr) -> AggregateCall:
-    """The aggregate that `node` writes; UnsupportedError where it is written in a way that is not maintained."""
+def read_call(binder: Binder, node: exp.Expr, within: bool = False) -> AggregateCall:
+    """The aggregate that `node` writes; UnsupportedError where it is written in a way that is not maintained.
+
+    What stands `within` a group has its argument in ORDER BY.
+    """
     if isinstance(node, exp.Filter):
         return replace(read_call(binder, node.this), node=node, where=node.expression.this)
     if isinstance(node, exp.WithinGroup):
@@ -74,11 +79,11 @@ def read_call(binder: Binder, node: exp.Expr) -> AggregateCall:
         return replace(read_call(binder, node.this), node=node)
     function = FUNCTIONS.get(type(node))
     if function is None:
-        binder.refuse(node, f"{node.sql('duckdb')} is not maintained; leave the options of the aggregate out")
-    return _plain(binder, node, function)
+        binder.refuse(node, f"{text_of(node)} is not maintained; leave the options of the aggregate out")
+    return _plain(binder, node, function, within)
 
 
-def _plain(binder: Binder, node: exp.Expr, function: str) -> AggregateCall:
+def _plain(binder: Binder, node: exp.Expr, function: str, within: bool) -> AggregateCall:
     args: list[exp.Expr] = []
     order: list[exp.Ordered] = []
     distinct = False
@@ -93,7 +98,8 @@ def _plain(binder: Binder, node: exp.Expr, function: str) -> AggregateCall:
         elif inner is not None:
             args.append(inner)
     call = AggregateCall(node, function, tuple(args), distinct, tuple(order))
-    _check_arity(binder, call)
+    if not within:
+        _check_arity(binder, call)
     return call
 
 
@@ -109,8 +115,8 @@ def _values(node: exp.Expr) -> Sequence[exp.Expr]:
 
 def _check_arity(binder: Binder, call: AggregateCall) -> None:
     function, given = call.function, len(call.args)
-    least, most = ARITY.get(function, (0 if function in ("count", "mode") else 1, 1))
-    if least <= given <= most or (isinstance(call.node, exp.PercentileCont | exp.PercentileDisc) and given == 1):
+    least, most = ARITY.get(function, (0 if function == "count" else 1, 1))
+    if least <= given <= most:
         return
     wanted = "one" if most == 1 else "two" if least == 2 else "one or two"
     binder.refuse(call.node, f"{function}() of {given or 'no'} arguments is not supported; give it {wanted}")
@@ -118,9 +124,16 @@ def _check_arity(binder: Binder, call: AggregateCall) -> None:
 
 def _within_group(binder: Binder, node: exp.WithinGroup) -> AggregateCall:
     """percentile_cont(0.5) WITHIN GROUP (ORDER BY x) is quantile_cont(x, 0.5); mode() likewise."""
-    call = read_call(binder, node.this)
+    call = read_call(binder, node.this, within=True)
     order = tuple(node.expression.expressions)
+    what = f"{call.function}() WITHIN GROUP is not supported"
     if call.function not in ("quantile_cont", "quantile_disc", "mode") or len(order) != 1:
-        what = f"{call.function}() WITHIN GROUP is not supported"
         binder.refuse(node, f"{what}; percentile_cont, percentile_disc and mode are, with one ORDER BY expression")
-    return replace(call, node=node, args=(order[0].this, *call.args), order=order if call.args else ())
+    if len(call.args) != (call.function != "mode") or call.order or call.distinct:
+        binder.refuse(node, f"{what} with these arguments; write {call.function}({_FRACTION[call.function]}) before it")
+    if call.function == "mode" and order[0].args.get("desc"):
+        binder.refuse(order[0], f"{what} with DESC, which decides between values that are tied; leave DESC out")
+    return replace(call, node=node, args=(order[0].this, *call.args), within=order[0])
+
+
+_FRACTION = {"quantile_cont": "0.5", "quantile_disc": "0.5", "mode": ""}

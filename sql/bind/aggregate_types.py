@@ -27,6 +27,7 @@ from sql.bind.binder import Binder
 from sql.bind.operand import Operand
 from sql.ir.relation import Aggregate, AggregateOrder
 from sql.ir.scalar import Call, Literal, Scalar, Value
+from sql.source import text_of
 
 NULL_OF_ONE = frozenset(["stddev_samp", "var_samp"])
 """Those that may be NULL where there are values."""
@@ -34,6 +35,8 @@ _ANY_OFTEN = frozenset(
     ["min", "max", "bool_and", "bool_or", "any_value", "first", "last", "mode", "arg_min", "arg_max"]
 )
 """Those that see no difference between one and many of the same value."""
+_DECIDED_BY_ORDER = frozenset(["arg_min", "arg_max", "mode"])
+"""Those in which ORDER BY would decide between values that are tied."""
 _HALF = Literal(5, decimal(2, 1))
 
 
@@ -46,6 +49,9 @@ def typed_aggregate(binder: Binder, call: AggregateCall) -> Aggregate:
         return Aggregate("count", _where(condition, Literal(1, INTEGER)), BIGINT, nullable=False)
     if isinstance(call.args[0], exp.Tuple):
         return _count_rows(binder, call, condition)
+    if call.order and call.function in _DECIDED_BY_ORDER:
+        instead = "arg_min(x, y) or arg_max(x, y) with the order as y" if call.function != "mode" else "mode(x)"
+        binder.refuse(call.order[0], f"{call.function}() with ORDER BY is not supported; write {instead}")
     bound = _RULES.get(call.function, _number)(binder, call)
     if call.distinct and call.function not in _ANY_OFTEN:
         _check_order(binder, call, bound)
@@ -209,7 +215,7 @@ def _list(binder: Binder, call: AggregateCall) -> Aggregate:
 def _constant(binder: Binder, call: AggregateCall, node: exp.Expr, type_: SqlType) -> Literal:
     scalar = binder.cast(binder.value(node), type_)
     if not isinstance(scalar, Literal) or scalar.value is None:
-        binder.refuse(call.node, f"the parameter {node.sql('duckdb')} of {call.function}() must be a constant")
+        binder.refuse(call.node, f"the parameter {text_of(node)} of {call.function}() must be a constant")
     return scalar
 
 
@@ -224,7 +230,7 @@ def _quantile(binder: Binder, call: AggregateCall) -> Aggregate:
     """quantile_cont(x, fraction) and quantile_disc; a negative fraction counts from the greatest."""
     operand = _quantified(binder, call, binder.value(call.args[0]))
     fraction, descending = _fraction(binder, call)
-    if call.order and bool(call.order[0].args.get("desc")):
+    if call.within and bool(call.within.args.get("desc")):
         descending = not descending
     if call.function == "quantile_cont":
         return _between(binder, call, operand, fraction, descending)
@@ -257,13 +263,13 @@ def _fraction(binder: Binder, call: AggregateCall) -> tuple[Literal, bool]:
     scalar = operand.scalar
     if not isinstance(scalar, Literal) or not operand.type.is_numeric or scalar.value is None:
         what = f"{call.function}() takes one constant fraction, from 0 to 1"
-        binder.refuse(node, f"{what}; write a number, not {node.sql('duckdb')}")
+        binder.refuse(node, f"{what}; write a number, not {text_of(node)}")
     literal = scalar if operand.type.kind is Kind.DECIMAL else binder.cast(operand, DOUBLE)
     assert isinstance(literal, Literal), "a literal is cast to a literal"
     value = literal.value
     assert isinstance(value, int | float), "a number"
     if not 0 <= abs(value) <= 10**literal.type.scale:
-        binder.fail(node, f"{call.function}() takes a fraction from -1 to 1, not {node.sql('duckdb')}")
+        binder.fail(node, f"{call.function}() takes a fraction from -1 to 1, not {text_of(node)}")
     return Literal(abs(value), literal.type), value < 0
 
 

@@ -43,10 +43,15 @@ def _may_be_null(bound: Aggregate) -> bool:
     return bound.function in NULL_OF_ONE or any(scalar.nullable for scalar in read)
 
 
+_MOST_KEYS = 63
+
+
 def bind_grouping(binder: Binder, node: exp.Expr) -> Operand:
     """GROUPING(a, b): a bit for each key, the last the lowest, 1 where the row's group is not by it."""
     if binder.aggregates is None:
         binder.fail(node, f"GROUPING() cannot stand in {binder.clause}; it tells of the groups of a GROUP BY")
+    if len(node.expressions) > _MOST_KEYS:
+        binder.fail(node, f"GROUPING() of more than {_MOST_KEYS} keys does not fit in a BIGINT; name fewer")
     aggregates, binder.aggregates = binder.aggregates, None
     keys = tuple(binder.value(key).scalar for key in node.expressions)
     binder.aggregates = aggregates

@@ -18,7 +18,7 @@ from sql.bind.scope import Scope
 from sql.ir.relation import Aggregate
 from sql.ir.scalar import Call, Column, Literal, Scalar
 from sql.refused import FOREIGN_FUNCTIONS
-from sql.source import Source
+from sql.source import Source, text_of
 from sql.types.literals import convert
 
 Handler = Callable[["Binder", exp.Expr], Operand]
@@ -123,7 +123,7 @@ class Binder:
         """The column of this block that `node` names; None if it is neither a column of it nor an alias."""
         name, table = node.name, node.table
         if node.args.get("db") and key(node.text("db")) != "main":
-            self.refuse(node, f"the name {node.sql('duckdb')} has too many parts; write table.column")
+            self.refuse(node, f"the name {text_of(node)} has too many parts; write table.column")
         found = self.scope.find(name, table)
         if len(found) > 1:
             options = " or ".join(f"{c.table}.{c.name}" for c in found)
@@ -209,7 +209,7 @@ class Binder:
 
 def _kind(node: exp.Expr) -> str:
     """What a node is called in messages."""
-    text = node.sql("duckdb")
+    text = text_of(node)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

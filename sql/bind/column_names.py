@@ -13,7 +13,7 @@ from sql.bind.context import Context
 from sql.bind.keywords import KEYWORDS
 from sql.bind.scope import Scope
 from sql.bind.window_specs import resolved
-from sql.source import Source, offset_of
+from sql.source import Source, offset_of, text_of
 
 _BINARY: dict[type[exp.Expr], str] = {
     exp.Add: "+",
@@ -120,12 +120,12 @@ def column_name(node: exp.Expr, source: Source) -> str:
         return f'"if"({_list([node.this, node.args["true"], *filter(None, [node.args.get("false")])], source)})'
     if isinstance(node, exp.Func):
         return _function(node, source)
-    return node.sql("duckdb")
+    return text_of(node)
 
 
 def _window(node: exp.Window, source: Source) -> str:
     spec, call = resolved(node), node.this
-    over = node.sql("duckdb") if spec is None else spec.name(lambda each: column_name(each, source))
+    over = text_of(node) if spec is None else spec.name(lambda each: column_name(each, source))
     if isinstance(call, exp.IgnoreNulls):
         return f"{column_name(call.this, source)[:-1]} IGNORE NULLS) OVER {over}"
     name = column_name(call, source)
@@ -133,8 +133,20 @@ def _window(node: exp.Window, source: Source) -> str:
 
 
 def _type(node: exp.DataType) -> str:
-    text = node.sql("duckdb")
+    text = text_of(node)
     return {"INT": "INTEGER", "TEXT": "VARCHAR"}.get(text, text)
+
+
+def sought_names(names: Sequence[str], written: Sequence[bool]) -> tuple[str, ...]:
+    """The names by which ORDER BY finds outputs, "" for one that it does not find.
+
+    Of outputs of one name, in any case, that is the last whose alias was `written`, or else the first.
+    """
+    found: dict[str, int] = {}
+    for i, name in enumerate(names):
+        if written[i] or key(name) not in found:
+            found[key(name)] = i
+    return tuple(name if found[key(name)] == i else "" for i, name in enumerate(names))
 
 
 def unique_names(names: Sequence[str]) -> tuple[str, ...]:

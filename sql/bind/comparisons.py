@@ -13,6 +13,7 @@ from sql.bind.lists import UNORDERED
 from sql.bind.logic import junction, negation
 from sql.bind.operand import Operand
 from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar
+from sql.source import text_of
 from sql.types.literals import exactly
 from sql.types.unify import unify
 
@@ -106,7 +107,7 @@ def bind_is(binder: Binder, node: exp.Expr) -> Operand:
         operand = binder.value(node.this)
         return Operand(node, Call("is_null", (operand.scalar,), BOOLEAN, nullable=False))
     if not isinstance(tested, exp.Boolean):
-        binder.refuse(node, f"IS {tested.sql('duckdb')} is not supported; IS NULL, IS TRUE and IS FALSE are")
+        binder.refuse(node, f"IS {text_of(tested)} is not supported; IS NULL, IS TRUE and IS FALSE are")
     condition = binder.condition(node.this)
     wanted = TRUE if tested.this else FALSE
     return Operand(node, negation(Call("is_distinct", (condition, wanted), BOOLEAN, nullable=False)))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, INTERVAL, NULL, TIMESTAMP, VARCHAR, SqlType
+from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, INTERVAL, NULL, TIMESTAMP, TINYINT, VARCHAR, SqlType
 from sql.bind.binder import Binder, Handler
 from sql.bind.intervals import span_of
 from sql.bind.moments import add_moment
@@ -26,7 +26,8 @@ _PART_NAMES = {
     "dayofweek": "dow", "weekday": "dow", "dayofyear": "doy", "weekofyear": "week", "dayofmonth": "day",
     "centuries": "century", "millennia": "millennium", "y": "year", "yr": "year", "mon": "month", "d": "day",
     "h": "hour", "hr": "hour", "m": "minute", "min": "minute", "s": "second", "sec": "second", "ms": "millisecond",
-    "us": "microsecond", "w": "week", "dec": "decade", "cent": "century", "mil": "millennium",
+    "us": "microsecond", "w": "week", "dec": "decade", "c": "century", "cent": "century", "mil": "millennium",
+    "msec": "millisecond", "usec": "microsecond",
 }  # fmt: skip
 _DIFFERENCES = {
     **{part: part for part in ("year", "month", "day", "quarter", "week", "hour", "minute", "second", "millisecond")},
@@ -200,13 +201,15 @@ def bind_epoch_ms(binder: Binder, node: exp.Expr) -> Operand:
         millis = integer(BIGINT)(binder, node.this)
         micros = Call("mul", (millis, Literal(1000, BIGINT)), BIGINT, millis.nullable)
         return binder.call(node, "from_micros", (micros,), TIMESTAMP)
-    return _epoch_part(binder, node, node.this, 1000)
+    return Operand(node, _rounded_millis(moment_as(TIMESTAMP)(binder, node.this)))
 
 
-def _epoch_part(binder: Binder, node: exp.Expr, of: exp.Expr, divisor: int) -> Operand:
-    moment = moment_as(TIMESTAMP)(binder, of)
+def _rounded_millis(moment: Scalar) -> Scalar:
+    """The milliseconds since 1970-01-01, halves rounded away from it, as DuckDB does."""
     micros = Call("to_micros", (moment,), BIGINT, moment.nullable)
-    return binder.call(node, "idiv", (micros, Literal(divisor, BIGINT)), BIGINT)
+    halves = _arithmetic("idiv", micros, Literal(500, BIGINT))
+    sign = Call("cast", (Call("sign", (halves,), TINYINT, halves.nullable),), BIGINT, halves.nullable)
+    return _arithmetic("idiv", _arithmetic("add", halves, sign), Literal(2, BIGINT))
 
 
 _BUCKETS_FROM = 10_959 * DAY_MICROS

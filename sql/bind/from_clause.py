@@ -21,6 +21,7 @@ from sql.bind.scope import scope_of
 from sql.bind.unnamed import is_joined, name_subqueries
 from sql.bind.values import bind_values
 from sql.ir.relation import Get, Project, Reference, Relation
+from sql.source import text_of
 
 
 def bind_from(context: Context, node: exp.Expr | None, joins: Sequence[exp.Join], ctes: Ctes) -> From:
@@ -103,7 +104,7 @@ def _bind_item(context: Context, node: exp.Expr, ctes: Ctes) -> From:
         values = node if isinstance(node, exp.Values) else node.this
         item = _one(context, node, bind_values(context, values), node.alias)
     else:
-        context.refuse(node, f"{node.sql('duckdb')} in FROM is not supported; tables, views and subqueries are")
+        context.refuse(node, f"{text_of(node)} in FROM is not supported; tables, views and subqueries are")
     return _folded(context, item, node.args.get("joins") or (), ctes)
 
 
@@ -127,7 +128,8 @@ def _refuse_options(context: Context, node: exp.Expr) -> None:
 def _bind_table(context: Context, node: exp.Table, ctes: Ctes) -> From:
     _refuse_options(context, node)
     if not isinstance(node.this, exp.Identifier):
-        context.refuse(node, f"the table function {node.this.sql('duckdb')} is not supported; put its rows in a table")
+        what = f"the table function {text_of(node.this or node)} is not supported"
+        context.refuse(node, f"{what}; put its rows in a table")
     if node.args.get("catalog") or key(node.db) not in ("", "main"):
         context.fail(node, f"there is no schema {node.db!r}; there is one schema, so write {node.name} alone")
     name = node.name

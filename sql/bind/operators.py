@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTERVAL, NULL, TIMESTAMP, VARCHAR, Kind, SqlType
+from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, HUGEINT, INTERVAL, NULL, TIMESTAMP, VARCHAR, Kind, SqlType
 from sql.bind.binder import Binder, Handler
 from sql.bind.intervals import multiple, negative, sum_of
 from sql.bind.moments import add_moment, subtract_moment
@@ -61,13 +61,21 @@ def bind_parentheses(binder: Binder, node: exp.Expr) -> Operand:
     return Operand(node, inner.scalar, inner.interval, inner.span)
 
 
+_LEAST = str(1 << 127)
+
+
 def bind_negation(binder: Binder, node: exp.Expr) -> Operand:
-    """Minus a number."""
+    """Minus a number; the digits of the least HUGEINT are one only with the sign."""
+    if isinstance(node.this, exp.Literal) and not node.this.is_string and node.this.name == _LEAST:
+        return Operand(node, Literal(-int(_LEAST), HUGEINT))
     operand = binder.bind(node.this)
     if operand.type == INTERVAL:
         return negative(operand)
     if isinstance(operand.scalar, Literal) and operand.type.is_numeric and operand.scalar.value is not None:
-        return Operand(node, negated(operand.scalar, written=operand.integer is not None))
+        try:
+            return Operand(node, negated(operand.scalar, written=operand.integer is not None))
+        except ValueError as error:
+            binder.fail(node, str(error))
     if operand.type == NULL:
         return Operand(node, Literal(None, BIGINT))
     if not operand.type.is_numeric:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from sqlglot import exp
 
 from sql.bind.operand import Operand
 from sql.bind.scope import Scope
-from sql.ir.scalar import Column, Outer, Scalar, rewrite
+from sql.ir.scalar import Column, Outer, Scalar, rewrite, walk
 
 
 class Names(Protocol):
@@ -28,6 +28,9 @@ class Names(Protocol):
 
     def bind(self, node: exp.Expr) -> Operand:
         """The expression over its row."""
+
+    def refuse(self, node: exp.Expr, message: str) -> NoReturn:
+        """Raise UnsupportedError with the position of `node`."""
 
 
 @dataclass(slots=True, eq=False)
@@ -51,8 +54,20 @@ class OuterRow:
         return self._seen(node, self.names.bind(node))
 
     def _seen(self, node: exp.Expr, operand: Operand) -> Operand:
+        if is_windowed(operand.scalar):
+            self.names.refuse(node, f"{WINDOW_INSIDE}, whose value a subquery cannot read; compute it in FROM")
         self.read.append(node)
         return Operand(node, seen_from_inside(operand.scalar, self.binding), operand.interval)
+
+
+WINDOWED = -(1 << 40)
+"""The number of the Outers that stand for window functions until they have columns (see `sql.bind.nested`)."""
+WINDOW_INSIDE = "this is a window function of the query around"
+
+
+def is_windowed(scalar: Scalar) -> bool:
+    """Whether the expression holds a window function that has no column yet."""
+    return any(isinstance(s, Outer) and s.binding == WINDOWED for s in walk(scalar))
 
 
 def seen_from_inside(scalar: Scalar, binding: int) -> Scalar:

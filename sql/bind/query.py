@@ -19,7 +19,7 @@ from sql.bind.values import bind_values
 from sql.decorrelate.decorrelate import decorrelate
 from sql.dialects import translated
 from sql.ir.relation import Relation
-from sql.source import Source
+from sql.source import Source, text_of
 from sql.syntax import Syntax, query
 
 
@@ -100,7 +100,7 @@ def bind_query(context: Context, node: exp.Expr, ctes: Ctes) -> Block:
         if isinstance(node, exp.Values):
             return Block(bind_values(context, node))
         return bind_set_operation(context, node, ctes)
-    context.refuse(node, f"expected a SELECT, not {node.sql('duckdb')[:60]}")
+    context.refuse(node, f"expected a SELECT, not {text_of(node)[:60]}")
 
 
 _ENDINGS = ("order", "limit", "offset")

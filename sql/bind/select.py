@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from catalog.names import by_key
 from sql.bind.binder import Aggregates, Binder
-from sql.bind.column_names import output_name, unique_names
+from sql.bind.column_names import output_name, sought_names, unique_names
 from sql.bind.context import Block, Context, Ctes, Limited
 from sql.bind.distinct import Distinct, bind_distinct, distinct, first_rows
 from sql.bind.from_clause import bind_from
@@ -68,7 +68,8 @@ def bind_select(context: Context, node: exp.Select, ctes: Ctes) -> Block:
     source = bind_from(context, start.this if start else None, node.args.get("joins") or (), ctes)
     items = expand_stars(context, source.scope, node.expressions)
     names = [output_name(context, source.scope, item) for item in items]
-    aliases = by_key((item.alias, item.this) for item in items if isinstance(item, exp.Alias))
+    # Of several aliases of the same name DuckDB takes the last.
+    aliases = by_key((item.alias, item.this) for item in reversed(items) if isinstance(item, exp.Alias))
     relation = _filtered(context, node, source, aliases, ctes)
 
     below = Subqueries(context, ctes)
@@ -90,10 +91,11 @@ def bind_select(context: Context, node: exp.Select, ctes: Ctes) -> Block:
     qualify = _qualify(binder, node)
     binder.clause = "ORDER BY"
     rows = _Rows(relation, list(outputs))
+    sought = sought_names(names, [isinstance(item, exp.Alias) for item in items])
     terms, hidden = bind_order(
-        context, node.args.get("order"), names, rows.scalars, lambda item: binder.value(item).scalar
+        context, node.args.get("order"), sought, rows.scalars, lambda item: binder.value(item).scalar
     )
-    clause = bind_distinct(context, node, names, rows.scalars, hidden, lambda item: binder.value(item).scalar)
+    clause = bind_distinct(context, node, sought, rows.scalars, hidden, lambda item: binder.value(item).scalar)
     count = len(rows.scalars)
     rows.scalars += [*qualify, *windows.scalars]
     if aggregated:

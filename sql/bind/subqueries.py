@@ -14,7 +14,7 @@ from sql.bind.comparisons import same_type
 from sql.bind.logic import junction, negation
 from sql.bind.nested import Subqueries
 from sql.bind.operand import Operand
-from sql.bind.outer import OuterRow, seen_from_inside
+from sql.bind.outer import OuterRow, is_windowed, seen_from_inside
 from sql.bind.truth import truth
 from sql.ir.relation import Aggregate, Filter, Reduce, Relation
 from sql.ir.scalar import FALSE, NEGATED, Call, Column, Literal, Scalar
@@ -46,6 +46,9 @@ class _Compared:
 
     @property
     def inner(self) -> tuple[Scalar, ...]:
+        if any(map(is_windowed, self.values)):
+            what = "a window function on the left of IN (SELECT ...) or = ANY (SELECT ...) is not supported"
+            self.subqueries.context.refuse(self.node, f"{what}; compute it in a subquery in FROM")
         return tuple(seen_from_inside(value, self.binding) for value in self.values)
 
     @property

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from sql.bind.binder import Binder, Handler
 from sql.bind.operand import Operand
+from sql.source import text_of
 
 _CLOCK = "keep a table of one row with the present date or time, join with it, and update it when time has moved on"
 _CHANCE = "draw the value when a row is inserted and store it in a column"
@@ -49,7 +50,7 @@ REFUSED: dict[str, str] = {
 def refuse(binder: Binder, node: exp.Expr, name: str) -> None:
     """UnsupportedError if the function is one of those above."""
     if name in CHANGING:
-        written = node.sql("duckdb")
+        written = text_of(node)
         binder.refuse(node, f"{written} changes without a change to a table; {CHANGING[name]}")
     if name in REFUSED:
         binder.refuse(node, f"the function {name}() is not supported; {REFUSED[name]}")

@@ -13,6 +13,7 @@ from sql.bind.binder import Aggregates, Binder
 from sql.bind.operand import Operand
 from sql.ir.relation import Frame, WindowFunction
 from sql.ir.scalar import Literal, Scalar
+from sql.source import text_of
 
 _RANKS: dict[type[exp.Expr], str] = {
     exp.RowNumber: "row_number",
@@ -107,7 +108,7 @@ def _shift(binder: Binder, call: exp.Expr, skips: bool) -> WindowFunction:
 def _aggregate(binder: Binder, node: exp.Expr, call: exp.Expr, frame: Frame, skips: bool) -> WindowFunction:
     inner = call.this if isinstance(call, exp.Filter) else call
     if not isinstance(inner, AGGREGATES) or skips:
-        what = f"{call.sql('duckdb')[:60]} OVER is not maintained"
+        what = f"{text_of(call)[:60]} OVER is not maintained"
         binder.refuse(node, f"{what}{' with IGNORE NULLS' if skips else ''}; window functions are {_OFFERED}")
     own, binder.aggregates = binder.aggregates, Aggregates(0, grouped=False)
     known = binder.known
@@ -119,7 +120,7 @@ def _aggregate(binder: Binder, node: exp.Expr, call: exp.Expr, frame: Frame, ski
     finally:
         binder.aggregates, binder.known = own, known
     if bound.function not in AGGREGATE_NAMES or bound.distinct or bound.order or bound.others:
-        what = f"{inner.sql('duckdb')[:60]} OVER is not maintained"
+        what = f"{text_of(inner)[:60]} OVER is not maintained"
         binder.refuse(node, f"{what}; window functions are {_OFFERED}, without DISTINCT or ORDER BY inside")
     args = () if bound.arg is None else (bound.arg,)
     counts = bound.function in ("count", "count_star")

@@ -11,6 +11,7 @@ from sql.bind.binder import Binder, Handler
 from sql.bind.column_names import column_name
 from sql.bind.context import Context, Refinement
 from sql.bind.operand import Operand
+from sql.bind.outer import WINDOWED
 from sql.bind.scope import Scope
 from sql.bind.window_frames import bind_frame, bind_spec
 from sql.bind.window_functions import AGGREGATE_NAMES, VALUES, bind_function, stored
@@ -20,8 +21,6 @@ from sql.ir.relation import Apply, Filter, Map, Order, Project, Relation, Window
 from sql.ir.scalar import Column, Literal, Outer, Scalar, columns_of, remap, rewrite
 
 _BY_PLACE = frozenset(("row_number", "ntile", "lag", "lead"))
-_WINDOWED = -(1 << 40)
-"""The number of the Outers that stand for window functions until they have columns (see `sql.bind.nested`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class Windows:
             self.found.append(windowed)
             self.names.append(name)
         function = windowed.function
-        return Outer(_WINDOWED, self.found.index(windowed), function.type, function.nullable)
+        return Outer(WINDOWED, self.found.index(windowed), function.type, function.nullable)
 
     @property
     def scalars(self) -> list[Scalar]:
@@ -154,7 +153,7 @@ def _settled(scalar: Scalar, columns: dict[int, int]) -> Scalar:
     """The expression with window functions read from their columns."""
 
     def settle(s: Scalar) -> Scalar:
-        if isinstance(s, Outer) and s.binding == _WINDOWED:
+        if isinstance(s, Outer) and s.binding == WINDOWED:
             return Column(columns[s.index], s.type, s.nullable)
         return s
 

@@ -115,6 +115,16 @@ def unit_of(name: str) -> Interval:
     return found
 
 
+def is_plain(text: str) -> bool:
+    """Whether a text has the shape of a date or timestamp as most write it: it may still name a day that is none."""
+    match = _DATE.match(text)
+    if match is None or int(match[1]) == 0:
+        return False
+    rest = text[match.end() :].rstrip()
+    time = _TIME.fullmatch(rest)
+    return not rest or (time is not None and int(time[1]) != 24)
+
+
 def days_of(text: str) -> int:
     """Days since 1970-01-01 of a date's text, a time after it ignored; ValueError if it is none."""
     days, _ = _split(text, "a date; write it as YYYY-MM-DD")

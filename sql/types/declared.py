@@ -21,7 +21,7 @@ from catalog.types import (
     SqlType,
     decimal,
 )
-from sql.source import Source
+from sql.source import Source, text_of
 
 _D = exp.DType
 
@@ -45,6 +45,7 @@ _TYPES: dict[exp.DType, SqlType] = {
     _D.BPCHAR: VARCHAR,
     _D.INTERVAL: INTERVAL,
 }
+_LENGTHS = frozenset([_D.TEXT, _D.VARCHAR, _D.CHAR, _D.NCHAR, _D.NVARCHAR, _D.BPCHAR])
 """Lengths of text are read and, as DuckDB does, not enforced."""
 
 _INSTEAD = {
@@ -76,17 +77,30 @@ def declared_type(node: exp.DataType, source: Source, what: str, at: exp.Expr | 
     kind = node.this
     if kind == _D.DECIMAL:
         return _decimal(node, source, what, at or node)
-    if kind in _TYPES:
+    name = text_of(node)
+    if kind in _TYPES and (not node.expressions or kind in _LENGTHS or _is_precise(node)):
         return _TYPES[kind]
-    name = node.sql("duckdb")
     instead = _INSTEAD.get(kind, _SUPPORTED)
+    if kind in _TYPES:
+        instead = f"{_TYPES[kind]}, without parentheses"
+        instead += "; date_trunc('second', x) cuts a time" if _TYPES[kind] == TIMESTAMP else ""
     raise UnsupportedError(
         source.locate(f"{what} has type {name}, which is not supported; write {instead}", at or node)
     )
 
 
+def _is_precise(node: exp.DataType) -> bool:
+    """Whether this is a TIMESTAMP of microseconds: DuckDB's TIMESTAMP(4) to TIMESTAMP(6)."""
+    digits = [param.name for param in node.expressions]
+    return _TYPES[node.this] == TIMESTAMP and digits in (["4"], ["5"], ["6"])
+
+
 def _decimal(node: exp.DataType, source: Source, what: str, at: exp.Expr) -> SqlType:
-    digits = [int(param.name) for param in node.expressions]
+    written = [param.this if isinstance(param, exp.DataTypeParam) else param for param in node.expressions]
+    if len(written) > 2 or not all(isinstance(param, exp.Literal) and param.is_int for param in written):
+        what = f"{what} has type {text_of(node)}; write DECIMAL(p,s) with the numbers of digits and of decimals"
+        raise BindError(source.locate(what, at))
+    digits = [int(param.name) for param in written]
     if len(digits) == 1:
         digits.append(0)
     precision, scale = digits or _DEFAULT_DECIMAL

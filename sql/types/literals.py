@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Context, Decimal
 
 from catalog.types import (
     BIGINT,
@@ -23,17 +23,20 @@ from catalog.types import (
     decimal,
 )
 from sql.ir.scalar import Literal, Value
-from sql.types.calendar import DAY_MICROS, date_text, days_of, micros_of, timestamp_text
+from sql.types.calendar import DAY_MICROS, date_text, days_of, is_plain, micros_of, timestamp_text
 from sql.types.term import INTEGERS, fits
 
 _WIDE = Context(prec=100)
+_PLAIN = re.compile(r"-?\d{1,60}(\.\d{1,60})?([eE][+-]?\d{1,2})?", re.ASCII)
+_DATED = re.compile(r"\d[-/ \\]\d\d?[-/ \\]\d", re.ASCII)
+_DIGIT = re.compile(r"\d", re.ASCII)
 _NUMBER = re.compile(r"(\d*)(?:\.(\d*))?([eE][+-]?\d+)?", re.ASCII)
 
 
 def number(text: str) -> Literal:
     """The literal that digits write: the smallest of INTEGER, BIGINT, HUGEINT; DECIMAL with a point; else DOUBLE.
 
-    ValueError if `text` is not a number.
+    ValueError if `text` is not a number, or an integer that no type holds.
     """
     text = text.replace("_", "")
     match = _NUMBER.fullmatch(text)
@@ -45,6 +48,7 @@ def number(text: str) -> Literal:
         for type_ in (INTEGER, BIGINT, HUGEINT):
             if fits(value, type_):
                 return Literal(value, type_)
+        raise ValueError(f"{text} is out of the range of HUGEINT; write {text}e0 for a DOUBLE")
     elif exponent is None and fraction is not None and len(whole) + len(fraction) <= MAX_DIGITS:
         return Literal(int(whole + fraction), decimal(len(whole) + len(fraction), len(fraction)))
     return Literal(float(text), DOUBLE)
@@ -53,14 +57,18 @@ def number(text: str) -> Literal:
 def negated(literal: Literal, written: bool = True) -> Literal:
     """Minus the literal; -2147483648 is an INTEGER although its digits alone are a BIGINT.
 
-    One that is not `written` as digits keeps its type, or takes the next in which minus its value fits.
+    One that is not `written` as digits keeps its type, or takes the next in which minus its value fits. ValueError
+    where no type holds it.
     """
     value = literal.value
     assert isinstance(value, int | float), "a number"
     if not literal.type.is_integer:
         return Literal(-value, literal.type)
     types = (INTEGER, BIGINT, HUGEINT) if written else INTEGERS[INTEGERS.index(literal.type) :]
-    return Literal(-value, next((t for t in types if fits(int(-value), t)), HUGEINT))
+    found = next((t for t in types if fits(int(-value), t)), None)
+    if found is None:
+        raise ValueError(f"{-value} is out of the range of HUGEINT")
+    return Literal(-value, found)
 
 
 def convert(literal: Literal, target: SqlType) -> Literal | None:
@@ -92,10 +100,7 @@ def _exact(literal: Literal) -> Decimal | None:
     """The number that the literal stands for; None if it is none."""
     value, type_ = literal.value, literal.type
     if type_ == VARCHAR:
-        try:
-            return Decimal(str(value).strip())
-        except InvalidOperation:
-            raise ValueError(f"{value!r} is not a number") from None
+        return Decimal(str(value).strip(" ")) if _is_plain(str(value), "a number") else None
     if type_ == BOOLEAN:
         return Decimal(bool(value))
     if type_.is_integer and isinstance(value, int):
@@ -103,6 +108,23 @@ def _exact(literal: Literal) -> Decimal | None:
     if type_.kind is Kind.DECIMAL and isinstance(value, int):
         return Decimal(value).scaleb(-type_.scale, _WIDE)
     return None
+
+
+def _is_plain(text: str, what: str) -> bool:
+    """Whether a text is a number as most write it; others, such as 0x1F and 1_000, are read at run time.
+
+    ValueError for a text without any digit, which is none.
+    """
+    if not _DIGIT.search(text):
+        raise ValueError(f"{text!r} is not {what}")
+    return _PLAIN.fullmatch(text.strip(" ")) is not None
+
+
+def _is_moment(text: str, what: str) -> bool:
+    """The same for a date or timestamp: years BC, time zones and others are read at run time."""
+    if not _DATED.search(text) and text.strip(" ") != "epoch":
+        raise ValueError(f"{text!r} is not {what}")
+    return is_plain(text)
 
 
 def _to_integer(literal: Literal, target: SqlType) -> Value:
@@ -134,16 +156,15 @@ def _to_decimal(literal: Literal, target: SqlType) -> Value:
 
 def _to_double(literal: Literal, target: SqlType) -> Value:
     if literal.type == VARCHAR:
-        try:
-            return float(str(literal.value))
-        except ValueError:
-            raise ValueError(f"{literal.value!r} is not a number") from None
+        text = str(literal.value).strip(" ")
+        known = text.lower().lstrip("+-") in ("nan", "inf", "infinity") or _is_plain(text, "a number")
+        return float(text) if known else None
     exact = _exact(literal)
     return None if exact is None else float(exact)
 
 
-_TRUTH = {"true": True, "t": True, "1": True, "yes": True, "y": True, "on": True}
-_TRUTH |= {"false": False, "f": False, "0": False, "no": False, "n": False, "off": False}
+_TRUTH = {"true": True, "t": True, "1": True, "yes": True, "y": True}
+_TRUTH |= {"false": False, "f": False, "0": False, "no": False, "n": False}
 
 
 def _to_boolean(literal: Literal, target: SqlType) -> Value:
@@ -158,7 +179,8 @@ def _to_boolean(literal: Literal, target: SqlType) -> Value:
 
 def _to_date(literal: Literal, target: SqlType) -> Value:
     if literal.type == VARCHAR:
-        return days_of(str(literal.value))
+        text = str(literal.value)
+        return days_of(text) if _is_moment(text, "a date; write it as YYYY-MM-DD") else None
     if literal.type == TIMESTAMP and isinstance(literal.value, int):
         return literal.value // DAY_MICROS
     return None
@@ -166,7 +188,8 @@ def _to_date(literal: Literal, target: SqlType) -> Value:
 
 def _to_timestamp(literal: Literal, target: SqlType) -> Value:
     if literal.type == VARCHAR:
-        return micros_of(str(literal.value))
+        text = str(literal.value)
+        return micros_of(text) if _is_moment(text, "a timestamp; write it as YYYY-MM-DD HH:MM:SS") else None
     if literal.type == DATE and isinstance(literal.value, int):
         return literal.value * DAY_MICROS
     return None
@@ -181,7 +204,11 @@ def _to_text(literal: Literal, target: SqlType) -> Value:
     if type_ == TIMESTAMP and isinstance(value, int):
         return timestamp_text(value)
     exact = _exact(literal)
-    return None if exact is None else f"{exact:f}"
+    if exact is None:
+        return None
+    text = f"{exact:f}"
+    # A DECIMAL without digits before its point has none in its text either.
+    return text.replace("0.", ".", 1) if type_.kind is Kind.DECIMAL and type_.precision == type_.scale else text
 
 
 _TO: dict[Kind, Callable[[Literal, SqlType], Value]] = {

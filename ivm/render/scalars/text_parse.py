@@ -13,14 +13,21 @@ from catalog.types import Kind, SqlType
 from ivm.analysis.ranges import limits
 
 _CONTEXT = Context(prec=400, Emax=10**6, Emin=-(10**6))
-_NUMBER = re.compile(r"[+-]?(\d+(_\d+)*\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_HEX = re.compile(r"0[xX][0-9a-fA-F]+")
-_DATE = re.compile(r"(\d{1,7})([-/ \\])(\d{1,2})\2(\d{1,2})( \(BC\))?")
-_CLOCK = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d+))?)?\s*(Z|[+-]00(?::?00)?)?")
+_NUMBER = re.compile(r"[+-]?(\d+(_\d+)*\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_BASES = ((re.compile(r"0[xX][0-9a-fA-F]+"), 16), (re.compile(r"0[bB][01]+"), 2))
+_DATE = re.compile(r"(-?\d{1,7})([-/ \\])(\d{1,2})\2(\d{1,2})( \(BC\))?", re.ASCII)
+_ZONE = r"(?:Z|[+-]\d\d(?::?\d\d(?::\d\d)?)?| +[A-Za-z+-][\w+/:-]*)?"
+"""A time zone is read and, as DuckDB does for a time without one, dropped."""
+_CLOCK = re.compile(rf"(\d{{1,2}}):(\d{{1,2}})(?::(\d{{1,2}})(?:\.(\d*))?)?{_ZONE}", re.ASCII)
 _TRUE = ("true", "t", "1", "yes", "y")
 _FALSE = ("false", "f", "0", "no", "n")
 _SPACES = " \t\n\v\f\r"
 _DAY = 86_400_000_000
+_MOST_EXPONENT = (1 << 15) - 1
+"""DuckDB reads no number with a greater exponent."""
+_MOST_DAYS = (1 << 31) - 1
+_MOST_MICROS = (1 << 63) - 1
+"""A date of as many days, and a timestamp of as many microseconds, is infinity in DuckDB."""
 
 
 def parser(type_: SqlType) -> Callable[[str], Any]:
@@ -38,9 +45,12 @@ def parser(type_: SqlType) -> Callable[[str], Any]:
 
 def _exact(text: str, type_: SqlType) -> int:
     text = text.strip(_SPACES)
-    if type_.kind is not Kind.DECIMAL and _HEX.fullmatch(text):
-        value = int(text, 16)
-    elif _NUMBER.fullmatch(text):
+    base = next((base for form, base in _BASES if form.fullmatch(text)), None)
+    if type_.kind is not Kind.DECIMAL and base is not None:
+        value = int(text, base)
+    elif written := _NUMBER.fullmatch(text):
+        if written[3] and not -_MOST_EXPONENT <= int(written[3][1:]) <= _MOST_EXPONENT:
+            raise ValueError(text)
         number = _CONTEXT.create_decimal(text.replace("_", ""))
         if number and number.adjusted() > 60:
             raise ValueError(text)
@@ -79,31 +89,40 @@ def _days(match: re.Match[str]) -> int:
     )
     if not 1 <= day <= next_first - first:
         raise ValueError(match[0])
-    return first + day - 1
+    days = first + day - 1
+    if abs(days) >= _MOST_DAYS:
+        raise ValueError(match[0])
+    return days
 
 
 def _date(text: str) -> int:
     text = text.strip(_SPACES)
-    match = _DATE.match(text)
-    # A time of day after the date is read and dropped.
-    if match is None or ((rest := text[match.end() :]) and not _CLOCK.fullmatch(rest.lstrip(" T"))):
-        raise ValueError(text)
-    return _days(match)
+    return _moment(text)[0]
 
 
 def _timestamp(text: str) -> int:
-    text = text.strip(_SPACES)
+    days, time = _moment(text.strip(_SPACES))
+    micros = days * _DAY + time
+    if abs(micros) >= _MOST_MICROS:
+        raise ValueError(text)
+    return micros
+
+
+def _moment(text: str) -> tuple[int, int]:
+    """The day, and the microseconds of the time of day after it."""
+    if text == "epoch":
+        return 0, 0
     match = _DATE.match(text)
     if match is None:
         raise ValueError(text)
-    micros = _days(match) * _DAY
     rest = text[match.end() :]
     if not rest:
-        return micros
+        return _days(match), 0
     clock = _CLOCK.fullmatch(rest[1:].lstrip(" ")) if rest[0] in " T" else None
     if clock is None:
         raise ValueError(text)
     hour, minute, second = int(clock[1]), int(clock[2]), int(clock[3] or 0)
-    if hour > 23 or minute > 59 or second > 59:
+    micros = (hour * 3600 + minute * 60 + second) * 1_000_000 + int((clock[4] or "0").ljust(6, "0")[:6])
+    if micros > _DAY or minute > 59 or second > 59:  # 24:00:00 is the next day's beginning
         raise ValueError(text)
-    return micros + (hour * 3600 + minute * 60 + second) * 1_000_000 + int((clock[4] or "0").ljust(6, "0")[:6])
+    return _days(match), micros
