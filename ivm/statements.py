@@ -137,8 +137,7 @@ def _create_view(database: Database, statement: CreateView, dialect: str) -> Res
     bound = bind(statement.query_text, database.catalog, dialect, statement.origin, statement.syntax)
     bound = with_names(bound, statement.name, statement.columns)
     # Other views that use this one read its text again, in DuckDB's dialect and with its names.
-    text = statement.query_text if dialect == "duckdb" and not statement.columns else bound.oracle_sql
-    definition = Definition(statement.name, text, bound.schema, bound.uses, statement.maintained, bound.order)
+    definition = Definition(statement.name, bound.text, bound.schema, bound.uses, statement.maintained, bound.order)
     database.catalog.check_view(definition)
     planned = database.engine.planned(bound.relation) if definition.maintained else None
     try:

@@ -37,6 +37,14 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupedByAll:
+    """A GROUP BY ALL, and the columns of the SELECT list that are its keys, counted from 1."""
+
+    group: exp.Expr
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Refinement:
     """How a window function is refined so that DuckDB decides ties as the engine does.
 
@@ -77,6 +85,7 @@ class Context:
     limited: list[Limited] = field(default_factory=list)
     chosen: list[Chosen] = field(default_factory=list)
     windows: list[Refinement] = field(default_factory=list)
+    grouped: list[GroupedByAll] = field(default_factory=list)
     outer_rows: list[OuterRow] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 

@@ -10,7 +10,7 @@ from sqlglot import exp
 from catalog.types import BIGINT, INTEGER, NULL
 from sql.bind.aggregate_calls import AGGREGATES, WRAPPERS
 from sql.bind.binder import Aggregates, Binder
-from sql.bind.context import Context
+from sql.bind.context import Context, GroupedByAll
 from sql.bind.grouping_sets import is_set, written_sets
 from sql.ir.coarser import coarser, decomposes
 from sql.ir.relation import Map, Project, Reduce, Relation, Union
@@ -72,12 +72,13 @@ def bind_keys(context: Context, binder: Binder, group: exp.Expr | None, items: S
         if group.args.get(arg):
             context.refuse(group, f"this form of {arg.upper().replace('_', ' ')} is not supported; write it as DuckDB")
     if group.args.get("all"):
-        written = [tuple(item for item in items if not has_aggregate(binder, item) and not item.find(exp.Grouping))]
+        plain = [not has_aggregate(binder, item) and not item.find(exp.Grouping) for item in items]
+        context.grouped.append(GroupedByAll(group, tuple(i + 1 for i, is_key in enumerate(plain) if is_key)))
+        written = [tuple(item for item, is_key in zip(items, plain, strict=True) if is_key)]
     elif any(map(is_set, group.expressions)):
         written = written_sets(context, group.expressions)
     else:
-        plain = [n for n in group.expressions if not (isinstance(n, exp.Tuple) and not n.expressions)]
-        written = [tuple(plain)]
+        written = [tuple(n for n in group.expressions if not (isinstance(n, exp.Tuple) and not n.expressions))]
     bound: dict[int, Scalar] = {}
     named: dict[Scalar, exp.Expr] = {}
     for node in (node for each in written for node in each):

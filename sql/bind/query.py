@@ -28,14 +28,16 @@ class BoundQuery:
     """A query as a typed relation.
 
     `order` says how a reader sees the rows: (output column, descending, nulls first). `uses` are the tables and views
-    that the text names, in order. `oracle_sql` is written for DuckDB, with ties decided as the engine decides
-    them, so that DuckDB's answer over the same tables and views is the relation's content.
+    that the text names, in order. `text` is the query as it was read, in DuckDB's dialect; `oracle_sql` is written for
+    DuckDB, with ties decided as the engine decides them, so that DuckDB's answer over the same tables and views is the
+    relation's content.
     """
 
     relation: Relation
     schema: Schema
     order: tuple[tuple[int, bool, bool], ...]
     uses: tuple[str, ...]
+    text: str
     oracle_sql: str
 
 
@@ -79,8 +81,8 @@ def _bind(source: Source, syntax: Syntax, catalog: Catalog) -> BoundQuery:
     relation = decorrelate(block.relation)
     if orders_lists(relation, block.order):
         context.refuse(tree, UNORDERED)
-    text = oracle_text(tree, context.limited, context.chosen, context.windows)
-    return BoundQuery(relation, relation.schema, block.order, tuple(context.uses), text)
+    told = oracle_text(tree, context.limited, context.chosen, context.windows, context.grouped)
+    return BoundQuery(relation, relation.schema, block.order, tuple(context.uses), source.text, told)
 
 
 def _inlined(catalog: Catalog, text: str) -> Relation:

@@ -26,5 +26,8 @@ def with_names(bound: BoundQuery, view: str, names: Sequence[str]) -> BoundQuery
     if again is not None:
         raise BindError(f"cannot create view {view}: two columns would be called {again!r}; give one another name")
     relation = renamed(bound.relation, names)
-    text = f"SELECT * FROM (\n{bound.oracle_sql}\n) AS named ({', '.join(map(quoted, called))})"
-    return replace(bound, relation=relation, schema=relation.schema, oracle_sql=text)
+    text, told = (
+        f"SELECT * FROM (\n{each}\n) AS named ({', '.join(map(quoted, called))})"
+        for each in (bound.text, bound.oracle_sql)
+    )
+    return replace(bound, relation=relation, schema=relation.schema, text=text, oracle_sql=told)
