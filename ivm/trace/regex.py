@@ -17,9 +17,18 @@ from ivm.trace.dictionary import TextDictionary
 MOST_GROUPS = 8
 """The groups whose text `extracted` can give; RE2's rewrites name at most 9, of which one is needed here."""
 
+MOST_CHARACTERS = 20_000
+"""Of a pattern: one of 100,000 takes RE2 seconds for the empty text alone."""
+
 
 def check_pattern(pattern: str, rewrite: str = "") -> None:
-    """UnsupportedError if RE2 does not read the pattern, or the rewrite asks for a group that is not there."""
+    """UnsupportedError if RE2 does not read the pattern, or the rewrite asks for a group that is not there.
+
+    Also for a pattern that is too long.
+    """
+    if len(pattern) > MOST_CHARACTERS:
+        what = f"cannot use a regular expression of {len(pattern)} characters: the limit is {MOST_CHARACTERS}"
+        raise UnsupportedError(f"{what}; join with a table of the texts looked for, or write several joined by OR")
     try:
         pc.replace_substring_regex(pa.array([""]), pattern, rewrite)
     except pa.ArrowInvalid as error:
