@@ -57,7 +57,7 @@ class Table:
         return tuple(self.index(name) for name in self.primary_key)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class View:
     """A view by its SQL. `maintained` views are kept up to date; others run only inside what uses them.
 

@@ -39,8 +39,11 @@ from ivm.trace.time import LAST
 from ivm.transaction import Change, Transaction
 from ivm.turns import Turns
 from ivm.view import View
-from sql.bind import bind
+from sql.bind import bind, registered
 from sql.parameters import Parameters, filled
+
+MOST_DESCRIBED = 30
+"""So many registered views, the nearest, does EXPLAIN say what became of: each is planned by itself for that."""
 
 
 class Database:
@@ -210,8 +213,9 @@ class Database:
         with self.lock:
             catalog, existing = self.catalog.fixed(), self.engine.existing().fixed()
         bound = bind(text, catalog, dialect, origin)
-        views = {name: bind(catalog.view(name).sql, catalog).relation for name in _part_of(bound.uses, catalog)}
-        query = explained(bound.relation, views, existing, catalog)
+        part = _part_of(bound.uses, catalog)
+        views = {name: registered(catalog, catalog.view(name)) for name in part[-MOST_DESCRIBED:]}
+        query = explained(bound.relation, views, existing, catalog, len(part) - len(views))
         with self.lock:
             return explain_text(self.engine, query)
 

@@ -40,17 +40,19 @@ from sql.ir.text import relation_text
 class Explained:
     """A query's plan, with what can be said of it whatever the engine does meanwhile.
 
-    `registered` are the views that the query is made of by name, each as the plan of what it holds.
+    `registered` are the views that the query is made of by name, each as the plan of what it holds; `further`, how many
+    more there are below these.
     """
 
     plan: Plan
     registered: Mapping[str, Plan]
     names: Callable[[str], tuple[str, ...]]
     sections: tuple[tuple[str, str], ...]
+    further: int = 0
 
 
 def explained(
-    relation: Relation, registered: Mapping[str, Relation], existing: Existing, catalog: Catalog
+    relation: Relation, registered: Mapping[str, Relation], existing: Existing, catalog: Catalog, further: int = 0
 ) -> Explained:
     """Plan a query for `explain_text`; needs no lock over what does not change."""
     names = partial(_column_names, catalog)
@@ -62,16 +64,18 @@ def explained(
         ("plan", plan_text(plan, names)),
     )
     cores = {name: _core(lower(optimize(each), existing)) for name, each in registered.items()}
-    return Explained(plan, cores, names, sections)
+    return Explained(plan, cores, names, sections, further)
 
 
 def explain_text(engine: Engine, query: Explained) -> str:
     """Deterministic text, without ids or addresses; the caller has the engine's lock."""
     plan, names = query.plan, query.names
+    views = _registered_lines(engine, plan, query.registered)
+    views += [f"and {query.further} views below these"] if query.further else []
     sections = [
         *query.sections,
         ("dataflow", "\n".join(flow_lines(plan, names, partial(_runs, engine)))),
-        ("state", "\n".join([*_registered_lines(engine, plan, query.registered), *_state_lines(engine, plan, names)])),
+        ("state", "\n".join([*views, *_state_lines(engine, plan, names)])),
         ("changes", "\n".join(_change_lines(engine, plan))),
     ]
     return "\n\n".join(f"{title}:\n{_indent(text)}" for title, text in sections)

@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from catalog.catalog import Catalog
 from catalog.errors import BindError, TypeMismatchError, UnsupportedError
+from catalog.schema import View
 from sql.bind.outer import OuterRow
 from sql.bind.window_specs import Spec
 from sql.ir.relation import Relation
@@ -80,7 +81,7 @@ class Context:
     catalog: Catalog
     source: Source
     query: Callable[[Context, exp.Expr, Ctes], Block]
-    view: Callable[[Catalog, str], Relation]
+    view: Callable[[Catalog, View], Relation]
     uses: dict[str, None] = field(default_factory=dict)
     limited: list[Limited] = field(default_factory=list)
     chosen: list[Chosen] = field(default_factory=list)

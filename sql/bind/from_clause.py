@@ -166,7 +166,7 @@ def _reference(context: Context, table: Table, key: ForeignKey) -> Reference:
 def _view(context: Context, view: View) -> Relation:
     if view.maintained:
         return Get(view.name, view.schema, is_table=False)
-    return context.view(context.catalog, view.sql)
+    return context.view(context.catalog, view)
 
 
 def _one(context: Context, node: exp.Expr, relation: Relation, alias: str) -> From:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from catalog.schema import Schema
 from catalog.types import Kind
+from sql.ir.rebuild import is_settled
 from sql.ir.relation import Filter, Map, Reduce, Relation, TopK, Window, inputs_of
 from sql.ir.scalar import Call, Scalar, walk
 
@@ -24,7 +25,7 @@ def _nodes(relation: Relation) -> Iterator[Relation]:
     todo = [relation]
     while todo:
         node = todo.pop()
-        if id(node) not in seen:
+        if id(node) not in seen and not is_settled(node):
             seen.add(id(node))
             yield node
             todo.extend(inputs_of(node))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from weakref import ref
 
 from sqlglot import exp
 
 from catalog.catalog import Catalog
 from catalog.errors import UnsupportedError
-from catalog.schema import Schema
+from catalog.schema import Schema, View
 from sql.arguments import refuse_unread
 from sql.bind.context import Block, Context, Ctes
 from sql.bind.lists import UNORDERED, orders_lists
@@ -18,6 +19,7 @@ from sql.bind.set_operations import bind_set_operation
 from sql.bind.values import bind_values
 from sql.decorrelate.decorrelate import decorrelate
 from sql.dialects import translated
+from sql.ir.rebuild import settle
 from sql.ir.relation import Relation
 from sql.source import Source, text_of
 from sql.syntax import Syntax, query
@@ -72,7 +74,7 @@ def bind(
 
 def _bind(source: Source, syntax: Syntax, catalog: Catalog) -> BoundQuery:
     tree = syntax.tree
-    context = Context(catalog, source, bind_query, _inlined)
+    context = Context(catalog, source, bind_query, registered)
     block = bind_query(context, tree, {})
     refuse_unread(tree.walk(), source)
     if block.hidden is not None:
@@ -85,9 +87,23 @@ def _bind(source: Source, syntax: Syntax, catalog: Catalog) -> BoundQuery:
     return BoundQuery(relation, relation.schema, block.order, tuple(context.uses), source.text, told)
 
 
-def _inlined(catalog: Catalog, text: str) -> Relation:
-    """The relation of a registered view, which was bound when it was created."""
-    return bind(text, catalog).relation
+_REGISTERED: dict[int, tuple[ref[View], Relation]] = {}
+"""What registered views are, by the identity of the view, as long as there is this one."""
+
+
+def registered(catalog: Catalog, view: View) -> Relation:
+    """The relation of a registered view, which was bound when it was created.
+
+    It is remembered: views on views would else be read again and again, all the way down. Nothing that a view uses
+    changes or goes as long as the view is there.
+    """
+    place = id(view)
+    found = _REGISTERED.get(place)
+    if found is None or found[0]() is not view:
+        relation = bind(view.sql, catalog).relation
+        settle(relation)
+        found = _REGISTERED[place] = ref(view, lambda _: _REGISTERED.pop(place, None)), relation
+    return found[1]
 
 
 def bind_query(context: Context, node: exp.Expr, ctes: Ctes) -> Block:

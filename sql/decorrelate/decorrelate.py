@@ -8,7 +8,7 @@ from sql.decorrelate.nodes import FreeOuters, map_scalars
 from sql.decorrelate.push import Push
 from sql.decorrelate.pushed import Domain, column, independent, moved, project
 from sql.decorrelate.unique import has_one_row
-from sql.ir.rebuild import Known, rebuilt, row
+from sql.ir.rebuild import Known, is_settled, rebuilt, row
 from sql.ir.relation import Apply, Relation
 from sql.ir.scalar import Scalar, substitute
 
@@ -28,7 +28,11 @@ def independent_joins(relation: Relation) -> Relation:
     """
     free = FreeOuters()
     typed: dict[tuple[object, ...], Known] = {}
-    return rebuilt(relation, lambda node: _removed(node, free, typed) if isinstance(node, Apply) else node)
+
+    def removed(node: Relation) -> Relation:
+        return _removed(node, free, typed) if isinstance(node, Apply) else node
+
+    return rebuilt(relation, removed, done=is_settled)
 
 
 def _removed(apply: Apply, free: FreeOuters, typed: dict[tuple[object, ...], Known]) -> Relation:

@@ -10,7 +10,7 @@ from sql.decorrelate.expand_joins import filtered, grouped, joined, matches, one
 from sql.decorrelate.expand_predicates import Split, conjuncts, equalities, split
 from sql.decorrelate.simplify_outer import simplify_outer
 from sql.decorrelate.unique import has_one_row
-from sql.ir.rebuild import rebuilt, row
+from sql.ir.rebuild import is_settled, rebuilt, row
 from sql.ir.relation import (
     Aggregate,
     Apply,
@@ -40,7 +40,7 @@ def expand(relation: Relation) -> Relation:
     Outer joins are simplified first (`simplify_outer`). What stands in several places is one object. Cost: linear in
     the number of different nodes.
     """
-    return rebuilt(simplify_outer(relation), _node)
+    return rebuilt(simplify_outer(relation), _node, done=is_settled)
 
 
 def _node(relation: Relation) -> Relation:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from sql.decorrelate.expand_joins import filtered
 from sql.decorrelate.expand_predicates import conjuncts, is_harmless, null_with, rejects_null
 from sql.decorrelate.simplify_groups import over_matches
-from sql.ir.rebuild import row, with_inputs
+from sql.ir.rebuild import is_settled, row, with_inputs
 from sql.ir.relation import (
     Apply,
     Constant,
@@ -53,6 +53,8 @@ class _Simplification:
 
     def of(self, relation: Relation, wanted: Columns) -> Relation:
         """The relation without rows that are NULL in one of the columns `wanted`, as far as that is of use."""
+        if is_settled(relation):
+            return relation
         key = id(relation), wanted
         if key not in self.known:
             self.known[key] = relation, self._of(relation, wanted)

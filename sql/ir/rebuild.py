@@ -66,14 +66,35 @@ def with_inputs(relation: Relation, inputs: tuple[Relation, ...]) -> Relation:
     return replace(relation, input=inputs[0])
 
 
-def rebuilt(relation: Relation, function: Callable[[Relation], Relation], known: Known | None = None) -> Relation:
+def settle(relation: Relation) -> None:
+    """Note of a relation that it has been bound as a whole, so that whoever puts it into another need not look inside.
+
+    A view on a view on a view would else be looked through again for each that is added.
+    """
+    relation.__dict__["_settled"] = True
+
+
+def is_settled(relation: Relation) -> bool:
+    """Whether `settle` was told of this very node."""
+    return "_settled" in relation.__dict__
+
+
+def rebuilt(
+    relation: Relation,
+    function: Callable[[Relation], Relation],
+    known: Known | None = None,
+    done: Callable[[Relation], bool] = lambda _: False,
+) -> Relation:
     """`function` applied to every node, its inputs first; once to a node that stands in several places.
 
+    A node that is `done`, and what is below it, stays as it is.
     `known` carries over what became of nodes from one relation to the next, for one and the same function.
     """
     known = {} if known is None else known
 
     def visit(node: Relation) -> Relation:
+        if done(node):
+            return node
         if id(node) not in known:
             known[id(node)] = node, function(with_inputs(node, tuple(map(visit, inputs_of(node)))))
         return known[id(node)][1]
