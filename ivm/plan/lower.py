@@ -21,6 +21,7 @@ from ivm.plan.nodes import (
     UnionPlan,
     ViewPlan,
 )
+from ivm.plan.readings import check_readings
 from ivm.plan.window import lower_window
 from sql.ir.relation import (
     Aggregate,
@@ -42,9 +43,12 @@ from sql.ir.scalar import Scalar
 def lower(relation: Relation, existing: Existing | None = None) -> Plan:
     """The plan of a relation that the transforms have brought into shape, beside what exists (by default nothing).
 
-    It is the same whenever what exists is. Cost: linear in the relation's size, and the choice of keys for each join.
+    It is the same whenever what exists is. UnsupportedError as for `check_readings`.
+    Cost: linear in the relation's size, and the choice of keys for each join.
     """
-    return _Lowering(Existing() if existing is None else existing.above()).lower(relation)
+    plan = _Lowering(Existing() if existing is None else existing.above()).lower(relation)
+    check_readings(plan)
+    return plan
 
 
 def apply_mfp(plan: Plan, mfp: Mfp) -> Plan:

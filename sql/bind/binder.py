@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NoReturn
 
 from sqlglot import exp
@@ -16,10 +17,13 @@ from sql.bind.operand import Operand
 from sql.bind.outer import OuterRow
 from sql.bind.scope import Scope
 from sql.ir.relation import Aggregate
-from sql.ir.scalar import Call, Column, Literal, Scalar
+from sql.ir.scalar import Call, Column, Literal, Scalar, walk
 from sql.refused import FOREIGN_FUNCTIONS
 from sql.source import Source, text_of
 from sql.types.literals import convert
+
+MOST_REPEATED = 50_000
+"""So many parts of expressions may be put where their aliases are named, all together."""
 
 Handler = Callable[["Binder", exp.Expr], Operand]
 
@@ -71,6 +75,9 @@ class Binder:
     below: Subqueries | None = None
     above: Subqueries | None = None
     _open: list[str] = field(default_factory=list)
+    _bound: dict[tuple[str, str, bool, bool], Operand] = field(default_factory=dict)
+    _refused: int = 0  # names of aliases that were not taken for them, since they stand in what these stand for
+    _repeated: int = 0
 
     def bind(self, node: exp.Expr) -> Operand:
         """The typed expression that `node` writes; raises the error that fits, with its position."""
@@ -132,12 +139,30 @@ class Binder:
             self.mentions[found[0].column.index] = node
             return Operand(node, found[0].column)
         alias = key(name)
-        if not table and alias in self.aliases and alias not in self._open:
+        if table or alias not in self.aliases:
+            return None
+        if alias in self._open:
+            self._refused += 1
+            return None
+        operand = self._aliased(alias, node)
+        return Operand(node, operand.scalar, operand.interval, operand.span)
+
+    def _aliased(self, alias: str, node: exp.Expr) -> Operand:
+        """The expression that an alias stands for, bound once for all who name it from the same kind of place."""
+        place = alias, self.clause, self.aggregates is None, self.windows is None
+        known = self._bound.get(place)
+        if known is None:
+            refused = self._refused
             self._open.append(alias)
-            operand = self.bind(self.aliases[alias])
+            known = self.bind(self.aliases[alias])
             self._open.pop()
-            return Operand(node, operand.scalar, operand.interval, operand.span)
-        return None
+            if self._refused == refused:  # else it depends on who names it
+                self._bound[place] = known
+        self._repeated += sum(1 for _ in islice(walk(known.scalar), MOST_REPEATED))
+        if self._repeated > MOST_REPEATED:
+            what = f"aliases that are named by other expressions repeat more than {MOST_REPEATED} parts"
+            self.refuse(node, f"{what}, which is the limit; compute {alias} in a subquery in FROM")
+        return known
 
     @property
     def subqueries(self) -> Subqueries | None:

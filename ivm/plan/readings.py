@@ -1,0 +1,37 @@
+"""In how many ways a plan reads what it is made of."""
+
+from __future__ import annotations
+
+from catalog.errors import UnsupportedError
+from ivm.plan.nodes import JoinPlan, MfpPlan, NegatePlan, Plan, UnionPlan, nodes_of
+
+MOST_READINGS = 10_000
+"""So many times a plan may read the same in vain."""
+
+
+def check_readings(plan: Plan) -> None:
+    """UnsupportedError where unions of unions, each of which reads the one before more than once, multiply too far.
+
+    What keeps state is read once, by whoever fills it; unions, joins and what maps read their inputs anew for each who
+    reads them. Cost: linear in the number of different nodes.
+    """
+    readings: dict[int, int] = {}
+    for node in nodes_of(plan):
+        count = _readings(node, readings)
+        if count > MOST_READINGS:
+            what = f"cannot plan this query: it reads one of its parts in more than {MOST_READINGS} ways, the limit"
+            raise UnsupportedError(
+                f"{what}, since subqueries or views stand in one another twice and more; make some of them MATERIALIZED"
+            )
+        readings[id(node)] = count
+
+
+def _readings(node: Plan, readings: dict[int, int]) -> int:
+    match node:
+        case UnionPlan():
+            return sum(readings[id(each)] for each in node.inputs)
+        case MfpPlan() | NegatePlan():
+            return readings[id(node.input)]
+        case JoinPlan():
+            return readings[id(node.inputs[node.paths[node.whole].source])]
+    return 1
