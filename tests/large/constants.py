@@ -14,7 +14,7 @@ _ROW = "({i}, {j}.5, 'row {i}')"
 
 
 @large(10_000)
-def valuesjoined(n: int) -> str:
+def values_joined(n: int) -> str:
     return f"SELECT t.k, v.s FROM t JOIN (VALUES {joined(', ', _ROW, n)}) AS v(a, b, s) ON t.a = v.a"
 
 
