@@ -39,6 +39,7 @@ _CLOSED: Mapping[str, Setting] = {
     "autoinstall_known_extensions": False,
     "allow_persistent_secrets": False,
 }
+_OWN: Mapping[str, Setting] = {**_CLOSED, "order_by_non_integer_literal": True}  # a view may have it
 
 
 class Use(Enum):
@@ -171,7 +172,7 @@ def _first_line(words: str) -> str:
 def _settings(use: Use) -> dict[str, Setting]:
     if use is Use.CLOSED:
         return {**_CLOSED, "temp_directory": ""}
-    return {**(_ALL if use is Use.OPEN else _CLOSED), "temp_directory": _spill_directory()}
+    return {**(_ALL if use is Use.OPEN else _OWN), "temp_directory": _spill_directory()}
 
 
 @cache

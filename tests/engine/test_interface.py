@@ -202,3 +202,10 @@ def test_times_that_are_gone_or_to_come_are_refused() -> None:
     for time in (2, 5):
         with pytest.raises(ivm.BindError, match="times from 3 to 4"):
             view.fetchall(as_of=time)
+
+
+def test_a_view_ordered_by_a_literal_is_verified() -> None:
+    db = ivm.connect(compile="off")
+    db.sql("CREATE TABLE t (a VARCHAR); INSERT INTO t VALUES ('x'), ('x')")
+    db.sql("CREATE MATERIALIZED VIEW v AS SELECT string_agg(a, ',' ORDER BY 'b') AS l FROM t")
+    assert [checked.rows for checked in db.verify()] == [1]
