@@ -42,8 +42,10 @@ class Aggregates(Conditions):
         if kind == "BOOL":
             return self._filtered(f"{self.rng.choice(('bool_and', 'bool_or'))}({value})", inner)
         if kind == "STR" and roll < 0.3:
-            order = self.rng.choice(("", " DESC", " NULLS FIRST"))
-            return self._filtered(f"string_agg({value}, ',' ORDER BY {value}{order})", inner)
+            order = f" ORDER BY {value}{self.rng.choice(('', ' DESC', ' NULLS FIRST'))}"
+            if not any(column.text in value for column in inner.columns):
+                order = ""  # DuckDB refuses an order by a literal
+            return self._filtered(f"string_agg({value}, ','{order})", inner)
         if roll > 0.92:
             return self._filtered(f"{self.rng.choice(('arg_min', 'arg_max'))}({value}, {value})", inner)
         if roll > 0.88 and kind in ("INT", "DEC", "DBL"):

@@ -9,6 +9,7 @@
     DELETE FROM t0 VALUES (3);
 
 A batch is one call, in which each `-- time` begins a logical time. DELETE names whole rows, each of which goes once.
+`-- late` stands before the batch at which the views are installed late, `-- ways 7` says how: see `tests.random.ways`.
 """
 
 from __future__ import annotations
@@ -20,24 +21,28 @@ import duckdb
 
 from tests.random.changes import Batch, Change
 from tests.random.literals import literal
+from tests.random.names import IDENTIFIER, quoted, unquoted
 from tests.random.tables import Column, Row, Table
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is run; `late` views are installed once so many batches have been applied."""
+    """What is run; `late` views are installed once so many batches have been applied, by the `Ways` of a seed."""
 
     tables: tuple[Table, ...]
     views: tuple[tuple[str, str], ...]
     batches: tuple[Batch, ...]
     late: int = 1
+    ways: int = 0
 
 
 def written(case: Case, comment: str = "") -> str:
     """The case as a script."""
     lines = [f"-- {line}".rstrip() for line in comment.splitlines()]
     lines += [f"{table.ddl()};" for table in case.tables]
-    lines += [f"CREATE MATERIALIZED VIEW {name} AS {text};" for name, text in case.views]
+    lines += [f"CREATE MATERIALIZED VIEW {quoted(name)} AS {text};" for name, text in case.views]
+    if case.ways:
+        lines.append(f"-- ways {case.ways}")
     for number, batch in enumerate(case.batches):
         if number == case.late and case.late != 1:
             lines.append("-- late")
@@ -55,12 +60,14 @@ def _changes(time: tuple[Change, ...]) -> list[str]:
             rows = [row for table, row, d in time if table == name and d == diff]
             if rows:
                 values = ", ".join(f"({', '.join(literal(value) for value in row)})" for row in rows)
-                lines.append(f"{words} {name} VALUES {values};")
+                lines.append(f"{words} {quoted(name)} VALUES {values};")
     return lines
 
 
-_STATEMENT = re.compile(r"-- (batch|time|late)\b|((?:CREATE|INSERT|DELETE)\b(?:'[^']*'|[^;'])*);|--[^\n]*")
-_CHANGE = re.compile(r"(INSERT INTO|DELETE FROM) (\w+) (VALUES .*)", re.DOTALL)
+_STATEMENT = re.compile(r"-- (batch|time|late|ways \d+)\b|((?:CREATE|INSERT|DELETE)\b(?:'[^']*'|[^;'])*);|--[^\n]*")
+_CHANGE = re.compile(rf"(INSERT INTO|DELETE FROM) ({IDENTIFIER}) (VALUES .*)", re.DOTALL)
+_VIEW = re.compile(rf"CREATE MATERIALIZED VIEW ({IDENTIFIER}) AS (.*)", re.DOTALL)
+_REFERENCES = re.compile(rf"({IDENTIFIER}) \w+(?:\([\d,]+\))?(?: NOT NULL)? REFERENCES ({IDENTIFIER})")
 
 
 def parsed(script: str) -> Case:
@@ -68,7 +75,7 @@ def parsed(script: str) -> Case:
     tables: dict[str, Table] = {}
     views: list[tuple[str, str]] = []
     batches: list[list[list[Change]]] = []
-    late = 1
+    late, ways = 1, 0
     with duckdb.connect() as connection:
         for found in _STATEMENT.finditer(script):
             mark, statement = found.groups()
@@ -78,28 +85,32 @@ def parsed(script: str) -> Case:
                 batches[-1].append([])
             elif mark == "late":
                 late = len(batches)
+            elif mark:
+                ways = int(mark.removeprefix("ways "))
             elif statement and (change := _CHANGE.fullmatch(statement)):
                 diff = 1 if change[1] == "INSERT INTO" else -1
-                rows = _rows(connection, tables[change[2]], change[3])
-                batches[-1][-1] += [(change[2], row, diff) for row in rows]
-            elif statement and (view := re.fullmatch(r"CREATE MATERIALIZED VIEW (\w+) AS (.*)", statement, re.DOTALL)):
-                views.append((view[1], view[2]))
+                name = unquoted(change[2])
+                batches[-1][-1] += [(name, row, diff) for row in _rows(connection, tables[name], change[3])]
+            elif statement and (view := _VIEW.fullmatch(statement)):
+                views.append((unquoted(view[1]), view[2]))
             elif statement:
                 table = _table(connection, statement)
                 tables[table.name] = table
-    return Case(tuple(tables.values()), tuple(views), tuple(tuple(map(tuple, batch)) for batch in batches), late)
+    return Case(tuple(tables.values()), tuple(views), tuple(tuple(map(tuple, batch)) for batch in batches), late, ways)
 
 
 def _table(connection: duckdb.DuckDBPyConnection, statement: str) -> Table:
     """What DuckDB makes of the declaration; the primary key's columns must come first."""
-    targets = dict(re.findall(r"(\w+) \w+(?:\([\d,]+\))?(?: NOT NULL)? REFERENCES (\w+)", statement))
-    connection.execute(re.sub(r" REFERENCES \w+", "", statement))
-    match = re.search(r"TABLE (\w+)", statement)
+    targets = {unquoted(column): unquoted(target) for column, target in _REFERENCES.findall(statement)}
+    connection.execute(re.sub(rf" REFERENCES {IDENTIFIER}", "", statement))
+    match = re.search(rf"TABLE ({IDENTIFIER})", statement)
     assert match is not None, statement
-    name = match[1]
+    name = unquoted(match[1])
     columns = tuple(
         Column(column, type_, not required, targets.get(column, ""))
-        for _, column, type_, required, _, _ in connection.execute(f"PRAGMA table_info('{name}')").fetchall()
+        for _, column, type_, required, _, _ in connection.execute(
+            "SELECT * FROM pragma_table_info(?)", [match[1]]
+        ).fetchall()
     )
     keys = connection.execute(
         "SELECT constraint_column_names FROM duckdb_constraints()"

@@ -18,6 +18,22 @@ _TYPE = {
     "BOOL": "BOOLEAN",
 }
 
+_ODD: dict[str, tuple[str, ...]] = {
+    "INT": ("+1", "- 1", "1_0", "1e0::INTEGER", "'  2 '::INTEGER", "2.5::INTEGER", "true::INTEGER", "-(-1)", "((2))",
+            "0003", "3::TINYINT::INTEGER"),
+    "DEC": (".25", "1.", "+0.25", "1e0::DECIMAL(9,2)", "'1.005'::DECIMAL(9,2)", "0.999::DECIMAL(9,2)", "1.0000",
+            "'1e-1'::DECIMAL(9,2)"),
+    "DBL": ("1e0", "5E-1", ".5::DOUBLE", "'1e0'::DOUBLE", "1e+0", "-1.5e0", "2::DOUBLE"),
+    "STR": ("'it''s'", "e'a\\tb'", "'\U0001f600'", "'a\nb'", "'a\\b'", "'%'", "'_'", "' a '", "'a--b'", "'a;b'", "'/* a */'",
+            "'\"'", "'{x}'", "'?'", "'$1'"),
+    "DATE": ("DATE '2020-1-31'", "'2020-02-29'::DATE", "DATE '2020/03/01'", "'2020-01-31 '::DATE",
+             "TIMESTAMP '2020-01-31 12:00:00'::DATE"),
+    "TS": ("TIMESTAMP '2020-02-29'", "TIMESTAMP '2020-02-29T12:30:00'", "'2020-02-29 12:30'::TIMESTAMP",
+           "TIMESTAMP '2020-02-29 12:30:00.5'", "DATE '2020-01-31'::TIMESTAMP"),
+    "BOOL": ("TRUE", "'t'::BOOLEAN", "1::BOOLEAN", "NOT false", "(1 = 1)", "(NULL IS NULL)"),
+}  # fmt: skip
+"""Literals as some people write them."""
+
 
 def literal(value: Value) -> str:
     """A value of a column as a literal of its type."""
@@ -41,7 +57,10 @@ def literal(value: Value) -> str:
 
 
 def random_literal(rng: Random, kind: str) -> str:
-    """A literal of a kind; now and then NULL of its type."""
-    if rng.random() < 0.05:
+    """A literal of a kind; now and then NULL of its type, or one that is written in an odd way."""
+    roll = rng.random()
+    if roll < 0.05:
         return f"CAST(NULL AS {_TYPE[kind]})"
+    if roll < 0.15:
+        return f"({rng.choice(_ODD[kind])})"
     return literal(rng.choice(DOMAINS[_TYPE[kind]]))

@@ -7,6 +7,7 @@ from random import Random
 
 from tests.random.aggregates import Aggregates
 from tests.random.literals import random_literal
+from tests.random.names import spelled
 from tests.random.scalars import KINDS
 from tests.random.scope import Col, Relation, Scope
 
@@ -32,10 +33,10 @@ class Queries(Aggregates):
                 name = self._alias("w")
                 text, kinds = self.query(None, (), 1)
                 ctes.append(f"{name} AS ({text})")
-                self.relations.append(Relation(name, _numbered(kinds)))
+                self.relations.append(Relation(name, numbered(kinds)))
         text, kinds = self.query(None, (), self.rng.choice((1, 2, 2, 3)), fuzzy=True)
         self.relations = before
-        return (f"WITH {', '.join(ctes)} {text}" if ctes else text), _numbered(kinds)
+        return (f"WITH {', '.join(ctes)} {text}" if ctes else text), numbered(kinds)
 
     def query(
         self, kinds: tuple[str, ...] | None, outer: tuple[Col, ...], depth: int, fuzzy: bool = False
@@ -52,7 +53,7 @@ class Queries(Aggregates):
                 f"({', '.join(random_literal(self.rng, kind) for kind in kinds)})"
                 for _ in range(self.rng.randint(1, 3))
             ]
-            names = ", ".join(name for name, _ in _numbered(kinds))
+            names = ", ".join(name for name, _ in numbered(kinds))
             return f"SELECT * FROM (VALUES {', '.join(rows)}) AS {self._alias('q')} ({names})", kinds
         text, found = self.block(kinds, outer, depth, fuzzy)
         return text, found
@@ -98,12 +99,12 @@ class Queries(Aggregates):
             return self._distinct_on(items, f"FROM {text}{where}"), wanted
         else:
             distinct, chance = "", 0.15
-        written = f"SELECT {distinct}{_list(items)} FROM {text}{where}"
+        written = f"SELECT {distinct}{self._list(items)} FROM {text}{where}"
         return self._maybe_limited(written, wanted, chance), wanted
 
     def _distinct_on(self, items: list[str], rest: str) -> str:
         order = ", ".join(f"c{i}{self.rng.choice(('', ' DESC'))} NULLS LAST" for i in range(len(items)))
-        return f"(SELECT DISTINCT ON (c0) {_list(items)} {rest} ORDER BY {order})"
+        return f"(SELECT DISTINCT ON (c0) {self._list(items)} {rest} ORDER BY {order})"
 
     def _windowed(
         self, kinds: tuple[str, ...] | None, wanted: tuple[str, ...], scope: Scope, rest: str
@@ -111,12 +112,12 @@ class Queries(Aggregates):
         text, kind = self.window(scope)
         items = [self.value(k, scope, 1) for k in wanted]
         if kinds is None:
-            return f"SELECT {_list([*items, text])} {rest}", (*wanted, kind)
+            return f"SELECT {self._list([*items, text])} {rest}", (*wanted, kind)
         if kind == wanted[-1]:
-            return f"SELECT {_list([*items[:-1], text])} {rest}", wanted
+            return f"SELECT {self._list([*items[:-1], text])} {rest}", wanted
         columns = ", ".join(self._ordered(c) for c in scope.columns)
         number = f"row_number() OVER (ORDER BY {columns}) <= {self.rng.randint(1, 3)}"
-        return f"SELECT {_list(items)} {rest} QUALIFY {number}", wanted
+        return f"SELECT {self._list(items)} {rest} QUALIFY {number}", wanted
 
     def _grouped(
         self, wanted: tuple[str, ...], scope: Scope, rest: str, depth: int, fuzzy: bool
@@ -143,7 +144,7 @@ class Queries(Aggregates):
         if len(keys) == 2 and not computed and self.rng.random() < 0.2:
             group = self.rng.choice(("ROLLUP ({})", "CUBE ({})", "GROUPING SETS (({}), ())")).format(group)
         group = f" GROUP BY {group}" if group else ""
-        return f"SELECT {_list(items)} {rest}{group}{having}", wanted
+        return f"SELECT {self._list(items)} {rest}{group}{having}", wanted
 
     def _of_groups(self, kind: str, local: Scope, visible: Scope, depth: int) -> str:
         if self.subqueries > 0 and visible.columns and self.rng.random() < 0.08:
@@ -205,25 +206,26 @@ class Queries(Aggregates):
         inner, kinds = self.query(None, (*outer, *columns), 1)
         alias = self._alias("l")
         join = self.rng.choice(("CROSS JOIN LATERAL ({}) AS {}", "LEFT JOIN LATERAL ({}) AS {} ON true"))
-        found = tuple(Col(f"{alias}.{name}", kind) for name, kind in _numbered(kinds))
+        found = tuple(Col(f"{alias}.{name}", kind) for name, kind in numbered(kinds))
         return f"{text} {join.format(inner, alias)}", (*columns, *found)
 
     def _item(self, outer: tuple[Col, ...], depth: int) -> tuple[str, tuple[Col, ...]]:
         alias = self._alias("a")
         if depth > 0 and self.rng.random() < 0.12:
             text, kinds = self.query(None, outer if self.rng.random() < 0.2 else (), depth - 1)
-            return f"({text}) AS {alias}", tuple(Col(f"{alias}.{n}", kind) for n, kind in _numbered(kinds))
+            return f"({text}) AS {alias}", tuple(Col(f"{alias}.{n}", kind) for n, kind in numbered(kinds))
         relation = self.rng.choice(self.relations)
-        return f"{relation.name} AS {alias}", tuple(Col(f"{alias}.{n}", kind) for n, kind in relation.columns)
+        columns = tuple(Col(f"{alias}.{spelled(self.rng, n)}", kind) for n, kind in relation.columns)
+        return f"{spelled(self.rng, relation.name)} AS {alias}", columns
+
+    def _list(self, items: Sequence[str]) -> str:
+        return ", ".join(f"{item} AS {spelled(self.rng, f'c{i}')}" for i, item in enumerate(items))
 
     def _alias(self, letter: str) -> str:
         self._aliases += 1
         return f"{letter}{self._aliases}"
 
 
-def _numbered(kinds: Sequence[str]) -> tuple[tuple[str, str], ...]:
+def numbered(kinds: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Columns c0, c1, ... of the kinds."""
     return tuple((f"c{i}", kind) for i, kind in enumerate(kinds))
-
-
-def _list(items: Sequence[str]) -> str:
-    return ", ".join(f"{item} AS c{i}" for i, item in enumerate(items))

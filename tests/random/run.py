@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import traceback
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 import duckdb
@@ -14,7 +16,10 @@ import ivm
 from tests.random.bags import Bag, bag_of, changed, same
 from tests.random.case import Case
 from tests.random.changes import Batch, State, after
+from tests.random.layouts import laid_out
+from tests.random.names import quoted
 from tests.random.tables import Table
+from tests.random.ways import Ways
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +53,16 @@ def run(case: Case, compile: Any = "off") -> Outcome:
     try:
         views = _accepted(case, outcome)
         if views:
-            _run(Case(case.tables, tuple(views), case.batches, case.late), outcome, compile)
+            ways = Ways(case.ways)
+            with ways.sized():
+                _Run(replace(case, views=tuple(views)), ways, outcome, compile).through()
     except _Stop:
         pass
     return outcome
 
 
-def _connect(tables: tuple[Table, ...], compile: Any) -> ivm.Database:
-    db = ivm.connect(compile=compile)
+def _connect(tables: tuple[Table, ...], compile: Any, sharing: bool = True) -> ivm.Database:
+    db = ivm.connect(compile=compile, sharing=sharing)
     for table in tables:
         db.sql(table.ddl())
     return db
@@ -71,7 +78,7 @@ def _accepted(case: Case, outcome: Outcome) -> list[tuple[str, str]]:
             outcome.skipped.append(f"DuckDB: {_first_line(error)}")
             continue
         try:
-            db.sql(f"CREATE MATERIALIZED VIEW {name} AS {text}")
+            db.sql(f"CREATE MATERIALIZED VIEW {quoted(name)} AS {text}")
         except ivm.NumericError:
             outcome.skipped.append("raises on empty tables")
             continue
@@ -95,6 +102,9 @@ def _compare_types(name: str, found: pa.Schema, expected: pa.Schema, outcome: Ou
         if mine.type != theirs.type and not pa.types.is_null(theirs.type):
             outcome.failure = Failure(name, "types", f"column {mine.name} is {mine.type}, DuckDB's is {theirs.type}")
             raise _Stop
+        if mine.name != theirs.name:
+            outcome.failure = Failure(name, "names", f"a column is called {mine.name}, in DuckDB {theirs.name}")
+            raise _Stop
 
 
 class _Oracle:
@@ -106,65 +116,160 @@ class _Oracle:
         self.load({name: [] for name in self.tables})
 
     def define(self, name: str, text: str) -> pa.Schema:
-        self.connection.execute(f"CREATE TEMP VIEW {name} AS {text}")
-        return self.connection.sql(f"SELECT * FROM {name}").to_arrow_table().schema
+        self.connection.execute(f"CREATE TEMP VIEW {quoted(name)} AS {text}")
+        return self.connection.sql(f"SELECT * FROM {quoted(name)}").to_arrow_table().schema
 
     def forget(self, name: str) -> None:
-        self.connection.execute(f"DROP VIEW {name}")
+        self.connection.execute(f"DROP VIEW {quoted(name)}")
 
     def load(self, state: State) -> None:
         for name, rows in state.items():
             self.connection.register(name, self.tables[name].arrow(rows))
 
     def answer(self, name: str) -> Bag:
-        return bag_of(self.connection.sql(f"SELECT * FROM {name}").to_arrow_table())
+        return bag_of(self.connection.sql(f"SELECT * FROM {quoted(name)}").to_arrow_table())
 
 
-def _run(case: Case, outcome: Outcome, compile: Any) -> None:
-    oracle = _Oracle(case.tables)
-    for name, text in case.views:
-        oracle.define(name, text)
-    early, late = _connect(case.tables, compile), _connect(case.tables, compile)
-    _install(early, case, outcome)
-    logs = {name: early.subscribe(name, snapshot=True) for name, _ in case.views}
-    found: dict[str, Bag] = {name: bag_of(early.view(name).arrow()) for name, _ in case.views}
-    for subscription in logs.values():
-        subscription.fetch()
-    state: State = {table.name: [] for table in case.tables}
-    _check(oracle, found, outcome, "when installed on empty tables")
-    for number, batch in enumerate(case.batches):
-        if number == case.late:
-            _install(late, case, outcome)
-            _check(oracle, _contents(late, case), outcome, f"hydrated after batch {number}")
-        states = _states(state, batch)
-        raising = _raises(oracle, states, case)
-        for db in (early, late):
-            if _apply(db, case, batch, outcome) != (raising if db is early or number >= case.late else False):
-                outcome.skipped.append("only DuckDB raises" if raising else "only the engine raises")
-                raise _Stop
-        if raising:
-            outcome.skipped.append("both raise")
+class _Run:
+    """A case on its way: `early` has the views from the start, `late` from some batch on."""
+
+    def __init__(self, case: Case, ways: Ways, outcome: Outcome, compile: Any) -> None:
+        self.case, self.ways, self.outcome = case, ways, outcome
+        self.oracle = _Oracle(case.tables)
+        for name, text in case.views:
+            self.oracle.define(name, text)
+        self.early = _connect(case.tables, compile)
+        self.late = _connect(case.tables, compile, ways.sharing)
+
+    def through(self) -> None:
+        """Run it to the end."""
+        case, first = self.case, self.case.late
+        there = min(first + self.ways.meanwhile, len(case.batches))
+        self._install(self.early)
+        logs = {name: self.early.subscribe(name, snapshot=True) for name, _ in case.views}
+        found: dict[str, Bag] = {name: bag_of(self.early.view(name).arrow()) for name, _ in case.views}
+        for subscription in logs.values():
+            subscription.fetch()
+        state: State = {table.name: [] for table in case.tables}
+        self._check(found, "when installed on empty tables")
+        for number, batch in enumerate(case.batches):
+            if number == there:
+                self._install_late(case.batches[first:there])
+                self._check(self._contents(self.late), f"hydrated after batch {number}")
+            states = _states(state, batch)
+            self._apply_to_both(batch, _raises(self.oracle, states, case), number < first, number >= there)
+            changes = {name: _by_time(logs[name].fetch()) for name in logs}
+            for at, reached in enumerate(states):
+                time = self.early.time - len(states) + 1 + at
+                self.oracle.load(reached)
+                found = {name: changed(found[name], changes[name].get(time, [])) for name in found}
+                self._check(found, f"batch {number}, time {at}, by its changes")
+            state = states[-1]
+            self._check(self._contents(self.early), f"after batch {number}")
+            if number >= there:
+                self._check(self._contents(self.late), f"after batch {number}, hydrated")
+        if there == len(case.batches):
+            self._install_late(case.batches[first:there])
+            self._check(self._contents(self.late), "hydrated at the end")
+        self._install_again()
+        self._verify()
+
+    def _verify(self) -> None:
+        """What the engine writes for DuckDB means what the text of the view means."""
+        for name, _ in self.case.views:
+            try:
+                self.early.verify([name])
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
+                _crash(self.outcome, name, error)
+
+    def _apply_to_both(self, batch: Batch, raising: bool, bare: bool, there: bool) -> None:
+        """Apply a batch; `bare`: the late views come after it, `there`: they are there."""
+        raised = self._apply(self.early, batch)
+        if bare:
+            self._apply(self.late, batch)
+        if raised != raising or (there and self._apply(self.late, batch) != raising):
+            self.outcome.skipped.append("only DuckDB raises" if raising else "only the engine raises")
             raise _Stop
-        changes = {name: _by_time(logs[name].fetch()) for name in logs}
-        for at, reached in enumerate(states):
-            time = early.time - len(states) + 1 + at
-            oracle.load(reached)
-            found = {name: changed(found[name], changes[name].get(time, [])) for name in found}
-            _check(oracle, found, outcome, f"batch {number}, time {at}, by its changes")
-        state = states[-1]
-        _check(oracle, _contents(early, case), outcome, f"after batch {number}")
-        if number >= case.late:
-            _check(oracle, _contents(late, case), outcome, f"after batch {number}, hydrated")
-    _verify(early, case, outcome)
+        if raising:
+            self.outcome.skipped.append("both raise")
+            raise _Stop
 
+    def _install_late(self, batches: tuple[Batch, ...]) -> None:
+        """Install the views late; these batches come meanwhile, the rest of them thereafter."""
+        left, pauses, numbers = list(batches), self.ways.pauses(len(batches)), count()
 
-def _verify(db: ivm.Database, case: Case, outcome: Outcome) -> None:
-    """What the engine writes for DuckDB means what the text of the view means."""
-    for name, _ in case.views:
+        def progress(_: ivm.Progress) -> None:
+            if left and next(numbers) in pauses:
+                self._apply(self.late, left.pop(0))
+
+        self._install(self.late, progress)
+        for batch in left:
+            self._apply(self.late, batch)
+
+    def _install_again(self) -> None:
+        """Drop all views in one order, which leaves nothing of them, and create them in another."""
+        for name, _ in reversed(self.ways.order(self.case.views)):
+            self.late.sql(f"DROP VIEW {quoted(name)}")
+        left = self.late.engine.renderer.graph.nodes
+        if left:
+            self.outcome.failure = Failure(self.case.views[-1][0], "left", f"{len(left)} operators are left")
+            raise _Stop
+        self._install(self.late)
+        self._check(self._contents(self.late), "created again")
+
+    def _install(self, db: ivm.Database, progress: Callable[[ivm.Progress], None] | None = None) -> None:
+        for name, text in self.ways.order(self.case.views):
+            try:
+                db.sql(f"CREATE MATERIALIZED VIEW {quoted(name)} AS {text}", progress=progress)
+            except _Stop:
+                raise
+            except ivm.Error as error:
+                self.outcome.skipped.append("only the engine raises")
+                raise _Stop from error
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
+                _crash(self.outcome, name, error)
+
+    def _apply(self, db: ivm.Database, batch: Batch) -> bool:
+        """Apply a batch as one call; whether the engine raised one of its own errors."""
+        tables = {}
+        for table in self.case.tables:
+            changes = [
+                (row, db.time + 1 + at, diff)
+                for at, time in enumerate(batch)
+                for name, row, diff in time
+                if name == table.name
+            ]
+            if changes:
+                data = table.arrow([row for row, _, _ in changes])
+                if self.ways.seed:
+                    data = laid_out(self.ways.rng, data)
+                data = data.append_column("_time", pa.array([time for _, time, _ in changes], pa.int64()))
+                data = data.append_column("_diff", pa.array([diff for _, _, diff in changes], pa.int64()))
+                tables[table.name] = data
         try:
-            db.verify([name])
+            db.apply(tables)
+        except ivm.NumericError:
+            return True
         except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
-            _crash(outcome, name, error)
+            _crash(self.outcome, self.case.views[-1][0], error)
+        return False
+
+    def _contents(self, db: ivm.Database) -> dict[str, Bag]:
+        return {name: bag_of(db.view(name).arrow()) for name, _ in self.case.views}
+
+    def _check(self, found: dict[str, Bag], when: str) -> None:
+        for name, bag in found.items():
+            expected = self.oracle.answer(name)
+            self.outcome.compared += 1
+            if expected:
+                self.outcome.filled.add(name)
+            if not same(bag, expected):
+                self.outcome.failure = Failure(
+                    name,
+                    "rows",
+                    f"{when}: only in the view {_some(bag - expected)}; only in DuckDB {_some(expected - bag)}",
+                )
+                raise _Stop
 
 
 def _states(state: State, batch: Batch) -> list[State]:
@@ -187,65 +292,12 @@ def _raises(oracle: _Oracle, states: list[State], case: Case) -> bool:
     return False
 
 
-def _install(db: ivm.Database, case: Case, outcome: Outcome) -> None:
-    for name, text in case.views:
-        try:
-            db.sql(f"CREATE MATERIALIZED VIEW {name} AS {text}")
-        except ivm.Error as error:
-            outcome.skipped.append("only the engine raises")
-            raise _Stop from error
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
-            _crash(outcome, name, error)
-
-
-def _apply(db: ivm.Database, case: Case, batch: Batch, outcome: Outcome) -> bool:
-    """Apply a batch as one call; whether the engine raised one of its own errors."""
-    tables = {}
-    for table in case.tables:
-        changes = [
-            (row, db.time + 1 + at, diff)
-            for at, time in enumerate(batch)
-            for name, row, diff in time
-            if name == table.name
-        ]
-        if changes:
-            data = table.arrow([row for row, _, _ in changes])
-            data = data.append_column("_time", pa.array([time for _, time, _ in changes], pa.int64()))
-            tables[table.name] = data.append_column("_diff", pa.array([diff for _, _, diff in changes], pa.int64()))
-    try:
-        db.apply(tables)
-    except ivm.Error:
-        return True
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
-        _crash(outcome, case.views[-1][0], error)
-    return False
-
-
 def _by_time(table: pa.Table) -> dict[int, list[dict[str, Any]]]:
     changes: dict[int, list[dict[str, Any]]] = {}
     names = [f"c{i}" for i in range(table.num_columns - 2)]
     for row in table.rename_columns([*names, "_time", "_diff"]).to_pylist():
         changes.setdefault(row["_time"], []).append(row)
     return changes
-
-
-def _contents(db: ivm.Database, case: Case) -> dict[str, Bag]:
-    return {name: bag_of(db.view(name).arrow()) for name, _ in case.views}
-
-
-def _check(oracle: _Oracle, found: dict[str, Bag], outcome: Outcome, when: str) -> None:
-    for name, bag in found.items():
-        expected = oracle.answer(name)
-        outcome.compared += 1
-        if expected:
-            outcome.filled.add(name)
-        if not same(bag, expected):
-            outcome.failure = Failure(
-                name,
-                "rows",
-                f"{when}: only in the view {_some(bag - expected)}; only in DuckDB {_some(expected - bag)}",
-            )
-            raise _Stop
 
 
 def _some(bag: Bag) -> str:

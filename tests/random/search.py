@@ -10,9 +10,11 @@ from typing import Any
 
 from tests.random.case import Case
 from tests.random.changes import random_batches
+from tests.random.names import named
 from tests.random.queries import Queries
 from tests.random.run import Outcome, run
 from tests.random.scope import Relation
+from tests.random.stacks import Stacks
 from tests.random.tables import random_tables
 
 
@@ -65,11 +67,13 @@ def random_case(seed: int) -> Case:
     relations = [Relation(table.name, tuple((c.name, c.kind) for c in table.columns)) for table in tables]
     views = []
     for number in range(rng.choice((1, 1, 2, 3))):
-        text, columns = Queries(rng, relations).view()
-        views.append((f"v{number}", text))
+        text, columns = (Stacks if rng.random() < 0.2 else Queries)(rng, relations).view()
+        name = named(rng, f"v{number}") if rng.random() < 0.1 else f"v{number}"
+        views.append((name, text))
         if rng.random() < 0.3:
-            relations.append(Relation(f"v{number}", columns))
-    return Case(tables, tuple(views), random_batches(rng, tables), rng.randint(0, 2))
+            relations.append(Relation(name, columns))
+    ways = rng.randrange(1, 1_000_000) if rng.random() < 0.8 else 0
+    return Case(tables, tuple(views), random_batches(rng, tables), rng.randint(0, 2), ways)
 
 
 def try_seed(seed: int, counts: Counts, compile: Any = "off") -> tuple[Case, Outcome]:

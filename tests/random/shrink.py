@@ -29,10 +29,23 @@ def shrunk(case: Case, failure: Failure, seconds: float = 30.0) -> Case:
 
     while True:
         before = case
-        for step in (_fewer_views, _shorter_queries, _fewer_batches, _fewer_rows, _merged_times, _fewer_tables):
+        for step in (
+            _one_way,
+            _fewer_views,
+            _shorter_queries,
+            _fewer_batches,
+            _fewer_rows,
+            _merged_times,
+            _fewer_tables,
+        ):
             case = step(case, fails)
         if case == before or monotonic() > end:
             return case
+
+
+def _one_way(case: Case, fails: Fails) -> Case:
+    candidate = replace(case, ways=0)
+    return candidate if case.ways and fails(candidate) else case
 
 
 def _fewer_views(case: Case, fails: Fails) -> Case:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from random import Random
 
 import pyarrow as pa
+
+from tests.random.names import keyword, named, quoted
 
 Value = object
 Row = tuple[Value, ...]
@@ -70,12 +72,13 @@ class Table:
     def ddl(self) -> str:
         """The CREATE TABLE statement."""
         parts = [
-            f"{c.name} {c.type}{'' if c.nullable else ' NOT NULL'}{f' REFERENCES {c.target}' if c.target else ''}"
+            f"{quoted(c.name)} {c.type}{'' if c.nullable else ' NOT NULL'}"
+            f"{f' REFERENCES {quoted(c.target)}' if c.target else ''}"
             for c in self.columns
         ]
         if self.keys:
-            parts.append(f"PRIMARY KEY ({', '.join(c.name for c in self.columns[: self.keys])})")
-        return f"CREATE TABLE {self.name} ({', '.join(parts)})"
+            parts.append(f"PRIMARY KEY ({', '.join(quoted(c.name) for c in self.columns[: self.keys])})")
+        return f"CREATE TABLE {quoted(self.name)} ({', '.join(parts)})"
 
     @property
     def schema(self) -> pa.Schema:
@@ -93,7 +96,8 @@ def random_tables(rng: Random) -> tuple[Table, ...]:
     """One to four tables; a later one may refer to an earlier one."""
     tables: list[Table] = []
     for number in range(rng.choice((1, 2, 2, 3, 3, 4))):
-        tables.append(_table(rng, f"t{number}", tables))
+        name = f"t{number}"
+        tables.append(_table(rng, named(rng, name) if rng.random() < 0.12 else name, tables))
     return tuple(tables)
 
 
@@ -103,11 +107,14 @@ def _table(rng: Random, name: str, earlier: list[Table]) -> Table:
     targets = [t for t in earlier if t.keys == 1]
     if targets and rng.random() < 0.6:
         target = rng.choice(targets)
-        columns.append(Column(f"r{name[1:]}", target.columns[0].type, rng.random() < 0.6, target.name))
+        columns.append(Column(f"r{len(earlier)}", target.columns[0].type, rng.random() < 0.6, target.name))
     counts: dict[str, int] = {}
     for _ in range(rng.randint(1 if columns else 2, 4)):
         type_ = rng.choice(tuple(TYPES))
         letter = LETTERS[TYPES[type_][0]]
         counts[letter] = counts.get(letter, 0) + 1
         columns.append(Column(f"{letter}{counts[letter]}", type_, rng.random() < 0.75))
+    if rng.random() < 0.15:
+        columns = [replace(c, name=named(rng, c.name)) if rng.random() < 0.6 else c for c in columns]
+        columns[-1] = replace(columns[-1], name=keyword(rng))
     return Table(name, tuple(columns), keys)

@@ -1,0 +1,56 @@
+"""How a case is run: what no result may depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from random import Random
+
+from tests.engine.chunks import chunks_of, sizes_from
+
+
+class Ways:
+    """A function of `seed`: sizes of chunks, whether estimates are used, sharing, orders of views, Arrow layouts.
+
+    `meanwhile`: how many batches come while the late views are installed. With seed 0 all is as it is without it.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        rng = self.rng = Random(seed)
+        self._chunk = rng.choice((1, 2, 3, 5, 9, 0)) if seed else 0
+        self._sizes = rng.choice((0, 1, 8, 0)) if seed else 0
+        self.sharing = not seed or rng.random() < 0.7
+        self.meanwhile = rng.choice((0, 1, 1, 2)) if seed else 0
+
+    @contextmanager
+    def sized(self) -> Iterator[None]:
+        """Within, chunks and estimates are as this way has them."""
+        with (
+            chunks_of(self._chunk) if self._chunk else nullcontext(),
+            sizes_from(self._sizes) if self._sizes else nullcontext(),
+        ):
+            yield
+
+    def order(self, views: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """The views in some order in which they can be created: each behind those that it reads."""
+        if not self.seed:
+            return list(views)
+        left, order = list(views), list[tuple[str, str]]()
+        while left:
+            ready = [view for at, view in enumerate(left) if not any(_reads(view, other) for other in left[:at])]
+            order.append(self.rng.choice(ready))
+            left.remove(order[-1])
+        return order
+
+    def pauses(self, count: int) -> set[int]:
+        """The numbers of so many pauses, the later the rarer, in which a batch is applied."""
+        found: set[int] = set()
+        while len(found) < count:
+            found.add(int(2 ** (8 * self.rng.random())) - 1)
+        return found
+
+
+def _reads(view: tuple[str, str], other: tuple[str, str]) -> bool:
+    """Whether the text names the other view, or seems to."""
+    return other[0].replace('"', '""').lower() in view[1].lower()
