@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from catalog.errors import BindError, MemoryLimitError, NumericError
 from catalog.schema import Table
 from catalog.schema import View as Definition
 from ivm.analysis.cardinality import tables_of
+from ivm.commits import Commits
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.node import Node
 from ivm.declarations import check_append_only, check_static
@@ -43,8 +43,6 @@ from ivm.transform.pipeline import optimize
 from ivm.view import Installed
 from sql.ir.relation import Relation
 
-REMEMBERED_COMMITS = 10_000
-
 
 @dataclass(frozen=True, slots=True)
 class Progress:
@@ -68,15 +66,6 @@ class Planned:
     millis: float
 
 
-@dataclass(frozen=True, slots=True)
-class CommitRecord:
-    """One physical commit: its last logical time, how many changes it brought, how long it took."""
-
-    time: int
-    updates: int
-    millis: float
-
-
 class Engine:
     """Tables and views at one logical time. Not thread-safe: the database holds a lock around every call, but for those
     that say that they need none.
@@ -90,7 +79,7 @@ class Engine:
         self.tables: dict[str, TableStore] = {}
         self.views: dict[str, Installed] = {}
         self.oracle_sql: dict[str, str] = {}
-        self.commits: deque[CommitRecord] = deque(maxlen=REMEMBERED_COMMITS)
+        self.commits = Commits()
         self._history = history
         self._sharing = sharing
         self._memory_limit = memory_limit
@@ -201,7 +190,7 @@ class Engine:
         for store in touched:
             store.commit(since)
         updates = sum(change.data.num_rows for change in changes)
-        self.commits.append(CommitRecord(time, updates, (perf_counter_ns() - started) / 1e6))
+        self.commits.add(time, updates, (perf_counter_ns() - started) / 1e6)
         return time
 
     def changes_of(self, name: str) -> pa.Table | None:

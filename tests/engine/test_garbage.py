@@ -1,0 +1,35 @@
+"""Commits leave nothing behind that Python's collector would have to look for."""
+
+from __future__ import annotations
+
+import gc
+
+import ivm
+
+
+def test_commits_leave_no_objects_and_no_cycles() -> None:
+    db = ivm.connect(compile="off")
+    db.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, g INTEGER NOT NULL, v BIGINT NOT NULL)")
+    db.sql("CREATE TABLE d (id INTEGER PRIMARY KEY, name VARCHAR); INSERT INTO d VALUES (0, 'a'), (1, 'b')")
+    db.sql("CREATE MATERIALIZED VIEW sums AS SELECT g, sum(v) AS s, max(v) AS m FROM t GROUP BY g")
+    db.sql("CREATE MATERIALIZED VIEW joined AS SELECT t.id, d.name FROM t LEFT JOIN d ON t.g = d.id WHERE v > 3")
+    db.sql("CREATE MATERIALIZED VIEW top AS SELECT id, v FROM t ORDER BY v DESC LIMIT 3")
+    db.sql("CREATE MATERIALIZED VIEW ranked AS SELECT id, rank() OVER (PARTITION BY g ORDER BY v) AS r FROM t")
+
+    def commit(number: int) -> None:
+        db.apply({"t": {"id": [number], "g": [number % 3], "v": [number % 7]}})
+        if number >= 20:
+            db.apply({"t": {"id": [number - 20], "g": [0], "v": [0], "_diff": [-1]}})
+
+    for number in range(100):
+        commit(number)
+    gc.collect()
+    before = len(gc.get_objects())
+    gc.disable()
+    try:
+        for number in range(100, 400):
+            commit(number)
+        assert gc.collect() == 0, "nothing refers to itself"
+    finally:
+        gc.enable()
+    assert len(gc.get_objects()) < before + 100, "nothing stays for each commit"
