@@ -36,10 +36,10 @@ def _keeping(dialect: type[Dialect]) -> type[Parser]:
 def _kept(build: Build) -> Build:
     """`build`, with the arguments that the node which it makes has no place for kept in the node's `meta`."""
 
-    def built(args: Sequence[exp.Expr], **more: Any) -> exp.Expr:
+    def built(args: Sequence[exp.Expr | None], **more: Any) -> exp.Expr:
         given = list(args)
         node = build(args, **more)
-        lost = [arg for arg in given if not _stands_in(arg, node)]
+        lost = [arg for arg in given if arg is not None and not _stands_in(arg, node)]
         if lost and _is_rewritten(lost[0], node):
             text = lost.pop(0)
             if node.args.get("unit"):

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from sqlglot import exp
+from sqlglot.errors import ErrorLevel
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Source:
 def text_of(node: exp.Expr) -> str:
     """`node` in SQL, for messages; of what sqlglot cannot write, such as a function without arguments, its kind."""
     try:
-        return node.sql("duckdb")
+        return node.sql("duckdb", unsupported_level=ErrorLevel.IGNORE)
     except Exception:  # noqa: BLE001  sqlglot fails in many ways on nodes that are not whole
         return type(node).__name__.lower()
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlglot import exp
 
-from catalog.errors import UnsupportedError
+from catalog.errors import Error, UnsupportedError
 from sql.arguments import IMPLIED, READ, refuse_unread
 from sql.bind import aggregates, bind, column_names, windows
 from sql.bind.handlers import HANDLERS
@@ -160,3 +160,11 @@ def _asked_by_statement(text: str, monkeypatch: pytest.MonkeyPatch) -> set[tuple
         patched.setattr("sql.parse.statements", lambda source, dialect: found)
         parse(text)
     return asked
+
+
+@pytest.mark.parametrize(
+    "text", ["max()", "date()", "mode()", "quantile_cont(i)", "grouping(" + "i, " * 69 + "i)", "1::DECIMAL(1, 2, 3)", "count(i, v)"]
+)
+def test_what_is_not_whole_raises_an_error_of_ours(text: str):
+    with pytest.raises(Error):
+        bind(f"SELECT {text} FROM t", catalog())
