@@ -5,9 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 from rich.console import Console
 from rich.table import Table as Screen
+
+from ivm.trace.huge import huge_columns
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +32,7 @@ class Rows(ABC):
 
     def df(self) -> pd.DataFrame:
         """The rows as a pandas DataFrame (pandas must be installed)."""
-        return self.arrow().to_pandas()
+        return frame_of(self.arrow())
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows as Python tuples."""
@@ -58,5 +61,20 @@ class Result(Rows):
 
 
 def tuples_of(table: pa.Table) -> list[tuple[Any, ...]]:
-    """The rows of an Arrow table as Python tuples."""
-    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+    """The rows of an Arrow table as Python tuples. HUGEINT is int, as in DuckDB."""
+    columns = [column.to_pylist() for column in table.columns]
+    huge = set(huge_columns(table))
+    for place, name in enumerate(table.column_names):
+        if name in huge:
+            columns[place] = [None if value is None else int(value) for value in columns[place]]
+    return list(zip(*columns, strict=True))
+
+
+def frame_of(table: pa.Table) -> pd.DataFrame:
+    """The rows of an Arrow table as a pandas DataFrame. HUGEINT is int, exact, in a column of objects."""
+    frame = table.to_pandas()
+    for name in huge_columns(table):
+        place = table.column_names.index(name)
+        whole = [None if value is None else int(value) for value in table.column(place).to_pylist()]
+        frame[name] = np.array(whole, object)
+    return frame

@@ -15,11 +15,12 @@ from catalog.schema import View as Definition
 from ivm.arguments import whole_number
 from ivm.dataflow.node import Node
 from ivm.plan.nodes import Plan
-from ivm.result import Rows, tuples_of
+from ivm.result import Rows, frame_of, tuples_of
 from ivm.sorting import sort_table
 from ivm.trace.arrow import to_arrow
 from ivm.trace.column import Column
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.huge import with_huge
 from ivm.trace.trace import Trace
 from ivm.turns import Turns
 
@@ -99,7 +100,7 @@ class View(Rows):
 
     def df(self, as_of: int | None = None) -> pd.DataFrame:
         """The rows as a pandas DataFrame."""
-        return self.arrow(as_of).to_pandas()
+        return frame_of(self.arrow(as_of))
 
     def fetchall(self, as_of: int | None = None) -> list[tuple[Any, ...]]:
         """The rows as Python tuples."""
@@ -116,4 +117,4 @@ def rows_to_arrow(
     fields = definition.schema
     arrays = [to_arrow(c, f.type, dictionary) for c, f in zip(columns, fields, strict=True)]
     table = pa.Table.from_arrays(arrays, names=[f.name for f in fields])
-    return sort_table(table, definition.order)
+    return sort_table(with_huge(table, [f.type for f in fields]), definition.order)
