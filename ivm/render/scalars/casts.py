@@ -156,8 +156,10 @@ def _to_text(source: SqlType, context: Context) -> Apply:
         values = objects(a.values) if a.values.ndim == 2 else a.values
         if a.valid is not None:
             values = np.where(a.valid, values, np.zeros((), values.dtype))
-        distinct, places = np.unique(values, return_inverse=True)
-        codes = np.array([dictionary.code(text_of(v)) for v in distinct.tolist()], np.int32)
+        # Zeros of both signs are equal, and are not written alike.
+        told_apart = np.ascontiguousarray(values).view(np.int64) if values.dtype == np.float64 else values
+        _, first, places = np.unique(told_apart, return_index=True, return_inverse=True)
+        codes = np.array([dictionary.code(text_of(v)) for v in values[first].tolist()], np.int32)
         return Column(codes[places.reshape(-1)], a.valid)
 
     return apply

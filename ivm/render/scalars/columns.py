@@ -35,9 +35,10 @@ def all_valid(columns: tuple[Column, ...]) -> Bools | None:
 def constant(value: Any, physical: Physical) -> Column:
     """A literal in engine form as a column of length one; None is NULL."""
     valid = None if value is not None else np.zeros(1, np.bool_)
+    known = 0 if value is None else value
     if physical is Physical.WIDE:
-        return Column(from_objects(np.array([value or 0], object)), valid)
-    return Column(np.array([value or 0], DTYPES[physical]), valid)
+        return Column(from_objects(np.array([known], object)), valid)
+    return Column(np.array([known], DTYPES[physical]), valid)
 
 
 def dense(column: Column, length: int) -> Column:

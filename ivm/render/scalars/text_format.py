@@ -34,7 +34,7 @@ def _decimal(value: int, type_: SqlType) -> str:
 
 
 def _double(value: float) -> str:
-    return "0.0" if value == 0 else repr(float(value))
+    return repr(float(value))
 
 
 def _boolean(value: bool) -> str:
