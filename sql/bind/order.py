@@ -60,6 +60,11 @@ def bind_order(
     return tuple(terms), hidden
 
 
+_MOST_DIGITS = 19
+_ALL_ROWS = 1 << 61
+"""More than any collection holds; the sum of a LIMIT and an OFFSET stays within 64 bits."""
+
+
 def is_all(item: exp.Expr) -> bool:
     """Whether the term is ORDER BY ALL."""
     return isinstance(item.this, exp.Var) and item.this.name.upper() == "ALL"
@@ -103,4 +108,6 @@ def _count(context: Context, node: exp.Expr, what: str) -> int | None:
         return None
     if not isinstance(written, exp.Literal) or not written.is_int:
         context.refuse(node, f"{what} needs a number, not an expression; write the number of rows")
-    return int(written.name)
+    if len(written.name) > _MOST_DIGITS or int(written.name) >= 1 << 63:
+        context.fail(node, f"{what} is beyond 64 bits; leave it out for all rows")
+    return min(int(written.name), _ALL_ROWS)

@@ -9,6 +9,10 @@ from sql.bind.binder import Binder
 from sql.bind.window_specs import Spec, resolved
 from sql.ir.relation import WHOLE_PARTITION, Frame
 
+FAR = 1 << 31
+"""Farther than any row is from another, as collections hold fewer: what is counted beyond means the same."""
+_MOST_DIGITS = 19
+
 
 def bind_spec(binder: Binder, node: exp.Expr) -> Spec:
     """The spec of an OVER; the error that fits if it names a window that is not there."""
@@ -51,4 +55,7 @@ def _offset(binder: Binder, node: exp.Expr, frame: exp.Expr, end: str, kind: str
         binder.refuse(node, f"{what}; write ROWS with a number of rows, or join with a condition on the range")
     if not isinstance(value, exp.Literal) or not value.is_int:
         binder.refuse(node, "the offset of a ROWS frame must be an integer literal; write the number of rows")
-    return -int(value.name) if side == "PRECEDING" else int(value.name)
+    if len(value.name) > _MOST_DIGITS or int(value.name) >= 1 << 63:
+        binder.fail(value, "the offset of a ROWS frame is beyond 64 bits; write UNBOUNDED")
+    rows = min(int(value.name), FAR)
+    return -rows if side == "PRECEDING" else rows

@@ -11,6 +11,7 @@ from sql.bind.aggregate_calls import AGGREGATES
 from sql.bind.aggregates import bind_aggregate
 from sql.bind.binder import Aggregates, Binder
 from sql.bind.operand import Operand
+from sql.bind.window_frames import FAR
 from sql.ir.relation import Frame, WindowFunction
 from sql.ir.scalar import Literal, Scalar
 from sql.source import text_of
@@ -82,7 +83,7 @@ def _positive(binder: Binder, call: exp.Expr, node: exp.Expr | None) -> Literal:
     number = None if node is None else binder.value(node).integer
     if number is None or number < 1:
         binder.refuse(call, "this window function counts by an integer literal of 1 or more; write the number")
-    return Literal(number, BIGINT)
+    return Literal(min(number, FAR), BIGINT)
 
 
 def _shift(binder: Binder, call: exp.Expr, skips: bool) -> WindowFunction:
@@ -92,7 +93,7 @@ def _shift(binder: Binder, call: exp.Expr, skips: bool) -> WindowFunction:
         written = binder.value(call.args["offset"]).integer
         if written is None:
             binder.refuse(call, f"{name}() needs its offset as an integer literal; write the number of rows")
-        offset = written
+        offset = max(-FAR, min(written, FAR))
     if call.args.get("default"):
         cast = binder.cast(binder.value(call.args["default"]), arg.type)
         if not isinstance(cast, Literal):
