@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 
 from catalog.names import key
-from ivm.duck import Use, answer, connection, define, provide, told
+from ivm.duck import Use, answer, connection, define, told
 from ivm.snapshot import Snapshot
 
 
@@ -36,7 +36,7 @@ def _provide(duck: duckdb.DuckDBPyConnection, name: str, seen: Snapshot, done: s
         return
     done.add(found)
     if found in seen.stored:
-        provide(duck, name, seen.stored[found]())
+        duck.register(name, seen.stored[found]())
     elif found in seen.definitions:
         text, uses = seen.definitions[found]
         for used in uses:

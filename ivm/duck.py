@@ -23,9 +23,9 @@ import pyarrow as pa
 
 from catalog.errors import AccessError, BindError, Error, MemoryLimitError
 from catalog.names import quoted
-from catalog.schema import Field, Schema
-from catalog.types import HUGEINT, VARCHAR
-from ivm.trace.huge import huge_columns, with_huge
+from catalog.schema import Schema
+from catalog.types import HUGEINT
+from ivm.trace.huge import with_huge
 
 Setting = str | bool | int | float | list[str]
 
@@ -118,13 +118,6 @@ def answer(duck: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
     relation = duck.sql(_only(duck, query, _QUERIES))
     types = relation.types
     return with_huge(relation.to_arrow_table(), types)
-
-
-def provide(duck: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
-    """Let `name` stand for an Arrow table on this connection, whose columns of HUGEINT are that to DuckDB too."""
-    huge = set(huge_columns(table))
-    types = [(field.name, HUGEINT if field.name in huge else VARCHAR) for field in table.schema]
-    duck.register(name, with_hugeints(table, tuple(Field(*each) for each in types)))
 
 
 def define(duck: duckdb.DuckDBPyConnection, name: str, query: str) -> None:

@@ -17,7 +17,6 @@ from ivm.trace.column import Column, Ints, concat
 from ivm.trace.computed import TextFunction
 from ivm.trace.delta import Delta, Group, Source
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.huge import with_huge
 from ivm.trace.index import Applied
 from ivm.trace.keys import KeyLayout
 from ivm.trace.layout import plain_layout
@@ -191,8 +190,7 @@ class TableStore:
 
     def reading(self, as_of: int | None = None) -> Callable[[], pa.Table]:
         """What makes `arrow` of the rows there are now, whatever happens meanwhile; see `RowStore.reading`."""
-        read = self._store.reading([field.name for field in self.table.fields], as_of)
-        return lambda: with_huge(read(), self._types)
+        return self._store.reading([field.name for field in self.table.fields], as_of)
 
     def describe(self, delta: Delta, columns: Sequence[int], limit: int) -> str:
         """The values of these columns in the first `limit` rows of a delta of this table, for a message."""
