@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 from catalog.errors import UnsupportedError
 from sql.source import Source
@@ -58,3 +59,9 @@ FOREIGN_FUNCTIONS = {
     "like": "contains",
 }  # fmt: skip
 """Functions that sqlglot reads in DuckDB's dialect although DuckDB has none of that name, and what to write."""
+
+
+def too_deep() -> str:
+    """What is said of a text that needs more of Python's stack than there is."""
+    limit = f"beyond the limit of {sys.getrecursionlimit()} calls in calls, which some 200 parentheses reach"
+    return f"this is nested too deeply, {limit}; split it into views"

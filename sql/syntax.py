@@ -18,7 +18,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from catalog.errors import BindError, ParseError, UnsupportedError
 from catalog.names import suggestion
 from sql.reader import parser_of
-from sql.refused import refuse_foreign
+from sql.refused import refuse_foreign, too_deep
 from sql.source import Source
 
 
@@ -154,8 +154,7 @@ def _parse(reader: Dialect, chunk: list[Token], text: str, source: Source) -> ex
     except SqlglotParseError as error:
         raise ParseError(_message(error, source)) from error
     except RecursionError:
-        what = "this statement is nested too deeply; split it into views"
-        raise UnsupportedError(source.locate(what, chunk[0].start)) from None
+        raise UnsupportedError(source.locate(too_deep(), chunk[0].start)) from None
     except (SqlglotError, ValueError) as error:
         raise ParseError(source.locate(f"cannot read this statement: {error}", chunk[0].start)) from error
     tree = trees[0]

@@ -21,6 +21,7 @@ from sql.decorrelate.decorrelate import decorrelate
 from sql.dialects import translated
 from sql.ir.rebuild import settle
 from sql.ir.relation import Relation
+from sql.refused import too_deep
 from sql.source import Source, text_of
 from sql.syntax import Syntax, query
 
@@ -68,8 +69,7 @@ def bind(
     try:
         return _bind(source, syntax or query(source, "duckdb"), catalog)
     except RecursionError:
-        what = "the query is nested too deeply; split it into views"
-        raise UnsupportedError(source.locate(what, 0)) from None
+        raise UnsupportedError(source.locate(too_deep(), 0)) from None
 
 
 def _bind(source: Source, syntax: Syntax, catalog: Catalog) -> BoundQuery:
