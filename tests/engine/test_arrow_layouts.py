@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
+import nanoarrow as na
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -218,8 +220,6 @@ def test_every_layout_goes_in_and_out(sql):
 
 
 def test_data_frames_by_their_own_interface():
-    pl = pytest.importorskip("polars")
-    na = pytest.importorskip("nanoarrow")
     db = ivm.connect(compile="off")
     db.sql("CREATE TABLE t (k BIGINT, s VARCHAR, c VARCHAR, d DECIMAL(9,2), day DATE, at TIMESTAMP, b BOOLEAN)")
     db.sql(
