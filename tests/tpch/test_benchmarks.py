@@ -11,12 +11,13 @@ from typer import Typer
 from typer.testing import CliRunner
 
 import ivm
-from benchmarks import adversarial, installing, process, refresh_latency, sharing, state, streaming
+from benchmarks import adversarial, installing, process, refresh_latency, sharing, state, streaming, waiting
 from benchmarks.adversarial_engine import CASES
 from benchmarks.phases import PHASES, clocked
 from benchmarks.pinned import pinned
 from benchmarks.sharing_plots import ccdf
 from benchmarks.streaming_engine import Task
+from benchmarks.waiting_engine import KINDS, SCHEMA
 from benchmarks.warm_up import warm_up
 from tests.tpch.conftest import SF
 from tpch.generate import STREAMS
@@ -182,6 +183,27 @@ def test_installing(streams: Path, tmp_path: Path) -> None:
     for entry in result["results"]:
         assert entry["commits"] >= 1
         assert entry["peak_bytes"] > 0
+
+
+def test_waiting(tmp_path: Path) -> None:
+    file = tmp_path / "waiting.json"
+    run(waiting.app, "--rows", "3000", "--kinds", "full-join,window", "--json", str(file))
+    result = json.loads(file.read_text())
+    assert [entry["kind"] for entry in result["results"]] == ["full-join", "window"]
+    for entry in result["results"]:
+        assert set(entry["waits"]) == {"apart", "same", "read"}
+        for waits in entry["waits"].values():
+            assert waits["p50_ms"] <= waits["p99_ms"] <= waits["max_ms"]
+
+
+def test_every_kind_of_view_can_be_waited_for() -> None:
+    db = ivm.connect(compile="off")
+    db.sql(SCHEMA)
+    rows = {"id": [1, 2], "g": [1, 1], "o": [3, 4], "v": [5, 6]}
+    db.apply({"big": rows | {"s": ["t7", "x"]}, "half": rows, "lookup": {"id": [3, 4], "w": [3, 4]}})
+    for number, query in enumerate(KINDS.values()):
+        db.sql(f"CREATE MATERIALIZED VIEW v{number} AS {query}")
+    db.verify()
 
 
 def test_a_failing_measurement_says_what_failed() -> None:

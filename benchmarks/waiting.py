@@ -1,0 +1,53 @@
+"""`ivm tpch bench waiting`: how long commits and reads wait while a view of each kind is created over a large table.
+
+The target is 50 ms at the 99th percentile and 200 ms at worst, for commits of one row, of the table that is read and of
+another, and for reads of another view.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from benchmarks import output
+from benchmarks.process import measure
+from benchmarks.waiting_engine import KINDS, Task
+
+_WHO = {"apart": "other\ntable", "same": "same\ntable", "read": "reads\n"}
+_COLUMNS = (
+    "view",
+    "created\nin s",
+    *(f"{who}{figure}" for who in _WHO.values() for figure in (" p50", " p99", " max")),
+)
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+_err = Console(stderr=True)
+
+
+@app.command()
+def waiting(
+    kinds: Annotated[str, typer.Option("--kinds", help=f"'all', or of {', '.join(KINDS)}.")] = "all",
+    rows: Annotated[int, typer.Option(min=2, help="Rows of the table.")] = 2_000_000,
+    json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/waiting.json"),
+) -> None:
+    """How long one-row commits and reads wait while views are created; kernels were met on a small table before."""
+    names = list(KINDS) if kinds == "all" else kinds.split(",")
+    unknown = [name for name in names if name not in KINDS]
+    if unknown:
+        raise typer.BadParameter(f"there is no kind {unknown[0]}; there are {', '.join(KINDS)}")
+    found: list[dict[str, Any]] = []
+    for name in names:
+        _err.print(name, highlight=False)
+        result = measure("benchmarks.waiting_engine", Task(name, rows))
+        found.append({"kind": name, "view": KINDS[name], **result})
+    title = f"views created over {rows:,} rows; commits of one row and reads meanwhile, in ms"
+    output.table(title, _COLUMNS, [_row(entry) for entry in found])
+    output.save("waiting", {"rows": rows, "results": found}, json_file)
+
+
+def _row(entry: dict[str, Any]) -> tuple[str, ...]:
+    waits = [entry["waits"][who][figure] for who in _WHO for figure in ("p50_ms", "p99_ms", "max_ms")]
+    return (entry["kind"], f"{entry['seconds']:.2f}", *(f"{wait:,.1f}" for wait in waits))
