@@ -36,8 +36,8 @@ from ivm.trace.column import Ints
 from ivm.trace.delta import delta_of
 from ivm.trace.ingest import Intake, ingest
 from ivm.trace.time import LAST
+from ivm.trace.turns import Turns
 from ivm.transaction import Change, Transaction
-from ivm.turns import Turns
 from ivm.view import View
 from sql.bind import bind, registered
 from sql.parameters import Parameters, filled

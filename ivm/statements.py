@@ -16,8 +16,8 @@ from ivm.engine import Engine, Planned, Progress
 from ivm.kernels.allocator import give_back_freed_pages
 from ivm.result import Result
 from ivm.trace.from_values import array_of
+from ivm.trace.turns import Turns
 from ivm.transaction import Transaction
-from ivm.turns import Turns
 from sql.bind import bind, with_names
 from sql.changes import (
     check_width,

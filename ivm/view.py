@@ -22,7 +22,7 @@ from ivm.trace.column import Column
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.huge import with_huge
 from ivm.trace.trace import Trace
-from ivm.turns import Turns
+from ivm.trace.turns import Turns
 
 if TYPE_CHECKING:
     import pandas as pd

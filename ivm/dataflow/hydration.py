@@ -35,6 +35,8 @@ from ivm.trace.time import BEGINNING
 
 _SOON = 8
 """How many commits are caught up with while others wait."""
+_SMALL = 1 << 10
+"""Changes of at most so many rows are kept as values, so that no wait is for many of them to be gathered at once."""
 
 Fill = Callable[[Operator, Delta, int], Delta | None]
 """Steps an operator and makes it final as of a time."""
@@ -107,8 +109,9 @@ class Waiting(Present):
         self._queue: deque[Delta | None] = deque()
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
-        """Keep the changes. Their columns may be read later: no store renumbers its rows during an installation."""
-        self._queue.append(inputs[0])
+        """Keep the changes. Columns of many rows are read later: no store renumbers its rows during an installation."""
+        (delta,) = inputs
+        self._queue.append(delta.gathered() if delta is not None and len(delta) <= _SMALL else delta)
         return None
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:

@@ -27,7 +27,7 @@ Valued = Callable[[Delta], Column]
 """Computes a value of each row of a delta that is not empty; may raise NumericError."""
 
 _CATCH_UP_ROWS = 1 << 17
-_FILL_ROWS = 1 << 12
+_FILL_ROWS = 1 << 11
 _FIRST_PART = 1 << 10
 _PART = 1 << 17
 _MANY = 64

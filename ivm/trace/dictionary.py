@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from ivm.trace.column import Array, Bools, Column, Ints, concat
 from ivm.trace.growable import Growable
 from ivm.trace.readonly import readonly
 from ivm.trace.texts import Texts
+from ivm.trace.turns import Turns
 from ivm.trace.validity import validity_mask
 
 Codes = npt.NDArray[np.int32]
@@ -36,6 +36,8 @@ _MOST_BYTES = 2**31 - 1
 _MOST_STRINGS = 2**31 - 2
 _ALL_VALID: Bools = np.empty(0, np.bool_)
 _NO_BYTES = np.empty(0, np.uint8)
+_AT_ONCE = 1 << 14
+"""After so many strings of one call other threads may add theirs."""
 
 
 class TextDictionary:
@@ -53,7 +55,7 @@ class TextDictionary:
         self._slots = np.zeros(1 << 9, np.uint64)
         self._count = 0
         self._used = 0
-        self._writing = Lock()
+        self._writing = Turns()
         self.code("")
 
     def __len__(self) -> int:
@@ -164,11 +166,11 @@ class TextDictionary:
         return ranks[inverse]
 
     def _encode(self, data: Array, offsets: Array, valid: Bools | None, codes: Codes) -> None:
-        with self._writing:
-            self._add(data, offsets, valid, codes)
+        for start in range(0, len(codes), _AT_ONCE):
+            with self._writing:
+                self._add(data, offsets, valid, codes, start, min(start + _AT_ONCE, len(codes)))
 
-    def _add(self, data: Array, offsets: Array, valid: Bools | None, codes: Codes) -> None:
-        row: Any = 0
+    def _add(self, data: Array, offsets: Array, valid: Bools | None, codes: Codes, row: Any, end: int) -> None:
         mask = _ALL_VALID if valid is None else valid
         text, where = readonly(data), readonly(offsets)
         while True:
@@ -179,7 +181,7 @@ class TextDictionary:
                 mask,
                 codes,
                 row,
-                len(codes),
+                end,
                 self._slots,
                 self._heap.array,
                 self._starts.array,
@@ -187,7 +189,7 @@ class TextDictionary:
                 self._used,
             )
             self._count, self._used = int(count), int(used)
-            if row == len(codes):
+            if row == end:
                 return
             self._make_room(int(where[row + 1] - where[row]))
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from ivm.turns import Turns
+from ivm.trace.turns import Turns
 
 
 def _started(work: threading.Thread, turns: Turns, waiting: int) -> None:

@@ -1,4 +1,4 @@
-"""The lock of a database: threads take turns in the order in which they come, and long work lets others go first."""
+"""A lock in turns: threads have it in the order in which they come, and long work lets others go first."""
 
 from __future__ import annotations
 
