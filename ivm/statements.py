@@ -14,6 +14,7 @@ from catalog.schema import Table
 from catalog.schema import View as Definition
 from ivm.engine import Engine, Planned, Progress
 from ivm.kernels.allocator import give_back_freed_pages
+from ivm.rehearsal import rehearse
 from ivm.result import Result
 from ivm.trace.from_values import array_of
 from ivm.trace.turns import Turns
@@ -141,6 +142,8 @@ def _create_view(database: Database, statement: CreateView, dialect: str) -> Res
     database.catalog.check_view(definition)
     planned = database.engine.planned(bound.relation) if definition.maintained else None
     try:
+        if planned is not None:
+            rehearse(database.engine, definition, planned, database.lock)
         _define(database, definition, planned, bound.oracle_sql)
     except BaseException:
         give_back_freed_pages()

@@ -35,6 +35,8 @@ from ivm.trace.time import BEGINNING
 
 _SOON = 8
 """How many commits are caught up with while others wait."""
+_MOST = 1 << 10
+"""With so many at once while there are more."""
 _SMALL = 1 << 10
 """Changes of at most so many rows are kept as values, so that no wait is for many of them to be gathered at once."""
 
@@ -133,22 +135,21 @@ class Waiting(Present):
     def catch_up(self, since: int, installation: Installation) -> None:
         """Apply what has come, and what comes while others are let in, until nothing is left.
 
-        What has come is applied all at once while others go on, as long as that leaves fewer changes each time. They
-        wait for the rest, so that no stream of commits keeps it from ending.
+        What has come is applied, many changes at once, while others go on, as long as that leaves fewer each time.
+        They wait for the rest, so that no stream of commits keeps it from ending.
         """
         before: float = inf
         while _SOON < len(self._queue) < before:
             before = len(self._queue)
-            self._apply(self._taken(), since, installation.fill)
+            self._apply(self._taken(_MOST), since, installation.fill)
             installation.rest()
         if self._queue:
-            self._apply(self._taken(), since, _fill)
+            self._apply(self._taken(len(self._queue)), since, _fill)
 
-    def _taken(self) -> Delta | None:
-        """All that has come, out of the queue."""
-        taken = concat_deltas([delta for delta in self._queue if delta is not None])
-        self._queue.clear()
-        return taken
+    def _taken(self, most: int) -> Delta | None:
+        """What came first, at most so many changes, out of the queue."""
+        taken = [self._queue.popleft() for _ in range(min(most, len(self._queue)))]
+        return concat_deltas([delta for delta in taken if delta is not None])
 
     def _apply(self, delta: Delta | None, since: int, fill: Fill) -> None:
         for operator in self._operators:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from catalog.schema import Table
 from ivm.trace.arrangement import Arrangement, Follower, Kept
-from ivm.trace.arrow import Reader, to_arrow
+from ivm.trace.arrow import Reader, arrow_type, to_arrow
 from ivm.trace.batch import Batch
 from ivm.trace.changes import Changes, in_order, net_in_order
 from ivm.trace.column import Column, Ints, concat
@@ -187,6 +187,16 @@ class TableStore:
     def arrow(self, as_of: int | None = None) -> pa.Table:
         """The rows as of a time that is retained (None: now), under the table's column names."""
         return self.reading(as_of)()
+
+    def first(self, most: int) -> pa.Table:
+        """At most so many of the rows, of those that have been there longest."""
+        chunk = next((rows for rows in self.contents(self._last_time) if len(rows)), None)
+        some = None if chunk is None else chunk.slice(0, min(most, len(chunk)))
+        columns = [
+            pa.array([], arrow_type(type_)) if some is None else to_arrow(some.column(c), type_, self._dictionary)
+            for c, type_ in enumerate(self._types)
+        ]
+        return pa.table(columns, names=[field.name for field in self.table.fields])
 
     def reading(self, as_of: int | None = None) -> Callable[[], pa.Table]:
         """What makes `arrow` of the rows there are now, whatever happens meanwhile; see `RowStore.reading`."""

@@ -1,0 +1,81 @@
+"""A view is rehearsed on a few rows before it is installed over many, so that nobody waits for its machine code.
+
+What a view's operators run is compiled when it is first called, or loaded from where it was kept. In an installation
+that would be in somebody's turn: its own, or that of a commit that meets an operator which is new to the process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.errors import Error
+from catalog.schema import Table
+from catalog.schema import View as Definition
+from ivm.engine import Engine, Planned
+from ivm.operators.source import Source
+from ivm.plan.nodes import TablePlan, ViewPlan, nodes_of
+from ivm.trace.arrow import arrow_type
+from ivm.trace.turns import Turns
+from ivm.transaction import Change
+
+_WORTH = 1 << 16
+"""Of fewer rows than this an installation is over before anybody notices."""
+_FEW = 512
+
+
+def rehearse(engine: Engine, definition: Definition, planned: Planned, lock: Turns) -> None:
+    """Install the view over some rows of its tables in an engine of its own, and change them.
+
+    What a filter keeps out, or a join finds no match for, reaches no operator behind: what that runs is met later. The
+    caller does not have the lock, which is taken while rows are read. Cost: a few small commits; nothing where the
+    tables are small.
+    """
+    if sum(engine.tables[name].rows for name in planned.tables if name in engine.tables) < _WORTH:
+        return
+    stage = Engine(engine.renderer.compiler, history=0)
+    with suppress(Error):  # the rows are not all there are: what fails over some of them need not fail
+        rows = list(_set_up(stage, engine, planned, lock))
+        before = [Change(table, some.slice(0, _there(table, some))) for table, some in rows]
+        after = [Change(table, some.slice(_there(table, some))) for table, some in rows]
+        stage.commit(before)
+        stage.define(definition, planned, "", lambda progress: None)
+        for some in (after, _gone(after), _gone(before)):
+            stage.commit(some)
+
+
+def _set_up(stage: Engine, engine: Engine, planned: Planned, lock: Turns) -> Iterator[tuple[Table, pa.Table]]:
+    """Tables for all that the plan reads, views as well, each with its rows."""
+    for plan in nodes_of(planned.plan):
+        if isinstance(plan, ViewPlan | TablePlan) and plan.name not in stage.tables:
+            table, rows = _few_rows(engine, plan, lock)
+            stage.create_table(table)
+            source = stage.renderer.graph.add(f"table {table.name}", Source(stage.tables[table.name].contents))
+            stage.renderer.sources[table.name] = stage.renderer.views[table.name] = source
+            yield table, rows
+
+
+def _few_rows(engine: Engine, plan: TablePlan | ViewPlan, lock: Turns) -> tuple[Table, pa.Table]:
+    if isinstance(plan, ViewPlan):
+        schema = engine.views[plan.name].definition.schema
+        fields = [pa.field(field.name, arrow_type(field.type)) for field in schema]
+        return Table(plan.name, schema), pa.schema(fields).empty_table()
+    store = engine.tables[plan.name]
+    with lock:
+        rows = store.first(_FEW)
+    return replace(store.table, foreign_keys=()), rows
+
+
+def _there(table: Table, rows: pa.Table) -> int:
+    """How many of the rows are there before the view is."""
+    return len(rows) if table.static else len(rows) // 2
+
+
+def _gone(changes: list[Change]) -> list[Change]:
+    """The same rows taken back, where rows may go."""
+    going = [each for each in changes if not (each.table.append_only or each.table.static)]
+    return [replace(each, diffs=np.full(each.data.num_rows, -1, np.int64)) for each in going]
