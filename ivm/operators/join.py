@@ -74,7 +74,8 @@ class HalfJoin:
         while start < length:
             stop = min(start + size, length)
             joined = self._look_up(delta.slice(start, stop))
-            size = _next_size(stop - start, 0 if joined is None else len(joined))
+            if stop < length:
+                size = _next_size(stop - start, 0 if joined is None else len(joined))
             start = stop
             if joined is not None and self.program is not None:
                 joined = self.program(joined)

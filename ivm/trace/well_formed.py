@@ -5,6 +5,7 @@ Arrow arrays are taken as they are, and nothing that reads them later checks an 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -26,6 +27,8 @@ _BYTES_OF: dict[pa.DataType, pa.DataType] = {
     pa.string_view(): pa.binary_view(),
 }
 
+_INDEX_ITEMS: dict[pa.DataType, Any] = {pa.int8(): np.int8, pa.int16(): np.int16, pa.int32(): np.int32}
+
 # What Python's date and datetime can show, as days and microseconds since 1970-01-01.
 _SHOWN: dict[Kind, tuple[int, int, str, Any]] = {
     Kind.DATE: (-719_162, 2_932_896, "days", np.int32),
@@ -44,18 +47,18 @@ class WellFormed:
         self._what = what
         self._dictionaries: dict[str, tuple[tuple[Any, ...], pa.Array]] = {}
 
-    def check(self, table: pa.Table, encoded: bool | None = None) -> None:
+    def check(self, table: pa.Table, encoded: Sequence[int] | None = None) -> None:
         """Raise TypeMismatchError if the data is not what its types say, with column, row and value.
 
         Looked for: buffers that are too short, offsets, views and dictionary indices that point outside, text that is
-        not UTF-8, decimals of too many digits. `encoded`: whether some column is a dictionary, if that is known.
+        not UTF-8, decimals of too many digits. `encoded`: which columns are dictionaries, if that is known.
         Cost: about 0.5 ns a value and 0.03 ns a byte of text that is ASCII; elsewhere some 10 ns a value.
         """
         if encoded is None:
-            encoded = any(pa.types.is_dictionary(each) for each in table.schema.types)
+            encoded = encoded_columns(table.schema)
         try:
-            if table.num_rows <= _FEW_ROWS and not encoded:
-                table.validate(full=True)
+            if table.num_rows <= _FEW_ROWS:
+                self._check_few(table, encoded)
                 return
             table.validate()
             for name, column in zip(table.column_names, table.columns, strict=True):
@@ -63,6 +66,17 @@ class WellFormed:
                     self._check_chunk(name, chunk)
         except pa.ArrowException as error:
             self._refuse(table, error)
+
+    def _check_few(self, table: pa.Table, encoded: Sequence[int]) -> None:
+        """All columns but dictionaries in one call: those may be far longer than the rows that are cut from them."""
+        if not encoded:
+            table.validate(full=True)
+            return
+        table.validate()
+        table.select([i for i in range(table.num_columns) if i not in encoded]).validate(full=True)
+        for i in encoded:
+            for chunk in table.column(i).chunks:
+                self._check_encoded(table.field(i).name, chunk)
 
     def _check_chunk(self, name: str, array: pa.Array) -> None:
         if pa.types.is_dictionary(array.type):
@@ -79,8 +93,7 @@ class WellFormed:
             self._dictionaries.pop(name, None)
             if values.nbytes <= _REMEMBERED_BYTES:
                 self._dictionaries[name] = place, values
-        bounds = pc.min_max(array.indices).as_py()
-        if bounds["min"] is not None and not 0 <= bounds["min"] <= bounds["max"] < len(values):
+        if not _points_within(array, len(values)):
             raise pa.ArrowInvalid("dictionary index out of range")
 
     def _refuse(self, table: pa.Table, error: pa.ArrowException) -> NoReturn:
@@ -93,6 +106,11 @@ class WellFormed:
                     raise TypeMismatchError(f"cannot read data for {self._what}: {_told(name, before, chunk, reason)}")
                 before += len(chunk)
         raise TypeMismatchError(f"cannot read data for {self._what}: it is not valid Arrow data: {error}") from error
+
+
+def encoded_columns(schema: pa.Schema) -> list[int]:
+    """The positions of the columns that are dictionaries."""
+    return [place for place, given in enumerate(schema.types) if pa.types.is_dictionary(given)]
 
 
 def is_limited(type: SqlType) -> bool:
@@ -132,6 +150,18 @@ def _check_array(array: pa.Array) -> None:
     """Raise pa.ArrowInvalid if an array, whose buffers are long enough, does not hold what its type says."""
     if not _is_plain(array):
         array.validate(full=True)
+
+
+def _points_within(array: pa.DictionaryArray, length: int) -> bool:
+    """Whether all indices that are not NULL lie within a dictionary of that length."""
+    item = _INDEX_ITEMS.get(array.type.index_type)
+    data = array.buffers()[1]
+    if item is not None and data is not None:
+        indices = np.frombuffer(data, item, len(array), array.offset * item().itemsize)
+        if all_within(readonly(indices), 0, length - 1):
+            return True
+    bounds = pc.min_max(array.indices).as_py()  # which leaves out what lies under NULL
+    return bounds["min"] is None or 0 <= bounds["min"] <= bounds["max"] < length
 
 
 def _is_plain(array: pa.Array) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -96,7 +97,12 @@ class MfpProgram:
     projected maps become one new group. Columns that are not bound stay so.
 
     Native functions of text columns that have no codes are computed by the delta's sources (see `by_bytes`).
+
+    `run` gives the rows of a delta that pass, projected; None if none does. It raises NumericError, and does not write
+    to the delta.
     """
+
+    run: Callable[[Delta], Delta | None]
 
     def __init__(
         self,
@@ -113,19 +119,18 @@ class MfpProgram:
             Stage(shape, context, None if is_too_heavy(shape) else compiler)
             for shape in cut(Shape.of(maps, predicates, projection, width, gathered))
         ]
+        self.run = self._stages[0].run if len(self._stages) == 1 else self._in_stages
 
     @property
     def compiled(self) -> bool:
         """Whether compiled loops have taken over (for deltas that hold their columns as those before them did)."""
         return all(stage.compiled for stage in self._stages)
 
-    def run(self, delta: Delta) -> Delta | None:
-        """The rows that pass, projected; None if none does. Raises NumericError; the delta is not written to."""
+    def _in_stages(self, delta: Delta) -> Delta | None:
         passed: Delta | None = delta
         for stage in self._stages:
-            if passed is None or passed.length == 0:
-                return None
-            passed = stage.run(passed)
+            if passed is not None:
+                passed = stage.run(passed)
         return passed
 
 
@@ -145,7 +150,9 @@ class Stage:
         return any(fused is not None and fused.ready for _, fused in self._forms.values())
 
     def run(self, delta: Delta) -> Delta | None:
-        """As the program's, of a delta that has rows."""
+        """As the program's."""
+        if delta.length == 0:
+            return None
         wanted = self._texts.wanted(delta) if self._texts.expressions else 0
         form = self._forms.get(wanted)
         if form is None:
