@@ -57,10 +57,12 @@ class Threshold(Present):
         width = self._layout.words
         for start in range(0, self._groups.used, _CHUNK):
             state = self._groups.state[start : min(start + _CHUNK, self._groups.used)]
-            state = state[state[:, width + 1] > 0]
-            if len(state):
-                diffs = np.minimum(state[:, width + 1], self._at_most)
-                yield delta_of(self._unpack(state[:, :width].copy()), time, diffs, len(state))
+            counts = state[:, width + 1]
+            there = counts > 0
+            # Where no row has gone none needs to be picked; somebody may wait for all chunks to be copied in one go.
+            keys, counts = (state[:, :width].copy(), counts) if there.all() else (state[there, :width], counts[there])
+            if len(counts):
+                yield delta_of(self._unpack(keys), time, np.minimum(counts, self._at_most), len(counts))
 
     def commit(self, since: int) -> None:
         """Write the multiplicities; rows that count zero go."""
