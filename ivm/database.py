@@ -41,6 +41,7 @@ from ivm.transaction import Change, Transaction
 from ivm.view import View
 from sql.bind import bind, registered
 from sql.parameters import Parameters, filled
+from sql.syntax import Syntax
 
 MOST_DESCRIBED = 30
 """So many registered views, the nearest, does EXPLAIN say what became of: each is planned by itself for that."""
@@ -208,11 +209,13 @@ class Database:
                 result = collect(tx, lambda text: self._answer(text, names, again))
         return result
 
-    def explain(self, text: str, dialect: str = "duckdb", origin: tuple[int, int] = (1, 1)) -> str:
-        """The EXPLAIN text of a SELECT; `origin` is where it begins in what the user wrote."""
+    def explain(
+        self, text: str, dialect: str = "duckdb", origin: tuple[int, int] = (1, 1), syntax: Syntax | None = None
+    ) -> str:
+        """The EXPLAIN text of a SELECT; `origin` is where it begins in what the user wrote. `syntax`: see `bind`."""
         with self.lock:
             catalog, existing = self.catalog.fixed(), self.engine.existing().fixed()
-        bound = bind(text, catalog, dialect, origin)
+        bound = bind(text, catalog, dialect, origin, syntax)
         part = _part_of(bound.uses, catalog)
         views = {name: registered(catalog, catalog.view(name)) for name in part[-MOST_DESCRIBED:]}
         query = explained(bound.relation, views, existing, catalog, len(part) - len(views))

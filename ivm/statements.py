@@ -44,6 +44,7 @@ from sql.statements import (
     Statement,
     Update,
 )
+from sql.syntax import Syntax
 
 RESERVED = "ivm_"
 DEFINITIONS = (CreateTable, CreateView, DropTable, DropView)
@@ -73,8 +74,8 @@ class Database(Protocol):
         """A SELECT in DuckDB's dialect, answered once."""
         ...
 
-    def explain(self, text: str, dialect: str, origin: tuple[int, int]) -> str:
-        """The EXPLAIN text of a SELECT."""
+    def explain(self, text: str, dialect: str, origin: tuple[int, int], syntax: Syntax | None) -> str:
+        """The EXPLAIN text of a SELECT, whose syntax may be known."""
         ...
 
     def pause(self, progress: Callable[[], Progress]) -> None:
@@ -233,7 +234,7 @@ def _key_columns(rows: pa.Table, table: Table) -> pa.Table:
 def _explain(database: Database, statement: Explain, dialect: str) -> Result:
     inner = statement.inner
     text = inner.query_text if isinstance(inner, CreateView) else inner.written
-    lines = database.explain(text, dialect, inner.origin)
+    lines = database.explain(text, dialect, inner.origin, inner.syntax)
     return Result(pa.table({"explain": pa.array([lines], pa.string())}))
 
 

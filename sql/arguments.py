@@ -175,7 +175,7 @@ def refuse_unread(nodes: Iterable[exp.Expr], source: Source) -> None:
         for arg, value in node.args.items():
             if value and arg not in read and not _is_implied(kind, arg, value):
                 _refuse(node, arg, value, source)
-        lost = node.meta.get(LOST)
+        lost = node.meta_get(LOST)
         if lost:
             _refuse(node, "", lost, source)
 

@@ -9,6 +9,7 @@ from sqlglot import exp
 from catalog.errors import UnsupportedError
 from catalog.names import by_key, key, written
 from sql.source import Source, text_of
+from sql.tree import nodes_of
 
 
 def table_name(node: exp.Expr | None, source: Source, what: str) -> str:
@@ -24,7 +25,9 @@ def table_name(node: exp.Expr | None, source: Source, what: str) -> str:
 
 def names_read(tree: exp.Expr) -> tuple[str, ...]:
     """Names of the tables and views that `tree` reads, each as it is first written; not those of its own WITH."""
-    tables = [table for table in tree.find_all(exp.Table) if isinstance(table.this, exp.Identifier)]
+    tables = [
+        table for table in nodes_of(tree) if isinstance(table, exp.Table) and isinstance(table.this, exp.Identifier)
+    ]
     names = by_key((table.name, table.name) for table in tables if not _is_expression(table))
     return tuple(names.values())
 

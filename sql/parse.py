@@ -30,6 +30,7 @@ from sql.statements import (
     Update,
 )
 from sql.syntax import Syntax, part, statements
+from sql.tree import nodes_of
 
 
 def parse(text: str, dialect: str = "duckdb") -> tuple[Statement, ...]:
@@ -88,13 +89,15 @@ def _query(syntax: Syntax, source: Source, dialect: str) -> Query:
     written = source.text[first.start : last.end + 1]
     _refuse_changes_within(syntax.tree, source)
     text = written if dialect == "duckdb" else duckdb_text(syntax.tree)
-    return Query(text, names_read(syntax.tree), written, source.position(first.start))
+    names = names_read(syntax.tree)
+    read = part(syntax.tree, first.start) if dialect == "duckdb" and syntax.explain else None
+    return Query(text, names, written, source.position(first.start), read)
 
 
 def _refuse_changes_within(tree: exp.Expr, source: Source) -> None:
     """A query changes nothing: not by what stands in its WITH either."""
-    for cte in tree.find_all(exp.CTE):
-        if isinstance(cte.this, exp.DML | exp.DDL | exp.Drop):
+    for cte in nodes_of(tree):
+        if isinstance(cte, exp.CTE) and isinstance(cte.this, exp.DML | exp.DDL | exp.Drop):
             what = f"{cte.this.key.upper()} cannot stand in WITH, a query changes nothing; write it as a statement"
             raise UnsupportedError(source.locate(what, cte))
 
@@ -131,19 +134,18 @@ def _create_view(tree: exp.Create, syntax: Syntax, source: Source, dialect: str)
         raise ParseError(source.locate(f"CREATE VIEW {name} needs AS SELECT ... after the name", syntax.tokens[-1].end))
     text = source.text[body.start : syntax.tokens[-1].end + 1]
     place, exists = source.position(body.start), bool(tree.args.get("exists"))
-    read = _read_already(tree, tree.expression, body, syntax) if dialect == "duckdb" and not syntax.explain else None
+    read = _read_already(tree, tree.expression, body) if dialect == "duckdb" else None
     return CreateView(name, text, maintained, exists, place, columns, read)
 
 
 _IN_VIEW = frozenset(("this", "kind", "replace", "exists", "properties", "expression"))
 
 
-def _read_already(tree: exp.Create, query: exp.Expr, body: Token, syntax: Syntax) -> Syntax | None:
+def _read_already(tree: exp.Create, query: exp.Expr, body: Token) -> Syntax | None:
     """The syntax of the view's query, where reading its text alone would find the same."""
     plain = isinstance(query, exp.Select | exp.SetOperation) and body.text.upper() in ("SELECT", "WITH")
-    plain = plain and all(token.token_type != TokenType.VALUES for token in syntax.tokens)
     more = any(value for arg, value in tree.args.items() if arg not in _IN_VIEW)
-    return part(syntax, query, body) if plain and not more else None
+    return part(query, body.start) if plain and not more else None
 
 
 def _after_as(tokens: tuple[Token, ...], name_start: int) -> Token | None:

@@ -74,10 +74,27 @@ def _is_rewritten(arg: exp.Expr, node: exp.Expr) -> bool:
     return arg.is_string and bool(node.args.get("unit") or isinstance(node.args.get("format"), exp.Literal))
 
 
+_LITERALS = frozenset((TokenType.NUMBER, TokenType.STRING))
+_AFTER_ITEMS = frozenset((TokenType.COMMA, TokenType.R_PAREN))
+_AFTER_OPERANDS = _AFTER_ITEMS | {TokenType.AND, TokenType.OR}
+
+
 class _Keeping(Parser):
     """What differs from sqlglot's own parsers, in any dialect; positions in brackets are `counted_from` 0 or 1."""
 
     counted_from = 0
+
+    def _parse_bitwise(self) -> exp.Expr | None:
+        """A literal that nothing is done with is read at once: lists and conditions may hold very many."""
+        if self._curr.token_type in _LITERALS and self._next.token_type in _AFTER_OPERANDS:
+            return self._parse_primary()
+        return super()._parse_bitwise()
+
+    def _parse_disjunction(self) -> exp.Expr | None:
+        """As above, for literals in lists."""
+        if self._curr.token_type in _LITERALS and self._next.token_type in _AFTER_ITEMS:
+            return self._parse_primary()
+        return super()._parse_disjunction()
 
     def _parse_type(self, parse_interval: bool = True, fallback_to_identifier: bool = False) -> exp.Expr | None:
         """DATE '2020-01-01'::VARCHAR casts the date: sqlglot would cast the text."""

@@ -55,13 +55,15 @@ class Query:
     """A query to answer once.
 
     `text` is it in DuckDB's dialect, `names` the tables and views that it reads. `written` is it as
-    the user wrote it, which begins at `origin` (line, column) of the statement's text.
+    the user wrote it, which begins at `origin` (line, column) of the statement's text. `syntax`: that of `text`,
+    for one reader, if the query is to be explained.
     """
 
     text: str
     names: tuple[str, ...]
     written: str
     origin: tuple[int, int] = (1, 1)
+    syntax: Syntax | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,6 +21,7 @@ from catalog.names import suggestion
 from sql.reader import parser_of
 from sql.refused import refuse_foreign, too_deep
 from sql.source import Source
+from sql.tree import nodes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +55,19 @@ def query(source: Source, dialect: str) -> Syntax:
     return found[0]
 
 
-def part(syntax: Syntax, tree: exp.Expr, first: Token) -> Syntax:
-    """The part of a statement from token `first` on, whose tree is `tree`, as if its text had been read alone.
+def part(tree: exp.Expr, begin: int) -> Syntax:
+    """The part of a statement that begins at offset `begin`, as if its text had been read alone; without tokens.
 
-    The tokens and the tree are moved, not copied. Cost: a small part of that of reading them.
+    The tree is moved, not copied. Cost: a small part of that of reading it.
     """
-    begin = first.start
-    tokens = tuple(token for token in syntax.tokens if token.start >= begin)
-    for token in tokens:
-        token.start -= begin
-        token.end -= begin
     moved: set[int] = set()
-    for node in tree.walk():
-        meta = node.meta
-        if "start" in meta and id(meta) not in moved:
-            moved.add(id(meta))
-            meta["start"] -= begin
-            meta["end"] -= begin
-    tree.pop()
-    return Syntax(tree, tokens, False)
+    for node in nodes_of(tree):
+        # What the parser made up stands at 0.
+        if node.meta_get("start", -1) >= begin and id(node.meta) not in moved:
+            moved.add(id(node.meta))
+            node.meta["start"] -= begin
+            node.meta["end"] -= begin
+    return Syntax(tree.pop(), (), False)
 
 
 def statement_tokens(reader: Dialect, source: Source) -> tuple[Token, ...]:
@@ -92,6 +88,7 @@ def dialect_named(name: Any) -> Dialect:
 
 
 _EXPLAIN = "EXPLAIN"
+_EXPLAINED = re.compile(rf"\s*({_EXPLAIN})(?=\s)", re.IGNORECASE)
 _EXPORT_STATE = "EXPORT_STATE"
 
 
@@ -99,6 +96,10 @@ def _without_explain(source: Source, reader: Dialect) -> tuple[str, list[Token],
     # sqlglot reads what follows EXPLAIN as one opaque string, so the word is blanked before it reads the text.
     text = source.text
     explains: list[int] = []
+    first = _EXPLAINED.match(text)
+    if first:  # nothing to find out
+        explains.append(first.start(1))
+        text = " " * first.end(1) + text[first.end(1) :]
     while True:
         read = _tokens(reader, text, source)
         for chunk in _chunks(read):
@@ -159,28 +160,33 @@ def _parse(reader: Dialect, chunk: list[Token], text: str, source: Source) -> ex
         raise ParseError(source.locate(f"cannot read this statement: {error}", chunk[0].start)) from error
     tree = trees[0]
     assert isinstance(tree, exp.Expr), "a statement with tokens has a tree"
-    _restore_all(tree)
-    _check_names(tree, source)
-    _refuse_states(tree, chunk, source)
+    nodes = nodes_of(tree)
+    _check_names(nodes, source)
+    _refuse_states(nodes, chunk, source)
+    _restore_all(nodes)
     return tree
 
 
-def _restore_all(tree: exp.Expr) -> None:
+def _restore_all(nodes: Sequence[exp.Expr]) -> None:
     """ALL ((SELECT ..)), which sqlglot takes for a function called ALL."""
-    for call in list(tree.find_all(exp.Anonymous)):
-        if call.name.upper() == "ALL" and [type(each) for each in call.expressions] == [exp.Subquery]:
+    for call in nodes:
+        if (
+            isinstance(call, exp.Anonymous)
+            and call.name.upper() == "ALL"
+            and [type(each) for each in call.expressions] == [exp.Subquery]
+        ):
             call.replace(exp.All(this=call.expressions[0]))
 
 
-def _check_names(tree: exp.Expr, source: Source) -> None:
+def _check_names(nodes: Sequence[exp.Expr], source: Source) -> None:
     """Refuse names that DuckDB and Arrow cannot hold."""
-    for identifier in tree.find_all(exp.Identifier):
-        if not identifier.name or "\0" in identifier.name:
+    for identifier in nodes:
+        if isinstance(identifier, exp.Identifier) and (not identifier.name or "\0" in identifier.name):
             what = "is empty" if not identifier.name else "holds the character NUL"
             raise ParseError(source.locate(f"the name {identifier.name!r} {what}; choose another", identifier))
 
 
-def _refuse_states(tree: exp.Expr, chunk: list[Token], source: Source) -> None:
+def _refuse_states(nodes: Sequence[exp.Expr], chunk: list[Token], source: Source) -> None:
     """Refuse EXPORT_STATE after a call, which sqlglot takes for the name of the column."""
     places = {
         word.start
@@ -189,8 +195,8 @@ def _refuse_states(tree: exp.Expr, chunk: list[Token], source: Source) -> None:
         and word.token_type == TokenType.VAR
         and word.text.upper() == _EXPORT_STATE
     }
-    for item in tree.find_all(exp.Alias) if places else ():
-        if item.args["alias"].meta.get("start") in places:
+    for item in nodes if places else ():
+        if isinstance(item, exp.Alias) and item.args["alias"].meta.get("start") in places:
             what = f"{_EXPORT_STATE} is not supported; leave it out, or write AS before it to have it as a name"
             raise UnsupportedError(source.locate(what, item.args["alias"]))
 

@@ -64,7 +64,7 @@ def can_raise(scalar: Scalar) -> bool:
     """
     if not isinstance(scalar, Call):
         return False
-    if any(can_raise(arg) for arg in scalar.args):
+    if any(isinstance(arg, Call) and can_raise(arg) for arg in scalar.args):
         return True
     if scalar.function in _NEVER:
         return False

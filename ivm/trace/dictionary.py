@@ -142,7 +142,12 @@ class TextDictionary:
 
     def codes(self, texts: Sequence[str]) -> Codes:
         """The codes of `texts`, which are added if they are new; int32 (n,)."""
-        return self.encode(pa.array(texts, pa.large_string())).values.astype(np.int32, copy=False)
+        data = [text.encode() for text in texts]
+        offsets = np.zeros(len(data) + 1, np.int64)
+        np.cumsum([len(each) for each in data], out=offsets[1:])
+        codes = np.zeros(len(data), np.int32)
+        self._encode(np.frombuffer(b"".join(data), np.uint8), offsets, None, codes)
+        return codes
 
     def find(self, text: str) -> int | None:
         """The code of `text`, or None if the dictionary does not have it."""

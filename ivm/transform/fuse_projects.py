@@ -21,7 +21,7 @@ def fuse_projects(relation: Relation) -> Relation:
 def _fuse(relation: Relation) -> Relation:
     match relation:
         case Project(Project() as inner):
-            columns = tuple(inner.columns[c] for c in relation.columns)
+            columns = tuple(map(inner.columns.__getitem__, relation.columns))
             return _fuse(Project(inner.input, columns, names(relation)))
         case Reduce(Project() as inner):
             return with_inputs(with_scalars(relation, _moved(inner)), (inner.input,))

@@ -44,7 +44,7 @@ def unless_equal(after: Relation, before: Relation) -> Relation:
 
 def names(relation: Relation) -> tuple[str, ...]:
     """The names of a relation's columns."""
-    return tuple(field.name for field in relation.schema)
+    return tuple([field.name for field in relation.schema])
 
 
 def filtered(relation: Relation, predicates: Iterable[Scalar]) -> Relation:

@@ -12,6 +12,7 @@ from sqlglot import exp
 from sql.bind.aggregate_calls import WRAPPERS
 from sql.bind.context import Chosen, GroupedByAll, Limited, Refinement
 from sql.duckdb_text import duckdb_text
+from sql.tree import nodes_of
 
 
 def oracle_text(
@@ -35,7 +36,7 @@ def oracle_text(
             each.group.set("expressions", [exp.Literal.number(column) for column in each.columns])
     blocks = {id(block.clause): block.columns for block in limited}
     blocks |= {id(block.select): block.columns for block in chosen}
-    for node in list(tree.walk()):
+    for node in nodes_of(tree):
         if isinstance(node, _ORDERED):
             _order_values(node)
         clause = node.args.get("limit") or node.args.get("offset")

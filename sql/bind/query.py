@@ -24,6 +24,7 @@ from sql.ir.relation import Relation
 from sql.refused import too_deep
 from sql.source import Source, text_of
 from sql.syntax import Syntax, query
+from sql.tree import nodes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +68,15 @@ def bind(
     if dialect != "duckdb":
         source = Source(translated(source, dialect, catalog))
     try:
-        return _bind(source, syntax or query(source, "duckdb"), catalog)
+        return _bind(source, (syntax or query(source, "duckdb")).tree, catalog)
     except RecursionError:
         raise UnsupportedError(source.locate(too_deep(), 0)) from None
 
 
-def _bind(source: Source, syntax: Syntax, catalog: Catalog) -> BoundQuery:
-    tree = syntax.tree
+def _bind(source: Source, tree: exp.Expr, catalog: Catalog) -> BoundQuery:
     context = Context(catalog, source, bind_query, registered)
     block = bind_query(context, tree, {})
-    refuse_unread(tree.walk(), source)
+    refuse_unread(nodes_of(tree), source)
     if block.hidden is not None:
         what = "ORDER BY an expression that is no output column is not supported at the end of a query"
         context.refuse(block.hidden, f"{what}; add it to the SELECT list")

@@ -78,8 +78,12 @@ class Scope:
 
     def typed(self, schema: Schema) -> Scope:
         """The scope whose columns may be NULL where those of `schema`, by position, may be."""
-        columns = (replace(c, column=replace(c.column, nullable=schema[c.column.index].nullable)) for c in self.columns)
-        return replace(self, columns=tuple(columns))
+
+        def as_there(c: ScopeColumn) -> ScopeColumn:
+            nullable = schema[c.column.index].nullable
+            return c if c.column.nullable == nullable else replace(c, column=replace(c.column, nullable=nullable))
+
+        return replace(self, columns=tuple(map(as_there, self.columns)))
 
     def unknown(self, name: str, table: str) -> str:
         """The message for a column that is not there."""

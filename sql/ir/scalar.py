@@ -182,13 +182,20 @@ def columns_of(scalar: Scalar) -> frozenset[int]:
     """Positions of the columns that the expression reads."""
     if isinstance(scalar, Column):
         return frozenset((scalar.index,))
-    return frozenset([s.index for s in walk(scalar) if isinstance(s, Column)])
+    found: set[int] = set()
+    waiting: list[Scalar] = [scalar]
+    for part in waiting:  # which grows meanwhile
+        if isinstance(part, Call):
+            waiting.extend(part.args)
+        elif isinstance(part, Column):
+            found.add(part.index)
+    return frozenset(found)
 
 
 def rewrite(scalar: Scalar, function: Callable[[Scalar], Scalar]) -> Scalar:
     """Apply `function` bottom-up to every sub-expression; what it leaves as it is stays the very same object."""
     if isinstance(scalar, Call):
-        args = tuple([rewrite(arg, function) for arg in scalar.args])
+        args = tuple([rewrite(arg, function) if isinstance(arg, Call) else function(arg) for arg in scalar.args])
         if any(map(is_not, args, scalar.args)):
             scalar = Call(scalar.function, args, scalar.type, scalar.nullable)
     return function(scalar)

@@ -88,6 +88,8 @@ def exactly(literal: Literal, target: SqlType) -> Literal | None:
     moments = literal.type == TIMESTAMP and target == DATE
     if literal.value is None or not (numbers or moments):
         return None
+    if literal.type == target:
+        return literal
     try:
         converted = convert(literal, target)
         back = convert(converted, literal.type) if converted else None

@@ -101,7 +101,7 @@ def in_list(call: Call, context: Context) -> Apply:
     literals = [item.value for item in call.args[1:] if isinstance(item, Literal) and item.value is not None]
     with_null = len(literals) < len(call.args) - 1
     if physical is Physical.CODE:
-        literals = [context.dictionary.code(text) for text in literals]
+        literals = context.dictionary.codes(literals).tolist()
     found = _membership(literals, physical, test_of("eq", call.args[0].type, context))
 
     def apply(a: Column, *_: Column) -> Column:

@@ -98,7 +98,8 @@ def functions_in(scalars: Iterable[Scalar], width: int, context: Context) -> dic
             read.add(scalar.index)
         elif isinstance(scalar, Call):
             for arg in scalar.args:
-                visit(arg)
+                if not isinstance(arg, Literal):
+                    visit(arg)
 
     for scalar in scalars:
         visit(scalar)
