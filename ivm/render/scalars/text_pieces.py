@@ -6,9 +6,10 @@ ValueError where DuckDB raises; its message completes "cannot compute f(...): ".
 from __future__ import annotations
 
 import hashlib
-import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
+
+from ivm.render.scalars.graphemes import clusters
 
 _MOST = 1 << 28
 """The longest text that repeating or padding may make, in characters."""
@@ -68,18 +69,8 @@ def split_part(text: str, separator: str, index: int) -> str:
 
 
 def reverse(text: str) -> str:
-    """The characters in reverse, marks staying with the letter that they belong to."""
-    return text[::-1] if text.isascii() else "".join(reversed(list(_clusters(text))))
-
-
-def _clusters(text: str) -> Iterator[str]:
-    cluster = ""
-    for char in text:
-        if cluster and not unicodedata.category(char).startswith("M"):
-            yield cluster
-            cluster = ""
-        cluster += char
-    yield cluster
+    """The characters as readers see them in reverse: marks stay with their letter, and emoji are whole."""
+    return text[::-1] if text.isascii() else "".join(reversed(list(clusters(text))))
 
 
 def translate(text: str, given: str, wanted: str) -> str:
