@@ -187,9 +187,9 @@ def test_installing(streams: Path, tmp_path: Path) -> None:
 
 def test_waiting(tmp_path: Path) -> None:
     file = tmp_path / "waiting.json"
-    run(waiting.app, "--rows", "3000", "--kinds", "full-join,window", "--json", str(file))
+    run(waiting.app, "--rows", "3000", "--kinds", "join", "--json", str(file))
     result = json.loads(file.read_text())
-    assert [entry["kind"] for entry in result["results"]] == ["full-join", "window"]
+    assert [entry["kind"] for entry in result["results"]] == ["join"]
     for entry in result["results"]:
         assert set(entry["waits"]) == {"apart", "same", "read"}
         for waits in entry["waits"].values():
