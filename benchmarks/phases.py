@@ -10,10 +10,11 @@ from typing import Any
 from unittest.mock import patch
 
 _PLACES = {
-    "parse": ("ivm.database.parse",),
+    "parse": ("ivm.database.statements_of",),
     "bind": ("ivm.statements.bind",),
     "optimize": ("ivm.engine.optimize",),
     "lower": ("ivm.engine.Engine.existing", "ivm.engine.lower"),
+    "rehearse": ("ivm.statements.rehearse",),
     "index": (
         "ivm.trace.table_store.TableStore.arrangement",
         "ivm.trace.table_store.TableStore.arrangement_apart",
@@ -23,11 +24,11 @@ _PLACES = {
     ),
     "hydrate": ("ivm.dataflow.graph.Graph.hydrate",),
 }
-"""Each phase, and the functions whose time it is; of generators, that of their steps. None of them calls another."""
+"""Each phase, and the functions whose time it is; of generators, that of their steps. What one calls is part of it."""
 
 PHASES = (*_PLACES, "attach")
-"""parse, bind, optimize and lower the text; index a table by a key by which nobody had it, and convert the columns that
-nobody read by row; hydrate what has state.
+"""parse, bind, optimize and lower the text; rehearse the view on a few rows, where there are many; index a table by a
+key by which nobody had it, and convert the columns that nobody read by row; hydrate what has state.
 
 What is left of the installation is `attach`: making the nodes and tying them to the arrangements there are.
 """
@@ -38,6 +39,7 @@ class Clock:
 
     def __init__(self) -> None:
         self._seconds = dict.fromkeys(_PLACES, 0.0)
+        self._counts = False
 
     def lap(self, whole: float) -> dict[str, float]:
         """Milliseconds of each of `PHASES` within `whole` seconds, and of `whole` as "total"; all start anew."""
@@ -65,10 +67,14 @@ class Clock:
 
     @contextlib.contextmanager
     def _counting(self, phase: str) -> Iterator[None]:
-        started = perf_counter()
+        if self._counts:
+            yield
+            return
+        self._counts, started = True, perf_counter()
         try:
             yield
         finally:
+            self._counts = False
             self._seconds[phase] += perf_counter() - started
 
 

@@ -26,6 +26,10 @@ from ivm.transaction import Change
 _WORTH = 1 << 16
 """Of fewer rows than this an installation is over before anybody notices."""
 _FEW = 512
+_REMEMBERED = 10_000
+
+_rehearsed: set[int] = set()
+"""Hashes of the plans that this process has rehearsed, whose machine code is there."""
 
 
 def rehearse(engine: Engine, definition: Definition, planned: Planned, lock: Turns) -> None:
@@ -33,10 +37,14 @@ def rehearse(engine: Engine, definition: Definition, planned: Planned, lock: Tur
 
     What a filter keeps out, or a join finds no match for, reaches no operator behind: what that runs is met later. The
     caller does not have the lock, which is taken while rows are read. Cost: a few small commits; nothing where the
-    tables are small.
+    tables are small, or an equal plan has been rehearsed.
     """
-    if sum(engine.tables[name].rows for name in planned.tables if name in engine.tables) < _WORTH:
+    few = sum(engine.tables[name].rows for name in planned.tables if name in engine.tables) < _WORTH
+    if few or hash(planned.plan) in _rehearsed:
         return
+    if len(_rehearsed) >= _REMEMBERED:
+        _rehearsed.clear()
+    _rehearsed.add(hash(planned.plan))
     stage = Engine(engine.renderer.compiler, history=0)
     with suppress(Error):  # the rows are not all there are: what fails over some of them need not fail
         rows = list(_set_up(stage, engine, planned, lock))

@@ -58,7 +58,7 @@ def to_delta(updates: list[Update], types: Types, dictionary: TextDictionary) ->
 
 def from_delta(delta: Delta | None, types: list[SqlType], dictionary: TextDictionary) -> list[Update]:
     """The updates of a delta, in its order."""
-    if delta is None:
+    if delta is None or len(delta) == 0:  # which may have no columns
         return []
     columns = [from_column(c, t, dictionary) for c, t in zip(delta.columns(), types, strict=True)]
     assert all(len(c) == len(delta) for c in columns)
