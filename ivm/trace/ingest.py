@@ -16,7 +16,7 @@ from ivm.trace.arrow import arrow_type, is_direct
 from ivm.trace.column import Ints
 from ivm.trace.exact_cast import exact_cast, holds_null_values
 from ivm.trace.multiplicity import within_bounds
-from ivm.trace.well_formed import WellFormed, check_shown, encoded_columns, is_limited
+from ivm.trace.well_formed import WellFormed, check_shown, is_limited, to_look_at
 
 TIME, DIFF = "_time", "_diff"
 _SHOWN = 3
@@ -80,6 +80,7 @@ class Intake:
         self._extra: list[int | None] = [None, None]
         self._required: list[int] | None = []
         self._encoded: list[int] = []
+        self._looked_at: list[int] = []
         self._moments: list[tuple[int, Field]] = []
         self._well_formed = WellFormed(what)
 
@@ -104,7 +105,7 @@ class Intake:
         """Whether the data can be taken as it is; TypeMismatchError if it is not what its types say."""
         if not isinstance(data, pa.Table) or not self._is_known(data.schema):
             return False
-        self._well_formed.check(data, self._encoded)
+        self._well_formed.check(data, self._looked_at)
         for place, field in self._moments:
             check_shown(data.column(place), field, self._what)
         return not self._may_be_null(data)
@@ -130,7 +131,8 @@ class Intake:
             required = [p for p, field in zip(places, self.fields, strict=True) if not field.nullable]
             required += [place for place in extra if place is not None]
             self._required = required if len(required) < len(schema.types) else None
-            self._encoded = encoded_columns(schema)
+            self._encoded = [place for place, given in enumerate(schema.types) if pa.types.is_dictionary(given)]
+            self._looked_at = to_look_at(schema)
             self._moments = [(p, f) for p, f in zip(places, self.fields, strict=True) if is_limited(f.type)]
         return True
 
