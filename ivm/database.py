@@ -26,7 +26,7 @@ from ivm.duck import UnknownNameError, with_hugeints
 from ivm.engine import Engine, Progress, changes_to_arrow
 from ivm.explain import explain_text, explained
 from ivm.nesting import nested_statements
-from ivm.oracle import Verified, compare, recompute
+from ivm.oracle import Text, Verified, compare, recompute
 from ivm.render.scalars.program import Compiler
 from ivm.result import Result
 from ivm.snapshot import Snapshot, snapshot
@@ -179,7 +179,8 @@ class Database:
             names = [self.view(name).name for name in asked]
             tables = {name: (store.reading(), store.table.fields) for name, store in self.engine.tables.items()}
             found = {name: self.engine.views[name].reading(self.engine.dictionary) for name in names}
-            texts = [(view.name, self.engine.oracle_sql[view.name]) for view in self.catalog.views]
+            sql = self.engine.oracle_sql
+            texts = [Text(view.name, sql[view.name], view.uses, view.maintained) for view in self.catalog.views]
         expected = recompute(
             {name: with_hugeints(read(), fields) for name, (read, fields) in tables.items()}, texts, names
         )

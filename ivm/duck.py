@@ -120,9 +120,10 @@ def answer(duck: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
     return with_huge(relation.to_arrow_table(), types)
 
 
-def define(duck: duckdb.DuckDBPyConnection, name: str, query: str) -> None:
-    """Let `name` stand for a query on this connection."""
-    duck.execute(_only(duck, f"CREATE TEMP VIEW {quoted(name)} AS {query}", _VIEWS))
+def define(duck: duckdb.DuckDBPyConnection, name: str, query: str, *, kept: bool = False) -> None:
+    """Let `name` stand for a query on this connection, or for its rows if they are `kept`."""
+    kind = "TABLE" if kept else "VIEW"
+    duck.execute(_only(duck, f"CREATE TEMP {kind} {quoted(name)} AS {query}", _VIEWS))
 
 
 _QUERIES = (duckdb.StatementType.SELECT, duckdb.StatementType.MULTI)  # PIVOT is several: it looks for its columns first

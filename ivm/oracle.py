@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.errors import BindError, Error
-from catalog.names import quoted
+from catalog.names import key, quoted
 from ivm.duck import Use, answer, connection, define
 
 TOLERANCE = 1e-9
@@ -32,28 +32,50 @@ class Verified:
     empty: bool
 
 
-def recompute(
-    tables: Mapping[str, pa.Table], views: Sequence[tuple[str, str]], names: Sequence[str]
-) -> dict[str, pa.Table]:
-    """DuckDB's answer for the views called `names`; `views` are (name, SQL) in order of definition.
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A view as DuckDB is told it; `uses` are the tables and views that it names."""
 
-    VerificationError where DuckDB has no answer.
+    name: str
+    sql: str
+    uses: tuple[str, ...]
+    maintained: bool
+
+
+def recompute(tables: Mapping[str, pa.Table], views: Sequence[Text], names: Sequence[str]) -> dict[str, pa.Table]:
+    """DuckDB's answer for the views called `names`; `views` are all there are, in order of definition.
+
+    A maintained view that others read is computed once, as they may be many, and stand on each other any number of
+    times. VerificationError where DuckDB has no answer.
     """
+    read, texts = _reached(views, names), {view.name: view.sql for view in views}
     name = ""
     try:
         with connection(Use.OWN) as duck:
             for name, table in tables.items():
                 duck.register(name, table)
-            for name, text in views:
-                define(duck, name, text)
+            for view in views:
+                name = view.name
+                if key(name) in read:
+                    define(duck, name, view.sql, kept=view.maintained)
             found = {}
             for name in names:
-                found[name] = answer(duck, f"SELECT * FROM {quoted(name)}")
+                query = quoted(name) if key(name) in read else f"({texts[name]}) AS asked"
+                found[name] = answer(duck, f"SELECT * FROM {query}")
             return found
     except (duckdb.Error, BindError) as error:
         raise VerificationError(
             f"cannot compare {name}: DuckDB does not compute it: {error}; please report it"
         ) from error
+
+
+def _reached(views: Sequence[Text], names: Sequence[str]) -> set[str]:
+    """The keys of what the views called `names` read, through views of any depth."""
+    asked, reached = set(map(key, names)), set[str]()
+    for view in reversed(views):
+        if key(view.name) in asked or key(view.name) in reached:
+            reached.update(map(key, view.uses))
+    return reached
 
 
 def compare(view: str, found: pa.Table, expected: pa.Table) -> Verified:

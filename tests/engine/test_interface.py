@@ -209,3 +209,14 @@ def test_a_view_ordered_by_a_literal_is_verified() -> None:
     db.sql("CREATE TABLE t (a VARCHAR); INSERT INTO t VALUES ('x'), ('x')")
     db.sql("CREATE MATERIALIZED VIEW v AS SELECT string_agg(a, ',' ORDER BY 'b') AS l FROM t")
     assert [checked.rows for checked in db.verify()] == [1]
+
+
+def test_views_on_views_are_verified_at_any_depth() -> None:
+    db = ivm.connect(compile="off")
+    db.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, x BIGINT); INSERT INTO t VALUES (1, 1), (2, 5)")
+    below = "t"
+    for depth in range(520):  # where DuckDB would give up, if it were told of views
+        db.sql(f"CREATE MATERIALIZED VIEW v{depth} AS SELECT id, x + 1 AS x FROM {below} WHERE x > -{depth + 1}")
+        below = f"v{depth}"
+    assert len(db.verify()) == 520
+    assert [found.rows for found in db.verify([below])] == [2]
