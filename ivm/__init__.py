@@ -28,7 +28,7 @@ from ivm.transaction import Transaction
 from ivm.view import View
 
 try:
-    __version__ = version("ivm")
+    __version__ = version("ivm-engine")
 except PackageNotFoundError:
     __version__ = "0"
 

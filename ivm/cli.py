@@ -113,7 +113,8 @@ def _load(point: EntryPoint) -> typer.Typer:
         loaded = point.load()
     except ImportError as error:
         raise Error(
-            f"cannot load the command {point.name}: {error}; install what it needs (pip install 'ivm[{point.name}]')"
+            f"cannot load the command {point.name}: {error}; "
+            f"install what it needs (pip install 'ivm-engine[{point.name}]')"
         ) from error
     if not isinstance(loaded, typer.Typer):
         raise Error(f"cannot load the command {point.name}: {point.value} is not a typer application")

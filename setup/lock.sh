@@ -13,5 +13,5 @@ compile() {
 }
 # setuptools alone, for packages that come as source are built with it, and it must be there first.
 compile --only-build-deps --all-build-deps --output-file setup/build.lock pyproject.toml
-compile --extra tpch --extra dev --output-file requirements.lock pyproject.toml
+compile --extra tpch --extra docs --extra dev --output-file requirements.lock pyproject.toml
 echo "wrote requirements.lock ($(grep -c '==' requirements.lock) packages) and setup/build.lock"

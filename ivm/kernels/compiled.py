@@ -104,7 +104,7 @@ class _Cache:
 
 @once
 def _versions() -> tuple[str, ...]:
-    return (sys.version, *(f"{name} {_version(name)}" for name in ("ivm", "numba", "llvmlite", "numpy")))
+    return (sys.version, *(f"{name} {_version(name)}" for name in ("ivm-engine", "numba", "llvmlite", "numpy")))
 
 
 def _version(name: str) -> str:

@@ -190,7 +190,7 @@ def test_where_nothing_can_be_written_each_process_compiles(tmp_path: Path, monk
 
 def test_an_entry_is_of_one_version(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     is_found()
-    monkeypatch.setattr(compiled, "_version", lambda name: "99" if name == "ivm" else "1")
+    monkeypatch.setattr(compiled, "_version", lambda name: "99" if name == "ivm-engine" else "1")
     compiled._versions.cache_clear()
     assert not is_found()
     compiled._versions.cache_clear()
