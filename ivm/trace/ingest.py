@@ -15,6 +15,7 @@ from catalog.types import BIGINT
 from ivm.trace.arrow import arrow_type, is_direct
 from ivm.trace.column import Ints
 from ivm.trace.exact_cast import exact_cast, holds_null_values
+from ivm.trace.from_texts import TextError, from_texts, is_written
 from ivm.trace.multiplicity import within_bounds
 from ivm.trace.well_formed import WellFormed, check_shown, is_limited, to_look_at
 
@@ -41,9 +42,10 @@ def ingest(
     """The data as an Arrow table of exactly the columns `fields`, in their order, in types that `to_column` takes.
 
     `data`: a pa.Table or RecordBatch, anything with the Arrow PyCapsule interface (pandas, polars, DuckDB relations), a
-    list of dicts (a key that a row lacks is NULL), or a dict of columns. Column names are case-insensitive; casts are
-    those of `exact_cast`. `what` names the table in messages, as "table orders". Arrow's own arrays are kept as they
-    are, not copied; nobody may write to the memory that they share. All else is copied.
+    list of dicts (a key that a row lacks is NULL), or a dict of columns; in dicts, dates, timestamps and decimals may
+    be texts, see `from_texts`. Column names are case-insensitive; casts are those of `exact_cast`. `what` names the
+    table in messages, as "table orders". Arrow's own arrays are kept as they are, not copied; nobody may write to the
+    memory that they share. All else is copied.
 
     `columns`: only these of the fields are needed and returned, in the given order; the others may be there and are not
     looked at. `changes`: two more columns are allowed, and the result is (table, times, diffs): `_time` and `_diff` as
@@ -230,6 +232,8 @@ def _from_values(values: Any, field: Field, what: str) -> pa.Array | pa.ChunkedA
         )
     try:
         return _inferred(values, field)
+    except TextError as error:
+        raise TypeMismatchError(f"cannot read data for {what}: column {field.name!r}, {error}") from error
     except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
         raise _unfit(field, what, error) from error
 
@@ -244,9 +248,12 @@ def _inferred(values: Any, field: Field) -> pa.Array | pa.ChunkedArray:
         if nested is not None:
             raise TypeError(f"it holds a {nested.__name__}")
     try:
-        return pa.array(values)
+        array = pa.array(values)
     except (ValueError, OverflowError, pa.ArrowException):
+        if is_written(field.type) and any(isinstance(value, str) for value in values):
+            return from_texts(values, field.type)
         return pa.array(values, arrow_type(field.type))
+    return from_texts(values, field.type) if pa.types.is_string(array.type) and is_written(field.type) else array
 
 
 def _renamed(table: pa.Table, fields: Schema, what: str) -> pa.Table:
