@@ -12,6 +12,7 @@ import numpy as np
 import ivm
 from tpch import queries
 from tpch.reader import Batch, Stream
+from tpch.rerun import rerun_seconds
 from tpch.schema import ddl
 
 Progress = Callable[[str, int, int], None]
@@ -44,18 +45,17 @@ class Latency:
 class ViewReport:
     """What happened to one view.
 
-    `changes`: changes of the relations that it reads. `tuples_per_second`: these by the time of the commits that
-    brought them, all views being installed together. `latency`: of those commits. `state_rows`, `state_bytes`: all
-    state that the view needs, also what it shares. `verified`: how often it was found equal; `ever_filled`: whether
-    there was at least once something to compare.
+    `changes`: changes of the relations that it reads. `busy_seconds`: time in the operators that it needs while they
+    were applied, also in those that it shares. `state_rows`, `state_bytes`: all state that it needs, also what it
+    shares. `verified`: how often it was found equal; `ever_filled`: whether there was at least once something to
+    compare.
     """
 
     view: str
     title: str
     rows: int
     changes: int
-    tuples_per_second: float
-    latency: Latency
+    busy_seconds: float
     state_rows: int
     state_bytes: int
     install_ms: float
@@ -64,8 +64,24 @@ class ViewReport:
 
 
 @dataclass(frozen=True, slots=True)
+class State:
+    """What tables and views hold: rows and bytes, the bytes that several views use, and the bytes that there would be
+    if each view had what it uses to itself.
+    """
+
+    rows: int
+    bytes: int
+    shared_bytes: int
+    alone_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
-    """A whole run. `seconds` is engine time (applying the batches), `decode_seconds` that of the reading thread."""
+    """A whole run.
+
+    `seconds` is engine time (applying the batches), `decode_seconds` that of the reading thread, `rerun_seconds`
+    what DuckDB takes to run the views' queries once, over the tables as they are at the end.
+    """
 
     stream: str
     sf: float
@@ -83,6 +99,8 @@ class Report:
     verify_seconds: float
     verifications: int
     latency: Latency
+    rerun_seconds: float
+    state: State
     views: tuple[ViewReport, ...]
 
 
@@ -97,9 +115,12 @@ def run(stream: Stream, settings: Settings, progress: Progress = lambda step, do
     base_rows, base_seconds = _load_base(db, stream, progress)
     install_seconds = _install(db, settings.views, progress)
     checks = _Checks(db, settings.views)
+    busy = _busy(db)
     commits = _apply(db, stream, settings, checks, progress)
+    busy = {view: millis - busy[view] for view, millis in _busy(db).items()}
     progress("last verification", 0, 0)
     checks.verify()
+    progress("the same queries in DuckDB", 0, 0)
     return Report(
         stream=stream.manifest.stream,
         sf=stream.manifest.sf,
@@ -117,7 +138,9 @@ def run(stream: Stream, settings: Settings, progress: Progress = lambda step, do
         verify_seconds=checks.seconds,
         verifications=checks.done,
         latency=_latency(commits),
-        views=_view_reports(db, settings.views, commits, checks),
+        rerun_seconds=rerun_seconds(db, settings.views),
+        state=_state(db),
+        views=_view_reports(db, settings.views, commits, checks, busy),
     )
 
 
@@ -177,6 +200,22 @@ def _tell_installing(progress: Progress, now: ivm.Progress) -> None:
     progress(f"installing {now.view}", now.rows, now.expected)
 
 
+def _busy(db: ivm.Database) -> dict[str, float]:
+    """The seconds that each view's operators have taken so far."""
+    rows = db.sql("SELECT view, sum(millis) / 1000 FROM ivm_operators GROUP BY view").fetchall()
+    return dict(rows)
+
+
+def _state(db: ivm.Database) -> State:
+    held = "SELECT rows, bytes, len(views) AS views FROM ivm_arrangements WHERE kind <> 'process'"
+    found = db.sql(f"""
+        SELECT sum(rows)::BIGINT, sum(bytes)::BIGINT,
+            coalesce(sum(bytes) FILTER (WHERE views > 1), 0)::BIGINT, sum(bytes * greatest(views, 1))::BIGINT
+        FROM ({held})
+    """)
+    return State(*found.fetchall()[0])
+
+
 def _apply(db: ivm.Database, stream: Stream, settings: Settings, checks: _Checks, progress: Progress) -> list[_Commit]:
     commits: list[_Commit] = []
     total, done = stream.manifest.rows, 0
@@ -206,25 +245,23 @@ def _latency(commits: Sequence[_Commit]) -> Latency:
 
 
 def _view_reports(
-    db: ivm.Database, views: Sequence[str], commits: Sequence[_Commit], checks: _Checks
+    db: ivm.Database, views: Sequence[str], commits: Sequence[_Commit], checks: _Checks, busy: dict[str, float]
 ) -> tuple[ViewReport, ...]:
     found = db.sql("SELECT * FROM ivm_views").arrow().to_pylist()
     installed = {row["view"]: row for row in found}
-    return tuple(_view_report(view, installed[view], commits, checks) for view in views)
+    return tuple(_view_report(view, installed[view], commits, checks, busy[view]) for view in views)
 
 
-def _view_report(view: str, row: dict[str, object], commits: Sequence[_Commit], checks: _Checks) -> ViewReport:
+def _view_report(
+    view: str, row: dict[str, object], commits: Sequence[_Commit], checks: _Checks, busy: float
+) -> ViewReport:
     reads = queries.reads(view)
-    touching = [commit for commit in commits if any(relation in commit.changes for relation in reads)]
-    changes = sum(commit.changes.get(relation, 0) for commit in touching for relation in reads)
-    seconds = sum(commit.seconds for commit in touching)
     return ViewReport(
         view=view,
         title=queries.title(view).split(",", 1)[1].split(".", 1)[0].strip(),
         rows=_number(row["rows"]),
-        changes=changes,
-        tuples_per_second=changes / seconds if seconds else 0.0,
-        latency=_latency(touching),
+        changes=sum(commit.changes.get(relation, 0) for commit in commits for relation in reads),
+        busy_seconds=busy,
         state_rows=_number(row["state_rows"]),
         state_bytes=_number(row["state_bytes"]),
         install_ms=float(str(row["installed_ms"])),

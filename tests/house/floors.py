@@ -38,7 +38,8 @@ PLACES = (
     # pandas is the type of what .df() returns; it is optional, and pyarrow makes it.
     _place("ivm", 5, "duckdb", "typer", "rich", "pyarrow", "numpy", "pandas"),
     # Section 7: the sub-commands of `ivm tpch` are a typer application with progress bars.
-    _place("tpch", 6, "pyspark", "pyarrow", "numpy", "typer", "rich"),
+    # DuckDB is what a run is compared with.
+    _place("tpch", 6, "duckdb", "pyspark", "pyarrow", "numpy", "typer", "rich"),
     _place("benchmarks", 7, "duckdb", "matplotlib", "numpy", "psutil", "pyarrow", "rich", "typer"),
 )
 

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from tpch.progress import progress
-from tpch.report import amount, size
+from tpch.report import amount, duration, size
 
 
 @pytest.mark.parametrize(
@@ -32,6 +32,13 @@ def test_amounts(count: float, shown: str) -> None:
 )
 def test_sizes(count: int, shown: str) -> None:
     assert size(count) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.0, "0 ms"), (0.0124, "12 ms"), (3.44, "3.4 s"), (119.0, "119.0 s"), (336.0, "5.6 min")]
+)
+def test_durations(seconds: float, shown: str) -> None:
+    assert duration(seconds) == shown
 
 
 def test_progress_shows_what_is_done_at_which_rate() -> None:
