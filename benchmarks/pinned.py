@@ -6,13 +6,14 @@ import contextlib
 from collections.abc import Iterator
 
 import ivm
+from ivm.database import core_of
 from ivm.plan.nodes import ArrangementPlan
 
 
 @contextlib.contextmanager
 def pinned(db: ivm.Database) -> Iterator[None]:
     """While the block runs, every arrangement that views share now stays, also when its last view goes."""
-    renderer = db.engine.renderer
+    renderer = core_of(db).engine.renderer
     nodes = [node for plan, node in renderer.rendered.items() if isinstance(plan, ArrangementPlan)]
     for node in nodes:
         node.users += 1

@@ -22,6 +22,7 @@ from benchmarks.phases import Clock, clocked
 from benchmarks.pinned import pinned
 from benchmarks.process import Steps, answer, task
 from benchmarks.warm_up import warm_up
+from ivm.database import core_of
 from tpch import queries
 from tpch.reader import Batch, Stream, open_stream
 from tpch.schema import ddl
@@ -180,7 +181,7 @@ class _Run:
         }
 
     def _indexes(self) -> set[int]:
-        return {id(each) for store in self.db.engine.tables.values() for each in store.arrangements()}
+        return {id(each) for store in core_of(self.db).engine.tables.values() for each in store.arrangements()}
 
     def _retire(self, view: str) -> None:
         self.active.remove(view)

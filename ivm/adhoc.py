@@ -1,15 +1,59 @@
-"""Ad-hoc SELECTs, run by DuckDB over the tables, views and introspection relations that they name."""
+"""Ad-hoc SELECTs, run by DuckDB over the tables, views and introspection relations that they name; and the changes that
+are computed from their answers.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import duckdb
 import pyarrow as pa
 
 from catalog.names import key
-from ivm.duck import Use, answer, connection, define, told
-from ivm.snapshot import Snapshot
+from ivm.core import Core
+from ivm.duck import UnknownNameError, Use, answer, connection, define, told
+from ivm.snapshot import Snapshot, snapshot
+from ivm.transaction import Transaction
+
+Ask = Callable[[str], pa.Table]
+"""Answers SELECTs in DuckDB's dialect, all as of one moment."""
+
+
+def query(core: Core, text: str, names: Sequence[str]) -> pa.Table:
+    """A SELECT in DuckDB's dialect, answered as of now; `names` are the relations it mentions."""
+    return _answer(core, text, names, seen(core, names))
+
+
+def change(core: Core, names: Sequence[str], collect: Callable[[Transaction, Ask], int]) -> int:
+    """Commit what `collect` puts into the transaction, which may ask SELECTs over `names`; returns what it returns.
+
+    It is called without the lock. If what it read has changed when the turn to commit comes, it is called once more,
+    with the lock, so that no change of others is lost.
+    """
+    tx, first = core.transaction(), seen(core, names)
+    result = collect(tx, lambda text: _answer(core, text, names, first))
+    with core.lock, tx:
+        if not first.is_current(core.catalog, core.engine):
+            tx.forget()
+            again = seen(core, names)
+            result = collect(tx, lambda text: _answer(core, text, names, again))
+    return result
+
+
+def seen(core: Core, names: Sequence[str]) -> Snapshot:
+    """What the relations called `names` hold now."""
+    with core.lock:
+        return snapshot(names, core.catalog, core.engine)
+
+
+def _answer(core: Core, text: str, names: Sequence[str], held: Snapshot) -> pa.Table:
+    try:
+        return run_query(text, names, held, external_access=core.external_access)
+    except UnknownNameError:
+        for name in names:
+            if key(name) not in held.stored:
+                core.catalog.lookup(name)  # says it better, with the names that are close
+        raise
 
 
 def run_query(text: str, names: Sequence[str], seen: Snapshot, *, external_access: bool) -> pa.Table:

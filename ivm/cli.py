@@ -13,6 +13,8 @@ from rich.console import Console
 
 import ivm
 from catalog.errors import Error, UnsupportedError
+from ivm.database import core_of
+from ivm.explain import explain as explain_select
 from ivm.script import first_word, split
 from ivm.shell import Shell, read_text, run_pipe, run_terminal
 
@@ -82,7 +84,7 @@ def explain_script(db: ivm.Database, script: str) -> str:
     before = script[: script.rindex(statements[-1])]
     db.sql(before)
     line_start = before.rfind("\n") + 1
-    return db.explain(statements[-1], origin=(before.count("\n") + 1, len(before) - line_start + 1))
+    return explain_select(core_of(db), statements[-1], origin=(before.count("\n") + 1, len(before) - line_start + 1))
 
 
 def add_plugins(arguments: list[str]) -> None:

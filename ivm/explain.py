@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from catalog.catalog import Catalog
 from catalog.schema import Table
+from ivm.core import Core
 from ivm.engine import Engine
 from ivm.operators.arrange import ArrangeTable
 from ivm.plan.change_cost import change_costs
@@ -32,8 +33,13 @@ from ivm.plan.nodes import (
 )
 from ivm.plan.text import arrangement_text, collection_text, plan_text
 from ivm.transform.pipeline import optimize
+from sql.bind import bind, registered
 from sql.ir.relation import Relation
 from sql.ir.text import relation_text
+from sql.syntax import Syntax
+
+MOST_DESCRIBED = 30
+"""So many registered views, the nearest, does EXPLAIN say what became of: each is planned by itself for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,20 @@ class Explained:
     names: Callable[[str], tuple[str, ...]]
     sections: tuple[tuple[str, str], ...]
     further: int = 0
+
+
+def explain(
+    core: Core, text: str, dialect: str = "duckdb", origin: tuple[int, int] = (1, 1), syntax: Syntax | None = None
+) -> str:
+    """The EXPLAIN text of a SELECT; `origin` is where it begins in what the user wrote. `syntax`: see `bind`."""
+    with core.lock:
+        catalog, existing = core.catalog.fixed(), core.engine.existing().fixed()
+    bound = bind(text, catalog, dialect, origin, syntax)
+    part = _part_of(bound.uses, catalog)
+    views = {name: registered(catalog, catalog.view(name)) for name in part[-MOST_DESCRIBED:]}
+    query = explained(bound.relation, views, existing, catalog, len(part) - len(views))
+    with core.lock:
+        return explain_text(core.engine, query)
 
 
 def explained(
@@ -174,3 +194,12 @@ def _shared(
 
 def _indent(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.splitlines())
+
+
+def _part_of(names: Sequence[str], catalog: Catalog) -> list[str]:
+    """The views among `names`, and those that they read in turn, that are not maintained: texts within a text."""
+    reached = set(names)
+    for view in reversed(catalog.views):
+        if view.name in reached and not view.maintained:
+            reached.update(view.uses)
+    return [view.name for view in catalog.views if view.name in reached and not view.maintained]

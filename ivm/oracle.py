@@ -12,7 +12,9 @@ import pyarrow as pa
 
 from catalog.errors import BindError, Error
 from catalog.names import key, quoted
-from ivm.duck import Use, answer, connection, define
+from ivm.arguments import view_names
+from ivm.core import Core
+from ivm.duck import Use, answer, connection, define, with_hugeints
 
 TOLERANCE = 1e-9
 SHOWN = 5
@@ -40,6 +42,22 @@ class Text:
     sql: str
     uses: tuple[str, ...]
     maintained: bool
+
+
+def verify(core: Core, views: Sequence[str] | None) -> list[Verified]:
+    """Compare views, all maintained ones if None, with DuckDB's recomputation from the tables, as of one moment."""
+    with core.lock:
+        engine = core.engine
+        asked = list(engine.views) if views is None else view_names(views)
+        names = [core.maintained(name).definition.name for name in asked]
+        tables = {name: (store.reading(), store.table.fields) for name, store in engine.tables.items()}
+        found = {name: engine.views[name].reading(engine.dictionary) for name in names}
+        texts = [
+            Text(each.name, engine.oracle_sql[each.name], each.uses, each.maintained) for each in core.catalog.views
+        ]
+    rows = {name: with_hugeints(read(), fields) for name, (read, fields) in tables.items()}
+    expected = recompute(rows, texts, names)
+    return [compare(name, found[name](), expected[name]) for name in names]
 
 
 def recompute(tables: Mapping[str, pa.Table], views: Sequence[Text], names: Sequence[str]) -> dict[str, pa.Table]:

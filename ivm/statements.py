@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 import pyarrow as pa
 
-from catalog.catalog import Catalog
 from catalog.errors import BindError
 from catalog.names import key
 from catalog.schema import Table
 from catalog.schema import View as Definition
-from ivm.engine import Engine, Planned, Progress
+from ivm.adhoc import Ask, change, query
+from ivm.core import Core
+from ivm.engine import Planned
+from ivm.explain import explain
 from ivm.kernels.allocator import give_back_freed_pages
 from ivm.rehearsal import rehearse
 from ivm.result import Result
 from ivm.trace.from_values import array_of
-from ivm.trace.turns import Turns
 from ivm.transaction import Transaction
 from sql.bind import bind, with_names
 from sql.changes import (
@@ -44,47 +44,10 @@ from sql.statements import (
     Statement,
     Update,
 )
-from sql.syntax import Syntax
 
 RESERVED = "ivm_"
 DEFINITIONS = (CreateTable, CreateView, DropTable, DropView)
 """The statements that change what exists; they must not meet."""
-
-
-Ask = Callable[[str], pa.Table]
-"""Answers SELECTs in DuckDB's dialect, all as of one moment."""
-
-
-class Database(Protocol):
-    """What statements need of the database that they are run on."""
-
-    catalog: Catalog
-    engine: Engine
-    lock: Turns
-
-    def transaction(self) -> Transaction:
-        """Changes at one logical time."""
-        ...
-
-    def change(self, names: Sequence[str], collect: Callable[[Transaction, Ask], int]) -> int:
-        """Commit what `collect` makes of relations, as they are then; it may be called twice."""
-        ...
-
-    def query(self, text: str, names: Sequence[str]) -> pa.Table:
-        """A SELECT in DuckDB's dialect, answered once."""
-        ...
-
-    def explain(self, text: str, dialect: str, origin: tuple[int, int], syntax: Syntax | None) -> str:
-        """The EXPLAIN text of a SELECT, whose syntax may be known."""
-        ...
-
-    def pause(self, progress: Callable[[], Progress]) -> None:
-        """Called between two chunks of an installation."""
-        ...
-
-    def close_subscriptions(self, view: str) -> None:
-        """End the subscriptions of a view."""
-        ...
 
 
 def statements_of(text: str, dialect: str) -> Sequence[Statement | PlainInsert]:
@@ -92,99 +55,99 @@ def statements_of(text: str, dialect: str) -> Sequence[Statement | PlainInsert]:
     return (plain_inserts(text) if dialect == "duckdb" else None) or parse(text, dialect)
 
 
-def run_statement(database: Database, statement: Statement | PlainInsert, dialect: str) -> Result:
+def run_statement(core: Core, statement: Statement | PlainInsert, dialect: str) -> Result:
     """Carry out one statement; on any error nothing has changed.
 
-    The caller has the definitions' lock where the statement is one of these, and not the database's, which is taken
+    The caller has the definitions' lock where the statement is one of these, and not the core's, which is taken
     here, for as long as the engine is read or changed.
     """
     match statement:
         case CreateTable():
-            return _create_table(database, statement)
+            return _create_table(core, statement)
         case CreateView():
-            return _create_view(database, statement, dialect)
+            return _create_view(core, statement, dialect)
         case DropTable():
-            return _drop_table(database, statement)
+            return _drop_table(core, statement)
         case DropView():
-            return _drop_view(database, statement)
+            return _drop_view(core, statement)
         case Query():
-            return Result(database.query(_in_duckdb(database, statement, dialect), statement.names))
+            return Result(query(core, _in_duckdb(core, statement, dialect), statement.names))
         case PlainInsert():
-            return _insert_plain(database, statement)
+            return _insert_plain(core, statement)
         case Insert() | Delete() | Update():
-            return _change(database, statement)
+            return _change(core, statement)
         case Explain():
-            return _explain(database, statement, dialect)
+            return _explain(core, statement, dialect)
 
 
-def _in_duckdb(database: Database, statement: Query, dialect: str) -> str:
+def _in_duckdb(core: Core, statement: Query, dialect: str) -> str:
     if dialect == "duckdb":
         return statement.text
-    return translated(Source(statement.written, *statement.origin), dialect, database.catalog.fixed())
+    return translated(Source(statement.written, *statement.origin), dialect, core.catalog.fixed())
 
 
-def _create_table(database: Database, statement: CreateTable) -> Result:
-    if statement.if_not_exists and database.catalog.find(statement.table.name) is not None:
+def _create_table(core: Core, statement: CreateTable) -> Result:
+    if statement.if_not_exists and core.catalog.find(statement.table.name) is not None:
         return Result()
     _check_reserved(statement.table.name)
-    with database.lock:
-        database.engine.create_table(database.catalog.add_table(statement.table))
+    with core.lock:
+        core.engine.create_table(core.catalog.add_table(statement.table))
     return Result()
 
 
-def _create_view(database: Database, statement: CreateView, dialect: str) -> Result:
-    if statement.if_not_exists and database.catalog.find(statement.name) is not None:
+def _create_view(core: Core, statement: CreateView, dialect: str) -> Result:
+    if statement.if_not_exists and core.catalog.find(statement.name) is not None:
         return Result()
     _check_reserved(statement.name)
-    bound = bind(statement.query_text, database.catalog, dialect, statement.origin, statement.syntax)
+    bound = bind(statement.query_text, core.catalog, dialect, statement.origin, statement.syntax)
     bound = with_names(bound, statement.name, statement.columns)
     # Other views that use this one read its text again, in DuckDB's dialect and with its names.
     definition = Definition(statement.name, bound.text, bound.schema, bound.uses, statement.maintained, bound.order)
-    database.catalog.check_view(definition)
-    planned = database.engine.planned(bound.relation) if definition.maintained else None
+    core.catalog.check_view(definition)
+    planned = core.engine.planned(bound.relation) if definition.maintained else None
     try:
         if planned is not None:
-            rehearse(database.engine, definition, planned, database.lock)
-        _define(database, definition, planned, bound.oracle_sql)
+            rehearse(core.engine, definition, planned, core.lock)
+        _define(core, definition, planned, bound.oracle_sql)
     except BaseException:
         give_back_freed_pages()
         raise
     return Result()
 
 
-def _define(database: Database, definition: Definition, planned: Planned | None, oracle_sql: str) -> None:
-    with database.lock:
+def _define(core: Core, definition: Definition, planned: Planned | None, oracle_sql: str) -> None:
+    with core.lock:
         try:
-            database.engine.define(definition, planned, oracle_sql, database.pause, database.lock.aside)
-            database.catalog.add_view(definition)
+            core.engine.define(definition, planned, oracle_sql, core.pause, core.lock.aside)
+            core.catalog.add_view(definition)
         except BaseException:
-            database.engine.undefine(definition.name)
+            core.engine.undefine(definition.name)
             raise
 
 
-def _drop_table(database: Database, statement: DropTable) -> Result:
-    if statement.if_exists and database.catalog.find(statement.name) is None:
+def _drop_table(core: Core, statement: DropTable) -> Result:
+    if statement.if_exists and core.catalog.find(statement.name) is None:
         return Result()
-    with database.lock:
-        database.engine.drop_table(database.catalog.drop_table(statement.name).name)
+    with core.lock:
+        core.engine.drop_table(core.catalog.drop_table(statement.name).name)
     give_back_freed_pages()
     return Result()
 
 
-def _drop_view(database: Database, statement: DropView) -> Result:
-    if statement.if_exists and database.catalog.find(statement.name) is None:
+def _drop_view(core: Core, statement: DropView) -> Result:
+    if statement.if_exists and core.catalog.find(statement.name) is None:
         return Result()
-    with database.lock:
-        view = database.catalog.drop_view(statement.name)
-        database.close_subscriptions(view.name)
-        database.engine.undefine(view.name)
+    with core.lock:
+        view = core.catalog.drop_view(statement.name)
+        core.close_subscriptions(view.name)
+        core.engine.undefine(view.name)
     give_back_freed_pages()
     return Result()
 
 
-def _change(database: Database, statement: Insert | Delete | Update) -> Result:
+def _change(core: Core, statement: Insert | Delete | Update) -> Result:
     def collect(tx: Transaction, ask: Ask) -> int:
-        table = database.catalog.table(statement.table)
+        table = core.catalog.table(statement.table)
         match statement:
             case Insert():
                 text = rows_to_insert(statement, table)
@@ -202,23 +165,23 @@ def _change(database: Database, statement: Insert | Delete | Update) -> Result:
                 tx.insert(table.name, ask(rows_after_update(statement, table)))
         return rows.num_rows
 
-    count = database.change(statement.query.names if isinstance(statement, Insert) else statement.names, collect)
+    count = change(core, statement.query.names if isinstance(statement, Insert) else statement.names, collect)
     return _counted(count)
 
 
-def _insert_plain(database: Database, statement: PlainInsert) -> Result:
-    table = database.catalog.table(statement.table)
+def _insert_plain(core: Core, statement: PlainInsert) -> Result:
+    table = core.catalog.table(statement.table)
     named = columns_to_insert(statement, table)
     check_width(table, named, statement.width)
     types = {field.name: field.type for field in table.fields}
     columns = columns_of(statement, [types[name] for name in named])
     if columns is None:
         (insert,) = parse(statement.text)
-        return run_statement(database, insert, "duckdb")
+        return run_statement(core, insert, "duckdb")
     values = dict(zip(named, columns, strict=True))
     count = len(statement.values) // statement.width
     arrays = [array_of(values.get(field.name, [None] * count), field.type) for field in table.fields]
-    with database.transaction() as tx:
+    with core.transaction() as tx:
         tx.insert(table.name, pa.Table.from_arrays(arrays, names=list(types)))
     return _counted(count)
 
@@ -231,10 +194,10 @@ def _key_columns(rows: pa.Table, table: Table) -> pa.Table:
     return rows.select(list(table.primary_key)) if table.primary_key else rows
 
 
-def _explain(database: Database, statement: Explain, dialect: str) -> Result:
+def _explain(core: Core, statement: Explain, dialect: str) -> Result:
     inner = statement.inner
     text = inner.query_text if isinstance(inner, CreateView) else inner.written
-    lines = database.explain(text, dialect, inner.origin, inner.syntax)
+    lines = explain(core, text, dialect, inner.origin, inner.syntax)
     return Result(pa.table({"explain": pa.array([lines], pa.string())}))
 
 

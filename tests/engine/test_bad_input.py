@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
+from ivm.database import core_of
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def state(db: ivm.Database) -> dict[str, Any]:
     """Everything a user can see."""
     names = ["city", "person", "note", "wealth", "notes"]
     rows = {name: sorted(map(repr, db.sql(f"SELECT * FROM {name}").fetchall())) for name in names}
-    catalog = (db.catalog.tables, db.catalog.views)
+    catalog = (core_of(db).catalog.tables, core_of(db).catalog.views)
     return {**rows, "time": db.time, "catalog": catalog}
 
 

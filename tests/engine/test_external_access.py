@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
+from ivm.database import core_of
 from ivm.duck import Use, answer, connection, define
 from tests.house.modules import ROOT
 
@@ -121,7 +122,7 @@ def database(**options: bool) -> ivm.Database:
 def test_sql_text_reaches_nothing_outside(folder: Path, texts: tuple[str, ...], advises: bool) -> None:
     visible_to_nobody = pa.table({"n": [HIDDEN]})
     db = database()
-    before = (db.time, db.catalog.tables, db.catalog.views)
+    before = (db.time, core_of(db).catalog.tables, core_of(db).catalog.views)
     for text in texts:
         with pytest.raises(ivm.Error) as refused:
             print(text, db.sql(text.replace("{}", str(folder))).fetchall())  # to be seen if it is not refused
@@ -129,7 +130,7 @@ def test_sql_text_reaches_nothing_outside(folder: Path, texts: tuple[str, ...], 
         assert not advises or "external_access" in words, f"{text}: {words}"
         assert str(HIDDEN) not in words, text
     assert db.sql("FROM t").fetchall() == [(1, "a")]
-    assert (db.time, db.catalog.tables, db.catalog.views) == before
+    assert (db.time, core_of(db).catalog.tables, core_of(db).catalog.views) == before
     assert visible_to_nobody.num_rows == 1
 
 

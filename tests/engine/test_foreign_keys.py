@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import ivm
+from ivm.database import core_of
 
 INDEXES = "SELECT arrangement, views FROM ivm_arrangements WHERE kind = 'index' ORDER BY ALL"
 
@@ -31,7 +32,7 @@ def change(db: ivm.Database) -> None:
 
 
 def users(db: ivm.Database) -> dict[str, list[int]]:
-    return {name: [each.users for each in store.arrangements()] for name, store in db.engine.tables.items()}
+    return {name: [each.users for each in store.arrangements()] for name, store in core_of(db).engine.tables.items()}
 
 
 def test_a_check_uses_one_of_each_index_however_many_commits(db) -> None:
@@ -39,7 +40,7 @@ def test_a_check_uses_one_of_each_index_however_many_commits(db) -> None:
     assert users(db) == {"city": [1], "person": [1, 1, 1]}
     assert db.sql(INDEXES).fetchall() == [("person(city)", []), ("person(friend)", [])]
     stated = db.sql("SELECT sum(bytes)::BIGINT FROM ivm_arrangements WHERE kind <> 'process'").fetchall()[0][0]
-    assert db.engine.state_bytes() == stated
+    assert core_of(db).engine.state_bytes() == stated
 
 
 def test_views_share_them_and_leave_them(db) -> None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
+from ivm.database import core_of
 from ivm.plan.existing import Existing
 from tests.engine import world
 from tests.engine.chunks import chunks_of, sizes_from
@@ -147,7 +148,7 @@ def _typed(table: str, rows: list[dict[str, Any]]) -> pa.Table:
 
 def _state(db: ivm.Database) -> object:
     """Everything that an installation adds to, but for rows."""
-    engine = db.engine
+    engine = core_of(db).engine
     graph = engine.renderer.graph
     users = {name: [(a.key, a.users) for a in t.arrangements()] for name, t in engine.tables.items()}
     nodes = [(id(node), node.users, type(node.operator), node.snapshot) for node in graph.nodes]
@@ -156,7 +157,7 @@ def _state(db: ivm.Database) -> object:
     existing.add(engine.renderer.rendered)
     assert engine.renderer.existing == existing
     sources = {name: id(node) for name, node in engine.renderer.sources.items()}
-    return users, nodes, rendered, sources, list(engine.views), engine.is_installing, db.catalog.snapshot()
+    return users, nodes, rendered, sources, list(engine.views), engine.is_installing, core_of(db).catalog.snapshot()
 
 
 def _during(act: Callable[[int], None], most: int = 30) -> Callable[[ivm.Progress], None]:
@@ -374,4 +375,4 @@ def test_two_threads_install_one_after_the_other() -> None:
     db.verify()
     for name in reversed(names):
         db.sql(f"DROP VIEW {name}")
-    assert db.engine.renderer.graph.nodes == []
+    assert core_of(db).engine.renderer.graph.nodes == []

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
+from ivm.database import core_of
 
 
 @pytest.fixture
@@ -181,7 +182,7 @@ def test_verify_reports_empty_results() -> None:
 
 
 def test_verify_finds_a_wrong_view(db: ivm.Database) -> None:
-    log = db.engine.views["revenue"].trace
+    log = core_of(db).engine.views["revenue"].trace
     columns, _ = log.rows(None)
     from ivm.trace.delta import delta_of
 

@@ -14,7 +14,8 @@ import pytest
 
 import ivm
 from catalog.errors import BindError
-from ivm import adhoc, database, engine, explain, statements
+from ivm import adhoc, engine, explain, oracle, statements
+from ivm.database import core_of
 from ivm.trace import row_store
 from ivm.trace import trace as view_trace
 
@@ -91,7 +92,7 @@ READERS: list[tuple[Any, str, Callable[[ivm.Database], Any], Any]] = [
     (adhoc, "answer", lambda db: db.sql("SELECT count(*) FROM t").fetchall(), [(5,)]),
     (adhoc, "answer", lambda db: db.sql("SELECT t.s, total.n FROM t, total WHERE id = 3").fetchall(), [("n3", 5)]),
     (adhoc, "answer", lambda db: db.sql("SELECT count(*) FROM low").fetchall(), [(2,)]),
-    (database, "recompute", lambda db: [each.rows for each in db.verify()], [1]),
+    (oracle, "recompute", lambda db: [each.rows for each in db.verify()], [1]),
     (explain, "lower", lambda db: len(db.sql("EXPLAIN SELECT max(x) FROM low, t").fetchall()), 1),
 ]
 
@@ -141,7 +142,7 @@ CHANGES = {
 @pytest.mark.parametrize("statement", CHANGES)
 def test_no_change_of_others_is_lost(statement: str, monkeypatch: pytest.MonkeyPatch) -> None:
     db = _database()
-    looked = _looks(db, monkeypatch)
+    looked = _looks(monkeypatch)
     with halted(monkeypatch, adhoc, "answer", lambda: db.sql(statement)) as ended:
         db.apply({"t": [{"id": 7, "x": 100, "s": "other"}]})
     assert not isinstance(ended[0], Exception)
@@ -154,7 +155,7 @@ def test_no_change_of_others_is_lost(statement: str, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("statement", CHANGES)
 def test_what_is_not_read_may_change_meanwhile(statement: str, monkeypatch: pytest.MonkeyPatch) -> None:
     db = _database()
-    looked = _looks(db, monkeypatch)
+    looked = _looks(monkeypatch)
     with halted(monkeypatch, adhoc, "answer", lambda: db.sql(statement)):
         db.apply({"u": [{"x": 1}]})
         with pytest.raises(ivm.ConstraintError):
@@ -162,16 +163,16 @@ def test_what_is_not_read_may_change_meanwhile(statement: str, monkeypatch: pyte
     assert len(looked) == 1
 
 
-def _looks(db: ivm.Database, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def _looks(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Grows by what is seen whenever somebody takes hold of what he reads."""
     looked: list[Any] = []
-    seen = db._seen
+    seen = adhoc.seen
 
-    def look(names: Any) -> Any:
-        looked.append(seen(names))
+    def look(core: Any, names: Any) -> Any:
+        looked.append(seen(core, names))
         return looked[-1]
 
-    monkeypatch.setattr(db, "_seen", look)
+    monkeypatch.setattr(adhoc, "seen", look)
     return looked
 
 
@@ -259,14 +260,15 @@ def test_progress_may_ask_and_change() -> None:
 
 def test_times_are_looked_at_again_when_somebody_was_faster(monkeypatch: pytest.MonkeyPatch) -> None:
     db = _database()
-    checked = db._checked_change
+    incoming = core_of(db).incoming
+    checked = incoming.change
 
-    def overtaken(name: str, data: Any) -> Any:
-        change = checked(name, data)
+    def overtaken(name: str, data: Any, present: int) -> Any:
+        change = checked(name, data, present)
         db.sql("INSERT INTO u VALUES (1)")
         return change
 
-    monkeypatch.setattr(db, "_checked_change", overtaken)
+    monkeypatch.setattr(incoming, "change", overtaken)
     with pytest.raises(ivm.ConstraintError, match="_time 2 is not later"):
         db.apply({"t": [{"id": 9, "x": 1, "s": "", "_time": 2}]})
     db.verify()
@@ -294,10 +296,10 @@ def test_what_a_reader_has_does_not_change(monkeypatch: pytest.MonkeyPatch) -> N
         with pytest.raises(ivm.ConstraintError):
             db.apply({"t": [{"id": 1000, "k": 1, "s": "never", "d": 1, "b": True, "n": 1}] * 2})
         if number % 5 == 0:
-            seen = db._seen(["t", "by_text", "all_rows"])
+            seen = adhoc.seen(core_of(db), ["t", "by_text", "all_rows"])
             for name, read in seen.stored.items():
                 rows = db.sql(f"SELECT * FROM {name}").arrow().to_pylist()
-                now = db.engine.tables["t"].arrow() if name == "t" else db.view(name).arrow()
+                now = core_of(db).engine.tables["t"].arrow() if name == "t" else db.view(name).arrow()
                 held.append((now, now.to_pylist(), read, rows))
     for table, rows, read, later in held:
         assert table.to_pylist() == rows

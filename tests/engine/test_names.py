@@ -6,6 +6,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
+from ivm.database import core_of
 
 
 @pytest.fixture
@@ -40,8 +41,8 @@ def test_they_are_found_in_any_case(db: ivm.Database) -> None:
     assert db.sql("SELECT n FROM PERUSER WHERE foo = 'x'").fetchall() == [(1,)]
     db.verify()
     db.sql("DROP VIEW peruser; DROP TABLE hits")
-    assert not db.catalog.views
-    assert not db.catalog.tables
+    assert not core_of(db).catalog.views
+    assert not core_of(db).catalog.tables
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_names_that_no_other_system_can_hold(name: str) -> None:
                  f'CREATE VIEW v AS SELECT x.a FROM (SELECT 1 AS a) AS "{name}"'):  # fmt: skip
         with pytest.raises(ivm.Error):
             db.sql(text)
-    assert not db.catalog.views
-    assert not db.catalog.tables
+    assert not core_of(db).catalog.views
+    assert not core_of(db).catalog.tables
     with pytest.raises(ivm.BindError):
         db.view(name)

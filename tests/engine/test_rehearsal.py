@@ -10,6 +10,7 @@ import pytest
 
 import ivm
 from ivm import rehearsal
+from ivm.database import core_of
 from ivm.engine import Engine
 from ivm.transaction import Change
 
@@ -67,7 +68,7 @@ def test_every_operator_is_met_with_rows_that_come_and_go(stages: list[Engine]) 
     (stage,) = stages
     assert all(node.counters.updates_in for node in stage.renderer.graph.nodes if node.inputs)
     assert {name: store.rows for name, store in stage.tables.items()} == {"a": 0, "b": 0}
-    assert {store.rows for store in db.engine.tables.values()} == {20}
+    assert {store.rows for store in core_of(db).engine.tables.values()} == {20}
     db.verify()
 
 
@@ -94,7 +95,7 @@ def test_the_lock_is_free_meanwhile(stages: list[Engine], monkeypatch: pytest.Mo
     commit = Engine.commit
 
     def observed(engine: Engine, changes: Sequence[Change]) -> int:
-        owners.append(db.lock._owner)
+        owners.append(core_of(db).lock._owner)
         return commit(engine, changes)
 
     monkeypatch.setattr(Engine, "commit", observed)

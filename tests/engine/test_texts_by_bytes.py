@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
+from ivm.database import core_of
 from ivm.trace import row_store
 
 TABLES = (
@@ -94,14 +95,14 @@ def test_the_texts_get_no_codes() -> None:
         db.sql(each)
     for name, query in VIEWS.items():
         db.sql(f"CREATE MATERIALIZED VIEW {name} AS {query}")
-    before = len(db.engine.renderer.dictionary)
+    before = len(core_of(db).engine.renderer.dictionary)
     n = 500
     db.apply({
         "t": pa.table({"k": range(n), "s": [f"ab number {i}" for i in range(n)], "d": [1] * n}),
         "u": pa.table({"n": range(n), "tk": range(n), "note": [f"a special one {i}, requests" for i in range(n)]}),
     })  # fmt: skip
     db.verify()
-    assert len(db.engine.renderer.dictionary) <= before + 2
+    assert len(core_of(db).engine.renderer.dictionary) <= before + 2
     assert db.view("joined").fetchall() == [(n, n * (n - 1) // 2)]
 
 
@@ -117,13 +118,13 @@ def test_updates_that_change_no_function_find_nothing_new() -> None:
         "u": pa.table({"n": range(n), "tk": range(n), "note": [f"note {i}" for i in range(n)]}),
     }
     db.apply(tables)
-    before = len(db.engine.renderer.dictionary)
+    before = len(core_of(db).engine.renderer.dictionary)
     with db.transaction() as tx:
         tx.upsert("t", tables["t"].set_column(1, "s", pa.array([f"{i} is ab number" for i in range(n)])))
-    assert len(db.engine.renderer.dictionary) == before
+    assert len(core_of(db).engine.renderer.dictionary) == before
     db.verify()
     with db.transaction() as tx:
         tx.upsert("t", tables["t"].slice(0, 9).set_column(1, "s", pa.array([None, "b", *"abcdefg"])))
     db.verify()
     assert db.view("v").fetchall() == [(n - 9, sum(range(9, n)))]
-    assert len(db.engine.renderer.dictionary) == before
+    assert len(core_of(db).engine.renderer.dictionary) == before

@@ -8,6 +8,7 @@ from time import process_time
 import pytest
 
 import ivm
+from ivm.database import core_of
 from ivm.nesting import nested_statements
 from ivm.plan.lower import lower
 from ivm.transform.pipeline import optimize
@@ -42,7 +43,7 @@ def db() -> ivm.Database:
 
 def planned(db: ivm.Database, text: str) -> None:
     with nested_statements():
-        lower(optimize(bind(text, db.catalog).relation))
+        lower(optimize(bind(text, core_of(db).catalog).relation))
 
 
 @pytest.mark.parametrize("name", LARGE)

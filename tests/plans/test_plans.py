@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import ivm
+from ivm.database import core_of
 from tpch.queries import NAMES, text, view_sql
 from tpch.schema import ddl
 
@@ -53,4 +54,4 @@ def test_dropping_all_views_leaves_the_tables_alone() -> None:
     for name in NAMES:
         db.sql(f"DROP VIEW {name}")
     assert db.sql("SELECT * FROM ivm_arrangements WHERE kind NOT IN ('text', 'process')").fetchall() == before
-    assert db.engine.renderer.graph.nodes == []
+    assert core_of(db).engine.renderer.graph.nodes == []

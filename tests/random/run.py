@@ -13,6 +13,7 @@ import duckdb
 import pyarrow as pa
 
 import ivm
+from ivm.database import core_of
 from tests.random.bags import Bag, bag_of, changed, same
 from tests.random.case import Case
 from tests.random.changes import Batch, State, after
@@ -210,7 +211,7 @@ class _Run:
         """Drop all views in one order, which leaves nothing of them, and create them in another."""
         for name, _ in reversed(self.ways.order(self.case.views)):
             self.late.sql(f"DROP VIEW {quoted(name)}")
-        left = self.late.engine.renderer.graph.nodes
+        left = core_of(self.late).engine.renderer.graph.nodes
         if left:
             self.outcome.failure = Failure(self.case.views[-1][0], "left", f"{len(left)} operators are left")
             raise _Stop

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import ivm
+from ivm.database import core_of
 from ivm.plan.existing import Existing
 from tpch.generate import STREAMS
 from tpch.queries import NAMES, view_sql
@@ -83,7 +84,7 @@ def commit(db: ivm.Database, batches: list[Batch], chance: random.Random) -> Non
         db.apply(batches.pop(0).tables)
     elif chance.random() < 0.3:
         with pytest.raises(ivm.ConstraintError):
-            db.apply({"nation": pa.concat_tables([db.engine.tables["nation"].arrow()] * 2)})
+            db.apply({"nation": pa.concat_tables([core_of(db).engine.tables["nation"].arrow()] * 2)})
 
 
 @pytest.mark.parametrize("sharing", [True, False], ids=["shared", "apart"])
@@ -105,7 +106,7 @@ def test_nothing_is_left_of_views_in_any_order(streams: Path, seed: int, sharing
         if chance.random() < 0.3:  # and back again, among those that are still there
             db.sql(view_sql(name))
             db.sql(f"DROP VIEW {name}")
-    engine = db.engine
+    engine = core_of(db).engine
     assert engine.renderer.graph.nodes == []
     assert list(engine.rendered()) == []
     assert engine.renderer.existing == Existing()

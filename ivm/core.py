@@ -1,0 +1,115 @@
+"""What a database is made of, below what users hold: what exists, the engine, who listens, and who may touch it when.
+
+Two locks, taken in this order. That of `defining` is held by who creates or drops, for as long as that takes: planning
+included, so that what is planned against does not change. `lock` is held by whoever reads or changes the engine's
+state: a commit, one chunk of an installation, the moment in which a reader takes hold of what it reads. No one plans,
+asks DuckDB or compiles under it, but for the one statement that `adhoc.change` describes. Nobody who has `lock` waits
+for the other.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from catalog.catalog import Catalog
+from catalog.errors import BindError
+from ivm.engine import Engine, Progress, changes_to_arrow
+from ivm.incoming import Incoming
+from ivm.subscription import Subscription
+from ivm.trace.delta import delta_of
+from ivm.trace.turns import Turns
+from ivm.transaction import Change, Transaction
+from ivm.view import Installed
+
+
+class Core:
+    """Plain parts, which statements, reads and commits work on; `lock` is taken around every use of `engine`."""
+
+    def __init__(self, engine: Engine, *, external_access: bool) -> None:
+        self.catalog = Catalog()
+        self.engine = engine
+        self.lock = Turns()
+        self.incoming = Incoming(self.catalog)
+        self.subscriptions: list[Subscription] = []
+        self.external_access = external_access
+        self._definitions = threading.RLock()
+        self._progress: Callable[[Progress], None] | None = None
+
+    @contextmanager
+    def defining(self, progress: Callable[[Progress], None] | None) -> Iterator[None]:
+        """The only one to create and drop while the block runs; entered before the lock, which installations leave."""
+        with self._definitions:
+            if self.engine.is_installing:
+                raise BindError(
+                    "cannot create or drop anything while this thread creates a view: what is given as progress may "
+                    "read and commit; do the rest after the view is there"
+                )
+            self._progress = progress
+            try:
+                yield
+            finally:
+                self._progress = None
+
+    def pause(self, progress: Callable[[], Progress]) -> None:
+        """Between two chunks of an installation: report, and let others in."""
+        if self._progress is None:
+            self.lock.let_others_in()
+            return
+        now = progress()
+        with self.lock.aside():
+            self._progress(now)
+
+    def transaction(self) -> Transaction:
+        """Changes at one logical time."""
+        return Transaction(self.incoming.rows, self.commit)
+
+    def commit(self, changes: list[Change]) -> int:
+        """Commit checked changes, tell who listens; returns the last logical time. See `Engine.commit`."""
+        with self.lock:
+            time = self.engine.commit(changes)
+            for subscription in self.subscriptions:
+                table = self.engine.changes_of(subscription.view)
+                if table is not None:
+                    subscription.push(table)
+            self.engine.forget_changes()
+            return time
+
+    def readable(self) -> tuple[int, int]:
+        """The first and the last time that can be read."""
+        return self.engine.since, self.engine.time
+
+    def maintained(self, name: str) -> Installed:
+        """The maintained view of a name; the caller has the lock. Raises BindError."""
+        found = self.catalog.view(name)
+        if not found.maintained:
+            raise BindError(
+                f"cannot read view {found.name}: it is registered, not maintained; "
+                f"query it with SELECT, or create it as MATERIALIZED"
+            )
+        return self.engine.views[found.name]
+
+    def subscribe(self, view: str, snapshot: bool) -> Subscription:
+        """Who is told of a view's changes from now on, and first of the rows there are if `snapshot`."""
+        with self.lock:
+            installed = self.maintained(view)
+            definition = installed.definition
+            columns, diffs = installed.trace.rows(None)
+            present = delta_of(columns, self.engine.time, diffs, len(diffs))
+            table = changes_to_arrow(definition, present, self.engine.dictionary)
+            subscription = Subscription(definition.name, table.slice(0, 0), self._unsubscribe)
+            if snapshot:
+                subscription.push(table)
+            self.subscriptions.append(subscription)
+            return subscription
+
+    def close_subscriptions(self, view: str) -> None:
+        """End the subscriptions of a view that is about to be dropped."""
+        for subscription in [s for s in self.subscriptions if s.view == view]:
+            subscription.close()
+
+    def _unsubscribe(self, subscription: Subscription) -> None:
+        with self.lock:
+            if subscription in self.subscriptions:
+                self.subscriptions.remove(subscription)
