@@ -2,62 +2,187 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from importlib import import_module
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from rich.console import Console
-from rich.table import Table as Screen
 
+from catalog.errors import Error
+from ivm.arguments import whole_number
+from ivm.boxes import box, html
+from ivm.cells import Head, head_of, visible
 from ivm.trace.huge import huge_columns
+from ivm.type_names import type_name
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
 
 SHOWN_ROWS = 40
+REPR_ROWS = 10
+_REPR_WIDTH = 120
+_REPR_COLUMNS = 50
+_TAKEN_AT_ONCE = 10_000
 
 
 class Rows(ABC):
-    """Anything that can be read as rows; `arrow` is the one form from which the others are made."""
+    """Anything that can be read as rows; `arrow` is the one form from which the others are made.
+
+    It is a stream of Arrow data to whatever takes one (the PyCapsule interface): `polars.DataFrame(rows)`,
+    `pyarrow.table(rows)`, `pandas.DataFrame.from_arrow(rows)`, `duckdb.sql("FROM rows")`, an ADBC driver's ingest, and
+    `Transaction.insert` of another database. `len(rows)` counts them, and `for row in rows` gives them as tuples.
+    """
 
     @abstractmethod
     def arrow(self) -> pa.Table:
         """The rows as an Arrow table."""
 
     @property
+    @abstractmethod
     def schema(self) -> pa.Schema:
         """Names and Arrow types of the columns."""
-        return self.arrow().schema
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many rows there are."""
+
+    @abstractmethod
+    def _first(self, rows: int) -> tuple[pa.Table, int]:
+        """The first rows, and how many there are in all."""
+
+    @property
+    def _title(self) -> str:
+        """What is said above the rows."""
+        return ""
+
+    def __bool__(self) -> bool:
+        """True, also without rows: ask `len` for those."""
+        return True
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.schema.names)
+
+    @property
+    def description(self) -> list[tuple[str, str, None, None, None, None, None]]:
+        """The columns as DB-API 2 describes them: name and SQL type, such as ('price', 'DECIMAL(9,2)', None, ..)."""
+        return [(field.name, type_name(field), None, None, None, None, None) for field in self.schema]
 
     def df(self) -> pd.DataFrame:
         """The rows as a pandas DataFrame (pandas must be installed)."""
         return frame_of(self.arrow())
 
+    def pl(self) -> pl.DataFrame:
+        """The rows as a polars DataFrame (polars must be installed)."""
+        return polars_of(self.arrow())
+
     def fetchall(self) -> list[tuple[Any, ...]]:
         """The rows as Python tuples."""
         return tuples_of(self.arrow())
 
-    def show(self, rows: int = SHOWN_ROWS) -> None:
-        """Print the first `rows` rows as a table."""
-        table = self.arrow()
-        screen = Screen(*(str(name) for name in table.column_names))
-        for row in table.slice(0, rows).to_pylist():
-            screen.add_row(*("NULL" if value is None else str(value) for value in row.values()))
-        console = Console()
-        console.print(screen)
-        console.print(f"{table.num_rows} row{'' if table.num_rows == 1 else 's'}")
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """All rows as they are now, as Python tuples, made as they are asked for."""
+        return _one_by_one(self.arrow())
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows as a stream of Arrow's C interface, cast to the schema if one is requested."""
+        return self.arrow().__arrow_c_stream__(requested_schema)
+
+    def __arrow_c_schema__(self) -> object:
+        """The schema of that stream."""
+        return self.schema.__arrow_c_schema__()
+
+    def show(self, rows: int = SHOWN_ROWS, width: int | None = None) -> None:
+        """Print the first `rows` rows as a table, and how many there are.
+
+        It is at most `width` characters wide, or as the terminal where it goes to one: columns that are too wide are
+        cut, then left out, and a mark says so. Values look as in DuckDB; NULL is told from the text 'NULL', and what
+        would not be seen, such as the end of a line in a text, is written out. Cost: follows what is shown.
+        """
+        if width is None and sys.stdout.isatty():
+            width = shutil.get_terminal_size().columns
+        table, total = self._first(whole_number(rows, "rows"))
+        say(self._drawn(head_of(table, total), None if width is None else whole_number(width, "width")))
+
+    def __repr__(self) -> str:
+        """The first rows as a table. Cost: follows what is shown."""
+        drawn = self._drawn(self._short(), shutil.get_terminal_size((_REPR_WIDTH, 0)).columns)
+        return f"{self._title}\n{drawn}" if self._title else drawn
+
+    def _repr_html_(self) -> str:
+        """The first rows as a notebook shows them."""
+        return html(self._short(), self._title)
+
+    def _short(self) -> Head:
+        return head_of(*self._first(REPR_ROWS), _REPR_COLUMNS)
+
+    def _drawn(self, head: Head, width: int | None) -> str:
+        return box(head, width)
 
 
 class Result(Rows):
-    """The answer to one statement; statements that return nothing give a result without rows and columns."""
+    """The answer to one statement; statements that return nothing give a result without rows and columns.
 
-    def __init__(self, table: pa.Table | None = None) -> None:
+    It is whole, and stays as it is whatever is committed later. `fetchone`, `fetchmany` and `fetchall` read it once
+    from the beginning to the end, as DB-API 2 has it; all else, iterating too, always means all rows. An `as_text`
+    result is one text of several lines, which is shown as it is.
+    """
+
+    def __init__(self, table: pa.Table | None = None, *, as_text: bool = False) -> None:
         self._table = pa.table({}) if table is None else table
+        self._as_text = as_text
+        self._left = _one_by_one(self._table)
 
     def arrow(self) -> pa.Table:
         """The rows as an Arrow table."""
         return self._table
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Names and Arrow types of the columns."""
+        return self._table.schema
+
+    def __len__(self) -> int:
+        return self._table.num_rows
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """The next row as a Python tuple; None after the last."""
+        return next(self._left, None)
+
+    def fetchmany(self, size: int = 1) -> list[tuple[Any, ...]]:
+        """The next `size` rows as Python tuples, or as many as are left."""
+        return list(islice(self._left, whole_number(size, "size")))
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """All rows that are left, as Python tuples: all, unless some have been fetched."""
+        return list(self._left)
+
+    def _first(self, rows: int) -> tuple[pa.Table, int]:
+        return self._table.slice(0, rows), len(self)
+
+    def _drawn(self, head: Head, width: int | None) -> str:
+        if self._as_text:
+            lines = [line for text in self._table.column(0).to_pylist() for line in text.splitlines()]
+            return "\n".join(map(visible, lines))
+        return super()._drawn(head, width) if head.columns else "a result without columns"
+
+
+def say(text: str) -> None:
+    """Print a text; what the output's encoding does not have is written out."""
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+
+
+def _one_by_one(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    for start in range(0, table.num_rows, _TAKEN_AT_ONCE):
+        yield from tuples_of(table.slice(start, _TAKEN_AT_ONCE))
 
 
 def tuples_of(table: pa.Table) -> list[tuple[Any, ...]]:
@@ -72,9 +197,27 @@ def tuples_of(table: pa.Table) -> list[tuple[Any, ...]]:
 
 def frame_of(table: pa.Table) -> pd.DataFrame:
     """The rows of an Arrow table as a pandas DataFrame. HUGEINT is int, exact, in a column of objects."""
+    _imported("pandas")
     frame = table.to_pandas()
     for name in huge_columns(table):
         place = table.column_names.index(name)
         whole = [None if value is None else int(value) for value in table.column(place).to_pylist()]
         frame[name] = np.array(whole, object)
     return frame
+
+
+def polars_of(table: pa.Table) -> pl.DataFrame:
+    """The rows of an Arrow table as a polars DataFrame. HUGEINT is polars' Int128."""
+    pl = _imported("polars")
+    return pl.DataFrame(table).with_columns(pl.col(name).cast(pl.Int128) for name in huge_columns(table))
+
+
+def _imported(package: str) -> Any:
+    """A package that only those need who ask for its data frames."""
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise Error(
+            f"cannot make a DataFrame of {package}: {error}; install it (pip install {package}), or take the rows as "
+            "Arrow with .arrow()"
+        ) from error

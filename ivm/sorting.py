@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ivm.trace.column import Array
+from ivm.trace.column import Array, Ints
 
 Term = tuple[int, bool, bool]
 """Column position, descending, NULLs first."""
@@ -30,6 +30,52 @@ def sort_table(table: pa.Table, order: Sequence[Term]) -> pa.Table:
     if first_list < len(rest):
         rows = _with_lists(table.select(rest[first_list:]), rows.to_numpy(), _tied(keys.take(rows)))
     return table.take(rows)
+
+
+def first_by(
+    order: Sequence[Term],
+    columns: int,
+    rows: int,
+    wanted: int,
+    values: Callable[[int, Ints], pa.Array | pa.ChunkedArray],
+) -> Ints:
+    """The places of those rows, of `rows` with as many `columns`, that `sort_table` would put first, in no order.
+
+    They are `wanted`, or more where rows are told apart by nothing that Arrow ranks. `values` gives a column's values
+    in some rows. Cost: looks at a column only where those before it are equal, and not to sort it.
+    """
+    if not order or wanted >= rows:
+        return np.arange(min(wanted, rows))
+    given = {position for position, _, _ in order}
+    tied, certain = np.arange(rows), [np.arange(0)]
+    for position, descending, nulls_first in [*order, *((i, False, False) for i in range(columns) if i not in given)]:
+        if len(tied) <= wanted or wanted == 0:
+            break
+        by = ("", "descending" if descending else "ascending", "at_start" if nulls_first else "at_end")
+        try:
+            ranks = _ranks(values(position, tied), by)
+        except pa.ArrowNotImplementedError:
+            break
+        last = ranks[ranks <= wanted].max()
+        certain.append(tied[ranks < last])
+        tied = tied[ranks == last]
+        wanted -= len(certain[-1])
+    return np.sort(np.concatenate([*certain, tied]))
+
+
+def _ranks(column: pa.Array | pa.ChunkedArray, by: tuple[str, str, str]) -> Ints:
+    """The place of each value in order from 1 on, equal ones the first of theirs; NaN is greater than every number."""
+    if pa.types.is_floating(column.type):
+        column = _as_numbers(column)
+    return pc.rank(column, sort_keys=[by], tiebreaker="min").to_numpy()
+
+
+def _as_numbers(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Whole numbers that compare as the floating ones do, NaN above all."""
+    valid = column.is_valid().to_numpy(zero_copy_only=False)
+    values = column.cast(pa.float64()).fill_null(0.0).to_numpy() + 0.0  # -0 is 0
+    bits = np.where(np.isnan(values), np.nan, values).view(np.int64)
+    return pa.array(bits ^ ((bits >> 63) & np.iinfo(np.int64).max), mask=~valid)
 
 
 def _keys(table: pa.Table, order: Sequence[Term]) -> tuple[pa.Table, list[tuple[str, str, str]]]:

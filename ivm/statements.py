@@ -198,7 +198,7 @@ def _explain(core: Core, statement: Explain, dialect: str) -> Result:
     inner = statement.inner
     text = inner.query_text if isinstance(inner, CreateView) else inner.written
     lines = explain(core, text, dialect, inner.origin, inner.syntax)
-    return Result(pa.table({"explain": pa.array([lines], pa.string())}))
+    return Result(pa.table({"explain": pa.array([lines], pa.string())}), as_text=True)
 
 
 def _check_reserved(name: str) -> None:

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from catalog.errors import BindError
 from catalog.schema import View as Definition
 from ivm.arguments import whole_number
+from ivm.cells import visible
+from ivm.contents import Contents, schema_of
 from ivm.dataflow.node import Node
 from ivm.plan.nodes import Plan
-from ivm.result import Rows, frame_of, tuples_of
-from ivm.sorting import sort_table
-from ivm.trace.arrow import to_arrow
-from ivm.trace.column import Column
+from ivm.result import Rows, frame_of, polars_of, tuples_of
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.huge import with_huge
 from ivm.trace.trace import Trace
 from ivm.trace.turns import Turns
 
 if TYPE_CHECKING:
     import pandas as pd
+    import polars as pl
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +37,20 @@ class Installed:
 
     def reading(self, dictionary: TextDictionary, as_of: int | None = None) -> Callable[[], pa.Table]:
         """What makes an Arrow table of the present rows, or those as of a time, whatever happens meanwhile."""
+        return self.contents(dictionary, as_of).arrow
+
+    def contents(self, dictionary: TextDictionary, as_of: int | None = None) -> Contents:
+        """The present rows, or those as of a time."""
         columns, diffs = self.trace.rows(as_of)
-        return partial(rows_to_arrow, self.definition, columns, diffs, dictionary)
+        return Contents(self.definition, columns, diffs, dictionary)
 
 
 class View(Rows):
-    """Reads one maintained view. Every read shows the last commit, whole, unless `as_of` asks for an earlier time."""
+    """Reads one maintained view. Every read shows the last commit, whole, unless `as_of` asks for an earlier time.
+
+    So it has no position: `fetchone` is the first row at present, again at each call, and `fetchmany` the first rows.
+    Iterate to read all rows as of one moment one by one.
+    """
 
     def __init__(
         self,
@@ -65,6 +70,10 @@ class View(Rows):
         return self._installed.definition.name
 
     @property
+    def _title(self) -> str:
+        return f"view {visible(self.name)}"
+
+    @property
     def sql(self) -> str:
         """The SELECT that defines it."""
         return self._installed.definition.sql
@@ -72,7 +81,11 @@ class View(Rows):
     @property
     def schema(self) -> pa.Schema:
         """Names and Arrow types of the columns."""
-        return self.arrow().schema
+        return schema_of(self._installed.definition)
+
+    def __len__(self) -> int:
+        """How many rows there are. Cost: the view's consolidation, where it changed since it was last read."""
+        return len(self._contents())
 
     def arrow(self, as_of: int | None = None) -> pa.Table:
         """The rows as an Arrow table; `as_of` a logical time within the kept history.
@@ -82,13 +95,15 @@ class View(Rows):
         Raises BindError for a time that is not kept any more or not reached yet. Cost: the view's size, and its
         consolidation where it changed since it was last read.
         """
+        return self._contents(as_of).arrow()
+
+    def _contents(self, as_of: int | None = None) -> Contents:
         if as_of is not None:
             as_of = whole_number(as_of, "as_of")
         with self._lock:
             if as_of is not None:
                 self._check_readable(as_of)
-            reading = self._installed.reading(self._dictionary, as_of)
-        return reading()
+            return self._installed.contents(self._dictionary, as_of)
 
     def _check_readable(self, as_of: int) -> None:
         since, present = self._readable()
@@ -102,19 +117,22 @@ class View(Rows):
         """The rows as a pandas DataFrame."""
         return frame_of(self.arrow(as_of))
 
+    def pl(self, as_of: int | None = None) -> pl.DataFrame:
+        """The rows as a polars DataFrame (polars must be installed)."""
+        return polars_of(self.arrow(as_of))
+
     def fetchall(self, as_of: int | None = None) -> list[tuple[Any, ...]]:
         """The rows as Python tuples."""
         return tuples_of(self.arrow(as_of))
 
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """The first row at present, as a Python tuple; None if there is none."""
+        return next(iter(self.fetchmany(1)), None)
 
-def rows_to_arrow(
-    definition: Definition, columns: Sequence[Column], diffs: np.ndarray, dictionary: TextDictionary
-) -> pa.Table:
-    """Consolidated contents as an Arrow table: each row as often as it counts, in the definition's order."""
-    if len(diffs) and bool((diffs != 1).any()):
-        repeated = np.repeat(np.arange(len(diffs)), diffs)
-        columns = [column.take(repeated) for column in columns]
-    fields = definition.schema
-    arrays = [to_arrow(c, f.type, dictionary) for c, f in zip(columns, fields, strict=True)]
-    table = pa.Table.from_arrays(arrays, names=[f.name for f in fields])
-    return sort_table(with_huge(table, [f.type for f in fields]), definition.order)
+    def fetchmany(self, size: int = 1) -> list[tuple[Any, ...]]:
+        """The first `size` rows at present, as Python tuples, or as many as there are."""
+        return tuples_of(self._first(whole_number(size, "size"))[0])
+
+    def _first(self, rows: int) -> tuple[pa.Table, int]:
+        contents = self._contents()
+        return contents.head(rows), len(contents)
