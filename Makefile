@@ -4,7 +4,7 @@ SHELL := /bin/sh
 BIN := .venv/bin
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test lint slow fuzz bench lock setup java clean
+.PHONY: help demo test docs lint slow fuzz bench lock setup java clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -14,6 +14,10 @@ demo: java  ## TPC-H views kept up to date over a stream of changes, each proved
 
 test: java lint  ## style, types and all tests that are not marked slow
 	@$(BIN)/python -m pytest
+
+docs: setup  ## the documentation, as pages in build/docs
+	@$(BIN)/sphinx-build -q -W --keep-going -b html docs build/docs
+	@echo "wrote build/docs/index.html"
 
 lint: setup  ## style and types
 	@$(BIN)/ruff check .

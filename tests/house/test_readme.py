@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 
+from tests.docs.examples import blocks, promised
 from tests.house.modules import ROOT
 
-
-def blocks() -> list[str]:
-    return re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(), flags=re.MULTILINE | re.DOTALL)
+README = ROOT / "README.md"
 
 
 def run(code: str) -> list[str]:
@@ -20,25 +18,24 @@ def run(code: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def promised(code: str) -> list[str]:
-    """What the comments behind the prints say will be printed."""
-    return re.findall(r"^ *print\(.*\)  # (.*)$", code, flags=re.MULTILINE)
-
-
 def test_the_first_example_stands_alone_and_is_short():
-    first = blocks()[0]
+    first = blocks(README)[0]
     assert len(first.splitlines()) <= 10
     assert run(first) == promised(first)
 
 
 def test_all_examples_in_order():
-    code = "\n".join(blocks())
-    assert len(blocks()) >= 8
+    code = "\n".join(blocks(README))
+    assert len(blocks(README)) >= 2
     assert code.count("print(") == len(promised(code))
     assert run(code) == promised(code)
 
 
 def test_the_two_commands_come_first():
-    first_screen = (ROOT / "README.md").read_text().splitlines()[:16]
+    first_screen = README.read_text().splitlines()[:16]
     assert any(line.startswith("make demo") for line in first_screen)
     assert any(line.startswith("make test") for line in first_screen)
+
+
+def test_it_fits_on_two_screens():
+    assert len(README.read_text().splitlines()) <= 120

@@ -1,4 +1,4 @@
-"""README's table of supported SQL once more, its aliases called by words of the grammar and by odd names."""
+"""The documentation's table of supported SQL once more, its aliases called by words of the grammar and by odd names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""README's tables of supported and refused SQL, each row run."""
+"""The documentation's tables of supported and refused SQL, each row run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import ivm
 from tests.house.modules import ROOT
 
-TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "views.md").read_text(encoding="utf-8")
 SECTION = TEXT.partition("\n## Supported SQL\n")[2].partition("\n## ")[0]
 
 CHANGES = (

@@ -1,0 +1,49 @@
+"""The pages are built without a warning, and the notebook among them is executed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from sphinx.application import Sphinx
+
+from tests.house.modules import ROOT
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("docs")
+    confoverrides = {"nb_execution_cache_path": str(place / "notebooks")}
+    app = Sphinx(
+        ROOT / "docs", ROOT / "docs", place / "html", place / "doctrees", "html", confoverrides, status=None,
+        warning=None, freshenv=True, warningiserror=True,
+    )  # fmt: skip
+    app.build()
+    assert app.statuscode == 0
+    return place / "html"
+
+
+def test_every_page_is_there(built: Path) -> None:
+    for page in (ROOT / "docs").glob("*.md"):
+        assert (built / f"{page.stem}.html").is_file()
+
+
+def test_the_notebook_was_executed(built: Path) -> None:
+    text = (built / "live.html").read_text(encoding="utf-8")
+    assert re.search(r'<img[^>]*src="_images/[0-9a-f]+\.png"', text)
+    assert "largest_open" in text
+    assert "[&#39;paid&#39;, &#39;largest_open&#39;]" in text or "['paid', 'largest_open']" in text
+
+
+def test_pages_are_read_as_files(built: Path) -> None:
+    """Nothing that is needed comes from the network, and links between pages name files."""
+    for page in built.glob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert not re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="https?://', text), page.name
+
+
+def test_links_of_the_readme_lead_somewhere() -> None:
+    links = re.findall(r"\]\((docs/[^)#]*)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert len(links) >= 12
+    assert all((ROOT / link).is_file() for link in links)

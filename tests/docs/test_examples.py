@@ -1,0 +1,40 @@
+"""The Python of every page runs as printed, page by page, and prints what it says."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+
+from tests.docs.examples import PAGES, blocks, promised
+from tests.house.modules import ROOT
+
+WITH_EXAMPLES = [page for page in PAGES if blocks(page) and page.stem != "spark"]
+
+
+@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=[page.stem for page in WITH_EXAMPLES])
+def test_examples_of(page: Path) -> None:
+    code = "\n".join(blocks(page))
+    printed = io.StringIO()
+    with redirect_stdout(printed):
+        exec(compile(code, str(page), "exec"), {"__name__": "__main__"})
+    assert printed.getvalue().splitlines() == promised(code)
+    assert promised(code)
+
+
+def test_the_example_of_spark() -> None:
+    """In a process of its own: it starts and stops Spark."""
+    code = "\n".join(blocks(ROOT / "docs" / "spark.md"))
+    start = "import os; from tpch.java import java_home; os.environ['JAVA_HOME'] = str(java_home())\n"
+    command = [sys.executable, "-c", start + code]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == promised(code)
+
+
+def test_there_are_examples() -> None:
+    assert len(WITH_EXAMPLES) >= 8
