@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from sphinx.application import Sphinx
 
 from tests.house.modules import ROOT
 
@@ -14,13 +15,12 @@ from tests.house.modules import ROOT
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("docs")
-    confoverrides = {"nb_execution_cache_path": str(place / "notebooks")}
-    app = Sphinx(
-        ROOT / "docs", ROOT / "docs", place / "html", place / "doctrees", "html", confoverrides, status=None,
-        warning=None, freshenv=True, warningiserror=True,
-    )  # fmt: skip
-    app.build()
-    assert app.statuscode == 0
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
+    settings = ["-D", f"nb_execution_cache_path={place / 'notebooks'}", "-d", str(place / "doctrees")]
+    done = subprocess.run(
+        [*command, *settings, "docs", str(place / "html")], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
     return place / "html"
 
 
