@@ -62,7 +62,8 @@ class View:
     """A view by its SQL. `maintained` views are kept up to date; others run only inside what uses them.
 
     `sql` is the SELECT text as the user wrote it, `schema` its output, `uses` the tables and views that
-    it reads directly. `order` says how a reader sees the rows: (column position, descending, nulls_first).
+    it reads directly. `order` says how a reader sees the rows: (position in `columns`, descending, nulls_first).
+    `hidden` are columns that only ORDER BY names: they are kept after those of `schema`, and no reader sees them.
     """
 
     name: str
@@ -71,3 +72,9 @@ class View:
     uses: tuple[str, ...]
     maintained: bool
     order: tuple[tuple[int, bool, bool], ...] = ()
+    hidden: Schema = ()
+
+    @property
+    def columns(self) -> Schema:
+        """The columns of what is kept: those that readers see, then the hidden ones."""
+        return self.schema + self.hidden

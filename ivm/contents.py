@@ -26,7 +26,10 @@ def schema_of(definition: Definition) -> pa.Schema:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The distinct rows and how often each counts; nobody writes to them any more. `len` is the number of rows."""
+    """The distinct rows and how often each counts; nobody writes to them any more. `len` is the number of rows.
+
+    `columns` are those of the definition, the hidden ones too, which sort the rows and are not given away.
+    """
 
     definition: Definition
     columns: Sequence[Column]
@@ -42,10 +45,11 @@ class Contents:
         if len(self.diffs) and bool((self.diffs != 1).any()):
             repeated = np.repeat(np.arange(len(self.diffs)), self.diffs)
             columns = [column.take(repeated) for column in columns]
-        fields = self.definition.schema
+        fields = self.definition.columns
         arrays = [to_arrow(c, f.type, self.dictionary) for c, f in zip(columns, fields, strict=True)]
         table = pa.Table.from_arrays(arrays, names=[f.name for f in fields])
-        return sort_table(with_huge(table, [f.type for f in fields]), self.definition.order)
+        rows = sort_table(with_huge(table, [f.type for f in fields]), self.definition.order)
+        return rows.select(range(len(self.definition.schema))) if self.definition.hidden else rows
 
     def head(self, rows: int) -> pa.Table:
         """The first rows of `arrow()`.
@@ -59,4 +63,4 @@ class Contents:
         return self.arrow().slice(0, rows)
 
     def _values(self, column: int, rows: Ints) -> pa.Array | pa.ChunkedArray:
-        return to_arrow(self.columns[column].take(rows), self.definition.schema[column].type, self.dictionary)
+        return to_arrow(self.columns[column].take(rows), self.definition.columns[column].type, self.dictionary)

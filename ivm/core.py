@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 from catalog.catalog import Catalog
 from catalog.errors import BindError
-from ivm.engine import Engine, Progress, changes_to_arrow
+from ivm.engine import Engine, Progress, changes_to_arrow, seen_changes
 from ivm.incoming import Incoming
 from ivm.subscription import Subscription
 from ivm.trace.delta import delta_of
@@ -97,6 +97,8 @@ class Core:
             definition = installed.definition
             columns, diffs = installed.trace.rows(None)
             present = delta_of(columns, self.engine.time, diffs, len(diffs))
+            if definition.hidden:
+                present = seen_changes(definition, present) or present
             table = changes_to_arrow(definition, present, self.engine.dictionary)
             subscription = Subscription(definition.name, table.slice(0, 0), self._unsubscribe)
             if snapshot:

@@ -146,7 +146,7 @@ class Engine:
         started, plan = perf_counter(), planned.plan
         self._check_limit(definition.name, plan)
         renderer = self.renderer if self._sharing else self.renderer.apart()
-        trace = Trace([field.type for field in definition.schema])
+        trace = Trace([field.type for field in definition.columns])
         try:
             with renderer.installing(self._counting(definition.name, plan, renderer, pause), aside):
                 source = renderer.node(plan)
@@ -197,8 +197,7 @@ class Engine:
         """A view's changes in the last commit, consolidated, with `_time` and `_diff`; None if it did not change."""
         installed = self.views[name]
         delta = self._changed.get(installed.node)
-        types = [field.type for field in installed.definition.schema]
-        net = None if delta is None else consolidate(delta, types)
+        net = None if delta is None else seen_changes(installed.definition, delta)
         return None if net is None else changes_to_arrow(installed.definition, net, self.dictionary)
 
     def existing(self) -> Existing:
@@ -313,6 +312,12 @@ class Engine:
                 parts.setdefault(name, []).append(delta)
         merged = {name: concat_deltas(deltas) for name, deltas in parts.items()}
         return {name: delta for name, delta in merged.items() if delta is not None}
+
+
+def seen_changes(definition: Definition, delta: Delta) -> Delta | None:
+    """Updates of a view as its readers see them, consolidated: what only changes a hidden column is no change."""
+    types = [field.type for field in definition.schema]
+    return consolidate(delta, types, range(len(types)) if definition.hidden else None)
 
 
 def changes_to_arrow(definition: Definition, delta: Delta, dictionary: TextDictionary) -> pa.Table:

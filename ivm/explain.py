@@ -103,7 +103,7 @@ def explain_text(engine: Engine, query: Explained) -> str:
 
 def _column_names(catalog: Catalog, name: str) -> tuple[str, ...]:
     entry = catalog.lookup(name)
-    return tuple(field.name for field in (entry.fields if isinstance(entry, Table) else entry.schema))
+    return tuple(field.name for field in (entry.fields if isinstance(entry, Table) else entry.columns))
 
 
 def _runs(engine: Engine, plan: Plan | ArrangementPlan) -> bool:

@@ -72,7 +72,7 @@ def column_names(engine: Engine, name: str) -> tuple[str, ...]:
     """The column names of a table or installed view."""
     if name in engine.tables:
         return tuple(field.name for field in engine.tables[name].table.fields)
-    return tuple(field.name for field in engine.views[name].definition.schema)
+    return tuple(field.name for field in engine.views[name].definition.columns)
 
 
 def _state(engine: Engine, plan: Plan | ArrangementPlan, node: Node, users: dict[int, tuple[str, ...]]) -> State:

@@ -69,7 +69,7 @@ def _set_up(stage: Engine, engine: Engine, planned: Planned, lock: Turns) -> Ite
 
 def _few_rows(engine: Engine, plan: TablePlan | ViewPlan, lock: Turns) -> tuple[Table, pa.Table]:
     if isinstance(plan, ViewPlan):
-        schema = engine.views[plan.name].definition.schema
+        schema = engine.views[plan.name].definition.columns
         fields = [pa.field(field.name, arrow_type(field.type)) for field in schema]
         return Table(plan.name, schema), pa.schema(fields).empty_table()
     store = engine.tables[plan.name]

@@ -102,7 +102,9 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> Result:
     bound = bind(statement.query_text, core.catalog, dialect, statement.origin, statement.syntax)
     bound = with_names(bound, statement.name, statement.columns)
     # Other views that use this one read its text again, in DuckDB's dialect and with its names.
-    definition = Definition(statement.name, bound.text, bound.schema, bound.uses, statement.maintained, bound.order)
+    definition = Definition(
+        statement.name, bound.text, bound.schema, bound.uses, statement.maintained, bound.order, bound.hidden
+    )
     core.catalog.check_view(definition)
     planned = core.engine.planned(bound.relation) if definition.maintained else None
     try:

@@ -60,14 +60,15 @@ class Refinement:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A bound SELECT. `order` is its ORDER BY as (output column, descending, nulls first).
+    """A bound SELECT. `order` is its ORDER BY as (column of `kept`, descending, nulls first).
 
-    `hidden` is the ORDER BY expression that stands first of those that are no output column, or None.
+    `kept` are the rows of `relation` with a column at the end for each ORDER BY expression that is no output; None if
+    there is none.
     """
 
     relation: Relation
     order: tuple[tuple[int, bool, bool], ...] = ()
-    hidden: exp.Expr | None = None
+    kept: Relation | None = None
 
 
 @dataclass(slots=True)

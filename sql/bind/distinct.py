@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
 from sql.bind.context import Chosen, Context
 from sql.bind.order import position
 from sql.ir.relation import Order, Reduce, Relation, TopK
-from sql.ir.scalar import Column, Scalar
+from sql.ir.scalar import Call, Column, Literal, Scalar
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,21 +25,14 @@ def bind_distinct(
     node: exp.Select,
     names: Sequence[str],
     outputs: list[Scalar],
-    hidden: exp.Expr | None,
     bind: Callable[[exp.Expr], Scalar],
 ) -> Distinct | None:
-    """The DISTINCT of a block, or None. What ON names and is no output is put at the end of `outputs`.
-
-    `hidden` is the first ORDER BY expression that is no output column: whole rows cannot be ordered by it.
-    """
+    """The DISTINCT of a block, or None. What ON names and is no output is put at the end of `outputs`."""
     clause = node.args.get("distinct")
     if clause is None:
         return None
     on = clause.args.get("on")
     if on is None:
-        if hidden is not None:
-            what = "ORDER BY an expression that SELECT DISTINCT does not list is not supported"
-            context.refuse(hidden, f"{what}; add it to the SELECT list")
         return Distinct()
     width = len(names)
     items = on.expressions if isinstance(on, exp.Tuple) else [on.unnest()]
@@ -64,6 +57,28 @@ def _column(
     if scalar not in outputs:
         outputs.append(scalar)
     return outputs.index(scalar)
+
+
+def over_distinct(
+    context: Context, outputs: Sequence[Scalar], hidden: Sequence[tuple[Scalar, exp.Expr]]
+) -> list[Scalar]:
+    """ORDER BY expressions, each with its node, over the distinct rows of `outputs`.
+
+    UnsupportedError for one that rows with the same outputs may have several values of.
+    """
+    columns = {scalar: Column(i, scalar.type, scalar.nullable) for i, scalar in reversed(list(enumerate(outputs)))}
+
+    def over(scalar: Scalar, node: exp.Expr) -> Scalar:
+        if scalar in columns:
+            return columns[scalar]
+        if isinstance(scalar, Call):
+            return replace(scalar, args=tuple(over(arg, node) for arg in scalar.args))
+        if not isinstance(scalar, Literal):
+            what = "ORDER BY an expression of what SELECT DISTINCT does not list is not supported"
+            context.refuse(node, f"{what}: equal rows may have several values of it; add it to the SELECT list")
+        return scalar
+
+    return [over(scalar, node) for scalar, node in hidden]
 
 
 def distinct(relation: Relation) -> Relation:

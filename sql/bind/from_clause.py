@@ -165,7 +165,8 @@ def _reference(context: Context, table: Table, key: ForeignKey) -> Reference:
 
 def _view(context: Context, view: View) -> Relation:
     if view.maintained:
-        return Get(view.name, view.schema, is_table=False)
+        kept = Get(view.name, view.columns, is_table=False)
+        return Project(kept, tuple(range(len(view.schema)))) if view.hidden else kept
     return context.view(context.catalog, view)
 
 

@@ -36,14 +36,14 @@ def bind_order(
     names: Sequence[str],
     outputs: list[Scalar],
     bind: Callable[[exp.Expr], Scalar],
-) -> tuple[tuple[Term, ...], exp.Expr | None]:
-    """The terms of ORDER BY, and the first that is no output column.
+) -> tuple[tuple[Term, ...], list[exp.Expr]]:
+    """The terms of ORDER BY, and the expressions among them that are no output column.
 
     A number is a position, a name that an output has is that output; what else is `bind`-ed, and put at the end of
     `outputs` as a hidden column if it is none of them. NULLs come last unless the text says otherwise.
     """
     terms: list[Term] = []
-    hidden: exp.Expr | None = None
+    hidden: list[exp.Expr] = []
     width = len(outputs)
     for item in node.expressions if node else ():
         if is_all(item):
@@ -51,13 +51,24 @@ def bind_order(
             continue
         column = position(context, item.this, names, width, "ORDER BY")
         if column is None:
+            _refuse_constant(context, item.this.unnest())
             scalar = bind(item.this)
             if scalar not in outputs:
                 outputs.append(scalar)
-                hidden = hidden or item.this
+                hidden.append(item.this)
             column = outputs.index(scalar)
         terms.append(_term(item, column))
     return tuple(terms), hidden
+
+
+def _refuse_constant(context: Context, node: exp.Expr) -> None:
+    """Refuse what DuckDB takes for a misunderstanding: a constant that orders nothing."""
+    if isinstance(node, exp.Literal | exp.Null | exp.Boolean):
+        context.fail(
+            node, f"ORDER BY {node.sql()} has no effect; write a column's name without quotes, or its position"
+        )
+    if isinstance(node, exp.Neg) and isinstance(node.this, exp.Literal):
+        context.fail(node, f"ORDER BY {node.sql()} is no position in the SELECT list; these count from 1")
 
 
 _MOST_DIGITS = 19
@@ -76,6 +87,7 @@ def _term(item: exp.Expr, column: int) -> Term:
 
 def position(context: Context, node: exp.Expr, names: Sequence[str], width: int, clause: str) -> int | None:
     """The output column that a number or a name in `clause` stands for; None if it is neither."""
+    node = node.unnest()
     if isinstance(node, exp.Literal) and not node.is_string:
         if not node.is_int or not 1 <= int(node.name) <= width:
             context.fail(node, f"{clause} {node.name} is no position in the SELECT list; it has 1 to {width}")

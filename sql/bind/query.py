@@ -14,8 +14,9 @@ from sql.arguments import refuse_unread
 from sql.bind.context import Block, Context, Ctes
 from sql.bind.lists import UNORDERED, orders_lists
 from sql.bind.oracle import oracle_text
-from sql.bind.select import bind_select
+from sql.bind.select import bind_select, first_columns
 from sql.bind.set_operations import bind_set_operation
+from sql.bind.side_names import order_of_sides
 from sql.bind.values import bind_values
 from sql.decorrelate.decorrelate import decorrelate
 from sql.dialects import translated
@@ -31,7 +32,8 @@ from sql.tree import nodes_of
 class BoundQuery:
     """A query as a typed relation.
 
-    `order` says how a reader sees the rows: (output column, descending, nulls first). `uses` are the tables and views
+    The columns of the relation are those of `schema`, which a reader sees, then the `hidden` ones, which only ORDER BY
+    names. `order` says how a reader sees the rows: (column, descending, nulls first). `uses` are the tables and views
     that the text names, in order. `text` is the query as it was read, in DuckDB's dialect; `oracle_sql` is written for
     DuckDB, with ties decided as the engine decides them, so that DuckDB's answer over the same tables and views is the
     relation's content.
@@ -43,6 +45,7 @@ class BoundQuery:
     uses: tuple[str, ...]
     text: str
     oracle_sql: str
+    hidden: Schema = ()
 
 
 def bind(
@@ -59,8 +62,8 @@ def bind(
     Types, names and the order of NULLs are DuckDB's. A text of another dialect is translated to DuckDB's first, so
     that its messages show the translation. Names are found in any case and come out as they were written; a
     name that stands twice gets _1. Where
-    it is stricter than DuckDB: text and other types are compared after a cast only, and the final ORDER BY is by
-    output columns only, since a view is read from its columns.
+    it is stricter than DuckDB: text and other types are compared after a cast only, and SELECT DISTINCT is ordered by
+    what follows from its columns only, since equal rows may have several values of anything else.
 
     ParseError, BindError, TypeMismatchError or UnsupportedError, each with line, column and the line of the text.
     """
@@ -77,14 +80,13 @@ def _bind(source: Source, tree: exp.Expr, catalog: Catalog) -> BoundQuery:
     context = Context(catalog, source, bind_query, registered)
     block = bind_query(context, tree, {})
     refuse_unread(nodes_of(tree), source)
-    if block.hidden is not None:
-        what = "ORDER BY an expression that is no output column is not supported at the end of a query"
-        context.refuse(block.hidden, f"{what}; add it to the SELECT list")
-    relation = decorrelate(block.relation)
+    relation = decorrelate(block.kept or block.relation)
+    width = len(block.relation.schema)
     if orders_lists(relation, block.order):
         context.refuse(tree, UNORDERED)
     told = oracle_text(tree, context.limited, context.chosen, context.windows, context.grouped)
-    return BoundQuery(relation, relation.schema, block.order, tuple(context.uses), source.text, told)
+    schema, hidden = relation.schema[:width], relation.schema[width:]
+    return BoundQuery(relation, schema, block.order, tuple(context.uses), source.text, told, hidden)
 
 
 _REGISTERED: dict[int, tuple[ref[View], Relation]] = {}
@@ -100,7 +102,8 @@ def registered(catalog: Catalog, view: View) -> Relation:
     place = id(view)
     found = _REGISTERED.get(place)
     if found is None or found[0]() is not view:
-        relation = bind(view.sql, catalog).relation
+        bound = bind(view.sql, catalog)
+        relation = first_columns(bound.relation, len(bound.schema))
         settle(relation)
         found = _REGISTERED[place] = ref(view, lambda _: _REGISTERED.pop(place, None)), relation
     return found[1]
@@ -127,15 +130,42 @@ _ENDINGS = ("order", "limit", "offset")
 def _bind_ended(context: Context, node: exp.Expr, ctes: Ctes) -> Block:
     """A set operation or VALUES with ORDER BY or LIMIT: SELECT * FROM (..) ORDER BY ... LIMIT ..."""
     bare = type(node)(**{arg: value for arg, value in node.args.items() if arg not in (*_ENDINGS, "with_")})
-    clauses = {arg: node.args[arg] for arg in ("with_", *_ENDINGS) if node.args.get(arg)}
-    inner = exp.Subquery(this=bare)
-    return bind_select(context, exp.Select(expressions=[exp.Star()], from_=exp.From(this=inner), **clauses), ctes)
+    return _bind_around(context, exp.Subquery(this=bare), _clauses(node), ctes)
+
+
+def _clauses(node: exp.Expr) -> dict[str, exp.Expr]:
+    return {arg: node.args[arg] for arg in ("with_", *_ENDINGS) if node.args.get(arg)}
 
 
 def _bind_parentheses(context: Context, node: exp.Subquery, ctes: Ctes) -> Block:
-    clauses = {arg: node.args[arg] for arg in ("with_", "order", "limit", "offset") if node.args.get(arg)}
+    clauses = _clauses(node)
     if not clauses:
         return bind_query(context, node.this, ctes)
-    # (SELECT ...) ORDER BY ... LIMIT ... is SELECT * FROM (SELECT ...) ORDER BY ... LIMIT ...
-    inner = exp.Subquery(this=node.this, alias=node.args.get("alias"))
+    inner = node.this
+    while isinstance(inner, exp.Subquery) and not _clauses(inner):
+        inner = inner.this
+    if "order" in clauses and isinstance(inner, exp.Select):
+        # The ORDER BY is that of the SELECT inside, and names what that may name.
+        distinct = inner.args.get("distinct")
+        if not _clauses(inner) and not (distinct and distinct.args.get("on")):
+            return bind_select(context, exp.Select(**{**inner.args, **clauses}), ctes)
+        _refuse_expressions(context, clauses["order"])
+    return _bind_around(context, exp.Subquery(this=node.this, alias=node.args.get("alias")), clauses, ctes)
+
+
+def _bind_around(context: Context, inner: exp.Subquery, clauses: dict[str, exp.Expr], ctes: Ctes) -> Block:
+    """(SELECT ...) ORDER BY ... LIMIT ..., which is SELECT * FROM (SELECT ...) ORDER BY ... LIMIT ..."""
+    order, query = clauses.get("order"), inner.unnest()
+    if isinstance(order, exp.Order) and isinstance(query, exp.SetOperation):
+        clauses = clauses | {"order": order_of_sides(context, query, order)}
     return bind_select(context, exp.Select(expressions=[exp.Star()], from_=exp.From(this=inner), **clauses), ctes)
+
+
+def _refuse_expressions(context: Context, order: exp.Expr) -> None:
+    """Refuse what is neither a name nor a position nor ALL."""
+    for item in order.expressions:
+        if not isinstance(item.this.unnest(), exp.Column | exp.Literal | exp.Var):
+            what = (
+                "ORDER BY an expression after parentheses around WITH, DISTINCT ON, ORDER BY or LIMIT is not supported"
+            )
+            context.refuse(item.this, f"{what}; write SELECT * FROM (..) AS x ORDER BY ..")

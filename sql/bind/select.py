@@ -11,7 +11,7 @@ from catalog.names import by_key
 from sql.bind.binder import Aggregates, Binder
 from sql.bind.column_names import output_name, sought_names, unique_names
 from sql.bind.context import Block, Context, Ctes, Limited
-from sql.bind.distinct import Distinct, bind_distinct, distinct, first_rows
+from sql.bind.distinct import Distinct, bind_distinct, distinct, first_rows, over_distinct
 from sql.bind.from_clause import bind_from
 from sql.bind.groups import WHOLE, Grouping, bind_keys, group_ties, grouped, has_aggregate, storable
 from sql.bind.handlers import HANDLERS
@@ -93,9 +93,9 @@ def bind_select(context: Context, node: exp.Select, ctes: Ctes) -> Block:
     rows = _Rows(relation, list(outputs))
     sought = sought_names(names, [isinstance(item, exp.Alias) for item in items])
     terms, hidden = bind_order(
-        context, node.args.get("order"), sought, rows.scalars, lambda item: binder.value(item).scalar
+        context, node.args.get("order"), sought, rows.scalars, lambda item: storable(binder.value(item).scalar)
     )
-    clause = bind_distinct(context, node, sought, rows.scalars, hidden, lambda item: binder.value(item).scalar)
+    clause = bind_distinct(context, node, sought, rows.scalars, lambda item: storable(binder.value(item).scalar))
     count = len(rows.scalars)
     rows.scalars += [*qualify, *windows.scalars]
     if aggregated:
@@ -108,7 +108,9 @@ def bind_select(context: Context, node: exp.Select, ctes: Ctes) -> Block:
     limit = bind_limit(context, node)
     if limit is not None and not any(is_all(item) for item in _order_items(node)):
         context.limited.append(Limited(limit.clause, len(outputs)))
-    return _finished(rows, unique_names(names), terms, hidden, limit, clause)
+    if clause is not None and not clause.on:
+        return _distinct_rows(context, rows, unique_names(names), terms, hidden, limit)
+    return _finished(rows, unique_names(names), terms, limit, clause)
 
 
 def _order_items(node: exp.Expr) -> Sequence[exp.Expr]:
@@ -209,31 +211,62 @@ def _grouped(
 
 
 def _finished(
+    rows: _Rows, names: tuple[str, ...], terms: tuple[Term, ...], limit: Limit | None, clause: Distinct | None
+) -> Block:
+    """The rows with the outputs as their columns, the first of each group of DISTINCT ON, cut by LIMIT."""
+    width, order = len(names), _order(terms)
+    wanted = max(width, *(term.column + 1 for term in terms), 0)
+    if clause is None and limit is None:
+        kept = project(rows.relation, rows.scalars[:wanted], _with_hidden(names, wanted)) if wanted > width else None
+        return Block(project(rows.relation, rows.scalars[:width], names), _seen(order), kept)
+    relation = project(rows.relation, rows.scalars, _with_hidden(names, len(rows.scalars)))
+    if clause is not None:
+        relation = first_rows(relation, clause, order)
+    return _ended(relation, width, wanted, order, limit)
+
+
+def _distinct_rows(
+    context: Context,
     rows: _Rows,
     names: tuple[str, ...],
     terms: tuple[Term, ...],
-    hidden: exp.Expr | None,
+    hidden: Sequence[exp.Expr],
     limit: Limit | None,
-    clause: Distinct | None,
 ) -> Block:
-    """The rows with the outputs as their columns, made distinct and cut by LIMIT."""
+    """The rows with the outputs as their columns, each once, cut by LIMIT; ordered by what follows from the outputs."""
     width = len(names)
-    order = tuple(Order(term.column, term.descending, term.nulls_first) for term in terms)
-    if clause is not None and not clause.on:
-        relation = distinct(project(rows.relation, rows.scalars[:width], names))
-    elif clause is None and limit is None:
-        relation = project(rows.relation, rows.scalars[:width], names)
-    else:
-        more = tuple(f"order{i}" for i in range(len(rows.scalars) - width))
-        relation = project(rows.relation, rows.scalars, names + more)
-    if clause is not None and clause.on:
-        relation = first_rows(relation, clause, order)
+    relation = distinct(project(rows.relation, rows.scalars[:width], names))
+    if hidden:
+        over = over_distinct(context, rows.scalars[:width], list(zip(rows.scalars[width:], hidden, strict=True)))
+        relation = Map(relation, tuple(over), _with_hidden(names, width + len(over))[width:])
+    return _ended(relation, width, width + len(hidden), _order(terms), limit)
+
+
+def _ended(relation: Relation, width: int, wanted: int, order: tuple[Order, ...], limit: Limit | None) -> Block:
+    """The block of rows whose first columns are `width` outputs, then what its ORDER BY wants, cut by LIMIT."""
     if limit is not None:
         relation = TopK(relation, (), order, limit.limit, limit.offset)
-    if len(relation.schema) > width:
-        relation = Project(relation, tuple(range(width)))
-    order_out = tuple((t.column, t.descending, t.nulls_first) for t in terms if t.column < width)
-    return Block(relation, order_out, hidden)
+    return Block(
+        first_columns(relation, width), _seen(order), first_columns(relation, wanted) if wanted > width else None
+    )
+
+
+def first_columns(relation: Relation, width: int) -> Relation:
+    """The relation without what stands after its first columns."""
+    return relation if len(relation.schema) == width else Project(relation, tuple(range(width)))
+
+
+def _order(terms: Sequence[Term]) -> tuple[Order, ...]:
+    return tuple(Order(term.column, term.descending, term.nulls_first) for term in terms)
+
+
+def _seen(order: Sequence[Order]) -> tuple[tuple[int, bool, bool], ...]:
+    return tuple((each.column, each.descending, each.nulls_first) for each in order)
+
+
+def _with_hidden(names: tuple[str, ...], width: int) -> tuple[str, ...]:
+    """The names of the outputs, and of the hidden columns after them up to `width`."""
+    return unique_names((*names, *(f"order{i}" for i in range(width - len(names)))))
 
 
 def project(relation: Relation, scalars: Sequence[Scalar], names: Sequence[str]) -> Relation:

@@ -30,4 +30,4 @@ def with_names(bound: BoundQuery, view: str, names: Sequence[str]) -> BoundQuery
         f"SELECT * FROM (\n{each}\n) AS named ({', '.join(map(quoted, called))})"
         for each in (bound.text, bound.oracle_sql)
     )
-    return replace(bound, relation=relation, schema=relation.schema, text=text, oracle_sql=told)
+    return replace(bound, relation=relation, schema=relation.schema[: len(called)], text=text, oracle_sql=told)
