@@ -7,11 +7,27 @@ class Error(Exception):
     """Base of every error that the engine raises on purpose."""
 
 
-class ParseError(Error):
+class InterfaceError(Error):
+    """A database, transaction or cursor is used that is closed or over, or is asked for what it does not have yet."""
+
+
+class ProgrammingError(Error):
+    """What was asked is wrong in itself; the name of DB-API 2 for ParseError and BindError."""
+
+
+class DataError(Error):
+    """A value is wrong; the name of DB-API 2 for TypeMismatchError and NumericError."""
+
+
+class OperationalError(Error):
+    """What was asked is not possible here; the name of DB-API 2 for MemoryLimitError and AccessError."""
+
+
+class ParseError(ProgrammingError):
     """The SQL text does not parse; the message carries line and column."""
 
 
-class BindError(Error):
+class BindError(ProgrammingError):
     """A name is unknown or ambiguous, or is used where it may not be (unknown table, second view of one name)."""
 
 
@@ -23,17 +39,17 @@ class ConstraintError(Error):
     """A change breaks a table's constraint; names table, constraint and the offending rows."""
 
 
-class TypeMismatchError(Error):
+class TypeMismatchError(DataError):
     """An expression or a supplied column has a type that does not fit."""
 
 
-class NumericError(Error):
+class NumericError(DataError):
     """A computation overflowed or has no result (overflow, division by zero, a cast out of range)."""
 
 
-class MemoryLimitError(Error):
+class MemoryLimitError(OperationalError):
     """A view is expected to need more memory than the database's limit leaves; it was not installed."""
 
 
-class AccessError(Error):
+class AccessError(OperationalError):
     """SQL text reaches for files, the network or DuckDB's configuration, which the application has not allowed."""

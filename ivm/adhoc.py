@@ -30,13 +30,15 @@ def change(core: Core, names: Sequence[str], collect: Callable[[Transaction, Ask
     It is called without the lock. If what it read has changed when the turn to commit comes, it is called once more,
     with the lock, so that no change of others is lost.
     """
-    tx, first = core.transaction(), seen(core, names)
-    result = collect(tx, lambda text: _answer(core, text, names, first))
-    with core.lock, tx:
-        if not first.is_current(core.catalog, core.engine):
-            tx.forget()
-            again = seen(core, names)
-            result = collect(tx, lambda text: _answer(core, text, names, again))
+    with core.transaction() as tx:
+        first = seen(core, names)
+        result = collect(tx, lambda text: _answer(core, text, names, first))
+        with core.lock:
+            if not first.is_current(core.catalog, core.engine):
+                tx.forget()
+                again = seen(core, names)
+                result = collect(tx, lambda text: _answer(core, text, names, again))
+            tx.commit()
     return result
 
 

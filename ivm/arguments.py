@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 from catalog.errors import BindError, ParseError, TypeMismatchError
 
 MOST = 1 << 62
 """The largest number that an argument may be: times and bytes are counted in 64 bits, with room to add two."""
+
+
+class ArrowStream(Protocol):
+    """Whatever hands out a stream of Arrow data: Arrow tables, polars, pandas, DuckDB relations, `Result`, `View`."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+class ArrowArray(Protocol):
+    """Whatever hands out Arrow data in one piece: record batches, struct arrays."""
+
+    def __arrow_c_array__(self, requested_schema: object | None = None) -> object: ...
+
+
+Tabular = ArrowStream | ArrowArray | Sequence[Mapping[str, object]] | Mapping[str, object]
+"""Rows as programmers have them: Arrow data of any kind, a list of dicts (one for each row), or a dict of columns."""
 
 
 def sql_text(text: Any) -> str:
@@ -36,7 +52,7 @@ def whole_number(value: Any, name: str) -> int:
     return number
 
 
-def rows_by_table(changes: Any) -> Mapping[str, Any]:
+def rows_by_table(changes: Any) -> Mapping[str, Tabular]:
     """What `apply` takes; TypeMismatchError if it is no mapping."""
     if not isinstance(changes, Mapping):
         raise TypeMismatchError(

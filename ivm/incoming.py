@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.errors import ConstraintError
 from catalog.schema import Table
+from ivm.arguments import Tabular
 from ivm.trace.column import Ints
 from ivm.trace.ingest import Intake, ingest
 from ivm.trace.time import LAST
@@ -22,14 +21,14 @@ class Incoming:
         self._catalog = catalog
         self._intakes: dict[str, Intake] = {}
 
-    def rows(self, name: str, data: Any, keys_only: bool) -> tuple[Table, pa.Table]:
+    def rows(self, name: str, data: Tabular, keys_only: bool) -> tuple[Table, pa.Table]:
         """The table of a name, and the rows as it stores them; of a table with a key only that, if `keys_only`."""
         table = self._catalog.table(name)
         if keys_only and table.primary_key:
             return table, ingest(data, table.fields, f"table {table.name}", columns=table.primary_key)
         return table, self._intake(table).rows(data)
 
-    def change(self, name: str, data: Any, present: int) -> Change:
+    def change(self, name: str, data: Tabular, present: int) -> Change:
         """Rows with times and diffs of their own, the times after `present`."""
         table = self._catalog.table(name)
         rows, times, diffs = self._intake(table).changes(data)

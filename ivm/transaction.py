@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any
+from warnings import warn
 
 import numpy as np
 import pyarrow as pa
 
-from catalog.errors import Error
+from catalog.errors import InterfaceError
 from catalog.schema import Table
+from ivm.arguments import Tabular
 from ivm.trace.column import Ints
 from ivm.trace.table_store import Mode
+
+Check = Callable[[str, Tabular, bool], tuple[Table, pa.Table]]
+"""A table's name and rows for it (with True: those that are to go); the table, and the rows as it stores them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,46 +36,87 @@ class Change:
 
 
 class Transaction:
-    """Collects changes; they take effect together when the `with` block ends, and not at all if it raises."""
+    """Collects changes of any tables, which take effect together, at one logical time, or not at all.
 
-    def __init__(
-        self, check: Callable[[str, Any, bool], tuple[Table, pa.Table]], commit: Callable[[list[Change]], int]
-    ) -> None:
+    As a context manager it commits when the block ends, and rolls back if the block or the commit raises; without one,
+    call `commit` or `rollback`. Then it is over: whatever is called, but `time`, raises InterfaceError. One that is
+    dropped with changes in it warns (ResourceWarning), and changes nothing. Changes count in the order of the calls.
+    One thread at a time may use it.
+    """
+
+    def __init__(self, check: Check, commit: Callable[[list[Change]], int]) -> None:
         self._check = check
         self._commit = commit
         self._changes: list[Change] = []
         self._time: int | None = None
+        self._over = ""
 
     @property
     def time(self) -> int:
-        """The commit's logical time; raises ivm.Error before the transaction has committed."""
+        """The commit's logical time; raises InterfaceError before the transaction has committed."""
         if self._time is None:
-            raise Error("cannot give the transaction's time: it has not committed; read `time` after the with block")
+            raise InterfaceError(
+                "cannot give the transaction's time: it has not committed; read `time` after the with block"
+            )
         return self._time
 
-    def insert(self, table: str, data: Any) -> None:
-        """Add rows: an Arrow table or anything with its PyCapsule interface, a list of dicts, or a dict of columns."""
+    def insert(self, table: str, data: Tabular) -> None:
+        """Add rows. are checked here, keys in the commit: ConstraintError if a row of the same key is there."""
+        self._check_open()
         self._changes.append(Change(*self._check(table, data, False)))
 
-    def delete(self, table: str, data: Any) -> None:
-        """Take rows away, named by their primary key (other columns are not looked at) or, without one, whole."""
+    def delete(self, table: str, data: Tabular) -> None:
+        """Take rows away, named by their primary key (other columns are not looked at) or, without one, whole.
+
+        ConstraintError in the commit if a row is not there.
+        """
+        self._check_open()
         found, rows = self._check(table, data, True)
         self._changes.append(Change(found, rows, np.full(rows.num_rows, -1, np.int64)))
 
-    def upsert(self, table: str, data: Any) -> None:
+    def upsert(self, table: str, data: Tabular) -> None:
         """Replace the rows that have the same primary key, add the others."""
+        self._check_open()
         self._changes.append(Change(*self._check(table, data, False), mode="upsert"))
 
+    def commit(self) -> int:
+        """Carry out all changes; returns the logical time. If it raises, nothing is changed, and they are kept here."""
+        self._check_open()
+        self._time = self._commit(self._changes)
+        self._end("has committed")
+        return self._time
+
+    def rollback(self) -> None:
+        """Let all changes go."""
+        self._check_open()
+        self._end("was rolled back")
+
     def forget(self) -> None:
-        """Take back what was collected so far."""
+        """Take back what was collected so far, and go on."""
         self._changes = []
 
+    def _end(self, over: str) -> None:
+        self._changes, self._over = [], over
+
+    def _check_open(self) -> None:
+        if self._over:
+            raise InterfaceError(f"cannot use this transaction: it {self._over}; begin another with db.transaction()")
+
     def __enter__(self) -> Transaction:
+        self._check_open()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
-            self._time = self._commit(self._changes)
-        self.forget()
+        try:
+            if kind is None and not self._over:
+                self.commit()
+        finally:
+            if not self._over:
+                self.rollback()
+
+    def __del__(self) -> None:
+        if self._changes:
+            tables = ", ".join(dict.fromkeys(change.table.name for change in self._changes))
+            warn(f"a transaction with changes of {tables} was neither committed nor rolled back", ResourceWarning, 2)
