@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
+from time import monotonic
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
+
+from ivm.ending import end_with_program
+
+if TYPE_CHECKING:
+    from asyncio import Future
 
 
 class Subscription:
     """Changes of one view as Arrow tables: the view's columns, then `_time` and `_diff`.
 
-    Each commit's changes are consolidated: one row for each (row, time) whose multiplicity changed. Use as a context
-    manager, or call `close`. Thread-safe: commits may come from another thread.
+    Each commit's changes are consolidated: one row for each (row, time) whose multiplicity changed. Take them with
+    `fetch`, with `for changes in subscription`, or with `async for` in any event loop of asyncio. Each table goes to
+    one taker. Use as a context manager, or call `close`; it is closed too when its view is dropped or its database is
+    closed. Thread-safe: commits may come from another thread. Who waits does not keep the program from ending: when the
+    main thread is done, all waiting ends as if the subscription had been closed.
     """
 
     def __init__(self, view: str, empty: pa.Table, close: Callable[[Subscription], None]) -> None:
@@ -23,11 +34,17 @@ class Subscription:
         self._close = close
         self._pending: deque[pa.Table] = deque()
         self._changed = threading.Condition()
+        self._wakes: set[Callable[[], None]] = set()
         self._open = True
 
-    def fetch(self) -> pa.Table:
-        """What has changed since the last fetch; no rows if nothing has. Never blocks."""
+    def fetch(self, timeout: float | None = 0) -> pa.Table:
+        """What has changed since it was last asked for, in one table; without rows if nothing has.
+
+        If nothing has, wait for at most `timeout` seconds, or with None until something does, or it is closed.
+        """
         with self._changed:
+            if timeout != 0:
+                self._wait(timeout)
             tables = list(self._pending)
             self._pending.clear()
         return pa.concat_tables(tables) if tables else self._empty
@@ -36,24 +53,51 @@ class Subscription:
         """Tables of changes, one for each commit; blocks for more until the subscription is closed."""
         while True:
             with self._changed:
-                while self._open and not self._pending:
-                    self._changed.wait()
+                self._wait(None)
                 if not self._pending:
                     return
                 table = self._pending.popleft()
             yield table
 
+    async def __aiter__(self) -> AsyncIterator[pa.Table]:
+        """Tables of changes, one for each commit; awaits more until the subscription is closed.
+
+        A task that is cancelled while it waits has taken nothing.
+        """
+        while True:
+            woken = None
+            with self._changed:
+                if not self._pending and not self._open:
+                    return
+                table = self._pending.popleft() if self._pending else None
+                if table is None:
+                    woken, wake = _wake_up()
+                    self._wakes.add(wake)
+                    end_with_program(self)
+            if woken is None:
+                yield table
+                continue
+            try:
+                await woken
+            finally:
+                with self._changed:
+                    self._wakes.discard(wake)
+
     def push(self, table: pa.Table) -> None:
         """Add a commit's changes; called by the database."""
         with self._changed:
             self._pending.append(table)
-            self._changed.notify_all()
+            self._wake()
 
-    def close(self) -> None:
-        """Stop receiving; iteration ends when what is pending has been read."""
+    def end(self) -> None:
+        """Let go of all who wait; what is pending can still be read."""
         with self._changed:
             self._open = False
-            self._changed.notify_all()
+            self._wake()
+
+    def close(self) -> None:
+        """Stop receiving; iteration ends when what is pending has been read. Once is enough."""
+        self.end()
         self._close(self)
 
     def __enter__(self) -> Subscription:
@@ -63,3 +107,36 @@ class Subscription:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _wait(self, timeout: float | None) -> None:
+        """Wait until something is pending or it is closed, or `timeout` seconds have passed; `_changed` is held."""
+        end_with_program(self)
+        until = None if timeout is None else monotonic() + timeout
+        while self._open and not self._pending:
+            left = None if until is None else until - monotonic()
+            if left is not None and left <= 0:
+                return
+            self._changed.wait(left)
+
+    def _wake(self) -> None:
+        self._changed.notify_all()
+        for wake in self._wakes:
+            wake()
+
+
+def _wake_up() -> tuple[Future[None], Callable[[], None]]:
+    """Something to await in the event loop that runs, and what ends that from any thread."""
+    from asyncio import get_running_loop  # noqa: PLC0415  who awaits has it already, others need not wait for it
+
+    loop = get_running_loop()
+    woken: Future[None] = loop.create_future()
+
+    def wake() -> None:
+        if not woken.done():
+            woken.set_result(None)
+
+    def wake_from_anywhere() -> None:
+        with suppress(RuntimeError):  # the loop is closed, and with it whoever waited in it
+            loop.call_soon_threadsafe(wake)
+
+    return woken, wake_from_anywhere
