@@ -10,6 +10,7 @@ from catalog.errors import (
     BindError,
     ConstraintError,
     Error,
+    InterfaceError,
     MemoryLimitError,
     NumericError,
     ParseError,
@@ -17,9 +18,11 @@ from catalog.errors import (
     UnsupportedError,
 )
 from ivm.arguments import whole_number
+from ivm.cursor import Cursor
 from ivm.database import Database
 from ivm.engine import Progress
 from ivm.kernels.allocator import keep_freed_pages
+from ivm.listing import TableInfo, ViewInfo
 from ivm.oracle import VerificationError, Verified
 from ivm.render.scalars.program import Compiler
 from ivm.result import Result
@@ -36,20 +39,24 @@ __all__ = [
     "AccessError",
     "BindError",
     "ConstraintError",
+    "Cursor",
     "Database",
     "Error",
+    "InterfaceError",
     "MemoryLimitError",
     "NumericError",
     "ParseError",
     "Progress",
     "Result",
     "Subscription",
+    "TableInfo",
     "Transaction",
     "TypeMismatchError",
     "UnsupportedError",
     "VerificationError",
     "Verified",
     "View",
+    "ViewInfo",
     "connect",
 ]
 

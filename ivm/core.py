@@ -11,12 +11,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+
+import pyarrow as pa
 
 from catalog.catalog import Catalog
-from catalog.errors import BindError
+from catalog.errors import BindError, InterfaceError
+from catalog.schema import Table
+from ivm.arguments import Tabular
 from ivm.engine import Engine, Progress, changes_to_arrow, seen_changes
 from ivm.incoming import Incoming
+from ivm.kernels.allocator import give_back_freed_pages
 from ivm.subscription import Subscription
 from ivm.trace.delta import delta_of
 from ivm.trace.turns import Turns
@@ -61,9 +66,23 @@ class Core:
         with self.lock.aside():
             self._progress(now)
 
+    def close(self) -> None:
+        """Let everything go, and nobody in; whoever is at work comes to an end first. Once is enough."""
+        with self.defining(None):
+            if self.lock.closed:
+                return
+            with self.lock:
+                for subscription in list(self.subscriptions):
+                    subscription.close()
+                if self.engine.renderer.compiler is not None:
+                    self.engine.renderer.compiler.close()
+                self.engine = Engine(None, history=0)
+                self.lock.close("cannot use this database: it is closed; make another with ivm.connect()")
+        give_back_freed_pages()
+
     def transaction(self) -> Transaction:
         """Changes at one logical time."""
-        return Transaction(self.incoming.rows, self.commit)
+        return Transaction(self._rows, self.commit)
 
     def commit(self, changes: list[Change]) -> int:
         """Commit checked changes, tell who listens; returns the last logical time. See `Engine.commit`."""
@@ -111,7 +130,11 @@ class Core:
         for subscription in [s for s in self.subscriptions if s.view == view]:
             subscription.close()
 
+    def _rows(self, name: str, data: Tabular, keys_only: bool) -> tuple[Table, pa.Table]:
+        self.lock.check_open()
+        return self.incoming.rows(name, data, keys_only)
+
     def _unsubscribe(self, subscription: Subscription) -> None:
-        with self.lock:
+        with suppress(InterfaceError), self.lock:  # once it is closed nobody is told of anything
             if subscription in self.subscriptions:
                 self.subscriptions.remove(subscription)

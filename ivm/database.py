@@ -1,16 +1,18 @@
-"""What a user holds. Every public call is atomic, each statement of a text for itself, from any thread."""
+"""What a user holds: thin, over the core and the functions that work on it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any
+from types import TracebackType
 
-from ivm.arguments import callback, rows_by_table, sql_text
+from ivm.arguments import Tabular, callback, rows_by_table, sql_text
 from ivm.core import Core
+from ivm.cursor import Cursor
 from ivm.engine import Engine, Progress
 from ivm.explain import explain
 from ivm.incoming import check_times
+from ivm.listing import TableInfo, ViewInfo, tables, views
 from ivm.nesting import nested_statements
 from ivm.oracle import Verified, verify
 from ivm.render.scalars.program import Compiler
@@ -23,7 +25,14 @@ from sql.parameters import Parameters, filled
 
 
 class Database:
-    """An engine for standing SQL queries, in memory. Make one with `ivm.connect()`."""
+    """An engine for standing SQL queries, in memory. Make one with `ivm.connect()`.
+
+    Any thread may call anything. Every call is atomic: it takes effect whole, or raises and has changed nothing; of a
+    text of several statements each for itself. A view is exactly up to date when the call that changed a table returns.
+
+    As a context manager it is closed when the block ends. It is a connection too, as DB-API 2 (PEP 249) has it, see
+    `ivm.dbapi`: each statement commits by itself.
+    """
 
     def __init__(
         self,
@@ -40,7 +49,18 @@ class Database:
     @property
     def time(self) -> int:
         """The logical time of the last commit; 0 before the first."""
-        return self._core.engine.time
+        return self._open.engine.time
+
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._core.lock.closed
+
+    @property
+    def _open(self) -> Core:
+        """The core, if it can still be used; raises InterfaceError otherwise."""
+        self._core.lock.check_open()
+        return self._core
 
     def sql(
         self,
@@ -67,21 +87,45 @@ class Database:
         before it is whole. Statements that create or drop wait for each other. `progress` is called after each chunk,
         from this thread; it may read and commit too. If it raises, the view is not created.
         """
-        result = Result()
+        core, result = self._open, Result()
         callback(progress, "progress")
         with nested_statements():
             statements = statements_of(sql_text(filled(sql_text(text), params, dialect)), dialect)
             defines = any(isinstance(each, DEFINITIONS) for each in statements)
-            with self._core.defining(progress) if defines else nullcontext():
+            with core.defining(progress) if defines else nullcontext():
                 for statement in statements:
-                    result = run_statement(self._core, statement, dialect)
+                    result = run_statement(core, statement, dialect)
         return result
 
-    def transaction(self) -> Transaction:
-        """Changes at one logical time, all or nothing; use as a context manager."""
-        return self._core.transaction()
+    def execute(self, sql: str, params: Parameters | None = None) -> Cursor:
+        """Run one or more statements as `sql` does; a cursor at the first row of the last one's."""
+        return self.cursor().execute(sql, params)
 
-    def apply(self, changes: Mapping[str, Any]) -> int:
+    def executemany(self, sql: str, params: Iterable[Parameters]) -> Cursor:
+        """Run one statement for each set of parameters; see `Cursor.executemany`."""
+        return self.cursor().executemany(sql, params)
+
+    def cursor(self) -> Cursor:
+        """What runs statements and fetches their rows, as DB-API 2 has it."""
+        self._core.lock.check_open()
+        return Cursor(self)
+
+    def commit(self) -> None:
+        """Nothing, for whoever expects a connection of DB-API 2: each statement has committed when it returns."""
+        self._core.lock.check_open()
+
+    def transaction(self) -> Transaction:
+        """Changes of any tables at one logical time, all or nothing.
+
+            with db.transaction() as tx:
+                tx.insert("sale", rows)
+                tx.delete("stock", keys)
+
+        commits at the end of the block; or call `commit` or `rollback` of what this returns.
+        """
+        return self._open.transaction()
+
+    def apply(self, changes: Mapping[str, Tabular]) -> int:
         """Commit one physical batch; returns its last logical time.
 
         `changes` maps table names to rows as `Transaction.insert` takes them, with two optional columns: `_time`, the
@@ -90,7 +134,7 @@ class Database:
         other columns say; equal rows of one time that contradict each other count by their sum. Every view changes
         exactly as if each time had been committed alone.
         """
-        core, present = self._core, self.time
+        core, present = self._open, self.time
         checked = [core.incoming.change(name, data, present) for name, data in rows_by_table(changes).items()]
         with core.lock:
             if self.time != present:
@@ -99,30 +143,69 @@ class Database:
             return core.commit(checked)
 
     def view(self, name: str) -> View:
-        """A maintained view, to be read any number of times."""
-        core = self._core
+        """A maintained view, to be read any number of times, each time as of the last commit.
+
+        Raises BindError for a name that is unknown, or of a view that is not maintained.
+        """
+        core = self._open
         with core.lock:
             return View(core.maintained(name), core.engine.dictionary, core.readable, core.lock)
 
+    def tables(self) -> list[TableInfo]:
+        """The tables there are, in the order of their creation: names, columns, rows."""
+        return tables(self._open)
+
+    def views(self) -> list[ViewInfo]:
+        """The views there are, in the order of their creation: names, columns, SQL, rows.
+
+        Cost: the consolidation of maintained views that have changed since they were read.
+        """
+        return views(self._open)
+
     def subscribe(self, view: str, *, snapshot: bool = False) -> Subscription:
-        """The changes of a view from now on, after its present rows (as +1) if `snapshot`."""
-        return self._core.subscribe(view, snapshot)
+        """The changes of a maintained view from now on, after its present rows (as +1) if `snapshot`."""
+        return self._open.subscribe(view, snapshot)
 
     def verify(self, views: Sequence[str] | None = None) -> list[Verified]:
         """Compare views (all maintained ones by default) with DuckDB's recomputation from the tables.
 
         Raises VerificationError with differing rows. Cost: DuckDB runs every query over the whole tables.
         """
-        return verify(self._core, views)
+        return verify(self._open, views)
 
     def wait_compiled(self, timeout: float | None = None) -> None:
         """Block until every kernel that installed views wait for is compiled, or `timeout` seconds have passed."""
-        if self._core.engine.renderer.compiler is not None:
-            self._core.engine.renderer.compiler.wait(timeout)
+        compiler = self._open.engine.renderer.compiler
+        if compiler is not None:
+            compiler.wait(timeout)
 
     def explain(self, text: str, *, dialect: str = "duckdb") -> str:
         """What EXPLAIN says of a SELECT, as one text. Raises as `sql` does."""
-        return explain(self._core, sql_text(text), dialect)
+        return explain(self._open, sql_text(text), dialect)
+
+    def close(self) -> None:
+        """Let tables and views go, and end the subscriptions; calls that are under way come to an end first.
+
+        With the last database of the process that is closed, the process that compiles for them ends. Whatever is used
+        afterwards, views and transactions too, raises InterfaceError; subscriptions still give what they hold. To close
+        again does nothing.
+        """
+        self._core.close()
+
+    def __enter__(self) -> Database:
+        self._core.lock.check_open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<ivm.Database, closed>"
+        catalog = self._core.catalog
+        return f"<ivm.Database, {len(catalog.tables)} tables, {len(catalog.views)} views, time {self.time}>"
 
 
 def core_of(db: Database) -> Core:

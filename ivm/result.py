@@ -135,9 +135,10 @@ class Result(Rows):
     result is one text of several lines, which is shown as it is.
     """
 
-    def __init__(self, table: pa.Table | None = None, *, as_text: bool = False) -> None:
+    def __init__(self, table: pa.Table | None = None, *, as_text: bool = False, changed: int | None = None) -> None:
         self._table = pa.table({}) if table is None else table
         self._as_text = as_text
+        self._changed = changed
         self._left = _one_by_one(self._table)
 
     def arrow(self) -> pa.Table:
@@ -151,6 +152,13 @@ class Result(Rows):
 
     def __len__(self) -> int:
         return self._table.num_rows
+
+    @property
+    def rowcount(self) -> int:
+        """How many rows the statement changed; of a query how many it found; -1 of all other statements."""
+        if self._changed is not None:
+            return self._changed
+        return self._table.num_rows if self._table.num_columns else -1
 
     def fetchone(self) -> tuple[Any, ...] | None:
         """The next row as a Python tuple; None after the last."""

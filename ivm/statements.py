@@ -189,7 +189,7 @@ def _insert_plain(core: Core, statement: PlainInsert) -> Result:
 
 
 def _counted(rows: int) -> Result:
-    return Result(pa.table({"count": pa.array([rows], pa.int64())}))
+    return Result(pa.table({"count": pa.array([rows], pa.int64())}), changed=rows)
 
 
 def _key_columns(rows: pa.Table, table: Table) -> pa.Table:

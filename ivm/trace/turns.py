@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import TracebackType
 
+from catalog.errors import InterfaceError
+
 
 @dataclass(eq=False, slots=True)
 class _Waiter:
@@ -34,17 +36,37 @@ class Turns:
         self._waiting: deque[_Waiter] = deque()
         self._owner: int | None = None
         self._depth = 0
+        self._refusal = ""
+
+    @property
+    def closed(self) -> bool:
+        """Whether nobody is let in any more."""
+        return bool(self._refusal)
+
+    def close(self, refusal: str) -> None:
+        """Let nobody in from now on, those that wait included: they get an InterfaceError that says `refusal`."""
+        self._refusal = refusal
+
+    def check_open(self) -> None:
+        """Raise InterfaceError if it is closed."""
+        if self._refusal:
+            raise InterfaceError(self._refusal)
 
     def __enter__(self) -> None:
         me = threading.get_ident()
+        waiter = None
         with self._mutex:
             if self._owner is None:
                 self._owner = me
             if self._owner == me:
                 self._depth += 1
-                return
-            waiter = self._queued(1)
-        self._wait(waiter)
+            else:
+                waiter = self._queued(1)
+        if waiter is not None:
+            self._wait(waiter)
+        if self._refusal:
+            self.__exit__(None, None, None)
+            raise InterfaceError(self._refusal)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

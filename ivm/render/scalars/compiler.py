@@ -11,7 +11,9 @@ import logging
 import os
 import queue
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
+from weakref import WeakSet
 
 from ivm.render.scalars.cache import Kernel, find, load
 from ivm.render.scalars.elsewhere import Elsewhere, UnavailableError
@@ -50,6 +52,20 @@ class _Workshop:
                 self._start()
             return ticket
 
+    def rest(self) -> None:
+        """No one needs loops: drop those that wait, and let the process go when it is done with the one at work."""
+        with self._lock:
+            waiting: list[Ticket | None] = []
+            with suppress(queue.Empty):
+                while True:
+                    waiting.append(self._queue.get_nowait())
+            for ticket in waiting:
+                if ticket is not None and ticket is not _REST:
+                    del self._tickets[ticket.source]
+                    ticket.failed = True
+                    ticket.done.set()
+            self._queue.put(None if None in waiting else _REST)
+
     def take_over(self, left: _Workshop) -> None:
         """The tickets of another, whose thread is gone; what it had not done is ordered again."""
         atexit.unregister(left._close)
@@ -77,6 +93,10 @@ class _Workshop:
 
     def _work(self) -> None:
         while (ticket := self._queue.get()) is not None:
+            if ticket is _REST:
+                if not _compilers:
+                    self._elsewhere.rest()
+                continue
             try:
                 ticket.kernel = self._compiled(ticket.source)
             except Exception:  # noqa: BLE001 - whatever the compiler runs into, the interpreter goes on
@@ -111,6 +131,9 @@ class _Workshop:
             self._thread.join(10)
 
 
+_REST = Ticket("")
+"""In the queue: let the process go, if still nobody needs it."""
+
 _workshop = _Workshop()
 
 
@@ -125,6 +148,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_anew)
 
 
+_compilers: WeakSet[Compiler] = WeakSet()
+"""Those that may order."""
+
+
 class Compiler:
     """Where programs order their loops. With `wait` an order returns when it is done, so nothing is
     interpreted.
@@ -134,6 +161,7 @@ class Compiler:
 
     def __init__(self, wait: bool = False) -> None:
         self._blocking = wait
+        _compilers.add(self)
 
     def order(self, source: str) -> Ticket:
         """The ticket of a loop's text (equal texts share it); never raises."""
@@ -145,6 +173,14 @@ class Compiler:
     def wait(self, timeout: float | None = None) -> bool:
         """Block until every loop ordered in this process is done; False if `timeout` seconds were not enough."""
         return all(ticket.done.wait(timeout) for ticket in _workshop.pending())
+
+    def close(self) -> None:
+        """Order nothing any more. With the last one that exists, what is not compiled yet is dropped, and the process
+        that compiles ends.
+        """
+        _compilers.discard(self)
+        if not _compilers:
+            _workshop.rest()
 
     def failures(self) -> list[str]:
         """The texts ordered in this process that do not compile: a defect of the engine, though harmless."""

@@ -74,6 +74,12 @@ class Elsewhere:
         if answer:
             raise CompilationError(answer)
 
+    def rest(self) -> None:
+        """End the process when it is done with what it does; the next loop starts another."""
+        with self._at_work:
+            if self._process is not None:
+                self._end(self._process)
+
     def close(self) -> None:
         """End the process, and start no other."""
         with self._starting:

@@ -1,0 +1,53 @@
+"""The names by which DB-API 2 (PEP 249) finds things, for tools that are given a module of it.
+
+`connect` gives an `ivm.Database`, which is a connection: `cursor`, `commit` (each statement has committed by itself,
+so it does nothing, and there is no `rollback`: see `Database.transaction`), `close`. Parameters are ?, $1 or $name.
+Threads may share the module and connections, and not cursors.
+"""
+
+from __future__ import annotations
+
+from catalog.errors import (
+    ConstraintError,
+    DataError,
+    Error,
+    InterfaceError,
+    OperationalError,
+    ProgrammingError,
+    UnsupportedError,
+)
+from ivm import connect
+from ivm.database import Database
+from ivm.oracle import VerificationError
+
+__all__ = [
+    "Connection",
+    "DataError",
+    "DatabaseError",
+    "Error",
+    "IntegrityError",
+    "InterfaceError",
+    "InternalError",
+    "NotSupportedError",
+    "OperationalError",
+    "ProgrammingError",
+    "Warning",
+    "apilevel",
+    "connect",
+    "paramstyle",
+    "threadsafety",
+]
+
+apilevel = "2.0"
+threadsafety = 2
+paramstyle = "qmark"
+
+Connection = Database
+DatabaseError = Error
+IntegrityError = ConstraintError
+NotSupportedError = UnsupportedError
+InternalError = VerificationError
+
+
+class Warning(Exception):  # noqa: A001  the name that DB-API 2 wants
+    """What DB-API 2 wants to be there; nothing raises it."""
