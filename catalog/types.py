@@ -16,7 +16,12 @@ class Kind(enum.Enum):
     INTEGER = "INTEGER"
     BIGINT = "BIGINT"
     HUGEINT = "HUGEINT"
+    UTINYINT = "UTINYINT"
+    USMALLINT = "USMALLINT"
+    UINTEGER = "UINTEGER"
+    UBIGINT = "UBIGINT"
     DECIMAL = "DECIMAL"
+    FLOAT = "FLOAT"
     DOUBLE = "DOUBLE"
     DATE = "DATE"
     TIMESTAMP = "TIMESTAMP"
@@ -30,11 +35,12 @@ class Kind(enum.Enum):
 class Physical(enum.Enum):
     """How the values of a column lie in memory.
 
-    BOOL: numpy bool. INT32: int32 (TINYINT, SMALLINT, INTEGER; DATE as days since 1970-01-01).
-    INT64: int64 (BIGINT; TIMESTAMP as microseconds; DECIMAL of at most 18 digits, scaled).
+    BOOL: numpy bool. INT32: int32 (integers of at most 32 bits with their sign; DATE as days since 1970-01-01).
+    INT64: int64 (BIGINT, UINTEGER; TIMESTAMP as microseconds; DECIMAL of at most 18 digits, scaled).
     WIDE: int64 of shape (n, 2), the low word then the high word of a 128-bit two's-complement
-    integer, as Arrow's decimal128 lays it out (HUGEINT; DECIMAL of more than 18 digits, scaled).
-    FLOAT64: float64. CODE: int32 codes of the database's text dictionary (VARCHAR; LIST, see `ivm.trace.lists`).
+    integer, as Arrow's decimal128 lays it out (HUGEINT, UBIGINT; DECIMAL of more than 18 digits, scaled).
+    FLOAT64: float64 (DOUBLE; FLOAT, whose values are those that 32 bits hold).
+    CODE: int32 codes of the database's text dictionary (VARCHAR; LIST, see `ivm.trace.lists`).
     """
 
     BOOL = "bool"
@@ -47,20 +53,36 @@ class Physical(enum.Enum):
     __hash__ = object.__hash__
 
 
-_PHYSICAL = {
-    Kind.NULL: Physical.INT32,
-    Kind.BOOLEAN: Physical.BOOL,
-    Kind.TINYINT: Physical.INT32,
-    Kind.SMALLINT: Physical.INT32,
-    Kind.INTEGER: Physical.INT32,
-    Kind.BIGINT: Physical.INT64,
-    Kind.HUGEINT: Physical.WIDE,
-    Kind.DOUBLE: Physical.FLOAT64,
-    Kind.DATE: Physical.INT32,
-    Kind.TIMESTAMP: Physical.INT64,
-    Kind.VARCHAR: Physical.CODE,
-    Kind.LIST: Physical.CODE,
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What all types of a kind have in common: the physical form, and of integers their bits, sign and digits."""
+
+    physical: Physical
+    bits: int = 0
+    signed: bool = True
+    digits: int = 0
+
+
+TRAITS: dict[Kind, Traits] = {
+    Kind.NULL: Traits(Physical.INT32),
+    Kind.BOOLEAN: Traits(Physical.BOOL),
+    Kind.TINYINT: Traits(Physical.INT32, 8, digits=3),
+    Kind.SMALLINT: Traits(Physical.INT32, 16, digits=5),
+    Kind.INTEGER: Traits(Physical.INT32, 32, digits=10),
+    Kind.BIGINT: Traits(Physical.INT64, 64, digits=19),
+    Kind.HUGEINT: Traits(Physical.WIDE, 128, digits=38),
+    Kind.UTINYINT: Traits(Physical.INT32, 8, False, 3),
+    Kind.USMALLINT: Traits(Physical.INT32, 16, False, 5),
+    Kind.UINTEGER: Traits(Physical.INT64, 32, False, 10),
+    Kind.UBIGINT: Traits(Physical.WIDE, 64, False, 20),
+    Kind.FLOAT: Traits(Physical.FLOAT64),
+    Kind.DOUBLE: Traits(Physical.FLOAT64),
+    Kind.DATE: Traits(Physical.INT32),
+    Kind.TIMESTAMP: Traits(Physical.INT64),
+    Kind.VARCHAR: Traits(Physical.CODE),
+    Kind.LIST: Traits(Physical.CODE),
 }
+"""Every kind that has columns, but for DECIMAL, whose physical form follows its digits."""
 
 MAX_NARROW_DIGITS = 18
 MAX_DIGITS = 38
@@ -87,7 +109,7 @@ class SqlType:
         """The physical form of a column of this type; INTERVAL has none (it occurs in literals only)."""
         if self.kind is Kind.DECIMAL:
             return Physical.INT64 if self.precision <= MAX_NARROW_DIGITS else Physical.WIDE
-        return _PHYSICAL[self.kind]
+        return TRAITS[self.kind].physical
 
     @property
     def is_integer(self) -> bool:
@@ -95,12 +117,22 @@ class SqlType:
         return self.kind in _INTEGERS
 
     @property
+    def is_float(self) -> bool:
+        """Whether this is FLOAT or DOUBLE, whose values are not exact."""
+        return self.kind is Kind.DOUBLE or self.kind is Kind.FLOAT
+
+    @property
     def is_numeric(self) -> bool:
         """Whether arithmetic is defined on this type."""
-        return self.is_integer or self.kind in (Kind.DECIMAL, Kind.DOUBLE)
+        return self.is_integer or self.is_float or self.kind is Kind.DECIMAL
+
+    @property
+    def is_unsigned(self) -> bool:
+        """Whether this is an integer type without a sign."""
+        return self.is_integer and not TRAITS[self.kind].signed
 
 
-_INTEGERS = (Kind.TINYINT, Kind.SMALLINT, Kind.INTEGER, Kind.BIGINT, Kind.HUGEINT)
+_INTEGERS = frozenset(kind for kind, traits in TRAITS.items() if traits.bits)
 
 NULL = SqlType(Kind.NULL)
 BOOLEAN = SqlType(Kind.BOOLEAN)
@@ -109,6 +141,11 @@ SMALLINT = SqlType(Kind.SMALLINT)
 INTEGER = SqlType(Kind.INTEGER)
 BIGINT = SqlType(Kind.BIGINT)
 HUGEINT = SqlType(Kind.HUGEINT)
+UTINYINT = SqlType(Kind.UTINYINT)
+USMALLINT = SqlType(Kind.USMALLINT)
+UINTEGER = SqlType(Kind.UINTEGER)
+UBIGINT = SqlType(Kind.UBIGINT)
+FLOAT = SqlType(Kind.FLOAT)
 DOUBLE = SqlType(Kind.DOUBLE)
 DATE = SqlType(Kind.DATE)
 TIMESTAMP = SqlType(Kind.TIMESTAMP)
@@ -119,6 +156,12 @@ INTERVAL = SqlType(Kind.INTERVAL)
 def decimal(precision: int, scale: int) -> SqlType:
     """DECIMAL(precision, scale)."""
     return SqlType(Kind.DECIMAL, precision, scale)
+
+
+def integer_range(kind: Kind) -> tuple[int, int]:
+    """The least and the greatest value of an integer type."""
+    traits = TRAITS[kind]
+    return (-(1 << traits.bits - 1), (1 << traits.bits - 1) - 1) if traits.signed else (0, (1 << traits.bits) - 1)
 
 
 def list_of(element: SqlType) -> SqlType:

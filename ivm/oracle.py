@@ -16,7 +16,7 @@ from ivm.arguments import view_names
 from ivm.core import Core
 from ivm.duck import Use, answer, connection, define, with_hugeints
 
-TOLERANCE = 1e-9
+TOLERANCE, SINGLE_TOLERANCE = 1e-9, 1e-6
 SHOWN = 5
 FEW_ROWS = 2000
 
@@ -97,93 +97,103 @@ def _reached(views: Sequence[Text], names: Sequence[str]) -> set[str]:
 
 
 def compare(view: str, found: pa.Table, expected: pa.Table) -> Verified:
-    """Equal as multisets: exactly, but DOUBLE within 1e-9 relative. Raises VerificationError with differing rows."""
+    """Equal as multisets: exactly, but DOUBLE within 1e-9 relative and FLOAT, which a last bit of a DOUBLE may round
+    up or down, within 1e-6. Raises VerificationError with differing rows.
+    """
     if found.num_columns != expected.num_columns:
         raise VerificationError(f"view {view}: {found.num_columns} columns, DuckDB has {expected.num_columns}")
-    doubles = [pa.types.is_floating(t) for t in expected.schema.types]
+    allowed = [_allowed(t) for t in expected.schema.types]
     few = max(found.num_rows, expected.num_rows) <= FEW_ROWS
-    if few or not _equal_sorted(found, expected, doubles):
-        _raise_difference(view, found, expected, doubles)
+    if few or not _equal_sorted(found, expected, allowed):
+        _raise_difference(view, found, expected, allowed)
     return Verified(view, expected.num_rows, expected.num_rows == 0)
 
 
-def _equal_sorted(found: pa.Table, expected: pa.Table, doubles: Sequence[bool]) -> bool:
+def _allowed(type_: pa.DataType) -> float:
+    """How far values may lie apart, relative to them."""
+    if not pa.types.is_floating(type_):
+        return 0.0
+    return TOLERANCE if pa.types.is_float64(type_) else SINGLE_TOLERANCE
+
+
+def _equal_sorted(found: pa.Table, expected: pa.Table, allowed: Sequence[float]) -> bool:
     names = [f"c{i}" for i in range(found.num_columns)]
-    left, right = (_sorted(table.rename_columns(names), doubles) for table in (found, expected))
-    return _equal(left, right, doubles)
+    left, right = (_sorted(table.rename_columns(names), allowed) for table in (found, expected))
+    return _equal(left, right, allowed)
 
 
-def _sorted(table: pa.Table, doubles: Sequence[bool]) -> pa.Table:
+def _sorted(table: pa.Table, allowed: Sequence[float]) -> pa.Table:
     """Rows in an order that does not depend on how they came, exact columns first."""
     if table.num_columns == 0:
         return table
-    order = sorted(range(table.num_columns), key=lambda i: doubles[i])
+    order = sorted(range(table.num_columns), key=lambda i: allowed[i])
     terms = ", ".join(f"c{i}" for i in order)
     with connection(Use.OWN) as duck:
         duck.register("unsorted", table)
         return answer(duck, f"SELECT * FROM unsorted ORDER BY {terms}")
 
 
-def _equal(left: pa.Table, right: pa.Table, doubles: Sequence[bool]) -> bool:
+def _equal(left: pa.Table, right: pa.Table, allowed: Sequence[float]) -> bool:
     if left.num_rows != right.num_rows:
         return False
-    for mine, theirs, double in zip(left.columns, right.columns, doubles, strict=True):
-        if double:
-            if not _close(mine, theirs):
+    for mine, theirs, tolerance in zip(left.columns, right.columns, allowed, strict=True):
+        if tolerance:
+            if not _close(mine, theirs, tolerance):
                 return False
         elif not mine.cast(theirs.type).combine_chunks().equals(theirs.combine_chunks()):
             return False
     return True
 
 
-def _close(left: pa.ChunkedArray, right: pa.ChunkedArray) -> bool:
+def _close(left: pa.ChunkedArray, right: pa.ChunkedArray, tolerance: float) -> bool:
     if not left.is_null().combine_chunks().equals(right.is_null().combine_chunks()):
         return False
     mine, theirs = (c.drop_null().to_numpy().astype(np.float64) for c in (left, right))
-    return bool(np.isclose(mine, theirs, rtol=TOLERANCE, atol=0.0, equal_nan=True).all())
+    return bool(np.isclose(mine, theirs, rtol=tolerance, atol=0.0, equal_nan=True).all())
 
 
-def _raise_difference(view: str, found: pa.Table, expected: pa.Table, doubles: Sequence[bool]) -> None:
+def _raise_difference(view: str, found: pa.Table, expected: pa.Table, allowed: Sequence[float]) -> None:
     """Compare row by row with rounded doubles; raise unless the order of close doubles was the only difference."""
-    mine, theirs = (Counter(_rounded(table, doubles)) for table in (found, expected))
+    mine, theirs = (Counter(_rounded(table, allowed)) for table in (found, expected))
     extra, missing = mine - theirs, theirs - mine
-    if not _match_closely(extra, missing, doubles):
+    if not _match_closely(extra, missing, allowed):
         raise VerificationError(
             f"view {view} differs from DuckDB: {found.num_rows} rows against {expected.num_rows}; "
             f"only in the view: {_some(extra)}; only in DuckDB: {_some(missing)}"
         )
 
 
-def _rounded(table: pa.Table, doubles: Sequence[bool]) -> list[tuple[object, ...]]:
+def _rounded(table: pa.Table, allowed: Sequence[float]) -> list[tuple[object, ...]]:
     columns = [column.to_pylist() for column in table.columns]
-    for column, double in zip(columns, doubles, strict=True):
-        if double:
-            column[:] = [None if v is None else float(f"{v:.9e}") for v in column]
+    for column, tolerance in zip(columns, allowed, strict=True):
+        if tolerance:
+            digits = 9 if tolerance == TOLERANCE else 6
+            column[:] = [None if v is None else float(f"{v:.{digits}e}") for v in column]
         elif any(isinstance(v, list) for v in column):
             column[:] = [tuple(v) if isinstance(v, list) else v for v in column]
     return list(zip(*columns, strict=True))
 
 
 def _match_closely(
-    extra: Counter[tuple[object, ...]], missing: Counter[tuple[object, ...]], doubles: Sequence[bool]
+    extra: Counter[tuple[object, ...]], missing: Counter[tuple[object, ...]], allowed: Sequence[float]
 ) -> bool:
     """Whether every extra row has a missing partner that differs from it by rounding only."""
     rest = list(missing.elements())
     for row in extra.elements():
-        partner = next((other for other in rest if _same(row, other, doubles)), None)
+        partner = next((other for other in rest if _same(row, other, allowed)), None)
         if partner is None:
             return False
         rest.remove(partner)
     return not rest
 
 
-def _same(row: tuple[object, ...], other: tuple[object, ...], doubles: Sequence[bool]) -> bool:
-    for mine, theirs, double in zip(row, other, doubles, strict=True):
-        if mine == theirs or (double and mine != mine and theirs != theirs):
+def _same(row: tuple[object, ...], other: tuple[object, ...], allowed: Sequence[float]) -> bool:
+    for mine, theirs, tolerance in zip(row, other, allowed, strict=True):
+        if mine == theirs or (tolerance and mine != mine and theirs != theirs):
             continue
-        if not double or not isinstance(mine, float) or not isinstance(theirs, float):
+        if not tolerance or not isinstance(mine, float) or not isinstance(theirs, float):
             return False
-        if abs(mine - theirs) > 2 * TOLERANCE * max(abs(mine), abs(theirs)):
+        if abs(mine - theirs) > 2 * tolerance * max(abs(mine), abs(theirs)):
             return False
     return True
 

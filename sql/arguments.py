@@ -49,8 +49,9 @@ _READ: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     ),
     (
         ("this", "expressions"),
-        (exp.Anonymous, exp.Bracket, exp.Coalesce, exp.DataType, exp.Greatest, exp.Least, exp.Order),
+        (exp.Anonymous, exp.Bracket, exp.Coalesce, exp.Greatest, exp.Least, exp.Order),
     ),
+    (("this", "expressions", "kind"), (exp.DataType,)),
     (
         ("expressions",),
         (exp.Chr, exp.Concat, exp.ConcatWs, exp.Cube, exp.Grouping, exp.GroupingId, exp.GroupingSets, exp.Rollup,

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from catalog.types import MAX_DIGITS, Kind, SqlType
-from sql.ir.scalar import Value
+from catalog.types import FLOAT, MAX_DIGITS, TRAITS, VARCHAR, Kind, SqlType, integer_range
+from sql.ir.scalar import Literal, Value
+from sql.types.literals import convert, number
 
 Written = tuple[str | None, str | None, str | None, str | None]
 """A literal: the digits of a number, or DATE or TIMESTAMP and what stands in quotes, or NULL, TRUE, FALSE."""
@@ -130,9 +131,9 @@ _FLOAT = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", re.ASCII)
 _AS_TEXT = re.compile(r"(?!-0(?:\.0*)?$)-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?", re.ASCII)
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?", re.ASCII)
 _EXACT_DIGITS = 15
+_HUGE = (1 - 10**MAX_DIGITS, 10**MAX_DIGITS - 1)  # what Arrow's decimals hold
 _EPOCH, _FIRST_DAY = datetime(1970, 1, 1), date(1970, 1, 1).toordinal()
 _MICROSECOND = timedelta(microseconds=1)
-_BITS = {Kind.TINYINT: 7, Kind.SMALLINT: 15, Kind.INTEGER: 31, Kind.BIGINT: 63}
 
 
 def _digits(written: Written, pattern: re.Pattern[str]) -> re.Match[str]:
@@ -146,8 +147,8 @@ def _digits(written: Written, pattern: re.Pattern[str]) -> re.Match[str]:
 
 def _integer(written: Written, type_: SqlType) -> int:
     value = int(_digits(written, _WHOLE)[0])
-    bound = 1 << _BITS[type_.kind] if type_.kind in _BITS else 10**MAX_DIGITS
-    if not -bound <= value < bound or (type_.kind is Kind.HUGEINT and value == -bound):
+    bounds = _HUGE if type_.kind is Kind.HUGEINT else integer_range(type_.kind)
+    if not bounds[0] <= value <= bounds[1]:
         raise ValueError(written)
     return value
 
@@ -170,6 +171,15 @@ def _double(written: Written, type_: SqlType) -> float:
     if value in (float("inf"), float("-inf")) or not (exact or text == "0"):
         raise ValueError(written)
     return value
+
+
+def _float(written: Written, type_: SqlType) -> Value:
+    text = _digits(written, _FLOAT)[0]
+    literal = number(text.removeprefix("-")) if written[0] is not None else Literal(text, VARCHAR)
+    found = convert(literal, FLOAT)
+    if found is None or not isinstance(found.value, float) or (written[0] is not None and found.value == 0):
+        raise ValueError(written)
+    return -found.value if written[0] is not None and text[0] == "-" else found.value
 
 
 def _text(written: Written, type_: SqlType) -> str:
@@ -203,12 +213,9 @@ def _micros(written: Written, type_: SqlType) -> int:
 
 
 _MAKE: dict[Kind, Callable[[Written, SqlType], Value]] = {
-    Kind.TINYINT: _integer,
-    Kind.SMALLINT: _integer,
-    Kind.INTEGER: _integer,
-    Kind.BIGINT: _integer,
-    Kind.HUGEINT: _integer,
+    **{kind: _integer for kind, traits in TRAITS.items() if traits.bits},
     Kind.DECIMAL: _decimal,
+    Kind.FLOAT: _float,
     Kind.DOUBLE: _double,
     Kind.VARCHAR: _text,
     Kind.BOOLEAN: _boolean,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from catalog.types import Kind
 from ivm.analysis.fact import fact
 from sql.ir.classes import Classes, merged_classes, representatives
 from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Window
@@ -60,7 +59,7 @@ def equivalences(relation: Relation) -> Equivalences:
 
 def _equality(predicate: Scalar) -> tuple[int, int] | None:
     match predicate:
-        case Call("eq", (Column(left), Column(right))) if predicate.args[0].type.kind is not Kind.DOUBLE:
+        case Call("eq", (Column(left), Column(right))) if not predicate.args[0].type.is_float:
             return left, right
     return None
 
@@ -68,7 +67,7 @@ def _equality(predicate: Scalar) -> tuple[int, int] | None:
 def _constant(predicate: Scalar) -> tuple[int, Literal] | None:
     match predicate:
         case Call("eq", (Column(column), Literal() as value)) | Call("eq", (Literal() as value, Column(column))):
-            return (column, value) if value.type.kind is not Kind.DOUBLE else None
+            return (column, value) if not value.type.is_float else None
         case Call("is_null", (Column(column) as null,)):
             return column, Literal(None, null.type)
     return None
@@ -111,7 +110,7 @@ def _of_join(join: Join) -> Equivalences:
         groups += [[start + c for c in group] for group in own.classes]
         constants.update({start + c: value for c, value in own.constants.items()})
         start += len(relation.schema)
-    groups += [group for group in join.equivalences if join.schema[group[0]].type.kind is not Kind.DOUBLE]
+    groups += [group for group in join.equivalences if not join.schema[group[0]].type.is_float]
     return _combined(groups, constants)
 
 

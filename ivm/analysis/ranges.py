@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from catalog.types import Kind, SqlType
+from catalog.types import TRAITS, Kind, SqlType, integer_range
 from ivm.analysis.fact import scalar_fact
 from sql.ir.scalar import Call, Column, Literal, Outer, Scalar
 
 Range = tuple[int, int]
 
-_BITS = {Kind.TINYINT: 7, Kind.SMALLINT: 15, Kind.INTEGER: 31, Kind.BIGINT: 63, Kind.HUGEINT: 127}
 _ARITHMETIC = (
     *("add", "sub", "mul", "neg", "abs", "round", "floor", "ceil", "add_days", "add_months", "add_micros"),
     *("micros_between", "from_micros"),
@@ -36,7 +35,7 @@ DATE_RANGE: Range = (-(2**31) + 2, 2**31 - 2)
 TIMESTAMP_RANGE: Range = (-9223372022400000000, 2**63 - 2)
 
 _LIMITS = {
-    **{kind: (-(1 << bits), (1 << bits) - 1) for kind, bits in _BITS.items()},
+    **{kind: integer_range(kind) for kind, traits in TRAITS.items() if traits.bits},
     Kind.DATE: DATE_RANGE,
     Kind.TIMESTAMP: TIMESTAMP_RANGE,
     Kind.BOOLEAN: (0, 1),
@@ -69,10 +68,10 @@ def can_raise(scalar: Scalar) -> bool:
     if scalar.function in _NEVER:
         return False
     if scalar.function in ("idiv", "mod"):
-        return scalar.type.kind is not Kind.DOUBLE and not _divides_safely(scalar.args[1])
+        return not scalar.type.is_float and not _divides_safely(scalar.args[1])
     if scalar.function == "date_trunc":
         return scalar.type.kind is not Kind.DATE
-    if scalar.type.kind is Kind.DOUBLE and scalar.function in _ARITHMETIC:
+    if scalar.type.is_float and scalar.function in _ARITHMETIC:
         return False
     if scalar.function == "cast":
         return _cast_can_raise(scalar)
@@ -89,7 +88,9 @@ def _cast_can_raise(call: Call) -> bool:
         return False
     if source.kind is Kind.VARCHAR:
         return True
-    return target.kind not in (Kind.DOUBLE, Kind.BOOLEAN) and not fits(call)
+    if target.is_float:  # a DOUBLE may be greater than any FLOAT
+        return target.kind is Kind.FLOAT and source.kind is Kind.DOUBLE
+    return target.kind is not Kind.BOOLEAN and not fits(call)
 
 
 def fits(call: Call) -> bool:

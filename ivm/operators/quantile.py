@@ -45,15 +45,16 @@ def quantile(function: str, given: object) -> Quantile:
 def between(low: Any, high: Any, share: Any, argument: SqlType, result: SqlType) -> Any:
     """The values `share` of the way from `low` to `high`, of type `argument`, as values of type `result`.
 
-    DOUBLE: both weighted; DECIMAL: the distance in doubles, cut off; TIMESTAMP: weighted, rounded half away from
-    zero. Equal values are themselves. Cost: a few passes.
+    DOUBLE and FLOAT: both weighted; DECIMAL: the distance in doubles, cut off; TIMESTAMP: weighted, rounded half away
+    from zero. Equal values are themselves. Cost: a few passes.
     """
     if argument.kind is Kind.DATE:
         low, high = (side.astype(np.int64) * _DAY_MICROS for side in (low, high))
-    if result.kind is Kind.DOUBLE:
+    if result.is_float:
         first, second = _doubles(low, argument.physical), _doubles(high, argument.physical)
         with np.errstate(invalid="ignore", over="ignore"):
-            return np.where(share == 0, first, first * (1.0 - share) + second * share)
+            mixed = np.where(share == 0, first, first * (1.0 - share) + second * share)
+            return mixed.astype(np.float32).astype(np.float64) if result.kind is Kind.FLOAT else mixed
     if result.kind is Kind.TIMESTAMP:
         mixed = low.astype(np.float64) * (1.0 - share) + high.astype(np.float64) * share
         rounded = np.copysign(np.floor(np.abs(mixed) + 0.5), mixed).astype(np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from catalog.types import Kind, Physical
+from catalog.types import Physical
 from ivm.analysis.fact import fact
 from ivm.analysis.references import references
 from ivm.plan.careful import is_risky
@@ -113,7 +113,7 @@ def _links(
                     (starts[i] + own, starts[j] + other)
                     for own, other in zip(each.columns, each.referenced, strict=True)
                 ]
-                exact = all(target.row[c].type.kind is not Kind.DOUBLE for c in each.referenced)
+                exact = all(not target.row[c].type.is_float for c in each.referenced)
                 if exact and all(one in number and number[one] == number.get(other) for one, other in pairs):
                     found.add((i, j))
     return found

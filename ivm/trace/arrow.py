@@ -23,6 +23,11 @@ _TYPES: dict[Kind, pa.DataType] = {
     Kind.INTEGER: pa.int32(),
     Kind.BIGINT: pa.int64(),
     Kind.HUGEINT: pa.decimal128(38, 0),
+    Kind.UTINYINT: pa.uint8(),
+    Kind.USMALLINT: pa.uint16(),
+    Kind.UINTEGER: pa.uint32(),
+    Kind.UBIGINT: pa.uint64(),
+    Kind.FLOAT: pa.float32(),
     Kind.DOUBLE: pa.float64(),
     Kind.DATE: pa.date32(),
     Kind.TIMESTAMP: pa.timestamp("us"),
@@ -39,6 +44,11 @@ _ITEMS: dict[pa.DataType, str] = {
     pa.int16(): "<i2",
     pa.int32(): "<i4",
     pa.int64(): "<i8",
+    pa.uint8(): "|u1",
+    pa.uint16(): "<u2",
+    pa.uint32(): "<u4",
+    pa.uint64(): "<u8",
+    pa.float32(): "<f4",
     pa.float64(): "<f8",
     pa.date32(): "<i4",
     pa.timestamp("us"): "<i8",
@@ -182,7 +192,8 @@ def _values(array: pa.Array, data: pa.Buffer, physical: Physical) -> Any:
         return np.stack([values, values >> 63], axis=1) if physical is Physical.WIDE else values
     item = _ITEMS[given]
     size = int(item[-1])
-    return _view(data, item, offset * size, (n,), (size,)).astype(DTYPES[physical], copy=False)
+    values = _view(data, item, offset * size, (n,), (size,))
+    return _two_words(values) if physical is Physical.WIDE else values.astype(DTYPES[physical], copy=False)
 
 
 class _Memory:
@@ -212,6 +223,13 @@ def _zeroed(values: Array, valid: Bools) -> Array:
     return np.where(mask, values, np.zeros((), values.dtype))
 
 
+def _two_words(values: Array) -> Array:
+    """Integers without a sign as 128 bits, whose high words are zero."""
+    words = np.zeros((len(values), 2), np.int64)
+    words[:, 0] = values.view(np.int64)
+    return words
+
+
 def _nulls(n: int, physical: Physical) -> Column:
     shape = (n, 2) if physical is Physical.WIDE else (n,)
     return Column(np.zeros(shape, DTYPES[physical]), np.zeros(n, np.bool_))
@@ -230,6 +248,11 @@ _OUTWARD: dict[Kind, Callable[[Array], Array]] = {
     Kind.BOOLEAN: lambda values: np.packbits(values.view(np.bool_), bitorder="little"),
     Kind.TINYINT: lambda values: values.astype(np.int8),
     Kind.SMALLINT: lambda values: values.astype(np.int16),
+    Kind.UTINYINT: lambda values: values.astype(np.uint8),
+    Kind.USMALLINT: lambda values: values.astype(np.uint16),
+    Kind.UINTEGER: lambda values: values.astype(np.uint32),
+    Kind.UBIGINT: lambda values: np.ascontiguousarray(values[:, 0]),
+    Kind.FLOAT: lambda values: values.astype(np.float32),
     Kind.HUGEINT: _decimal_words,
     Kind.DECIMAL: _decimal_words,
 }

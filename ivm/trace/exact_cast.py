@@ -19,8 +19,9 @@ def exact_cast(values: pa.ChunkedArray, type: SqlType) -> pa.ChunkedArray:
     """The values as `to_column` takes them for a column of `type`.
 
     Numbers become any numeric type that holds each of them exactly (a float counts as the shortest decimal that prints
-    it; a decimal may become the nearest DOUBLE), dates and timestamps each other; text may stay a dictionary. Raises
-    TypeError where types do not go together, ValueError where a value does not fit. Nothing to do: no cost.
+    it; a decimal may become the nearest DOUBLE, and both the nearest FLOAT), dates and timestamps each other; text may
+    stay a dictionary. Raises TypeError where types do not go together, ValueError where a value does not fit. Nothing
+    to do: no cost.
     """
     given = values.type
     if is_direct(given, type) and not holds_null_values(values):
@@ -43,6 +44,8 @@ def exact_cast(values: pa.ChunkedArray, type: SqlType) -> pa.ChunkedArray:
     cast = values.cast(arrow_type(type))
     if type.kind is Kind.DATE:
         _check_midnight(values, cast)
+    if type.kind is Kind.FLOAT and arrow.is_floating(given):
+        _check_finite(values, cast)
     return cast
 
 
@@ -112,6 +115,12 @@ def _to_decimal(values: pa.ChunkedArray, type: SqlType) -> pa.ChunkedArray:
         digits = _INTEGER_DIGITS + target.scale
         values = values.cast((pa.decimal128 if digits <= _WIDEST else pa.decimal256)(digits, target.scale))
     return values.cast(target)
+
+
+def _check_finite(values: pa.ChunkedArray, cast: pa.ChunkedArray) -> None:
+    """Arrow makes infinities of what 32 bits do not hold in silence."""
+    if pc.any(pc.and_(pc.is_inf(cast), pc.is_finite(values))).as_py():
+        raise ValueError("it has numbers beyond the range of a FLOAT, 3.4e38")
 
 
 def _check_midnight(values: pa.ChunkedArray, dates: pa.ChunkedArray) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from catalog.types import Kind
 from ivm.analysis.references import references
 from ivm.analysis.unique_keys import unique_keys
 from ivm.transform.peeled import Peeled, peeled
@@ -12,7 +11,7 @@ from ivm.transform.rewrite import bottom_up, equal, filtered, is_not_null, mappe
 from sql.ir.classes import merged_classes
 from sql.ir.rebuild import row, with_inputs
 from sql.ir.relation import Filter, Get, Join, Project, Relation
-from sql.ir.scalar import Call, Column, Literal, Scalar, Value, columns_of, remap
+from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap, some_value
 
 
 def elide_join(relation: Relation) -> Relation:
@@ -48,7 +47,7 @@ class _Sides:
 
 
 def _sides(join: Join) -> _Sides:
-    alike = [group for group in join.equivalences if join.schema[group[0]].type.kind is not Kind.DOUBLE]
+    alike = [group for group in join.equivalences if not join.schema[group[0]].type.is_float]
     classes = {column: number for number, group in enumerate(alike) for column in group}
     return _Sides(tuple(map(peeled, join.inputs)), offsets(join.inputs), classes)
 
@@ -174,6 +173,4 @@ def _restored(rest: Relation, places: list[int], join: Join) -> Relation:
 
 def _not_null(column: Column) -> Scalar:
     """The column, of which a filter below has made sure that it is not NULL; the literal is never seen."""
-    others: dict[Kind, Value] = {Kind.VARCHAR: "", Kind.BOOLEAN: False}
-    other = others.get(column.type.kind, 0)
-    return Call("coalesce", (column, Literal(other, column.type)), column.type, False)
+    return Call("coalesce", (column, Literal(some_value(column.type), column.type)), column.type, False)

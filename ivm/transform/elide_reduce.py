@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from catalog.types import BIGINT, BOOLEAN, Kind
+from catalog.types import BIGINT, BOOLEAN
 from ivm.analysis.unique_keys import is_unique
 from ivm.transform.rewrite import bottom_up, mapped, projected
 from sql.ir.relation import Aggregate, Reduce, Relation
@@ -53,7 +53,7 @@ def _count(aggregate: Aggregate) -> Scalar:
 
 def _sum(aggregate: Aggregate) -> Scalar | None:
     arg = aggregate.arg
-    if arg is None or arg.type.kind is Kind.DOUBLE:
+    if arg is None or arg.type.is_float:
         return None
     return arg if arg.type == aggregate.type else Call("cast", (arg,), aggregate.type, arg.nullable)
 

@@ -17,6 +17,7 @@ from catalog.types import Kind, SqlType
 from ivm.analysis.ranges import is_exact, limits, rescale
 from sql.ir.scalar import Call, Literal, Value
 from sql.types.calendar import days_of, is_plain, micros_of
+from sql.types.single import single
 
 _EPOCH = date(1970, 1, 1)
 _DAY = 86_400_000_000
@@ -43,8 +44,10 @@ def _checked(value: Value, type_: SqlType) -> Value:
         least, greatest = limits(type_)
         if not least <= int(value) <= greatest:  # type: ignore[arg-type]
             raise NotFoldableError
-    if type_.kind is Kind.DOUBLE and not math.isfinite(float(value)):  # type: ignore[arg-type]
-        raise NotFoldableError
+    if type_.is_float:
+        value = float(value) if type_.kind is Kind.DOUBLE else single(float(value))  # type: ignore[arg-type]
+        if not math.isfinite(value):
+            raise NotFoldableError
     return value
 
 
@@ -103,7 +106,7 @@ def _cast(call: Call, values: Sequence[Any]) -> Value:
             return int(value // _DAY)
     if not (_is_exact_number(source) and (_is_exact_number(target) or target.kind is Kind.DOUBLE)):
         raise NotFoldableError
-    if target.kind is Kind.DOUBLE:
+    if target.is_float:
         if abs(value) >= 2**53:  # the runtime may round such a value in two steps
             raise NotFoldableError
         return float(value / 10**source.scale)

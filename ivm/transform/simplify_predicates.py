@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from catalog.types import BOOLEAN, Kind
+from catalog.types import BOOLEAN
 from ivm.analysis.ranges import can_raise
 from ivm.transform.connectives import conjunction, conjuncts, disjunction, disjuncts
 from ivm.transform.rewrite import bottom_up, is_not_null
@@ -103,7 +103,7 @@ def _choice(scalar: Scalar) -> tuple[Scalar, tuple[Scalar, ...]] | None:
     match scalar:
         case Call("eq" | "in", (Column() | Call() as subject, *values)):
             constants = all(isinstance(v, Literal) and v.value is not None for v in values)
-            if constants and subject.type.kind is not Kind.DOUBLE and not can_raise(subject):
+            if constants and not subject.type.is_float and not can_raise(subject):
                 return subject, tuple(values)
     return None
 

@@ -26,7 +26,7 @@ from sql.bind.aggregate_calls import AggregateCall
 from sql.bind.binder import Binder
 from sql.bind.operand import Operand
 from sql.ir.relation import Aggregate, AggregateOrder
-from sql.ir.scalar import Call, Literal, Scalar, Value
+from sql.ir.scalar import Call, Literal, Scalar, some_value
 from sql.source import text_of
 
 NULL_OF_ONE = frozenset(["stddev_samp", "var_samp"])
@@ -159,8 +159,7 @@ def _count_rows(binder: Binder, call: AggregateCall, condition: Scalar | None) -
 def _some_value(binder: Binder, call: AggregateCall, type_: SqlType) -> Literal:
     if type_.kind is Kind.LIST:
         binder.refuse(call.node, "count(DISTINCT ...) of rows with lists is not supported; count them one by one")
-    some: dict[SqlType, Value] = {BOOLEAN: False, VARCHAR: "", DOUBLE: 0.0}
-    return Literal(some.get(type_, 0), type_)
+    return Literal(some_value(type_), type_)
 
 
 def _extreme(function: str) -> Callable[[Binder, AggregateCall], Aggregate]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, DATE, INTEGER, INTERVAL, NULL, SMALLINT, TIMESTAMP, TINYINT
+from catalog.types import BIGINT, DATE, INTEGER, INTERVAL, NULL, TIMESTAMP
 from sql.bind.binder import Binder
 from sql.bind.intervals import difference, negative, span_of
 from sql.bind.operand import Operand, Span
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.types.calendar import Interval, add_interval
+from sql.types.term import holds
 
 
 def add_moment(binder: Binder, node: exp.Expr, moment: Operand, added: Operand, sign: int) -> Operand:
@@ -21,7 +22,7 @@ def add_moment(binder: Binder, node: exp.Expr, moment: Operand, added: Operand, 
         return Operand(node, _shifted(binder, node, moment, added if sign > 0 else negative(added)))
     if added.type == NULL:
         return Operand(node, Literal(None, moment.type))
-    if moment.type != DATE or added.type not in (TINYINT, SMALLINT, INTEGER):
+    if moment.type != DATE or not (added.type.is_integer and holds(INTEGER, added.type)):
         what = f"{moment.type} {'+' if sign > 0 else '-'} {added.type}"
         binder.mismatch(node, f"cannot compute {what}; add an INTERVAL, or to a DATE an INTEGER number of days")
     days = binder.cast(added, INTEGER)

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, DOUBLE, HUGEINT, INTEGER, NULL, TINYINT, Kind, SqlType, decimal
+from catalog.types import BIGINT, DOUBLE, FLOAT, HUGEINT, INTEGER, NULL, TINYINT, Kind, SqlType, decimal, integer_range
 from sql.bind.binder import Binder, Handler
 from sql.bind.operand import Operand
 from sql.bind.signatures import apply, double, number_operand
 from sql.ir.scalar import Call, Literal
-from sql.types.unify import unify
+from sql.types.arithmetic import integer_type
+from sql.types.term import holds
 
 
 def bind_abs(binder: Binder, node: exp.Expr) -> Operand:
@@ -19,6 +20,8 @@ def bind_abs(binder: Binder, node: exp.Expr) -> Operand:
     if "start" not in node.meta:  # @x + 1, which reads as abs(x + 1) here and as abs(x) + 1 in DuckDB
         binder.refuse(node, "the operator @ is not supported; write abs(x)")
     operand = number_operand(binder, node.this)
+    if operand.type.is_unsigned:
+        return Operand(node, operand.scalar)
     return binder.call(node, "abs", (operand.scalar,), operand.type)
 
 
@@ -39,6 +42,9 @@ def _rounding(function: str) -> Handler:
                 binder.refuse(node, f"{function.upper()} needs its number of digits as an integer literal")
             digits = written.integer
         type_ = operand.type
+        if type_.is_unsigned and function == "round":
+            type_ = _signed(type_)
+            operand = Operand(node, binder.cast(operand, type_))
         if type_.kind is Kind.DECIMAL:
             type_ = decimal(type_.precision, min(max(digits, 0), type_.scale))
         return binder.call(node, function, (operand.scalar, Literal(digits, INTEGER)), type_)
@@ -53,7 +59,8 @@ def _whole(function: str) -> Handler:
         operand = number_operand(binder, node.this)
         if operand.type.kind is Kind.DECIMAL:
             return binder.call(node, function, (operand.scalar,), decimal(operand.type.precision, 0))
-        return binder.call(node, function, (binder.cast(operand, DOUBLE),), DOUBLE)
+        type_ = FLOAT if operand.type == FLOAT else DOUBLE
+        return binder.call(node, function, (binder.cast(operand, type_),), type_)
 
     return bind
 
@@ -85,7 +92,7 @@ def _bits(function: str, symbol: str) -> Handler:
 
 
 def _integer_type(binder: Binder, node: exp.Expr, symbol: str, operands: Sequence[Operand]) -> SqlType:
-    type_ = unify([operand.term for operand in operands])
+    type_ = integer_type([operand.term for operand in operands])
     if type_ == NULL:
         return BIGINT
     if type_ is None or not type_.is_integer or not all(o.type.is_integer or o.type == NULL for o in operands):
@@ -100,14 +107,22 @@ def bind_bit_not(binder: Binder, node: exp.Expr) -> Operand:
         binder.refuse(node, "~ beside another operator binds in different ways in SQL systems; write (~x)")
     operand = binder.value(node.this)
     type_ = _integer_type(binder, node, "~", (operand,))
+    if type_.is_unsigned:
+        ones = Literal(integer_range(type_.kind)[1], type_)
+        return binder.call(node, "xor", (binder.cast(operand, type_), ones), type_)
     return binder.call(node, "bit_not", (binder.cast(operand, type_),), type_)
+
+
+def _signed(type_: SqlType) -> SqlType:
+    """The BIGINT or HUGEINT that holds an integer type."""
+    return BIGINT if holds(BIGINT, type_) else HUGEINT
 
 
 def _divisor(function: str) -> Callable[[Binder, exp.Expr, Sequence[exp.Expr]], Operand]:
     def bind(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
         operands = [binder.value(arg) for arg in args]
         type_ = _integer_type(binder, node, function, operands)
-        wide = HUGEINT if type_ == HUGEINT else BIGINT
+        wide = _signed(type_)
         return binder.call(node, function, tuple(binder.cast(operand, wide) for operand in operands), wide)
 
     return bind

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, HUGEINT, INTERVAL, NULL, TIMESTAMP, VARCHAR, Kind, SqlType
+from catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    HUGEINT,
+    INTERVAL,
+    NULL,
+    TIMESTAMP,
+    VARCHAR,
+    Kind,
+    SqlType,
+)
 from sql.bind.binder import Binder, Handler
 from sql.bind.intervals import multiple, negative, sum_of
 from sql.bind.moments import add_moment, subtract_moment
 from sql.bind.operand import Operand
 from sql.ir.scalar import Call, Literal
-from sql.types.arithmetic import arithmetic_type
+from sql.types.arithmetic import arithmetic_type, integer_type
 from sql.types.declared import declared_type
 from sql.types.literals import NULL_LITERAL, convert, negated, number
 from sql.types.term import as_decimal
-from sql.types.unify import unify
 
 
 def bind_literal(binder: Binder, node: exp.Expr) -> Operand:
@@ -80,6 +92,8 @@ def bind_negation(binder: Binder, node: exp.Expr) -> Operand:
         return Operand(node, Literal(None, BIGINT))
     if not operand.type.is_numeric:
         binder.mismatch(node, f"cannot negate a {operand.type}")
+    if operand.type.is_unsigned:
+        return binder.call(node, "sub", (Literal(0, operand.type), operand.scalar), operand.type)
     return binder.call(node, "neg", (operand.scalar,), operand.type)
 
 
@@ -161,17 +175,18 @@ def bind_mod(binder: Binder, node: exp.Expr) -> Operand:
 
 
 def bind_div(binder: Binder, node: exp.Expr) -> Operand:
-    """Quotient x / y, a DOUBLE whatever the operands."""
+    """Quotient x / y, a DOUBLE whatever the operands, but for FLOATs with what is no DOUBLE."""
     left, right = binder.bind(node.this), binder.bind(node.expression)
     _check_numbers(binder, node, "/", left, right)
-    return binder.call(node, "div", (binder.cast(left, DOUBLE), binder.cast(right, DOUBLE)), DOUBLE)
+    type_ = FLOAT if FLOAT in (left.type, right.type) and DOUBLE not in (left.type, right.type) else DOUBLE
+    return binder.call(node, "div", (binder.cast(left, type_), binder.cast(right, type_)), type_)
 
 
 def bind_int_div(binder: Binder, node: exp.Expr) -> Operand:
     """Quotient x // y of integers, towards zero."""
     left, right = binder.bind(node.this), binder.bind(node.expression)
     _check_numbers(binder, node, "//", left, right)
-    type_ = unify((left.term, right.term))
+    type_ = integer_type((left.term, right.term))
     if type_ == NULL:
         return Operand(node, Literal(None, BIGINT))
     if type_ is None or not type_.is_integer:

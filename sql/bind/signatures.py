@@ -11,7 +11,7 @@ from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, HUGEINT, INTEGER, NULL,
 from sql.bind.binder import Binder, Handler
 from sql.bind.operand import Operand
 from sql.ir.scalar import MAKES_NULL, Call, Literal, Scalar
-from sql.types.term import INTEGERS
+from sql.types.term import holds
 
 Taker = Callable[[Binder, exp.Expr], Scalar]
 """Binds one argument and casts it to the type that the function takes; refuses what does not fit."""
@@ -50,8 +50,7 @@ def integer(target: SqlType) -> Taker:
 
     def take(binder: Binder, node: exp.Expr) -> Scalar:
         operand = binder.value(node)
-        held = INTEGERS[: INTEGERS.index(target) + 1]
-        if operand.type not in (*held, NULL):
+        if operand.type != NULL and not (operand.type.is_integer and holds(target, operand.type)):
             binder.mismatch(node, f"this counts in integers, not {operand.type}; write CAST(... AS {target})")
         return binder.cast(operand, target)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from catalog.types import BOOLEAN, DOUBLE, VARCHAR, SqlType
-from sql.ir.scalar import STRICT, Call, Column, Literal, Scalar, Value, columns_of, remap, walk
+from catalog.types import BOOLEAN
+from sql.ir.scalar import STRICT, Call, Column, Literal, Scalar, columns_of, remap, some_value, walk
 
 
 @dataclass(frozen=True)
@@ -143,17 +143,9 @@ def is_harmless(scalar: Scalar) -> bool:
 
 def null_safe_key(scalar: Scalar) -> tuple[Scalar, Scalar]:
     """Two expressions, never NULL, that are equal on two rows where `scalar` is not distinct on them."""
-    stand_in = Literal(_some_value(scalar.type), scalar.type)
+    stand_in = Literal(some_value(scalar.type), scalar.type)
     filled = Call("coalesce", (scalar, stand_in), scalar.type, False)
     return filled, Call("is_null", (scalar,), BOOLEAN, False)
-
-
-def _some_value(type_: SqlType) -> Value:
-    if type_ == VARCHAR:
-        return ""
-    if type_ == BOOLEAN:
-        return False
-    return 0.0 if type_ == DOUBLE else 0
 
 
 def _sides(scalar: Scalar, width: int) -> set[bool]:

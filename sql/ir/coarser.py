@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalog.types import BIGINT, HUGEINT, Kind
+from catalog.types import BIGINT, HUGEINT
 from sql.ir.relation import Aggregate, Map, Project, Reduce, Relation
 from sql.ir.scalar import Call, Column, Literal, Scalar
 
@@ -17,7 +17,7 @@ def decomposes(aggregates: Sequence[Aggregate]) -> bool:
         not a.distinct
         and (
             a.function in (*_COUNTS, "min", "max")
-            or (a.function == "sum" and a.arg is not None and a.arg.type.kind is not Kind.DOUBLE)
+            or (a.function == "sum" and a.arg is not None and not a.arg.type.is_float)
         )
         for a in aggregates
     )

@@ -75,7 +75,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from operator import is_not
 
-from catalog.types import BOOLEAN, SqlType
+from catalog.types import BOOLEAN, Physical, SqlType
 
 Value = int | float | bool | str | None
 
@@ -104,6 +104,14 @@ class Literal:
     def nullable(self) -> bool:
         """Whether this is NULL."""
         return self.value is None
+
+
+def some_value(type_: SqlType) -> Value:
+    """A value of the type, whichever: what stands where none is looked at."""
+    return _SOME.get(type_.physical, 0)
+
+
+_SOME: dict[Physical, Value] = {Physical.BOOL: False, Physical.CODE: "", Physical.FLOAT64: 0.0}
 
 
 class _HashedOnce:

@@ -54,7 +54,7 @@ def literal_text(value: Value, type_: SqlType) -> str:
             return _date(int(value))
         case Kind.TIMESTAMP:
             return _timestamp(int(value))
-        case Kind.DOUBLE:
+        case Kind.FLOAT | Kind.DOUBLE:
             text = repr(float(value))
             return text if text[-1] in "fn" or "e" in text else text + "e0"
     return str(value)

@@ -8,11 +8,15 @@ add, sub   DECIMAL(max(w) + max(s) + 1, max(s))
 mul        DECIMAL(p1 + p2, s1 + s2); 18 digits where that is more, while both sides have at most 18 and s < 18
 mod        DECIMAL(max(w) + max(s), max(s)); DOUBLE where that is over 38
 =========  =====================================================================================================
+
+A FLOAT with another number is a FLOAT, with a DOUBLE a DOUBLE.
 """
 
 from __future__ import annotations
 
-from catalog.types import BIGINT, DOUBLE, MAX_DIGITS, MAX_NARROW_DIGITS, NULL, Kind, SqlType, decimal
+from collections.abc import Sequence
+
+from catalog.types import BIGINT, DOUBLE, FLOAT, HUGEINT, MAX_DIGITS, MAX_NARROW_DIGITS, NULL, SqlType, decimal
 from sql.types.term import Term, as_decimal
 from sql.types.unify import unify
 
@@ -27,13 +31,25 @@ def arithmetic_type(function: str, left: Term, right: Term) -> SqlType | None:
         return None
     if not types:
         return BIGINT
-    if any(type_.kind is Kind.DOUBLE for type_ in types):
-        return DOUBLE
+    if any(type_.is_float for type_ in types):
+        return DOUBLE if DOUBLE in types else FLOAT
     if all(type_.is_integer for type_ in types):
-        return unify((left, right))
+        return integer_type((left, right))
     if len(types) == 1:
         return NULL
     return _decimal_type(function, as_decimal(types[0]), as_decimal(types[1]))
+
+
+def integer_type(terms: Sequence[Term]) -> SqlType | None:
+    """The type in which operators on integers compute, and that they result in; None if there is none.
+
+    If one type has a sign and the other has not, and neither holds the other, it is BIGINT or, with UBIGINT, HUGEINT.
+    """
+    type_ = unify(terms)
+    mixed = type_ is not None and type_.is_integer and any(term.type.is_unsigned for term in terms)
+    if not mixed or type_ in [term.type for term in terms] or type_ is None or type_.is_unsigned:
+        return type_
+    return HUGEINT if type_ == HUGEINT else BIGINT
 
 
 def _decimal_type(function: str, left: SqlType, right: SqlType) -> SqlType | None:

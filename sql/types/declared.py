@@ -10,6 +10,7 @@ from catalog.types import (
     BOOLEAN,
     DATE,
     DOUBLE,
+    FLOAT,
     HUGEINT,
     INTEGER,
     INTERVAL,
@@ -17,6 +18,10 @@ from catalog.types import (
     SMALLINT,
     TIMESTAMP,
     TINYINT,
+    UBIGINT,
+    UINTEGER,
+    USMALLINT,
+    UTINYINT,
     VARCHAR,
     SqlType,
     decimal,
@@ -32,6 +37,11 @@ _TYPES: dict[exp.DType, SqlType] = {
     _D.INT: INTEGER,
     _D.BIGINT: BIGINT,
     _D.INT128: HUGEINT,
+    _D.UTINYINT: UTINYINT,
+    _D.USMALLINT: USMALLINT,
+    _D.UINT: UINTEGER,
+    _D.UBIGINT: UBIGINT,
+    _D.FLOAT: FLOAT,
     _D.DOUBLE: DOUBLE,
     _D.DATE: DATE,
     _D.TIMESTAMP: TIMESTAMP,
@@ -45,15 +55,21 @@ _TYPES: dict[exp.DType, SqlType] = {
     _D.BPCHAR: VARCHAR,
     _D.INTERVAL: INTERVAL,
 }
+_BY_BITS: dict[str, SqlType] = {
+    "int16": SMALLINT,
+    "int32": INTEGER,
+    "int64": BIGINT,
+    "uint8": UTINYINT,
+    "uint16": USMALLINT,
+    "uint32": UINTEGER,
+    "uint64": UBIGINT,
+}
+"""Names of DuckDB that sqlglot does not know."""
+
 _LENGTHS = frozenset([_D.TEXT, _D.VARCHAR, _D.CHAR, _D.NCHAR, _D.NVARCHAR, _D.BPCHAR])
 """Lengths of text are read and, as DuckDB does, not enforced."""
 
 _INSTEAD = {
-    _D.FLOAT: "DOUBLE (32-bit floats would make sums depend on the order of changes)",
-    _D.UTINYINT: "SMALLINT",
-    _D.USMALLINT: "INTEGER",
-    _D.UINT: "BIGINT",
-    _D.UBIGINT: "HUGEINT",
     _D.UINT128: "HUGEINT",
     _D.TIMESTAMPTZ: "TIMESTAMP, in UTC",
     _D.TIMESTAMPLTZ: "TIMESTAMP, in UTC",
@@ -65,7 +81,10 @@ _INSTEAD = {
     _D.ENUM: "VARCHAR",
 }
 _DEFAULT_DECIMAL = (18, 3)
-_SUPPORTED = "BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, DECIMAL(p,s), DOUBLE, DATE, TIMESTAMP or VARCHAR"
+_SUPPORTED = (
+    "BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, DECIMAL(p,s), "
+    "FLOAT, DOUBLE, DATE, TIMESTAMP or VARCHAR"
+)
 
 
 def declared_type(node: exp.DataType, source: Source, what: str, at: exp.Expr | None = None) -> SqlType:
@@ -77,6 +96,8 @@ def declared_type(node: exp.DataType, source: Source, what: str, at: exp.Expr | 
     kind = node.this
     if kind == _D.DECIMAL:
         return _decimal(node, source, what, at or node)
+    if kind == _D.USERDEFINED and str(node.args.get("kind")).lower() in _BY_BITS:
+        return _BY_BITS[str(node.args["kind"]).lower()]
     name = text_of(node)
     if kind in _TYPES and (not node.expressions or kind in _LENGTHS or _is_precise(node)):
         return _TYPES[kind]

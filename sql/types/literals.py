@@ -17,6 +17,7 @@ from catalog.types import (
     MAX_DIGITS,
     NULL,
     TIMESTAMP,
+    TRAITS,
     VARCHAR,
     Kind,
     SqlType,
@@ -24,7 +25,8 @@ from catalog.types import (
 )
 from sql.ir.scalar import Literal, Value
 from sql.types.calendar import DAY_MICROS, date_text, days_of, is_plain, micros_of, timestamp_text
-from sql.types.term import INTEGERS, fits
+from sql.types.single import nearest_single, single
+from sql.types.term import SIGNED, fits
 
 _WIDE = Context(prec=100)
 _PLAIN = re.compile(r"-?\d{1,60}(\.\d{1,60})?([eE][+-]?\d{1,2})?", re.ASCII)
@@ -64,10 +66,12 @@ def negated(literal: Literal, written: bool = True) -> Literal:
     assert isinstance(value, int | float), "a number"
     if not literal.type.is_integer:
         return Literal(-value, literal.type)
-    types = (INTEGER, BIGINT, HUGEINT) if written else INTEGERS[INTEGERS.index(literal.type) :]
+    types: tuple[SqlType, ...] = (INTEGER, BIGINT, HUGEINT)
+    if not written:
+        types = (literal.type,) if literal.type.is_unsigned else SIGNED[SIGNED.index(literal.type) :]
     found = next((t for t in types if fits(int(-value), t)), None)
     if found is None:
-        raise ValueError(f"{-value} is out of the range of HUGEINT")
+        raise ValueError(f"{-value} is out of the range of {types[-1]}")
     return Literal(-value, found)
 
 
@@ -84,7 +88,7 @@ def convert(literal: Literal, target: SqlType) -> Literal | None:
 
 def exactly(literal: Literal, target: SqlType) -> Literal | None:
     """The literal as a `target` if that is the same value, so that comparing with either is the same; else None."""
-    numbers = literal.type.is_numeric and target.is_numeric and DOUBLE not in (literal.type, target)
+    numbers = all(type_.is_numeric and not type_.is_float for type_ in (literal.type, target))
     moments = literal.type == TIMESTAMP and target == DATE
     if literal.value is None or not (numbers or moments):
         return None
@@ -130,7 +134,7 @@ def _is_moment(text: str, what: str) -> bool:
 
 
 def _to_integer(literal: Literal, target: SqlType) -> Value:
-    if literal.type == DOUBLE and isinstance(literal.value, float) and math.isfinite(literal.value):
+    if literal.type.is_float and isinstance(literal.value, float) and math.isfinite(literal.value):
         value = round(literal.value)  # half to even, as DuckDB rounds a DOUBLE
     else:
         exact = _exact(literal)
@@ -161,8 +165,28 @@ def _to_double(literal: Literal, target: SqlType) -> Value:
         text = str(literal.value).strip(" ")
         known = text.lower().lstrip("+-") in ("nan", "inf", "infinity") or _is_plain(text, "a number")
         return float(text) if known else None
+    if literal.type.is_float:
+        return literal.value
     exact = _exact(literal)
     return None if exact is None else float(exact)
+
+
+def _to_single(literal: Literal, target: SqlType) -> Value:
+    value, type_ = literal.value, literal.type
+    if type_ == VARCHAR:
+        double = _to_double(literal, target)
+        return nearest_single(double, str(value).strip(" ")) if isinstance(double, float) else None
+    if type_.kind is Kind.DECIMAL:  # of longer ones, DuckDB converts the whole part and the fraction one by one
+        small = isinstance(value, int) and abs(value) <= 1 << 24
+        return single(value / single(10.0**type_.scale)) if small and isinstance(value, int) else None
+    if type_.is_integer:
+        return single(float(value)) if isinstance(value, int) and abs(value) < 1 << 53 else None
+    if type_.is_float and isinstance(value, float):
+        nearest = single(value)
+        if math.isinf(nearest) and not math.isinf(value):
+            raise ValueError(f"{value} is out of the range of {target}")
+        return nearest
+    return None
 
 
 _TRUTH = {"true": True, "t": True, "1": True, "yes": True, "y": True}
@@ -214,12 +238,9 @@ def _to_text(literal: Literal, target: SqlType) -> Value:
 
 
 _TO: dict[Kind, Callable[[Literal, SqlType], Value]] = {
-    Kind.TINYINT: _to_integer,
-    Kind.SMALLINT: _to_integer,
-    Kind.INTEGER: _to_integer,
-    Kind.BIGINT: _to_integer,
-    Kind.HUGEINT: _to_integer,
+    **{kind: _to_integer for kind, traits in TRAITS.items() if traits.bits},
     Kind.DECIMAL: _to_decimal,
+    Kind.FLOAT: _to_single,
     Kind.DOUBLE: _to_double,
     Kind.BOOLEAN: _to_boolean,
     Kind.DATE: _to_date,

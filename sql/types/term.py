@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from catalog.types import BIGINT, HUGEINT, INTEGER, NULL, SMALLINT, TINYINT, Kind, SqlType, decimal
+from catalog.types import (
+    BIGINT,
+    HUGEINT,
+    INTEGER,
+    NULL,
+    SMALLINT,
+    TINYINT,
+    TRAITS,
+    Kind,
+    SqlType,
+    decimal,
+    integer_range,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,19 +33,21 @@ class Term:
         return self.type == NULL
 
 
-INTEGERS = (TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT)
-"""The integer types, each within the next."""
-
-BITS = {Kind.TINYINT: 8, Kind.SMALLINT: 16, Kind.INTEGER: 32, Kind.BIGINT: 64, Kind.HUGEINT: 128}
-_DIGITS = {Kind.TINYINT: 3, Kind.SMALLINT: 5, Kind.INTEGER: 10, Kind.BIGINT: 19, Kind.HUGEINT: 38}
+SIGNED = (TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT)
+"""The integer types with a sign, each within the next."""
 
 
 def fits(value: int, type_: SqlType) -> bool:
     """Whether integer type `type_` holds `value`."""
-    limit = 1 << (BITS[type_.kind] - 1)
-    return -limit <= value < limit
+    least, greatest = integer_range(type_.kind)
+    return least <= value <= greatest
+
+
+def holds(wide: SqlType, narrow: SqlType) -> bool:
+    """Whether integer type `wide` holds all values of integer type `narrow`."""
+    return all(fits(end, wide) for end in integer_range(narrow.kind))
 
 
 def as_decimal(type_: SqlType) -> SqlType:
     """The DECIMAL that holds a DECIMAL or integer type; HUGEINT's largest values do not fit, as in DuckDB."""
-    return type_ if type_.kind is Kind.DECIMAL else decimal(_DIGITS[type_.kind], 0)
+    return type_ if type_.kind is Kind.DECIMAL else decimal(TRAITS[type_.kind].digits, 0)

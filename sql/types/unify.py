@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalog.types import BOOLEAN, DATE, DOUBLE, MAX_DIGITS, NULL, TIMESTAMP, VARCHAR, Kind, SqlType, decimal
-from sql.types.term import INTEGERS, Term, as_decimal, fits
+from catalog.types import BOOLEAN, DATE, DOUBLE, FLOAT, MAX_DIGITS, NULL, TIMESTAMP, VARCHAR, SqlType, decimal
+from sql.types.term import SIGNED, Term, as_decimal, fits, holds
 
 
 def unify(terms: Sequence[Term]) -> SqlType | None:
@@ -37,7 +37,7 @@ def common_type(left: SqlType, right: SqlType) -> SqlType | None:
     if left == NULL:
         return right
     if left.is_integer and right.is_integer:
-        return max(left, right, key=INTEGERS.index)
+        return _common_integer(left, right)
     if {left, right} == {DATE, TIMESTAMP}:
         return TIMESTAMP
     if left == BOOLEAN and right.is_integer:
@@ -49,9 +49,14 @@ def common_type(left: SqlType, right: SqlType) -> SqlType | None:
     return None
 
 
+def _common_integer(left: SqlType, right: SqlType) -> SqlType:
+    """The one that holds the other, or the least with a sign that holds both."""
+    return next(t for t in (left, right, *SIGNED) if holds(t, left) and holds(t, right))
+
+
 def _common_number(left: SqlType, right: SqlType) -> SqlType:
-    if Kind.DOUBLE in (left.kind, right.kind):
-        return DOUBLE
+    if left.is_float or right.is_float:
+        return DOUBLE if DOUBLE in (left, right) else FLOAT
     one, other = as_decimal(left), as_decimal(right)
     scale = max(one.scale, other.scale)
     whole = max(one.precision - one.scale, other.precision - other.scale)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from catalog.types import Kind
 from sql.ir.relation import Aggregate
 from sql.ir.scalar import Value
 from tests.model.values import canonical, checked, sort_key
@@ -29,7 +28,7 @@ def aggregate(what: Aggregate, values: Weighted) -> Value:
         ordered = sorted((value for value, _ in present), key=sort_key)
         return ordered[0] if what.function == "min" else ordered[-1]
     assert what.arg is not None
-    if what.arg.type.kind is Kind.DOUBLE:
+    if what.arg.type.is_float:
         return _of_doubles(what, [(float(v), d) for v, d in present], count)
     total = sum(int(v) * d for v, d in present)
     if what.function == "sum":

@@ -7,6 +7,8 @@ from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
+import numpy as np
+
 from catalog.errors import NumericError
 from catalog.types import Kind, SqlType
 from sql.ir.scalar import Value
@@ -31,9 +33,9 @@ def cast(value: Value, source: SqlType, target: SqlType) -> Value:
         return int(value) * DAY
     if source.kind is Kind.TIMESTAMP and target.kind is Kind.DATE:
         return int(value) // DAY
-    if source.kind is Kind.DOUBLE:
+    if source.is_float:
         return _from_double(float(value), target)
-    if target.kind is Kind.DOUBLE:
+    if target.is_float:
         return float(Fraction(int(value), 10**source.scale))
     return _rescaled(int(value), source.scale, target.scale)
 
@@ -43,7 +45,7 @@ def _rescaled(value: int, before: int, after: int) -> int:
 
 
 def _from_double(value: float, target: SqlType) -> Value:
-    if target.kind is Kind.DOUBLE:
+    if target.is_float:
         return value
     if not math.isfinite(value):
         raise NumericError(f"{value} cannot be cast to {target}")
@@ -55,8 +57,8 @@ def _from_double(value: float, target: SqlType) -> Value:
 def _to_text(value: Value, source: SqlType) -> str:
     if source.kind is Kind.BOOLEAN:
         return "true" if value else "false"
-    if source.kind is Kind.DOUBLE:
-        return repr(float(value))  # type: ignore[arg-type]
+    if source.is_float:
+        return str(np.float32(value)) if source.kind is Kind.FLOAT else repr(float(value))  # type: ignore[arg-type]
     if source.kind is Kind.DECIMAL:
         return f"{from_engine(value, source):f}"
     if source.kind is Kind.TIMESTAMP:
@@ -74,7 +76,7 @@ def _from_text(text: str, target: SqlType) -> Value:
                 return to_engine(date.fromisoformat(text.strip()), target)
             case Kind.TIMESTAMP:
                 return to_engine(datetime.fromisoformat(text.strip()), target)
-            case Kind.DOUBLE:
+            case Kind.FLOAT | Kind.DOUBLE:
                 return float(text)
         exact = Fraction(Decimal(text.strip())) * 10**target.scale
         return divide_away(exact.numerator, exact.denominator)

@@ -9,9 +9,9 @@ from datetime import date, datetime
 from fractions import Fraction
 
 from catalog.errors import NumericError
-from catalog.types import DATE, TIMESTAMP, Kind
+from catalog.types import DATE, TIMESTAMP, TRAITS
 from sql.ir.scalar import Call, Value
-from tests.model.values import BITS, DAY, from_engine, to_engine
+from tests.model.values import DAY, from_engine, to_engine
 
 
 def _double(function: Callable[..., float]) -> Callable[[Call, list], Value]:  # type: ignore[type-arg]
@@ -43,7 +43,7 @@ def _atanh(x: float) -> float:
 def _truncated(call: Call, args: list) -> Value:  # type: ignore[type-arg]
     digits = args[1] if len(args) > 1 else 0
     source = call.args[0].type
-    if source.kind is Kind.DOUBLE:
+    if source.is_float:
         if not math.isfinite(args[0]):
             return args[0]
         power = 10.0 ** abs(digits)
@@ -58,13 +58,13 @@ def _truncated(call: Call, args: list) -> Value:  # type: ignore[type-arg]
 
 def _shift_left(call: Call, args: list) -> Value:  # type: ignore[type-arg]
     x, y = args
-    if x < 0 or y < 0 or (y >= BITS[call.type.kind] and x):
+    if x < 0 or y < 0 or (y >= TRAITS[call.type.kind].bits and x):
         raise NumericError("no such shift")
     return int(x << y) if x else 0
 
 
 def _shift_right(call: Call, args: list) -> Value:  # type: ignore[type-arg]
-    return int(args[0] >> args[1]) if 0 <= args[1] < BITS[call.type.kind] else 0
+    return int(args[0] >> args[1]) if 0 <= args[1] < TRAITS[call.type.kind].bits else 0
 
 
 def _factorial(call: Call, args: list) -> Value:  # type: ignore[type-arg]
@@ -155,7 +155,7 @@ FUNCTIONS: dict[str, Callable[[Call, list], Value]] = {  # type: ignore[type-arg
     "bit_or": lambda call, args: args[0] | args[1],
     "xor": lambda call, args: args[0] ^ args[1],
     "bit_not": lambda call, args: ~args[0],
-    "bit_count": lambda call, args: (args[0] & (2 ** BITS[call.args[0].type.kind] - 1)).bit_count(),
+    "bit_count": lambda call, args: (args[0] & (2 ** TRAITS[call.args[0].type.kind].bits - 1)).bit_count(),
     "shift_left": _shift_left,
     "shift_right": _shift_right,
     "gcd": lambda call, args: math.gcd(*args),

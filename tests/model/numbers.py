@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 
 from catalog.errors import NumericError
-from catalog.types import DOUBLE, Kind
 from sql.ir.scalar import Call, Value
 
 
@@ -41,7 +40,7 @@ def _divide(call: Call, args: list[float]) -> float:
 
 
 def _modulo(call: Call, args: list[int]) -> Value:
-    if call.type == DOUBLE:
+    if call.type.is_float:
         return math.nan if args[1] == 0 or math.isinf(args[0]) else math.fmod(*args)
     return args[0] - truncated(*args) * args[1]
 
@@ -53,7 +52,7 @@ def _multiply(call: Call, args: list[int]) -> int:
 def _round(call: Call, args: list[int]) -> Value:
     digits = args[1] if len(args) > 1 else 0
     source = call.args[0].type
-    if source.kind is Kind.DOUBLE:
+    if source.is_float:
         power = 10.0**digits
         return round_away(args[0] * power) / power
     drop = source.scale - digits
@@ -64,7 +63,7 @@ def _round(call: Call, args: list[int]) -> Value:
 
 def _whole(call: Call, value: float, towards: Callable[[float], float], up: bool) -> Value:
     source = call.args[0].type
-    if source.kind is Kind.DOUBLE:
+    if source.is_float:
         return float(towards(value)) if math.isfinite(value) else value
     unit = int(10**source.scale)
     return -(-int(value) // unit) if up else int(value) // unit

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from catalog.errors import NumericError
-from catalog.types import Kind, SqlType
+from catalog.types import Kind, SqlType, integer_range
 from sql.ir.scalar import Value
 
-BITS = {Kind.TINYINT: 8, Kind.SMALLINT: 16, Kind.INTEGER: 32, Kind.BIGINT: 64, Kind.HUGEINT: 128}
 DAY = 86_400_000_000
 EPOCH = date(1970, 1, 1)
 
@@ -20,14 +20,24 @@ def checked(value: Value, type_: SqlType) -> Value:
     """The value, in the one form in which the model holds it; NumericError if it is out of the type's range."""
     if value is None:
         return None
-    if type_.kind is Kind.DOUBLE:
-        return canonical(float(value))
+    if type_.is_float:
+        return canonical(float(value) if type_.kind is Kind.DOUBLE else nearest_single(float(value)))
+    if type_.is_integer:
+        least, greatest = integer_range(type_.kind)
+        if not least <= int(value) <= greatest:
+            raise NumericError(f"{value} is out of range for {type_}")
+        return value
     if type_.kind is Kind.DECIMAL and abs(int(value)) >= 10**type_.precision:
         raise NumericError(f"{value} (unscaled) is out of range for {type_}")
-    bits = BITS.get(type_.kind, 32 if type_.kind is Kind.DATE else 64)
+    bits = 32 if type_.kind is Kind.DATE else 64
     if isinstance(value, int) and not -(2 ** (bits - 1)) <= value < 2 ** (bits - 1) and type_.kind is not Kind.DECIMAL:
         raise NumericError(f"{value} is out of range for {type_}")
     return value
+
+
+def nearest_single(value: float) -> float:
+    """The nearest number of 32 bits."""
+    return ctypes.c_float(value).value
 
 
 def canonical(value: float) -> float:
@@ -58,7 +68,7 @@ def to_engine(value: Any, type_: SqlType) -> Value:
             return int((value - EPOCH).days)
         case Kind.TIMESTAMP:
             return int((value - datetime(1970, 1, 1)) // timedelta(microseconds=1))
-        case Kind.DOUBLE:
+        case Kind.FLOAT | Kind.DOUBLE:
             return canonical(float(value))
     return value
 

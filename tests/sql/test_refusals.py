@@ -111,7 +111,7 @@ UNSUPPORTED = (
     ("SELECT foo(id) FROM emp", "foo", r"the function foo\(\) is not supported"),
     ("SELECT uper(name) FROM emp", "uper", "did you mean 'upper'"),
     ("SELECT [1, 2]", "1", "is not supported"),
-    ("SELECT CAST(name AS REAL) FROM emp", "name", "REAL, which is not supported; write DOUBLE"),
+    ("SELECT CAST(name AS JSON) FROM emp", "name", "JSON, which is not supported; write VARCHAR"),
     ("SELECT INTERVAL 1 DAY", "INTERVAL", "only in date arithmetic and comparisons"),
     ("SELECT ts - ts FROM t", "ts", "write epoch"),
     ("SELECT i // d52 FROM t", "i", "// of INTEGER and DECIMAL"),

@@ -17,18 +17,23 @@ from tests.model.values import to_engine
 
 SCHEMA = """
 CREATE TABLE t (b BOOLEAN, ti TINYINT, si SMALLINT, i INTEGER, bi BIGINT, hi HUGEINT, d52 DECIMAL(5, 2),
-    d152 DECIMAL(15, 2), d184 DECIMAL(18, 4), d386 DECIMAL(38, 6), f DOUBLE, dt DATE, ts TIMESTAMP, v VARCHAR);
+    d152 DECIMAL(15, 2), d184 DECIMAL(18, 4), d386 DECIMAL(38, 6), f DOUBLE, dt DATE, ts TIMESTAMP, v VARCHAR,
+    u8 UTINYINT, u16 USMALLINT, u32 UINTEGER, u64 UBIGINT, r FLOAT);
 CREATE TABLE dept (id INTEGER PRIMARY KEY, name VARCHAR NOT NULL, city VARCHAR);
 CREATE TABLE emp (id BIGINT PRIMARY KEY, dept INTEGER REFERENCES dept, name VARCHAR, pay DECIMAL(9, 2), born DATE);
 CREATE TABLE bonus (id BIGINT NOT NULL, amount DECIMAL(9, 2));
 """
 ROWS = """
 INSERT INTO t VALUES
-    (true, 1, 2, 3, 4, 5, 1.25, 10.50, 7.1234, 0.5, 0.25, '2020-01-31', '2020-01-31 12:30:00', 'apple'),
-    (false, -1, 0, 30, 40, 50, -1.25, 10.50, -7.1, 12.345678, -0.5, '2020-02-29', '2020-02-29 00:00:00', 'Banana'),
-    (NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
-    (true, 5, NULL, 3, 9000000000, 5, 99.99, 0.01, 7.1234, 3, 2, '1999-12-31', '1999-12-31 23:59:59.5', ' pear '),
-    (true, 5, NULL, 3, 9000000000, 5, 99.99, 0.01, 7.1234, 3, 2, '1999-12-31', '1999-12-31 23:59:59.5', ' pear ');
+    (true, 1, 2, 3, 4, 5, 1.25, 10.50, 7.1234, 0.5, 0.25, '2020-01-31', '2020-01-31 12:30:00', 'apple',
+     1, 2, 3, 4, 0.1),
+    (false, -1, 0, 30, 40, 50, -1.25, 10.50, -7.1, 12.345678, -0.5, '2020-02-29', '2020-02-29 00:00:00', 'Banana',
+     255, 65535, 4294967295, 18446744073709551615, -2.5),
+    (NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+    (true, 5, NULL, 3, 9000000000, 5, 99.99, 0.01, 7.1234, 3, 2, '1999-12-31', '1999-12-31 23:59:59.5', ' pear ',
+     5, NULL, 3, 5, 2),
+    (true, 5, NULL, 3, 9000000000, 5, 99.99, 0.01, 7.1234, 3, 2, '1999-12-31', '1999-12-31 23:59:59.5', ' pear ',
+     5, NULL, 3, 5, 2);
 INSERT INTO dept VALUES (1, 'tools', 'Bonn'), (2, 'toys', NULL), (3, 'books', 'Ulm');
 INSERT INTO emp VALUES (1, 1, 'ann', 100, '1990-05-06'), (2, 1, 'bob', 80.5, '1985-01-01'),
     (3, 2, 'cid', 80.5, NULL), (4, NULL, 'dan', NULL, '2000-02-29'), (5, 2, 'eve', 120, '1990-05-06');

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from catalog.errors import NumericError
-from catalog.types import Kind, Physical
+from catalog.types import TRAITS, Physical
 from ivm.analysis.ranges import limits
 from ivm.render.scalars.columns import all_valid, objects, stored
 from ivm.render.scalars.failures import first_bad, overflow
@@ -17,9 +17,6 @@ from ivm.render.scalars.functions import Apply, Context
 from ivm.render.scalars.numeric import describe
 from ivm.trace.column import Column
 from sql.ir.scalar import Call
-
-WIDTHS = {Kind.TINYINT: 8, Kind.SMALLINT: 16, Kind.INTEGER: 32, Kind.BIGINT: 64, Kind.HUGEINT: 128}
-"""Bits of the integer types."""
 
 _PLAIN: dict[str, Callable[..., Any]] = {
     "bit_and": np.bitwise_and,
@@ -41,7 +38,7 @@ def plain(call: Call, context: Context) -> Apply:
 
 def bit_count(call: Call, context: Context) -> Apply:
     """bit_count(a): the bits that are set in as many as the type has."""
-    mask = (1 << WIDTHS[call.args[0].type.kind]) - 1
+    mask = (1 << TRAITS[call.args[0].type.kind].bits) - 1
     if call.args[0].type.physical is Physical.WIDE:
         count = np.frompyfunc(lambda value: (value & mask).bit_count(), 1, 1)
         return lambda a: Column(count(objects(a.values)).astype(np.int32), a.valid)
@@ -55,7 +52,7 @@ def bit_count(call: Call, context: Context) -> Apply:
 
 def shift_right(call: Call, context: Context) -> Apply:
     """shift_right(a, b)."""
-    width = WIDTHS[call.type.kind]
+    width = TRAITS[call.type.kind].bits
 
     def apply(a: Column, b: Column) -> Column:
         x, y = _objects(a), _objects(b)
@@ -68,7 +65,7 @@ def shift_right(call: Call, context: Context) -> Apply:
 
 def shift_left(call: Call, context: Context) -> Apply:
     """shift_left(a, b)."""
-    width, highest = WIDTHS[call.type.kind], limits(call.type)[1]
+    width, highest = TRAITS[call.type.kind].bits, limits(call.type)[1]
 
     def apply(a: Column, b: Column) -> Column:
         x, y = _objects(a), _objects(b)

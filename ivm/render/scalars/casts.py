@@ -9,7 +9,7 @@ import numpy as np
 from catalog.errors import NumericError
 from catalog.types import Kind, Physical, SqlType
 from ivm.analysis.ranges import fits, limits
-from ivm.render.scalars.columns import both, constant, objects, stored
+from ivm.render.scalars.columns import both, constant, objects, single, stored
 from ivm.render.scalars.failures import first_bad, shown
 from ivm.render.scalars.functions import Apply, Context
 from ivm.render.scalars.maths import divide_rounding, half_away
@@ -37,9 +37,11 @@ def cast(call: Call, context: Context) -> Apply:
         return _to_text(source, context)
     if target.kind is Kind.BOOLEAN:
         return _to_boolean(source)
-    if target.kind is Kind.DOUBLE:
+    if target.kind is Kind.FLOAT:
+        return _to_single(call)
+    if target.is_float:
         return _to_double(source)
-    if source.kind is Kind.DOUBLE:
+    if source.is_float:
         return _from_double(call)
     return _exact(call)
 
@@ -120,6 +122,32 @@ def _to_double(source: SqlType) -> Apply:
         return Column(np.where(small.astype(np.bool_), direct, split), a.valid)
 
     return apply
+
+
+def _to_single(call: Call) -> Apply:
+    source = call.args[0].type
+    if source.kind is Kind.DECIMAL:
+        return lambda a: Column(_decimal_to_single(a.values, source.scale), a.valid)
+    if source.kind is not Kind.DOUBLE:
+        return lambda a: Column(single(a.values if a.values.ndim == 1 else _floats(a.values)), a.valid)
+
+    def apply(a: Column) -> Column:
+        nearest = single(a.values)
+        valid = _kept(np.isinf(nearest) & ~np.isinf(a.values), a, call)
+        return Column(nearest, valid)
+
+    return apply
+
+
+def _decimal_to_single(values: Array, scale: int) -> Array:
+    """As DuckDB: with more than 24 bits, the whole part and the fraction are converted one by one."""
+    exact: Any = objects(values) if values.ndim == 2 or scale > 18 else values.astype(np.int64)
+    power, small = np.float32(10.0**scale), np.abs(exact) <= 1 << 24
+    whole = divide_rounding(exact, 10**scale, "trunc")
+    rest = exact - whole * 10**scale
+    split = whole.astype(np.float32) + rest.astype(np.float32) / power
+    direct = np.where(small, exact, 0).astype(np.float32) / power
+    return np.where(small.astype(np.bool_), direct, split).astype(np.float64)
 
 
 def _floats(values: Array) -> Array:

@@ -31,7 +31,7 @@ _NUMBA = {
 _HEADER = '''"""A fused loop, written by ivm.render.scalars.codegen."""
 
 import numpy as np
-from numba import boolean, float64, int8, int32, int64, types, uint64
+from numba import boolean, float32, float64, int8, int32, int64, types, uint64
 
 from ivm.kernels.calendar import (
     day_of_month, day_of_year, first_of_period, iso_week, iso_year, last_of_month, month_of, period_of, shift_months,

@@ -50,7 +50,7 @@ def _column(writer: Writer, column: Column) -> Value:
 def _literal(writer: Writer, literal: Literal) -> Value:
     if literal.value is None:
         return _null(literal.type)
-    if literal.type.kind is Kind.DOUBLE:
+    if literal.type.is_float:
         return Value((writer.double(float(literal.value)),))
     if literal.type.kind is Kind.BOOLEAN:
         return Value((str(bool(literal.value)),))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from catalog.types import MAX_DIGITS, Kind, Physical, SqlType
+from catalog.types import MAX_DIGITS, TRAITS, Kind, Physical, SqlType
 from ivm.analysis.ranges import fits, is_exact, limits
-from ivm.render.scalars.bits import WIDTHS
 from ivm.render.scalars.maths import digits_of
 from ivm.render.scalars.numeric import in_words
 from ivm.render.scalars.writer import NotCompiledError, Value, Writer
@@ -38,8 +37,10 @@ def check_word(writer: Writer, value: Value, type_: SqlType) -> None:
 
 
 def check_wide(writer: Writer, words: tuple[str, str], lost: str, valid: str | None, type_: SqlType) -> None:
-    """Fail where a 128-bit result was lost or has more digits than its DECIMAL type."""
-    if type_.kind is Kind.DECIMAL:
+    """Fail where a 128-bit result was lost or lies outside its type: has more digits, or has a sign or over 64 bits."""
+    if type_.kind is Kind.UBIGINT:
+        writer.fail(f"{lost} or {words[1]} != 0", valid)
+    elif type_.kind is Kind.DECIMAL:
         writer.fail(f"{lost} or exceeds({words[0]}, {words[1]}, {type_.precision})", valid)
     else:
         writer.fail(lost, valid)
@@ -48,8 +49,8 @@ def check_wide(writer: Writer, words: tuple[str, str], lost: str, valid: str | N
 def arithmetic(writer: Writer, call: Call, args: list[Value]) -> Value:
     """add, sub, mul."""
     valid = writer.both(*args)
-    if call.type.kind is Kind.DOUBLE:
-        return Value((writer.let(f"{args[0].word} {_SIGNS[call.function]} {args[1].word}"),), valid)
+    if call.type.is_float:
+        return _rounded(writer, call, f"{args[0].word} {_SIGNS[call.function]} {args[1].word}", valid)
     if Physical.WIDE in (call.type.physical, *(a.type.physical for a in call.args)):
         return _wide_arithmetic(writer, call, args, valid)
     if in_words(call):
@@ -62,6 +63,12 @@ def arithmetic(writer: Writer, call: Call, args: list[Value]) -> Value:
     if not fits(call):
         check_word(writer, result, call.type)
     return result
+
+
+def _rounded(writer: Writer, call: Call, expression: str, valid: str | None) -> Value:
+    """A DOUBLE, or the FLOAT nearest to it: for one operation on FLOATs that is what 32 bits would give."""
+    single = call.type.kind is Kind.FLOAT
+    return Value((writer.let(f"float64(float32({expression}))" if single else expression),), valid)
 
 
 def _wide_arithmetic(writer: Writer, call: Call, args: list[Value], valid: str | None) -> Value:
@@ -86,7 +93,7 @@ def sign_change(writer: Writer, call: Call, args: list[Value]) -> Value:
     """neg, abs."""
     (a,) = args
     if call.type.physical is not Physical.WIDE:
-        if call.type.kind is not Kind.DOUBLE and not fits(call):
+        if not call.type.is_float and not fits(call):
             writer.fail(f"{a.word} == {literal_word(limits(call.type)[0])}", a.valid)
         return Value((writer.let(f"-{a.word}" if call.function == "neg" else f"abs({a.word})"),), a.valid)
     low, high, lost = writer.name(), writer.name(), writer.name()
@@ -103,9 +110,9 @@ def sign_change(writer: Writer, call: Call, args: list[Value]) -> Value:
 def division(writer: Writer, call: Call, args: list[Value]) -> Value:
     """div, idiv, mod."""
     valid = writer.both(*args)
-    if call.type.kind is Kind.DOUBLE:
+    if call.type.is_float:
         form = "{} / {}" if call.function == "div" else "np.fmod({}, {})"
-        return Value((writer.let(form.format(args[0].word, args[1].word)),), valid)
+        return _rounded(writer, call, form.format(args[0].word, args[1].word), valid)
     if call.type.physical is Physical.WIDE:
         raise NotCompiledError(call.function)
     a, b = args[0].word, args[1].word
@@ -120,12 +127,14 @@ def division(writer: Writer, call: Call, args: list[Value]) -> Value:
 def rounding(writer: Writer, call: Call, args: list[Value]) -> Value:
     """round, floor, ceil."""
     a, source, target = args[0], call.args[0].type, call.type
-    if source.kind is Kind.DOUBLE:
+    if source.kind is Kind.FLOAT and len(call.args) > 1 and digits_of(call):
+        raise NotCompiledError(call.function)
+    if source.is_float:
         return Value((writer.let(_round_double(writer, call, a)),), a.valid)
     keep = digits_of(call) if call.function in ("round", "trunc") else 0
     cut = max(source.scale - keep, 0)
     narrow = Physical.WIDE not in (source.physical, target.physical)
-    if not narrow or target.kind is Kind.DOUBLE or cut > 18 or target.scale != source.scale - cut:
+    if not narrow or target.is_float or cut > 18 or target.scale != source.scale - cut:
         raise NotCompiledError(call.function)
     if cut == 0:
         return a
@@ -183,7 +192,7 @@ def shift_right(writer: Writer, call: Call, args: list[Value]) -> Value:
     if call.type.physical is Physical.WIDE:
         raise NotCompiledError(call.function)
     a, b = (arg.word for arg in args)
-    inside = writer.let(f"{b} >= 0 and {b} < {WIDTHS[call.type.kind]}")
+    inside = writer.let(f"{b} >= 0 and {b} < {TRAITS[call.type.kind].bits}")
     return Value((writer.let(f"{a} >> ({b} if {inside} else 0) if {inside} else 0"),), writer.both(*args))
 
 
@@ -196,15 +205,27 @@ def cast(writer: Writer, call: Call, args: list[Value]) -> Value:
         raise NotCompiledError("cast")
     if target.kind is Kind.BOOLEAN:
         return Value((writer.let(" or ".join(f"{word} != 0" for word in a.words)),), a.valid)
-    if target.kind is Kind.DOUBLE:
+    if target.kind is Kind.FLOAT:
+        return _single(writer, source, a)
+    if target.is_float:
         return Value((writer.let(_double(writer, source, a)),), a.valid)
-    if source.kind is Kind.DOUBLE:
+    if source.is_float:
         return _from_double(writer, call, a)
     if source.kind is Kind.BOOLEAN:
         a = Value((writer.let(f"int64({a.word})"),), a.valid)
     if Physical.WIDE in (source.physical, target.physical):
         return _wide_cast(writer, call, a)
     return _word_cast(writer, call, a)
+
+
+def _single(writer: Writer, source: SqlType, a: Value) -> Value:
+    if source.kind is Kind.DOUBLE:
+        single = writer.let(f"float64(float32({a.word}))")
+        writer.fail(f"np.isinf({single}) and not np.isinf({a.word})", a.valid)
+        return Value((single,), a.valid)
+    if len(a.words) > 1 or source.kind is Kind.DECIMAL:
+        raise NotCompiledError("cast")
+    return Value((writer.let(f"float64(float32({a.word}))"),), a.valid)
 
 
 def _double(writer: Writer, source: SqlType, a: Value) -> str:

@@ -35,7 +35,7 @@ def half_away(values: Any) -> Any:
 
 def _round_double(values: Any, digits: int, mode: str) -> Any:
     """As DuckDB: scaled, rounded, scaled back; what overflows on the way stays as it was, or is zero."""
-    power = np.float64(10.0) ** abs(digits)
+    power = values.dtype.type(10.0) ** abs(digits)
     towards = np.trunc if mode == "trunc" else half_away
     if digits < 0:
         rounded = towards(values / power) * power
@@ -72,10 +72,10 @@ def rounding(call: Call, context: Context, build: Build) -> Evaluate:
     """round(a, digits), trunc(a, digits), floor(a), ceil(a)."""
     argument = build(call.args[0])
     source, target = call.args[0].type, call.type
-    if target.kind is not Kind.DOUBLE:
+    if not target.is_float:
         apply = _of_exact(call)
     else:
-        apply = _of_double(call) if source.kind is Kind.DOUBLE else _widened(_of_double(call), source)
+        apply = _of_double(call) if source.is_float else _widened(_of_double(call), source)
 
     def evaluate(rows: Rows) -> Column:
         return apply(argument(rows))
@@ -93,8 +93,14 @@ def _of_double(call: Call) -> Apply:
         return lambda a: Column(np.floor(a.values), a.valid)
     if call.function == "ceil":
         return lambda a: Column(np.ceil(a.values), a.valid)
-    digits = digits_of(call)
-    return lambda a: Column(_round_double(a.values, digits, call.function), a.valid)
+    digits, form = digits_of(call), np.float32 if call.type.kind is Kind.FLOAT else np.float64
+
+    def apply(a: Column) -> Column:
+        with np.errstate(over="ignore", invalid="ignore"):
+            rounded = _round_double(a.values.astype(form, copy=False), digits, call.function)
+        return Column(rounded.astype(np.float64, copy=False), a.valid)
+
+    return apply
 
 
 def _of_exact(call: Call) -> Apply:

@@ -1,4 +1,4 @@
-"""Arithmetic: exact and checked on integers and DECIMAL, IEEE on DOUBLE."""
+"""Arithmetic: exact and checked on integers and DECIMAL, IEEE on DOUBLE and FLOAT."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from catalog.types import Kind, Physical
 from ivm.analysis.ranges import Range, fits, is_exact, limits, unchecked_range
-from ivm.render.scalars.columns import all_valid, both, objects, stored
+from ivm.render.scalars.columns import all_valid, both, objects, single, stored
 from ivm.render.scalars.failures import check, division_by_zero, first_bad, overflow, shown
 from ivm.render.scalars.functions import Apply, Context
 from ivm.trace.column import DTYPES, Array, Column
@@ -78,12 +78,15 @@ def _unbounded(call: Call, operation: Callable[..., Any]) -> Apply:
     return apply
 
 
-def _doubles(operation: Callable[..., Any]) -> Apply:
+def _doubles(call: Call, operation: Callable[..., Any]) -> Apply:
+    """In 64 bits; one operation on FLOATs, rounded to 32, is what 32 bits would give."""
+    if call.type.kind is Kind.FLOAT:
+        return lambda *columns: Column(single(operation(*[c.values for c in columns])), all_valid(columns))
     return lambda *columns: Column(operation(*[c.values for c in columns]), all_valid(columns))
 
 
 def _arithmetic(call: Call, operation: Callable[..., Any]) -> Apply:
-    return _doubles(operation) if call.type.kind is Kind.DOUBLE else checked(call, operation)
+    return _doubles(call, operation) if call.type.is_float else checked(call, operation)
 
 
 def add(call: Call, context: Context) -> Apply:
@@ -117,7 +120,7 @@ def _wrapping(call: Call, operation: Callable[..., Any], wrapped: Callable[..., 
 def mul(call: Call, context: Context) -> Apply:
     """mul(a, b)."""
     narrow = all(a.type.physical in (Physical.INT64, Physical.INT32) for a in (call, *call.args))
-    if call.type.kind is Kind.DOUBLE or in_words(call) or not narrow:
+    if call.type.is_float or in_words(call) or not narrow:
         return _arithmetic(call, np.multiply)
     return _multiply_words(call)
 
@@ -168,7 +171,7 @@ def _sign_change(call: Call, operation: Callable[..., Any]) -> Apply:
 
 def div(call: Call, context: Context) -> Apply:
     """div(a, b) of DOUBLE, as IEEE says."""
-    return _doubles(np.divide)
+    return _doubles(call, np.divide)
 
 
 def idiv(call: Call, context: Context) -> Apply:
@@ -178,7 +181,7 @@ def idiv(call: Call, context: Context) -> Apply:
 
 def mod(call: Call, context: Context) -> Apply:
     """mod(a, b): the sign is the dividend's."""
-    return _doubles(np.fmod) if call.type.kind is Kind.DOUBLE else _guarded(call, _remainder)
+    return _doubles(call, np.fmod) if call.type.is_float else _guarded(call, _remainder)
 
 
 def _guarded(call: Call, operation: Callable[..., Any]) -> Apply:

@@ -37,6 +37,10 @@ def _double(value: float) -> str:
     return repr(float(value))
 
 
+def _single(value: float) -> str:
+    return str(np.float32(value))
+
+
 def _boolean(value: bool) -> str:
     return "true" if value else "false"
 
@@ -66,6 +70,7 @@ def _day(days: int) -> tuple[str, str]:
 
 
 _FORMATTERS: dict[Kind, Callable[[Any], str]] = {
+    Kind.FLOAT: _single,
     Kind.DOUBLE: _double,
     Kind.BOOLEAN: _boolean,
     Kind.DATE: _date,

@@ -11,6 +11,7 @@ import numpy as np
 
 from catalog.types import Kind, SqlType
 from ivm.analysis.ranges import limits
+from sql.types.single import nearest_single
 
 _CONTEXT = Context(prec=400, Emax=10**6, Emin=-(10**6))
 _NUMBER = re.compile(r"[+-]?(\d+(_\d+)*\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -32,7 +33,9 @@ _MOST_MICROS = (1 << 63) - 1
 
 def parser(type_: SqlType) -> Callable[[str], Any]:
     """The function from text to the engine form of `type_`."""
-    if type_.kind is Kind.DOUBLE:
+    if type_.kind is Kind.FLOAT:
+        return lambda text: nearest_single(_double(text), text.strip(_SPACES))
+    if type_.is_float:
         return _double
     if type_.kind is Kind.BOOLEAN:
         return _boolean

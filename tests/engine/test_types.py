@@ -1,0 +1,207 @@
+"""Every type from end to end: what comes in by any form is kept, computed with and read back as DuckDB would."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import ivm
+
+
+@dataclass(frozen=True)
+class Case:
+    """A type: its Arrow type, distinct values in their order, values that it does not take, SQL literals, expressions."""
+
+    sql: str
+    arrow: pa.DataType
+    values: list[Any]
+    refused: list[Any]
+    literal: Callable[[Any], str] = str
+    expressions: tuple[str, ...] = ()
+    others: tuple[pa.DataType, ...] = ()
+
+
+NUMBERS = (
+    "x + x", "x - x", "x + 1", "x - 1", "x * 2", "x / 2", "x % 3", "abs(x)", "-x", "x + 1.5", "x + 1e0", "sign(x)", "round(x)",
+    "floor(x)", "x::VARCHAR", "x::DOUBLE", "x::FLOAT", "x = 1", "x > 2.5", "x IN (1, 2)", "x::BOOLEAN", "greatest(x, 2)",
+    "x // 2", "x & 3", "x::DECIMAL(30, 3)", "try_cast(x AS UTINYINT)", "try_cast(x AS INTEGER)", "x BETWEEN 1 AND 300",
+)  # fmt: skip
+
+
+def unsigned(sql: str, arrow: pa.DataType, bits: int) -> Case:
+    return Case(
+        sql, arrow, [0, 1, 2, 7, 2 ** (bits - 1), 2**bits - 1], [-1, 2**bits, 0.5, "1"], expressions=NUMBERS,
+        others=(pa.int64(), pa.decimal128(20, 0)) if bits < 64 else (pa.decimal128(20, 0),),
+    )  # fmt: skip
+
+
+CASES = [
+    unsigned("UTINYINT", pa.uint8(), 8),
+    unsigned("USMALLINT", pa.uint16(), 16),
+    unsigned("UINTEGER", pa.uint32(), 32),
+    unsigned("UBIGINT", pa.uint64(), 64),
+    Case(
+        "FLOAT", pa.float32(), [-math.inf, -2.5, 0.0, 0.10000000149011612, 1.5, 2.0**127, math.inf, math.nan],
+        [1e39, "1", 2**25 + 1], lambda v: f"'{v}'::FLOAT", NUMBERS, (pa.float64(),),
+    ),
+]  # fmt: skip
+BY_NAME = pytest.mark.parametrize("case", CASES, ids=lambda case: case.sql)
+
+
+def connected(case: Case, compile: Any = "off") -> ivm.Database:
+    db = ivm.connect(compile=compile)
+    db.sql(f"CREATE TABLE t (id BIGINT PRIMARY KEY, g BIGINT, x {case.sql})")
+    db.sql(f"CREATE TABLE u (id BIGINT PRIMARY KEY, y {case.sql} NOT NULL)")
+    return db
+
+
+def rows(case: Case) -> pa.Table:
+    """Each value twice, and NULLs."""
+    values = [*case.values, None, *case.values, None]
+    numbers = list(range(len(values)))
+    return pa.table({"id": numbers, "g": [n % 3 for n in numbers], "x": pa.array(values, case.arrow)})
+
+
+def other(case: Case) -> pa.Table:
+    values = case.values[::2]
+    return pa.table({"id": list(range(len(values))), "y": pa.array(values, case.arrow)})
+
+
+def same(found: Any, expected: Any) -> bool:
+    return repr(found) == repr(expected)
+
+
+VIEWS = (
+    "SELECT * FROM t",
+    "SELECT x, count(*) AS n FROM t GROUP BY x",
+    "SELECT g, min(x) AS a, max(x) AS b, count(DISTINCT x) AS c, count(x) AS d FROM t GROUP BY g",
+    "SELECT t.id, y FROM t JOIN u ON x = y",
+    "SELECT t.id, u.id AS other FROM t JOIN u ON x < y AND t.g = u.id",
+    "SELECT t.id, y FROM t LEFT JOIN u ON x = y",
+    "SELECT DISTINCT x FROM t",
+    "SELECT x FROM t UNION SELECT y FROM u",
+    "SELECT x FROM t WHERE x > (SELECT min(y) FROM u)",
+    "SELECT id, x FROM t WHERE x IN (SELECT y FROM u)",
+    "SELECT id, x FROM t ORDER BY x DESC NULLS LAST, id LIMIT 5",
+    "SELECT id, row_number() OVER (PARTITION BY g ORDER BY x, id) AS n, lag(x) OVER (ORDER BY id) AS b FROM t",
+    "SELECT coalesce(x, (SELECT max(y) FROM u)) AS x, CASE WHEN g = 1 THEN x END AS y, nullif(x, x) AS z FROM t",
+    "SELECT g, arg_max(id, x) AS a, any_value(x) AS b, mode(x) AS c, list(x ORDER BY x) AS d FROM t WHERE id < 5 GROUP BY g",
+    "SELECT id FROM t WHERE x IS NOT DISTINCT FROM (SELECT max(y) FROM u)",
+)
+
+
+@BY_NAME
+def test_views_hold_what_duckdb_computes(case: Case) -> None:
+    db = connected(case)
+    for number, query in enumerate(VIEWS):
+        db.sql(f"CREATE MATERIALIZED VIEW v{number} AS {query}")
+    db.apply({"t": rows(case), "u": other(case)})
+    db.verify()
+    with db.transaction() as tx:
+        tx.delete("t", rows(case).slice(0, 5))
+        tx.upsert("u", [{"id": 0, "y": case.values[-1]}])
+    db.verify()
+    db.sql(f"UPDATE t SET x = {case.literal(case.values[0])} WHERE id = 7")
+    db.sql(f"DELETE FROM t WHERE x = {case.literal(case.values[1])}")
+    assert not any(same(x, case.values[1]) for _, _, x in db.sql("SELECT * FROM t").fetchall())
+    db.verify()
+
+
+@BY_NAME
+def test_expressions_are_duckdbs(case: Case) -> None:
+    """One by one interpreted, and all that have a value for each row together in one compiled loop."""
+    db, compiled = connected(case), connected(case, "wait")
+    db.apply({"t": rows(case)})
+    taken = [expression for expression in case.expressions if is_taken(db, expression)]
+    assert len(taken) > len(case.expressions) / 2
+    db.verify()
+    together = ", ".join(f"{expression} AS y{number}" for number, expression in enumerate(taken))
+    compiled.sql(f"CREATE MATERIALIZED VIEW v AS SELECT id, {together} FROM t")
+    compiled.apply({"t": rows(case)})
+    compiled.verify()
+    assert compiled.view("v").schema.types == compiled.sql(f"SELECT id, {together} FROM t").schema.types
+
+
+def is_taken(db: ivm.Database, expression: str) -> bool:
+    """Whether the engine has the expression for all rows; what has no value for one of them has none in DuckDB."""
+    name = f"v{len(db.sql('SELECT * FROM ivm_views').fetchall())}"
+    query = f"SELECT id, {expression} AS y FROM t WHERE '{name}' IS NOT NULL"
+    try:
+        db.sql(f"CREATE MATERIALIZED VIEW {name} AS {query}")
+    except (ivm.TypeMismatchError, ivm.UnsupportedError):
+        return False
+    except ivm.NumericError:
+        with pytest.raises(ivm.Error):
+            db.sql(query)
+        return False
+    return True
+
+
+@BY_NAME
+def test_every_form_is_taken_and_given_back(case: Case) -> None:
+    db = connected(case)
+    table = rows(case)
+    plain = table.column("x").to_pylist()
+    forms: list[Any] = [
+        table, table.to_batches()[0], table.to_pylist(), table.to_pydict(), pl.from_arrow(table), table.slice(0, 0),
+        table.set_column(2, "x", table.column("x").dictionary_encode()),
+        pa.table({"id": table["id"], "g": table["g"], "x": pa.chunked_array([table["x"].chunk(0)[:3], table["x"].chunk(0)[3:]])}),
+        table.drop_columns("x").append_column("x", pa.nulls(len(table))),
+        table.to_pandas(types_mapper=pd.ArrowDtype),
+        *(table.set_column(2, "x", table.column("x").cast(arrow)) for arrow in case.others),
+    ]  # fmt: skip
+    for form in forms:
+        db.apply({"t": form})
+        found = db.sql("SELECT x FROM t ORDER BY id").arrow()
+        assert found.schema.field("x").type == case.arrow
+        if len(found) and found.column("x").null_count < len(found):
+            assert same(found.column("x").to_pylist(), plain), type(form)
+        db.sql("DELETE FROM t")
+
+
+@BY_NAME
+def test_sql_literals_and_parameters(case: Case) -> None:
+    db = connected(case)
+    for number, value in enumerate(case.values):
+        db.sql(f"INSERT INTO t VALUES ({number}, 0, {case.literal(value)})")
+        db.sql("INSERT INTO t VALUES (?, 0, ?)", [number + 100, value])
+    found = db.sql("SELECT x FROM t ORDER BY id % 100, id").fetchall()
+    assert same([x for (x,) in found], [v for value in case.values for v in (value, value)])
+    db.sql("CREATE MATERIALIZED VIEW v AS SELECT id FROM t WHERE x = " + case.literal(case.values[1]))
+    db.sql("CREATE MATERIALIZED VIEW w AS SELECT id FROM t WHERE x >= ?", [case.values[2]])
+    assert len(db.view("v").fetchall()) == 2
+    assert len(db.view("w").fetchall()) == 2 * (len(case.values) - 2)
+    db.verify()
+
+
+@BY_NAME
+def test_what_does_not_fit_is_refused(case: Case) -> None:
+    db = connected(case)
+    for value in case.refused:
+        with pytest.raises(ivm.TypeMismatchError, match="'x'"):
+            db.apply({"t": [{"id": 1, "g": 1, "x": value}]})
+    with pytest.raises(ivm.ConstraintError, match="'y'"):
+        db.apply({"u": [{"id": 1, "y": None}]})
+    assert db.sql("SELECT * FROM t").fetchall() == []
+
+
+@BY_NAME
+def test_a_key_of_the_type(case: Case) -> None:
+    db = ivm.connect(compile="off")
+    db.sql(f"CREATE TABLE k (x {case.sql} PRIMARY KEY, n BIGINT)")
+    db.apply({"k": {"x": pa.array(case.values, case.arrow), "n": np.arange(len(case.values))}})
+    with pytest.raises(ivm.ConstraintError):
+        db.apply({"k": {"x": pa.array(case.values[:1], case.arrow), "n": [0]}})
+    with db.transaction() as tx:
+        tx.upsert("k", {"x": pa.array(case.values[:2], case.arrow), "n": [8, 9]})
+        tx.delete("k", {"x": pa.array(case.values[2:3], case.arrow)})
+    found = db.sql("SELECT n FROM k ORDER BY x").fetchall()
+    assert [n for (n,) in found] == [8, 9, *range(3, len(case.values))]
