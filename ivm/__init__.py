@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from typing import Literal
 
+import ivm.neighbours  # noqa: F401  before all others: it says so where a module of the application hides ours
 from catalog.errors import (
     AccessError,
     BindError,

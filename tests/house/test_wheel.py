@@ -1,0 +1,82 @@
+"""The wheel works outside of a checkout: the README's first example and the command line run from it alone."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.docs.examples import blocks, promised
+from tests.house.modules import ROOT
+
+VERSIONS = ("3.11", "3.12", "3.13", "3.14")
+"""What the wheel is tried on, as far as this machine has it."""
+
+
+def run(*command: str, cwd: Path) -> str:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Built from a copy, so that nothing of an earlier build gets in and nothing is left behind."""
+    place = tmp_path_factory.mktemp("wheel")
+    tracked = run("git", "ls-files", "-z", "-co", "--exclude-standard", cwd=ROOT).split("\0")
+    for name in filter(None, tracked):
+        if (ROOT / name).is_file():
+            (place / "source" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, place / "source" / name)
+    run(
+        sys.executable, "-m", "pip", "wheel", ".", "--no-deps", "--no-build-isolation", "-w", str(place),
+        cwd=place / "source",
+    )  # fmt: skip
+    (made,) = place.glob("*.whl")
+    return made
+
+
+def test_it_holds_what_runs_and_no_more(wheel: Path) -> None:
+    assert wheel.name.startswith("ivm_engine-")
+    names = zipfile.ZipFile(wheel).namelist()
+    tops = {name.partition("/")[0] for name in names if ".dist-info/" not in name}
+    assert tops == {"catalog", "sql", "ivm", "tpch", "benchmarks"}
+    assert "ivm/py.typed" in names
+    assert "tpch/schema.sql" in names
+
+
+def test_the_first_example_runs_from_it(wheel: Path, tmp_path: Path) -> None:
+    """With the packages of this environment, but without the checkout."""
+    installed = tmp_path / "installed"
+    run(sys.executable, "-m", "pip", "install", "--no-deps", "--target", str(installed), str(wheel), cwd=tmp_path)
+    first = blocks(ROOT / "README.md")[0]
+    start = f"import sys; sys.path.insert(0, {str(installed)!r})\n"
+    where = f"assert ivm.__file__.startswith({str(installed)!r}), ivm.__file__\n"
+    printed = run(sys.executable, "-I", "-W", "error", "-c", start + first + where, cwd=tmp_path)
+    assert printed.splitlines() == promised(first)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", VERSIONS)
+def test_it_runs_in_an_empty_environment(wheel: Path, tmp_path: Path, version: str) -> None:
+    """With what pip installs for it, on each version of Python that is there."""
+    python = shutil.which(f"python{version}")
+    if python is None or subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode:
+        pytest.skip(f"there is no python{version} here")
+    run(python, "-m", "venv", str(tmp_path / "empty"), cwd=tmp_path)
+    there = tmp_path / "empty" / "bin"
+    run(str(there / "pip"), "install", "--quiet", str(wheel), cwd=tmp_path)
+    readme = "\n".join(blocks(ROOT / "README.md"))
+    assert run(str(there / "python"), "-c", readme, cwd=tmp_path).splitlines() == promised(readme)
+    assert re.match(r"ivm \d", run(str(there / "ivm"), "--version", cwd=tmp_path))
+    piped = subprocess.run(
+        [str(there / "ivm"), "shell"], cwd=tmp_path, input="SELECT 41 + 1 AS answer;\n", capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert piped.returncode == 0, piped.stderr
+    assert "42" in piped.stdout
