@@ -76,6 +76,8 @@ def column_name(node: exp.Expr, source: Source) -> str:
     symbol = _BINARY.get(type(node))
     if symbol is not None and "start" not in node.meta:  # mod(x, y) has a place of its own, x % y has not
         return f"({column_name(node.this, source)} {symbol} {column_name(node.expression, source)})"
+    if isinstance(node, exp.Tuple):
+        return f'"row"({_list(node.expressions, source)})'
     if isinstance(node, exp.Not):
         return _negation(node, source)
     if isinstance(node, exp.Case):

@@ -61,8 +61,8 @@ def _adapted(operands: Sequence[Operand]) -> tuple[Scalar, ...] | None:
 
 def _comparison(function: str) -> Handler:
     def bind(binder: Binder, node: exp.Expr) -> Operand:
-        if isinstance(node.expression, exp.Any | exp.All) or isinstance(node.this, exp.Tuple):
-            binder.refuse(node, "ANY, ALL and comparisons of rows are not supported; compare column by column")
+        if isinstance(node.expression, exp.Any | exp.All):
+            binder.refuse(node, "ANY and ALL of a list are not supported; write IN (...), or compare one by one")
         left, right = comparable(binder, node, (node.this, node.expression))
         return Operand(node, compare(binder, node, function, left, right))
 
@@ -87,8 +87,6 @@ def bind_in(binder: Binder, node: exp.Expr) -> Operand:
     """The condition x IN (a, b, ...); expressions that are not constants are compared one by one."""
     if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
         binder.refuse(node, "IN (SELECT ...) is not maintained yet; join with the subquery in FROM instead")
-    if isinstance(node.this, exp.Tuple):
-        binder.refuse(node, "IN of rows is not supported; compare column by column")
     operands = [binder.value(node.this), *(binder.value(item) for item in node.expressions)]
     first, *others = same_type(binder, node, operands)
     if first.type == NULL:

@@ -14,6 +14,7 @@ from sql.bind import (
     numbers,
     operators,
     patterns,
+    rows,
     signatures,
     subqueries,
     unmaintained,
@@ -24,6 +25,7 @@ from sql.bind.binder import Handler
 HANDLERS: dict[type[exp.Expr], Handler] = {
     **operators.HANDLERS,
     **comparisons.HANDLERS,
+    **rows.HANDLERS,
     **functions.HANDLERS,
     **signatures.HANDLERS,
     **numbers.HANDLERS,

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from catalog.types import BIGINT, BOOLEAN, NULL
-from sql.bind import comparisons
+from sql.bind import rows
 from sql.bind.binder import Binder, Handler
 from sql.bind.comparisons import same_type
 from sql.bind.logic import junction, negation
 from sql.bind.nested import Subqueries
 from sql.bind.operand import Operand
 from sql.bind.outer import OuterRow, is_windowed, seen_from_inside
+from sql.bind.rows import parts_of
 from sql.bind.truth import truth
 from sql.ir.relation import Aggregate, Filter, Reduce, Relation
 from sql.ir.scalar import FALSE, NEGATED, Call, Column, Literal, Scalar
@@ -202,7 +203,7 @@ def _check_width(binder: Binder, node: exp.Expr, relation: Relation, width: int)
 
 def _compared(binder: Binder, node: exp.Expr, of: exp.Expr, query: exp.Expr) -> _Compared:
     """The values and the subquery of a comparison, each pair cast to one type."""
-    parts = _row_of(of)
+    parts = parts_of(of) or [of]
     operands = [binder.value(part) for part in parts]
     row, subqueries = _outer_row(binder, node)
     relation = subqueries.relation(row, query)
@@ -217,12 +218,6 @@ def _compared(binder: Binder, node: exp.Expr, of: exp.Expr, query: exp.Expr) -> 
         values.append(pair[0])
         sought.append(pair[1])
     return _Compared(subqueries, node, row.binding, relation, tuple(values), tuple(sought))
-
-
-def _row_of(node: exp.Expr) -> list[exp.Expr]:
-    inner = node.unnest()
-    is_row = isinstance(inner, exp.Tuple) or (isinstance(inner, exp.Anonymous) and inner.name.upper() == "ROW")
-    return list(inner.expressions) if is_row else [node]
 
 
 def _equalities(compared: _Compared) -> tuple[Scalar, ...]:
@@ -322,8 +317,8 @@ def _out_of_place(binder: Binder, node: exp.Expr) -> Operand:
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
-    **{kind: _or_quantified(comparisons.HANDLERS[kind]) for kind in _FUNCTIONS},
-    exp.In: _or_quantified(comparisons.HANDLERS[exp.In]),
+    **{kind: _or_quantified(rows.HANDLERS[kind]) for kind in _FUNCTIONS},
+    exp.In: _or_quantified(rows.HANDLERS[exp.In]),
     exp.Subquery: bind_value,
     exp.Exists: bind_exists,
     exp.Any: _out_of_place,
