@@ -75,8 +75,9 @@ def connect(
     """A new, empty database in memory.
 
     `history`: how many logical times before the present views can be read as of (`View.arrow(as_of=...)`).
-    `compile`: expressions run interpreted until their kernel is compiled in the background (the default), are compiled
-    before they first run ("wait"), or are always interpreted ("off"). The answers are the same.
+    `compile`: expressions run interpreted until they have seen enough rows to be worth a kernel, which is then compiled
+    in the background by a process of its own (the default); or are compiled before they first run ("wait"), or are
+    always interpreted ("off"). The answers are the same.
     `sharing`: whether views share arrangements and operators. Without, each has its own of everything but the tables'
     rows: the same answers from more state, to measure by and to test.
     `memory_limit`: bytes that tables and views may take together. A view that is expected to need more than what is

@@ -174,9 +174,14 @@ class Database:
         return verify(self._open, views)
 
     def wait_compiled(self, timeout: float | None = None) -> None:
-        """Block until every kernel that installed views wait for is compiled, or `timeout` seconds have passed."""
+        """Have every kernel compiled that installed views were interpreted without, and block until that is done.
+
+        It blocks for `timeout` seconds at most. Kernels of which little was asked are compiled too.
+        """
         compiler = self._open.engine.renderer.compiler
         if compiler is not None:
+            with self._core.lock:
+                compiler.order_all()
             compiler.wait(timeout)
 
     def explain(self, text: str, *, dialect: str = "duckdb") -> str:

@@ -39,13 +39,14 @@ def rehearse(engine: Engine, definition: Definition, planned: Planned, lock: Tur
     caller does not have the lock, which is taken while rows are read. Cost: a few small commits; nothing where the
     tables are small, or an equal plan has been rehearsed.
     """
-    few = sum(engine.tables[name].rows for name in planned.tables if name in engine.tables) < _WORTH
-    if few or hash(planned.plan) in _rehearsed:
+    many = sum(engine.tables[name].rows for name in planned.tables if name in engine.tables)
+    if many < _WORTH or hash(planned.plan) in _rehearsed:
         return
     if len(_rehearsed) >= _REMEMBERED:
         _rehearsed.clear()
     _rehearsed.add(hash(planned.plan))
-    stage = Engine(engine.renderer.compiler, history=0)
+    compiler = engine.renderer.compiler
+    stage = Engine(None if compiler is None else compiler.expecting(many), history=0)
     with suppress(Error):  # the rows are not all there are: what fails over some of them need not fail
         rows = list(_set_up(stage, engine, planned, lock))
         before = [Change(table, some.slice(0, _there(table, some))) for table, some in rows]

@@ -180,6 +180,7 @@ def test_the_interpreter_answers_until_the_loop_is_ready() -> None:
     maps = (call("sub", call("mul", A, A), call("mul", B, integer(31))),)
     program = MfpProgram(maps, (compare("ne", A, integer(123)),), (2,), 2, TextDictionary(), compiler)
     assert rows(program.run(delta)) == rows(program.run(delta))
+    compiler.order_all()
     assert compiler.wait(60)
     assert program.compiled
     assert [r[0] for r in rows(program.run(delta))] == [9 - 155, 16 - 186]

@@ -73,14 +73,6 @@ class Loop:
     left: tuple[int, ...]
 
 
-def inputs(shape: Shape) -> tuple[int, ...]:
-    """The input columns that a program reads, in the order of their first use."""
-    order: dict[int, None] = {}
-    for scalar in (*shape.early, *shape.maps, *shape.late):
-        order.update(dict.fromkeys(c for c in sorted(columns_of(scalar)) if c < shape.width))
-    return tuple(order)
-
-
 def generate(shape: Shape, access: dict[int, Access], context: Context) -> Loop:
     """The loop of a program over columns that are accessed so; NotCompiledError if it has none."""
     writer = Writer(access, context)

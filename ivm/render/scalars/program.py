@@ -13,9 +13,9 @@ from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.cost import cost_rank
 from ivm.render.scalars.cut import cut, is_too_heavy
 from ivm.render.scalars.functions import Context, Evaluate
-from ivm.render.scalars.fused import Fused, Passed
+from ivm.render.scalars.fused import Fused
 from ivm.render.scalars.interpret import interpreter
-from ivm.render.scalars.rows import Rows
+from ivm.render.scalars.rows import Passed, Rows
 from ivm.render.scalars.shape import Shape
 from ivm.render.scalars.text_memo import memos_of
 from ivm.trace.column import Array, Column

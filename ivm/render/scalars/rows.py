@@ -6,6 +6,9 @@ from ivm.render.scalars.columns import pick
 from ivm.trace.column import Array, Column
 from ivm.trace.delta import Delta
 
+Passed = tuple[Array | None, list[Column | None]]
+"""Positions of the rows that pass (None: all do), and each map's column over them (None: nobody reads it)."""
+
 
 class Rows:
     """Columns by position for `length` rows; a column is gathered when it is first read and then kept.

@@ -59,6 +59,14 @@ class Shape:
             tuple(sorted({c - width for c in outputs if c >= width})),
         )
 
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """The input columns that are read, in the order of their first use."""
+        order: dict[int, None] = {}
+        for scalar in (*self.early, *self.maps, *self.late):
+            order.update(dict.fromkeys(c for c in sorted(columns_of(scalar)) if c < self.width))
+        return tuple(order)
+
     def project(self, layout: Layout) -> tuple[list[int], Layout]:
         """The groups of a delta that are still read, and the layout of the result over these and, last, the maps."""
         places = [layout.places[c] if c < self.width else None for c in self.projection]
