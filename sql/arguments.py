@@ -70,6 +70,7 @@ _READ: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     (("this", "length"), (exp.SHA2,)),
     (("this", "quantile"), (exp.Quantile,)),
     (("this", "scale"), (exp.UnixToTime,)),
+    (("start", "end", "step", "is_end_exclusive"), (exp.GenerateSeries,)),
     (("this", "separator"), (exp.GroupConcat,)),
     (("this", "substr"), (exp.StrPosition,)),
     (("this", "times"), (exp.Repeat,)),

@@ -18,9 +18,10 @@ from sql.bind.joins import NOTHING, From, bind_join, cross, is_comma
 from sql.bind.nested import inside
 from sql.bind.outer import OuterRow
 from sql.bind.scope import scope_of
+from sql.bind.series import bind_series
 from sql.bind.unnamed import is_joined, name_subqueries
 from sql.bind.values import bind_values
-from sql.ir.relation import Get, Project, Reference, Relation
+from sql.ir.relation import Constant, Get, Project, Reference, Relation
 from sql.source import text_of
 
 
@@ -28,7 +29,7 @@ def bind_from(context: Context, node: exp.Expr | None, joins: Sequence[exp.Join]
     """The FROM clause that begins with `node` (None: one row without columns), with the `joins` that follow.
 
     A subquery may name columns of what stands to its left, as after LATERAL. UnsupportedError for ASOF and POSITIONAL
-    joins and table functions; BindError for unknown names.
+    joins and table functions but range() and generate_series(); BindError for unknown names.
     """
     if node is None:
         return NOTHING
@@ -90,7 +91,9 @@ def _folded(context: Context, left: From, joins: Sequence[exp.Join], ctes: Ctes)
 def _bind_item(context: Context, node: exp.Expr, ctes: Ctes) -> From:
     if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
         node = exp.Subquery(this=node.this.this if _is_plain(node.this) else node.this, alias=node.args.get("alias"))
-    if isinstance(node, exp.Table) and not isinstance(node.this, exp.Values):
+    if isinstance(node, exp.Table | exp.Lateral) and isinstance(node.this, exp.GenerateSeries):
+        item = _bind_series(context, node, node.this)
+    elif isinstance(node, exp.Table) and not isinstance(node.this, exp.Values):
         item = _bind_table(context, node, ctes)
     elif isinstance(node, exp.Subquery) and is_joined(node.this):
         item = _joined(context, node.this, (), ctes)  # FROM (a JOIN b ON ...)
@@ -104,7 +107,7 @@ def _bind_item(context: Context, node: exp.Expr, ctes: Ctes) -> From:
         values = node if isinstance(node, exp.Values) else node.this
         item = _one(context, node, bind_values(context, values), node.alias)
     else:
-        context.refuse(node, f"{text_of(node)} in FROM is not supported; tables, views and subqueries are")
+        context.refuse(node, f"{text_of(node)} in FROM is not supported; tables, views, subqueries and range() are")
     return _folded(context, item, node.args.get("joins") or (), ctes)
 
 
@@ -135,6 +138,14 @@ def _bind_table(context: Context, node: exp.Table, ctes: Ctes) -> From:
     name = node.name
     relation = ctes.get(key(name)) if not node.db else None
     return _one(context, node, relation or _stored(context, node, name), node.alias or name)
+
+
+def _bind_series(context: Context, node: exp.Expr, call: exp.GenerateSeries) -> From:
+    """Its column is called as the table is, unless the alias says more."""
+    _refuse_options(context, node)
+    series = bind_series(context, call)
+    name = node.alias or series.schema[0].name
+    return _one(context, node, Constant(series.rows, (replace(series.schema[0], name=name),)), name)
 
 
 def _stored(context: Context, node: exp.Table, name: str) -> Relation:

@@ -35,6 +35,9 @@ from sql.ir.scalar import Column, Scalar
 from sql.ir.scalar_text import AND, column_text, literal_text, operand_text, scalar_text
 from sql.ir.tree_text import TreeText
 
+_SHOWN = 100
+"""So many rows of a constant are written out."""
+
 __all__ = ["frame_text", "literal_text", "relation_text", "scalar_text"]
 
 
@@ -46,9 +49,11 @@ def relation_text(relation: Relation) -> str:
 def _lines(relation: Relation) -> list[str]:
     lines = [_line(relation)]
     if isinstance(relation, Constant):
-        for row in relation.rows:
+        for row in relation.rows[:_SHOWN]:
             values = (literal_text(v, f.type) for v, f in zip(row, relation.schema, strict=True))
             lines.append(f"  ({', '.join(values)})")
+        if len(relation.rows) > _SHOWN:
+            lines.append(f"  and {len(relation.rows) - _SHOWN:,} rows more")
     return lines
 
 

@@ -51,6 +51,7 @@ MORE = (
         for end in ("", "ORDER BY x LIMIT 1 OFFSET 1")
         for word in ("UNION", "UNION BY NAME", "EXCEPT", "INTERSECT")
     ),
+    "SELECT * FROM range(1, 9, 2), generate_series(3)",
     "SELECT born + INTERVAL 3 MONTH, born + INTERVAL '3 months' FROM emp",
 )
 REFUSED = (
