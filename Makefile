@@ -4,7 +4,7 @@ SHELL := /bin/sh
 BIN := .venv/bin
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test docs lint slow fuzz bench lock setup java clean
+.PHONY: help demo test docs lint slow fuzz bench lock kernels setup java clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -41,6 +41,10 @@ setup:  ## .venv with the pinned packages
 java:  ## the same, and Java for Spark
 	@sh setup/prepare.sh --java
 
-clean:  ## remove caches and generated data; .venv stays
-	@rm -rf data build *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis spark-warehouse
+kernels: setup  ## list anew with which types the tests call kernels, which are compiled for them ahead
+	@$(BIN)/python -m pytest -q --record-kernels
+	@sh setup/prepare.sh
+
+clean:  ## remove caches, compiled kernels and generated data; .venv stays
+	@rm -rf data build ivm/kernels/machine *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis spark-warehouse
 	@find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

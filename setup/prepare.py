@@ -1,4 +1,4 @@
-"""Bring `.venv` to what the lock files say, install the project into it, and see to Java.
+"""Bring `.venv` to what the lock files say, install the project into it, compile its kernels, and see to Java.
 
 Runs on the standard library alone, since nothing is installed yet (what it imports of `tpch` must do so too). Each
 step leaves a stamp with the digest of what it read and is skipped while that has not changed.
@@ -27,6 +27,7 @@ LOG = VENV / "setup.log"
 LOCK = ROOT / "requirements.lock"
 BUILD_LOCK = ROOT / "setup" / "build.lock"
 PROJECT = ROOT / "pyproject.toml"
+KERNELS = ROOT / "ivm" / "kernels"
 JAVA_PACKAGE = "openjdk-17-jre-headless"
 
 
@@ -90,9 +91,13 @@ def pip_install(*arguments: str, total: int) -> None:
 
 
 def _pip(command: list[str]) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PIP_PROGRESS_BAR": "off"}
+    return _reading(command, PYTHONUNBUFFERED="1", PIP_PROGRESS_BAR="off")
+
+
+def _reading(command: list[str], **variables: str) -> subprocess.Popen[str]:
+    """A process whose output, and what it says of errors, is read line by line."""
     return subprocess.Popen(
-        command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
+        command, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, **variables}
     )
 
 
@@ -132,6 +137,34 @@ def install_project() -> None:
     mark_done("project", seal)
 
 
+def compile_kernels() -> None:
+    """Compile the kernels for the baseline that this processor fits, unless neither they nor the packages changed.
+
+    What cannot be compiled now is compiled when it is first called, so that is said and no more.
+    """
+    seal = digest(LOCK, *sorted(path for path in KERNELS.glob("*.*") if path.is_file()))
+    if is_done("kernels", seal) and any((KERNELS / "machine").glob("*.kernels")):
+        return
+    say("compiling the kernels for this kind of processor")
+    start = time.monotonic()
+    command = [sys.executable, str(ROOT / "setup" / "kernels.py"), str(ROOT / "ivm")]
+    last_error = ""
+    with LOG.open("a") as log, _reading(command) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            log.write(line)
+            if re.match(r"\S+ \d+/\d+ \S+$", line):
+                _show_progress(line.strip())
+            else:
+                last_error = line.strip()
+    _show_progress("")
+    if process.returncode:
+        say(f"some kernels are compiled when they are first needed: {last_error or 'no message'} (all of it: {LOG})")
+    else:
+        mark_done("kernels", seal)
+        say(f"kernels took {time.monotonic() - start:.0f} s")
+
+
 def install_java() -> None:
     """See that there is a Java for Spark, with apt-get where that is possible.
 
@@ -162,6 +195,7 @@ def main(arguments: list[str]) -> int:
     try:
         install_packages()
         install_project()
+        compile_kernels()
         if "--java" in arguments:
             install_java()
     except (SetupError, JavaMissing) as error:

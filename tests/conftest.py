@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import HealthCheck, settings
 
+from ivm.kernels.signatures import read_signatures, write_signatures
 from ivm.nesting import MOST_FRAMES
+from tests.kernel_calls import noted_calls
 
 # Never a deadline: the first call of a kernel compiles it. The same examples every time, so that a change which breaks
 # a test is the change that broke it; HYPOTHESIS_PROFILE=search looks for new ones.
@@ -19,3 +23,21 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 # As the first statement of a database would raise it; hypothesis does not like that within a test.
 sys.setrecursionlimit(MOST_FRAMES)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--record-kernels", action="store_true", help="add to the list of signatures what is called")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernel_calls(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What kernels are called with, is what they are compiled for ahead."""
+    listed = read_signatures()
+    with noted_calls({kernel for kernel, _ in listed}) as called:
+        yield
+    new = sorted(called - set(listed))
+    if request.config.getoption("--record-kernels"):
+        write_signatures([*listed, *new])
+    elif new:
+        lines = "".join(f"\n{kernel}({types})" for kernel, types in new)
+        pytest.fail(f"kernels are called with what they are not compiled for ahead; `make kernels` lists it:{lines}")

@@ -24,6 +24,7 @@ SEAL = 32
 _KEY = "key"
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def cache_directory() -> Path:
@@ -60,7 +61,7 @@ class Folder:
     def write(self, name: str, body: bytes) -> bool:
         """Put an entry in place of whatever has its name, whole or not at all; False if it cannot be written."""
         try:
-            _replace(self.path / name, self._seal(name, body) + body, self.mode)
+            replace(self.path / name, self._seal(name, body) + body, self.mode)
         except OSError:
             return False
         return True
@@ -111,12 +112,35 @@ def folder_beside(code: Path) -> Folder | None:
         found, around = path.lstat(), code.stat()
     except OSError:
         return None
-    owners = _self() | ({around.st_uid} if _self() else frozenset())
-    mode = found.st_mode & ~around.st_mode & _OTHERS_WRITE
-    if not stat.S_ISDIR(found.st_mode) or mode or (owners and found.st_uid not in owners):
+    if not stat.S_ISDIR(found.st_mode) or not _is_as_safe(found, around):
         _say(f"{path} may be written to by others who may not write to the code beside it")
         return None
-    return Folder(path, b"", owners, 0o644)
+    return Folder(path, b"", _owners(around), 0o644)
+
+
+def read_beside(path: Path, code: Path) -> bytes | None:
+    """A file that came with the modules in `code`, in a folder in there; None unless it is as safe as they are."""
+    try:
+        around, folder = code.stat(), path.parent.lstat()
+        with os.fdopen(os.open(path, _READ), "rb") as file:
+            found = os.fstat(file.fileno())
+            are_plain = stat.S_ISREG(found.st_mode) and stat.S_ISDIR(folder.st_mode)
+            are_safe = _is_as_safe(found, around) and _is_as_safe(folder, around)
+            return file.read() if are_plain and are_safe else None
+    except OSError:
+        return None
+
+
+def _owners(code: os.stat_result) -> frozenset[int]:
+    """Who may have made what lies beside code: its owner, and this user. Nobody where files have no owners."""
+    return _self() | ({code.st_uid} if _self() else frozenset())
+
+
+def _is_as_safe(found: os.stat_result, code: os.stat_result) -> bool:
+    """Whether nobody else can have written a file or a folder than who can write the code beside it."""
+    owners = _owners(code)
+    more = found.st_mode & ~code.st_mode & _OTHERS_WRITE
+    return not more and (not owners or found.st_uid in owners)
 
 
 def _say(doubt: str) -> None:
@@ -155,14 +179,13 @@ def _key_of(folder: Path) -> bytes:
         found = _read(path, _self())
         if len(found) == SEAL:
             return found
-    _replace(path, secrets.token_bytes(SEAL), 0o600)
+    replace(path, secrets.token_bytes(SEAL), 0o600)
     return _read(path, _self())  # another process may have made one at the same time: the later one counts
 
 
 def _read(path: Path, owners: frozenset[int]) -> bytes:
     """The bytes of a file; OSError if there is none that one of `owners` made for himself."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    with os.fdopen(os.open(path, flags), "rb") as file:
+    with os.fdopen(os.open(path, _READ), "rb") as file:
         found = os.fstat(file.fileno())
         foreign = bool(owners) and (found.st_uid not in owners or bool(found.st_mode & _OTHERS_WRITE))
         if not stat.S_ISREG(found.st_mode) or foreign:
@@ -170,7 +193,7 @@ def _read(path: Path, owners: frozenset[int]) -> bytes:
         return file.read()
 
 
-def _replace(path: Path, content: bytes, mode: int) -> None:
+def replace(path: Path, content: bytes, mode: int) -> None:
     """Write a file aside and give it its name when it is whole."""
     draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 
 import pytest
 
 from setup import prepare
 from tpch.errors import SetupError
+
+READING = prepare._reading
 
 
 @pytest.fixture(autouse=True)
@@ -15,6 +18,14 @@ def elsewhere(monkeypatch, tmp_path):
     """Keeps the steps away from the real environment."""
     monkeypatch.setattr(prepare, "STAMPS", tmp_path / "stamps")
     monkeypatch.setattr(prepare, "LOG", tmp_path / "setup.log")
+    monkeypatch.setattr(prepare, "KERNELS", tmp_path / "kernels")
+    prepare.KERNELS.mkdir()
+    compiles(monkeypatch, "mkdir -p $0/machine && touch $0/machine/v.kernels && echo v 1/1 a.b")
+
+
+def compiles(monkeypatch, script):
+    """Has a script take the place of the program that compiles kernels; it gets the folder that they would lie in."""
+    monkeypatch.setattr(prepare, "_reading", lambda command: READING(["sh", "-c", script, str(prepare.KERNELS)]))
 
 
 def test_a_step_is_done_until_what_it_read_changes(tmp_path):
@@ -39,8 +50,7 @@ def test_nothing_is_installed_twice(monkeypatch):
 
 def test_a_failed_installation_is_one_line_and_is_tried_again(monkeypatch, capsys):
     pip = ["sh", "-c", "echo Collecting a; echo 'ERROR: No matching distribution found for a==1'; exit 1"]
-    run = prepare._pip
-    monkeypatch.setattr(prepare, "_pip", lambda command: run(pip))
+    monkeypatch.setattr(prepare, "_pip", lambda command: subprocess.Popen(pip, text=True, stdout=subprocess.PIPE))
     assert prepare.main([]) == 1
     message = capsys.readouterr().err
     assert "No matching distribution found for a==1" in message
@@ -58,3 +68,22 @@ def test_without_java_and_without_apt_one_line_says_what_to_install(monkeypatch,
     assert prepare.main(["--java"]) == 1
     assert capsys.readouterr().err == "set-up: Spark needs Java: install it\n"
     assert prepare.main([]) == 0
+
+
+def test_kernels_are_compiled_once_for_the_same_sources_and_again_where_they_are_gone(monkeypatch, capsys):
+    for _ in range(2):
+        prepare.compile_kernels()
+    assert capsys.readouterr().out.count("kernels took") == 1
+    shutil.rmtree(prepare.KERNELS / "machine")
+    prepare.compile_kernels()
+    (prepare.KERNELS / "new.py").write_text("new")
+    prepare.compile_kernels()
+    assert capsys.readouterr().out.count("kernels took") == 2
+
+
+def test_kernels_that_cannot_be_compiled_stop_nobody(monkeypatch, capsys):
+    compiles(monkeypatch, "echo v 1/2 a.b; echo 'a.c(int64): it has no types'; exit 1")
+    for _ in range(2):
+        prepare.compile_kernels()
+        said = capsys.readouterr().out
+        assert "some kernels are compiled when they are first needed: a.c(int64): it has no types" in said

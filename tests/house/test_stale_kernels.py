@@ -1,22 +1,76 @@
-"""Compiled kernels do not outlive the sources that they were made from."""
+"""Compiled kernels are known by the sources that they were made from, and do not outlive them."""
 
 from __future__ import annotations
 
+import ast
 import os
 
-from ivm.kernels import _digest, _forget_stale
+import pytest
+
+from ivm.kernels import folder, sources
+from ivm.kernels.compiled import SUFFIX, _Cache
+from ivm.kernels.hash_index import hash_rows
 
 
-def test_a_change_of_any_file_forgets_all_compiled_kernels(tmp_path) -> None:
-    caller, callee = tmp_path / "caller.py", tmp_path / "callee.py"
-    for path in (caller, callee):
-        path.write_text("one")
-    _forget_stale(tmp_path, _digest(tmp_path))
-    compiled = tmp_path / "__pycache__" / "caller.f-1.loop"
-    compiled.write_bytes(b"code")
-    os.utime(callee, ns=(1, 1))
-    _forget_stale(tmp_path, _digest(tmp_path))
-    assert compiled.exists()
-    callee.write_text("two")
-    _forget_stale(tmp_path, _digest(tmp_path))
-    assert not compiled.exists()
+@pytest.fixture
+def kernels(tmp_path):
+    """Three modules, of which the first two import the one behind them."""
+    (tmp_path / "caller.py").write_text("from ivm.kernels.middle import (\n    f,\n)\n")
+    (tmp_path / "middle.py").write_text("import numpy\nfrom ivm.kernels import callee\n")
+    (tmp_path / "callee.py").write_text("one = 1\n")
+    sources._text.cache_clear()
+    sources._with_imports.cache_clear()
+    yield tmp_path
+    sources._text.cache_clear()
+    sources._with_imports.cache_clear()
+
+
+def digests(folder) -> list[str]:
+    sources._text.cache_clear()
+    sources._with_imports.cache_clear()
+    return [sources.digest(module, folder) for module in ("caller", "middle", "callee")]
+
+
+def test_a_change_is_one_of_all_that_import_the_module_at_any_remove(kernels) -> None:
+    before = digests(kernels)
+    assert len(set(before)) == 3
+    os.utime(kernels / "callee.py", ns=(1, 1))
+    assert digests(kernels) == before
+    (kernels / "callee.py").write_text("two = 2\n")
+    assert not set(digests(kernels)) & set(before)
+    before = digests(kernels)
+    (kernels / "caller.py").write_text("from ivm.kernels.middle import g\n")
+    caller, *others = digests(kernels)
+    assert caller not in before
+    assert others == before[1:]
+
+
+def test_imports_are_those_that_the_modules_have() -> None:
+    for path in sources.FOLDER.glob("*.py"):
+        imported = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module == "ivm.kernels":
+                imported |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ivm.kernels."):
+                imported.add(str(node.module).removeprefix("ivm.kernels."))
+            elif isinstance(node, ast.Import):
+                imported |= {
+                    a.name.removeprefix("ivm.kernels.") for a in node.names if a.name.startswith("ivm.kernels.")
+                }
+        if path.stem != "compiled":
+            assert set(sources._imports(path.stem, sources.FOLDER)) >= imported, path.name
+
+
+def test_what_was_compiled_from_other_sources_is_removed_when_the_kernel_is_compiled_again(
+    tmp_path, monkeypatch
+) -> None:
+    beside = folder.folder_beside(tmp_path)
+    assert beside is not None
+    monkeypatch.setattr("ivm.kernels.compiled.folder_beside", lambda _: beside)
+    cache = _Cache(hash_rows.py_func)  # type: ignore[attr-defined]
+    digest = sources.digest("hash_index")[:8]
+    names = [f"hash_index.f-{digest}-1", "hash_index.hash_rows-00000000-1", "hash_index_too.f-00000000-1"]
+    for name in names:
+        assert beside.write(f"{name}{SUFFIX}", b"code")
+    cache._forget_stale()
+    assert sorted(path.stem for path in beside.path.iterdir()) == [names[0], names[2]]

@@ -1,0 +1,194 @@
+"""Kernels that were compiled ahead are preferred, and used only where they fit; all else is compiled as it is met."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import platform
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+import pytest
+
+from ivm.kernels import archive, shipped, sources
+from ivm.kernels.archive import Entry, key, open_archive, path_for, write_archive
+from ivm.kernels.notation import as_text, as_types
+from ivm.kernels.signatures import read_signatures, write_signatures
+from ivm.kernels.sources import FOLDER
+from ivm.kernels.targets import Target, host_target, targets
+from tests.house.modules import ROOT
+
+ENTRIES = {"a": Entry(b"about", b"code", b"bitcode"), "b": Entry(b"x" * 1000, b"", bytes(range(256)))}
+SMALL = [("hash_index.count_bits", "uint64[::1]"), ("pack.pack_halves", "int32[::1], int32[:], int64[:, ::1]")]
+
+# Calls a kernel that was compiled ahead and one that was not, and compiles a caller of the first; prints which of the
+# two were found.
+CALLS = """
+import sys, types
+package = sys.modules["ivm"] = types.ModuleType("ivm")
+package.__path__ = [sys.argv[1]]
+import numba, numpy as np
+from ivm.kernels.hash_index import count_bits, hash_rows
+words = np.array([7, 8], np.uint64)
+assert count_bits(words) == 4
+hash_rows(np.zeros((2, 1), np.int64), words)
+print([sum(kernel.stats.cache_hits.values()) for kernel in (count_bits, hash_rows)])
+assert numba.njit(lambda words: count_bits(words) + 1)(words[:0]) == 1
+"""
+
+
+@pytest.fixture(scope="module")
+def target() -> Target:
+    found = host_target()
+    if found is None:
+        pytest.skip("kernels are always compiled for this kind of processor itself")
+    return found
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory, target: Target) -> Path:
+    """The kernels in a folder of their own, of which two were compiled ahead."""
+    package = tmp_path_factory.mktemp("package") / "ivm"
+    (package / "kernels").mkdir(parents=True)
+    for path in FOLDER.glob("*.py"):
+        (package / "kernels" / path.name).write_bytes(path.read_bytes())
+    write_signatures(SMALL, package / "kernels" / "signatures.txt")
+    assert [line.split()[:2] for line in run("setup/kernels.py", package)] == [
+        [target.name, "1/2"],
+        [target.name, "2/2"],
+    ]
+    return package
+
+
+def run(program: str, package: Path, **environment: str) -> list[str]:
+    """The lines that a program prints which is given the package's folder."""
+    command = [sys.executable, *([str(ROOT / program)] if program.endswith(".py") else ["-c", program]), str(package)]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    cache = {"IVM_CACHE_DIR": str(package / "cache")}
+    done = subprocess.run(command, env=kept | cache | environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_what_came_with_the_code_is_preferred_and_can_be_called_from_what_is_compiled_later(package, target):
+    assert run(CALLS, package) == ["[1, 0]"]
+    assert run(CALLS, package) == ["[1, 1]"]  # what was not there was kept
+    path = path_for(target, package / "kernels")
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-400] + bytes(400))
+    try:
+        assert run(CALLS, package) in (["[0, 1]"], ["[1, 1]"])
+        path.write_bytes(whole[:200])
+        assert run(CALLS, package) in (["[0, 1]"], ["[1, 1]"])
+    finally:
+        path.write_bytes(whole)
+    assert run(CALLS, package, NUMBA_ENABLE_AVX="0") == ["[0, 0]"]
+
+
+def test_only_what_has_changed_is_compiled_again(package, target):
+    assert run("setup/kernels.py", package) == []
+    with (package / "kernels" / "pack.py").open("a") as file:
+        file.write("# another text\n")
+    assert run("setup/kernels.py", package) == [f"{target.name} 1/1 pack.pack_halves"]
+    assert run("setup/kernels.py", package) == []
+
+
+def test_what_cannot_be_compiled_is_named_and_the_rest_is_there(package, target):
+    bad = [*SMALL, ("hash_index.count_bits", "int64"), ("hash_index.gone", "int64")]
+    write_signatures(bad, package / "kernels" / "signatures.txt")
+    command = [sys.executable, str(ROOT / "setup" / "kernels.py"), str(package)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert [line.partition(":")[0] for line in done.stderr.splitlines()] == [f"{k}({types})" for k, types in bad[2:]]
+    found = open_archive(path_for(target, package / "kernels"), package / "kernels")
+    assert found is not None
+    assert len(found) == 2
+
+
+def test_an_archive_holds_what_was_written_or_nothing(tmp_path):
+    path = tmp_path / "machine" / "x.kernels"
+    assert open_archive(path, tmp_path) is None
+    write_archive(path, ENTRIES)
+    whole = path.read_bytes()
+    found = open_archive(path, tmp_path)
+    assert found is not None
+    assert {name: found.entry(name) for name in ENTRIES} == ENTRIES
+    assert found.entry("c") is None
+    for at in range(len(whole)):
+        for damaged in (whole[:at], whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]):
+            path.write_bytes(damaged)
+            found = open_archive(path, tmp_path)
+            if found is not None:
+                assert all(found.entry(name) in (None, ENTRIES[name]) for name in ENTRIES)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have owners")
+def test_an_archive_that_another_may_have_made_is_not_read(tmp_path, monkeypatch):
+    path = tmp_path / "machine" / "x.kernels"
+    write_archive(path, ENTRIES)
+    for spoilt, mode in ((path, 0o666), (path.parent, 0o777)):
+        kept = spoilt.stat().st_mode
+        spoilt.chmod(mode)
+        assert open_archive(path, tmp_path) is None
+        spoilt.chmod(kept)
+    assert open_archive(path, tmp_path) is not None
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    assert open_archive(path, tmp_path) is None
+
+
+def test_a_key_is_of_one_kernel_signature_version_and_baseline(target, monkeypatch):
+    plain = key("pack.pack_halves", "int64", target)
+    other = Target("other", target.cpu, target.features)
+    keys = {plain, key("pack.look_up", "int64", target), key("pack.pack_halves", "int32", target)}
+    keys.add(key("pack.pack_halves", "int64", other))
+    monkeypatch.setattr(archive, "environment", lambda: "numba 99")
+    keys.add(key("pack.pack_halves", "int64", target))
+    monkeypatch.undo()
+    monkeypatch.setattr(archive, "digest", lambda module: "another text")
+    keys.add(key("pack.pack_halves", "int64", target))
+    assert len(keys) == 6
+    for part in ("numba ", "llvmlite ", "numpy ", f"cpython 3.{sys.version_info.minor}"):
+        assert part in sources.environment()
+
+
+def test_a_processor_gets_the_best_baseline_that_it_fits(monkeypatch):
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    third, second = targets()
+    for lacking, expected in ((set(), third), ({"avx2"}, second), ({"fma"}, second), ({"avx2", "popcnt"}, None)):
+        host = dict.fromkeys(third.features - lacking, True) | dict.fromkeys(lacking, False)
+        monkeypatch.setattr(llvm, "get_host_cpu_features", lambda host=host: host)
+        assert host_target() == expected
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
+    assert host_target() is None
+
+
+def test_without_a_baseline_nothing_is_found(monkeypatch):
+    monkeypatch.setattr(shipped, "host_target", lambda: None)
+    shipped._shelf.cache_clear()
+    try:
+        assert shipped.find("pack.pack_halves", as_types(SMALL[1][1]), None) is None
+    finally:
+        shipped._shelf.cache_clear()
+
+
+def test_the_list_names_kernels_and_types():
+    listed = read_signatures()
+    assert len(listed) > 100
+    for kernel, text in listed:
+        module, _, function = kernel.partition(".")
+        found: Any = getattr(import_module(f"ivm.kernels.{module}"), function)
+        types = as_types(text)
+        assert as_text(types) == text
+        assert len(types) == len(inspect.signature(found.py_func).parameters), kernel
+
+
+def test_where_kernels_were_compiled_ahead_none_is_missing(target):
+    found = open_archive(path_for(target), FOLDER)
+    there = {kernel: found is not None and key(*kernel, target) in found for kernel in read_signatures()}
+    current = {kernel.partition(".")[0] for (kernel, _), is_there in there.items() if is_there}
+    assert not [kernel for kernel, is_there in there.items() if not is_there and kernel[0].partition(".")[0] in current]
