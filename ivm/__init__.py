@@ -18,7 +18,7 @@ from catalog.errors import (
     TypeMismatchError,
     UnsupportedError,
 )
-from ivm.arguments import whole_number
+from ivm.arguments import COMPILE, one_of, whole_number
 from ivm.cursor import Cursor
 from ivm.database import Database
 from ivm.engine import Progress
@@ -61,8 +61,6 @@ __all__ = [
     "connect",
 ]
 
-COMPILE = ("background", "wait", "off")
-
 
 def connect(
     *,
@@ -92,8 +90,7 @@ def connect(
     """
     history = whole_number(history, "history")
     memory_limit = None if memory_limit is None else whole_number(memory_limit, "memory_limit")
-    if compile not in COMPILE:
-        raise TypeMismatchError(f"compile is {compile!r}, and must be one of {', '.join(map(repr, COMPILE))}")
+    one_of(compile, COMPILE, "compile")
     keep_freed_pages()
     compiler = None if compile == "off" else Compiler(wait=compile == "wait")
     return Database(compiler, history, sharing=sharing, memory_limit=memory_limit, external_access=external_access)

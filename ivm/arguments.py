@@ -10,6 +10,11 @@ from catalog.errors import BindError, ParseError, TypeMismatchError
 MOST = 1 << 62
 """The largest number that an argument may be: times and bytes are counted in 64 bits, with room to add two."""
 
+COMPILE = ("background", "wait", "off")
+MISSING = ("error", "ignore")
+MODES = ("diff", "upsert")
+"""What may be given as `compile`, `missing` and `mode`."""
+
 
 class ArrowStream(Protocol):
     """Whatever hands out a stream of Arrow data: Arrow tables, polars, pandas, DuckDB relations, `Result`, `View`."""
@@ -50,6 +55,12 @@ def whole_number(value: Any, name: str) -> int:
         shown = f"{value}" if isinstance(value, int | float) else f"{_kind(value)}"
         raise TypeMismatchError(f"{name} is {shown}, and must be a whole number from 0 to 2^62 ({MOST})")
     return number
+
+
+def one_of(value: Any, known: Sequence[str], name: str) -> None:
+    """TypeMismatchError unless what is given as `name` is one of these."""
+    if value not in known:
+        raise TypeMismatchError(f"{name} is {value!r}, and must be one of {', '.join(map(repr, known))}")
 
 
 def rows_by_table(changes: Any) -> Mapping[str, Tabular]:

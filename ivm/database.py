@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from types import TracebackType
 
-from ivm.arguments import Tabular, callback, rows_by_table, sql_text
+from ivm.arguments import MODES, Tabular, callback, one_of, rows_by_table, sql_text
 from ivm.core import Core
 from ivm.cursor import Cursor
 from ivm.engine import Engine, Progress
@@ -19,6 +19,7 @@ from ivm.render.scalars.program import Compiler
 from ivm.result import Result
 from ivm.statements import DEFINITIONS, run_statement, statements_of
 from ivm.subscription import Subscription
+from ivm.trace.table_store import Mode
 from ivm.transaction import Transaction
 from ivm.view import View
 from sql.parameters import Parameters, filled
@@ -125,17 +126,29 @@ class Database:
         """
         return self._open.transaction()
 
-    def apply(self, changes: Mapping[str, Tabular]) -> int:
+    def apply(self, changes: Mapping[str, Tabular], *, mode: Mode = "diff") -> int:
         """Commit one physical batch; returns its last logical time.
 
         `changes` maps table names to rows as `Transaction.insert` takes them, with two optional columns: `_time`, the
         logical time of each change (int64, later than the last commit; without it all have the next time), and `_diff`
-        (int64, +1 inserts, -1 deletes). In a table with a primary key a delete finds its row by the key, whatever its
-        other columns say; equal rows of one time that contradict each other count by their sum. Every view changes
+        (int64, +1 inserts, -1 deletes; +1 without it). In a table with a primary key a delete finds its row by the key,
+        whatever its other columns say: they may be NULL, and left out where all rows are deletes. Every view changes
         exactly as if each time had been committed alone.
+
+        In mode "diff" each diff must hit: a key that is inserted twice, or a row that is deleted and is not there, is a
+        ConstraintError, and nothing is changed. The order of the rows of one time does not matter: deletes come before
+        inserts, and equal rows that contradict each other count by their sum.
+
+        Mode "upsert", for tables with a primary key, is for sources that may send again what they have sent: a row of
+        `_diff` +1 takes the place of the one of its key, if there is one, and -1 takes it away, if it is there. Rows of
+        one time count in their order, so that the last one of a key holds. After a batch is sent again, with all that
+        came after it, tables and views are as they were. Such a source leaves `_time` out: times that were committed
+        cannot be written again.
         """
+        one_of(mode, MODES, "mode")
         core, present = self._open, self.time
-        checked = [core.incoming.change(name, data, present) for name, data in rows_by_table(changes).items()]
+        given = rows_by_table(changes).items()
+        checked = [core.incoming.change(name, data, present, mode) for name, data in given]
         with core.lock:
             if self.time != present:
                 for change in checked:

@@ -27,6 +27,15 @@ def check_static(table: Table, readers: Mapping[str, frozenset[str]]) -> None:
         )
 
 
+def check_upsert(table: Table) -> None:
+    """Raise ConstraintError if the table has no primary key, by which rows could replace others."""
+    if not table.primary_key:
+        raise ConstraintError(
+            f"cannot upsert into table {table.name}: it has no PRIMARY KEY by which rows are found; declare one, or "
+            "insert and delete"
+        )
+
+
 def check_append_only(store: TableStore, delta: Delta) -> None:
     """Raise ConstraintError if `delta`, which the table has just made, takes rows away though it is append-only."""
     if not store.table.append_only or delta.diffs is None:

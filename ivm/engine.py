@@ -306,7 +306,7 @@ class Engine:
                 if self.is_installing:
                     store.commit(BEGINNING)  # no row gets a new number: what is being read knows rows by them
             times = time if change.times is None else change.times
-            delta = store.apply(change.data, change.diffs, times, change.mode)
+            delta = store.apply(change.data, change.diffs, times, change.mode, change.missing)
             if delta is not None:
                 check_append_only(store, delta)
                 parts.setdefault(name, []).append(delta)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.errors import ConstraintError
 from catalog.schema import Table
 from ivm.arguments import Tabular
+from ivm.declarations import check_upsert
 from ivm.trace.column import Ints
 from ivm.trace.ingest import Intake, ingest
+from ivm.trace.table_store import Mode
 from ivm.trace.time import LAST
 from ivm.transaction import Change
 
@@ -28,17 +31,21 @@ class Incoming:
             return table, ingest(data, table.fields, f"table {table.name}", columns=table.primary_key)
         return table, self._intake(table).rows(data)
 
-    def change(self, name: str, data: Tabular, present: int) -> Change:
-        """Rows with times and diffs of their own, the times after `present`."""
+    def change(self, name: str, data: Tabular, present: int, mode: Mode) -> Change:
+        """Rows with times and diffs of their own, the times after `present`; in mode "upsert" of a table with a key."""
         table = self._catalog.table(name)
+        if mode == "upsert":
+            check_upsert(table)
         rows, times, diffs = self._intake(table).changes(data)
         check_times(table, times, present)
-        return Change(table, rows, diffs, times)
+        if mode == "diff":
+            return Change(table, rows, diffs, times)
+        return Change(table, rows, None if diffs is None else np.sign(diffs), times, mode, missing="ignore")
 
     def _intake(self, table: Table) -> Intake:
         known = self._intakes.get(table.name)
         if known is None or known.fields is not table.fields:
-            known = self._intakes[table.name] = Intake(table.fields, f"table {table.name}")
+            known = self._intakes[table.name] = Intake(table.fields, f"table {table.name}", table.primary_key)
         return known
 
 

@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from catalog.errors import InterfaceError
 from catalog.schema import Table
-from ivm.arguments import Tabular
+from ivm.arguments import MISSING, Tabular, one_of
+from ivm.declarations import check_upsert
 from ivm.trace.column import Ints
-from ivm.trace.table_store import Mode
+from ivm.trace.table_store import Missing, Mode
 
 Check = Callable[[str, Tabular, bool], tuple[Table, pa.Table]]
 """A table's name and rows for it (with True: those that are to go); the table, and the rows as it stores them."""
@@ -25,7 +26,7 @@ class Change:
     """Rows for one table: checked Arrow columns, a diff for each (None: all +1), times for each (None: the commit's).
 
     `table` is as it was declared when they were checked. `mode` is "diff" (a diff must hit what it says) or "upsert" (a
-    row replaces the one with its key).
+    row replaces the one with its key); deletes of `missing` rows are errors or ignored.
     """
 
     table: Table
@@ -33,6 +34,7 @@ class Change:
     diffs: Ints | None = None
     times: Ints | None = None
     mode: Mode = "diff"
+    missing: Missing = "error"
 
 
 class Transaction:
@@ -65,19 +67,26 @@ class Transaction:
         self._check_open()
         self._changes.append(Change(*self._check(table, data, False)))
 
-    def delete(self, table: str, data: Tabular) -> None:
+    def delete(self, table: str, data: Tabular, *, missing: Missing = "error") -> None:
         """Take rows away, named by their primary key (other columns are not looked at) or, without one, whole.
 
-        ConstraintError in the commit if a row is not there.
+        A row that is not there, or not as often as it is to go, is a ConstraintError in the commit, or with `missing`
+        "ignore" nothing.
         """
         self._check_open()
+        one_of(missing, MISSING, "missing")
         found, rows = self._check(table, data, True)
-        self._changes.append(Change(found, rows, np.full(rows.num_rows, -1, np.int64)))
+        self._changes.append(Change(found, rows, np.full(rows.num_rows, -1, np.int64), missing=missing))
 
     def upsert(self, table: str, data: Tabular) -> None:
-        """Replace the rows that have the same primary key, add the others."""
+        """Replace the rows that have the same primary key, add the others; of rows of one key the last one counts.
+
+        ConstraintError if the table has no primary key.
+        """
         self._check_open()
-        self._changes.append(Change(*self._check(table, data, False), mode="upsert"))
+        found, rows = self._check(table, data, False)
+        check_upsert(found)
+        self._changes.append(Change(found, rows, mode="upsert"))
 
     def commit(self) -> int:
         """Carry out all changes; returns the logical time. If it raises, nothing is changed, and they are kept here."""

@@ -49,8 +49,8 @@ class Changes:
         return self.times if isinstance(self.times, int) else self.times[changes]
 
 
-def in_order(times: Ints | int, diffs: Ints | None, length: int, *, deletes_first: bool) -> Changes:
-    """The updates as single inserts and deletes, by time and within a time deletes first (or last).
+def in_order(times: Ints | int, diffs: Ints | None, length: int, *, deletes_first: bool | None) -> Changes:
+    """The updates as single inserts and deletes, by time and within a time deletes first, or last; None: as they come.
 
     An update of diff d stands for |d| changes. Cost: a pass over times and diffs, and a sort if they are out of order.
     """
@@ -68,7 +68,8 @@ def in_order(times: Ints | int, diffs: Ints | None, length: int, *, deletes_firs
         diffs = diffs[positions]
         times = times if isinstance(times, int) else times[positions]
     inserts = diffs > 0
-    moved = _order(times, inserts if deletes_first else ~inserts)
+    late = np.zeros(1, np.bool_) if deletes_first is None else inserts if deletes_first else ~inserts
+    moved = _order(times, late)
     if moved is not None:
         positions = moved if positions is None else positions[moved]
         inserts = inserts[moved]
@@ -93,9 +94,11 @@ def _ascending(values: Ints | Bools) -> bool:
 
 
 def _order(times: Ints | int, late: Bools) -> Ints | None:
-    """The stable order by (time, late); None if it is so already."""
+    """The stable order by (time, late), with one `late` by time alone; None if it is so already."""
     if isinstance(times, int):
         return None if _ascending(late) else np.argsort(late, kind="stable")
+    if len(late) == 1:
+        return None if _ascending(times) else np.argsort(times, kind="stable")
     same = times[1:] == times[:-1]
     if bool(((times[1:] > times[:-1]) | (same & (late[1:] >= late[:-1]))).all()):
         return None

@@ -135,15 +135,18 @@ class Index:
         self.rows += len(words)
         return True
 
-    def apply(self, words: Ints, inserts: Bools, times: Ints, died: Ints, *, replace: bool = False) -> Applied:
+    def apply(
+        self, words: Ints, inserts: Bools, times: Ints, died: Ints, *, replace: bool = False, go_on: bool = False
+    ) -> Applied:
         """Insert further rows and kill living ones, change by change in the order given.
 
         inserts[i] links the next row of the store, or else a living row of key i dies at times[i] (times: length 1 or
         n). In a unique index an insert whose key has a living row fails, or kills that row if `replace`. In any other
         rows are unlinked as they die: all that are linked live, which `since` has to say, and none are looked up as of
         the past. A delete without a living row fails. `died` is written to and covers the rows to come, unless all are
-        plain inserts. After a failure the caller undoes everything: `truncate` here, then `link_again` what was
-        unlinked, `died` of the rows killed in the store.
+        plain inserts. After a few failures nothing more is done, unless it shall `go_on`. After one the caller undoes
+        everything: `truncate` here, then `link_again` what was unlinked, `died` of the rows killed in the store; or, if
+        he lets the failures be, nothing.
         """
         words = self._shaped(words)
         hashes = _hashed(words)
@@ -152,7 +155,7 @@ class Index:
         self._ensure(n, died)
         self._following.reserve(self.rows + n)
         killed, killed_at = np.empty(n, np.int64), np.empty(n, np.int64)
-        failed = np.empty(_MAX_FAILURES, np.int64)
+        failed = np.empty(n + 1 if go_on else _MAX_FAILURES, np.int64)
         inserted, deaths, new, failures = apply_changes(
             self._slots, self._following.array, died, words, hashes, inserts, times, self.rows, self.since,
             self.unique, replace, killed, killed_at, failed,

@@ -13,7 +13,7 @@ from catalog.names import by_key, key, suggestion, twice
 from catalog.schema import Field, Schema
 from catalog.types import BIGINT
 from ivm.trace.arrow import arrow_type, is_direct
-from ivm.trace.column import Ints
+from ivm.trace.column import Bools, Ints
 from ivm.trace.exact_cast import exact_cast, holds_null_values
 from ivm.trace.from_texts import TextError, from_texts, is_written
 from ivm.trace.multiplicity import within_bounds
@@ -32,12 +32,18 @@ def ingest(data: Any, fields: Schema, what: str, *, columns: Sequence[str] | Non
 
 @overload
 def ingest(
-    data: Any, fields: Schema, what: str, *, columns: Sequence[str] | None = None, changes: Literal[True]
+    data: Any, fields: Schema, what: str, *, changes: Literal[True], primary_key: Sequence[str] = ()
 ) -> Changes: ...
 
 
 def ingest(
-    data: Any, fields: Schema, what: str, *, columns: Sequence[str] | None = None, changes: bool = False
+    data: Any,
+    fields: Schema,
+    what: str,
+    *,
+    columns: Sequence[str] | None = None,
+    changes: bool = False,
+    primary_key: Sequence[str] = (),
 ) -> pa.Table | Changes:
     """The data as an Arrow table of exactly the columns `fields`, in their order, in types that `to_column` takes.
 
@@ -50,33 +56,37 @@ def ingest(
     `columns`: only these of the fields are needed and returned, in the given order; the others may be there and are not
     looked at. `changes`: two more columns are allowed, and the result is (table, times, diffs): `_time` and `_diff` as
     int64 (n,), times None where there is no such column, diffs None where all are +1; rows with a diff of 0 are gone.
+    By a `primary_key` rows of negative diffs are known: in other columns they may be NULL, and where there are no
+    others, only its columns are needed and returned.
 
     Raises TypeMismatchError for a form that is not understood, a missing, unknown or duplicate column, a wrong type or
     a value that does not fit, ConstraintError for NULL in a field that is not nullable and for diffs that stand for too
     many rows. Cost: some 50 microseconds for 16 columns, and the look at the values (see `WellFormed`).
     """
-    wanted = fields if columns is None else tuple(_field(fields, name) for name in columns)
     given, borrowed = _as_table(data, fields, what)
     table = _renamed(given, fields, what)
     own = {field.name for field in fields}
     extra = [name for name in (TIME, DIFF) if changes and name in table.column_names and name not in own]
+    WellFormed(what).check(table.select(extra))
+    times, diffs = (_numbers(table, name, what, borrowed) if name in extra else None for name in (TIME, DIFF))
+    gone = None if diffs is None or not primary_key or not (diffs < 0).any() else diffs <= 0
+    columns = primary_key if gone is not None and gone.all() else columns
+    wanted = fields if columns is None else tuple(_field(fields, name) for name in columns)
     _check_names(table.column_names, fields, wanted, extra, what)
-    needed = [field.name for field in wanted] + extra
+    needed = [field.name for field in wanted]
     table = table if table.column_names == needed else table.select(needed)
     WellFormed(what).check(table)
-    rows = _rows(table, wanted, what, borrowed)
-    if not changes:
-        return rows
-    times, diffs = (_numbers(table, name, what, borrowed) if name in extra else None for name in (TIME, DIFF))
-    return _changes(rows, times, diffs, fields, what)
+    rows = _rows(table, wanted, what, borrowed, gone, primary_key)
+    return _changes(rows, times, diffs, wanted, what) if changes else rows
 
 
 class Intake:
     """`ingest` for one table, batch after batch: what it found out about an Arrow schema it knows the next time."""
 
-    def __init__(self, fields: Schema, what: str) -> None:
+    def __init__(self, fields: Schema, what: str, primary_key: Sequence[str] = ()) -> None:
         self.fields = fields
         self._what = what
+        self._primary_key = primary_key
         self._schema: pa.Schema | None = None
         self._places: list[int] = []
         self._extra: list[int | None] = [None, None]
@@ -93,12 +103,12 @@ class Intake:
         return data
 
     def changes(self, data: Any) -> Changes:
-        """As `ingest(..., changes=True)`.
+        """As `ingest(..., changes=True, primary_key=...)`.
 
         Cost: some 20 microseconds for 16 columns of the schema that came last, and the look at its values.
         """
         if not self._is_taken(data):
-            return ingest(data, self.fields, self._what, changes=True)
+            return ingest(data, self.fields, self._what, changes=True, primary_key=self._primary_key)
         rows = data if len(self._places) == data.num_columns else data.select(self._places)
         times, diffs = (None if place is None else data.column(place).to_numpy() for place in self._extra)
         return _changes(rows, times, diffs, self.fields, self._what)
@@ -283,7 +293,15 @@ def _check_names(names: list[str], fields: Schema, wanted: Schema, extra: list[s
             )
 
 
-def _rows(table: pa.Table, wanted: Schema, what: str, borrowed: bool) -> pa.Table:
+def _rows(
+    table: pa.Table,
+    wanted: Schema,
+    what: str,
+    borrowed: bool,
+    gone: Bools | None = None,
+    primary_key: Sequence[str] = (),
+) -> pa.Table:
+    """The wanted columns; rows that are `gone` may be NULL outside of the primary key."""
     same = table.column_names == [field.name for field in wanted]
     columns = []
     for position, field in enumerate(wanted):
@@ -294,7 +312,9 @@ def _rows(table: pa.Table, wanted: Schema, what: str, borrowed: bool) -> pa.Tabl
             raise _unfit(field, what, error) from error
         check_shown(column, field, what)
         column = _owned(column) if borrowed else column
-        columns.append(column if field.nullable else _without_nulls(column, field, what))
+        if not field.nullable:
+            _check_nulls(column, field, what, None if field.name in primary_key else gone)
+        columns.append(column)
         same = same and columns[-1] is given
     return table if same else pa.Table.from_arrays(columns, names=[field.name for field in wanted])
 
@@ -306,10 +326,14 @@ def _unfit(field: Field, what: str, error: BaseException) -> TypeMismatchError:
     )
 
 
-def _without_nulls(column: pa.ChunkedArray, field: Field, what: str) -> pa.ChunkedArray:
+def _check_nulls(column: pa.ChunkedArray, field: Field, what: str, gone: Bools | None) -> None:
+    """ConstraintError if there is a NULL, but for rows that are `gone`."""
     if column.null_count == 0:
-        return column
-    rows = np.flatnonzero(column.is_null().to_numpy())
+        return
+    null = column.is_null().to_numpy()
+    rows = np.flatnonzero(null if gone is None else null & ~gone)
+    if len(rows) == 0:
+        return
     shown = ", ".join(str(row) for row in rows[:_SHOWN]) + (", ..." if len(rows) > _SHOWN else "")
     raise ConstraintError(
         f"cannot change {what}: NOT NULL column {field.name!r} is NULL in {len(rows)} row(s), counted from 0: {shown}; "

@@ -24,7 +24,8 @@ def impossible_changes(table: Table, data: pa.Table, changes: Changes, failed: I
         alike = failed[changes.inserts[failed]]
         return _refusal(table, data, alike, "insert into", "already has a row with", "upsert replaces rows")
     alike = failed[~changes.inserts[failed]]
-    return _refusal(table, data, alike, "delete from", "has no row with", "delete only rows that are there")
+    advice = "delete only rows that are there, or ignore the others (missing='ignore'; in apply mode='upsert')"
+    return _refusal(table, data, alike, "delete from", "has no row with", advice)
 
 
 def _refusal(table: Table, data: pa.Table, rows: Ints, attempt: str, wrong: str, advice: str) -> ConstraintError:

@@ -27,6 +27,7 @@ from ivm.trace.size import StateSize
 from ivm.trace.time import BEGINNING, FOREVER, as_array
 
 Mode = Literal["diff", "upsert"]
+Missing = Literal["error", "ignore"]
 
 _NOBODY = np.empty(0, np.int64)
 _CHUNK_ROWS = 1 << 15
@@ -77,20 +78,29 @@ class TableStore:
         """The arrangement by the primary key, which the table keeps for itself."""
         return self._key
 
-    def apply(self, data: pa.Table, diffs: Ints | None, times: Ints | int, mode: Mode = "diff") -> Delta | None:
+    def apply(
+        self,
+        data: pa.Table,
+        diffs: Ints | None,
+        times: Ints | int,
+        mode: Mode = "diff",
+        missing: Missing = "error",
+    ) -> Delta | None:
         """Carry out the updates (row i of `data`, times[i], diffs[i]); the change of the table that they make, by time.
 
         `data` has the table's columns in their order, or, where all diffs are negative and there is a primary key, only
-        the key's columns: a delete identifies its row by the key alone. `diffs` None: all +1. `times` are not before
-        any applied earlier (ValueError). The order of the updates of one time is irrelevant: deletes come before
-        inserts, and where that is not possible, diffs of equal rows at equal times are added up first (mode "diff").
-        An update of diff d stands for |d| changes. With mode "upsert" an insert replaces the row of its key, if there
-        is one. None: nothing changes. Columns of the delta are gathered when they are read.
-        Raises ConstraintError, and changes nothing, if an insert meets a row of its key or a delete finds no row.
+        the key's columns: a delete identifies its row by the key alone, and may have NULL in any other column. `diffs`
+        None: all +1. `times` are not before any applied earlier (ValueError). The order of the updates of one time is
+        irrelevant: deletes come before inserts, and where that is not possible, diffs of equal rows at equal times are
+        added up first (mode "diff"). An update of diff d stands for |d| changes. With mode "upsert", for tables with a
+        primary key, an insert replaces the row of its key, if there is one, and the updates of one time count in the
+        order in which they come. None: nothing changes. Columns of the delta are gathered when they are read.
+        Raises ConstraintError, and changes nothing, if an insert meets a row of its key, or a delete finds no row and
+        what is `missing` is not to be ignored.
         Cost: a few ns a row and key word for inserts of ascending keys, else one or two random accesses a change;
         twice that and a pass over all columns where diffs had to be added up.
         """
-        changes = in_order(times, diffs, data.num_rows, deletes_first=True)
+        changes = in_order(times, diffs, data.num_rows, deletes_first=True if mode == "diff" else None)
         if len(changes) == 0:
             return None
         first, last = changes.bounds
@@ -101,16 +111,18 @@ class TableStore:
             )
         self._begin()
         batch = self._batch(data, changes)
-        outcome = self._carry_out(batch, changes, mode)
+        outcome = self._carry_out(batch, changes, mode, missing)
         if not isinstance(outcome, Delta) and mode == "diff" and diffs is not None and changes.inserts.any():
             net = self._net(data, times, diffs)
             if len(net) == 0:
                 return None
             if len(net) < len(changes):
                 batch, changes = self._batch(data, net), net
-                outcome = self._carry_out(batch, changes, mode)
+                outcome = self._carry_out(batch, changes, mode, missing)
         if not isinstance(outcome, Delta):
             raise impossible_changes(self.table, batch.table, changes, outcome)
+        if len(outcome) == 0:
+            return None
         self._last_time = last
         return outcome
 
@@ -254,13 +266,15 @@ class TableStore:
         given = Batch(data, [Reader(each, dictionary) for each in self._types])
         return net_in_order([given.column(i) for i in range(len(self._types))], self._types, times, diffs)
 
-    def _carry_out(self, batch: Batch, changes: Changes, mode: Mode) -> Delta | Ints:
+    def _carry_out(self, batch: Batch, changes: Changes, mode: Mode, missing: Missing) -> Delta | Ints:
         """The delta of the changes; or else the places of changes that are not possible, and nothing is changed."""
         if self._key is not None:
-            return self._change_by_key(self._key, batch, changes, mode)
-        return self._change_by_row(batch, changes)
+            return self._change_by_key(self._key, batch, changes, mode, missing)
+        return self._change_by_row(batch, changes, missing)
 
-    def _change_by_key(self, key: Arrangement, batch: Batch, changes: Changes, mode: Mode) -> Delta | Ints:
+    def _change_by_key(
+        self, key: Arrangement, batch: Batch, changes: Changes, mode: Mode, missing: Missing
+    ) -> Delta | Ints:
         whole = batch.table.num_columns == len(self._types)
         columns = [batch.column(c) for c in (key.key if whole else range(len(key.key)))]
         words, dropped = key.layout.pack(columns, len(batch))
@@ -268,9 +282,9 @@ class TableStore:
             raise null_in_key(self.table, batch.table, np.flatnonzero(dropped)[:3])
         if changes.only_inserts and key.index.extend(words, None):
             return self._append(batch, changes)
-        return self._change(key, batch, words, changes, replace=mode == "upsert")
+        return self._change(key, batch, words, changes, mode == "upsert", missing)
 
-    def _change_by_row(self, batch: Batch, changes: Changes) -> Delta | Ints:
+    def _change_by_row(self, batch: Batch, changes: Changes, missing: Missing) -> Delta | Ints:
         if changes.only_inserts:
             return self._append(batch, changes)
         if self._living is None:
@@ -279,8 +293,9 @@ class TableStore:
         words = self._living.words([batch.column(i) for i in range(len(self._types))], len(batch))
         first = self._store.rows
         died = self._store.mortal(first + len(changes))
-        applied = self._living.apply(words, changes.inserts, as_array(changes.times), died)
-        if len(applied.failed):
+        times, go_on = as_array(changes.times), missing == "ignore"
+        applied = self._living.apply(words, changes.inserts, times, died, go_on=go_on)
+        if len(applied.failed) and not go_on:  # an insert never fails
             died[applied.killed] = FOREVER
             self._living.take_back(first, _linked(words, changes, applied), applied.killed)
             return applied.failed
@@ -290,17 +305,23 @@ class TableStore:
         self._store.append(batch, len(batch), changes.times)
         return self._delta(batch, len(batch), changes.times, None)
 
-    def _change(self, key: Arrangement, batch: Batch, words: Ints, changes: Changes, *, replace: bool) -> Delta | Ints:
+    def _change(
+        self, key: Arrangement, batch: Batch, words: Ints, changes: Changes, replace: bool, missing: Missing
+    ) -> Delta | Ints:
         """Carry out the changes, whose rows the key finds by `words`; see `_carry_out`."""
         store = self._store
         first, count = store.rows, len(changes)
         deadly = replace or not changes.only_inserts or len(store.died) > 0
         died = store.mortal(first + count) if deadly else _NOBODY
-        applied = key.index.apply(words, changes.inserts, as_array(changes.times), died, replace=replace)
-        if len(applied.failed):
+        times, go_on = as_array(changes.times), missing == "ignore"
+        applied = key.index.apply(words, changes.inserts, times, died, replace=replace, go_on=go_on)
+        failed = applied.failed
+        if go_on and len(failed):
+            failed = failed[changes.inserts[failed]]
+        if len(failed):
             died[applied.killed] = FOREVER
             key.index.truncate(first, _linked(words, changes, applied), None)
-            return applied.failed
+            return failed
         return self._changed(batch, changes, applied)
 
     def _changed(self, batch: Batch, changes: Changes, applied: Applied) -> Delta:

@@ -263,8 +263,8 @@ def test_times_are_looked_at_again_when_somebody_was_faster(monkeypatch: pytest.
     incoming = core_of(db).incoming
     checked = incoming.change
 
-    def overtaken(name: str, data: Any, present: int) -> Any:
-        change = checked(name, data, present)
+    def overtaken(*given: Any) -> Any:
+        change = checked(*given)
         db.sql("INSERT INTO u VALUES (1)")
         return change
 

@@ -71,20 +71,22 @@ class Refused(Exception):
 def apply_keyed(contents: Contents, changes: Sequence[Update], mode: Mode) -> tuple[Contents, Net]:
     """The dictionary after `changes`, and the net updates; Refused if neither they nor their net can be."""
     try:
-        return deletes_first(contents, changes, mode)
+        return carried_out(contents, changes, mode)
     except Refused:
         if mode == "upsert":
             raise
-        return deletes_first(contents, [(row, time, diff) for (row, time), diff in net(changes).items()], mode)
+        return carried_out(contents, [(row, time, diff) for (row, time), diff in net(changes).items()], mode)
 
 
-def deletes_first(contents: Contents, changes: Sequence[Update], mode: Mode) -> tuple[Contents, Net]:
+def carried_out(contents: Contents, changes: Sequence[Update], mode: Mode) -> tuple[Contents, Net]:
     contents = dict(contents)
     updates: list[Update] = []
     singles = [(time, diff > 0, i, row) for i, (row, time, diff) in enumerate(changes) for _ in range(abs(diff))]
-    for time, insert, _, row in sorted(singles, key=lambda s: s[:3]):
+    for time, insert, _, row in sorted(singles, key=lambda s: (s[0], mode == "diff" and s[1], s[2])):
         key = row[:2]
         old = contents.pop(key, None)
+        if old is None and not insert and mode == "upsert":
+            continue
         if insert == (old is not None) and not (insert and mode == "upsert"):
             raise Refused
         if old is not None:
@@ -156,7 +158,8 @@ def run(store: TableStore, changes: Sequence[Update], one_time: bool, mode: Mode
     rows = [row for row, _, _ in changes]
     times = np.array([time for _, time, _ in changes], np.int64)
     diffs = np.array([diff for _, _, diff in changes], np.int64)
-    return store.apply(arrow_of(rows), diffs, int(times[0]) if one_time and len(times) else times, mode)
+    at = int(times[0]) if one_time and len(times) else times
+    return store.apply(arrow_of(rows), diffs, at, mode, "ignore" if mode == "upsert" else "error")
 
 
 def assert_arrangements_agree(store: TableStore, time: int) -> None:

@@ -141,7 +141,7 @@ def test_keys_alone_cancel_nothing():
 def test_upserts_do_not_cancel():
     store = store_of(A)
     with pytest.raises(ConstraintError, match="has no row"):
-        store.apply(arrow_of([NEW, NEW]), np.array([1, -1]), 2, "upsert")
+        store.apply(arrow_of([NEW, NEW]), np.array([-1, 1]), 2, "upsert")
 
 
 def test_texts_that_cancel_are_not_kept():
