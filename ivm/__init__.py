@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
-from typing import Literal
+import importlib
+from typing import TYPE_CHECKING, Any, Literal
 
 import ivm.neighbours  # noqa: F401  before all others: it says so where a module of the application hides ours
 from catalog.errors import (
@@ -18,23 +18,19 @@ from catalog.errors import (
     TypeMismatchError,
     UnsupportedError,
 )
-from ivm.arguments import COMPILE, one_of, whole_number
-from ivm.cursor import Cursor
-from ivm.database import Database
-from ivm.engine import Progress
-from ivm.kernels.allocator import keep_freed_pages
-from ivm.listing import TableInfo, ViewInfo
-from ivm.oracle import VerificationError, Verified
-from ivm.render.scalars.program import Compiler
-from ivm.result import Result
-from ivm.subscription import Subscription
-from ivm.transaction import Transaction
-from ivm.view import View
 
-try:
-    __version__ = version("ivm-engine")
-except PackageNotFoundError:
-    __version__ = "0"
+if TYPE_CHECKING:
+    from ivm.cursor import Cursor
+    from ivm.database import Database
+    from ivm.engine import Progress
+    from ivm.listing import TableInfo, ViewInfo
+    from ivm.oracle import VerificationError, Verified
+    from ivm.result import Result
+    from ivm.subscription import Subscription
+    from ivm.transaction import Transaction
+    from ivm.view import View
+
+    __version__: str
 
 __all__ = [
     "AccessError",
@@ -60,6 +56,21 @@ __all__ = [
     "ViewInfo",
     "connect",
 ]
+
+_PLACES = {
+    "Cursor": "ivm.cursor",
+    "Database": "ivm.database",
+    "Progress": "ivm.engine",
+    "Result": "ivm.result",
+    "Subscription": "ivm.subscription",
+    "TableInfo": "ivm.listing",
+    "Transaction": "ivm.transaction",
+    "VerificationError": "ivm.oracle",
+    "Verified": "ivm.oracle",
+    "View": "ivm.view",
+    "ViewInfo": "ivm.listing",
+}
+"""Where a name is, that is imported when it is first asked for: the engine takes some tenths of a second."""
 
 
 def connect(
@@ -88,9 +99,37 @@ def connect(
     Raises TypeMismatchError for a number that is negative, too large or no whole number, and for another `compile`.
     On glibc this also tells the process's allocator to keep up to 64 MiB of freed memory, which saves page faults.
     """
+    from ivm.arguments import COMPILE, one_of, whole_number  # noqa: PLC0415
+    from ivm.database import Database  # noqa: PLC0415
+    from ivm.kernels.allocator import keep_freed_pages  # noqa: PLC0415
+    from ivm.render.scalars.compiler import Compiler  # noqa: PLC0415
+
     history = whole_number(history, "history")
     memory_limit = None if memory_limit is None else whole_number(memory_limit, "memory_limit")
     one_of(compile, COMPILE, "compile")
     keep_freed_pages()
     compiler = None if compile == "off" else Compiler(wait=compile == "wait")
     return Database(compiler, history, sharing=sharing, memory_limit=memory_limit, external_access=external_access)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        value: Any = _version()
+    elif name in _PLACES:
+        value = getattr(importlib.import_module(_PLACES[name]), name)
+    else:
+        raise AttributeError(f"module 'ivm' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PLACES, "__version__"})
+
+
+def _version() -> str:
+    metadata = importlib.import_module("importlib.metadata")
+    try:
+        return str(metadata.version("ivm-engine"))
+    except metadata.PackageNotFoundError:
+        return "0"

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from ivm.duck import texts_of
 from ivm.type_names import type_name
 
 MOST_CHARACTERS = 1000
@@ -48,6 +47,8 @@ class Head:
 
 def head_of(table: pa.Table, rows: int, most_columns: int | None = None) -> Head:
     """What is shown of the first rows, which `table` holds, of `rows` that there are. Cost: a query to DuckDB."""
+    from ivm.duck import texts_of  # noqa: PLC0415  DuckDB, which takes a while to import
+
     shown = table.select(range(min(table.num_columns, most_columns or table.num_columns)))
     texts = texts_of(shown, MOST_CHARACTERS + 1)
     return Head(

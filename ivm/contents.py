@@ -20,7 +20,7 @@ def schema_of(definition: Definition) -> pa.Schema:
     """Names and Arrow types of a view's columns."""
     fields = definition.schema
     names = [field.name for field in fields]
-    empty = pa.Table.from_arrays([pa.array([], arrow_type(field.type)) for field in fields], names=names)
+    empty = pa.Table.from_arrays([pa.nulls(0, arrow_type(field.type)) for field in fields], names=names)
     return with_huge(empty, [field.type for field in fields]).schema
 
 

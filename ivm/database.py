@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from ivm.arguments import MODES, Tabular, callback, one_of, rows_by_table, sql_text
 from ivm.core import Core
@@ -14,7 +15,6 @@ from ivm.explain import explain
 from ivm.incoming import check_times
 from ivm.listing import TableInfo, ViewInfo, tables, views
 from ivm.nesting import nested_statements
-from ivm.oracle import Verified, verify
 from ivm.render.scalars.program import Compiler
 from ivm.result import Result
 from ivm.statements import DEFINITIONS, run_statement, statements_of
@@ -23,6 +23,9 @@ from ivm.trace.table_store import Mode
 from ivm.transaction import Transaction
 from ivm.view import View
 from sql.parameters import Parameters, filled
+
+if TYPE_CHECKING:
+    from ivm.oracle import Verified
 
 
 class Database:
@@ -184,6 +187,8 @@ class Database:
 
         Raises VerificationError with differing rows. Cost: DuckDB runs every query over the whole tables.
         """
+        from ivm.oracle import verify  # noqa: PLC0415  DuckDB, which takes a while to import
+
         return verify(self._open, views)
 
     def wait_compiled(self, timeout: float | None = None) -> None:

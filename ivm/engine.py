@@ -35,6 +35,7 @@ from ivm.trace.concat import concat_deltas
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.sequences import numbers_from
 from ivm.trace.table_store import TableStore
 from ivm.trace.time import BEGINNING
 from ivm.trace.trace import Trace
@@ -325,5 +326,5 @@ def changes_to_arrow(definition: Definition, delta: Delta, dictionary: TextDicti
     order = np.argsort(delta.time_array(), kind="stable")
     sorted_delta = delta.take(order)
     arrays = [to_arrow(sorted_delta.column(i), field.type, dictionary) for i, field in enumerate(definition.schema)]
-    arrays += [pa.array(sorted_delta.time_array()), pa.array(sorted_delta.diff_array())]
+    arrays += [numbers_from(sorted_delta.time_array()), numbers_from(sorted_delta.diff_array())]
     return pa.Table.from_arrays(arrays, names=[*(f.name for f in definition.schema), "_time", "_diff"])

@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from catalog.errors import Error
 from ivm.arguments import whole_number
-from ivm.boxes import box, html
 from ivm.cells import Head, head_of, visible
 from ivm.trace.huge import huge_columns
 from ivm.type_names import type_name
@@ -118,12 +117,16 @@ class Rows(ABC):
 
     def _repr_html_(self) -> str:
         """The first rows as a notebook shows them."""
+        from ivm.boxes import html  # noqa: PLC0415  what draws, which few programs need
+
         return html(self._short(), self._title)
 
     def _short(self) -> Head:
         return head_of(*self._first(REPR_ROWS), _REPR_COLUMNS)
 
     def _drawn(self, head: Head, width: int | None) -> str:
+        from ivm.boxes import box  # noqa: PLC0415  as above
+
         return box(head, width)
 
 

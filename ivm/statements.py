@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -10,7 +11,6 @@ from catalog.errors import BindError
 from catalog.names import key
 from catalog.schema import Table
 from catalog.schema import View as Definition
-from ivm.adhoc import Ask, change, query
 from ivm.core import Core
 from ivm.engine import Planned
 from ivm.explain import explain
@@ -18,6 +18,7 @@ from ivm.kernels.allocator import give_back_freed_pages
 from ivm.rehearsal import rehearse
 from ivm.result import Result
 from ivm.trace.from_values import array_of
+from ivm.trace.sequences import array_from
 from ivm.transaction import Transaction
 from sql.bind import bind, with_names
 from sql.changes import (
@@ -45,6 +46,9 @@ from sql.statements import (
     Update,
 )
 
+if TYPE_CHECKING:
+    from ivm.adhoc import Ask
+
 RESERVED = "ivm_"
 DEFINITIONS = (CreateTable, CreateView, DropTable, DropView)
 """The statements that change what exists; they must not meet."""
@@ -71,7 +75,7 @@ def run_statement(core: Core, statement: Statement | PlainInsert, dialect: str) 
         case DropView():
             return _drop_view(core, statement)
         case Query():
-            return Result(query(core, _in_duckdb(core, statement, dialect), statement.names))
+            return _query(core, statement, dialect)
         case PlainInsert():
             return _insert_plain(core, statement)
         case Insert() | Delete() | Update():
@@ -147,7 +151,15 @@ def _drop_view(core: Core, statement: DropView) -> Result:
     return Result()
 
 
+def _query(core: Core, statement: Query, dialect: str) -> Result:
+    from ivm.adhoc import query  # noqa: PLC0415  DuckDB, which a program without SELECTs does not wait for
+
+    return Result(query(core, _in_duckdb(core, statement, dialect), statement.names))
+
+
 def _change(core: Core, statement: Insert | Delete | Update) -> Result:
+    from ivm.adhoc import change  # noqa: PLC0415  as above
+
     def collect(tx: Transaction, ask: Ask) -> int:
         table = core.catalog.table(statement.table)
         match statement:
@@ -189,7 +201,7 @@ def _insert_plain(core: Core, statement: PlainInsert) -> Result:
 
 
 def _counted(rows: int) -> Result:
-    return Result(pa.table({"count": pa.array([rows], pa.int64())}), changed=rows)
+    return Result(pa.table({"count": array_from([rows])}), changed=rows)
 
 
 def _key_columns(rows: pa.Table, table: Table) -> pa.Table:
@@ -200,7 +212,7 @@ def _explain(core: Core, statement: Explain, dialect: str) -> Result:
     inner = statement.inner
     text = inner.query_text if isinstance(inner, CreateView) else inner.written
     lines = explain(core, text, dialect, inner.origin, inner.syntax)
-    return Result(pa.table({"explain": pa.array([lines], pa.string())}), as_text=True)
+    return Result(pa.table({"explain": array_from([lines])}), as_text=True)
 
 
 def _check_reserved(name: str) -> None:

@@ -10,6 +10,7 @@ from ivm.trace.arrow import Reader
 from ivm.trace.column import Column, Ints
 from ivm.trace.computed import TextFunction, compute
 from ivm.trace.delta import Source
+from ivm.trace.sequences import numbers_from
 
 
 class Batch(Source):
@@ -61,7 +62,7 @@ class Batch(Source):
 
     def take(self, rows: Ints) -> Batch:
         """The batch of the rows at `rows`."""
-        taken = Batch(self.table.take(pa.array(rows)), self._readers)
+        taken = Batch(self.table.take(numbers_from(rows)), self._readers)
         taken._converted = {i: column.take(rows) for i, column in self._converted.items()}
         taken._computed = {key: column.take(rows) for key, column in self._computed.items()}
         taken._by_bytes = dict(self._by_bytes)

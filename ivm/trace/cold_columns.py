@@ -13,6 +13,7 @@ from ivm.trace.arrow import arrow_type, to_column
 from ivm.trace.column import Array, Column, Ints, ascending, concat, empty_column
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.in_place import InPlace, Pieces, is_readable
+from ivm.trace.sequences import numbers_from
 
 _FAN = 16
 _SEALED = 9
@@ -119,7 +120,7 @@ class ColdColumns:
     def _together(self, columns: Sequence[Sequence[pa.Array]]) -> pa.RecordBatch:
         indexes = list(self._places)
         whole = [
-            pa.concat_arrays(arrays) if arrays else pa.array([], arrow_type(self._types[index]))
+            pa.concat_arrays(arrays) if arrays else pa.nulls(0, arrow_type(self._types[index]))
             for index, arrays in zip(indexes, columns, strict=True)
         ]
         return pa.RecordBatch.from_arrays(whole, names=[str(index) for index in indexes])
@@ -177,7 +178,7 @@ class ColdColumns:
         return concat([to_column(array, wanted, self._dictionary) for array in arrays])
 
     def _taken(self, index: int, rows: Ints) -> list[pa.Array]:
-        return [self._array(number, index).take(pa.array(inside)) for number, inside in self._by_batch(rows)]
+        return [self._array(number, index).take(numbers_from(inside)) for number, inside in self._by_batch(rows)]
 
     def _by_batch(self, rows: Ints) -> Iterator[tuple[int, Ints]]:
         """Ascending rows as (number of their batch, positions in it)."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from catalog.types import MAX_DIGITS, MAX_NARROW_DIGITS, Kind, SqlType
 from ivm.trace.arrow import arrow_type
+from ivm.trace.sequences import array_from
 
 _STORED = {Kind.DATE: pa.int32(), Kind.TIMESTAMP: pa.int64()}
 _WIDE = Context(prec=MAX_DIGITS)
@@ -19,16 +20,16 @@ def array_of(values: Sequence[object], type: SqlType) -> pa.Array:
     """The values as an Arrow array for a column of `type`: days, microseconds and scaled integers; None is NULL."""
     target = arrow_type(type)
     if type.kind is Kind.DECIMAL and type.precision <= MAX_NARROW_DIGITS:
-        return _decimals(pa.array(values, pa.int64()), target)
+        return _decimals(array_from(values, pa.int64()), target)
     if pa.types.is_decimal(target):
         scaled = [None if v is None else Decimal(str(v)).scaleb(-type.scale, _WIDE) for v in values]
         return pa.array(scaled, target)
     stored = _STORED.get(type.kind)
-    return pa.array(values, target) if stored is None else pa.array(values, stored).view(target)
+    return array_from(values, target) if stored is None else array_from(values, stored).view(target)
 
 
 def _decimals(scaled: pa.Array, target: pa.DataType) -> pa.Array:
     words = np.empty((len(scaled), 2), np.int64)
-    words[:, 0] = scaled.fill_null(0).to_numpy()
+    words[:, 0] = np.frombuffer(scaled.buffers()[1], "<i8", len(scaled), scaled.offset * 8)
     words[:, 1] = words[:, 0] >> 63
     return pa.Array.from_buffers(target, len(scaled), [scaled.buffers()[0], pa.py_buffer(words)])

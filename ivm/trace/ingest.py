@@ -17,6 +17,7 @@ from ivm.trace.column import Bools, Ints
 from ivm.trace.exact_cast import exact_cast, holds_null_values
 from ivm.trace.from_texts import TextError, from_texts, is_written
 from ivm.trace.multiplicity import within_bounds
+from ivm.trace.sequences import array_from
 from ivm.trace.well_formed import WellFormed, check_shown, is_limited, to_look_at
 
 TIME, DIFF = "_time", "_diff"
@@ -258,7 +259,7 @@ def _inferred(values: Any, field: Field) -> pa.Array | pa.ChunkedArray:
         if nested is not None:
             raise TypeError(f"it holds a {nested.__name__}")
     try:
-        array = pa.array(values)
+        array = array_from(values)
     except (ValueError, OverflowError, pa.ArrowException):
         if is_written(field.type) and any(isinstance(value, str) for value in values):
             return from_texts(values, field.type)

@@ -14,6 +14,7 @@ import pyarrow as pa
 from catalog.types import Physical, SqlType
 from ivm.trace.column import DTYPES, Array, Column, Ints
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.sequences import numbers_from
 
 
 def element_size(physical: Physical) -> int:
@@ -70,4 +71,4 @@ def _chunk_to_arrow(
     values = values if element.physical is Physical.WIDE else values.reshape(len(parts))
     elements = to_arrow(Column(values, None if there.all() else there))
     mask = None if valid is None else pa.array(np.logical_not(valid))
-    return pa.ListArray.from_arrays(pa.array(offsets - offsets[0], pa.int32()), elements, mask=mask)
+    return pa.ListArray.from_arrays(numbers_from(offsets - offsets[0]), elements, mask=mask)

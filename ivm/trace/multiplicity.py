@@ -12,6 +12,7 @@ from ivm.trace.batch import Batch
 from ivm.trace.column import Ints
 from ivm.trace.consolidate import merge_equal
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.sequences import numbers_from
 
 MOST_COPIES = 1 << 24
 """How many rows a batch may stand for beyond those that it holds. Equal rows are stored one by one."""
@@ -45,7 +46,7 @@ def within_bounds(rows: pa.Table, times: Ints | None, diffs: Ints, fields: Schem
             f"stored one by one; a batch stands for at most {MOST_COPIES} rows more than it holds; give several "
             "batches, or a column that counts"
         )
-    return rows.take(pa.array(kept)), None if times is None else times[kept], sums
+    return rows.take(numbers_from(kept)), None if times is None else times[kept], sums
 
 
 def _are_few(diffs: Ints) -> bool:

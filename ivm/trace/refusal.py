@@ -8,6 +8,7 @@ from catalog.errors import ConstraintError
 from catalog.schema import Table
 from ivm.trace.changes import Changes
 from ivm.trace.column import Ints
+from ivm.trace.sequences import numbers_from
 
 
 def null_in_key(table: Table, data: pa.Table, rows: Ints) -> ConstraintError:
@@ -35,7 +36,7 @@ def _refusal(table: Table, data: pa.Table, rows: Ints, attempt: str, wrong: str,
     places = range(len(keys)) if data.num_columns != len(names) else table.key_indexes
     if not keys:
         places = range(len(names))
-    values = [data.column(c).take(pa.array(rows)).to_pylist() for c in places]
+    values = [data.column(c).take(numbers_from(rows)).to_pylist() for c in places]
     shown = ", ".join(str(tuple(row)) for row in zip(*values, strict=True))
     what = f"PRIMARY KEY ({', '.join(keys)})" if keys else f"({', '.join(names)})"
     return ConstraintError(

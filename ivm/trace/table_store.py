@@ -205,7 +205,7 @@ class TableStore:
         chunk = next((rows for rows in self.contents(self._last_time) if len(rows)), None)
         some = None if chunk is None else chunk.slice(0, min(most, len(chunk)))
         columns = [
-            pa.array([], arrow_type(type_)) if some is None else to_arrow(some.column(c), type_, self._dictionary)
+            pa.nulls(0, arrow_type(type_)) if some is None else to_arrow(some.column(c), type_, self._dictionary)
             for c, type_ in enumerate(self._types)
         ]
         return pa.table(columns, names=[field.name for field in self.table.fields])

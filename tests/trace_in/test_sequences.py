@@ -1,0 +1,78 @@
+"""A few plain values become the array that pyarrow makes of them, without pandas."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ivm.trace import sequences
+from ivm.trace.sequences import array_from, numbers_from
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Text(str):
+    __slots__ = ()
+
+
+CASES = [
+    ([], None), ([], pa.string()), ([None, None], None), ([None], pa.int64()), ([None], pa.decimal128(38, 0)),
+    ([1, None, -(2**63), 2**63 - 1], None), ([1, None], pa.int32()), ([2**63], None), ([0, 255], pa.uint8()),
+    ([1.5, None, float("inf"), -0.0], None), ([True, None, False] * 7, None), ([True], pa.bool_()),
+    (["", None, "äöü", "\0", "x" * 1000], None), (["a"], pa.string()), ([Text("a"), "b"], None), ([Text("a")], None),
+    ([1, 2.5], None), ([1, True], None), ([np.int32(3)], None), ([Decimal("1.5"), None], pa.decimal128(9, 2)),
+    (np.arange(3), None), ((1, 2), None), (list(range(5000)), None), (list(range(5000)), pa.int32()),
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def no_pandas(monkeypatch):
+    monkeypatch.delitem(sys.modules, "pandas", raising=False)
+
+
+def outcome(make, values, type_):
+    try:
+        array = make(values, type_)
+    except (TypeError, ValueError, OverflowError) as error:
+        return type(error)
+    array.validate(full=True)
+    return array.type, array.to_pylist()
+
+
+@pytest.mark.parametrize(("values", "type_"), CASES)
+def test_it_is_what_pyarrow_makes(values, type_):
+    assert outcome(array_from, values, type_) == outcome(pa.array, values, type_)
+
+
+@pytest.mark.parametrize(
+    ("values", "type_"), [([300], pa.uint8()), ([2**40], pa.int32()), (["\ud800"], pa.string()), (["a", 1], None)]
+)
+def test_what_pyarrow_refuses_is_refused(values, type_):
+    assert isinstance(outcome(array_from, values, type_), type)
+    assert isinstance(outcome(pa.array, values, type_), type)
+
+
+@pytest.mark.parametrize("numbers", [np.arange(4, dtype=np.int32), np.arange(8)[::2], np.empty(0, np.int64)])
+def test_numbers(numbers):
+    assert numbers_from(numbers).equals(pa.array(numbers))
+
+
+def test_who_uses_pandas_gets_what_pandas_means(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", object())
+    monkeypatch.setattr(sequences, "_plain", None)
+    assert array_from([1]).to_pylist() == [1]
+
+
+def test_pandas_is_not_imported():
+    code = (
+        "import sys, numpy as np; from ivm.trace.sequences import *;"
+        "array_from([1, None]); array_from(['a']); array_from([None]); numbers_from(np.arange(3));"
+        "assert 'pandas' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=120)
