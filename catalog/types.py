@@ -25,6 +25,8 @@ class Kind(enum.Enum):
     DOUBLE = "DOUBLE"
     DATE = "DATE"
     TIMESTAMP = "TIMESTAMP"
+    TIMESTAMPTZ = "TIMESTAMP WITH TIME ZONE"
+    TIME = "TIME"
     VARCHAR = "VARCHAR"
     INTERVAL = "INTERVAL"
     LIST = "LIST"
@@ -36,7 +38,8 @@ class Physical(enum.Enum):
     """How the values of a column lie in memory.
 
     BOOL: numpy bool. INT32: int32 (integers of at most 32 bits with their sign; DATE as days since 1970-01-01).
-    INT64: int64 (BIGINT, UINTEGER; TIMESTAMP as microseconds; DECIMAL of at most 18 digits, scaled).
+    INT64: int64 (BIGINT, UINTEGER; TIMESTAMP, with time zone in UTC, as microseconds since 1970, TIME since midnight;
+    DECIMAL of at most 18 digits, scaled).
     WIDE: int64 of shape (n, 2), the low word then the high word of a 128-bit two's-complement
     integer, as Arrow's decimal128 lays it out (HUGEINT, UBIGINT; DECIMAL of more than 18 digits, scaled).
     FLOAT64: float64 (DOUBLE; FLOAT, whose values are those that 32 bits hold).
@@ -79,6 +82,8 @@ TRAITS: dict[Kind, Traits] = {
     Kind.DOUBLE: Traits(Physical.FLOAT64),
     Kind.DATE: Traits(Physical.INT32),
     Kind.TIMESTAMP: Traits(Physical.INT64),
+    Kind.TIMESTAMPTZ: Traits(Physical.INT64),
+    Kind.TIME: Traits(Physical.INT64),
     Kind.VARCHAR: Traits(Physical.CODE),
     Kind.LIST: Traits(Physical.CODE),
 }
@@ -127,12 +132,18 @@ class SqlType:
         return self.is_integer or self.is_float or self.kind is Kind.DECIMAL
 
     @property
+    def is_moment(self) -> bool:
+        """Whether this is a DATE or TIMESTAMP, with time zone or without."""
+        return self.kind in _MOMENTS
+
+    @property
     def is_unsigned(self) -> bool:
         """Whether this is an integer type without a sign."""
         return self.is_integer and not TRAITS[self.kind].signed
 
 
 _INTEGERS = frozenset(kind for kind, traits in TRAITS.items() if traits.bits)
+_MOMENTS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
 NULL = SqlType(Kind.NULL)
 BOOLEAN = SqlType(Kind.BOOLEAN)
@@ -149,6 +160,8 @@ FLOAT = SqlType(Kind.FLOAT)
 DOUBLE = SqlType(Kind.DOUBLE)
 DATE = SqlType(Kind.DATE)
 TIMESTAMP = SqlType(Kind.TIMESTAMP)
+TIMESTAMPTZ = SqlType(Kind.TIMESTAMPTZ)
+TIME = SqlType(Kind.TIME)
 VARCHAR = SqlType(Kind.VARCHAR)
 INTERVAL = SqlType(Kind.INTERVAL)
 

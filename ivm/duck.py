@@ -31,7 +31,6 @@ Setting = str | bool | int | float | list[str]
 
 _ALL: Mapping[str, Setting] = {
     "python_enable_replacements": False,  # a name is a table or view, never a variable of some Python frame
-    "lock_configuration": True,
 }
 _CLOSED: Mapping[str, Setting] = {
     **_ALL,
@@ -62,7 +61,7 @@ class _Instances:
         """A new connection; to be closed."""
         with self._lock:
             if use not in self._made:
-                self._made[use] = duckdb.connect(config=_settings(use))
+                self._made[use] = _instance(use)
             return self._made[use].cursor()
 
     def forget(self, use: Use) -> None:
@@ -74,6 +73,14 @@ class _Instances:
         """In a forked child: leave the parent's instances alone, whose threads are not here."""
         _abandoned.append(self._made)
         self._made, self._lock = {}, threading.Lock()
+
+
+def _instance(use: Use) -> duckdb.DuckDBPyConnection:
+    """A new instance, whose moments are told in UTC wherever it runs: a view must not depend on the machine's zone."""
+    made = duckdb.connect(config=_settings(use))
+    made.execute("SET GLOBAL TimeZone = 'UTC'")
+    made.execute("SET lock_configuration = true")
+    return made
 
 
 _abandoned: list[dict[Use, duckdb.DuckDBPyConnection]] = []  # not closed: that would wait for threads that are gone

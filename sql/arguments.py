@@ -75,6 +75,7 @@ _READ: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     (("this", "substr"), (exp.StrPosition,)),
     (("this", "times"), (exp.Repeat,)),
     (("this", "to"), (exp.Cast, exp.TryCast)),
+    (("this", "zone"), (exp.AtTimeZone,)),
     (("this", "table", "db"), (exp.Column,)),
     (("this", "low", "high"), (exp.Between,)),
     (("this", "expressions", "query"), (exp.In,)),

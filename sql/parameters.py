@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -28,9 +28,9 @@ Place = tuple[int, int, str]
 def filled(text: str, values: Parameters | None, dialect: str = "duckdb") -> str:
     """The text with a literal in the place of each parameter; the text itself if it has none.
 
-    A value is None, a bool, int, float, Decimal, str, date, or datetime without a time zone. ? are counted over the
-    whole text, which may hold several statements. BindError for a parameter without a value, a value without a
-    parameter, or different kinds of parameters; TypeMismatchError for a value of another type.
+    A value is None, a bool, int, float, Decimal, str, date, datetime (with a time zone a TIMESTAMPTZ) or time. ? are
+    counted over the whole text, which may hold several statements. BindError for a parameter without a value, a value
+    without a parameter, or different kinds of parameters; TypeMismatchError for a value of another type.
     """
     source = Source(text)
     if values is None and "?" not in text and "$" not in text:
@@ -108,11 +108,11 @@ def _literal(source: Source, start: int, name: str, value: Any) -> exp.Expr:
         return literal
     shown = f"parameter ${name}" if name else "this parameter"
     what = f"{shown} is a {type(value).__name__}" if not isinstance(value, _KNOWN) else f"{shown} is {value}"
-    kinds = "None, bool, int, float, Decimal, str, date, or datetime without a time zone (in UTC)"
+    kinds = "None, bool, int, float, Decimal, str, date, datetime, or time without a time zone"
     raise TypeMismatchError(source.locate(f"{what}, which has no literal; give {kinds}", start))
 
 
-_KNOWN = (bool, int, float, Decimal, str, date, datetime)
+_KNOWN = (bool, int, float, Decimal, str, date, datetime, time)
 
 
 def _of_int(value: int) -> exp.Expr:
@@ -143,8 +143,13 @@ def _of_decimal(value: Decimal) -> exp.Expr | None:
 
 def _of_datetime(value: datetime) -> exp.Expr | None:
     if value.tzinfo is not None:
-        return None
+        utc = value.astimezone(UTC).replace(tzinfo=None)
+        return exp.cast(exp.Literal.string(f"{utc.isoformat(sep=' ')}+00"), exp.DType.TIMESTAMPTZ)
     return exp.cast(exp.Literal.string(value.isoformat(sep=" ")), exp.DType.TIMESTAMP)
+
+
+def _of_time(value: time) -> exp.Expr | None:
+    return None if value.tzinfo is not None else exp.cast(exp.Literal.string(value.isoformat()), exp.DType.TIME)
 
 
 _MAKE: tuple[tuple[type[Any], Callable[[Any], exp.Expr | None]], ...] = (
@@ -155,5 +160,6 @@ _MAKE: tuple[tuple[type[Any], Callable[[Any], exp.Expr | None]], ...] = (
     (Decimal, _of_decimal),
     (str, exp.Literal.string),
     (datetime, _of_datetime),
+    (time, _of_time),
     (date, lambda value: exp.cast(exp.Literal.string(value.isoformat()), exp.DType.DATE)),
 )

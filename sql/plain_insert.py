@@ -221,4 +221,5 @@ _MAKE: dict[Kind, Callable[[Written, SqlType], Value]] = {
     Kind.BOOLEAN: _boolean,
     Kind.DATE: _days,
     Kind.TIMESTAMP: _micros,
+    Kind.TIMESTAMPTZ: _micros,
 }

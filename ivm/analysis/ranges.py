@@ -38,6 +38,8 @@ _LIMITS = {
     **{kind: integer_range(kind) for kind, traits in TRAITS.items() if traits.bits},
     Kind.DATE: DATE_RANGE,
     Kind.TIMESTAMP: TIMESTAMP_RANGE,
+    Kind.TIMESTAMPTZ: TIMESTAMP_RANGE,
+    Kind.TIME: (0, _DAY - 1),
     Kind.BOOLEAN: (0, 1),
 }
 
@@ -147,9 +149,11 @@ def _cast(call: Call, args: list[Range]) -> Range:
     low, high = args[0]
     if target.kind is Kind.BOOLEAN:
         return limits(target)
-    if source.kind is Kind.DATE and target.kind is Kind.TIMESTAMP:
+    if target.kind is Kind.TIME and source.is_moment:
+        return limits(target)
+    if source.kind is Kind.DATE and target.is_moment:
         return low * _DAY, high * _DAY
-    if source.kind is Kind.TIMESTAMP and target.kind is Kind.DATE:
+    if source.is_moment and target.kind is Kind.DATE:
         return low // _DAY, high // _DAY
     digits = target.scale - source.scale
     return rescale(low, digits), rescale(high, digits)

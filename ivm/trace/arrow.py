@@ -31,6 +31,8 @@ _TYPES: dict[Kind, pa.DataType] = {
     Kind.DOUBLE: pa.float64(),
     Kind.DATE: pa.date32(),
     Kind.TIMESTAMP: pa.timestamp("us"),
+    Kind.TIMESTAMPTZ: pa.timestamp("us", "UTC"),
+    Kind.TIME: pa.time64("us"),
     Kind.VARCHAR: pa.string(),
 }
 
@@ -52,6 +54,8 @@ _ITEMS: dict[pa.DataType, str] = {
     pa.float64(): "<f8",
     pa.date32(): "<i4",
     pa.timestamp("us"): "<i8",
+    pa.timestamp("us", "UTC"): "<i8",
+    pa.time64("us"): "<i8",
 }
 
 

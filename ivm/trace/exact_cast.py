@@ -19,9 +19,9 @@ def exact_cast(values: pa.ChunkedArray, type: SqlType) -> pa.ChunkedArray:
     """The values as `to_column` takes them for a column of `type`.
 
     Numbers become any numeric type that holds each of them exactly (a float counts as the shortest decimal that prints
-    it; a decimal may become the nearest DOUBLE, and both the nearest FLOAT), dates and timestamps each other; text may
-    stay a dictionary. Raises TypeError where types do not go together, ValueError where a value does not fit. Nothing
-    to do: no cost.
+    it; a decimal may become the nearest DOUBLE, and both the nearest FLOAT), dates and timestamps each other,
+    timestamps of any time zone the same moments in UTC; text may stay a dictionary. Raises TypeError where types do not
+    go together, ValueError where a value does not fit. Nothing to do: no cost.
     """
     given = values.type
     if is_direct(given, type) and not holds_null_values(values):
@@ -90,6 +90,10 @@ def _goes_into(given: pa.DataType, type: SqlType) -> bool:
         return bool(arrow.is_integer(given) or arrow.is_decimal(given) or arrow.is_floating(given))
     if type.kind in (Kind.DATE, Kind.TIMESTAMP):
         return bool(arrow.is_date(given) or (arrow.is_timestamp(given) and given.tz is None))
+    if type.kind is Kind.TIMESTAMPTZ:
+        return bool(arrow.is_timestamp(given) and given.tz is not None)
+    if type.kind is Kind.TIME:
+        return bool(arrow.is_time(given))
     return type.kind is Kind.VARCHAR and _is_text(given.value_type if arrow.is_dictionary(given) else given)
 
 

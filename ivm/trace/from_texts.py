@@ -15,6 +15,8 @@ from ivm.trace.exact_cast import exact_cast
 _FORMS: dict[Kind, str] = {
     Kind.DATE: "YYYY-MM-DD",
     Kind.TIMESTAMP: "YYYY-MM-DD HH:MM:SS, without a time zone and with at most 6 decimals",
+    Kind.TIMESTAMPTZ: "YYYY-MM-DD HH:MM:SS with Z or +HH:MM, and with at most 6 decimals",
+    Kind.TIME: "HH:MM:SS, with at most 6 decimals",
     Kind.DECIMAL: "digits with at most {scale} decimals, {precision} digits in all",
 }
 
@@ -43,7 +45,7 @@ def from_texts(values: Sequence[Any], type: SqlType) -> pa.ChunkedArray:
 
 def _read(texts: pa.Array, type: SqlType) -> pa.Array:
     try:
-        return texts.cast(arrow_type(type))
+        return _cast(texts, type)
     except pa.ArrowException as error:
         row, text = next((r, t) for r, t in enumerate(texts.to_pylist()) if not _is_read(t, type))
         form = _FORMS[type.kind].format(scale=type.scale, precision=type.precision)
@@ -52,7 +54,14 @@ def _read(texts: pa.Array, type: SqlType) -> pa.Array:
 
 def _is_read(text: str | None, type: SqlType) -> bool:
     try:
-        pa.scalar(text, pa.string()).cast(arrow_type(type))
+        _cast(pa.array([text], pa.string()), type)
     except pa.ArrowException:
         return False
     return True
+
+
+def _cast(texts: pa.Array, type: SqlType) -> pa.Array:
+    if type.kind is not Kind.TIME:
+        return texts.cast(arrow_type(type))
+    # Arrow reads no time of its own.
+    return pc.binary_join_element_wise("1970-01-01", texts, " ").cast(pa.timestamp("us")).cast(pa.time64("us"))

@@ -12,7 +12,7 @@ from catalog.types import MAX_DIGITS, MAX_NARROW_DIGITS, Kind, SqlType
 from ivm.trace.arrow import arrow_type
 from ivm.trace.sequences import array_from
 
-_STORED = {Kind.DATE: pa.int32(), Kind.TIMESTAMP: pa.int64()}
+_STORED = {Kind.DATE: pa.int32(), Kind.TIMESTAMP: pa.int64(), Kind.TIMESTAMPTZ: pa.int64(), Kind.TIME: pa.int64()}
 _WIDE = Context(prec=MAX_DIGITS)
 
 

@@ -14,7 +14,10 @@ from ivm.trace.column import DTYPES, Array, Column, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
 
-_READABLE = (Kind.INTEGER, Kind.BIGINT, Kind.HUGEINT, Kind.DECIMAL, Kind.DOUBLE, Kind.DATE, Kind.TIMESTAMP)
+_READABLE = (
+    *(Kind.INTEGER, Kind.BIGINT, Kind.HUGEINT, Kind.DECIMAL, Kind.DOUBLE, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ),
+    Kind.TIME,
+)
 _NO_TEXT = TextDictionary()
 
 

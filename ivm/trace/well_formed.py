@@ -32,6 +32,7 @@ _INDEX_ITEMS: dict[pa.DataType, Any] = {pa.int8(): np.int8, pa.int16(): np.int16
 _SHOWN: dict[Kind, tuple[int, int, str, Any]] = {
     Kind.DATE: (-719_162, 2_932_896, "days", np.int32),
     Kind.TIMESTAMP: (-62_135_596_800_000_000, 253_402_300_799_999_999, "microseconds", np.int64),
+    Kind.TIMESTAMPTZ: (-62_135_596_800_000_000, 253_402_300_799_999_999, "microseconds", np.int64),
 }
 
 

@@ -100,10 +100,12 @@ def _cast(call: Call, values: Sequence[Any]) -> Value:
             return days_of(_plain(value))
         case Kind.VARCHAR, Kind.TIMESTAMP:
             return micros_of(_plain(value))
-        case Kind.DATE, Kind.TIMESTAMP:
+        case Kind.DATE, Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
             return int(value * _DAY)
-        case Kind.TIMESTAMP, Kind.DATE:
+        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ, Kind.DATE:
             return int(value // _DAY)
+        case (Kind.TIMESTAMP, Kind.TIMESTAMPTZ) | (Kind.TIMESTAMPTZ, Kind.TIMESTAMP):
+            return value
     if not (_is_exact_number(source) and (_is_exact_number(target) or target.kind is Kind.DOUBLE)):
         raise NotFoldableError
     if target.is_float:

@@ -243,7 +243,7 @@ def _quantified(binder: Binder, call: AggregateCall, operand: Operand) -> Operan
 
 def _between(binder: Binder, call: AggregateCall, operand: Operand, fraction: Literal, descending: bool) -> Aggregate:
     type_ = operand.type
-    if type_ not in (DATE, TIMESTAMP) and not type_.is_numeric:
+    if not type_.is_moment and not type_.is_numeric:
         what = f"{call.function}() needs numbers, dates or timestamps, not {type_}"
         binder.mismatch(call.node, f"{what}; quantile_disc takes any type")
     result = DOUBLE if type_.is_integer else TIMESTAMP if type_ == DATE else type_

@@ -6,9 +6,23 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, INTERVAL, NULL, TIMESTAMP, TINYINT, VARCHAR, SqlType
+from catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    INTERVAL,
+    NULL,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    TINYINT,
+    VARCHAR,
+    SqlType,
+)
 from sql.bind.binder import Binder, Handler
-from sql.bind.intervals import span_of
+from sql.bind.intervals import span_of, without_zone
 from sql.bind.moments import add_moment
 from sql.bind.operand import Operand
 from sql.bind.signatures import double, integer, moment_as, text
@@ -51,6 +65,11 @@ def extract(binder: Binder, node: exp.Expr, part: str, of: exp.Expr) -> Operand:
     if operand.type == INTERVAL:
         return _of_interval(binder, node, name, operand)
     type_ = DOUBLE if name in _DOUBLE_PARTS else BIGINT
+    if operand.type == TIME:
+        if name not in ("epoch", *_CLOCK):
+            binder.fail(node, f"a TIME has no part {part!r}; its parts are {', '.join(_CLOCK)} and epoch")
+        stamp = Call("cast", (operand.scalar,), TIMESTAMP, operand.scalar.nullable)
+        return binder.call(node, "extract", (Literal(name, VARCHAR), stamp), type_)
     moment = _moment(binder, node, operand, "extract")
     return binder.call(node, "extract", (Literal(name, VARCHAR), moment.scalar), type_)
 
@@ -81,8 +100,10 @@ def bind_date_trunc(binder: Binder, node: exp.Expr) -> Operand:
         unit_of(name)
     except ValueError as error:
         binder.fail(node, f"date_trunc: {error}")
-    moment = _moment(binder, node, binder.value(node.this), "date_trunc")
-    return binder.call(node, "date_trunc", (Literal(name, VARCHAR), moment.scalar), TIMESTAMP)
+    given = binder.value(node.this)
+    moment = _moment(binder, node, given, "date_trunc")
+    cut = binder.call(node, "date_trunc", (Literal(name, VARCHAR), moment.scalar), TIMESTAMP)
+    return Operand(node, binder.cast(cut, TIMESTAMPTZ)) if given.type == TIMESTAMPTZ else cut
 
 
 def _unit(binder: Binder, node: exp.Expr, function: str) -> str:
@@ -105,9 +126,10 @@ def _part(name: str) -> str:
 
 
 def _moment(binder: Binder, node: exp.Expr, operand: Operand, function: str) -> Operand:
-    if operand.type not in (DATE, TIMESTAMP):
+    """The operand, which must be a DATE or TIMESTAMP; one with time zone as TIMESTAMP in UTC."""
+    if not operand.type.is_moment:
         binder.mismatch(node, f"{function} needs a DATE or TIMESTAMP, not a {operand.type}; cast it")
-    return operand
+    return Operand(operand.node, binder.cast(operand, TIMESTAMP)) if operand.type == TIMESTAMPTZ else operand
 
 
 def bind_date_diff(binder: Binder, node: exp.Expr) -> Operand:
@@ -122,14 +144,20 @@ def _between(binder: Binder, node: exp.Expr, function: str, part: str, args: Seq
     operands = [binder.value(arg) for arg in args]
     dates = all(operand.type in (DATE, NULL) or operand.is_text_literal for operand in operands)
     target = DATE if dates and function == "date_diff" and name not in _CLOCK else TIMESTAMP
-    scalars = tuple(moment_as(target)(binder, operand.node) for operand in operands)
+    zoned = any(operand.type == TIMESTAMPTZ for operand in operands)
+    scalars = tuple(
+        without_zone(binder, operand, zoned)
+        if zoned and operand.is_text_literal
+        else moment_as(target)(binder, operand.node)
+        for operand in operands
+    )
     return binder.call(node, function, (Literal(name, VARCHAR), *scalars), BIGINT)
 
 
 def bind_date_add(binder: Binder, node: exp.Expr) -> Operand:
     """DATE_ADD(x, interval), as x + interval."""
     moment, added = binder.value(node.this), binder.bind(node.expression)
-    if moment.type not in (DATE, TIMESTAMP):
+    if not moment.type.is_moment:
         binder.mismatch(node, f"date_add needs a DATE or TIMESTAMP, not a {moment.type}; cast it")
     return add_moment(binder, node, moment, added, 1)
 
@@ -195,13 +223,22 @@ def bind_epoch_ms(binder: Binder, node: exp.Expr) -> Operand:
     if scale is not None and scale.name == "6":  # make_timestamp(x)
         return binder.call(node, "from_micros", (integer(BIGINT)(binder, node.this),), TIMESTAMP)
     if scale is None or scale.name != "3":
-        binder.refuse(node, "a timestamp with time zone is not supported; write epoch_ms(...) for milliseconds")
+        return _to_timestamp(binder, node)
     operand = binder.value(node.this)
     if operand.type.is_integer:
         millis = integer(BIGINT)(binder, node.this)
         micros = Call("mul", (millis, Literal(1000, BIGINT)), BIGINT, millis.nullable)
         return binder.call(node, "from_micros", (micros,), TIMESTAMP)
     return Operand(node, _rounded_millis(moment_as(TIMESTAMP)(binder, node.this)))
+
+
+def _to_timestamp(binder: Binder, node: exp.Expr) -> Operand:
+    """TO_TIMESTAMP(x), the moment so many seconds after 1970-01-01 in UTC."""
+    seconds = double(binder, node.this)
+    micros = Call("mul", (seconds, Literal(1e6, DOUBLE)), DOUBLE, seconds.nullable)
+    whole = Call("cast", (micros,), BIGINT, seconds.nullable)
+    found = Operand(node, Call("from_micros", (whole,), TIMESTAMP, seconds.nullable))
+    return Operand(node, binder.cast(found, TIMESTAMPTZ))
 
 
 def _rounded_millis(moment: Scalar) -> Scalar:
@@ -227,8 +264,8 @@ def bind_time_bucket(binder: Binder, node: exp.Expr) -> Operand:
     micros = width.days * DAY_MICROS + width.micros
     if min(width.months, micros) < 0 or (width.months > 0) == (micros > 0):
         binder.fail(node, "time_bucket() needs an INTERVAL over zero, either of months or of days and time")
-    moment = _moment(binder, node, binder.value(node.expression), "time_bucket")
-    stamp = binder.cast(moment, TIMESTAMP)
+    given = binder.value(node.expression)
+    stamp = binder.cast(_moment(binder, node, given, "time_bucket"), TIMESTAMP)
     if width.months:
         months = binder.call(node, "date_diff", (Literal("month", VARCHAR), _MONTHS_FROM, stamp), BIGINT).scalar
         whole = _arithmetic("sub", months, _remainder(months, width.months))
@@ -238,7 +275,7 @@ def bind_time_bucket(binder: Binder, node: exp.Expr) -> Operand:
         since = binder.call(node, "to_micros", (stamp,), BIGINT).scalar
         past = _remainder(_arithmetic("sub", since, Literal(_BUCKETS_FROM, BIGINT)), micros)
         found = binder.call(node, "from_micros", (_arithmetic("sub", since, past),), TIMESTAMP)
-    return Operand(node, binder.cast(found, moment.type))
+    return Operand(node, binder.cast(found, given.type))
 
 
 def _remainder(of: Scalar, divisor: int) -> Scalar:
@@ -254,7 +291,7 @@ def _arithmetic(function: str, left: Scalar, right: Scalar) -> Scalar:
 def is_finite(binder: Binder, node: exp.Expr, of: exp.Expr) -> Operand:
     """ISFINITE(x) of a number; dates and timestamps have no infinities here."""
     operand = binder.value(of)
-    if operand.type in (DATE, TIMESTAMP):
+    if operand.type.is_moment:
         same = Call("eq", (operand.scalar, operand.scalar), BOOLEAN, operand.scalar.nullable)
         return Operand(node, same)
     return binder.call(node, "is_finite", (double(binder, of),), BOOLEAN)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, INTEGER, INTERVAL, NULL, TIMESTAMP, SqlType
+from catalog.types import BIGINT, INTEGER, INTERVAL, NULL, TIMESTAMP, TIMESTAMPTZ, SqlType
 from sql.bind.binder import Binder, Handler
 from sql.bind.operand import Operand, Span
 from sql.ir.scalar import Call, Literal, Scalar
@@ -104,9 +104,17 @@ def span_of(operand: Operand) -> Span:
 
 def difference(binder: Binder, node: exp.Expr, left: Operand, right: Operand) -> Operand:
     """TIMESTAMP - TIMESTAMP, an interval of microseconds; a DATE counts from its midnight."""
-    args = (binder.cast(left, TIMESTAMP), binder.cast(right, TIMESTAMP))
+    zoned = TIMESTAMPTZ in (left.type, right.type)
+    args = tuple(without_zone(binder, operand, zoned) for operand in (left, right))
     micros = Call("micros_between", args, BIGINT, any(arg.nullable for arg in args))
     return Operand(node, _NONE, span=Span(None, micros))
+
+
+def without_zone(binder: Binder, operand: Operand, zoned: bool = False) -> Scalar:
+    """A moment as a TIMESTAMP, in UTC; a text as one with time zone if it is beside such a one."""
+    if zoned and operand.is_text_literal:
+        operand = Operand(operand.node, binder.cast(operand, TIMESTAMPTZ))
+    return binder.cast(operand, TIMESTAMP)
 
 
 def comparable(binder: Binder, node: exp.Expr, nodes: Sequence[exp.Expr]) -> list[Operand]:

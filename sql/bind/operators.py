@@ -7,13 +7,14 @@ from sqlglot import exp
 from catalog.types import (
     BIGINT,
     BOOLEAN,
-    DATE,
     DOUBLE,
     FLOAT,
     HUGEINT,
     INTERVAL,
     NULL,
+    TIME,
     TIMESTAMP,
+    TIMESTAMPTZ,
     VARCHAR,
     Kind,
     SqlType,
@@ -133,7 +134,9 @@ def _cast_of(binder: Binder, node: exp.Cast) -> tuple[Operand, SqlType]:
 def _castable(source: SqlType, target: SqlType) -> bool:
     if VARCHAR in (source, target):
         return True
-    if {source, target} <= {DATE, TIMESTAMP}:
+    if source.is_moment and target.is_moment:
+        return True
+    if source == TIMESTAMP and target == TIME:
         return True
     return (source.is_numeric or source == BOOLEAN) and (target.is_numeric or target == BOOLEAN)
 
@@ -218,7 +221,17 @@ def _check_numbers(binder: Binder, node: exp.Expr, symbol: str, left: Operand, r
 
 
 def _is_moment(operand: Operand) -> bool:
-    return operand.type in (DATE, TIMESTAMP)
+    return operand.type.is_moment or operand.type == TIME
+
+
+def bind_at_time_zone(binder: Binder, node: exp.Expr) -> Operand:
+    """The moment x AT TIME ZONE 'UTC': of a TIMESTAMP the one with time zone, of one with time zone the TIMESTAMP."""
+    operand, zone = binder.value(node.this), node.args["zone"]
+    if not isinstance(zone, exp.Literal) or zone.name.upper() not in ("UTC", "GMT", "ETC/UTC", "Z"):
+        binder.refuse(zone, "AT TIME ZONE is supported for 'UTC' only; keep moments in UTC, and convert what you show")
+    if operand.type not in (TIMESTAMP, TIMESTAMPTZ):
+        binder.mismatch(node, f"AT TIME ZONE needs a TIMESTAMP, not a {operand.type}; cast it")
+    return Operand(node, binder.cast(operand, TIMESTAMP if operand.type == TIMESTAMPTZ else TIMESTAMPTZ))
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
@@ -229,6 +242,7 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Column: bind_column,
     exp.Paren: bind_parentheses,
     exp.Neg: bind_negation,
+    exp.AtTimeZone: bind_at_time_zone,
     exp.Cast: bind_cast,
     exp.TryCast: bind_try_cast,
     exp.Add: bind_add,

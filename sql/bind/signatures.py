@@ -58,11 +58,11 @@ def integer(target: SqlType) -> Taker:
 
 
 def moment_as(target: SqlType) -> Taker:
-    """A DATE or TIMESTAMP, as the one of both that is given."""
+    """A DATE or TIMESTAMP, with time zone or without, as the one of the first two that is given."""
 
     def take(binder: Binder, node: exp.Expr) -> Scalar:
         operand = binder.value(node)
-        if operand.type not in (DATE, TIMESTAMP, NULL) and not operand.is_text_literal:
+        if not operand.type.is_moment and operand.type != NULL and not operand.is_text_literal:
             binder.mismatch(node, f"a DATE or TIMESTAMP is needed here, not {operand.type}; cast it")
         return binder.cast(operand, target)
 

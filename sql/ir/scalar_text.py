@@ -52,8 +52,10 @@ def literal_text(value: Value, type_: SqlType) -> str:
             return _decimal(int(value), type_.scale)
         case Kind.DATE:
             return _date(int(value))
-        case Kind.TIMESTAMP:
-            return _timestamp(int(value))
+        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
+            return _timestamp(int(value)).replace("TIMESTAMP", type_.kind.name, 1)
+        case Kind.TIME:
+            return "TIME" + _timestamp(int(value)).removeprefix("TIMESTAMP").replace("1970-01-01 ", "", 1)
         case Kind.FLOAT | Kind.DOUBLE:
             text = repr(float(value))
             return text if text[-1] in "fn" or "e" in text else text + "e0"

@@ -16,7 +16,9 @@ from catalog.types import (
     INTEGER,
     MAX_DIGITS,
     NULL,
+    TIME,
     TIMESTAMP,
+    TIMESTAMPTZ,
     TRAITS,
     VARCHAR,
     Kind,
@@ -31,6 +33,8 @@ from sql.types.term import SIGNED, fits
 _WIDE = Context(prec=100)
 _PLAIN = re.compile(r"-?\d{1,60}(\.\d{1,60})?([eE][+-]?\d{1,2})?", re.ASCII)
 _DATED = re.compile(r"\d[-/ \\]\d\d?[-/ \\]\d", re.ASCII)
+_ZONED = re.compile(r"(.*:\d\d(?:\.\d+)?)(?:Z|([+-])(\d\d)(?::?(\d\d))?)", re.ASCII)
+_TIME = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?", re.ASCII)
 _DIGIT = re.compile(r"\d", re.ASCII)
 _NUMBER = re.compile(r"(\d*)(?:\.(\d*))?([eE][+-]?\d+)?", re.ASCII)
 
@@ -89,7 +93,7 @@ def convert(literal: Literal, target: SqlType) -> Literal | None:
 def exactly(literal: Literal, target: SqlType) -> Literal | None:
     """The literal as a `target` if that is the same value, so that comparing with either is the same; else None."""
     numbers = all(type_.is_numeric and not type_.is_float for type_ in (literal.type, target))
-    moments = literal.type == TIMESTAMP and target == DATE
+    moments = (literal.type, target) in ((TIMESTAMP, DATE), (TIMESTAMPTZ, DATE), (TIMESTAMPTZ, TIMESTAMP))
     if literal.value is None or not (numbers or moments):
         return None
     if literal.type == target:
@@ -207,7 +211,7 @@ def _to_date(literal: Literal, target: SqlType) -> Value:
     if literal.type == VARCHAR:
         text = str(literal.value)
         return days_of(text) if _is_moment(text, "a date; write it as YYYY-MM-DD") else None
-    if literal.type == TIMESTAMP and isinstance(literal.value, int):
+    if literal.type in (TIMESTAMP, TIMESTAMPTZ) and isinstance(literal.value, int):
         return literal.value // DAY_MICROS
     return None
 
@@ -218,7 +222,27 @@ def _to_timestamp(literal: Literal, target: SqlType) -> Value:
         return micros_of(text) if _is_moment(text, "a timestamp; write it as YYYY-MM-DD HH:MM:SS") else None
     if literal.type == DATE and isinstance(literal.value, int):
         return literal.value * DAY_MICROS
-    return None
+    return literal.value if literal.type == TIMESTAMPTZ else None
+
+
+def _to_instant(literal: Literal, target: SqlType) -> Value:
+    if literal.type == TIMESTAMP:
+        return literal.value
+    zoned = _ZONED.fullmatch(str(literal.value)) if literal.type == VARCHAR else None
+    if zoned is None:
+        return _to_timestamp(literal, target)
+    local, sign, hours, minutes = zoned.groups()
+    if not is_plain(local):
+        return None
+    ahead = (int(hours or 0) * 60 + int(minutes or 0)) * 60_000_000
+    return micros_of(local) + (ahead if sign == "-" else -ahead)
+
+
+def _to_time(literal: Literal, target: SqlType) -> Value:
+    if literal.type == TIMESTAMP and isinstance(literal.value, int):
+        return literal.value % DAY_MICROS
+    plain = literal.type == VARCHAR and _TIME.fullmatch(str(literal.value))
+    return micros_of(f"1970-01-01 {literal.value}") if plain else None
 
 
 def _to_text(literal: Literal, target: SqlType) -> Value:
@@ -229,6 +253,10 @@ def _to_text(literal: Literal, target: SqlType) -> Value:
         return date_text(value)
     if type_ == TIMESTAMP and isinstance(value, int):
         return timestamp_text(value)
+    if type_ == TIMESTAMPTZ and isinstance(value, int):
+        return f"{timestamp_text(value)}+00"
+    if type_ == TIME and isinstance(value, int):
+        return timestamp_text(value).partition(" ")[2]
     exact = _exact(literal)
     if exact is None:
         return None
@@ -245,6 +273,8 @@ _TO: dict[Kind, Callable[[Literal, SqlType], Value]] = {
     Kind.BOOLEAN: _to_boolean,
     Kind.DATE: _to_date,
     Kind.TIMESTAMP: _to_timestamp,
+    Kind.TIMESTAMPTZ: _to_instant,
+    Kind.TIME: _to_time,
     Kind.VARCHAR: _to_text,
 }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalog.types import BOOLEAN, DATE, DOUBLE, FLOAT, MAX_DIGITS, NULL, TIMESTAMP, VARCHAR, SqlType, decimal
+from catalog.types import BOOLEAN, DOUBLE, FLOAT, MAX_DIGITS, NULL, TIMESTAMP, TIMESTAMPTZ, VARCHAR, SqlType, decimal
 from sql.types.term import SIGNED, Term, as_decimal, fits, holds
 
 
@@ -38,8 +38,8 @@ def common_type(left: SqlType, right: SqlType) -> SqlType | None:
         return right
     if left.is_integer and right.is_integer:
         return _common_integer(left, right)
-    if {left, right} == {DATE, TIMESTAMP}:
-        return TIMESTAMP
+    if left.is_moment and right.is_moment:
+        return TIMESTAMPTZ if TIMESTAMPTZ in (left, right) else TIMESTAMP
     if left == BOOLEAN and right.is_integer:
         return right
     if right == BOOLEAN and left.is_integer:

@@ -29,9 +29,11 @@ def cast(value: Value, source: SqlType, target: SqlType) -> Value:
         return _from_text(str(value), target)
     if target.kind is Kind.BOOLEAN:
         return value != 0
-    if source.kind is Kind.DATE and target.kind is Kind.TIMESTAMP:
+    if source.is_moment and target.kind is Kind.TIME:
+        return int(value) % DAY
+    if source.kind is Kind.DATE and target.is_moment:
         return int(value) * DAY
-    if source.kind is Kind.TIMESTAMP and target.kind is Kind.DATE:
+    if source.is_moment and target.kind is Kind.DATE:
         return int(value) // DAY
     if source.is_float:
         return _from_double(float(value), target)
@@ -61,9 +63,10 @@ def _to_text(value: Value, source: SqlType) -> str:
         return str(np.float32(value)) if source.kind is Kind.FLOAT else repr(float(value))  # type: ignore[arg-type]
     if source.kind is Kind.DECIMAL:
         return f"{from_engine(value, source):f}"
-    if source.kind is Kind.TIMESTAMP:
-        text = str(from_engine(value, source).isoformat(sep=" "))
-        return text.rstrip("0") if "." in text else text
+    if source.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ, Kind.TIME):
+        text = str(from_engine(value, source))
+        text = text.rstrip("0") if "." in text else text
+        return f"{text}+00" if source.kind is Kind.TIMESTAMPTZ else text
     return str(from_engine(value, source))
 
 

@@ -66,7 +66,9 @@ def to_engine(value: Any, type_: SqlType) -> Value:
             return int(Decimal(value).scaleb(type_.scale).to_integral_exact())
         case Kind.DATE:
             return int((value - EPOCH).days)
-        case Kind.TIMESTAMP:
+        case Kind.TIME:
+            return ((value.hour * 60 + value.minute) * 60 + value.second) * 1_000_000 + int(value.microsecond)
+        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
             return int((value - datetime(1970, 1, 1)) // timedelta(microseconds=1))
         case Kind.FLOAT | Kind.DOUBLE:
             return canonical(float(value))
@@ -82,6 +84,8 @@ def from_engine(value: Value, type_: SqlType) -> Any:
             return Decimal(int(value)).scaleb(-type_.scale)
         case Kind.DATE:
             return EPOCH + timedelta(days=int(value))
-        case Kind.TIMESTAMP:
+        case Kind.TIME:
+            return (datetime(1970, 1, 1) + timedelta(microseconds=int(value))).time()
+        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
             return datetime(1970, 1, 1) + timedelta(microseconds=int(value))
     return value

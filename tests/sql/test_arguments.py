@@ -22,6 +22,7 @@ from tests.sql.world import catalog
 _SCALARS = (Path(__file__).parent / "scalars.txt").read_text(encoding="utf-8").splitlines()
 KINDS = sorted(READ, key=lambda kind: kind.__name__)
 MORE = (
+    "SELECT ts AT TIME ZONE 'UTC', CAST(i AS uint8) FROM t",
     "SELECT array_agg(id), count_if(pay > 1), mode(id), median(id), quantile(id, 0.5), quantile_disc(id, 0.5) FROM emp",
     "SELECT first(id), last(id), any_value(id), bool_and(pay > 1), bool_or(pay > 1), min(id), string_agg(name, '-') FROM emp",
     "SELECT arg_min(id, pay), arg_max(id, pay), stddev(id), stddev_samp(id), stddev_pop(id), variance(id), var_pop(id) FROM emp",
@@ -164,7 +165,16 @@ def _asked_by_statement(text: str, monkeypatch: pytest.MonkeyPatch) -> set[tuple
 
 
 @pytest.mark.parametrize(
-    "text", ["max()", "date()", "mode()", "quantile_cont(i)", "grouping(" + "i, " * 69 + "i)", "1::DECIMAL(1, 2, 3)", "count(i, v)"]
+    "text",
+    [
+        "max()",
+        "date()",
+        "mode()",
+        "quantile_cont(i)",
+        "grouping(" + "i, " * 69 + "i)",
+        "1::DECIMAL(1, 2, 3)",
+        "count(i, v)",
+    ],
 )
 def test_what_is_not_whole_raises_an_error_of_ours(text: str):
     with pytest.raises(Error):

@@ -53,7 +53,7 @@ REFUSED = (
     ("strftime(born, name)", "name", "format as a text literal"),
     ("strftime(born, '%Q')", "'%Q'", "does not know the specifier '%Q'"),
     ("strptime(name, '%U')", "'%U'", "does not know the specifier '%U'"),
-    ("CAST(born AS TIME)", "born", "TIME, which is not supported"),
+    ("CAST(born AS TIMETZ)", "born", "TIMETZ, which is not supported; write TIME"),
     ("CAST(INTERVAL 1 DAY AS VARCHAR)", "CAST", "casts of intervals"),
     ("INTERVAL (id) DAY", "id", "write epoch"),
     ("time_bucket(INTERVAL (id) DAY, born)", "time_bucket", "constant INTERVAL first"),

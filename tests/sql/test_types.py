@@ -9,7 +9,7 @@ from catalog.errors import Error
 from tests.sql.world import bound, described, expected, modelled
 
 COLUMNS = ("b", "ti", "si", "i", "bi", "hi", "d52", "d152", "d184", "d386", "f", "dt", "ts", "v", "u8", "u16", "u32",
-           "u64", "r")  # fmt: skip
+           "u64", "r", "tz", "tm")  # fmt: skip
 LITERALS = ("1", "200", "-5", "100000", "3000000000", "1.5", "0.05", "1e3", "'1'", "NULL", "true", "DATE '2020-01-01'")
 OPERANDS = COLUMNS + LITERALS
 

@@ -8,6 +8,7 @@ from functools import cache
 import duckdb
 
 from catalog.catalog import Catalog
+from catalog.types import TIMESTAMPTZ, SqlType
 from sql.bind import BoundQuery, bind
 from sql.ir.scalar import Value
 from sql.parse import parse
@@ -18,7 +19,8 @@ from tests.model.values import to_engine
 SCHEMA = """
 CREATE TABLE t (b BOOLEAN, ti TINYINT, si SMALLINT, i INTEGER, bi BIGINT, hi HUGEINT, d52 DECIMAL(5, 2),
     d152 DECIMAL(15, 2), d184 DECIMAL(18, 4), d386 DECIMAL(38, 6), f DOUBLE, dt DATE, ts TIMESTAMP, v VARCHAR,
-    u8 UTINYINT, u16 USMALLINT, u32 UINTEGER, u64 UBIGINT, r FLOAT);
+    u8 UTINYINT, u16 USMALLINT, u32 UINTEGER, u64 UBIGINT, r FLOAT,
+    tz TIMESTAMPTZ, tm TIME);
 CREATE TABLE dept (id INTEGER PRIMARY KEY, name VARCHAR NOT NULL, city VARCHAR);
 CREATE TABLE emp (id BIGINT PRIMARY KEY, dept INTEGER REFERENCES dept, name VARCHAR, pay DECIMAL(9, 2), born DATE);
 CREATE TABLE bonus (id BIGINT NOT NULL, amount DECIMAL(9, 2));
@@ -26,14 +28,14 @@ CREATE TABLE bonus (id BIGINT NOT NULL, amount DECIMAL(9, 2));
 ROWS = """
 INSERT INTO t VALUES
     (true, 1, 2, 3, 4, 5, 1.25, 10.50, 7.1234, 0.5, 0.25, '2020-01-31', '2020-01-31 12:30:00', 'apple',
-     1, 2, 3, 4, 0.1),
+     1, 2, 3, 4, 0.1, '2020-01-31 12:30:00+02', '12:30:00.5'),
     (false, -1, 0, 30, 40, 50, -1.25, 10.50, -7.1, 12.345678, -0.5, '2020-02-29', '2020-02-29 00:00:00', 'Banana',
-     255, 65535, 4294967295, 18446744073709551615, -2.5),
-    (NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+     255, 65535, 4294967295, 18446744073709551615, -2.5, '2020-02-29 00:00:00Z', '00:00'),
+    (NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL),
     (true, 5, NULL, 3, 9000000000, 5, 99.99, 0.01, 7.1234, 3, 2, '1999-12-31', '1999-12-31 23:59:59.5', ' pear ',
-     5, NULL, 3, 5, 2),
+     5, NULL, 3, 5, 2, '1999-12-31 23:59:59.5+00', '23:59:59.999999'),
     (true, 5, NULL, 3, 9000000000, 5, 99.99, 0.01, 7.1234, 3, 2, '1999-12-31', '1999-12-31 23:59:59.5', ' pear ',
-     5, NULL, 3, 5, 2);
+     5, NULL, 3, 5, 2, '1999-12-31 23:59:59.5+00', '23:59:59.999999');
 INSERT INTO dept VALUES (1, 'tools', 'Bonn'), (2, 'toys', NULL), (3, 'books', 'Ulm');
 INSERT INTO emp VALUES (1, 1, 'ann', 100, '1990-05-06'), (2, 1, 'bob', 80.5, '1985-01-01'),
     (3, 2, 'cid', 80.5, NULL), (4, NULL, 'dan', NULL, '2000-02-29'), (5, 2, 'eve', 120, '1990-05-06');
@@ -55,6 +57,7 @@ def catalog() -> Catalog:
 def database() -> duckdb.DuckDBPyConnection:
     """DuckDB with the tables of the world."""
     connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
     connection.execute(SCHEMA)
     connection.execute(ROWS)
     return connection
@@ -65,10 +68,18 @@ def tables() -> dict[str, Counter[tuple[Value, ...]]]:
     """The tables as bags in engine form."""
     bags = {}
     for table in catalog().tables:
-        rows = database().execute(f"SELECT * FROM {table.name}").fetchall()
         types = [field.type for field in table.fields]
+        rows = fetched(f"SELECT * FROM {table.name}", types)
         bags[table.name] = Counter(tuple(map(to_engine, row, types)) for row in rows)
     return bags
+
+
+def fetched(query: str, types: list[SqlType]) -> list[tuple[object, ...]]:
+    """DuckDB's rows; moments with a time zone, which it makes no Python objects of by itself, without one in UTC."""
+    if TIMESTAMPTZ in types:
+        columns = (f"c{i}::TIMESTAMP" if type_ == TIMESTAMPTZ else f"c{i}" for i, type_ in enumerate(types))
+        query = f"SELECT {', '.join(columns)} FROM ({query}) AS q({', '.join(f'c{i}' for i in range(len(types)))})"
+    return database().execute(query).fetchall()
 
 
 def modelled(
@@ -81,7 +92,7 @@ def modelled(
 def expected(bound: BoundQuery) -> Counter[tuple[Value, ...]]:
     """What DuckDB answers."""
     types = [field.type for field in bound.schema]
-    rows = database().execute(bound.oracle_sql).fetchall()
+    rows = fetched(bound.oracle_sql, types)
     return Counter(tuple(map(to_engine, row, types)) for row in rows)
 
 

@@ -42,12 +42,16 @@ ARROW_VALUES: dict[SqlType, st.SearchStrategy[object]] = {
     types.DOUBLE: st.floats(allow_nan=False),
     types.DATE: st.dates(),
     types.TIMESTAMP: st.datetimes(),
+    types.TIMESTAMPTZ: st.datetimes(timezones=st.just(datetime.UTC)),
+    types.TIME: st.times(),
     types.VARCHAR: st.text(max_size=12),
 }
 
 ENGINE = {
     types.DATE: lambda v: (v - DAY).days,
     types.TIMESTAMP: lambda v: (v - SECOND) // datetime.timedelta(microseconds=1),
+    types.TIMESTAMPTZ: lambda v: (v.replace(tzinfo=None) - SECOND) // datetime.timedelta(microseconds=1),
+    types.TIME: lambda v: (datetime.datetime.combine(SECOND, v) - SECOND) // datetime.timedelta(microseconds=1),
 }
 
 

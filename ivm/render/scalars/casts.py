@@ -66,8 +66,10 @@ def _kept(bad: Any, a: Column, call: Call) -> Bools | None:
 
 def _exact(call: Call) -> Apply:
     source, target = call.args[0].type, call.type
-    if Kind.TIMESTAMP in (source.kind, target.kind):
-        factor, divisor = (DAY, 1) if target.kind is Kind.TIMESTAMP else (1, DAY)
+    if target.kind is Kind.TIME and source.is_moment:
+        return lambda a: Column(a.values % DAY, a.valid)
+    if Kind.DATE in (source.kind, target.kind):
+        factor, divisor = (DAY, 1) if source.kind is Kind.DATE else (1, DAY)
         mode = "floor"
     else:
         digits = target.scale - source.scale

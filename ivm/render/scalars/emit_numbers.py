@@ -258,10 +258,10 @@ def _word_cast(writer: Writer, call: Call, a: Value) -> Value:
     source, target = call.args[0].type, call.type
     if not (is_exact(source) and is_exact(target)):
         raise NotCompiledError("cast")
-    if source.kind is Kind.TIMESTAMP:
-        return Value((writer.let(f"{a.word} // {DAY}"),), a.valid)
+    if source.is_moment and target.kind in (Kind.DATE, Kind.TIME):
+        return Value((writer.let(f"{a.word} {'//' if target.kind is Kind.DATE else '%'} {DAY}"),), a.valid)
     digits = target.scale - source.scale
-    factor = DAY if target.kind is Kind.TIMESTAMP else 10 ** max(digits, 0)
+    factor = DAY if source.kind is Kind.DATE else 10 ** max(digits, 0)
     if digits < 0:
         a = Value((writer.let(f"round_off({a.word}, {10**-digits})"),), a.valid)
     if not fits(call):

@@ -53,11 +53,17 @@ def _date(days: int) -> str:
 def _timestamp(micros: int) -> str:
     days, rest = divmod(int(micros), _DAY)
     text, before_christ = _day(days)
-    seconds, fraction = divmod(rest, 1_000_000)
+    return f"{text}{before_christ} {_time(rest)}"
+
+
+def _instant(micros: int) -> str:
+    return f"{_timestamp(micros)}+00"
+
+
+def _time(micros: int) -> str:
+    seconds, fraction = divmod(int(micros), 1_000_000)
     clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-    if fraction:
-        clock += f".{fraction:06d}".rstrip("0")
-    return f"{text}{before_christ} {clock}"
+    return clock + f".{fraction:06d}".rstrip("0") if fraction else clock
 
 
 def _day(days: int) -> tuple[str, str]:
@@ -75,4 +81,6 @@ _FORMATTERS: dict[Kind, Callable[[Any], str]] = {
     Kind.BOOLEAN: _boolean,
     Kind.DATE: _date,
     Kind.TIMESTAMP: _timestamp,
+    Kind.TIMESTAMPTZ: _instant,
+    Kind.TIME: _time,
 }

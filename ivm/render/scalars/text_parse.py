@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
+from zoneinfo import ZoneInfo, available_timezones
 
 import numpy as np
 
@@ -17,8 +19,9 @@ _CONTEXT = Context(prec=400, Emax=10**6, Emin=-(10**6))
 _NUMBER = re.compile(r"[+-]?(\d+(_\d+)*\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _BASES = ((re.compile(r"0[xX][0-9a-fA-F]+"), 16), (re.compile(r"0[bB][01]+"), 2))
 _DATE = re.compile(r"(-?\d{1,7})([-/ \\])(\d{1,2})\2(\d{1,2})( \(BC\))?", re.ASCII)
-_ZONE = r"(?:Z|[+-]\d\d(?::?\d\d(?::\d\d)?)?| +[A-Za-z+-][\w+/:-]*)?"
-"""A time zone is read and, as DuckDB does for a time without one, dropped."""
+_ZONE = r"(Z|[+-]\d\d(?::?\d\d(?::\d\d)?)?| +[A-Za-z+-][\w+/:-]*)?"
+"""A time zone; it is read and, as DuckDB does for a time without one, dropped."""
+_OFFSET = re.compile(r"([+-])(\d\d)(?::?(\d\d)(?::(\d\d))?)?", re.ASCII)
 _CLOCK = re.compile(rf"(\d{{1,2}}):(\d{{1,2}})(?::(\d{{1,2}})(?:\.(\d*))?)?{_ZONE}", re.ASCII)
 _TRUE = ("true", "t", "1", "yes", "y")
 _FALSE = ("false", "f", "0", "no", "n")
@@ -43,6 +46,10 @@ def parser(type_: SqlType) -> Callable[[str], Any]:
         return _date
     if type_.kind is Kind.TIMESTAMP:
         return _timestamp
+    if type_.kind is Kind.TIMESTAMPTZ:
+        return _instant
+    if type_.kind is Kind.TIME:
+        return _time
     return lambda text: _exact(text, type_)
 
 
@@ -104,28 +111,65 @@ def _date(text: str) -> int:
 
 
 def _timestamp(text: str) -> int:
-    days, time = _moment(text.strip(_SPACES))
-    micros = days * _DAY + time
+    days, time, _ = _moment(text.strip(_SPACES))
+    return _within(days * _DAY + time, text)
+
+
+def _within(micros: int, text: str) -> int:
     if abs(micros) >= _MOST_MICROS:
         raise ValueError(text)
     return micros
 
 
-def _moment(text: str) -> tuple[int, int]:
-    """The day, and the microseconds of the time of day after it."""
+def _instant(text: str) -> int:
+    """A timestamp with its time zone, or without one in UTC, as the same moment in UTC."""
+    days, time, zone = _moment(text.strip(_SPACES))
+    local = days * _DAY + time
+    return _within(local - _offset(zone.strip(" "), local) * 1_000_000, text)
+
+
+def _offset(zone: str, local: int) -> int:
+    """The seconds by which a zone is ahead of UTC at a local time, of two that it may be the fewer, as in DuckDB."""
+    if zone in ("", "Z"):
+        return 0
+    if written := _OFFSET.fullmatch(zone):
+        hours, minutes, seconds = (int(part or 0) for part in written.groups()[1:])
+        return (hours * 3600 + minutes * 60 + seconds) * (-1 if written[1] == "-" else 1)
+    name = next((name for name in available_timezones() if name.lower() == zone.lower()), None)
+    if name is None:
+        raise ValueError(zone)
+    naive = datetime(1970, 1, 1) + timedelta(microseconds=local)
+    offsets = [ZoneInfo(name).utcoffset(naive.replace(fold=fold)) for fold in (0, 1)]
+    return min(int(offset.total_seconds()) for offset in offsets if offset is not None)
+
+
+def _time(text: str) -> int:
+    clock = _CLOCK.fullmatch(text)
+    micros = _of_day(clock, text) if clock is not None else _moment(text)[1]
+    if micros >= _DAY:
+        raise ValueError(text)
+    return micros
+
+
+def _moment(text: str) -> tuple[int, int, str]:
+    """The day, the microseconds of the time of day after it, and its time zone as it is written."""
     if text == "epoch":
-        return 0, 0
+        return 0, 0, ""
     match = _DATE.match(text)
     if match is None:
         raise ValueError(text)
     rest = text[match.end() :]
     if not rest:
-        return _days(match), 0
+        return _days(match), 0, ""
     clock = _CLOCK.fullmatch(rest[1:].lstrip(" ")) if rest[0] in " T" else None
     if clock is None:
         raise ValueError(text)
+    return _days(match), _of_day(clock, text), clock[5] or ""
+
+
+def _of_day(clock: re.Match[str], text: str) -> int:
     hour, minute, second = int(clock[1]), int(clock[2]), int(clock[3] or 0)
     micros = (hour * 3600 + minute * 60 + second) * 1_000_000 + int((clock[4] or "0").ljust(6, "0")[:6])
     if micros > _DAY or minute > 59 or second > 59:  # 24:00:00 is the next day's beginning
         raise ValueError(text)
-    return _days(match), micros
+    return micros
