@@ -133,7 +133,9 @@ def _of_decimal(value: Decimal) -> exp.Expr | None:
         return None
     digits = f"{abs(value):f}"
     whole, _, fraction = digits.partition(".")
-    precision, scale = max(len(whole.lstrip("0")) + len(fraction), 1), len(fraction)
+    scale = len(fraction)
+    # A digit before the point, as literals have: without one DuckDB writes 0.5 as the text '.5'.
+    precision = max(len(whole.lstrip("0")) + scale, min(scale + 1, MAX_DIGITS))
     if precision > MAX_DIGITS:
         return None
     sign = "-" if value < 0 else ""

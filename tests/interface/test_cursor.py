@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 
 import pandas as pd
@@ -170,3 +170,32 @@ def test_tables_and_views_are_listed(db: ivm.Database) -> None:
     assert views[1].sql == "SELECT x + 1 AS y FROM u"
     db.sql("DROP VIEW v; DROP VIEW w; DROP VIEW twice; DROP TABLE t; DROP TABLE u")
     assert (db.tables(), db.views()) == ([], [])
+
+
+TYPES = ("BIGINT", "SMALLINT", "HUGEINT", "DECIMAL(9,2)", "DOUBLE", "VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP")
+VALUES = (
+    None, True, 0, -5, 2**40, -(2**70), 1.5, -0.0, 0.1, 1e300, float("nan"), Decimal("1.50"), Decimal("-0.005"),
+    Decimal("100"), Decimal("1E+3"), Decimal("-0.00"), Decimal("0.1234567890123456789012345678901234567"), "it's",
+    "12", "1.5", "2020-02-29", "", "?", "true", date(2024, 1, 2), datetime(2024, 1, 2, 3, 4, 5, 678), date(1, 1, 1),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("type_", TYPES)
+def test_executemany_means_the_same_as_execute(type_: str) -> None:
+    db = ivm.connect(compile="off")
+    db.sql(f"CREATE TABLE t (x {type_})")
+    cursor = db.cursor()
+
+    def outcome(run: Callable[[], object]) -> str:
+        try:
+            run()
+        except ivm.Error as error:
+            return type(error).__name__
+        found = repr(cursor.execute("SELECT x, typeof(x) FROM t").fetchone())
+        db.sql("DELETE FROM t")
+        return found
+
+    for value in VALUES:
+        once = outcome(lambda value=value: cursor.execute("INSERT INTO t VALUES (?)", [value]))  # type: ignore[misc]
+        many = outcome(lambda value=value: cursor.executemany("INSERT INTO t VALUES (?)", [[value]]))  # type: ignore[misc]
+        assert once == many, value
