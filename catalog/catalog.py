@@ -9,7 +9,7 @@ from typing import Any
 
 from catalog.errors import BindError
 from catalog.names import key, suggestion, twice, written
-from catalog.schema import ForeignKey, Table, View
+from catalog.schema import ForeignKey, Index, Table, Unique, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +83,26 @@ class Catalog:
         self._check_free(table.name, "table")
         _check_columns(table)
         fields = table.fields
-        table = replace(table, primary_key=tuple(fields[i].name for i in table.key_indexes))
+        table = replace(
+            table,
+            primary_key=tuple(fields[i].name for i in table.key_indexes),
+            unique=tuple(dict.fromkeys(_spelled(table, each) for each in table.unique)),
+        )
         keys = tuple(self._complete(table, each) for each in table.foreign_keys)
         table = replace(table, foreign_keys=keys)
         self._entries = {**self._entries, key(table.name): table}
         return table
+
+    def set_indexes(self, name: str, indexes: tuple[Index, ...]) -> Table:
+        """Give the table called `name` these indexes, and return it."""
+        table = replace(self.table(name), indexes=indexes)
+        self._entries = {**self._entries, key(table.name): table}
+        return table
+
+    def index(self, name: str) -> tuple[Table, Index] | None:
+        """The index called `name` with its table, or None. Indexes have a name space of their own."""
+        found = ((table, index) for table in self.tables for index in table.indexes if key(index.name) == key(name))
+        return next(found, None)
 
     def check_view(self, view: View) -> None:
         """BindError if `view` cannot be added: its name is taken or something that it uses does not exist."""
@@ -113,6 +128,16 @@ class Catalog:
         self._check_unused(view.name, "view")
         self._entries = _without(self._entries, key(view.name))
         return view
+
+    def dependents(self, name: str) -> tuple[View, ...]:
+        """The views that read `name`, through others too, each after those that read it: in the order to drop them."""
+        reached = {key(name)}
+        found = []
+        for view in self.views:
+            if any(key(used) in reached for used in view.uses):
+                reached.add(key(view.name))
+                found.append(view)
+        return tuple(reversed(found))
 
     def users_of(self, name: str) -> tuple[str, ...]:
         """Names of the views that read `name` directly, in order of creation."""
@@ -149,7 +174,10 @@ class Catalog:
     def _check_unused(self, name: str, kind: str) -> None:
         views = self.users_of(name)
         if views:
-            raise BindError(f"cannot drop {kind} {name!r}: used by {_listed('view', views)}; drop what uses it first")
+            users = _listed("view", views)
+            raise BindError(
+                f"cannot drop {kind} {name!r}: used by {users}; drop what uses it first, or DROP ... CASCADE"
+            )
         others = (table for table in self.tables if table.name != name)
         tables = tuple(table.name for table in others if any(each.table == name for each in table.foreign_keys))
         if tables:
@@ -201,8 +229,21 @@ def _check_columns(table: Table) -> None:
         raise BindError(f"{what}: column {again!r} is declared twice; rename one")
     used = [("primary key", c) for c in table.primary_key]
     used += [("foreign key", c) for each in table.foreign_keys for c in each.columns]
+    used += [(str(each), c) for each in table.unique for c in each.columns]
     for kind, column in used:
         if written(column, names) is None:
             raise BindError(f"{what}: its {kind} names column {column!r}, which it has not{suggestion(column, names)}")
     if twice(table.primary_key) is not None:
         raise BindError(f"{what}: its primary key names a column twice")
+    for unique in table.unique:
+        if twice(unique.columns) is not None:
+            raise BindError(f"{what}: {unique} names a column twice")
+    called = [*(each.name for each in table.unique), *(each.name for each in table.checks)]
+    named = twice(name for name in called if name)
+    if named is not None:
+        raise BindError(f"{what}: two constraints are called {named!r}; rename one")
+
+
+def _spelled(table: Table, unique: Unique) -> Unique:
+    """The constraint with its columns as they were declared."""
+    return replace(unique, columns=tuple(table.fields[table.index(name)].name for name in unique.columns))

@@ -31,6 +31,54 @@ class ForeignKey:
 
 
 @dataclass(frozen=True, slots=True)
+class Unique:
+    """No two rows agree on `columns`, unless one of these is NULL. `name` is empty if it was given none."""
+
+    columns: tuple[str, ...]
+    name: str = ""
+
+    def __str__(self) -> str:
+        constraint = f"CONSTRAINT {self.name} " if self.name else ""
+        return f"{constraint}UNIQUE ({', '.join(self.columns)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """On no row is `condition`, a text in DuckDB's dialect over the table's columns, FALSE. `name` may be empty."""
+
+    condition: str
+    name: str = ""
+
+    def __str__(self) -> str:
+        constraint = f"CONSTRAINT {self.name} " if self.name else ""
+        return f"{constraint}CHECK ({self.condition})"
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """What `column` holds where a row is inserted without it: `value`, a text in DuckDB's dialect.
+
+    A `constant` one is the same for all rows; any other is computed for each.
+    """
+
+    column: str
+    value: str
+    constant: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """An index that somebody created: knowledge that `columns` are `unique`, or else a name and nothing more.
+
+    Which indexes there are of a table is decided by the views that read it.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    unique: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """A declared base table. An empty `primary_key` means a multiset of rows.
 
@@ -43,6 +91,19 @@ class Table:
     foreign_keys: tuple[ForeignKey, ...] = ()
     append_only: bool = False
     static: bool = False
+    unique: tuple[Unique, ...] = ()
+    checks: tuple[Check, ...] = ()
+    defaults: tuple[Default, ...] = ()
+    indexes: tuple[Index, ...] = ()
+
+    @property
+    def unique_constraints(self) -> tuple[Unique, ...]:
+        """Those that were declared, and those of its unique indexes."""
+        return (*self.unique, *(Unique(index.columns, index.name) for index in self.indexes if index.unique))
+
+    def default(self, column: str) -> Default | None:
+        """What stands in for `column`, whose name is as it was declared, where a row leaves it out; None: NULL."""
+        return next((default for default in self.defaults if default.column == column), None)
 
     def index(self, column: str) -> int:
         """Position of `column`, in any case; KeyError if there is none."""

@@ -4,7 +4,9 @@ are computed from their answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Protocol, TypeVar
 
 import duckdb
 import pyarrow as pa
@@ -15,42 +17,53 @@ from ivm.duck import UnknownNameError, Use, answer, connection, define, told
 from ivm.snapshot import Snapshot, snapshot
 from ivm.transaction import Transaction
 
-Ask = Callable[[str], pa.Table]
-"""Answers SELECTs in DuckDB's dialect, all as of one moment."""
+T = TypeVar("T")
+_NONE: Mapping[str, pa.Table] = {}
+
+
+class Ask(Protocol):
+    """Answers SELECTs in DuckDB's dialect, all as of one moment."""
+
+    def __call__(self, text: str, given: Mapping[str, pa.Table] = _NONE) -> pa.Table:
+        """The answer; the text may read what is `given` too, by names that no relation has."""
+        ...
 
 
 def query(core: Core, text: str, names: Sequence[str]) -> pa.Table:
     """A SELECT in DuckDB's dialect, answered as of now; `names` are the relations it mentions."""
-    return _answer(core, text, names, seen(core, names))
+    return _answer(core, names, seen(core, names), text)
 
 
-def change(core: Core, names: Sequence[str], collect: Callable[[Transaction, Ask], int]) -> int:
+def change(
+    core: Core, names: Sequence[str], collect: Callable[[Transaction, Ask], T], watched: Sequence[str] = ()
+) -> T:
     """Commit what `collect` puts into the transaction, which may ask SELECTs over `names`; returns what it returns.
 
     It is called without the lock. If what it read has changed when the turn to commit comes, it is called once more,
-    with the lock, so that no change of others is lost.
+    with the lock, so that no change of others is lost. `watched` is what it reads in another way.
     """
     with core.transaction() as tx:
-        first = seen(core, names)
-        result = collect(tx, lambda text: _answer(core, text, names, first))
+        first = seen(core, names, watched)
+        result = collect(tx, partial(_answer, core, names, first))
         with core.lock:
             if not first.is_current(core.catalog, core.engine):
                 tx.forget()
-                again = seen(core, names)
-                result = collect(tx, lambda text: _answer(core, text, names, again))
+                result = collect(tx, partial(_answer, core, names, seen(core, names)))
             tx.commit()
     return result
 
 
-def seen(core: Core, names: Sequence[str]) -> Snapshot:
+def seen(core: Core, names: Sequence[str], watched: Sequence[str] = ()) -> Snapshot:
     """What the relations called `names` hold now."""
     with core.lock:
-        return snapshot(names, core.catalog, core.engine)
+        return snapshot(names, core.catalog, core.engine, watched)
 
 
-def _answer(core: Core, text: str, names: Sequence[str], held: Snapshot) -> pa.Table:
+def _answer(
+    core: Core, names: Sequence[str], held: Snapshot, text: str, given: Mapping[str, pa.Table] = _NONE
+) -> pa.Table:
     try:
-        return run_query(text, names, held, external_access=core.external_access)
+        return run_query(text, names, held, given, external_access=core.external_access)
     except UnknownNameError:
         for name in names:
             if key(name) not in held.stored:
@@ -58,8 +71,10 @@ def _answer(core: Core, text: str, names: Sequence[str], held: Snapshot) -> pa.T
         raise
 
 
-def run_query(text: str, names: Sequence[str], seen: Snapshot, *, external_access: bool) -> pa.Table:
-    """DuckDB's answer over what was seen of the relations called `names`; needs no lock.
+def run_query(
+    text: str, names: Sequence[str], seen: Snapshot, given: Mapping[str, pa.Table] = _NONE, *, external_access: bool
+) -> pa.Table:
+    """DuckDB's answer over what was seen of the relations called `names`, and what is `given`; needs no lock.
 
     Only what `names` mentions (through definitions too) is read; files and all else outside only with
     `external_access`. Raises AccessError for a text that reaches there without, MemoryLimitError where DuckDB's memory
@@ -71,6 +86,8 @@ def run_query(text: str, names: Sequence[str], seen: Snapshot, *, external_acces
             done: set[str] = set()
             for name in names:
                 _provide(duck, name, seen, done)
+            for name, table in given.items():
+                duck.register(name, table)
             return answer(duck, text)
     except duckdb.Error as error:
         raise told(error, use) from error

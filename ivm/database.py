@@ -76,12 +76,13 @@ class Database:
     ) -> Result:
         """Run one or more statements; the result is the last one's.
 
-        CREATE TABLE, CREATE [MATERIALIZED] VIEW, DROP, INSERT, DELETE, UPDATE, EXPLAIN, and any SELECT, which DuckDB
-        runs over the tables, views and `ivm_*` relations. `params` are the values of ?, $1 and $name in the text; in a
-        view's text they stand as literals (see `sql.parameters`). A text in another `dialect` that sqlglot reads is
-        translated to DuckDB's. Raises ParseError, BindError, UnsupportedError, TypeMismatchError, ConstraintError,
-        NumericError, or AccessError for a text that reads files or the network in a database without
-        `external_access`; then the statement has changed nothing.
+        CREATE [OR REPLACE] TABLE [AS], CREATE [OR REPLACE] [MATERIALIZED] VIEW, CREATE INDEX, DROP [CASCADE], INSERT
+        [OR REPLACE | OR IGNORE | ON CONFLICT], UPDATE, DELETE, TRUNCATE, each of these with RETURNING, SHOW, DESCRIBE,
+        SUMMARIZE, EXPLAIN, and any SELECT, which DuckDB runs over the tables, views and `ivm_*` relations. `params` are
+        the values of ?, $1 and $name in the text; in a view's text they stand as literals (see `sql.parameters`). A
+        text in another `dialect` that sqlglot reads is translated to DuckDB's. Raises ParseError, BindError,
+        UnsupportedError, TypeMismatchError, ConstraintError, NumericError, or AccessError for a text that reads files
+        or the network in a database without `external_access`; then the statement has changed nothing.
 
         Each statement is atomic, and sees what was committed before it; other threads commit between two, and while
         DuckDB answers. A SELECT answers as of the moment at which it began. INSERT, UPDATE and DELETE change what they

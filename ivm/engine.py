@@ -29,6 +29,7 @@ from ivm.plan.nodes import ArrangementPlan, Plan
 from ivm.render.renderer import Renderer
 from ivm.render.scalars.program import Compiler
 from ivm.render.scalars.text_memo import memos_of
+from ivm.row_checks import RowChecks
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.arrow import to_arrow
 from ivm.trace.concat import concat_deltas
@@ -41,6 +42,7 @@ from ivm.trace.time import BEGINNING
 from ivm.trace.trace import Trace
 from ivm.transaction import Change
 from ivm.transform.pipeline import optimize
+from ivm.unique_constraints import UniqueConstraints
 from ivm.view import Installed
 from sql.ir.relation import Relation
 
@@ -86,6 +88,8 @@ class Engine:
         self._memory_limit = memory_limit
         self._apart: dict[str, Renderer] = {}
         self._foreign_keys = ForeignKeys(self.tables)
+        self._unique = UniqueConstraints(self.tables)
+        self._row_checks = RowChecks(self.tables, self.dictionary)
         self._read: dict[str, frozenset[str]] = {}  # by maintained view
         self._changed: dict[Node, Delta] = {}
 
@@ -105,15 +109,47 @@ class Engine:
         return max(self.time - self._history, 0)
 
     def create_table(self, table: Table) -> None:
-        """An empty table."""
-        store = TableStore(table, self.dictionary)
-        self.tables[table.name] = self.renderer.tables[table.name] = store
-        self._foreign_keys.add(table.name)
+        """An empty table. BindError, TypeMismatchError or UnsupportedError for a CHECK that cannot be computed."""
+        self._add_table(TableStore(table, self.dictionary))
 
     def drop_table(self, name: str) -> None:
         """Forget a table that no view uses and no other table refers to."""
+        table = self.tables[name].table
+        for unique in table.unique_constraints:
+            self._unique.drop(table, unique)
+        self._row_checks.drop(table)
         self._foreign_keys.drop(name)
         del self.tables[name], self.renderer.tables[name]
+
+    def restore_table(self, name: str, store: TableStore | None) -> None:
+        """Undo what was done since the table called `name` was this one, or there was none."""
+        if store is None or self.tables.get(store.table.name) is not store:
+            if name in self.tables:
+                self.drop_table(name)
+            if store is not None:
+                self._add_table(store)
+
+    def _add_table(self, store: TableStore) -> None:
+        table = store.table
+        self._row_checks.add(table)
+        self.tables[table.name] = self.renderer.tables[table.name] = store
+        self._foreign_keys.add(table.name)
+        for unique in table.unique_constraints:
+            self._unique.add(table, unique)
+
+    def set_indexes(self, table: Table) -> None:
+        """Give a table the indexes that `table` has: check the unique ones of these and no others.
+
+        ConstraintError if rows break one that is new; then nothing has changed. Cost: see `UniqueConstraints.add`.
+        """
+        store = self.tables[table.name]
+        for unique in table.unique_constraints:
+            if unique not in store.table.unique_constraints:
+                self._unique.add(table, unique)
+        for unique in store.table.unique_constraints:
+            if unique not in table.unique_constraints:
+                self._unique.drop(table, unique)
+        store.table = table
 
     def planned(self, relation: Relation) -> Planned:
         """How a view would be maintained. Needs no lock, as long as nobody creates or drops anything."""
@@ -126,13 +162,21 @@ class Engine:
     ) -> None:
         """Add a view: install a maintained one, as planned, only note any other. On any error nothing is left behind.
 
+        It takes the place of the view of its name, if there is one, which stays until it is whole.
+
         `pause` is called between two chunks of the rows that are read, with what tells how far it is. Within it commits
         and reads may be made, which see nothing of the view; nothing else. They may be made too while a block runs
         under `aside`, which returns once the caller is alone again.
         """
+        name = definition.name
+        old, renderer = self.views.get(name), self._apart.get(name, self.renderer)
         if planned is not None:
             self._install(definition, planned, pause, aside)
-        self.oracle_sql[definition.name] = oracle_sql
+            if old is not None:
+                renderer.release(old.node)
+        elif old is not None:
+            self.undefine(name)
+        self.oracle_sql[name] = oracle_sql
 
     def undefine(self, name: str) -> None:
         """Drop a view with everything that only it used; nothing happens if there is none."""
@@ -176,6 +220,8 @@ class Engine:
         touched: list[TableStore] = []
         try:
             deltas = self._apply(changes, time, touched)
+            self._row_checks.check(deltas)
+            self._unique.check(deltas)
             self._foreign_keys.check(deltas)
             read = self.renderer.sources
             self._changed = self.renderer.graph.step({read[n]: delta for n, delta in deltas.items() if n in read})
@@ -299,7 +345,10 @@ class Engine:
                 continue
             name = change.table.name
             store = self.tables.get(name)
-            if store is None or store.table != change.table:
+            if store is None or (store.table.fields, store.table.primary_key) != (
+                change.table.fields,
+                change.table.primary_key,
+            ):
                 raise BindError(f"cannot change table {name}: it was dropped since its rows were given; repeat it")
             check_static(store.table, self._read)
             if store not in touched:

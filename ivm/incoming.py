@@ -10,6 +10,7 @@ from catalog.errors import ConstraintError
 from catalog.schema import Table
 from ivm.arguments import Tabular
 from ivm.declarations import check_upsert
+from ivm.defaults import defaults_of
 from ivm.trace.column import Ints
 from ivm.trace.ingest import Intake, ingest
 from ivm.trace.table_store import Mode
@@ -45,7 +46,9 @@ class Incoming:
     def _intake(self, table: Table) -> Intake:
         known = self._intakes.get(table.name)
         if known is None or known.fields is not table.fields:
-            known = self._intakes[table.name] = Intake(table.fields, f"table {table.name}", table.primary_key)
+            known = self._intakes[table.name] = Intake(
+                table.fields, f"table {table.name}", table.primary_key, defaults_of(table)
+            )
         return known
 
 

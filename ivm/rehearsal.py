@@ -76,7 +76,7 @@ def _few_rows(engine: Engine, plan: TablePlan | ViewPlan, lock: Turns) -> tuple[
     store = engine.tables[plan.name]
     with lock:
         rows = store.first(_FEW)
-    return replace(store.table, foreign_keys=()), rows
+    return replace(store.table, foreign_keys=(), unique=(), checks=(), indexes=()), rows
 
 
 def _there(table: Table, rows: pa.Table) -> int:

@@ -38,8 +38,10 @@ class Snapshot:
         return all(_version(name, catalog, engine) == version for name, version in self.versions.items())
 
 
-def snapshot(names: Sequence[str], catalog: Catalog, engine: Engine) -> Snapshot:
+def snapshot(names: Sequence[str], catalog: Catalog, engine: Engine, watched: Sequence[str] = ()) -> Snapshot:
     """Of the relations called `names` and all that registered views among them read; unknown names are left out.
+
+    Of those that are only `watched` it is known whether they change, not what they hold.
 
     The caller has the lock. Cost: finding the rows of each table that are alive, the consolidation of views that have
     changed since they were read last, and all of the `ivm_*` relations; no rows are copied.
@@ -62,7 +64,7 @@ def snapshot(names: Sequence[str], catalog: Catalog, engine: Engine) -> Snapshot
             pending += map(key, entry.uses)
         elif name in engine_itself:
             stored[name] = partial(_given, engine_itself[name]())
-    return Snapshot(stored, definitions, _versions((*stored, *definitions), catalog, engine))
+    return Snapshot(stored, definitions, _versions((*stored, *definitions, *map(key, watched)), catalog, engine))
 
 
 def _versions(names: Sequence[str], catalog: Catalog, engine: Engine) -> dict[str, _Version]:

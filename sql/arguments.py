@@ -116,18 +116,26 @@ _READ: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     (("this", "partition_by", "order", "spec", "alias"), (exp.Window,)),
     (("kind", "start", "start_side", "end", "end_side"), (exp.WindowSpec,)),
     # statements
-    (("this", "kind", "expression", "exists", "properties"), (exp.Create,)),
-    (("tables", "kind", "exists"), (exp.Drop,)),
-    (("with_", "this", "expression"), (exp.Insert,)),
-    (("this", "expressions", "where"), (exp.Update,)),
-    (("this", "where"), (exp.Delete,)),
+    (("this", "kind", "expression", "exists", "replace", "properties", "unique"), (exp.Create,)),
+    (("tables", "kind", "exists", "cascade"), (exp.Drop,)),
+    (("with_", "this", "expression", "by_name", "default", "alternative", "conflict", "returning"), (exp.Insert,)),
+    (("action", "conflict_keys", "expressions", "where"), (exp.OnConflict,)),
+    (("with_", "this", "expressions", "from_", "where", "returning"), (exp.Update,)),
+    (("with_", "this", "using", "where", "returning"), (exp.Delete,)),
+    (("expressions",), (exp.Returning, exp.TruncateTable)),
+    (("this",), (exp.Describe, exp.Show, exp.Summarize)),
+    (("this", "table", "params"), (exp.Index,)),
+    (("columns", "where"), (exp.IndexParameters,)),
+    (("no",), (exp.WithDataProperty,)),
     (("this", "expressions"), (exp.Schema,)),
-    (("expressions",), (exp.Constraint, exp.PrimaryKey, exp.Properties)),
+    (("expressions", "this"), (exp.Constraint,)),
+    (("expressions",), (exp.PrimaryKey, exp.Properties)),
     (("this", "value"), (exp.Property,)),
     (("this", "kind", "constraints"), (exp.ColumnDef,)),
-    (("kind",), (exp.ColumnConstraint,)),
+    (("kind", "this"), (exp.ColumnConstraint,)),
     (("allow_null",), (exp.NotNullColumnConstraint,)),
-    ((), (exp.IndexParameters, exp.MaterializedProperty, exp.PrimaryKeyColumnConstraint)),
+    (("this",), (exp.CheckColumnConstraint, exp.DefaultColumnConstraint, exp.UniqueColumnConstraint)),
+    ((), (exp.MaterializedProperty, exp.PrimaryKeyColumnConstraint)),
     (("this",), (exp.Reference,)),
     (("expressions", "reference"), (exp.ForeignKey,)),
 )  # fmt: skip
@@ -140,15 +148,14 @@ IMPLIED: dict[type[exp.Expr], frozenset[str]] = {
     exp.CTE: frozenset(["materialized"]),  # how DuckDB is to compute it, not what
     exp.Coalesce: frozenset(["is_nvl", "is_null"]),  # IFNULL
     exp.Column: frozenset(["shadow"]),
-    exp.ColumnConstraint: frozenset(["this"]),  # its name, which nobody asks for
     exp.Concat: frozenset(["safe", "coalesce"]),
     exp.ConcatWs: frozenset(["safe", "coalesce"]),
-    exp.Constraint: frozenset(["this"]),
     exp.Count: frozenset(["big_int"]),
     exp.DPipe: frozenset(["safe"]),
     exp.DataType: frozenset(["nested"]),
     exp.DateDiff: frozenset(["date_part_boundary"]),
     exp.Div: frozenset(["typed", "safe"]),
+    exp.Describe: frozenset(["kind"]),  # TABLE
     exp.Drop: frozenset(["materialized", "restrict"]),  # DROP refuses what is used anyway
     exp.Fetch: frozenset(["direction"]),  # FIRST or NEXT
     exp.Greatest: frozenset(["ignore_nulls"]),
@@ -157,6 +164,7 @@ IMPLIED: dict[type[exp.Expr], frozenset[str]] = {
     exp.LimitOptions: frozenset(["rows"]),
     exp.PrimaryKey: frozenset(["this", "include"]),
     exp.PrimaryKeyColumnConstraint: frozenset(["include"]),
+    exp.Summarize: frozenset(["table"]),
     exp.RegexpExtract: frozenset(["null_if_pos_overflow", "empty_if_group_missing"]),
     exp.RegexpReplace: frozenset(["single_replace"]),
     exp.TryCast: frozenset(["safe"]),
@@ -184,11 +192,23 @@ def refuse_unread(nodes: Iterable[exp.Expr], source: Source) -> None:
 
 
 def declared(tree: exp.Expr) -> Iterator[exp.Expr]:
-    """The nodes of a statement, without those of its queries, conditions and values."""
+    """The nodes of a statement, without those of its queries, relations, conditions and values."""
     return tree.walk(prune=lambda node: isinstance(node, _COMPUTED))
 
 
-_COMPUTED = (exp.Query, exp.Values, exp.Where, exp.EQ, exp.With)
+_COMPUTED = (
+    exp.Query,
+    exp.Values,
+    exp.Where,
+    exp.EQ,
+    exp.With,
+    exp.From,
+    exp.Join,
+    exp.Returning,
+    exp.Ordered,
+    exp.CheckColumnConstraint,
+    exp.DefaultColumnConstraint,
+)
 
 
 def _is_implied(kind: type[exp.Expr], arg: str, value: object) -> bool:

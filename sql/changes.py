@@ -6,16 +6,33 @@ has exactly the table's columns, in order.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from catalog.errors import BindError
-from catalog.names import quoted, suggestion, twice, written
-from catalog.schema import Table
+from catalog.names import key, quoted, suggestion, twice, written
+from catalog.schema import Field, Table
 from sql.plain_insert import PlainInsert
-from sql.statements import Delete, Insert, Update
+from sql.statements import Assignments, Conflict, Delete, Insert, Update
+
+NEW = "ivm new rows"
+OLD = "ivm old rows"
+"""What given rows are called: those that an INSERT was to add, and those of the table that they meet, side by side."""
+ROW = "ivm row"
+"""The column that numbers rows."""
+_EXCLUDED = "excluded"
 
 
-def columns_to_insert(insert: Insert | PlainInsert, table: Table) -> tuple[str, ...]:
-    """The columns that an INSERT names, as they were declared; BindError for one that is unknown or named again."""
-    columns = insert.columns or tuple(field.name for field in table.fields)
+def columns_to_insert(insert: Insert | PlainInsert, table: Table, given: Sequence[str] = ()) -> tuple[str, ...]:
+    """The columns that an INSERT names, as they were declared; BindError for one that is unknown or named again.
+
+    `given`: the names of the query's columns, where they say it.
+    """
+    if isinstance(insert, Insert) and insert.by_name:
+        if insert.columns:
+            raise BindError(f"INSERT INTO {table.name}: BY NAME takes the query's names; leave the list of columns out")
+        columns = tuple(given)
+    else:
+        columns = insert.columns or tuple(field.name for field in table.fields)
     columns = tuple(_checked(table, column, f"INSERT INTO {table.name}") for column in columns)
     again = twice(columns)
     if again is not None:
@@ -34,55 +51,147 @@ def check_width(table: Table, columns: tuple[str, ...], width: int, row: int | N
 
 
 def width_to_insert(insert: Insert) -> str:
-    """The SELECT that has as many columns as the query of an INSERT, and no rows."""
+    """The SELECT that has the columns of the query of an INSERT, and no rows."""
     return f"SELECT * FROM ({insert.query.text}) AS new_rows LIMIT 0"
 
 
-def rows_to_insert(insert: Insert, table: Table) -> str:
-    """The SELECT of the rows to insert; a column that the INSERT leaves out is NULL.
+def rows_to_insert(insert: Insert, table: Table, columns: tuple[str, ...]) -> str:
+    """The SELECT of the rows to insert into `columns`; any other has its default, or is NULL.
 
-    Each value of VALUES is cast for itself, so that a row does not depend on the others. BindError for an unknown or
-    repeated column, and for a wrong number of values in VALUES; that of a query shows in `width_to_insert`.
+    Each value of VALUES is cast for itself, so that a row does not depend on the others. BindError for a wrong number
+    of values in VALUES; that of a query shows in `width_to_insert`.
     """
-    columns = columns_to_insert(insert, table)
-    types = {field.name: field.type for field in table.fields}
+    if insert.defaults:
+        return f"SELECT {', '.join(_default(table, field) for field in table.fields)}"
+    types = {field.name: field for field in table.fields}
     text = insert.query.text
     if insert.values:
         rows = []
         for number, row in enumerate(insert.values, 1):
             check_width(table, columns, len(row), number)
-            cast = (f"CAST({value} AS {types[name]})" for name, value in zip(columns, row, strict=True))
+            cast = (
+                default_text(table, types[name]) if value is None else f"CAST({value} AS {types[name].type})"
+                for name, value in zip(columns, row, strict=True)
+            )
             rows.append(f"({', '.join(cast)})")
         text = f"VALUES {', '.join(rows)}"
     values = [
-        f"CAST({quoted(field.name) if field.name in columns else 'NULL'} AS {field.type}) AS {quoted(field.name)}"
+        f"CAST({quoted(field.name)} AS {field.type}) AS {quoted(field.name)}"
+        if field.name in columns
+        else _default(table, field)
         for field in table.fields
     ]
     names = ", ".join(quoted(column) for column in columns)
     return f"SELECT {', '.join(values)} FROM ({text}) AS new_rows({names})"
 
 
-def rows_to_delete(delete: Delete | Update, table: Table) -> str:
-    """The SELECT of the rows that a DELETE, or an UPDATE before it puts its new ones, removes."""
+def rows_to_delete(delete: Delete, table: Table) -> str:
+    """The SELECT of the rows that a DELETE removes, each once, however many rows of USING it meets."""
     alias = quoted(delete.alias)
-    values = [f"{alias}.{quoted(field.name)}" for field in table.fields]
-    return f"SELECT {', '.join(values)} {_from(delete)}"
+    values = ", ".join(f"{alias}.{quoted(field.name)}" for field in table.fields)
+    where = f" WHERE {delete.condition}" if delete.condition else ""
+    if not delete.using:
+        return f"{delete.ctes} SELECT {values} FROM {quoted(table.name)} AS {alias}{where}"
+    ones = f"SELECT DISTINCT ON ({alias}.{quoted(ROW)}) {values} FROM {_numbered(table)} AS {alias}, {delete.using}"
+    return f"{delete.ctes} {ones}{where}"
 
 
-def rows_after_update(update: Update, table: Table) -> str:
-    """The SELECT of the rows that an UPDATE puts in place of those of `rows_to_delete`, in the same order of rows."""
-    new = {_checked(table, column, f"UPDATE {table.name}"): value for column, value in update.assignments}
-    alias = quoted(update.alias)
-    values = [
-        f"CAST({new.get(field.name, f'{alias}.{quoted(field.name)}')} AS {field.type}) AS {quoted(field.name)}"
-        for field in table.fields
-    ]
-    return f"SELECT {', '.join(values)} {_from(update)}"
+def rows_to_update(update: Update, table: Table) -> str:
+    """The SELECT of the rows that an UPDATE changes: their columns as they are, then as they will be.
+
+    A row that meets several of FROM takes the values of one: the least, by the columns in order.
+    """
+    what, alias = f"UPDATE {table.name}", quoted(update.alias)
+    before = [f"{alias}.{quoted(field.name)}" for field in table.fields]
+    values = ", ".join((*before, *_assigned(update.assignments, table, update.alias, what)))
+    where = f" WHERE {update.condition}" if update.condition else ""
+    if not update.source:
+        return f"{update.ctes} SELECT {values} FROM {quoted(table.name)} AS {alias}{where}"
+    row = f"{alias}.{quoted(ROW)}"
+    width = len(table.fields)
+    order = ", ".join((row, *(f"{place} NULLS LAST" for place in range(width + 1, 2 * width + 1))))
+    ones = f"SELECT DISTINCT ON ({row}) {values} FROM {_numbered(table)} AS {alias}, {update.source}"
+    return f"{update.ctes} {ones}{where} ORDER BY {order}"
 
 
-def _from(change: Delete | Update) -> str:
-    where = f" WHERE {change.condition}" if change.condition else ""
-    return f"FROM {quoted(change.table)} AS {quoted(change.alias)}{where}"
+def conflict_columns(insert: Insert, conflict: Conflict, table: Table) -> tuple[tuple[str, ...], ...]:
+    """The sets of columns on which a row to insert may agree with one that is there, as they were declared.
+
+    BindError where the conflict's columns are no key of the table, or where an update does not know by which key.
+    """
+    what = f"INSERT INTO {table.name}"
+    keys = tuple(each for each in (table.primary_key, *(u.columns for u in table.unique_constraints)) if each)
+    known = " or ".join(f"({', '.join(each)})" for each in keys)
+    if conflict.columns:
+        columns = {_checked(table, column, what) for column in conflict.columns}
+        fitting = tuple(each for each in keys if set(each) == columns)
+        if not fitting:
+            raise BindError(
+                f"{what}: ON CONFLICT ({', '.join(conflict.columns)}) needs the columns of a PRIMARY KEY or UNIQUE "
+                f"constraint of the table; it has {known or 'none'}"
+            )
+        return fitting[:1]
+    distinct = tuple({frozenset(map(key, each)): each for each in keys}.values())
+    if not distinct:
+        raise BindError(f"{what}: there is no PRIMARY KEY or UNIQUE constraint to conflict with; leave ON CONFLICT out")
+    if conflict.action != "nothing" and len(distinct) > 1:
+        raise BindError(
+            f"{what}: a row may conflict by {known}, and must say by which; write ON CONFLICT (columns) DO UPDATE"
+        )
+    return distinct
+
+
+def rows_after_conflict(
+    insert: Insert, conflict: Conflict, table: Table, columns: Sequence[str], target: Sequence[str]
+) -> str:
+    """The SELECT of what becomes of rows that an INSERT met: the columns as they are, then as they will be.
+
+    `OLD` and `NEW` have the table's columns and `ROW`: the row of `OLD` is the one that the row of `NEW` met. `columns`
+    are those that the INSERT names, `target` those by which it found the rows.
+    """
+    alias, what = quoted(insert.alias), f"INSERT INTO {table.name}"
+    assignments = conflict.assignments
+    if conflict.action == "replace":
+        replaced = [column for column in columns if column not in target]
+        assignments = tuple((column, f"{_EXCLUDED}.{quoted(column)}") for column in replaced)
+    before = [f"{alias}.{quoted(field.name)}" for field in table.fields]
+    values = ", ".join((*before, *_assigned(assignments, table, insert.alias, what)))
+    where = f" WHERE {conflict.condition}" if conflict.condition else ""
+    # A struct called excluded: as a table it would make each column that is named alone ambiguous.
+    fields = ", ".join(f"{quoted(field.name)} := {quoted(NEW)}.{quoted(field.name)}" for field in table.fields)
+    joined = f"{quoted(OLD)} JOIN {quoted(NEW)} USING ({quoted(ROW)})"
+    met = f"(SELECT {quoted(OLD)}.*, struct_pack({fields}) AS {_EXCLUDED} FROM {joined})"
+    return f"SELECT {values} FROM {met} AS {alias}{where}"
+
+
+def rows_returned(returning: str, alias: str) -> str:
+    """The SELECT of what a statement answers with, over the rows `NEW`."""
+    return f"SELECT {returning} FROM {quoted(NEW)} AS {quoted(alias)}"
+
+
+def default_text(table: Table, field: Field) -> str:
+    """The value that stands in for a column that is left out, of the column's type."""
+    default = table.default(field.name)
+    return f"CAST({'NULL' if default is None else default.value} AS {field.type})"
+
+
+def _default(table: Table, field: Field) -> str:
+    return f"{default_text(table, field)} AS {quoted(field.name)}"
+
+
+def _assigned(assignments: Assignments, table: Table, alias: str, what: str) -> list[str]:
+    """The columns of a table's rows, called `alias`, after some of them were assigned."""
+    new = {_checked(table, column, what): value for column, value in assignments}
+    values = []
+    for field in table.fields:
+        value = new.get(field.name, f"{quoted(alias)}.{quoted(field.name)}")
+        cast = default_text(table, field) if value is None else f"CAST({value} AS {field.type})"
+        values.append(f"{cast} AS {quoted(field.name)}")
+    return values
+
+
+def _numbered(table: Table) -> str:
+    return f"(SELECT *, row_number() OVER () AS {quoted(ROW)} FROM {quoted(table.name)})"
 
 
 def _checked(table: Table, column: str, what: str) -> str:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
-from catalog.errors import BindError, UnsupportedError
+from catalog.errors import BindError, ParseError, UnsupportedError
 from catalog.names import key, written
-from catalog.schema import Field, ForeignKey, Table
+from catalog.schema import Check, Default, Field, ForeignKey, Table, Unique
 from catalog.types import INTERVAL
+from sql.bind.conditions import bind_condition
+from sql.duckdb_text import duckdb_text
 from sql.names import table_name
 from sql.source import Source, text_of
 from sql.statements import CreateTable
+from sql.tree import nodes_of
 from sql.types.declared import declared_type
 
 CHECK_FOREIGN_KEYS = "check_foreign_keys"
@@ -30,22 +35,24 @@ class _Declaration:
     fields: list[Field] = field(default_factory=list)
     primary_key: tuple[str, ...] = ()
     foreign_keys: list[ForeignKey] = field(default_factory=list)
+    unique: list[Unique] = field(default_factory=list)
+    checks: list[tuple[str, exp.Expr]] = field(default_factory=list)
+    defaults: list[Default] = field(default_factory=list)
 
 
 def create_table(tree: exp.Create, source: Source, dialect: str) -> CreateTable:
     """The table that `tree` declares.
 
-    Read are columns with their types, NOT NULL, PRIMARY KEY (which implies NOT NULL) and REFERENCES, in the column or
-    at the table's end. A foreign key is knowledge that the optimizer may use, and is not checked: changes may come in
-    any order. `CREATE TABLE t (...) WITH (check_foreign_keys = true)` has all foreign keys of t checked at each commit;
-    `append_only = true` refuses to delete or replace rows, `static = true` to change any that a maintained view reads.
-    UnsupportedError for what else may be declared (DEFAULT, CHECK, UNIQUE, ...); BindError for a contradiction.
+    Read are columns with their types, NOT NULL and DEFAULT, and, in the column or at the table's end, PRIMARY KEY
+    (which implies NOT NULL), UNIQUE, CHECK and REFERENCES. A foreign key is knowledge that the optimizer may use, and
+    is not checked: changes may come in any order. `CREATE TABLE t (...) WITH (check_foreign_keys = true)` has all
+    foreign keys of t checked at each commit; `append_only = true` refuses to delete or replace rows, `static = true` to
+    change any that a maintained view reads.
+    UnsupportedError for what else may be declared (GENERATED, COLLATE, ...); BindError for a contradiction.
     """
     if not isinstance(tree.this, exp.Schema):
-        what = "CREATE TABLE needs its columns; declare them and fill the table with INSERT INTO ... SELECT"
-        raise UnsupportedError(source.locate(what, tree.this))
-    if tree.args.get("replace"):
-        raise UnsupportedError(source.locate("CREATE OR REPLACE TABLE is not supported; write DROP TABLE first", tree))
+        what = "CREATE TABLE needs its columns, or AS SELECT ...; write them after the name"
+        raise ParseError(source.locate(what, tree.this))
     declaration = _Declaration(table_name(tree.this.this, source, "CREATE TABLE"))
     for item in tree.this.expressions:
         if isinstance(item, exp.ColumnDef):
@@ -60,8 +67,34 @@ def create_table(tree: exp.Create, source: Source, dialect: str) -> CreateTable:
         tuple(replace(key, enforced=CHECK_FOREIGN_KEYS in options) for key in declaration.foreign_keys),
         APPEND_ONLY in options,
         STATIC in options,
+        tuple(declaration.unique),
+        defaults=tuple(declaration.defaults),
     )
-    return CreateTable(table, bool(tree.args.get("exists")))
+    table = replace(table, checks=_checks(declaration, table, source, dialect))
+    return CreateTable(table, bool(tree.args.get("exists")), bool(tree.args.get("replace")))
+
+
+def table_like(name: str, columns: Sequence[tuple[str, str]]) -> Table:
+    """The table of columns that DuckDB calls so and says to be of these types; one of nothing but NULL is an INTEGER.
+
+    UnsupportedError for a type that a table does not hold.
+    """
+    fields = []
+    for column, type_ in columns:
+        what = f"CREATE TABLE {name}: column {column!r}"
+        try:
+            kind = exp.DataType.build("INTEGER" if type_ == '"NULL"' else type_, dialect="duckdb")
+        except SqlglotError as error:
+            raise UnsupportedError(f"{what} has type {type_}, which is not supported; cast it to another") from error
+        fields.append(Field(column, declared_type(kind, Source(""), what)))
+    return Table(name, tuple(fields))
+
+
+def _checks(declaration: _Declaration, table: Table, source: Source, dialect: str) -> tuple[Check, ...]:
+    for _, node in declaration.checks:
+        if dialect == "duckdb":  # any other is read once more when it is DuckDB's
+            bind_condition(node, table, source)
+    return tuple(Check(duckdb_text(node), name) for name, node in declaration.checks)
 
 
 def _read_column(declaration: _Declaration, item: exp.ColumnDef, source: Source) -> None:
@@ -83,15 +116,38 @@ def _read_column(declaration: _Declaration, item: exp.ColumnDef, source: Source)
             _set_primary_key(declaration, (name,), source, item)
         elif isinstance(kind, exp.Reference):
             declaration.foreign_keys.append(_foreign_key(declaration, (name,), kind, source))
+        elif isinstance(kind, exp.DefaultColumnConstraint):
+            _set_default(declaration, name, kind.this, source)
+        elif isinstance(kind, exp.CheckColumnConstraint):
+            declaration.checks.append((constraint.name, kind.this))
+        elif isinstance(kind, exp.UniqueColumnConstraint) and not kind.this:
+            declaration.unique.append(Unique((name,), constraint.name))
         else:
             raise _unsupported(declaration, kind, source, item)
     declaration.fields.append(Field(name, type_, nullable))
 
 
-def _read_constraint(declaration: _Declaration, item: exp.Expr, source: Source) -> None:
+def _set_default(declaration: _Declaration, column: str, value: exp.Expr, source: Source) -> None:
+    what = f"CREATE TABLE {declaration.name}: DEFAULT of column {column!r}"
+    if any(default.column == column for default in declaration.defaults):
+        raise BindError(source.locate(f"{what} is declared twice; declare it once", value))
+    nodes = nodes_of(value)
+    for node in nodes:
+        if isinstance(node, exp.Query | exp.Subquery | exp.Exists | exp.Column | exp.Star):
+            said = "reads other columns" if isinstance(node, exp.Column | exp.Star) else "holds a subquery"
+            raise BindError(source.locate(f"{what} {said}; a default is computed from nothing else", node))
+    constant = not any(isinstance(node, exp.Func) and not isinstance(node, exp.Cast) for node in nodes)
+    declaration.defaults.append(Default(column, duckdb_text(value), constant))
+
+
+def _read_constraint(declaration: _Declaration, item: exp.Expr, source: Source, name: str = "") -> None:
     if isinstance(item, exp.Constraint):
         for inner in item.expressions:
-            _read_constraint(declaration, inner, source)
+            _read_constraint(declaration, inner, source, item.name)
+    elif isinstance(item, exp.CheckColumnConstraint):
+        declaration.checks.append((name, item.this))
+    elif isinstance(item, exp.UniqueColumnConstraint) and isinstance(item.this, exp.Schema):
+        declaration.unique.append(Unique(_columns(item.this), name))
     elif isinstance(item, exp.PrimaryKey):
         _set_primary_key(declaration, _columns(item), source, item)
     elif isinstance(item, exp.ForeignKey):
@@ -127,7 +183,8 @@ def _columns(node: exp.Expr) -> tuple[str, ...]:
 
 def _unsupported(declaration: _Declaration, node: exp.Expr, source: Source, at: exp.Expr) -> UnsupportedError:
     text = text_of(node)
-    what = f"CREATE TABLE {declaration.name}: {text} is not supported; NOT NULL, PRIMARY KEY and REFERENCES are"
+    known = "NOT NULL, DEFAULT, CHECK, UNIQUE, PRIMARY KEY and REFERENCES are"
+    what = f"CREATE TABLE {declaration.name}: {text} is not supported; {known}"
     return UnsupportedError(source.locate(what, at))
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import NoReturn
 
@@ -10,7 +11,9 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from catalog.errors import BindError, ParseError, UnsupportedError
-from catalog.names import written
+from catalog.names import quoted
+from catalog.schema import Index
+from sql import parse_changes
 from sql.arguments import declared, refuse_unread
 from sql.create_table import create_table
 from sql.duckdb_text import duckdb_text
@@ -18,16 +21,20 @@ from sql.names import names_read, table_name
 from sql.refused import STARTS
 from sql.source import Source, offset_of, text_of
 from sql.statements import (
+    SHOWN,
+    CreateIndex,
     CreateTable,
+    CreateTableAs,
     CreateView,
-    Delete,
+    Describe,
+    DropIndex,
     DropTable,
     DropView,
     Explain,
-    Insert,
     Query,
+    Show,
     Statement,
-    Update,
+    Summarize,
 )
 from sql.syntax import Syntax, part, statements
 from sql.tree import nodes_of
@@ -52,6 +59,8 @@ def _statement(syntax: Syntax, source: Source, dialect: str) -> Statement:
                 refuse_unread(declared(tree), source)
             return _explained(statement, syntax, source) if syntax.explain else statement
     if isinstance(tree, exp.Command):
+        if tree.name.upper() == "SHOW":
+            return _show(syntax, source, dialect)
         _explain_unreadable(syntax, source, dialect)
     what = f"expected {STARTS}, not {syntax.tokens[0].text!r}"
     raise ParseError(source.locate(what, syntax.tokens[0].start))
@@ -85,13 +94,18 @@ def _explained(statement: Statement, syntax: Syntax, source: Source) -> Explain:
 
 
 def _query(syntax: Syntax, source: Source, dialect: str) -> Query:
-    first, last = syntax.tokens[0], syntax.tokens[-1]
+    query = _query_within(syntax.tree, syntax.tokens, source, dialect)
+    read = part(syntax.tree, syntax.tokens[0].start) if dialect == "duckdb" and syntax.explain else None
+    return replace(query, syntax=read)
+
+
+def _query_within(tree: exp.Expr, tokens: Sequence[Token], source: Source, dialect: str) -> Query:
+    """The query that a part of a statement is, with its tree and its tokens."""
+    first, last = tokens[0], tokens[-1]
     written = source.text[first.start : last.end + 1]
-    _refuse_changes_within(syntax.tree, source)
-    text = written if dialect == "duckdb" else duckdb_text(syntax.tree)
-    names = names_read(syntax.tree)
-    read = part(syntax.tree, first.start) if dialect == "duckdb" and syntax.explain else None
-    return Query(text, names, written, source.position(first.start), read)
+    _refuse_changes_within(tree, source)
+    text = written if dialect == "duckdb" else duckdb_text(tree)
+    return Query(text, names_read(tree), written, source.position(first.start))
 
 
 def _refuse_changes_within(tree: exp.Expr, source: Source) -> None:
@@ -102,25 +116,105 @@ def _refuse_changes_within(tree: exp.Expr, source: Source) -> None:
             raise UnsupportedError(source.locate(what, cte))
 
 
-def _create(syntax: Syntax, source: Source, dialect: str) -> CreateTable | CreateView:
+def _create(syntax: Syntax, source: Source, dialect: str) -> CreateTable | CreateTableAs | CreateView | CreateIndex:
     tree = syntax.tree
     assert isinstance(tree, exp.Create), "dispatched by class"
+    if tree.args.get("replace") and tree.args.get("exists"):
+        what = "OR REPLACE and IF NOT EXISTS exclude each other; write one of them"
+        raise BindError(source.locate(what, syntax.tokens[0].start))
     if tree.kind == "TABLE":
-        return create_table(tree, source, dialect)
+        as_query = tree.expression is not None
+        return _create_table_as(tree, syntax, source, dialect) if as_query else create_table(tree, source, dialect)
     if tree.kind == "VIEW":
         return _create_view(tree, syntax, source, dialect)
+    if tree.kind == "INDEX":
+        return _create_index(tree, syntax, source)
+    what = f"CREATE {tree.kind} is not supported; tables, views and indexes are"
+    raise UnsupportedError(source.locate(what, syntax.tokens[0].start))
+
+
+def _create_table_as(tree: exp.Create, syntax: Syntax, source: Source, dialect: str) -> CreateTableAs:
+    target: exp.Expr = tree.this
+    columns = _plain_columns(target, source) if isinstance(target, exp.Schema) else ()
+    target = target.this if isinstance(target, exp.Schema) else target
+    name = table_name(target, source, "CREATE TABLE")
+    tokens, empty = _after(syntax.tokens, _after_as(syntax.tokens, offset_of(target) or 0)), False
+    properties = tree.args.get("properties")
+    for item in properties.expressions if properties else ():
+        if not isinstance(item, exp.WithDataProperty) or item.args.get("statistics"):
+            what = f"CREATE TABLE AS with {text_of(item)} is not supported; declare the table, then INSERT INTO it"
+            raise UnsupportedError(source.locate(what, syntax.tokens[0].start))
+        empty = bool(item.args.get("no"))
+        tokens = tokens[: -3 if empty else -2]  # WITH [NO] DATA
+    query = _query_within(tree.expression, tokens, source, dialect)
+    flags = bool(tree.args.get("exists")), bool(tree.args.get("replace"))
+    return CreateTableAs(name, query, columns, *flags, empty)
+
+
+def _plain_columns(schema: exp.Schema, source: Source) -> tuple[str, ...]:
+    for item in schema.expressions:
+        if not isinstance(item, exp.Identifier):
+            what = "CREATE TABLE ... AS takes names of columns without types; the query has these"
+            raise UnsupportedError(source.locate(what, item))
+    return tuple(item.name for item in schema.expressions)
+
+
+def _create_index(tree: exp.Create, syntax: Syntax, source: Source) -> CreateIndex:
+    index, start = tree.this, syntax.tokens[0].start
+    if tree.args.get("replace"):
+        raise UnsupportedError(source.locate("CREATE OR REPLACE INDEX is not supported; drop it first", start))
+    if index.this is None:
+        raise BindError(source.locate("CREATE INDEX needs a name: CREATE INDEX name ON table (columns)", start))
+    unique, columns = bool(tree.args.get("unique")), []
+    parameters = index.args["params"]
+    for item in parameters.args.get("columns") or ():
+        column = item.this if isinstance(item, exp.Ordered) else item
+        if isinstance(column, exp.Column):
+            columns.append(column.name)
+        elif unique:
+            what = "CREATE UNIQUE INDEX takes names of columns; store the value of the expression in a column"
+            raise UnsupportedError(source.locate(what, item))
+    if parameters.args.get("where") and unique:
+        what = "CREATE UNIQUE INDEX ... WHERE is not supported; leave the condition out"
+        raise UnsupportedError(source.locate(what, start))
+    table = table_name(index.args["table"], source, "CREATE INDEX ... ON")
+    return CreateIndex(table, Index(index.name, tuple(columns), unique), bool(tree.args.get("exists")))
+
+
+def _show(syntax: Syntax, source: Source, dialect: str) -> Show | Describe:
+    """SHOW TABLES, SHOW ALL TABLES, SHOW VIEWS; of any other name DESCRIBE, as in DuckDB."""
+    named = isinstance(syntax.tree, exp.Show)
+    words = str(syntax.tree.args["this"]) if named else " ".join(token.text for token in syntax.tokens[1:])
+    if words.lower() in SHOWN:
+        return Show(words.lower())
+    if len(syntax.tokens) == 2:
+        return Describe(words)
     raise UnsupportedError(
-        source.locate(f"CREATE {tree.kind} is not supported; tables and views are", syntax.tokens[0].start)
+        source.locate(f"SHOW {words} is not supported; SHOW TABLES, SHOW ALL TABLES, SHOW VIEWS and SHOW name are", 0)
     )
+
+
+def _describe(syntax: Syntax, source: Source, dialect: str) -> Describe | Summarize:
+    inner, tokens = syntax.tree.this, syntax.tokens[1:]
+    summarizes = isinstance(syntax.tree, exp.Summarize)
+    if isinstance(inner, exp.Table) and isinstance(inner.this, exp.Identifier):
+        name = table_name(inner, source, syntax.tokens[0].text.upper())
+        if not summarizes:
+            return Describe(name)
+        text = f"SELECT * FROM {quoted(name)}"
+        return Summarize(Query(text, (name,), text))
+    if not isinstance(inner, exp.Query | exp.Values):
+        raise UnsupportedError(
+            source.locate(f"{syntax.tokens[0].text.upper()} takes a name or a query", tokens[0].start)
+        )
+    query = _query_within(inner, tokens, source, dialect)
+    return Summarize(query) if summarizes else Describe(query)
 
 
 def _create_view(tree: exp.Create, syntax: Syntax, source: Source, dialect: str) -> CreateView:
     target, columns = tree.this, ()
     if isinstance(target, exp.Schema):
         target, columns = target.this, tuple(item.name for item in target.expressions)
-    if tree.args.get("replace"):
-        what = "CREATE OR REPLACE VIEW is not supported; write DROP VIEW, then CREATE"
-        raise UnsupportedError(source.locate(what, syntax.tokens[0].start))
     properties = tree.args.get("properties")
     maintained = False
     for item in properties.expressions if properties else ():
@@ -135,7 +229,7 @@ def _create_view(tree: exp.Create, syntax: Syntax, source: Source, dialect: str)
     text = source.text[body.start : syntax.tokens[-1].end + 1]
     place, exists = source.position(body.start), bool(tree.args.get("exists"))
     read = _read_already(tree, tree.expression, body) if dialect == "duckdb" else None
-    return CreateView(name, text, maintained, exists, place, columns, read)
+    return CreateView(name, text, maintained, exists, place, columns, read, bool(tree.args.get("replace")))
 
 
 _IN_VIEW = frozenset(("this", "kind", "replace", "exists", "properties", "expression"))
@@ -155,113 +249,35 @@ def _after_as(tokens: tuple[Token, ...], name_start: int) -> Token | None:
     return None
 
 
-def _drop(syntax: Syntax, source: Source, dialect: str) -> DropTable | DropView:
+def _after(tokens: tuple[Token, ...], first: Token | None) -> tuple[Token, ...]:
+    return tokens if first is None else tokens[next(i for i, token in enumerate(tokens) if token is first) :]
+
+
+def _drop(syntax: Syntax, source: Source, dialect: str) -> DropTable | DropView | DropIndex:
     tree, start = syntax.tree, syntax.tokens[0].start
-    if tree.args.get("cascade"):
-        what = "DROP ... CASCADE is not supported; drop what uses it first, one statement each"
-        raise UnsupportedError(source.locate(what, start))
     kind = tree.args.get("kind")
-    if kind not in ("TABLE", "VIEW"):
-        raise UnsupportedError(source.locate(f"DROP {kind} is not supported; tables and views are", start))
+    if kind not in ("TABLE", "VIEW", "INDEX"):
+        raise UnsupportedError(source.locate(f"DROP {kind} is not supported; tables, views and indexes are", start))
     targets = tree.args.get("tables") or [tree.this]
     if len(targets) != 1:
         raise UnsupportedError(source.locate("DROP takes one name; write one statement for each", targets[1]))
     name = table_name(targets[0], source, f"DROP {kind}")
-    exists = bool(tree.args.get("exists"))
-    return DropTable(name, exists) if kind == "TABLE" else DropView(name, exists)
-
-
-def _refuse(tree: exp.Expr, source: Source, statement: str, refused: dict[str, str]) -> None:
-    for arg, what in refused.items():
-        if tree.args.get(arg):
-            raise UnsupportedError(source.locate(f"{statement}: {what}", tree))
-
-
-def _insert(syntax: Syntax, source: Source, dialect: str) -> Insert:
-    tree = syntax.tree
-    refused = {
-        "conflict": "ON CONFLICT is not supported; use tx.upsert",
-        "alternative": "INSERT OR REPLACE / IGNORE is not supported; use tx.upsert",
-        "returning": "RETURNING is not supported; query the table afterwards",
-        "by_name": "BY NAME is not supported; list the columns after the table's name",
-        "default": "DEFAULT VALUES is not supported; write the values",
-        "overwrite": "OVERWRITE is not supported; write DELETE FROM first",
-    }
-    _refuse(tree, source, "INSERT", refused)
-    target, columns = tree.this, ()
-    if isinstance(target, exp.Schema):
-        columns = tuple(column.name for column in target.expressions)
-        target = target.this
-    if tree.expression is None:  # sqlglot takes VALUES in parentheses for names of columns
-        what = "INSERT needs VALUES or a SELECT, without parentheses around VALUES"
-        raise UnsupportedError(source.locate(what, tree))
-    rows = tree.expression.copy()
-    if not isinstance(rows, exp.Query | exp.Values):
-        raise UnsupportedError(source.locate("INSERT needs VALUES or a SELECT", tree))
-    if tree.args.get("with_"):
-        rows.set("with_", tree.args["with_"].copy())
-    for word in rows.find_all(exp.Var):
-        if isinstance(rows, exp.Values) and word.name.upper() == "DEFAULT":
-            what = "INSERT: DEFAULT is not supported, columns have no defaults; write NULL or a value"
-            raise UnsupportedError(source.locate(what, tree))
-    values = _written_rows(rows)
-    text = "VALUES " + ", ".join(f"({', '.join(row)})" for row in values) if values else duckdb_text(rows)
-    name = table_name(target, source, "INSERT INTO")
-    return Insert(name, columns, Query(text, names_read(rows), text), values)
-
-
-def _written_rows(rows: exp.Expr) -> tuple[tuple[str, ...], ...]:
-    """The values of VALUES, each as a text; none for any other query."""
-    if not isinstance(rows, exp.Values) or any(value for arg, value in rows.args.items() if arg != "expressions"):
-        return ()
-    items = (row.expressions if isinstance(row, exp.Tuple) else [row.unnest()] for row in rows.expressions)
-    return tuple(tuple(duckdb_text(item) for item in row) for row in items)
-
-
-def _delete(syntax: Syntax, source: Source, dialect: str) -> Delete:
-    tree = syntax.tree
-    refused = {
-        "using": "USING is not supported; write WHERE EXISTS (SELECT ...)",
-        "returning": "RETURNING is not supported; query the table before",
-        "with_": "WITH is not supported; write the subquery in WHERE",
-    }
-    _refuse(tree, source, "DELETE", refused)
-    name = table_name(tree.this, source, "DELETE FROM")
-    return Delete(name, tree.this.alias or name, _condition(tree), names_read(tree))
-
-
-def _update(syntax: Syntax, source: Source, dialect: str) -> Update:
-    tree = syntax.tree
-    refused = {
-        "from_": "FROM is not supported; write the value as a subquery",
-        "returning": "RETURNING is not supported; query the table afterwards",
-        "with_": "WITH is not supported; write the subquery in SET or WHERE",
-    }
-    _refuse(tree, source, "UPDATE", refused)
-    name = table_name(tree.this, source, "UPDATE")
-    assignments: dict[str, str] = {}
-    for item in tree.expressions:
-        column = item.this.name
-        if not isinstance(item, exp.EQ) or not isinstance(item.this, exp.Column):
-            raise UnsupportedError(source.locate("UPDATE needs SET column = value", item))
-        if written(column, assignments):
-            raise BindError(source.locate(f"UPDATE {name} sets column {column!r} twice; set it once", item))
-        assignments[column] = duckdb_text(item.expression)
-    alias = tree.this.alias or name
-    return Update(name, alias, tuple(assignments.items()), _condition(tree), names_read(tree))
-
-
-def _condition(tree: exp.Expr) -> str:
-    where = tree.args.get("where")
-    return duckdb_text(where.this) if where else ""
+    exists, cascade = bool(tree.args.get("exists")), bool(tree.args.get("cascade"))
+    if kind == "INDEX":
+        return DropIndex(name, exists)
+    return DropTable(name, exists, cascade) if kind == "TABLE" else DropView(name, exists, cascade)
 
 
 _CONVERT: dict[type[exp.Expr], Callable[[Syntax, Source, str], Statement]] = {
     exp.Create: _create,
     exp.Drop: _drop,
-    exp.Insert: _insert,
-    exp.Delete: _delete,
-    exp.Update: _update,
+    exp.Insert: parse_changes.insert,
+    exp.Delete: parse_changes.delete,
+    exp.Update: parse_changes.update,
+    exp.TruncateTable: parse_changes.truncate,
+    exp.Show: _show,
+    exp.Describe: _describe,
+    exp.Summarize: _describe,
     exp.Query: _query,
     exp.Values: _query,
 }

@@ -8,17 +8,16 @@ import sys
 from catalog.errors import UnsupportedError
 from sql.source import Source
 
-STARTS = "CREATE, DROP, SELECT, INSERT, UPDATE, DELETE or EXPLAIN"
+STARTS = "CREATE, DROP, SELECT, INSERT, UPDATE, DELETE, TRUNCATE, SHOW, DESCRIBE, SUMMARIZE or EXPLAIN"
 _FOREIGN_STARTS = re.compile(
-    "ALTER|ANALYZE|ATTACH|BEGIN|CALL|CHECKPOINT|COMMENT|COMMIT|COPY|DEALLOCATE|DESCRIBE|DETACH|EXECUTE|EXPORT|GRANT|"
-    "IMPORT|INSTALL|LOAD|MERGE|PIVOT|PRAGMA|PREPARE|REFRESH|RESET|REVOKE|ROLLBACK|SET|SHOW|START|SUMMARIZE|TRUNCATE|"
+    "ALTER|ANALYZE|ATTACH|BEGIN|CALL|CHECKPOINT|COMMENT|COMMIT|COPY|DEALLOCATE|DETACH|EXECUTE|EXPORT|GRANT|"
+    "IMPORT|INSTALL|LOAD|MERGE|PIVOT|PRAGMA|PREPARE|REFRESH|RESET|REVOKE|ROLLBACK|SET|START|"
     "UNPIVOT|USE|VACUUM"
 )
 _INSTEAD = {
     "BEGIN": "use `with db.transaction() as tx:`",
     "COMMIT": "use `with db.transaction() as tx:`",
     "ROLLBACK": "use `with db.transaction() as tx:`, which undoes everything if its body raises",
-    "TRUNCATE": "write DELETE FROM the table",
     "ALTER": "create a new table and copy the rows",
     "COPY": "read the file with pyarrow or DuckDB and give the result to db.apply, or write INSERT INTO ... SELECT "
     "... FROM 'file' where ivm.connect(external_access=True) allows it",
@@ -30,9 +29,7 @@ _INSTEAD = {
     "SET": "leave it out, SQL text configures nothing",
     "RESET": "leave it out, SQL text configures nothing",
     "PRAGMA": "leave it out, SQL text configures nothing",
-    "SHOW": "write SELECT * FROM ivm_views, or read db.view(name).schema",
-    "DESCRIBE": "read the schema of the result or of db.view(name)",
-    "MERGE": "use tx.upsert",
+    "MERGE": "write INSERT ... ON CONFLICT, or use tx.upsert",
     "REFRESH": "leave it out, views are always up to date",
     "ANALYZE": "write EXPLAIN alone",
 }

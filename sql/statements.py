@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Literal
 
-from catalog.schema import Table
+from catalog.schema import Index, Table
 from sql.syntax import Syntax
 
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """CREATE TABLE: declare `table`."""
+    """CREATE [OR REPLACE] TABLE: declare `table`."""
 
     table: Table
     if_not_exists: bool = False
+    replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTableAs:
+    """CREATE [OR REPLACE] TABLE `name` AS `query`: its columns and rows; none of the rows if `empty`.
+
+    `columns` are the names that the table gives to its columns; empty for the query's own.
+    """
+
+    name: str
+    query: Query
+    columns: tuple[str, ...] = ()
+    if_not_exists: bool = False
+    replace: bool = False
+    empty: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CreateView:
-    """CREATE [MATERIALIZED] VIEW: `query_text` is the SELECT as the user wrote it; `maintained` if MATERIALIZED.
+    """CREATE [OR REPLACE] [MATERIALIZED] VIEW; `maintained` if MATERIALIZED.
 
-    `origin` is the line and column at which the SELECT begins in the statement's text, for messages. `columns` are the
-    names that the view gives to its columns; empty for the query's own. `syntax`: of `query_text`, for one reader, who
-    need not read it again; None if it is not known.
+    `query_text` is the SELECT as the user wrote it. `origin` is the line and column at which it begins in the
+    statement's text, for messages. `columns` are the names that the view gives to its columns; empty for the query's
+    own. `syntax`: of `query_text`, for one reader, who need not read it again; None if it is not known.
     """
 
     name: str
@@ -32,19 +49,39 @@ class CreateView:
     origin: tuple[int, int] = (1, 1)
     columns: tuple[str, ...] = ()
     syntax: Syntax | None = field(default=None, compare=False, repr=False)
+    replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateIndex:
+    """CREATE [UNIQUE] INDEX: `index`, over columns of the table called `table`."""
+
+    table: str
+    index: Index
+    if_not_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class DropTable:
-    """DROP TABLE."""
+    """DROP TABLE; with `cascade` the views that read it go too."""
 
     name: str
     if_exists: bool = False
+    cascade: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class DropView:
-    """DROP [MATERIALIZED] VIEW."""
+    """DROP [MATERIALIZED] VIEW; with `cascade` the views that read it go too."""
+
+    name: str
+    if_exists: bool = False
+    cascade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropIndex:
+    """DROP INDEX."""
 
     name: str
     if_exists: bool = False
@@ -66,41 +103,104 @@ class Query:
     syntax: Syntax | None = field(default=None, compare=False, repr=False)
 
 
+Assignments = tuple[tuple[str, str | None], ...]
+"""Of SET: each column with the text of its new value; None stands for DEFAULT."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """What an INSERT does with a row that agrees with another one on `columns` (empty: on those of any constraint).
+
+    `action` is "nothing", "update" (as `assignments` say, where `condition` holds), or "replace" (every column that
+    the INSERT names). In the texts the row that was to be inserted is called excluded.
+    """
+
+    action: Literal["nothing", "update", "replace"]
+    columns: tuple[str, ...] = ()
+    assignments: Assignments = ()
+    condition: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """INSERT INTO `table`: `columns` (empty: all, in order) of the rows that `query` yields.
+    """INSERT INTO `table`: `columns` (empty: all, in order) of the rows that `query` yields, or `by_name`.
 
-    `values`: the texts of the values of each row, if the query is VALUES and nothing else.
+    `values`: the texts of the values of each row, if the query is VALUES and nothing else; None stands for DEFAULT.
+    `defaults`: one row of nothing but defaults. `names`: the tables and views that its texts read. `returning`: the
+    text of what it answers with, over the rows that it has put into the table, which are called `alias`.
     """
 
     table: str
     columns: tuple[str, ...]
     query: Query
-    values: tuple[tuple[str, ...], ...] = ()
+    values: tuple[tuple[str | None, ...], ...] = ()
+    alias: str = ""
+    names: tuple[str, ...] = ()
+    by_name: bool = False
+    defaults: bool = False
+    conflict: Conflict | None = None
+    returning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
     """DELETE FROM `table`: the rows that satisfy `condition`, a text in DuckDB's dialect (empty: all rows).
 
-    `names` are the tables and views that the condition reads, the table itself included.
+    `names` are the tables and views that it reads, the table itself included. `using` is the text of the relations that
+    the condition names beside the table, `ctes` of its WITH, `returning` of what it answers with, over the rows that
+    are gone.
     """
 
     table: str
     alias: str
     condition: str
     names: tuple[str, ...]
+    using: str = ""
+    ctes: str = ""
+    returning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """UPDATE `table` SET: `assignments` (column, text of the new value) on the rows that satisfy `condition`."""
+    """UPDATE `table` SET: `assignments` on the rows that satisfy `condition`.
+
+    `source` is the text of the relations that its texts name beside the table; the rest as for `Delete`, with the new
+    rows for `returning`.
+    """
 
     table: str
     alias: str
-    assignments: tuple[tuple[str, str], ...]
+    assignments: Assignments
     condition: str
     names: tuple[str, ...]
+    source: str = ""
+    ctes: str = ""
+    returning: str = ""
+
+
+SHOWN = ("tables", "all tables", "views")
+"""What SHOW lists: tables and views, the same with their columns, views."""
+
+
+@dataclass(frozen=True, slots=True)
+class Show:
+    """SHOW, of one of `SHOWN`."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Describe:
+    """DESCRIBE: the columns of a table or view, or of a query."""
+
+    of: str | Query
+
+
+@dataclass(frozen=True, slots=True)
+class Summarize:
+    """SUMMARIZE: figures about each column of a query's rows."""
+
+    query: Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,4 +210,20 @@ class Explain:
     inner: Query | CreateView
 
 
-Statement = CreateTable | CreateView | DropTable | DropView | Query | Insert | Delete | Update | Explain
+Statement = (
+    CreateTable
+    | CreateTableAs
+    | CreateView
+    | CreateIndex
+    | DropTable
+    | DropView
+    | DropIndex
+    | Query
+    | Insert
+    | Delete
+    | Update
+    | Show
+    | Describe
+    | Summarize
+    | Explain
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -25,15 +25,26 @@ _SHOWN = 3
 _NESTED = (list, tuple, dict, set, frozenset, np.ndarray)
 
 Changes = tuple[pa.Table, Ints | None, Ints | None]
-
-
-@overload
-def ingest(data: Any, fields: Schema, what: str, *, columns: Sequence[str] | None = None) -> pa.Table: ...
+Defaults = Mapping[str, Callable[[int], pa.Array]]
+"""By a column's name what makes so many values for rows that leave it out."""
+_NO_DEFAULTS: Defaults = {}
 
 
 @overload
 def ingest(
-    data: Any, fields: Schema, what: str, *, changes: Literal[True], primary_key: Sequence[str] = ()
+    data: Any, fields: Schema, what: str, *, columns: Sequence[str] | None = None, defaults: Defaults = _NO_DEFAULTS
+) -> pa.Table: ...
+
+
+@overload
+def ingest(
+    data: Any,
+    fields: Schema,
+    what: str,
+    *,
+    changes: Literal[True],
+    primary_key: Sequence[str] = (),
+    defaults: Defaults = _NO_DEFAULTS,
 ) -> Changes: ...
 
 
@@ -45,6 +56,7 @@ def ingest(
     columns: Sequence[str] | None = None,
     changes: bool = False,
     primary_key: Sequence[str] = (),
+    defaults: Defaults = _NO_DEFAULTS,
 ) -> pa.Table | Changes:
     """The data as an Arrow table of exactly the columns `fields`, in their order, in types that `to_column` takes.
 
@@ -58,13 +70,14 @@ def ingest(
     looked at. `changes`: two more columns are allowed, and the result is (table, times, diffs): `_time` and `_diff` as
     int64 (n,), times None where there is no such column, diffs None where all are +1; rows with a diff of 0 are gone.
     By a `primary_key` rows of negative diffs are known: in other columns they may be NULL, and where there are no
-    others, only its columns are needed and returned.
+    others, only its columns are needed and returned. `defaults`: columns that the data, or some of the dicts, may
+    leave out.
 
     Raises TypeMismatchError for a form that is not understood, a missing, unknown or duplicate column, a wrong type or
     a value that does not fit, ConstraintError for NULL in a field that is not nullable and for diffs that stand for too
     many rows. Cost: some 50 microseconds for 16 columns, and the look at the values (see `WellFormed`).
     """
-    given, borrowed = _as_table(data, fields, what)
+    given, borrowed = _as_table(data, fields, what, defaults)
     table = _renamed(given, fields, what)
     own = {field.name for field in fields}
     extra = [name for name in (TIME, DIFF) if changes and name in table.column_names and name not in own]
@@ -72,6 +85,7 @@ def ingest(
     times, diffs = (_numbers(table, name, what, borrowed) if name in extra else None for name in (TIME, DIFF))
     gone = None if diffs is None or not primary_key or not (diffs < 0).any() else diffs <= 0
     columns = primary_key if gone is not None and gone.all() else columns
+    table = _completed(table, defaults) if columns is None else table
     wanted = fields if columns is None else tuple(_field(fields, name) for name in columns)
     _check_names(table.column_names, fields, wanted, extra, what)
     needed = [field.name for field in wanted]
@@ -84,10 +98,13 @@ def ingest(
 class Intake:
     """`ingest` for one table, batch after batch: what it found out about an Arrow schema it knows the next time."""
 
-    def __init__(self, fields: Schema, what: str, primary_key: Sequence[str] = ()) -> None:
+    def __init__(
+        self, fields: Schema, what: str, primary_key: Sequence[str] = (), defaults: Defaults = _NO_DEFAULTS
+    ) -> None:
         self.fields = fields
         self._what = what
         self._primary_key = primary_key
+        self._defaults = defaults
         self._schema: pa.Schema | None = None
         self._places: list[int] = []
         self._extra: list[int | None] = [None, None]
@@ -100,7 +117,7 @@ class Intake:
     def rows(self, data: Any) -> pa.Table:
         """As `ingest(...)`. Cost: as `changes`."""
         if not self._is_taken(data) or any(place is not None for place in self._extra):
-            return ingest(data, self.fields, self._what)
+            return ingest(data, self.fields, self._what, defaults=self._defaults)
         return data
 
     def changes(self, data: Any) -> Changes:
@@ -109,7 +126,9 @@ class Intake:
         Cost: some 20 microseconds for 16 columns of the schema that came last, and the look at its values.
         """
         if not self._is_taken(data):
-            return ingest(data, self.fields, self._what, changes=True, primary_key=self._primary_key)
+            return ingest(
+                data, self.fields, self._what, changes=True, primary_key=self._primary_key, defaults=self._defaults
+            )
         rows = data if len(self._places) == data.num_columns else data.select(self._places)
         times, diffs = (None if place is None else data.column(place).to_numpy() for place in self._extra)
         return _changes(rows, times, diffs, self.fields, self._what)
@@ -173,7 +192,7 @@ def _field(fields: Schema, name: str) -> Field:
     return next(field for field in fields if key(field.name) == key(name))
 
 
-def _as_table(data: Any, fields: Schema, what: str) -> tuple[pa.Table, bool]:
+def _as_table(data: Any, fields: Schema, what: str, defaults: Defaults) -> tuple[pa.Table, bool]:
     """The data as an Arrow table, and whether somebody may still write to its memory."""
     if isinstance(data, pa.Table):
         return data, False
@@ -195,7 +214,7 @@ def _as_table(data: Any, fields: Schema, what: str) -> tuple[pa.Table, bool]:
         return _from_columns(data, fields, what), borrowed
     rows = isinstance(data, Sequence) and not isinstance(data, str | bytes | bytearray | memoryview)
     if rows and all(isinstance(row, Mapping) for row in data):
-        return _from_columns(_transposed(data, fields), fields, what), False
+        return _from_columns(_transposed(data, fields, defaults), fields, what), False
     raise TypeMismatchError(
         f"cannot read data for {what}: a {type(data).__name__} is not understood; give an Arrow table, a data frame, "
         "a list of dicts or a dict of columns"
@@ -213,11 +232,26 @@ def _without_index(table: pa.Table) -> pa.Table:
     return table.drop_columns(indexes) if indexes else table
 
 
-def _transposed(rows: Sequence[Mapping[str, Any]], fields: Schema) -> dict[str, list[Any]]:
+def _transposed(rows: Sequence[Mapping[str, Any]], fields: Schema, defaults: Defaults) -> dict[str, list[Any]]:
     if not rows:
         return {field.name: [] for field in fields}
     names = dict.fromkeys(name for row in rows for name in row)
-    return {name: [row.get(name) for row in rows] for name in names}
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    for column, make in defaults.items():
+        name = next((each for each in names if key(str(each)) == key(column)), column)
+        without = [place for place, row in enumerate(rows) if name not in row]
+        values = columns.setdefault(name, [None] * len(rows))
+        for place, value in zip(without, make(len(without)).to_pylist() if without else (), strict=True):
+            values[place] = value
+    return columns
+
+
+def _completed(table: pa.Table, defaults: Defaults) -> pa.Table:
+    """The table with the columns that it leaves out and that have defaults."""
+    for name, make in defaults.items():
+        if name not in table.column_names:
+            table = table.append_column(name, make(table.num_rows))
+    return table
 
 
 def _from_columns(data: Mapping[str, Any], fields: Schema, what: str) -> pa.Table:

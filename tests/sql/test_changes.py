@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from catalog.errors import BindError
-from sql.changes import rows_after_update, rows_to_delete, rows_to_insert
+from sql.changes import columns_to_insert, rows_to_delete, rows_to_insert, rows_to_update
 from sql.parse import parse
 from sql.statements import CreateTable, Delete, Insert, Update
 
@@ -43,7 +43,8 @@ def rows(database, text: str = "SELECT * FROM t"):
 def test_insert(database, text: str):
     (insert,) = parse(text)
     assert isinstance(insert, Insert)
-    before, added = rows(database), rows(database, rows_to_insert(insert, table()))
+    text_of_rows = rows_to_insert(insert, table(), columns_to_insert(insert, table()))
+    before, added = rows(database), rows(database, text_of_rows)
     database.execute(text)
     assert sorted(before + added, key=repr) == rows(database)
 
@@ -71,8 +72,9 @@ def test_delete(database, text: str):
 def test_update(database, text: str):
     (update,) = parse(text)
     assert isinstance(update, Update)
-    before, removed = rows(database), rows(database, rows_to_delete(update, table()))
-    added = rows(database, rows_after_update(update, table()))
+    before, both = rows(database), rows(database, rows_to_update(update, table()))
+    width = len(table().fields)
+    removed, added = [row[:width] for row in both], [row[width:] for row in both]
     database.execute(text)
     for row in removed:
         before.remove(row)
@@ -89,6 +91,6 @@ def test_update(database, text: str):
 )
 def test_columns_are_checked(text: str, message: str):
     (change,) = parse(text)
-    rows_of = rows_to_insert if isinstance(change, Insert) else rows_after_update
+    rows_of = columns_to_insert if isinstance(change, Insert) else rows_to_update
     with pytest.raises(BindError, match=message):
         rows_of(change, table())  # type: ignore[arg-type]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from catalog.errors import BindError, Error, ParseError, UnsupportedError
+from catalog.errors import BindError, Error, ParseError, TypeMismatchError, UnsupportedError
 from catalog.schema import Field, ForeignKey, Table
 from catalog.types import (
     BIGINT,
@@ -124,8 +124,7 @@ def test_changes():
         "INSERT INTO T (A, b) VALUES (1, 'x'); DELETE FROM t AS x WHERE x.a IN (SELECT b FROM u);"
         "UPDATE t SET A = a + 1, b = NULL"
     )
-    query = Query("VALUES (1, 'x')", (), "VALUES (1, 'x')")
-    assert insert == Insert("T", ("A", "b"), query, (("1", "'x'"),))
+    assert insert == Insert("T", ("A", "b"), Query("", (), ""), (("1", "'x'"),), "T")
     assert delete == Delete("t", "x", '"x"."a" IN (SELECT "b" FROM "u")', ("t", "u"))
     assert update == Update("t", "t", (("A", '"a" + 1'), ("b", "NULL")), "", ("t",))
 
@@ -158,32 +157,54 @@ def test_nothing_is_no_statement():
         ("CREATE TABLE t (a INT[])", UnsupportedError, "write BOOLEAN, "),
         ("CREATE TABLE t (a INTERVAL)", UnsupportedError, "cannot be stored"),
         ("CREATE TABLE t (a DECIMAL(39, 1))", BindError, "1 to 38 digits"),
-        ("CREATE TABLE t (a INT DEFAULT 3)", UnsupportedError, "DEFAULT 3 is not supported"),
-        ("CREATE TABLE t (a INT UNIQUE)", UnsupportedError, "UNIQUE is not supported"),
-        ("CREATE TABLE t (a INT CHECK (a > 1))", UnsupportedError, "CHECK"),
+        ("CREATE TABLE t (a INT DEFAULT 3 DEFAULT 4)", BindError, r"declared twice; declare it once \(line 1"),
+        ("CREATE TABLE t (a INT, b INT DEFAULT a + 1)", BindError, r"DEFAULT of column 'b' reads other columns"),
+        ("CREATE TABLE t (a INT DEFAULT (SELECT 1))", BindError, "holds a subquery"),
+        ("CREATE TABLE t (a INT CHECK (b > 1))", BindError, r"no column 'b' \(line 1, column 30\)"),
+        ("CREATE TABLE t (a VARCHAR, CHECK (a + 1 > 1))", TypeMismatchError, "cannot compute VARCHAR"),
+        ("CREATE TABLE t (a INT CHECK (a > (SELECT 1)))", UnsupportedError, "a subquery in CHECK"),
+        ("CREATE TABLE t (a INT CHECK (sum(a) > 1))", BindError, r"sum\(\) cannot stand in CHECK"),
+        ("CREATE TABLE t (a DATE CHECK (a < current_date))", UnsupportedError, "changes without a change to a table"),
+        ("CREATE TABLE t (a INT, b INT GENERATED ALWAYS AS (a + 1))", UnsupportedError, "GENERATED"),
+        ("CREATE TABLE t (a INT COLLATE nocase)", UnsupportedError, "COLLATE"),
         ("CREATE TABLE t (a INT REFERENCES u ON DELETE CASCADE)", UnsupportedError, "ON DELETE CASCADE"),
         ("CREATE TABLE t (a INT PRIMARY KEY, PRIMARY KEY (a))", BindError, "two primary keys"),
         ("CREATE TABLE t (a INT) WITH (foo = 1)", UnsupportedError, "check_foreign_keys = true"),
         ("CREATE TABLE t (a INT) WITH (static = 1)", BindError, "static must be true or false"),
         ("CREATE TABLE t (a INT) WITH (check_foreign_keys = 1)", BindError, "true or false"),
         ("CREATE TEMP TABLE t (a INT)", UnsupportedError, "TEMPORARY"),
-        ("CREATE TABLE t AS SELECT 1", UnsupportedError, "INSERT INTO ... SELECT"),
-        ("CREATE OR REPLACE TABLE t (a INT)", UnsupportedError, "DROP TABLE first"),
-        ("CREATE OR REPLACE VIEW v AS SELECT 1", UnsupportedError, "DROP VIEW"),
+        ("CREATE TABLE t", ParseError, "needs its columns, or AS SELECT"),
+        ("CREATE TABLE t (a INT) AS SELECT 1", UnsupportedError, "names of columns without types"),
+        ("CREATE TABLE t WITH (static = true) AS SELECT 1", UnsupportedError, "declare the table, then INSERT INTO"),
+        ("CREATE OR REPLACE TABLE IF NOT EXISTS t (a INT)", BindError, "exclude each other"),
+        ("CREATE INDEX ON t (a)", BindError, "needs a name"),
+        ("CREATE UNIQUE INDEX i ON t (a + 1)", UnsupportedError, "takes names of columns"),
+        ("CREATE UNIQUE INDEX i ON t (a) WHERE a > 1", UnsupportedError, "leave the condition out"),
+        ("CREATE OR REPLACE INDEX i ON t (a)", UnsupportedError, "drop it first"),
         ("CREATE TABLE a.b.c (a INT)", UnsupportedError, "there is one schema; write c alone"),
-        ("CREATE INDEX i ON t (a)", UnsupportedError, "CREATE INDEX"),
         ("CREATE FOO x", UnsupportedError, "cannot read this CREATE statement"),
-        ("DROP TABLE t CASCADE", UnsupportedError, "drop what uses it first"),
         ("DROP TABLE a, b", UnsupportedError, "one name"),
+        ("TRUNCATE a, b", UnsupportedError, "one name"),
+        ("TRUNCATE t CASCADE", UnsupportedError, "CASCADE"),
+        ("INSERT OR ABORT INTO t VALUES (1)", UnsupportedError, "OR ABORT is not supported"),
+        ("INSERT OR IGNORE INTO t VALUES (1) ON CONFLICT DO NOTHING", BindError, "exclude each other"),
+        (
+            "INSERT INTO t VALUES (1) ON CONFLICT ON CONSTRAINT k DO NOTHING",
+            UnsupportedError,
+            "write the constraint's columns",
+        ),
+        (
+            "INSERT INTO t VALUES (1) ON CONFLICT (a) WHERE a > 1 DO NOTHING",
+            UnsupportedError,
+            "a condition after the columns",
+        ),
+        ("INSERT INTO t VALUES (1) ON CONFLICT (a + 1) DO NOTHING", UnsupportedError, "takes names of columns"),
+        ("INSERT INTO t VALUES (1) ON CONFLICT (a) DO UPDATE SET a = 1, A = 2", BindError, "sets column 'A' twice"),
+        ("INSERT INTO t VALUES (1) RETURNING (SELECT 1)", UnsupportedError, "RETURNING takes no subqueries"),
+        ("UPDATE t SET (a, b) = (1, 2)", UnsupportedError, "SET column = value"),
+        ("SHOW a b", UnsupportedError, "SHOW TABLES, "),
+        ("DESCRIBE", ParseError, "line 1"),
         ("DROP SCHEMA s", UnsupportedError, "DROP SCHEMA"),
-        ("INSERT OR REPLACE INTO t VALUES (1)", UnsupportedError, "tx.upsert"),
-        ("INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING", UnsupportedError, "tx.upsert"),
-        ("INSERT INTO t VALUES (DEFAULT)", UnsupportedError, "DEFAULT"),
-        ("INSERT INTO t DEFAULT VALUES", UnsupportedError, "DEFAULT VALUES"),
-        ("INSERT INTO t BY NAME SELECT 1 AS a", UnsupportedError, "BY NAME"),
-        ("INSERT INTO t VALUES (1) RETURNING a", UnsupportedError, "RETURNING"),
-        ("DELETE FROM t USING u WHERE t.a = u.a", UnsupportedError, "USING"),
-        ("UPDATE t SET a = 1 FROM u", UnsupportedError, "FROM"),
         ("UPDATE t SET a = 1, a = 2", BindError, "sets column 'a' twice"),
         ("COPY t FROM 'x'", UnsupportedError, "COPY is not supported"),
         ("BEGIN", UnsupportedError, "db.transaction"),

@@ -1,0 +1,168 @@
+"""What INSERT, UPDATE and DELETE do to a database.
+
+DuckDB computes their rows without the lock; what they read is looked at again when they commit (see `adhoc.change`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.schema import Table
+from ivm.conflicts import conflicts
+from ivm.core import Core
+from ivm.result import Result
+from ivm.trace.from_values import array_of
+from ivm.trace.sequences import array_from
+from ivm.transaction import Transaction
+from sql.changes import (
+    NEW,
+    OLD,
+    ROW,
+    check_width,
+    columns_to_insert,
+    conflict_columns,
+    rows_after_conflict,
+    rows_returned,
+    rows_to_delete,
+    rows_to_insert,
+    rows_to_update,
+    width_to_insert,
+)
+from sql.parse import parse
+from sql.plain_insert import PlainInsert, columns_of
+from sql.statements import Conflict, Delete, Insert, Update
+
+if TYPE_CHECKING:
+    from ivm.adhoc import Ask
+
+
+def run_change(core: Core, statement: Insert | Delete | Update) -> Result:
+    """Change what the statement would at the moment of its commit; how many rows, or what it says after RETURNING."""
+    from ivm.adhoc import change  # noqa: PLC0415  DuckDB, which a program without SELECTs does not wait for
+
+    match statement:
+        case Insert():
+            watched = () if statement.conflict is None else (statement.table,)
+            return change(core, statement.names, partial(_insert, core, statement), watched)
+        case Delete():
+            return change(core, statement.names, partial(_delete, core, statement))
+        case Update():
+            return change(core, statement.names, partial(_update, core, statement))
+
+
+def insert_plain(core: Core, statement: PlainInsert) -> Result:
+    """INSERT of literals, which needs no DuckDB."""
+    table = core.catalog.table(statement.table)
+    named = columns_to_insert(statement, table)
+    check_width(table, named, statement.width)
+    types = {field.name: field.type for field in table.fields}
+    columns = columns_of(statement, [types[name] for name in named])
+    if columns is None:
+        (insert,) = parse(statement.text)
+        assert isinstance(insert, Insert), "read as one before"
+        return run_change(core, insert)
+    values = dict(zip(named, columns, strict=True))
+    count = len(statement.values) // statement.width
+    arrays = {
+        name: array_of(values.get(name, [None] * count), type_)
+        for name, type_ in types.items()
+        if name in values or table.default(name) is None
+    }
+    with core.transaction() as tx:
+        tx.insert(table.name, pa.Table.from_arrays(list(arrays.values()), names=list(arrays)))
+    return counted(count)
+
+
+def counted(rows: int) -> Result:
+    """The result of a statement that says how many rows it changed."""
+    return Result(pa.table({"count": array_from([rows])}), changed=rows)
+
+
+def _insert(core: Core, statement: Insert, tx: Transaction, ask: Ask) -> Result:
+    table = core.catalog.table(statement.table)
+    given: Sequence[str] = ()
+    if not statement.values and not statement.defaults:
+        given = ask(width_to_insert(statement)).column_names
+    columns = columns_to_insert(statement, table, given)
+    if given:
+        check_width(table, columns, len(given))
+    rows = ask(rows_to_insert(statement, table, columns))
+    if statement.conflict is None:
+        tx.insert(table.name, rows)
+    else:
+        rows = _insert_or(core, statement, statement.conflict, columns, rows, tx, ask)
+    return _answer(statement, table, rows, ask)
+
+
+def _insert_or(
+    core: Core,
+    statement: Insert,
+    conflict: Conflict,
+    columns: tuple[str, ...],
+    rows: pa.Table,
+    tx: Transaction,
+    ask: Ask,
+) -> pa.Table:
+    """Put rows into the transaction that may meet others; those that are put into the table."""
+    with core.lock:
+        table = core.catalog.table(statement.table)
+        keys = conflict_columns(statement, conflict, table)
+        places = [tuple(table.index(column) for column in key) for key in keys]
+        found = conflicts(core.engine.tables[table.name], core.engine.dictionary, places, rows)
+    fresh = rows.take(found.fresh)
+    tx.insert(table.name, fresh)
+    if conflict.action == "nothing" or len(found.meeting) == 0:
+        return fresh
+    given = {OLD: _numbered(found.met, table), NEW: _numbered(rows.take(found.meeting), table)}
+    both = ask(rows_after_conflict(statement, conflict, table, columns, keys[0]), given)
+    return pa.concat_tables([_replace(both, table, tx), fresh])
+
+
+def _delete(core: Core, statement: Delete, tx: Transaction, ask: Ask) -> Result:
+    table = core.catalog.table(statement.table)
+    rows = ask(rows_to_delete(statement, table))
+    tx.delete(table.name, _key_columns(rows, table))
+    return _answer(statement, table, rows, ask)
+
+
+def _update(core: Core, statement: Update, tx: Transaction, ask: Ask) -> Result:
+    table = core.catalog.table(statement.table)
+    after = _replace(ask(rows_to_update(statement, table)), table, tx)
+    return _answer(statement, table, after, ask)
+
+
+def _replace(both: pa.Table, table: Table, tx: Transaction) -> pa.Table:
+    """Replace rows, whose columns are `both` as they are and then as they will be; the new ones."""
+    names = [field.name for field in table.fields]
+    columns = both.columns
+    before = pa.table(columns[: len(names)], names=names)
+    after = pa.table(columns[len(names) :], names=names)
+    tx.delete(table.name, _key_columns(before, table))
+    tx.insert(table.name, after)
+    return after
+
+
+def _answer(statement: Insert | Delete | Update, table: Table, rows: pa.Table, ask: Ask) -> Result:
+    if not statement.returning:
+        return counted(rows.num_rows)
+    given: Mapping[str, pa.Table] = {NEW: _for_duckdb(rows, table)}
+    return Result(ask(rows_returned(statement.returning, statement.alias), given))
+
+
+def _numbered(rows: pa.Table, table: Table) -> pa.Table:
+    return _for_duckdb(rows, table).append_column(ROW, pa.array(np.arange(rows.num_rows)))
+
+
+def _for_duckdb(rows: pa.Table, table: Table) -> pa.Table:
+    from ivm.duck import with_hugeints  # noqa: PLC0415  as above
+
+    return with_hugeints(rows, table.fields)
+
+
+def _key_columns(rows: pa.Table, table: Table) -> pa.Table:
+    return rows.select(list(table.primary_key)) if table.primary_key else rows

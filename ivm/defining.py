@@ -1,0 +1,229 @@
+"""What CREATE and DROP do to a database. The caller is the only one who creates or drops; see `Core.defining`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from catalog.catalog import Catalog
+from catalog.errors import BindError
+from catalog.names import key, suggestion, written
+from catalog.schema import Index, Table
+from catalog.schema import View as Definition
+from ivm.changing import counted
+from ivm.core import Core
+from ivm.defaults import check_defaults
+from ivm.engine import Planned
+from ivm.kernels.allocator import give_back_freed_pages
+from ivm.rehearsal import rehearse
+from ivm.result import Result
+from ivm.trace.ingest import ingest
+from ivm.transaction import Change
+from ivm.translation import in_duckdb
+from sql.bind import bind, with_names
+from sql.bind.column_names import unique_names
+from sql.create_table import table_like
+from sql.statements import (
+    CreateIndex,
+    CreateTable,
+    CreateTableAs,
+    CreateView,
+    DropIndex,
+    DropTable,
+    DropView,
+)
+
+RESERVED = "ivm_"
+
+Definitions = CreateTable | CreateTableAs | CreateView | CreateIndex | DropTable | DropView | DropIndex
+DEFINITIONS = (CreateTable, CreateTableAs, CreateView, CreateIndex, DropTable, DropView, DropIndex)
+"""The statements that change what exists; they must not meet."""
+
+
+def define(core: Core, statement: Definitions, dialect: str) -> Result:
+    """Carry out the statement; on any error nothing has changed."""
+    match statement:
+        case CreateTable():
+            return _create_table(core, statement)
+        case CreateTableAs():
+            return _create_table_as(core, statement, dialect)
+        case CreateView():
+            return _create_view(core, statement, dialect)
+        case CreateIndex():
+            return _create_index(core, statement)
+        case DropTable() | DropView():
+            return _drop(core, statement)
+        case DropIndex():
+            return _drop_index(core, statement)
+
+
+def _create_table(core: Core, statement: CreateTable) -> Result:
+    if statement.if_not_exists and core.catalog.find(statement.table.name) is not None:
+        return Result()
+    check_defaults(statement.table)
+    _put_table(core, statement.table, statement.replace)
+    return Result()
+
+
+def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Result:
+    """The table holds what the query answered when the statement began."""
+    from ivm.adhoc import query  # noqa: PLC0415  DuckDB, which a program without SELECTs does not wait for
+
+    if statement.if_not_exists and core.catalog.find(statement.name) is not None:
+        return Result()
+    text = in_duckdb(core, statement.query, dialect)
+    found = query(core, f"DESCRIBE {text}", statement.query.names)
+    names, types = found["column_name"].to_pylist(), found["column_type"].to_pylist()
+    given = statement.columns
+    if len(given) > len(names):
+        raise BindError(
+            f"cannot create table {statement.name!r}: {len(given)} names are given, and its query has {len(names)} "
+            "columns; leave some out"
+        )
+    names = list(unique_names((*given, *names[len(given) :])))
+    table = table_like(statement.name, list(zip(names, types, strict=True)))
+    text = f"SELECT * FROM ({text}) LIMIT 0" if statement.empty else text
+    rows = query(core, text, statement.query.names).rename_columns(names)
+    rows = ingest(rows, table.fields, f"table {table.name}")
+    _put_table(core, table, statement.replace, rows)
+    return counted(rows.num_rows)
+
+
+def _put_table(core: Core, table: Table, replaces: bool, rows: pa.Table | None = None) -> None:
+    """A new table of these rows; with `replaces` in place of the one of its name, if there is one."""
+    _check_reserved(table.name)
+    catalog, engine = core.catalog, core.engine
+    with core.lock:
+        before, old = catalog.snapshot(), catalog.find(table.name)
+        kept = engine.tables[old.name] if isinstance(old, Table) else None
+        try:
+            if kept is not None and replaces:
+                engine.drop_table(catalog.drop_table(kept.table.name).name)
+            added = catalog.add_table(table)
+            engine.create_table(added)
+            if rows is not None and rows.num_rows:
+                core.commit([Change(added, rows)])
+        except BaseException:
+            catalog.restore(before)
+            engine.restore_table(table.name, kept)
+            raise
+
+
+def _create_view(core: Core, statement: CreateView, dialect: str) -> Result:
+    old = core.catalog.find(statement.name)
+    if statement.if_not_exists and old is not None:
+        return Result()
+    _check_reserved(statement.name)
+    catalog = core.catalog
+    if statement.replace and old is not None:
+        catalog = catalog.fixed()
+        catalog.drop_view(statement.name)
+    bound = bind(statement.query_text, catalog, dialect, statement.origin, statement.syntax)
+    bound = with_names(bound, statement.name, statement.columns)
+    # Other views that use this one read its text again, in DuckDB's dialect and with its names.
+    definition = Definition(
+        statement.name, bound.text, bound.schema, bound.uses, statement.maintained, bound.order, bound.hidden
+    )
+    catalog.check_view(definition)
+    planned = core.engine.planned(bound.relation) if definition.maintained else None
+    try:
+        if planned is not None:
+            rehearse(core.engine, definition, planned, core.lock)
+        _define(core, definition, planned, bound.oracle_sql, catalog)
+    except BaseException:
+        give_back_freed_pages()
+        raise
+    return Result()
+
+
+def _define(core: Core, definition: Definition, planned: Planned | None, oracle_sql: str, catalog: Catalog) -> None:
+    """Install the view, in place of the one that `catalog` lacks, which others see until this one is whole."""
+    with core.lock:
+        try:
+            core.engine.define(definition, planned, oracle_sql, core.pause, core.lock.aside)
+            catalog.add_view(definition)
+            core.catalog.restore(catalog.snapshot())
+        except BaseException:
+            if core.catalog.find(definition.name) is None:
+                core.engine.undefine(definition.name)
+            raise
+        core.close_subscriptions(definition.name)
+
+
+def _create_index(core: Core, statement: CreateIndex) -> Result:
+    found, index = core.catalog.index(statement.index.name), statement.index
+    if found is not None:
+        if statement.if_not_exists:
+            return Result()
+        raise BindError(
+            f"cannot create index {index.name!r}: table {found[0].name} has one of that name; drop it first"
+        )
+    table = core.catalog.table(statement.table)
+    names = [field.name for field in table.fields]
+    columns = []
+    for column in index.columns:
+        spelled = written(column, names)
+        if spelled is None:
+            what = f"cannot create index {index.name!r}: table {table.name} has no column {column!r}"
+            raise BindError(f"{what}{suggestion(column, names)}")
+        columns.append(spelled)
+    _set_indexes(core, table, (*table.indexes, replace(index, columns=tuple(columns))))
+    if index.unique:
+        return Result()
+    note = (
+        f"index {index.name} is noted, and does nothing: which indexes table {table.name} has is decided by the views "
+        "that read it; SELECT * FROM ivm_arrangements lists them, EXPLAIN says which ones a view would use"
+    )
+    return Result(pa.table({"note": pa.array([note], pa.string())}))
+
+
+def _drop_index(core: Core, statement: DropIndex) -> Result:
+    found = core.catalog.index(statement.name)
+    if found is None:
+        if statement.if_exists:
+            return Result()
+        known = (index.name for table in core.catalog.tables for index in table.indexes)
+        raise BindError(f"there is no index {statement.name!r}{suggestion(statement.name, known)}")
+    table, index = found
+    _set_indexes(core, table, tuple(each for each in table.indexes if each is not index))
+    return Result()
+
+
+def _set_indexes(core: Core, table: Table, indexes: tuple[Index, ...]) -> None:
+    with core.lock:
+        before = core.catalog.snapshot()
+        try:
+            core.engine.set_indexes(core.catalog.set_indexes(table.name, indexes))
+        except BaseException:
+            core.catalog.restore(before)
+            raise
+
+
+def _drop(core: Core, statement: DropTable | DropView) -> Result:
+    if statement.if_exists and core.catalog.find(statement.name) is None:
+        return Result()
+    with core.lock:
+        left = core.catalog.fixed()  # what fails, fails here
+        is_table = isinstance(statement, DropTable)
+        name = (left.table(statement.name) if is_table else left.view(statement.name)).name
+        dropped = [left.drop_view(view.name) for view in left.dependents(name)] if statement.cascade else []
+        if is_table:
+            left.drop_table(name)
+        else:
+            dropped.append(left.drop_view(name))
+        core.catalog.restore(left.snapshot())
+        for view in dropped:
+            core.close_subscriptions(view.name)
+            core.engine.undefine(view.name)
+        if is_table:
+            core.engine.drop_table(name)
+    give_back_freed_pages()
+    return Result()
+
+
+def _check_reserved(name: str) -> None:
+    if key(name).startswith(RESERVED):
+        raise BindError(
+            f"cannot create {name!r}: names that begin with {RESERVED} are the engine's own; choose another"
+        )

@@ -1,0 +1,67 @@
+"""SHOW, DESCRIBE and SUMMARIZE: what there is, and what its columns are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from catalog.names import quoted
+from catalog.schema import Schema, Table, View
+from ivm.adhoc import query
+from ivm.core import Core
+from ivm.result import Result
+from sql.statements import Query, Show
+
+_DESCRIBED = ("column_name", "column_type", "null", "key", "default", "extra")
+
+
+def shown(core: Core, statement: Show) -> Result:
+    """The tables and views by name, in the columns that DuckDB gives them."""
+    catalog = core.catalog.fixed()
+    entries: list[Table | View] = [*catalog.tables, *catalog.views]
+    if statement.what == "views":
+        entries = list(catalog.views)
+    entries.sort(key=lambda entry: entry.name)
+    columns: dict[str, pa.Array] = {"name": pa.array([entry.name for entry in entries], pa.string())}
+    if statement.what == "all tables":
+        names = [[field.name for field in _fields(entry)] for entry in entries]
+        types = [[str(field.type) for field in _fields(entry)] for entry in entries]
+        kinds = ["table" if isinstance(e, Table) else "materialized view" if e.maintained else "view" for e in entries]
+        columns["kind"] = pa.array(kinds, pa.string())
+        columns["column_names"] = pa.array(names, pa.list_(pa.string()))
+        columns["column_types"] = pa.array(types, pa.list_(pa.string()))
+    return Result(pa.table(columns))
+
+
+def described(core: Core, of: str | Query) -> Result:
+    """The columns of a table or view, or of a query in DuckDB's dialect, with their types, as DuckDB lists them."""
+    if isinstance(of, Query):
+        return Result(query(core, f"DESCRIBE {of.text}", of.names))
+    entry = core.catalog.find(of)
+    if isinstance(entry, Table):
+        return _listed(_column(entry, place) for place in range(len(entry.fields)))
+    if isinstance(entry, View):
+        return _listed((f.name, str(f.type), "YES" if f.nullable else "NO", None, None) for f in entry.schema)
+    # One of the engine's own relations, or a name that there is not.
+    return Result(query(core, f"DESCRIBE {quoted(of)}", (of,)))
+
+
+def _fields(entry: Table | View) -> Schema:
+    return entry.fields if isinstance(entry, Table) else entry.schema
+
+
+def _column(table: Table, place: int) -> tuple[str | None, ...]:
+    field = table.fields[place]
+    unique = any(field.name in constraint.columns for constraint in table.unique_constraints)
+    key = "PRI" if place in table.key_indexes else "UNI" if unique else None
+    default = table.default(field.name)
+    null = "YES" if field.nullable else "NO"
+    return field.name, str(field.type), null, key, None if default is None else default.value
+
+
+def _listed(columns: Iterable[tuple[str | None, ...]]) -> Result:
+    rows = [(*column, None) for column in columns]
+    return Result(
+        pa.table({name: pa.array([row[i] for row in rows], pa.string()) for i, name in enumerate(_DESCRIBED)})
+    )

@@ -1,0 +1,203 @@
+"""INSERT, UPDATE, DELETE and TRUNCATE: from trees to statements, whose parts are texts in DuckDB's dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from catalog.errors import BindError, UnsupportedError
+from catalog.names import written
+from sql.duckdb_text import duckdb_text
+from sql.names import names_read, table_name
+from sql.source import Source
+from sql.statements import Assignments, Conflict, Delete, Insert, Query, Update
+from sql.syntax import Syntax
+from sql.tree import nodes_of
+
+_DEFAULT = "DEFAULT"
+
+
+def insert(syntax: Syntax, source: Source, dialect: str) -> Insert:
+    """INSERT [OR REPLACE | OR IGNORE] INTO, with BY NAME, DEFAULT VALUES, ON CONFLICT and RETURNING."""
+    tree = syntax.tree
+    _refuse(tree, source, "INSERT", {"overwrite": "OVERWRITE is not supported; write DELETE FROM first"})
+    target, columns = tree.this, ()
+    if isinstance(target, exp.Schema):
+        columns = tuple(column.name for column in target.expressions)
+        target = target.this
+    table = table_name(target, source, "INSERT INTO")
+    values: tuple[tuple[str | None, ...], ...] = ()
+    if tree.args.get("default"):
+        query = Query("", (), "")
+    else:
+        rows = _rows(tree, source)
+        values = () if tree.args.get("by_name") else _written_rows(rows)
+        text = "" if values else duckdb_text(rows)
+        query = Query(text, names_read(rows), text)
+    return Insert(
+        table,
+        columns,
+        query,
+        values,
+        alias=target.alias or table,
+        names=_also(query.names, tree.args.get("conflict")),
+        by_name=bool(tree.args.get("by_name")),
+        defaults=bool(tree.args.get("default")),
+        conflict=_conflict(tree, source),
+        returning=_returning(tree, source),
+    )
+
+
+def delete(syntax: Syntax, source: Source, dialect: str) -> Delete:
+    """DELETE FROM, with USING, WITH and RETURNING."""
+    tree = syntax.tree
+    table = table_name(tree.this, source, "DELETE FROM")
+    using = ", ".join(duckdb_text(item) for item in tree.args.get("using") or ())
+    return Delete(
+        table,
+        tree.this.alias or table,
+        _condition(tree),
+        names_read(tree),
+        using=using,
+        ctes=_ctes(tree),
+        returning=_returning(tree, source),
+    )
+
+
+def truncate(syntax: Syntax, source: Source, dialect: str) -> Delete:
+    """TRUNCATE [TABLE]: a DELETE of all rows."""
+    tree = syntax.tree
+    refused = {
+        "option": "CASCADE and RESTRICT are not supported; leave them out",
+        "exists": "IF EXISTS is not supported; leave it out",
+    }
+    _refuse(tree, source, "TRUNCATE", refused)
+    target, *others = tree.expressions
+    if others:
+        raise UnsupportedError(source.locate("TRUNCATE takes one name; write one statement for each", others[0]))
+    table = table_name(target, source, "TRUNCATE")
+    return Delete(table, table, "", (table,))
+
+
+def update(syntax: Syntax, source: Source, dialect: str) -> Update:
+    """UPDATE ... SET, with FROM, WITH and RETURNING."""
+    tree = syntax.tree
+    table = table_name(tree.this, source, "UPDATE")
+    other = tree.args.get("from_")
+    return Update(
+        table,
+        tree.this.alias or table,
+        _assignments(tree.expressions, source, f"UPDATE {table}"),
+        _condition(tree),
+        names_read(tree),
+        source=duckdb_text(other.this) if other else "",
+        ctes=_ctes(tree),
+        returning=_returning(tree, source),
+    )
+
+
+def _rows(tree: exp.Expr, source: Source) -> exp.Expr:
+    if tree.expression is None:  # sqlglot takes VALUES in parentheses for names of columns
+        what = "INSERT needs VALUES or a SELECT, without parentheses around VALUES"
+        raise UnsupportedError(source.locate(what, tree))
+    rows: exp.Expr = tree.expression.copy()
+    if not isinstance(rows, exp.Query | exp.Values):
+        raise UnsupportedError(source.locate("INSERT needs VALUES or a SELECT", tree))
+    if tree.args.get("with_"):
+        rows.set("with_", tree.args["with_"].copy())
+    return rows
+
+
+def _written_rows(rows: exp.Expr) -> tuple[tuple[str | None, ...], ...]:
+    """The values of VALUES, each as a text, None for DEFAULT; none for any other query."""
+    plain = isinstance(rows, exp.Values) and not any(v for arg, v in rows.args.items() if arg != "expressions")
+    if not plain:
+        return ()
+    items = (row.expressions if isinstance(row, exp.Tuple) else [row.unnest()] for row in rows.expressions)
+    return tuple(tuple(_value(item) for item in row) for row in items)
+
+
+def _value(node: exp.Expr) -> str | None:
+    """The text of a value; None for the word DEFAULT."""
+    name = node.this if isinstance(node, exp.Column) and not node.table else node
+    unquoted = isinstance(name, exp.Var) or (isinstance(name, exp.Identifier) and not name.args.get("quoted"))
+    return None if unquoted and name.name.upper() == _DEFAULT else duckdb_text(node)
+
+
+def _assignments(items: Sequence[exp.Expr], source: Source, what: str) -> Assignments:
+    assignments: dict[str, str | None] = {}
+    for item in items:
+        column = item.this.name
+        if not isinstance(item, exp.EQ) or not isinstance(item.this, exp.Column):
+            raise UnsupportedError(source.locate(f"{what} needs SET column = value", item))
+        if written(column, assignments):
+            raise BindError(source.locate(f"{what} sets column {column!r} twice; set it once", item))
+        assignments[column] = _value(item.expression)
+    return tuple(assignments.items())
+
+
+def _conflict(tree: exp.Expr, source: Source) -> Conflict | None:
+    alternative, clause = tree.args.get("alternative"), tree.args.get("conflict")
+    if alternative and clause:
+        what = f"INSERT OR {alternative} and ON CONFLICT exclude each other; write one of them"
+        raise BindError(source.locate(what, tree))
+    if alternative:
+        actions = {"REPLACE": Conflict("replace"), "IGNORE": Conflict("nothing")}
+        if alternative not in actions:
+            what = f"INSERT OR {alternative} is not supported; write OR REPLACE, OR IGNORE or ON CONFLICT"
+            raise UnsupportedError(source.locate(what, tree))
+        return actions[alternative]
+    return _on_conflict(clause, source) if clause else None
+
+
+def _on_conflict(clause: exp.Expr, source: Source) -> Conflict:
+    refused = {
+        "duplicate": "ON DUPLICATE KEY is not supported; write ON CONFLICT (columns) DO UPDATE SET ...",
+        "index_predicate": "a condition after the columns of ON CONFLICT is not supported; leave it out",
+        "constraint": "ON CONSTRAINT is not supported; write the constraint's columns: ON CONFLICT (columns)",
+    }
+    _refuse(clause, source, "INSERT", refused)
+    columns = []
+    for item in clause.args.get("conflict_keys") or ():
+        column = item.this if isinstance(item, exp.Ordered) else item
+        if not isinstance(column, exp.Column | exp.Identifier) or item.args.get("desc"):
+            raise UnsupportedError(source.locate("ON CONFLICT takes names of columns, nothing else", item))
+        columns.append(column.name)
+    if clause.args["action"].name.upper() == "DO NOTHING":
+        return Conflict("nothing", tuple(columns))
+    assignments = _assignments(clause.expressions, source, "INSERT ... ON CONFLICT DO UPDATE")
+    return Conflict("update", tuple(columns), assignments, _condition(clause))
+
+
+def _also(names: tuple[str, ...], clause: exp.Expr | None) -> tuple[str, ...]:
+    """The names, and those that the clause reads too."""
+    more = names_read(clause) if clause else ()
+    return (*names, *(name for name in more if written(name, names) is None))
+
+
+def _returning(tree: exp.Expr, source: Source) -> str:
+    clause = tree.args.get("returning")
+    if not clause:
+        return ""
+    _refuse(clause, source, "RETURNING", {"into": "INTO is not supported; read the result"})
+    for node in nodes_of(clause):
+        if isinstance(node, exp.Query | exp.Subquery | exp.Exists):
+            raise UnsupportedError(source.locate("RETURNING takes no subqueries; query the table afterwards", node))
+    return ", ".join(duckdb_text(item) for item in clause.expressions)
+
+
+def _ctes(tree: exp.Expr) -> str:
+    clause = tree.args.get("with_")
+    return duckdb_text(clause) if clause else ""
+
+
+def _condition(tree: exp.Expr) -> str:
+    where = tree.args.get("where")
+    return duckdb_text(where.this) if where else ""
+
+
+def _refuse(tree: exp.Expr, source: Source, statement: str, refused: dict[str, str]) -> None:
+    for arg, what in refused.items():
+        if tree.args.get(arg):
+            raise UnsupportedError(source.locate(f"{statement}: {what}", tree))
