@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from ivm.type_names import type_name
+from ivm.type_names import is_numeric, type_name
 
 MOST_CHARACTERS = 1000
 """So much is shown of one value, whatever the width."""
@@ -54,7 +54,7 @@ def head_of(table: pa.Table, rows: int, most_columns: int | None = None) -> Head
     return Head(
         names=tuple(visible(name) for name in shown.column_names),
         types=tuple(visible(type_name(field)) for field in shown.schema),
-        numeric=tuple(_is_numeric(field.type) for field in shown.schema),
+        numeric=tuple(is_numeric(field.type) for field in shown.schema),
         cells=tuple(
             tuple(_cell(value, field.type) for value, field in zip(row, shown.schema, strict=True)) for row in texts
         ),
@@ -77,10 +77,6 @@ def _cell(value: str | None, given: pa.DataType) -> str | None:
     if value is None:
         return None
     text = visible(value[:MOST_CHARACTERS] + "…" if len(value) > MOST_CHARACTERS else value)
-    if _LIKE_NULL.fullmatch(text) and not _is_numeric(given):
+    if _LIKE_NULL.fullmatch(text) and not is_numeric(given):
         return "'" + text.replace("'", "''") + "'"  # so that NULL is told from it
     return text
-
-
-def _is_numeric(given: pa.DataType) -> bool:
-    return pa.types.is_integer(given) or pa.types.is_floating(given) or pa.types.is_decimal(given)

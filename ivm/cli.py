@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 import ivm
 from catalog.errors import Error, UnsupportedError
 from ivm.database import core_of
 from ivm.explain import explain as explain_select
-from ivm.script import first_word, split
-from ivm.shell import Shell, read_text, run_pipe, run_terminal
+from ivm.script import first_word, read_text, split
+
+if TYPE_CHECKING:
+    from catalog.catalog import Catalog
+    from ivm.shell.session import Shell
 
 GROUP = "ivm.commands"
 QUERIES = frozenset({"SELECT", "WITH", "FROM", "VALUES", "("})
@@ -51,13 +56,38 @@ ExternalAccess = Annotated[
 
 
 @app.command()
-def shell(external_access: ExternalAccess = True) -> None:
-    """Run SQL statements, typed or piped in, over an empty database in memory."""
-    session = Shell(ivm.connect(external_access=external_access), Console(), Console(stderr=True))
-    if sys.stdin.isatty():
-        typer.echo(f"ivm {ivm.__version__}, in memory. End statements with a semicolon; .help lists commands.")
-        raise typer.Exit(run_terminal(session))
-    raise typer.Exit(run_pipe(session, sys.stdin))
+def shell(
+    file: Annotated[
+        Path | None, typer.Argument(help="SQL to run, instead of what is typed or piped in.", dir_okay=False)
+    ] = None,
+    command: Annotated[
+        list[str] | None,
+        typer.Option("-c", "--command", metavar="SQL", help="SQL to run, after FILE; may be repeated."),
+    ] = None,
+    external_access: ExternalAccess = True,
+) -> None:
+    """Run SQL statements, typed, piped in, or given, over an empty database in memory."""
+    if file is None and not command and sys.stdin.isatty() and sys.stdout.isatty():
+        raise typer.Exit(_typed(external_access))
+    from ivm.shell.run import new_shell, run_all, run_pipe  # noqa: PLC0415  the prompt comes before the engine
+
+    session = new_shell(external_access=external_access)
+    if file is None and not command:
+        raise typer.Exit(run_pipe(session, sys.stdin))
+    raise typer.Exit(run_all(session, [] if file is None else [file], command or []))
+
+
+def _typed(external_access: bool) -> int:
+    from ivm.shell.terminal import run_terminal  # noqa: PLC0415  its toolkit is for terminals only
+
+    def load() -> tuple[Shell, Callable[[], Catalog]]:
+        from ivm.shell.run import typed_shell  # noqa: PLC0415  the prompt comes before the engine
+
+        return typed_shell(external_access=external_access)
+
+    return run_terminal(
+        load, f"ivm {ivm.__version__}, in memory. End statements with a semicolon; .help lists commands."
+    )
 
 
 @app.command()
@@ -129,5 +159,5 @@ def main() -> None:
         add_plugins(sys.argv[1:])
         app()
     except Error as error:
-        Console(stderr=True).print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+        Console(stderr=True).print(Text(f"error: {error}", style="red"), soft_wrap=True)
         sys.exit(1)

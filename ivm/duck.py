@@ -127,16 +127,15 @@ def answer(duck: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
     return with_huge(relation.to_arrow_table(), types)
 
 
-def texts_of(table: pa.Table, most: int) -> list[tuple[str | None, ...]]:
-    """The rows with each value as DuckDB prints it, cut to `most` characters; None for NULL."""
+def texts_of(table: pa.Table, most: int | None = None) -> list[tuple[str | None, ...]]:
+    """The rows with each value as DuckDB prints it, whole or cut to `most` characters; None for NULL."""
     if not table.num_columns:
         return []
     places = [f"c{place}" for place in range(table.num_columns)]  # names may come twice
+    texts = [f"{each}::VARCHAR" if most is None else f"left({each}::VARCHAR, {most})" for each in places]
     with connection(Use.OWN) as duck:
         duck.register("given", table.rename_columns(places))
-        return duck.sql(
-            f"SELECT {', '.join(f'left({each}::VARCHAR, {most})' for each in places)} FROM given"
-        ).fetchall()
+        return duck.sql(f"SELECT {', '.join(texts)} FROM given").fetchall()
 
 
 def define(duck: duckdb.DuckDBPyConnection, name: str, query: str, *, kept: bool = False) -> None:

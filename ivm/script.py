@@ -1,9 +1,12 @@
-"""Cut a text into SQL statements without parsing it: at semicolons outside of quotes and comments."""
+"""SQL statements in a text or a file, cut without parsing it: at semicolons outside of quotes and comments."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
+
+from catalog.errors import Error
 
 # A semicolon, after everything in which one may hide. An opening mark without its end swallows the rest of the text.
 _MARKS = re.compile(
@@ -22,10 +25,13 @@ _COMMENTS = re.compile(r"--[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Whole statements, without their semicolons, and the text after the last semicolon, which may still go on."""
+    """Whole statements, without their semicolons, where each begins in the text, and what follows the last semicolon,
+    which may still go on.
+    """
 
     statements: tuple[str, ...]
     rest: str
+    starts: tuple[int, ...] = ()
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -38,13 +44,16 @@ def split(text: str) -> Script:
 
     Cost: linear in the text.
     """
-    found = []
+    found, starts = [], []
     start = 0
     for mark in _MARKS.finditer(text):
         if mark["end"]:
-            found.append(text[start : mark.start()].strip())
+            piece = text[start : mark.start()]
+            if not is_blank(piece):
+                found.append(piece.strip())
+                starts.append(start + len(piece) - len(piece.lstrip()))
             start = mark.end()
-    return Script(tuple(statement for statement in found if not is_blank(statement)), text[start:])
+    return Script(tuple(found), text[start:], tuple(starts))
 
 
 def is_blank(text: str) -> bool:
@@ -66,3 +75,15 @@ def without_comments(statement: str) -> str:
         if comment is None:
             return stripped
         statement = stripped[comment.end() :]
+
+
+def read_text(path: Path) -> str:
+    """The text of a file.
+
+    Raises:
+        Error: it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Error(f"cannot read {path}: {error}") from error

@@ -42,6 +42,11 @@ def type_name(field: pa.Field) -> str:
     return (field.metadata or {}).get(_SAID, b"").decode() or _name(field.type)
 
 
+def is_numeric(given: pa.DataType) -> bool:
+    """Whether values of an Arrow type are numbers."""
+    return pa.types.is_integer(given) or pa.types.is_floating(given) or pa.types.is_decimal(given)
+
+
 def _name(given: pa.DataType) -> str:
     if given in _NAMES:
         return _NAMES[given]

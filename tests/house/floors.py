@@ -36,7 +36,7 @@ PLACES = (
     _place("ivm.dataflow", 4, "numpy"),
     # Section 4: exchange with the outside is Arrow, which the face takes and gives, and in which streams are read.
     # pandas and polars are the types of what .df() and .pl() return; they are optional.
-    _place("ivm", 5, "duckdb", "typer", "rich", "pyarrow", "numpy", "pandas", "polars"),
+    _place("ivm", 5, "duckdb", "typer", "rich", "prompt_toolkit", "pyarrow", "numpy", "pandas", "polars"),
     # Section 7: the sub-commands of `ivm tpch` are a typer application with progress bars.
     # DuckDB is what a run is compared with.
     _place("tpch", 6, "duckdb", "pyspark", "pyarrow", "numpy", "typer", "rich"),

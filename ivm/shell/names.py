@@ -1,0 +1,53 @@
+"""The names of the shell's commands and of SQL's words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from catalog.types import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A command: its name, how it is written, what it does."""
+
+    name: str
+    arguments: str
+    help: str
+
+    @property
+    def usage(self) -> str:
+        """The name with its arguments."""
+        return f"{self.name} {self.arguments}".rstrip()
+
+
+COMMANDS = (
+    Named(".tables", "", "tables and views"),
+    Named(".schema", "[NAME]", "the statements that would make them"),
+    Named(".mode", "[table|csv|json|line]", "how rows are printed; all but table print every row, exactly"),
+    Named(".timer", "on|off", "whether times are told"),
+    Named(".read", "FILE", "run the statements and commands of a file"),
+    Named(
+        ".import", "FILE TABLE", "insert the rows of a .csv, .parquet or .json file; makes the table if there is none"
+    ),
+    Named(".apply", "TABLE FILE", "apply the changes of a .parquet or .csv file (columns _time, _diff as in db.apply)"),
+    Named(".verify", "", "compare every view with DuckDB"),
+    Named(".help", "", "this text"),
+    Named(".quit", "", "leave (also exit, quit, Ctrl-D)"),
+)
+
+USAGE = {each.name: each.usage for each in COMMANDS}
+
+MODES = ("table", "csv", "json", "line")
+
+_WORDS = """
+ALL AND ANTI AS ASC BETWEEN BY CASE CAST COALESCE COPY COUNT CREATE CROSS CUBE DATE DEFAULT DELETE DESC DESCRIBE
+DISTINCT DROP ELSE END EXCEPT EXISTS EXPLAIN EXTRACT FALSE FILTER FIRST FOREIGN FROM FULL GROUP GROUPING HAVING IF
+ILIKE IN INNER INSERT INTERSECT INTERVAL INTO IS JOIN KEY LAST LATERAL LEFT LIKE LIMIT MATERIALIZED MAX MIN NATURAL
+NOT NULL NULLS OFFSET ON OR ORDER OUTER OVER PARTITION PRIMARY QUALIFY RANGE REFERENCES REPLACE RIGHT ROLLUP ROWS
+SELECT SEMI SET SETS SHOW SUM SUMMARIZE TABLE THEN TRUE TRUNCATE TRY_CAST UNION UNIQUE UPDATE USING VALUES VIEW WHEN
+WHERE WINDOW WITH
+"""
+
+KEYWORDS = tuple(_WORDS.split())
+TYPES = tuple(sorted({kind.value for kind in Kind} - {"NULL", "LIST", *KEYWORDS}))

@@ -1,0 +1,71 @@
+"""A shell over a new database, and input for it that nobody is typing."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from rich.console import Console
+
+import ivm
+from catalog.catalog import Catalog
+from ivm.database import core_of
+from ivm.shell.commands import RUN
+from ivm.shell.session import Shell
+
+
+def new_shell(*, external_access: bool, is_typed: bool = False) -> Shell:
+    """A shell over an empty database in memory."""
+    return Shell(ivm.connect(external_access=external_access), Console(stderr=True), RUN, is_typed=is_typed)
+
+
+def typed_shell(*, external_access: bool) -> tuple[Shell, Callable[[], Catalog]]:
+    """A shell for a terminal, and what tells the names that there are."""
+    shell = new_shell(external_access=external_access, is_typed=True)
+    return shell, lambda: core_of(shell.db).catalog
+
+
+def run_all(shell: Shell, files: Iterable[Path], texts: Iterable[str]) -> int:
+    """Run files, then texts, up to the first error. Returns the exit code."""
+
+    def run() -> None:
+        for file in files:
+            shell.run_file(file)
+        for text in texts:
+            shell.forget()
+            for line in text.split("\n"):
+                shell.feed(line)
+            shell.finish()
+
+    return _guarded(shell, run)
+
+
+def run_pipe(shell: Shell, lines: Iterable[str]) -> int:
+    """Run lines that nobody is typing; stops at the first error. Returns the exit code."""
+
+    def run() -> None:
+        for line in lines:
+            shell.feed(line.rstrip("\n"))
+        shell.finish()
+
+    return _guarded(shell, run)
+
+
+def _guarded(shell: Shell, run: Callable[[], None]) -> int:
+    try:
+        with contextlib.suppress(EOFError):
+            run()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # who read has left: there is nothing to tell
+        return 1
+    except KeyboardInterrupt:
+        shell.interrupted()
+        return 130
+    except Exception as error:  # noqa: BLE001  one message, whatever it is
+        shell.tell(error)
+        return 1
+    return 0

@@ -1,0 +1,225 @@
+"""What the shell does with lines, wherever they come from."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+from rich.console import Console
+from rich.text import Text
+
+from catalog.errors import Error
+from ivm.cells import visible
+from ivm.database import Database
+from ivm.progress import shown
+from ivm.result import Result, say
+from ivm.script import first_word, is_blank, read_text, split
+from ivm.shell.complete import LEAVE, is_command, is_leaving
+from ivm.shell.printing import WRITERS
+
+CHANGES = {"INSERT": "inserted", "UPDATE": "updated", "DELETE": "deleted"}
+_PLACE = re.compile(r"\(line (\d+), column (\d+)\)")
+
+Command = Callable[["Shell", list[str]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A statement, and how many lines, and characters of its first line, came before it."""
+
+    text: str
+    lines: int
+    characters: int
+
+
+def moved(message: str, placed: Placed) -> str:
+    """The message of an error in a statement, with the place in what it is a part of."""
+
+    def told(found: re.Match[str]) -> str:
+        line, column = int(found[1]), int(found[2])
+        return f"(line {line + placed.lines}, column {column + (placed.characters if line == 1 else 0)})"
+
+    return _PLACE.sub(told, message)
+
+
+class Shell:
+    """Runs lines against a database; answers go to stdout, what went wrong and progress to `err`.
+
+    `is_typed`: somebody types and looks, so that changes are counted and times are told. `mode`: a name in `MODES`.
+    """
+
+    def __init__(self, db: Database, err: Console, commands: dict[str, Command], *, is_typed: bool = False) -> None:
+        self.db = db
+        self.err = err
+        self.is_typed = is_typed
+        self.mode = "table"
+        self.timer = is_typed
+        self._commands = commands
+        self._pending = _Pending()
+        self._files: list[Path] = []
+
+    @property
+    def is_waiting(self) -> bool:
+        """True in the middle of a statement."""
+        return self._pending.has_words
+
+    def forget(self) -> None:
+        """Drop the statement that was begun, and count lines from 1 again."""
+        self._pending = _Pending()
+
+    def feed(self, line: str) -> None:
+        """Take one line, or several, and run the statements that are complete.
+
+        Raises:
+            EOFError: the line was `.quit`, `exit` or `quit`.
+            Error: a statement failed, told with its place among the lines; those after it have not run.
+        """
+        if not self.is_waiting and is_leaving(line):
+            raise EOFError
+        if not self.is_waiting and is_command(line):
+            self._pending.skip(line)
+            self._command(words_of(line))
+            return
+        for statement in self._pending.take(line):
+            self._run_placed(statement)
+
+    def finish(self) -> None:
+        """Run what is left without a semicolon at the end of the input."""
+        for statement in self._pending.rest():
+            self._run_placed(statement)
+
+    def run_file(self, path: Path) -> None:
+        """Run the statements and commands of a file.
+
+        Raises:
+            Error: the file cannot be read, is being read already, or a statement failed, told with its place in it.
+        """
+        if path.resolve() in self._files:
+            raise Error(f"cannot read {path}: it reads itself")
+        text, before = read_text(path), self._pending
+        self._files.append(path.resolve())
+        self.forget()
+        try:
+            for line in text.split("\n"):
+                self.feed(line)
+            self.finish()
+        except Error as error:
+            error.args = (f"{path}: {error}",)
+            raise
+        finally:
+            self._files.pop()
+            self._pending = before
+
+    def _run_placed(self, placed: Placed) -> None:
+        try:
+            self.run(placed.text)
+        except Error as error:
+            error.args = (moved(str(error), placed),)
+            raise
+
+    def run(self, statement: str) -> None:
+        """Run one statement and print its answer."""
+        start = perf_counter()
+        with shown(self.err) as progress:
+            answer = self.db.sql(statement, progress=progress)
+        self.answer(answer, first_word(statement))
+        self.took(start)
+
+    def answer(self, answer: Result, word: str = "") -> None:
+        """Print rows as the mode says; of a change only how many it changed, to whoever typed it."""
+        if word in CHANGES and answer.columns == ["count"]:
+            (count,) = answer.fetchone() or (0,)
+            self.remark(f"{count:,} row{'' if count == 1 else 's'} {CHANGES[word]}")
+        elif answer.columns:
+            WRITERS[self.mode](answer)
+
+    def remark(self, text: str) -> None:
+        """Print what is no data, to whoever types."""
+        if self.is_typed:
+            say(text)
+
+    def took(self, start: float) -> None:
+        """Print the time since `start`, if it is wanted."""
+        if self.timer:
+            say(f"{(perf_counter() - start) * 1e3:,.1f} ms")
+
+    def tell(self, error: BaseException) -> None:
+        """Show an error as one message; one that is nobody's mistake but ours says so."""
+        words = str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}; this is a bug in ivm"
+        lines = "\n".join(map(visible, words.splitlines()))
+        self.err.print(Text(f"error: {lines}", style="red"), soft_wrap=True)
+
+    def interrupted(self) -> None:
+        """Say that the statement was cancelled, which has changed nothing."""
+        self.err.print("interrupted", style="red")
+
+    def _command(self, words: list[str]) -> None:
+        name, *arguments = words
+        if name in LEAVE:
+            raise EOFError
+        command = self._commands.get(name)
+        if command is None:
+            raise Error(f"cannot run {visible(name)}: there is no such command; .help lists them")
+        command(self, arguments)
+
+
+class _Pending:
+    """Lines that have come since the last whole statement, and how much came before them."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._before = (0, 0)  # lines, and characters of the line that goes on
+        self.has_words = False
+
+    def skip(self, lines: str) -> None:
+        """Count lines that are no part of a statement."""
+        self._before = self._after(lines + "\n")
+
+    def take(self, lines: str) -> list[Placed]:
+        """Add lines; the statements that they complete. Cost: nothing is looked at again before a semicolon comes."""
+        self._lines.append(lines + "\n")
+        if ";" not in lines:
+            self.has_words = self.has_words or not is_blank("".join(self._lines))
+            return []
+        text = "".join(self._lines)
+        script = split(text)
+        found = [
+            Placed(statement, *self._after(text[:start]))
+            for statement, start in zip(script.statements, script.starts, strict=True)
+        ]
+        self._before = self._after(text[: len(text) - len(script.rest)])
+        self._lines = [script.rest]
+        self.has_words = not is_blank(script.rest)
+        return found
+
+    def rest(self) -> list[Placed]:
+        """What is left, as the last statement, and nothing after it."""
+        text, self._lines, self.has_words = "".join(self._lines), [], False
+        blank = text[: len(text) - len(text.lstrip())]
+        found = [] if is_blank(text) else [Placed(text.strip(), *self._after(blank))]
+        self._before = self._after(text)
+        return found
+
+    def _after(self, text: str) -> tuple[int, int]:
+        """Lines, and characters of the line that goes on, once the text has come too."""
+        lines, characters = self._before
+        count = text.count("\n")
+        return lines + count, len(text) - (text.rfind("\n") + 1) + (0 if count else characters)
+
+
+def words_of(line: str) -> list[str]:
+    """The words of a command, which may be quoted.
+
+    Raises:
+        Error: a quotation mark has no other.
+    """
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        raise Error(
+            f"cannot run {visible(line.strip())}: {error}; put words with spaces or quotes in quotes"
+        ) from error
