@@ -98,6 +98,10 @@ def connection(use: Use) -> Iterator[duckdb.DuckDBPyConnection]:
     except (duckdb.InternalException, duckdb.FatalException):
         _instances.forget(use)
         raise
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":  # what DuckDB makes of Ctrl-C
+            raise KeyboardInterrupt from error
+        raise
     finally:
         cursor.close()
 
