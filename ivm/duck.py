@@ -91,19 +91,35 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def connection(use: Use) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A connection for one query or a few that belong together. Nothing of it is left afterwards."""
+    """A connection for one query or a few that belong together. Nothing of it is left afterwards.
+
+    A query that is interrupted, by Ctrl-C or `interrupt`, raises KeyboardInterrupt.
+    """
     cursor = _instances.cursor(use)
+    _running[id(cursor)] = cursor
     try:
         yield cursor
     except (duckdb.InternalException, duckdb.FatalException):
         _instances.forget(use)
         raise
+    except duckdb.InterruptException as error:
+        raise KeyboardInterrupt from error
     except RuntimeError as error:
-        if str(error) == "Query interrupted":  # what DuckDB makes of Ctrl-C
+        if str(error) == "Query interrupted":  # what DuckDB makes of Ctrl-C, where it looks
             raise KeyboardInterrupt from error
         raise
     finally:
+        del _running[id(cursor)]
         cursor.close()
+
+
+_running: dict[int, duckdb.DuckDBPyConnection] = {}
+
+
+def interrupt() -> None:
+    """Cancel the queries that run now, in whatever threads."""
+    for cursor in list(_running.values()):
+        cursor.interrupt()
 
 
 _HUGEINT: Any = pa.opaque(pa.binary(16), "hugeint", "DuckDB")

@@ -19,6 +19,7 @@ from ivm.progress import shown
 from ivm.result import Result, say
 from ivm.script import first_word, is_blank, read_text, split
 from ivm.shell.complete import LEAVE, is_command, is_leaving
+from ivm.shell.interrupt import interruptible
 from ivm.shell.printing import WRITERS
 
 CHANGES = {"INSERT": "inserted", "UPDATE": "updated", "DELETE": "deleted"}
@@ -124,7 +125,7 @@ class Shell:
     def run(self, statement: str) -> None:
         """Run one statement and print its answer."""
         start = perf_counter()
-        with shown(self.err) as progress:
+        with interruptible(), shown(self.err) as progress:
             answer = self.db.sql(statement, progress=progress)
         self.answer(answer, first_word(statement))
         self.took(start)
