@@ -15,8 +15,6 @@ from rich.text import Text
 
 import ivm
 from catalog.errors import Error, UnsupportedError
-from ivm.database import core_of
-from ivm.explain import explain as explain_select
 from ivm.script import first_word, read_text, split
 
 if TYPE_CHECKING:
@@ -108,6 +106,9 @@ def explain_script(db: ivm.Database, script: str) -> str:
         UnsupportedError: the last statement is not a query.
         Error: a statement failed; its position is that in the script.
     """
+    from ivm.database import core_of  # noqa: PLC0415  other commands need none of the engine to begin
+    from ivm.explain import explain as explain_select  # noqa: PLC0415
+
     statements = split(script).all
     if not statements or first_word(statements[-1]) not in QUERIES:
         raise UnsupportedError("cannot explain: the last statement must be a SELECT; write the view's query there")

@@ -200,3 +200,9 @@ def test_a_history_that_cannot_be_kept_is_in_memory(tmp_path):
     path.mkdir()
     history.store_string("SELECT 1;")
     assert list(history.load_history_strings()) == []
+
+
+def test_the_prompt_waits_for_nothing_heavy():
+    code = "import sys, ivm.cli, ivm.shell.terminal\nprint({'numba', 'pyarrow', 'numpy', 'duckdb', 'sqlglot'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
