@@ -13,6 +13,7 @@ import numpy as np
 
 from ivm.kernels.compiled import njit
 from ivm.kernels.exact_float import NOT_FINITE, add_double, add_product, is_finite, not_finite_kind
+from ivm.kernels.part import part
 from ivm.kernels.types import Bools, Int32s, Ints
 from ivm.kernels.wide import Word, add, mul_signed
 
@@ -22,7 +23,7 @@ _LANES = 4
 KIND, VALUE, VALID, FIELD, WIDTH, BASE = 0, 1, 2, 3, 4, 5
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def accumulate(plan: Ints, values: Ints, valid: Bools, diffs: Ints, row_cell: Int32s, cells: Ints) -> Word:
     """Add every row to the fields of its cell; the first accumulator that overflowed 128 bits, or -1.
 
@@ -42,21 +43,22 @@ def accumulate(plan: Ints, values: Ints, valid: Bools, diffs: Ints, row_cell: In
     return -1
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part(counted=True)
 def _count(mask: Word, field: Word, valid: Bools, diffs: Ints, row_cell: Int32s, cells: Ints) -> None:
     if len(diffs) == 0 and mask < 0 and len(cells) <= _FEW_CELLS:
         totals = np.zeros((_LANES, len(cells)), np.int64)
         for i in range(len(row_cell)):
             totals[i % _LANES, np.uint64(row_cell[np.uint64(i)])] += 1
         for lane in range(_LANES):
-            cells[:, field] += totals[lane]
+            for c in range(len(cells)):
+                cells[c, field] += totals[lane, c]
         return
     for i in range(len(row_cell)):
         if mask < 0 or valid[i, mask]:
             cells[row_cell[i], field] += diffs[i] if len(diffs) else np.int64(1)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _sum(
     column: Word, mask: Word, field: Word, values: Ints, valid: Bools, diffs: Ints, row_cell: Int32s, cells: Ints
 ) -> bool:
@@ -85,7 +87,7 @@ def _sum(
     return False
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part(counted=True)
 def _sum_by_halves(column: Word, field: Word, values: Ints, row_cell: Int32s, cells: Ints) -> None:
     """Sums of all rows where there are few cells: low and high 32 bits apart, neighbouring rows in separate totals.
 
@@ -115,7 +117,7 @@ def _sum_by_halves(column: Word, field: Word, values: Ints, row_cell: Int32s, ce
             cells[c, field + 1] += (high >> np.int64(32)) + carry
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _add_narrow(cells: Ints, cell: Word, field: Word, value: Word) -> None:
     low = cells[cell, field] + value
     carry = np.int64(np.uint64(low) < np.uint64(value))
@@ -123,7 +125,7 @@ def _add_narrow(cells: Ints, cell: Word, field: Word, value: Word) -> None:
     cells[cell, field + 1] += (value >> np.int64(63)) + carry
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _sum_wide(plan: Ints, values: Ints, valid: Bools, diffs: Ints, row_cell: Int32s, cells: Ints) -> None:
     column, mask, field, width = plan[VALUE], plan[VALID], plan[FIELD], plan[WIDTH]
     for i in range(len(row_cell)):
@@ -132,7 +134,7 @@ def _sum_wide(plan: Ints, values: Ints, valid: Bools, diffs: Ints, row_cell: Int
             add_product(cells, row_cell[i], field, width, 0, values[i, column], values[i, column + 1], diff)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _sum_doubles(plan: Ints, values: Ints, valid: Bools, diffs: Ints, row_cell: Int32s, cells: Ints) -> None:
     """Sums of doubles or of their squares; only the former count what is not finite."""
     column, mask, field, width, base = plan[VALUE], plan[VALID], plan[FIELD], plan[WIDTH], plan[BASE]
@@ -148,7 +150,7 @@ def _sum_doubles(plan: Ints, values: Ints, valid: Bools, diffs: Ints, row_cell: 
                 cells[row_cell[i], field + not_finite_kind(bits)] += diff
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def add_before(plan: Ints, k: Word, before: Ints, cell_previous: Int32s, cells: Ints, first: Word, count: Word) -> bool:
     """Make totals of accumulator k of the cells [first, first + count): add those of the group's cell before.
 

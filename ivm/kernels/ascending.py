@@ -10,10 +10,11 @@ import numpy as np
 
 from ivm.kernels.compiled import njit
 from ivm.kernels.hash_index import same_key
+from ivm.kernels.part import part
 from ivm.kernels.types import Ints
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def extend_run(recent: Ints, words: Ints, shift: int, distinct: bool, most: int, fences: Ints, row: int) -> bool:
     """Whether leads go on not falling; if `distinct`, also whether no two keys are equal, `most` having one lead.
 
@@ -30,7 +31,7 @@ def extend_run(recent: Ints, words: Ints, shift: int, distinct: bool, most: int,
     return True
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _joins(recent: Ints, words: Ints, shift: int, distinct: bool, most: int) -> bool:
     """Whether the run of `recent` goes on with the first of `words`, as far as they have its last lead."""
     if len(recent) == 0:
@@ -57,7 +58,7 @@ def _joins(recent: Ints, words: Ints, shift: int, distinct: bool, most: int) -> 
     return True
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _ascends(words: Ints, shift: int, distinct: bool, most: int) -> bool:
     """Whether each key is above the one before it, or equal to it unless `distinct`: enough for a run.
 
@@ -81,7 +82,7 @@ def _ascends(words: Ints, shift: int, distinct: bool, most: int) -> bool:
     return falls == 0 and longest < most
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _is_run(words: Ints, shift: int, distinct: bool, most: int) -> bool:
     """Whether leads never fall; if `distinct`, also whether no two keys are equal, at most `most` having one lead.
 
@@ -108,7 +109,7 @@ def _is_run(words: Ints, shift: int, distinct: bool, most: int) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def rows_near(fences: Ints, words: Ints, shift: int, block: int, stop: int, rows: Ints, starts: Ints) -> int:
     """The rows among which those of each lead begin and end, at most two blocks; how many rows in all.
 
@@ -134,7 +135,7 @@ def rows_near(fences: Ints, words: Ints, shift: int, block: int, stop: int, rows
     return at
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _fences_up_to(fences: Ints, lead: int, low: int, equal: bool) -> int:
     """How many of the fences, which ascend, are smaller than a lead, or no greater if `equal`; `low` of them are."""
     high = len(fences)
@@ -147,7 +148,7 @@ def _fences_up_to(fences: Ints, lead: int, low: int, equal: bool) -> int:
     return low
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def find_near(
     words: Ints, near: Ints, rows: Ints, starts: Ints, shift: int, block: int, distinct: bool, first: Ints, count: Ints
 ) -> None:

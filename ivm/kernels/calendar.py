@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ivm.kernels.compiled import njit
+from ivm.kernels.part import part
 
 Word = Any  # an int64, as compiled code has it
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def civil(days: Word) -> tuple[Word, Word, Word]:
     """(year, month, day of the month) of a day."""
     shifted = days + 719468
@@ -28,7 +28,7 @@ def civil(days: Word) -> tuple[Word, Word, Word]:
     return (year + 1 if month <= 2 else year), month, day
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def day_of(year: Word, month: Word, day: Word) -> Word:
     """The day of a date; month 1 to 12, day at least 1."""
     counted = year - 1 if month <= 2 else year
@@ -39,7 +39,7 @@ def day_of(year: Word, month: Word, day: Word) -> Word:
     return era * 146097 + year_of_era * 365 + year_of_era // 4 - year_of_era // 100 + day_of_year - 719468
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def shift_months(days: Word, months: Word) -> Word:
     """The same day of the month that many months later, or that month's last day."""
     year, month, day = civil(days)
@@ -49,49 +49,49 @@ def shift_months(days: Word, months: Word) -> Word:
     return min(first + day - 1, following - 1)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def year_of(days: Word) -> Word:
     """The year."""
     return civil(days)[0]
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def month_of(days: Word) -> Word:
     """The month, 1 to 12."""
     return civil(days)[1]
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def day_of_month(days: Word) -> Word:
     """The day of the month, from 1."""
     return civil(days)[2]
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def day_of_year(days: Word) -> Word:
     """The day of the year, from 1."""
     return days - day_of(civil(days)[0], 1, 1) + 1
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def thursday(days: Word) -> Word:
     """The Thursday of the ISO week: it says which year the week belongs to."""
     return days - (days + 3) % 7 + 3
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def iso_year(days: Word) -> Word:
     """The year that the ISO week belongs to."""
     return civil(thursday(days))[0]
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def iso_week(days: Word) -> Word:
     """The ISO week, 1 to 53."""
     return (day_of_year(thursday(days)) - 1) // 7 + 1
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def first_of_period(days: Word, months: Word) -> Word:
     """The first day of the period of 1, 3, 12, 120, 1200 or 12000 months that a day lies in.
 
@@ -104,7 +104,7 @@ def first_of_period(days: Word, months: Word) -> Word:
     return day_of(abs(year) // years * years * (1 if year > 0 else -1), 1, 1)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def last_of_month(days: Word) -> Word:
     """The last day of the month that a day lies in."""
     year, month, _ = civil(days)
@@ -112,7 +112,7 @@ def last_of_month(days: Word) -> Word:
     return day_of(following // 12, following % 12 + 1, 1) - 1
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def period_of(days: Word, months: Word) -> Word:
     """The number of the period of 1, 3, 12, 120, 1200 or 12000 months that a day lies in, counted from 0, toward it."""
     year, month, _ = civil(days)

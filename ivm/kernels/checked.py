@@ -9,7 +9,7 @@ import numpy.typing as npt
 from numba import types
 from numba.extending import intrinsic
 
-from ivm.kernels.compiled import njit
+from ivm.kernels.part import part
 from ivm.kernels.wide import FLOAT_POWERS, POWERS, divide, magnitude, to_float
 
 Word = Any  # an int64, as compiled code has it
@@ -48,7 +48,7 @@ def mul_checked(typing_context: Any, a: Any, b: Any) -> Any:
     return _with_overflow("smul_with_overflow")
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def truncated(a: Word, b: Word) -> Word:
     """The quotient a / b toward zero; b is not 0, and not -1 where a is the least int64."""
     quotient = a // b
@@ -57,13 +57,13 @@ def truncated(a: Word, b: Word) -> Word:
     return quotient
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def remainder(a: Word, b: Word) -> Word:
     """What `truncated` leaves; it has the sign of a."""
     return a - truncated(a, b) * b
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def round_off(a: Word, power: Word) -> Word:
     """The quotient a / power rounded, halves away from zero; power > 1, a is not the least int64."""
     size = abs(a)
@@ -73,13 +73,13 @@ def round_off(a: Word, power: Word) -> Word:
     return -quotient if a < 0 else quotient
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def ceiling(a: Word, power: Word) -> Word:
     """The quotient a / power, rounded up."""
     return -(-a // power)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def half_away(x: float) -> float:
     """A double rounded to a whole number, halves away from zero."""
     whole = np.trunc(x)
@@ -88,7 +88,7 @@ def half_away(x: float) -> float:
     return whole
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def round_double(x: float, power: float, cut: bool) -> float:
     """A double rounded at `power`: below the point, or (cut) above it; as it was, or zero, where that overflows."""
     rounded = half_away(x / power) * power if cut else half_away(x * power) / power
@@ -97,7 +97,7 @@ def round_double(x: float, power: float, cut: bool) -> float:
     return 0.0 if cut and np.isfinite(x) else x
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def trunc_double(x: float, power: float, cut: bool) -> float:
     """A double cut off at `power`, below the point, or (cut) above it; as it was, or zero, where that overflows."""
     rounded = np.trunc(x / power) * power if cut else np.trunc(x * power) / power
@@ -106,7 +106,7 @@ def trunc_double(x: float, power: float, cut: bool) -> float:
     return 0.0 if cut and np.isfinite(x) else x
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def decimal_to_double(a: Word, power: Word, scale: float) -> float:
     """The double of a / power (`scale` is power as a double).
 
@@ -120,7 +120,7 @@ def decimal_to_double(a: Word, power: Word, scale: float) -> float:
     return -result if a < 0 else result
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def wide_to_double(low: Word, high: Word, digits: int) -> float:
     """The double of a / 10^digits for 128 bits; like `decimal_to_double` beyond 2^53."""
     ml, mh = magnitude(low, high)
@@ -131,19 +131,19 @@ def wide_to_double(low: Word, high: Word, digits: int) -> float:
     return -result if high < 0 else result
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def double_eq(a: float, b: float) -> bool:
     """Equality in which NaN equals NaN."""
     return a == b or (a != a and b != b)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def double_lt(a: float, b: float) -> bool:
     """The order in which NaN is greater than all others."""
     return a < b or (b != b and a == a)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def contains(ordered: npt.NDArray[np.int64], value: Word) -> bool:
     """Whether the value is among `ordered` (ascending int64); a binary search."""
     low, high = 0, len(ordered)

@@ -27,6 +27,7 @@ from ivm.kernels import shipped
 from ivm.kernels.archive import Entry
 from ivm.kernels.folder import Folder, folder_beside, private_folder
 from ivm.kernels.linked import CannotKeepError, linked, packed
+from ivm.kernels.part import KernelCompiler
 from ivm.kernels.sources import digest
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -49,7 +50,7 @@ def njit(signature: Any = None, *, cache: bool, **options: Any) -> Callable[[Fun
     options = {"no_cfunc_wrapper": True, **options}
 
     def decorate(function: Function) -> Function:
-        dispatcher = compiler(**options)(function)
+        dispatcher = compiler(pipeline_class=KernelCompiler, **options)(function)
         if dispatcher is function:  # numba is told to compile nothing
             return function
         if cache:

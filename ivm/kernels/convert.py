@@ -20,7 +20,7 @@ def unpack_bits(bits: npt.NDArray[np.uint8], first: int, length: int) -> npt.NDA
     return out
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def decimals_fit(words: npt.NDArray[np.int64], bound: int) -> bool:
     """Whether all 128-bit integers of `words` int64 (n, 2), low words first, lie between -bound and bound (below
     2^62), both excluded.
@@ -35,7 +35,7 @@ def decimals_fit(words: npt.NDArray[np.int64], bound: int) -> bool:
     return wrong == 0
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def all_within(values: npt.NDArray[np.signedinteger[Any]], first: int, last: int) -> bool:
     """Whether all values, integers of any width, lie between `first` and `last`, both included."""
     wrong = False

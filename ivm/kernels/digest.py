@@ -18,7 +18,7 @@ WORDS = 2
 """How many words a digest has."""
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def digest_rows(words: Ints, factors: Hashes, digests: Ints) -> None:
     """Write the digest of each row of `words` (n, W) to `digests` (n, 2).
 

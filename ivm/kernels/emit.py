@@ -12,7 +12,8 @@ import numpy as np
 
 from ivm.kernels.accumulate import add_before
 from ivm.kernels.compiled import njit
-from ivm.kernels.finalize import AT, WORDS, finalize
+from ivm.kernels.finalize import AT, WORDS, compute
+from ivm.kernels.part import part
 from ivm.kernels.types import Bools, Int32s, Ints
 from ivm.kernels.wide import Word
 
@@ -57,8 +58,8 @@ def emit(
         if failed >= 0:
             return rows, failed, -1
         for o in range(len(outputs)):
-            finalize(outputs, o, always, before, 0, 0, old, old_valid[:, :count], scratch)
-            if finalize(outputs, o, always, cells, first, 0, new, new_valid[:, :count], scratch):
+            compute(outputs, o, always, before, 0, 0, count, old, old_valid, scratch)
+            if compute(outputs, o, always, cells, first, 0, count, new, new_valid, scratch):
                 return rows, -1, o
         begin = rows
         for i in range(count):
@@ -85,7 +86,7 @@ def emit(
     return rows, -1, -1
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _total_up(
     plan: Ints,
     width: Word,
@@ -115,7 +116,7 @@ def _total_up(
     return np.int64(-1)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _differ(old: Ints, new: Ints, old_valid: Bools, new_valid: Bools, i: Word) -> bool:
     for w in range(len(old)):
         if old[w, i] != new[w, i]:
@@ -126,7 +127,7 @@ def _differ(old: Ints, new: Ints, old_valid: Bools, new_valid: Bools, i: Word) -
     return False
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def put(
     outputs: Ints,
     o: Word,
@@ -185,6 +186,6 @@ def read_groups(
                     keys[rows, w] = state[first + i, w]
                 rows += 1
         for o in range(len(outputs)):
-            finalize(outputs, o, always, state, first, width + 1, values, valid[:, :count], scratch)
+            compute(outputs, o, always, state, first, width + 1, count, values, valid, scratch)
             put(outputs, o, values, valid, to, count, flat, flat_valid, nulls, capacity)
     return rows

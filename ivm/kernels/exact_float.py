@@ -14,6 +14,7 @@ import numpy as np
 from numba import types
 
 from ivm.kernels.compiled import njit
+from ivm.kernels.part import part
 from ivm.kernels.types import Bools, Ints
 from ivm.kernels.wide import Wide, Word, inline, leading_zeros, mul_signed, mul_unsigned
 
@@ -47,7 +48,7 @@ def double_of(typing_context: Any, bits: Any) -> Any:
     return signature, codegen
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def parts(bits: Word) -> Wide:
     """(integer m, exponent e) with m * 2^e the finite double whose bit pattern is `bits`."""
     exponent = (bits >> np.int64(52)) & np.int64(0x7FF)
@@ -59,13 +60,13 @@ def parts(bits: Word) -> Wide:
     return (-size if bits < 0 else size), exponent - np.int64(1075)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def is_finite(bits: Word) -> bool:
     """Whether a bit pattern is neither NaN nor infinite."""
     return ((bits >> np.int64(52)) & np.int64(0x7FF)) != 0x7FF
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def not_finite_kind(bits: Word) -> Word:
     """0 for NaN, 1 for +inf, 2 for -inf."""
     if bits & np.int64(0xFFFFFFFFFFFFF):
@@ -73,7 +74,7 @@ def not_finite_kind(bits: Word) -> Word:
     return 2 if bits < 0 else 1
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def exponent_range(values: Ints, column: Word, valid: Bools, valid_column: Word) -> tuple[Word, Word]:
     """The lowest and highest exponent, as `parts` gives it, of the doubles in `column`; (_LIMIT, -_LIMIT) of none.
 
@@ -90,7 +91,7 @@ def exponent_range(values: Ints, column: Word, valid: Bools, valid_column: Word)
     return low, high
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def add_word(fields: Ints, row: Word, at: Word, word: Word, carry: Word) -> Word:
     """Add `word` and the carry (uint64) to one word of a field; the carry out of it."""
     piece = np.uint64(word)
@@ -100,7 +101,7 @@ def add_word(fields: Ints, row: Word, at: Word, word: Word, carry: Word) -> Word
     return np.uint64(total < piece) | np.uint64(more < total)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def add_at(fields: Ints, row: Word, offset: Word, width: Word, position: Word, p0: Word, p1: Word, p2: Word) -> None:
     """Add (p2 p1 p0) * 2^position, a 192-bit integer, to a field; the carry runs no further than it must."""
     first = position >> 6
@@ -131,7 +132,7 @@ def add_at(fields: Ints, row: Word, offset: Word, width: Word, position: Word, p
         at += 1
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def add_product(
     fields: Ints, row: Word, offset: Word, width: Word, position: Word, low: Word, high: Word, diff: Word
 ) -> None:
@@ -152,7 +153,7 @@ def add_product(
     add_at(fields, row, offset, width, position, l0, middle, top)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def add_double(
     fields: Ints, row: Word, offset: Word, width: Word, base: Word, bits: Word, diff: Word, squared: bool
 ) -> None:
@@ -168,7 +169,7 @@ def add_double(
         add_at(fields, row, offset, width, exponent - base, low, high, high >> np.int64(63))
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def scaled(fields: Ints, row: Word, offset: Word, width: Word) -> tuple[float, Word]:
     """(m, e) with m * 2^e the field's integer, rounded to the 53 bits of m, ties to even; (0, 0) of zero."""
     lowest = 0
@@ -195,7 +196,7 @@ def scaled(fields: Ints, row: Word, offset: Word, width: Word) -> tuple[float, W
     return (-size if negative else size), 64 * top - np.int64(shift)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _size_word(fields: Ints, row: Word, offset: Word, at: Word, lowest: Word, negative: bool) -> Word:
     """Word `at` of the field's absolute value; `lowest` is its lowest word that is not zero."""
     word = np.uint64(fields[row, offset + at])
@@ -206,7 +207,7 @@ def _size_word(fields: Ints, row: Word, offset: Word, at: Word, lowest: Word, ne
     return ~word
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def spread(
     fields: Ints,
     row: Word,
@@ -261,7 +262,7 @@ def spread(
     return scaled(scratch, 0, 0, total)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def load(size: float, exponent: Word) -> float:
     """The double size * 2^exponent; infinite beyond the range."""
     if -900 < exponent < 900:  # the power is a normal number, and so is the product, as size is not far below 1

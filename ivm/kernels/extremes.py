@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.ordered_tree import add
 from ivm.kernels.ordered_tree_nodes import LEAF
 from ivm.kernels.ordered_tree_walk import before_gap, behind_gap, first_entry, first_near, following, last_entry
+from ivm.kernels.part import part
 from ivm.kernels.text import Bytes, compare_text
 from ivm.kernels.types import Bools, Int32s, Ints
-from ivm.kernels.uncounted import njit
 from ivm.kernels.wide import Word
 
 NOT_WANTED = -1
@@ -81,7 +82,7 @@ def apply_extremes(
                 done += 1
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+@part(inline=True)
 def _open(
     state: Ints, before: Word, field: Word, width: Word, cell_slot: Int32s, cell_previous: Int32s, cells: Ints,
     cell: Word,
@@ -101,7 +102,7 @@ def _open(
             cells[cell, f] = state[slot, before + f]
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+@part(inline=True)
 def _enter(
     keys: Ints, i: Word, kinds: Ints, heap: Bytes, starts: Ints, cells: Ints, cell: Word, field: Word, way: Word
 ) -> None:
@@ -123,7 +124,7 @@ def _enter(
             cells[cell, field + w] = keys[i, w]
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+@part(inline=True)
 def _leave(
     rows: Ints, heads: Ints, meta: Ints, keys: Ints, i: Word, width: Word, cells: Ints, cell: Word, field: Word,
     behind: bool,
@@ -144,7 +145,7 @@ def _leave(
     _read(rows, at, keys[i, 0], width, cells, cell, field)
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def _look_up(
     rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, probe: Ints, cells: Ints, cell: Word,
     least: Word, most: Word,
@@ -167,7 +168,7 @@ def _look_up(
         _read(rows, at, slot, width, cells, cell, most)
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+@part(inline=True)
 def _read(rows: Ints, at: Word, slot: Word, width: Word, cells: Ints, cell: Word, field: Word) -> None:
     """Write the value at a position, if it is the group's."""
     there = at >= 0 and rows[at, 0] == slot

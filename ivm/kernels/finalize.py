@@ -16,6 +16,7 @@ import numpy as np
 from ivm.kernels.accumulate import SUM, SUM_DOUBLE
 from ivm.kernels.compiled import njit
 from ivm.kernels.exact_float import NOT_FINITE, bits_of, load, scaled, spread
+from ivm.kernels.part import part
 from ivm.kernels.types import Bools, Ints
 from ivm.kernels.wide import FLOAT_POWERS, Word, exceeds, fits_int64
 
@@ -24,7 +25,7 @@ COUNTS, TOTAL, MEAN, VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP, EXTREMUM = rang
 MOST_WORD_DIGITS = 19  # an int64 always has this many or fewer
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _not_finite(fields: Ints, row: Word, at: Word) -> float:
     """What a sum of doubles is because of NaN and infinities among them; 0 if there are none."""
     nan, up, down = fields[row, at], fields[row, at + 1], fields[row, at + 2]
@@ -35,7 +36,7 @@ def _not_finite(fields: Ints, row: Word, at: Word) -> float:
     return -np.inf if down != 0 else 0.0
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _double(outputs: Ints, o: Word, fields: Ints, row: Word, offset: Word, count: Word) -> float:
     """A sum of doubles, or their mean."""
     source = offset + outputs[o, SOURCE]
@@ -48,15 +49,15 @@ def _double(outputs: Ints, o: Word, fields: Ints, row: Word, offset: Word, count
     return load(size, exponent + outputs[o, SCALE])
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _totals(
-    outputs: Ints, o: Word, always: bool, fields: Ints, first: Word, offset: Word, out: Ints, valid: Bools
+    outputs: Ints, o: Word, always: bool, fields: Ints, first: Word, offset: Word, groups: Word, out: Ints, valid: Bools
 ) -> bool:
     """Exact sums; whether one does not fit its type."""
     source, at, wide = offset + outputs[o, SOURCE], outputs[o, AT], outputs[o, WORDS] == 2
     three, digits = outputs[o, SUM_KIND] != SUM, outputs[o, DIGITS]
     overflowed = False
-    for i in range(valid.shape[1]):
+    for i in range(groups):
         row = first + i
         low, high = fields[row, source], fields[row, source + 1]
         if not valid[o, i]:
@@ -72,12 +73,14 @@ def _totals(
     return overflowed
 
 
-@njit(cache=True, nogil=True, fastmath=False)
-def _means(outputs: Ints, o: Word, fields: Ints, first: Word, offset: Word, out: Ints, valid: Bools) -> None:
+@part()
+def _means(
+    outputs: Ints, o: Word, fields: Ints, first: Word, offset: Word, groups: Word, out: Ints, valid: Bools
+) -> None:
     """Exact sums over their counts: both are rounded to doubles, and so is the quotient."""
     source, at, width = offset + outputs[o, SOURCE], outputs[o, AT], outputs[o, SOURCE_WIDTH]
     counted, unit = offset + outputs[o, COUNTED], FLOAT_POWERS[outputs[o, SCALE]]
-    for i in range(valid.shape[1]):
+    for i in range(groups):
         row = first + i
         if not valid[o, i]:
             out[at, i] = 0
@@ -90,7 +93,7 @@ def _means(outputs: Ints, o: Word, fields: Ints, first: Word, offset: Word, out:
         out[at, i] = bits_of(total / (np.float64(fields[row, counted]) * unit))
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _deviation(outputs: Ints, o: Word, fields: Ints, row: Word, offset: Word, count: Word, scratch: Ints) -> float:
     source, function = offset + outputs[o, SOURCE], outputs[o, FUNCTION]
     if _not_finite(fields, row, source) != 0.0:
@@ -116,7 +119,7 @@ def _deviation(outputs: Ints, o: Word, fields: Ints, row: Word, offset: Word, co
     return load(math.sqrt(size), exponent // 2)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def finalize(
     outputs: Ints,
     o: Word,
@@ -128,7 +131,24 @@ def finalize(
     valid: Bools,
     scratch: Ints,
 ) -> bool:
-    """Compute aggregate o of the groups whose fields are `fields[first + i, offset:]`, for each i < valid.shape[1].
+    """`compute` for as many groups as there are columns of `valid`."""
+    return compute(outputs, o, always, fields, first, offset, valid.shape[1], out, valid, scratch)
+
+
+@part()
+def compute(
+    outputs: Ints,
+    o: Word,
+    always: bool,
+    fields: Ints,
+    first: Word,
+    offset: Word,
+    groups: Word,
+    out: Ints,
+    valid: Bools,
+    scratch: Ints,
+) -> bool:
+    """Compute aggregate o of the groups whose fields are `fields[first + i, offset:]`, for each i < groups.
 
     Word w of it goes to `out[at + w, i]`, its validity to `valid[o, i]`; the words of a NULL are zero. Returns
     whether one of a group that exists overflowed. Cost: 1-2 ns a group for counts and sums, 5-20 for means and
@@ -137,26 +157,26 @@ def finalize(
     function, at, source = outputs[o, FUNCTION], outputs[o, AT], offset + outputs[o, SOURCE]
     counted, of_doubles = offset + outputs[o, COUNTED], outputs[o, SUM_KIND] == SUM_DOUBLE
     if function == COUNTS:
-        for i in range(valid.shape[1]):
+        for i in range(groups):
             valid[o, i] = True
             out[at, i] = fields[first + i, source]
         return False
     if function == EXTREMUM:
-        for i in range(valid.shape[1]):
+        for i in range(groups):
             valid[o, i] = fields[first + i, source] != 0
             for w in range(outputs[o, WORDS]):
                 out[at + w, i] = fields[first + i, source + 1 + w]
         return False
     one = np.int64(1) if function in (VAR_SAMP, STDDEV_SAMP) else np.int64(0)
-    for i in range(valid.shape[1]):
+    for i in range(groups):
         count = fields[first + i, counted]
         valid[o, i] = count not in (0, one)
     if function == TOTAL and not of_doubles:
-        return _totals(outputs, o, always, fields, first, offset, out, valid)
+        return _totals(outputs, o, always, fields, first, offset, groups, out, valid)
     if function == MEAN and not of_doubles:
-        _means(outputs, o, fields, first, offset, out, valid)
+        _means(outputs, o, fields, first, offset, groups, out, valid)
         return False
-    for i in range(valid.shape[1]):
+    for i in range(groups):
         row = first + i
         count = fields[row, counted]
         if not valid[o, i]:

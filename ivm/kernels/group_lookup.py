@@ -10,6 +10,7 @@ import numpy as np
 
 from ivm.kernels.compiled import njit
 from ivm.kernels.group_table import BLOCK, find_in_run, guess, has_key, home
+from ivm.kernels.part import part
 from ivm.kernels.types import Bools, Int32s, Ints
 from ivm.kernels.wide import Word
 
@@ -93,7 +94,7 @@ def look_up_groups(
     return found
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _search(tag: Word, words: Ints, i: Word, width: Word, index: Ints, state: Ints, capacity: Word) -> Word:
     """The slot of a key that is not at its home; -1 if it has none."""
     at = home(tag, capacity)
@@ -109,7 +110,7 @@ def _search(tag: Word, words: Ints, i: Word, width: Word, index: Ints, state: In
     return np.int64(-1)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _last_below(cell: Word, limit: Word, previous: Int32s, jumps: Int32s) -> Word:
     """The last cell of the group before the limit, from its last cell on backwards; -1 if there is none."""
     while cell >= limit and cell >= 0:

@@ -28,7 +28,7 @@ from ivm.kernels.types import Int32s, Ints
 from ivm.kernels.wide import Word
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def open_ascending(
     words: Ints,
     times: Ints,
@@ -79,7 +79,7 @@ def open_ascending(
     return at
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def melt(count: Word, width: Word, index: Ints, state: Ints, free: Int32s, counts: Ints) -> None:
     """Move the first `count` groups of the run to the index, which has room for them; slots of empty ones are free.
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from ivm.kernels.compiled import njit
 from ivm.kernels.hashing import hash_word, hash_words
+from ivm.kernels.part import part
 from ivm.kernels.types import Hashes, Int32s, Ints
 from ivm.kernels.wide import Word
 
@@ -26,7 +27,7 @@ COUNTS = 9
 BLOCK = 64
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def home(tag: Word, capacity: Word) -> Word:
     """Where an entry with this high half of a hash belongs."""
     return np.int64((tag * np.uint64(capacity)) >> np.uint64(32))
@@ -107,7 +108,7 @@ def open_cells(
     return np.int64(len(words))
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def make_group(slot: Word, words: Ints, i: Word, width: Word, state: Ints) -> None:
     """Let a slot be the group of key i, with nothing in it."""
     for w in range(width):
@@ -116,7 +117,7 @@ def make_group(slot: Word, words: Ints, i: Word, width: Word, state: Ints) -> No
         state[slot, f] = 0
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def is_empty(slot: Word, width: Word, state: Ints) -> bool:
     """Whether a slot has no open cell, and all of its fields are zero."""
     for f in range(width, state.shape[1]):
@@ -125,7 +126,7 @@ def is_empty(slot: Word, width: Word, state: Ints) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def key_order(state: Ints, slot: Word, words: Ints, i: Word, width: Word) -> Word:
     """-1, 0 or 1 as the key in a slot is below, equal to or above key i of `words`, in the order of the words."""
     for w in range(width):
@@ -134,7 +135,7 @@ def key_order(state: Ints, slot: Word, words: Ints, i: Word, width: Word) -> Wor
     return np.int64(0)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def find_in_run(words: Ints, i: Word, width: Word, state: Ints, counts: Ints) -> Word:
     """The slot of key i in the run, or -1; a binary search, counted where the key lies within the run's borders."""
     low, high = counts[MELTED], counts[RUN]
@@ -150,7 +151,7 @@ def find_in_run(words: Ints, i: Word, width: Word, state: Ints, counts: Ints) ->
     return low if key_order(state, low, words, i, width) == 0 else np.int64(-1)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def guess(
     words: Ints, first: Word, stop: Word, width: Word, index: Ints, state: Ints, tags: Hashes, slots: Ints
 ) -> None:
@@ -178,7 +179,7 @@ def guess(
             slots[at] = np.int64(-1)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def has_key(state: Ints, slot: Word, words: Ints, i: Word, width: Word) -> bool:
     """Whether the group in a slot has key i of `words`."""
     for w in range(width):
@@ -187,14 +188,14 @@ def has_key(state: Ints, slot: Word, words: Ints, i: Word, width: Word) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _is_next(words: Ints, i: Word, width: Word, state: Ints, counts: Ints) -> bool:
     """Whether the run goes on, and key i is above all there were."""
     last = counts[USED] - 1
     return counts[OPEN] != 0 and last + 1 < len(state) and (last < 0 or key_order(state, last, words, i, width) < 0)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _new_slot(in_run: bool, free: Int32s, counts: Ints) -> Word:
     """A slot at the end of the run, or any other, whereupon the run does not go on."""
     counts[LIVE] += 1
@@ -209,7 +210,7 @@ def _new_slot(in_run: bool, free: Int32s, counts: Ints) -> Word:
     return counts[USED] - 1
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def rebuild_index(old: Ints, new: Ints) -> None:
     """Move the entries to a larger, empty index; no key is touched. Cost: one pass over both."""
     capacity = len(new)
@@ -223,7 +224,7 @@ def rebuild_index(old: Ints, new: Ints) -> None:
             new[at] = old[i]
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def entry_of(slot: Word, width: Word, index: Ints, state: Ints) -> Word:
     """Where the index has its entry for a slot; where it would put one, as -1 - position, if it has none."""
     capacity = len(index)
@@ -237,7 +238,7 @@ def entry_of(slot: Word, width: Word, index: Ints, state: Ints) -> Word:
     return -1 - at
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _release(slot: Word, width: Word, index: Ints, state: Ints, free: Int32s, counts: Ints) -> None:
     """Forget a group: take its entry out of the index and close the gap; its slot is free unless it is in the run."""
     gap = entry_of(slot, width, index, state)
@@ -250,7 +251,7 @@ def _release(slot: Word, width: Word, index: Ints, state: Ints, free: Int32s, co
     counts[LIVE] -= 1
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _remove_entry(gap: Word, index: Ints) -> None:
     capacity, at = len(index), gap
     while True:
@@ -267,7 +268,7 @@ def _remove_entry(gap: Word, index: Ints) -> None:
     index[gap] = 0
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def close_cells(
     keep: bool, cell_slot: Int32s, after: Ints, width: Word, index: Ints, state: Ints, free: Int32s, counts: Ints
 ) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from ivm.kernels.compiled import njit
 from ivm.kernels.key_order import compare_keys
+from ivm.kernels.part import part
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Int32s, Ints
 from ivm.kernels.wide import Word
@@ -68,7 +69,7 @@ def keep_first(
         _cut(after, cell, width, end)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _cut(after: Ints, cell: Word, width: Word, end: Word) -> None:
     """Forget the copies behind the first `end`."""
     copies = np.int64(0)
@@ -84,7 +85,7 @@ def _cut(after: Ints, cell: Word, width: Word, end: Word) -> None:
         copies += after[cell, at + width - 1]
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _place(keys: Ints, i: Word, after: Ints, cell: Word, kinds: Ints, heap: Bytes, starts: Ints) -> Word:
     """How many of the rows of a cell come before key i."""
     width = len(kinds) + 1
@@ -98,7 +99,7 @@ def _place(keys: Ints, i: Word, after: Ints, cell: Word, kinds: Ints, heap: Byte
     return low
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def window_changes(
     slot: Int32s, previous: Int32s, state: Ints, first: Word, begin: Word, width: Word, after: Ints, out: Ints
 ) -> Word:
@@ -120,7 +121,7 @@ def window_changes(
     return rows
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _more(
     one: Ints,
     i: Word,
@@ -163,13 +164,13 @@ def _more(
     return rows
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _within(seen: Word, copies: Word, begin: Word) -> Word:
     """How many of the copies behind the first `seen` rows stand from position `begin` on."""
     return max(seen + copies - begin, np.int64(0)) - max(seen - begin, np.int64(0))
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _same(a: Ints, i: Word, p: Word, b: Ints, j: Word, q: Word, words: Word) -> bool:
     for w in range(words):
         if a[i, p + w] != b[j, q + w]:

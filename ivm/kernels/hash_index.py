@@ -19,6 +19,7 @@ import numpy as np
 
 from ivm.kernels.compiled import njit
 from ivm.kernels.hashing import hash_word
+from ivm.kernels.part import part
 from ivm.kernels.prefetch import prefetch
 from ivm.kernels.types import Bools, Hashes, Int32s, Ints
 from ivm.kernels.wide import Word
@@ -31,7 +32,7 @@ _HALF = np.uint64(32)
 _ONE = np.uint64(1)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def home(code: np.uint64, capacity: np.uint64) -> Any:
     """The slot at which the search for a key of hash `code` begins; all are uint64.
 
@@ -40,7 +41,7 @@ def home(code: np.uint64, capacity: np.uint64) -> Any:
     return (code >> _HALF) * capacity >> _HALF
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def same_key(words: Ints, one: Word, others: Ints, other: Word) -> bool:
     """Whether two rows of words are equal."""
     for w in range(words.shape[1]):
@@ -49,7 +50,7 @@ def same_key(words: Ints, one: Word, others: Ints, other: Word) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def hash_rows(words: Ints, hashes: Hashes) -> None:
     """Write the hash of each row of `words`; cost: 1 ns a word."""
     for i in range(len(words)):
@@ -59,7 +60,7 @@ def hash_rows(words: Ints, hashes: Hashes) -> None:
         hashes[i] = code
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def mark_hashes(hashes: Hashes, dropped: Bools, seen: Hashes) -> None:
     """Set the bit of each hash in `seen`, uint64, of a power of two of words; 2 ns a hash while `seen` is in cache."""
     bits = np.uint64(64 * len(seen) - 1)
@@ -69,7 +70,7 @@ def mark_hashes(hashes: Hashes, dropped: Bools, seen: Hashes) -> None:
             seen[bit >> np.uint64(6)] |= np.uint64(1) << (bit & np.uint64(63))
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def count_bits(seen: Hashes) -> int:
     """How many bits are set."""
     total = 0
@@ -81,7 +82,7 @@ def count_bits(seen: Hashes) -> int:
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def drop_dead(following: Int32s, died: Ints, row: int, since: int) -> None:
     """Unlink the rows that died by `since` just behind `row` and behind its first survivor.
 
@@ -97,7 +98,7 @@ def drop_dead(following: Int32s, died: Ints, row: int, since: int) -> None:
         row = behind
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def insert_rows(
     slots: Ints,
     following: Int32s,
@@ -150,7 +151,7 @@ def insert_rows(
     return len(words), new
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def link_ranges(slots: Ints, following: Int32s, words: Ints, hashes: Hashes, firsts: Ints, counts: Ints) -> int:
     """Link the counts[i] rows from firsts[i] on to key i wherever there are any and the key is new; how many keys are.
 
@@ -186,7 +187,7 @@ def link_ranges(slots: Ints, following: Int32s, words: Ints, hashes: Hashes, fir
     return new
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def unlink_rows(slots: Ints, following: Int32s, words: Ints, hashes: Hashes, dropped: Bools, first_row: int) -> int:
     """Take the newest rows of the table out again, first_row + i for key i; how many of them were linked."""
     width = np.uint64(words.shape[1])
@@ -213,7 +214,7 @@ def unlink_rows(slots: Ints, following: Int32s, words: Ints, hashes: Hashes, dro
     return unlinked
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def link_again(slots: Ints, words: Ints, hashes: Hashes, rows: Ints) -> int:
     """Put rows that left the front of their chains, rows[i] of key i, ascending, back there; how many keys are new.
 
@@ -241,7 +242,7 @@ def link_again(slots: Ints, words: Ints, hashes: Hashes, rows: Ints) -> int:
     return new
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def has_survivor(following: Int32s, died: Ints, head: int, since: int) -> bool:
     """Whether the chain that begins with `head` (row number + 1) holds a row that had not died by `since`."""
     row = head - 1
@@ -252,7 +253,7 @@ def has_survivor(following: Int32s, died: Ints, head: int, since: int) -> bool:
     return False
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def count_keys(slots: Ints, following: Int32s, died: Ints, since: int) -> int:
     """How many keys have a row that had not died by `since`; cost: one pass over the table."""
     width = slots.shape[1] - 1
@@ -265,7 +266,7 @@ def count_keys(slots: Ints, following: Int32s, died: Ints, since: int) -> int:
     return keys
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def rehash(old: Ints, slots: Ints, following: Int32s, died: Ints, since: int) -> int:
     """Move the keys that have survivors from `old` to the empty `slots`; how many there are.
 
@@ -293,7 +294,7 @@ def rehash(old: Ints, slots: Ints, following: Int32s, died: Ints, since: int) ->
     return used
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def renumber(slots: Ints, following: Int32s, mapping: Int32s, renumbered: Int32s) -> None:
     """Give the rows of all chains their new numbers mapping[row], leaving out those with mapping[row] < 0.
 

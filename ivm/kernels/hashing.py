@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ivm.kernels.compiled import njit
+from ivm.kernels.part import part
 
 # Odd multipliers with well mixed bits; the values have no other meaning.
 _FIRST = np.uint64(0xD6E8FEB86659FD93)
@@ -17,7 +17,7 @@ _SECOND = np.uint64(0xCF3BCCDCE7A3C36D)
 _HALF = np.uint64(32)
 
 
-@njit(cache=True, nogil=True, fastmath=False, forceinline=True)
+@part(inline=True)
 def hash_word(word: int | np.int64) -> np.uint64:
     """Hash of an int64 word as uint64: a bijection in which every bit depends on every bit of the word.
 
@@ -29,7 +29,7 @@ def hash_word(word: int | np.int64) -> np.uint64:
     return x ^ (x >> _HALF)
 
 
-@njit(cache=True, nogil=True, fastmath=False, forceinline=True)
+@part(inline=True)
 def hash_words(rows: npt.NDArray[np.int64], row: int | np.int64, width: int) -> np.uint64:
     """Hash of the int64 words `rows[row, :width]` as uint64; equal to `hash_word` for a width of one.
 

@@ -15,6 +15,7 @@ from numba import types
 from numba.extending import intrinsic
 
 from ivm.kernels.compiled import njit
+from ivm.kernels.part import part
 from ivm.kernels.types import Bools, Int32s, Ints
 
 PAGE_BITS = 10
@@ -36,7 +37,7 @@ def _load(typing_context: Any, address: Any, like: Any) -> Any:
     return like(types.int64, like), generate
 
 
-@njit(cache=True, nogil=True, fastmath=False, forceinline=True)
+@part(inline=True)
 def _piece_of(pages: Int32s, starts: Ints, row: Int) -> np.uint64:
     piece = np.uint64(pages[np.uint64(row >> PAGE_BITS)])
     while starts[piece + _ONE] <= row:
@@ -44,7 +45,7 @@ def _piece_of(pages: Int32s, starts: Ints, row: Int) -> np.uint64:
     return piece
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def gather_items(pages: Int32s, starts: Ints, bases: Ints, stride: int, rows: Ints, items: Items) -> None:
     """items[i] = the item of rows[i], int32 or int64 as it lies there."""
     like = items.dtype.type(0)
@@ -54,7 +55,7 @@ def gather_items(pages: Int32s, starts: Ints, bases: Ints, stride: int, rows: In
         items[i] = _load(bases[_piece_of(pages, starts, row)] + row * stride, like)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def gather_pairs(pages: Int32s, starts: Ints, bases: Ints, stride: int, rows: Ints, pairs: Ints) -> None:
     """pairs[i] = the two int64 at rows[i]."""
     for position in range(len(rows)):
@@ -65,7 +66,7 @@ def gather_pairs(pages: Int32s, starts: Ints, bases: Ints, stride: int, rows: In
         pairs[i, 1] = _load(address + 8, np.int64(0))
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def gather_bits(pages: Int32s, starts: Ints, maps: Ints, offsets: Ints, rows: Ints, bits: Bools) -> None:
     """bits[i] = the bit of rows[i] in its piece's bitmap at the address `maps`, from bit `offsets` on; True where the
     address is 0.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ivm.kernels.part import part
 from ivm.kernels.text import Bytes, compare_text
 from ivm.kernels.types import Ints
-from ivm.kernels.uncounted import njit
 from ivm.kernels.wide import Word
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+@part(inline=True)
 def compare_keys(
     a: Ints, i: Word, b: Ints, j: Word, at: Word, width: Word, kinds: Ints, heap: Bytes, starts: Ints
 ) -> Word:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ivm.kernels.compiled import njit
+from ivm.kernels.part import part
 from ivm.kernels.text import Int, load_word, word_at
 from ivm.kernels.types import Bools, Ints
 
@@ -23,7 +24,7 @@ _ONES = np.uint64(0x0101010101010101)
 _HIGHS = np.uint64(0x8080808080808080)
 
 
-@njit(cache=True, nogil=True, fastmath=False, forceinline=True)
+@part(inline=True)
 def same_bytes(data: Bytes, at: Int, other: Bytes, begin: Int, length: Int) -> bool:
     """Whether `length` bytes of both arrays from these places on are equal; the caller knows that they are there."""
     done = 0
@@ -34,7 +35,7 @@ def same_bytes(data: Bytes, at: Int, other: Bytes, begin: Int, length: Int) -> b
     return True
 
 
-@njit(cache=True, nogil=True, fastmath=False, forceinline=True)
+@part(inline=True)
 def _find(data: Bytes, at: Int, last: Int, part: Bytes, begin: Int, length: Int) -> Int:
     """The first place from `at` to `last` where the bytes of a part lie, which is not empty; -1 if there is none.
 
@@ -60,7 +61,7 @@ def _find(data: Bytes, at: Int, last: Int, part: Bytes, begin: Int, length: Int)
     return -1
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def match_parts(data: Bytes, starts: Places, ends: Places, parts: Bytes, bounds: Ints, out: Bools) -> None:
     """Whether each string begins with the first part, ends with the last, and has the others in between, in order.
 
@@ -86,7 +87,7 @@ def match_parts(data: Bytes, starts: Places, ends: Places, parts: Bytes, bounds:
         out[i] = hit
 
 
-@njit(cache=True, nogil=True, fastmath=False, forceinline=True)
+@part(inline=True)
 def _next_char(data: Bytes, at: Int, end: Int) -> Int:
     """The byte after the character that starts at `at`: continuation bytes are 10xxxxxx."""
     at += 1
@@ -95,7 +96,7 @@ def _next_char(data: Bytes, at: Int, end: Int) -> Int:
     return at
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def match_tokens(data: Bytes, starts: Places, ends: Places, tokens: Ints, out: Bools) -> None:
     """Whether each string matches `tokens` int64: a byte to be met, ANY_CHAR for one character, ANY_RUN for any number.
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from ivm.kernels.part import part
+from ivm.kernels.types import Ints
+from ivm.kernels.wide import Word
 
 
 def _move_words(typing_context: Any, words: Any, to: Any, source: Any, count: Any) -> Any:
@@ -28,3 +33,15 @@ def _move_words(typing_context: Any, words: Any, to: Any, source: Any, count: An
 _memmove: Any = cgutils.raw_memmove
 _intrinsic: Any = intrinsic  # its stub takes the typing context for an argument of the call
 move_words: Any = _intrinsic(_move_words)
+
+
+@part(counted=True)
+def grown(out: Ints, count: Word, least: Word) -> Ints:
+    """An array of at least so many rows that begins with the first `count` of `out`: itself, if it has them."""
+    if least <= len(out):
+        return out
+    more = np.empty((2 * least + 16, out.shape[1]), np.int64)
+    for row in range(count):
+        for w in range(out.shape[1]):
+            more[row, w] = out[row, w]
+    return more

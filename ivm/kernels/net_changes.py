@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.key_order import compare_keys
+from ivm.kernels.part import part
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Int32s, Ints
-from ivm.kernels.uncounted import njit
 from ivm.kernels.wide import Word
 
 _RUN = 8  # rows sorted by insertion
@@ -31,7 +32,8 @@ def net_changes(
     Rows of equal keys are one, the first of them; what adds up to 0 is left out. `diffs` has length 0 if all are one.
     `order`, `net` and `scratch` are int64 (n,), `offsets` int64 (cells + 1,). Cost: a sort of each cell's rows.
     """
-    offsets[:] = 0
+    for c in range(len(offsets)):
+        offsets[c] = 0
     for i in range(len(row_cell)):
         offsets[row_cell[i] + 1] += 1
     for c in range(1, len(offsets)):
@@ -63,7 +65,7 @@ def net_changes(
     offsets[cells] = at
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+@part(inline=True)
 def _equal(keys: Ints, i: Word, j: Word, width: Word) -> bool:
     for w in range(width):
         if keys[i, w] != keys[j, w]:
@@ -71,7 +73,7 @@ def _equal(keys: Ints, i: Word, j: Word, width: Word) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def _sort(
     keys: Ints, kinds: Ints, heap: Bytes, starts: Ints, order: Ints, first: Word, stop: Word, scratch: Ints
 ) -> None:
@@ -92,7 +94,7 @@ def _sort(
         size *= 2
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+@part(inline=True)
 def _merge(
     keys: Ints, kinds: Ints, heap: Bytes, starts: Ints, order: Ints, first: Word, middle: Word, stop: Word,
     scratch: Ints,

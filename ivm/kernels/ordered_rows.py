@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.kernels.compiled import njit
+from ivm.kernels.move import grown
 from ivm.kernels.ordered_tree import add
 from ivm.kernels.ordered_tree_walk import first_entry, first_near, following
+from ivm.kernels.part import part
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Bools, Int32s, Ints
 from ivm.kernels.wide import Word
@@ -60,17 +62,14 @@ def apply_rows(
     return out[:count]
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part(counted=True)
 def _read_group(
     rows: Ints, heads: Ints, meta: Ints, words: Word, at: Word, slot: Word, out: Ints, count: Word
 ) -> tuple[Ints, Word]:
     """Write a group's rows from its first entry on, each as often as it counts; the output, grown if need be."""
     while at >= 0 and rows[at, 0] == slot:
         copies: Word = max(rows[at, words], np.int64(0))
-        if count + copies > len(out):
-            more = np.empty((2 * (count + copies) + 16, words - 1), np.int64)
-            more[:count] = out[:count]
-            out = more
+        out = grown(out, count, count + copies)
         for _ in range(copies):
             for w in range(1, words):
                 out[count, w - 1] = rows[at, w]
@@ -79,7 +78,7 @@ def _read_group(
     return out, count
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def joined_sizes(codes: Ints, offsets: Ints, starts: Ints, separator: Word, ends: Ints) -> None:
     """`ends` (n + 1,): where the joined texts of the runs [offsets[c], offsets[c + 1]) of codes begin and end.
 
@@ -94,7 +93,7 @@ def joined_sizes(codes: Ints, offsets: Ints, starts: Ints, separator: Word, ends
         ends[c + 1] = at
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def join_texts(codes: Ints, offsets: Ints, heap: Bytes, starts: Ints, separator: Bytes, out: Bytes) -> None:
     """Write the texts of each run of codes, `separator` between them, one run after the other. Cost: their bytes."""
     at = 0

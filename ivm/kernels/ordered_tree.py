@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.key_order import compare_keys
 from ivm.kernels.ordered_tree_nodes import (
     ENTRIES,
@@ -32,15 +33,15 @@ from ivm.kernels.ordered_tree_nodes import (
     open_gap,
     take_node,
 )
+from ivm.kernels.part import part
 from ivm.kernels.text import Bytes, compare_text
 from ivm.kernels.types import Ints
-from ivm.kernels.uncounted import njit
 from ivm.kernels.wide import Word
 
 NOWHERE = -1
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+@part(inline=True)
 def _bound(rows: Ints, low: Word, high: Word, w: Word, x: Word, kind: Word, heap: Bytes, starts: Ints) -> Word:
     """The first position in [low, high), which is not empty, whose word w does not come before x; or `high`."""
     count = high - low
@@ -62,7 +63,7 @@ def _bound(rows: Ints, low: Word, high: Word, w: Word, x: Word, kind: Word, heap
     return low
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+@part(inline=True)
 def _search(
     rows: Ints, low: Word, high: Word, keys: Ints, i: Word, width: Word, kinds: Ints, heap: Bytes, starts: Ints,
     equal: bool,
@@ -94,7 +95,7 @@ def _search(
     return high if equal else low
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+@part(inline=True)
 def enter(
     rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, keys: Ints, i: Word, width: Word,
     down: bool, behind: bool,
@@ -121,7 +122,7 @@ def enter(
     return at
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+@part(inline=True)
 def _in_leaf(rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, keys: Ints, i: Word) -> bool:
     """Whether the path's leaf is where key i belongs; where that takes more than its parent to know, no."""
     leaf = meta[LEAF]
@@ -142,7 +143,7 @@ def _in_leaf(rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, star
     return compare_keys(keys, i, rows, above, 0, width, kinds, heap, starts) < 0
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+@part(inline=True)
 def find(
     rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, keys: Ints, i: Word, near: bool
 ) -> tuple[Word, bool]:
@@ -166,7 +167,7 @@ def find(
     return at, there and compare_keys(rows, at, keys, i, 0, width, kinds, heap, starts) == 0
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+@part(inline=True)
 def add(
     rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, keys: Ints, i: Word, diff: Word,
     near: bool,
@@ -203,7 +204,7 @@ def add(
     return at
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def _plant(heads: Ints, meta: Ints) -> None:
     """Give an empty tree its first leaf."""
     root = take_node(heads, meta)
@@ -213,7 +214,7 @@ def _plant(heads: Ints, meta: Ints) -> None:
     meta[PATH] = root * FANOUT
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+@part(inline=True)
 def _count(rows: Ints, meta: Ints, words: Word, diff: Word) -> None:
     """Add to the sums above the path's leaf, if the tree has them."""
     if rows.shape[1] > words + 1:
@@ -221,7 +222,7 @@ def _count(rows: Ints, meta: Ints, words: Word, diff: Word) -> None:
             rows[meta[PATH + level], words] += diff
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def _take_out(rows: Ints, heads: Ints, meta: Ints, words: Word) -> None:
     """Take the entry that the path leads to out of the tree."""
     leaf = meta[LEAF]

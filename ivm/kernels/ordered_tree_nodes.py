@@ -18,8 +18,8 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.kernels.move import move_words
+from ivm.kernels.part import part
 from ivm.kernels.types import Ints
-from ivm.kernels.uncounted import njit
 from ivm.kernels.wide import Word
 
 FANOUT = 64
@@ -36,7 +36,7 @@ LENGTH, NEXT, PREVIOUS = 0, 1, 2
 NONE = -1
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+@part(inline=True)
 def take_node(heads: Ints, meta: Ints) -> Word:
     """An empty node without neighbours; there must be room for one."""
     meta[LIVE] += 1
@@ -52,7 +52,7 @@ def take_node(heads: Ints, meta: Ints) -> Word:
     return node
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def _free_node(heads: Ints, meta: Ints, node: Word) -> None:
     """Take a node out from between its neighbours, to be used again."""
     before, behind = heads[node, PREVIOUS], heads[node, NEXT]
@@ -66,7 +66,7 @@ def _free_node(heads: Ints, meta: Ints, node: Word) -> None:
     meta[LIVE] -= 1
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+@part(inline=True)
 def node_at(rows: Ints, meta: Ints, level: Word) -> Word:
     """The node of the path at a level."""
     if level + 1 == meta[LEVELS]:
@@ -74,7 +74,7 @@ def node_at(rows: Ints, meta: Ints, level: Word) -> Word:
     return rows[meta[PATH + level + 1], rows.shape[1] - 1]
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+@part(inline=True)
 def open_gap(rows: Ints, heads: Ints, node: Word, at: Word) -> None:
     """Move a node's entries from position `at` on up by one; it is not full."""
     words = rows.shape[1]
@@ -83,7 +83,7 @@ def open_gap(rows: Ints, heads: Ints, node: Word, at: Word) -> None:
     heads[node, LENGTH] += 1
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+@part(inline=True)
 def close_gap(rows: Ints, heads: Ints, node: Word, at: Word) -> None:
     """Take the entry at a position out of its node."""
     words = rows.shape[1]
@@ -92,7 +92,7 @@ def close_gap(rows: Ints, heads: Ints, node: Word, at: Word) -> None:
     move_words(rows, at * words, (at + 1) * words, (end - at) * words)
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def make_room(rows: Ints, heads: Ints, meta: Ints, words: Word) -> None:
     """Split the path's leaf, which is full, and what is full above it; the path follows the place to insert at.
 
@@ -107,7 +107,7 @@ def make_room(rows: Ints, heads: Ints, meta: Ints, words: Word) -> None:
         _split(rows, heads, meta, words, level)
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def _grow(rows: Ints, heads: Ints, meta: Ints, words: Word) -> None:
     """Put a new root above the old."""
     old = meta[ROOT]
@@ -122,7 +122,7 @@ def _grow(rows: Ints, heads: Ints, meta: Ints, words: Word) -> None:
     meta[LEVELS] += 1
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def _lead_to(rows: Ints, heads: Ints, words: Word, at: Word, node: Word) -> None:
     """Let the entry at `at` lead to a node, and count what is below it."""
     last = rows.shape[1] - 1
@@ -134,7 +134,7 @@ def _lead_to(rows: Ints, heads: Ints, words: Word, at: Word, node: Word) -> None
         rows[at, words] = total
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def _split(rows: Ints, heads: Ints, meta: Ints, words: Word, level: Word) -> None:
     """Move the upper half of the path's node at a level to a new one behind it; the node above has room for its entry.
 
@@ -166,7 +166,7 @@ def _split(rows: Ints, heads: Ints, meta: Ints, words: Word, level: Word) -> Non
             meta[LEAF] = new
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def mend(rows: Ints, heads: Ints, meta: Ints, words: Word) -> None:
     """After entries were taken out of the path's leaf: merge what has become sparse, free what is empty.
 
@@ -190,7 +190,7 @@ def mend(rows: Ints, heads: Ints, meta: Ints, words: Word) -> None:
     meta[LEAF] = NONE
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def _join(rows: Ints, heads: Ints, meta: Ints, words: Word, level: Word, node: Word) -> bool:
     """Merge a sparse node of the path with a neighbour under the same parent, or free it if empty; whether it was."""
     above = meta[PATH + level + 1]
@@ -213,7 +213,7 @@ def _join(rows: Ints, heads: Ints, meta: Ints, words: Word, level: Word, node: W
     return False
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def _append(rows: Ints, heads: Ints, words: Word, left: Word, right: Word, entry: Word, inner: bool) -> None:
     """Copy the entries of a node behind those of the one before it. `entry` leads to the former."""
     to = left * FANOUT + heads[left, LENGTH]

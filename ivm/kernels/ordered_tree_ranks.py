@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.kernels.ordered_tree_nodes import FANOUT, LENGTH, LEVELS, PATH, ROOT, VISITED, node_at
+from ivm.kernels.part import part
 from ivm.kernels.types import Ints
-from ivm.kernels.uncounted import njit
 from ivm.kernels.wide import Word
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def copies_before(rows: Ints, meta: Ints, words: Word) -> Word:
     """How many copies stand before the place that the path leads to. `words` is W."""
     total = np.int64(0)
@@ -26,7 +26,7 @@ def copies_before(rows: Ints, meta: Ints, words: Word) -> Word:
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def entry_at(rows: Ints, heads: Ints, meta: Ints, words: Word, place: Word) -> tuple[Word, Word]:
     """The position of the entry that has the copy at `place`, from 0, and which of its copies that is; -1 if none."""
     left = np.int64(place)

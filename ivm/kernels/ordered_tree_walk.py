@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.ordered_tree import NOWHERE, enter
 from ivm.kernels.ordered_tree_nodes import FANOUT, LEAF, LENGTH, LEVELS, NEXT, PATH, PREVIOUS, ROOT, VISITED
+from ivm.kernels.part import part
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Ints
-from ivm.kernels.uncounted import njit
 from ivm.kernels.wide import Word
 
 _NEAR = 16
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def first_entry(
     rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, keys: Ints, i: Word, width: Word,
     behind: bool,
@@ -32,7 +33,7 @@ def first_entry(
     return _first_of(meta, heads[leaf, NEXT])
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def last_entry(
     rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, keys: Ints, i: Word, width: Word,
     before: bool,
@@ -47,7 +48,7 @@ def last_entry(
     return _last_of(heads, meta, heads[leaf, PREVIOUS])
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def following(heads: Ints, meta: Ints, at: Word) -> Word:
     """The entry behind the one at a position, or -1."""
     leaf = at // FANOUT
@@ -56,7 +57,7 @@ def following(heads: Ints, meta: Ints, at: Word) -> Word:
     return _first_of(meta, heads[leaf, NEXT])
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def preceding(heads: Ints, meta: Ints, at: Word) -> Word:
     """The entry before the one at a position, or -1."""
     leaf = at // FANOUT
@@ -65,7 +66,7 @@ def preceding(heads: Ints, meta: Ints, at: Word) -> Word:
     return _last_of(heads, meta, heads[leaf, PREVIOUS])
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def behind_gap(heads: Ints, meta: Ints) -> Word:
     """The entry behind the place that the path leads to, where it lost one or would find one; -1 if there is none.
 
@@ -75,14 +76,14 @@ def behind_gap(heads: Ints, meta: Ints) -> Word:
     return at if at < leaf * FANOUT + heads[leaf, LENGTH] else _first_of(meta, heads[leaf, NEXT])
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def before_gap(heads: Ints, meta: Ints) -> Word:
     """The entry before the place that the path leads to, as for `behind_gap`; -1 if there is none."""
     at, leaf = meta[PATH], meta[LEAF]
     return at - 1 if at > leaf * FANOUT else _last_of(heads, meta, heads[leaf, PREVIOUS])
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def first_near(rows: Ints, heads: Ints, meta: Ints, slot: Word) -> Word:
     """The first entry whose first word is `slot`, if it stands a few entries before the path's place; else -1."""
     if meta[LEAF] < 0:
@@ -99,13 +100,13 @@ def first_near(rows: Ints, heads: Ints, meta: Ints, slot: Word) -> Word:
     return np.int64(NOWHERE)
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def _first_of(meta: Ints, leaf: Word) -> Word:
     meta[VISITED] += leaf >= 0
     return leaf * FANOUT if leaf >= 0 else np.int64(NOWHERE)
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def _last_of(heads: Ints, meta: Ints, leaf: Word) -> Word:
     meta[VISITED] += leaf >= 0
     return leaf * FANOUT + heads[leaf, LENGTH] - 1 if leaf >= 0 else np.int64(NOWHERE)

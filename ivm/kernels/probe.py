@@ -16,7 +16,7 @@ CACHED = 1 << 11
 _ONE = np.uint64(1)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def probe_rows(
     slots: Ints,
     following: Int32s,
@@ -97,7 +97,7 @@ def probe_rows(
     return len(words), count, visited
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def probe_unique(
     slots: Ints,
     following: Int32s,
@@ -158,7 +158,7 @@ def probe_unique(
     return count, visited
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def absent_keys(
     slots: Ints, words: Ints, hashes: Hashes, dropped: Bools, shift: int, most: int, positions: Ints
 ) -> int:

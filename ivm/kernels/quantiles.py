@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import numpy as np
 
+from ivm.kernels.compiled import njit
 from ivm.kernels.ordered_tree import add, enter
 from ivm.kernels.ordered_tree_ranks import copies_before, entry_at
 from ivm.kernels.ordered_tree_walk import first_entry, first_near, following
+from ivm.kernels.part import part
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Bools, Floats, Int32s, Ints
-from ivm.kernels.uncounted import njit
 from ivm.kernels.wide import Word
 
 EXACT, ROUNDED, BETWEEN = 0, 1, 2
 _FEW = 64  # entries of a group that are counted one by one
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def _places(wanted: Ints, fractions: Floats, q: Word, count: Word) -> tuple[Word, Word, float]:
     """The positions that quantile q of `count` rows lies between, and how far from the first to the second."""
     kind, fraction = wanted[q, 0], fractions[q]
@@ -88,7 +89,7 @@ def apply_quantiles(
                 done += 1
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def _pick(
     rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, probe: Ints, wanted: Ints,
     fractions: Floats, present: Bools, picked: Ints, shares: Floats, cell: Word,
@@ -127,7 +128,7 @@ def _pick(
         shares[cell, q] = share
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+@part(inline=True)
 def _row_at(
     rows: Ints, heads: Ints, meta: Ints, words: Word, first: Word, base: Word, place: Word
 ) -> tuple[Word, Word]:

@@ -14,7 +14,7 @@ _ONE = np.uint64(1)
 FOREVER = 0x7FFF_FFFF_FFFF_FFFF
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def apply_changes(
     slots: Ints,
     following: Int32s,

@@ -20,6 +20,7 @@ from numba.extending import intrinsic
 
 from ivm.kernels.compiled import njit
 from ivm.kernels.hashing import hash_word
+from ivm.kernels.part import part
 from ivm.kernels.prefetch import prefetch
 
 Bytes = npt.NDArray[np.uint8]
@@ -68,7 +69,7 @@ def store_word(typing: Any, data: Any, at: Any, value: Any) -> Any:
     return types.void(data, types.int64, types.uint64), generate
 
 
-@njit(cache=True, nogil=True, fastmath=False, forceinline=True)
+@part(inline=True)
 def word_at(data: Bytes, at: Int, length: Int) -> np.uint64:
     """The first `length` bytes (at most 8) from `at` on, zeros above them."""
     if length >= _WORD:
@@ -81,7 +82,7 @@ def word_at(data: Bytes, at: Int, length: Int) -> np.uint64:
     return word
 
 
-@njit(cache=True, nogil=True, fastmath=False, forceinline=True)
+@part(inline=True)
 def _hash_rest(data: Bytes, start: Int, length: Int, hashed: np.uint64) -> np.uint64:
     """Mix the bytes beyond the first 8 into the hash of those."""
     at = _WORD
@@ -91,7 +92,7 @@ def _hash_rest(data: Bytes, start: Int, length: Int, hashed: np.uint64) -> np.ui
     return hashed
 
 
-@njit(cache=True, nogil=True, fastmath=False, forceinline=True)
+@part(inline=True)
 def _equal_rest(a: Bytes, a_start: Int, b: Bytes, b_start: Int, length: Int) -> bool:
     """Whether two strings of one length agree beyond their first 8 bytes."""
     at = _WORD
@@ -102,13 +103,13 @@ def _equal_rest(a: Bytes, a_start: Int, b: Bytes, b_start: Int, length: Int) -> 
     return True
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _hash_first(word: np.uint64, length: Int) -> np.uint64:
     """Hash of a string's first 8 bytes and its length."""
     return hash_word(np.int64(word + np.uint64(length) * _LENGTH))
 
 
-@njit(cache=True, nogil=True, fastmath=False, forceinline=True)
+@part(inline=True)
 def _find_slot(data: Bytes, start: Int, length: Int, slots: Slots, heap: Bytes, starts: Ints) -> tuple[Int, np.uint64]:
     """The slot of the string `data[start : start + length]`, or the free one where it belongs; and its hash."""
     word = word_at(data, start, length)
@@ -131,7 +132,7 @@ def _find_slot(data: Bytes, start: Int, length: Int, slots: Slots, heap: Bytes, 
         place = (place + 1) & mask
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def hash_texts(
     data: Bytes,
     starts: npt.NDArray[np.signedinteger[Any]],
@@ -146,7 +147,7 @@ def hash_texts(
         hashes[i] = _hash_rest(data, start, length, hashed) if length > _WORD else hashed
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def encode_text(
     data: Bytes,
     offsets: npt.NDArray[np.signedinteger[Any]],
@@ -166,6 +167,23 @@ def encode_text(
     `count` strings of `used` bytes. Returns (row, count, used), the row being the first that found no room, or `stop`;
     the caller makes room and calls again. Cost: 7 ns a short string while the table stays in the processor's cache.
     """
+    return _encode(data, offsets, valid, codes, row, stop, slots, heap, starts, count, used)
+
+
+@part()
+def _encode(
+    data: Bytes,
+    offsets: npt.NDArray[np.signedinteger[Any]],
+    valid: npt.NDArray[np.bool_],
+    codes: npt.NDArray[np.int32],
+    row: Int,
+    stop: Int,
+    slots: Slots,
+    heap: Bytes,
+    starts: Ints,
+    count: Int,
+    used: Int,
+) -> tuple[Int, Int, Int]:
     while row < stop:
         if len(valid) > 0 and not valid[row]:
             codes[row] = 0
@@ -193,7 +211,7 @@ def encode_text(
     return row, count, used
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part(counted=True)
 def _fetch_ahead(
     data: Bytes, offsets: npt.NDArray[np.signedinteger[Any]], row: Int, slots: Slots, heap: Bytes, starts: Ints
 ) -> None:
@@ -220,7 +238,7 @@ def _fetch_ahead(
             prefetch(heap, starts[codes[i]])
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def encode_text_ahead(
     data: Bytes,
     offsets: npt.NDArray[np.signedinteger[Any]],
@@ -238,20 +256,20 @@ def encode_text_ahead(
     while row < stop:
         _fetch_ahead(data, offsets, row, slots, heap, starts)
         end = min(row + _AHEAD, stop)
-        row, count, used = encode_text(data, offsets, valid, codes, row, end, slots, heap, starts, count, used)
+        row, count, used = _encode(data, offsets, valid, codes, row, end, slots, heap, starts, count, used)
         if row < end:
             break
     return row, count, used
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def find_text(data: Bytes, slots: Slots, heap: Bytes, starts: Ints) -> Int:
     """The code of the string whose bytes are `data`, or -1."""
     place, _ = _find_slot(data, 0, len(data), slots, heap, starts)
     return np.int64(slots[place] & _LOW) - 1
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def move_slots(slots: Slots, larger: Slots) -> None:
     """Put every taken slot into the empty table `larger`. Cost: a few ns a slot."""
     mask = len(larger) - 1
@@ -263,7 +281,7 @@ def move_slots(slots: Slots, larger: Slots) -> None:
             larger[place] = slot
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def text_offsets(starts: Ints, codes: npt.NDArray[np.int32], valid: npt.NDArray[np.bool_], offsets: Ints) -> None:
     """Where each string of `codes` would begin if they stood one after the other, into `offsets` int64 (n + 1,).
 
@@ -277,7 +295,7 @@ def text_offsets(starts: Ints, codes: npt.NDArray[np.int32], valid: npt.NDArray[
     offsets[len(codes)] = total
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def copy_texts(heap: Bytes, starts: Ints, codes: npt.NDArray[np.int32], offsets: Ints, out: Bytes) -> None:
     """Copy the strings to `out[offsets[i] : offsets[i + 1]]`; `out` has PADDING spare bytes at its end.
 
@@ -292,7 +310,7 @@ def copy_texts(heap: Bytes, starts: Ints, codes: npt.NDArray[np.int32], offsets:
             source += _WORD
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def compare_text(heap: Bytes, starts: Ints, a: Int, b: Int) -> int:
     """-1, 0 or 1: how the strings of codes `a` and `b` compare, byte by byte and unsigned, a prefix before the longer.
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ivm.kernels.compiled import njit
 from ivm.kernels.like import same_bytes
+from ivm.kernels.part import part
 from ivm.kernels.text import Int, load_word, store_word, word_at
 from ivm.kernels.types import Bools, Ints
 
@@ -23,7 +24,7 @@ _HIGHS = np.uint64(0x8080808080808080)
 _CASE = 0x20
 
 
-@njit(cache=True, nogil=True, fastmath=False, forceinline=True)
+@part(inline=True)
 def _characters(data: Bytes, at: Int, end: Int) -> Int:
     """How many characters begin in these bytes."""
     count = 0
@@ -32,7 +33,7 @@ def _characters(data: Bytes, at: Int, end: Int) -> Int:
     return count
 
 
-@njit(cache=True, nogil=True, fastmath=False, forceinline=True)
+@part(inline=True)
 def _behind(data: Bytes, at: Int, end: Int, characters: Int) -> Int:
     """The place behind so many characters, `end` if there are not that many."""
     if characters >= end - at:
@@ -48,14 +49,14 @@ def _behind(data: Bytes, at: Int, end: Int, characters: Int) -> Int:
     return at
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def count_characters(data: Bytes, starts: Places, ends: Places, out: Ints) -> None:
     """The number of characters of each string, int64 (n,). Cost: well below 1 ns a byte."""
     for i in range(len(starts)):
         out[i] = _characters(data, np.int64(starts[i]), np.int64(ends[i]))
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def cut_texts(
     data: Bytes,
     starts: Places,
@@ -86,7 +87,7 @@ def cut_texts(
         stops[i] = _behind(data, begin, end, high - low) if high > low else begin
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def compare_texts(data: Bytes, starts: Places, ends: Places, text: Bytes, out: npt.NDArray[np.int8]) -> None:
     """-1, 0 or 1: how each string compares to `text`, byte by byte and unsigned, a prefix before the longer."""
     for i in range(len(starts)):
@@ -104,7 +105,7 @@ def compare_texts(data: Bytes, starts: Places, ends: Places, text: Bytes, out: n
             out[i] = 0 if length == len(text) else -1 if length < len(text) else 1
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def find_equal(data: Bytes, starts: Places, ends: Places, items: Bytes, bounds: Ints, out: Bools) -> None:
     """Whether each string is one of `items[bounds[k] : bounds[k + 1]]`. Cost: 1 ns an item, more if it is as long."""
     for i in range(len(starts)):
@@ -121,7 +122,7 @@ def find_equal(data: Bytes, starts: Places, ends: Places, items: Bytes, bounds: 
         out[i] = hit
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def copy_case(
     data: Bytes, starts: Places, ends: Places, first: Int, last: Int, begins: Ints, stops: Ints, out: Bytes
 ) -> bool:
@@ -142,7 +143,7 @@ def copy_case(
     return bool(seen < 0x80)
 
 
-@njit(cache=True, nogil=True, fastmath=False, forceinline=True)
+@part(inline=True)
 def _space(data: Bytes, at: Int, end: Int) -> Int:
     """How many bytes the character from `at` on has, if it is one of Unicode's spaces (class Zs); else 0."""
     byte = data[at]
@@ -162,7 +163,7 @@ def _space(data: Bytes, at: Int, end: Int) -> Int:
     return 3 if found else 0
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def trim_spaces(data: Bytes, starts: Places, ends: Places, left: bool, right: bool, begins: Ints, stops: Ints) -> None:
     """Places of the strings without Unicode's spaces at the beginning, at the end, or both."""
     for i in range(len(starts)):
@@ -182,7 +183,7 @@ def trim_spaces(data: Bytes, starts: Places, ends: Places, left: bool, right: bo
         begins[i], stops[i] = at, end
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def trim_bytes(
     data: Bytes, starts: Places, ends: Places, unwanted: Bools, left: bool, right: bool, begins: Ints, stops: Ints
 ) -> None:
@@ -196,7 +197,7 @@ def trim_bytes(
         begins[i], stops[i] = at, end
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def pack_texts(data: Bytes, starts: Places, ends: Places, valid: Bools, offsets: Ints, out: Bytes) -> None:
     """Copy the strings one after the other; string i comes to `out[offsets[i] : offsets[i + 1]]`.
 

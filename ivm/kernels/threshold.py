@@ -9,7 +9,7 @@ from ivm.kernels.types import Int32s, Ints
 from ivm.kernels.wide import Word
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def clamp_cells(
     at_most: Word,
     width: Word,

@@ -12,6 +12,7 @@ import numpy as np
 from ivm.kernels.compiled import njit
 from ivm.kernels.key_order import compare_keys
 from ivm.kernels.ordered_tree_walk import first_entry, following
+from ivm.kernels.part import part
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Ints
 from ivm.kernels.wide import Word
@@ -21,7 +22,7 @@ RANGE = 6
 NOWHERE = -1
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def moved_ranges(
     words: Ints, grouped: Word, order: Ints, diffs: Ints, comparison: Word, key: Word, width: Word,
     ranges: Ints, within: Ints, sums: Ints,
@@ -57,7 +58,7 @@ def moved_ranges(
     return found
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _equal(words: Ints, i: Word, j: Word, first: Word, stop: Word) -> bool:
     for w in range(first, stop):
         if words[i, w] != words[j, w]:
@@ -65,7 +66,7 @@ def _equal(words: Ints, i: Word, j: Word, first: Word, stop: Word) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _write_range(ranges: Ints, at: Word, comparison: Word, bound: Word, follows: Word, key: Word, width: Word) -> None:
     """The rows that stand in the comparison to a bound, up to where they do to the one that follows as well."""
     behind = comparison in (GT, LE)
@@ -89,7 +90,7 @@ def _write_range(ranges: Ints, at: Word, comparison: Word, bound: Word, follows:
         ranges[at, far + 2] = behind
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def read_ranges(
     rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, bounds: Ints, ranges: Ints,
     within: Ints, limits: Ints, times: Ints, died: Ints, at: Word, place: Word, positions: Ints, found: Ints,

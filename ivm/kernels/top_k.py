@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.kernels import compiled
+from ivm.kernels.compiled import njit
+from ivm.kernels.move import grown
 from ivm.kernels.ordered_tree import add, enter, find
 from ivm.kernels.ordered_tree_ranks import copies_before, entry_at
 from ivm.kernels.ordered_tree_walk import following
+from ivm.kernels.part import part
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Int32s, Ints
-from ivm.kernels.uncounted import njit
 from ivm.kernels.wide import Word
 
 COUNTED, END = 0, 1
@@ -34,7 +35,7 @@ BASE, OLD_END, NEW_END, MET, ROOM = 0, 1, 2, 3, 4
 CELL = 5
 
 
-@compiled.njit(cache=True, nogil=True, fastmath=False)
+@njit(cache=True, nogil=True, fastmath=False)
 def apply_windows(
     rows: Ints,
     heads: Ints,
@@ -74,10 +75,7 @@ def apply_windows(
                 rows, heads, meta, kinds, heap, starts, keys, order, net, first, stop, begin, end, ties, cells, cell,
                 places, copies, about,
             )  # fmt: skip
-            if count + about[ROOM] > len(out):
-                more = np.empty((2 * (count + about[ROOM]), out.shape[1]), np.int64)
-                more[:count] = out[:count]
-                out = more
+            out = grown(out, count, count + about[ROOM])
             count = _write_cell(
                 rows, heads, meta, len(kinds), keys, order, net, first, begin, cell, cells[cell, COUNTED], places,
                 copies, about, out, count,
@@ -85,7 +83,7 @@ def apply_windows(
     return out, count
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def _apply_cell(
     rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, keys: Ints, order: Ints, net: Ints,
     first: Word, stop: Word, begin: Word, end: Word, ties: Word, cells: Ints, cell: Word, places: Ints, copies: Ints,
@@ -126,13 +124,13 @@ def _apply_cell(
     about[ROOM] = room + _crossing(behind, cells[cell, COUNTED], shift, begin, about)
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+@part(inline=True)
 def _border(first: Word, stop: Word, new: Word, old: Word) -> tuple[Word, Word]:
     """The places in [first, stop) on different sides of a border that is at `new` and would, unmoved, be at `old`."""
     return max(first, min(new, old)), min(stop, max(new, old))
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def _crossing(first: Word, stop: Word, shift: Word, begin: Word, about: Ints) -> Word:
     """How many of the places [first, stop), moved by `shift`, may have crossed a border of the window."""
     low, high = _border(first, stop, begin, begin + shift)
@@ -140,7 +138,7 @@ def _crossing(first: Word, stop: Word, shift: Word, begin: Word, about: Ints) ->
     return max(high - low, np.int64(0)) + max(high_end - low_end, np.int64(0))
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def _write_cell(
     rows: Ints, heads: Ints, meta: Ints, words: Word, keys: Ints, order: Ints, net: Ints, first: Word, begin: Word,
     cell: Word, total: Word, places: Ints, copies: Ints, about: Ints, out: Ints, count: Word,
@@ -160,12 +158,12 @@ def _write_cell(
     return _write_crossed(rows, heads, meta, words, behind, total, shift, begin, about, cell, out, count)
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+@part(inline=True)
 def _inside(place: Word, copies: Word, begin: Word, end: Word) -> Word:
     return max(min(place + copies, end) - max(place, begin), np.int64(0))
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+@part()
 def _write_crossed(
     rows: Ints, heads: Ints, meta: Ints, words: Word, first: Word, stop: Word, shift: Word, begin: Word, about: Ints,
     cell: Word, out: Ints, count: Word,
@@ -197,7 +195,7 @@ def _write_crossed(
     return count
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False, forceinline=True)
+@part(inline=True)
 def _write(source: Ints, at: Word, words: Word, diff: Word, cell: Word, out: Ints, count: Word) -> None:
     for w in range(1, words):
         out[count, w - 1] = source[at, w]

@@ -13,7 +13,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from ivm.kernels.compiled import njit
+from ivm.kernels.part import part
 
 Word = Any  # an int64 or uint64, as compiled code has it
 Wide = tuple[Word, Word]
@@ -84,13 +84,13 @@ def leading_zeros(typing_context: Any, a: Any) -> Any:
     return signature, codegen
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def fits_int64(low: Word, high: Word) -> bool:
     """Whether the value is one that an int64 holds (then it is `low`)."""
     return (low >> np.int64(63)) == high
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def add(al: Word, ah: Word, bl: Word, bh: Word) -> Checked:
     """The sum a + b: (low, high, whether it overflowed 2^127)."""
     low = al + bl
@@ -99,7 +99,7 @@ def add(al: Word, ah: Word, bl: Word, bh: Word) -> Checked:
     return low, high, ((ah ^ high) & (bh ^ high)) < 0
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def sub(al: Word, ah: Word, bl: Word, bh: Word) -> Checked:
     """The difference a - b: (low, high, whether it overflowed 2^127)."""
     low = al - bl
@@ -108,13 +108,13 @@ def sub(al: Word, ah: Word, bl: Word, bh: Word) -> Checked:
     return low, high, ((ah ^ bh) & (ah ^ high)) < 0
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def neg(low: Word, high: Word) -> Checked:
     """-a: (low, high, whether it overflowed, which only -2^127 does)."""
     return sub(np.int64(0), np.int64(0), low, high)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def compare(al: Word, ah: Word, bl: Word, bh: Word) -> int:
     """-1, 0 or 1 as a is less than, equal to or greater than b."""
     if ah != bh:
@@ -124,7 +124,7 @@ def compare(al: Word, ah: Word, bl: Word, bh: Word) -> int:
     return -1 if np.uint64(al) < np.uint64(bl) else 1
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def magnitude(low: Word, high: Word) -> Wide:
     """|a| as (low, high) uint64; right for -2^127 as well."""
     if high < 0:
@@ -132,7 +132,7 @@ def magnitude(low: Word, high: Word) -> Wide:
     return np.uint64(low), np.uint64(high)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def with_sign(low: Word, high: Word, negative: bool) -> Checked:
     """The signed value of a magnitude of two uint64: (low, high, whether it does not fit)."""
     sl, sh = np.int64(low), np.int64(high)
@@ -142,7 +142,7 @@ def with_sign(low: Word, high: Word, negative: bool) -> Checked:
     return nl, nh, bool(nh >= 0 and (nl != 0 or nh != 0))
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def mul(al: Word, ah: Word, bl: Word, bh: Word) -> Checked:
     """The product a * b: (low, high, whether it overflowed 2^127)."""
     if fits_int64(al, ah) and fits_int64(bl, bh):
@@ -158,7 +158,7 @@ def mul(al: Word, ah: Word, bl: Word, bh: Word) -> Checked:
     return rl, rh, lost or unfit
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def exceeds(low: Word, high: Word, digits: int) -> bool:
     """Whether |a| >= 10^digits, so that it has more than `digits` digits; 0 <= digits <= 38."""
     ml, mh = magnitude(low, high)
@@ -166,13 +166,13 @@ def exceeds(low: Word, high: Word, digits: int) -> bool:
     return mh > ph or (mh == ph and ml >= pl)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def scale_up(low: Word, high: Word, digits: int) -> Checked:
     """The product a * 10^digits, 0 <= digits <= 38: (low, high, whether it overflowed 2^127)."""
     return mul(low, high, POWERS[digits, 0], POWERS[digits, 1])
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def divide_small(low: Word, high: Word, divisor: Word) -> tuple[Word, Word, Word]:
     """A magnitude of two uint64 divided by 0 < divisor < 2^32: (low, high, remainder) uint64; four divisions."""
     mask, shift = np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -188,7 +188,7 @@ def divide_small(low: Word, high: Word, divisor: Word) -> tuple[Word, Word, Word
     return (q1 << shift) | q0, (q3 << shift) | q2, rest % divisor
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def scale_down(low: Word, high: Word, digits: int) -> Wide:
     """The quotient a / 10^digits, 0 <= digits <= 38, rounded, halves away from zero: (low, high). About 20 ns."""
     ml, mh = magnitude(low, high)
@@ -206,7 +206,7 @@ def scale_down(low: Word, high: Word, digits: int) -> Wide:
     return rl, rh
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def divide(al: Word, ah: Word, bl: Word, bh: Word) -> tuple[Word, Word, Word, Word]:
     """The quotient a / b truncated, and the remainder with a's sign: (ql, qh, rl, rh). b is not 0; -2^127 / -1 wraps.
 
@@ -240,7 +240,7 @@ def divide(al: Word, ah: Word, bl: Word, bh: Word) -> tuple[Word, Word, Word, Wo
     return sl, sh, tl, th
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def to_float(low: Word, high: Word) -> float:
     """The double nearest to a, ties to even."""
     ml, mh = magnitude(low, high)
@@ -258,7 +258,7 @@ def to_float(low: Word, high: Word) -> float:
     return -result if high < 0 else result
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def from_float(x: float) -> Checked:
     """A double without fraction as (low, high, whether it does not fit, as NaN and infinities do not)."""
     size = abs(x)
@@ -271,7 +271,7 @@ def from_float(x: float) -> Checked:
     return rl, rh, False
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _float_to_word(x: float) -> Word:
     """A double in [0, 2^64) as uint64, by halves that the signed conversion holds."""
     if x >= 9223372036854775808.0:

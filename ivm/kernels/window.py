@@ -13,6 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.kernels.compiled import njit
+from ivm.kernels.move import grown
+from ivm.kernels.part import part
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Int32s, Ints
 from ivm.kernels.wide import Word
@@ -47,17 +49,7 @@ from ivm.kernels.window_values import (
 _ABOVE_ALL = np.int64(2**62)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
-def _grown(out: Ints, rows: Word) -> Ints:
-    """The output with room for two more rows at least."""
-    if rows + 2 <= len(out):
-        return out
-    more = np.empty((2 * len(out) + 16, out.shape[1]), np.int64)
-    more[:rows] = out[:rows]
-    return more
-
-
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _put(nodes: Ints, shape: Ints, node: Word, diff: Word, cell: Word, out: Ints, row: Word) -> None:
     width = shape[KEY] - 1
     for w in range(width):
@@ -68,7 +60,7 @@ def _put(nodes: Ints, shape: Ints, node: Word, diff: Word, cell: Word, out: Ints
     out[row, end], out[row, end + 1], out[row, end + 2] = diff, cell, node
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part(counted=True)
 def _change_rows(
     nodes: Ints,
     roots: Int32s,
@@ -99,7 +91,7 @@ def _change_rows(
     for number in range(copies, copies + diff):
         rows[i, copy] = number
         node = insert(nodes, roots, sizes, kinds, heap, starts, shape, group, rows, i)
-        out = _grown(out, written)
+        out = grown(out, written, written + 2)
         nodes[node, shape[KEY] + 2] = -(written + 1)
         out[written, out.shape[1] - 3], out[written, out.shape[1] - 1] = 1, node
         written += 1
@@ -107,7 +99,7 @@ def _change_rows(
         if number < copies - 1:
             rows[i, copy] = _ABOVE_ALL
             last = last_copy(nodes, roots, sizes, kinds, heap, starts, group, rows, i)
-        out = _grown(out, written)
+        out = grown(out, written, written + 2)
         _put(nodes, shape, last, -1, cell, out, written)
         written += 1
         remove(nodes, roots, sizes, shape[KEY], group, last)
@@ -115,7 +107,7 @@ def _change_rows(
     return out, written, True
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part(counted=True)
 def _note(
     nodes: Ints, shape: Ints, node: Word, cell: Word, at: Word, words: Word, result: Ints, out: Ints, written: Word
 ) -> tuple[Ints, Word, bool]:
@@ -127,7 +119,7 @@ def _note(
     if same:
         return out, written, mark >= 0
     if mark == 0:
-        out = _grown(out, written)
+        out = grown(out, written, written + 2)
         _put(nodes, shape, node, -1, cell, out, written)
         out[written + 1, out.shape[1] - 3], out[written + 1, out.shape[1] - 1] = 1, node
         written += 2
@@ -137,7 +129,7 @@ def _note(
     return out, written, False
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part(counted=True)
 def _walk(
     nodes: Ints,
     root: Word,
@@ -197,7 +189,7 @@ def _walk(
     return out, written
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _finish(nodes: Ints, shape: Ints, cell: Word, out: Ints, first: Word, written: Word) -> None:
     """Write the new rows of a cell where their place was kept, and take the marks away."""
     last = out.shape[1] - 1
@@ -229,6 +221,7 @@ def apply_window(
     peers: bool,
     cells: Ints,
     progress: Ints,
+    undo: bool,
 ) -> tuple[Ints, Word]:
     """Apply a batch, a cell after the other, and return what changes in the output at each time: (output, its rows).
 
@@ -238,36 +231,35 @@ def apply_window(
 
     `progress` (1) counts the rows applied; a row that takes out more copies than there are ends the batch at once,
     before it is counted. Cost: O(log n) an update, and for each function what its reach takes it to.
+
+    With `undo` it takes back, last cell first, what it has applied, and the output means nothing: trees and values
+    follow from the rows alone.
     """
     out = np.empty((16 + 2 * len(order), shape[KEY] - 1 + shape[WORDS] + 3), np.int64)
     written = np.int64(0)
-    scratch = _scratch(functions)
-    for cell in range(len(cells)):
+    widest = 1
+    for f in range(len(functions)):
+        widest = max(widest, functions[f, COUNT])
+    stack, memory, cover = np.empty(DEEPEST, np.int64), np.empty(4, np.int64), np.empty(4 * DEEPEST, np.int64)
+    result = np.zeros((1, widest), np.int64)
+    for step in range(len(cells)):
+        cell, sign, stop = step, np.int64(1), cell_begin[step + 1]
+        if undo:
+            cell, sign, written = len(cells) - 1 - step, np.int64(-1), np.int64(0)
+            stop = min(cell_begin[cell + 1], progress[0])
+            if stop <= cell_begin[cell]:
+                continue
         out, written, failed = _apply_cell(
             nodes, roots, sizes, kinds, heap, starts, shape, carries, extremes, functions, defaults, rows, diffs,
-            np.int64(1), order, cell_begin[cell], cell_begin[cell + 1], cell, np.int64(cell_slot[cell]), peers, cells,
-            progress, scratch, out, written,
+            sign, order, cell_begin[cell], stop, cell, np.int64(cell_slot[cell]), peers, cells, progress, stack,
+            memory, cover, result, out, written,
         )  # fmt: skip
         if failed:
             break
     return out, written
 
 
-@njit(cache=True, nogil=True, fastmath=False)
-def _scratch(functions: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """What the walks need for themselves: a stack, memory, cover, result."""
-    widest = 1
-    for f in range(len(functions)):
-        widest = max(widest, functions[f, COUNT])
-    return (
-        np.empty(DEEPEST, np.int64),
-        np.empty(4, np.int64),
-        np.empty(4 * DEEPEST, np.int64),
-        np.zeros((1, widest), np.int64),
-    )
-
-
-@njit(cache=True, nogil=True, fastmath=False)
+@part(counted=True)
 def _apply_cell(
     nodes: Ints,
     roots: Int32s,
@@ -291,7 +283,10 @@ def _apply_cell(
     peers: bool,
     cells: Ints,
     progress: Ints,
-    scratch: tuple[Ints, Ints, Ints, Ints],
+    stack: Ints,
+    memory: Ints,
+    cover: Ints,
+    result: Ints,
     out: Ints,
     written: Word,
 ) -> tuple[Ints, Word, bool]:
@@ -306,7 +301,6 @@ def _apply_cell(
             _finish(nodes, shape, cell, out, begun, written)
             return out, written, True
         progress[0] += sign
-    stack, memory, cover, result = scratch
     root = np.int64(roots[group]) - 1
     refresh(nodes, root, sizes, shape, carries, extremes, heap, starts, stack)
     cells[cell, 0] = size(nodes, shape[KEY], root)
@@ -321,44 +315,6 @@ def _apply_cell(
             )  # fmt: skip
     _finish(nodes, shape, cell, out, begun, written)
     return out, written, False
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def undo_window(
-    nodes: Ints,
-    roots: Int32s,
-    sizes: Ints,
-    kinds: Ints,
-    heap: Bytes,
-    starts: Ints,
-    shape: Ints,
-    carries: Ints,
-    extremes: Ints,
-    functions: Ints,
-    defaults: Ints,
-    rows: Ints,
-    diffs: Ints,
-    order: Ints,
-    cell_begin: Ints,
-    cell_slot: Int32s,
-    peers: bool,
-    cells: Ints,
-    progress: Ints,
-) -> None:
-    """Take back what `apply_window` has applied, last cell first. Trees and values follow from the rows alone.
-
-    There must be room for the nodes that come back. Cost: that of the batch.
-    """
-    out = np.empty((16, shape[KEY] - 1 + shape[WORDS] + 3), np.int64)
-    scratch = _scratch(functions)
-    for cell in range(len(cells) - 1, -1, -1):
-        stop = min(cell_begin[cell + 1], progress[0])
-        if stop > cell_begin[cell]:
-            out, _, _ = _apply_cell(
-                nodes, roots, sizes, kinds, heap, starts, shape, carries, extremes, functions, defaults, rows, diffs,
-                np.int64(-1), order, cell_begin[cell], stop, cell, np.int64(cell_slot[cell]), peers, cells, progress,
-                scratch, out, np.int64(0),
-            )  # fmt: skip
 
 
 @njit(cache=True, nogil=True, fastmath=False)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.kernels.compiled import njit
 from ivm.kernels.key_order import compare_keys
+from ivm.kernels.part import part
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Ints
 from ivm.kernels.wide import Word
 from ivm.kernels.window_tree import KEY, LEFT, OWN, RIGHT, TREE, VISITED, child, parent, size
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def bound(
     nodes: Ints,
     root: Word,
@@ -39,7 +39,7 @@ def bound(
     return count
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def select(nodes: Ints, root: Word, sizes: Ints, key: Word, position: Word) -> Word:
     """The node at a position, from 0, which must exist. Cost: O(log n)."""
     node = np.int64(root)
@@ -56,7 +56,7 @@ def select(nodes: Ints, root: Word, sizes: Ints, key: Word, position: Word) -> W
             node = child(nodes, key, node, RIGHT)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def neighbour(nodes: Ints, sizes: Ints, key: Word, node: Word, side: Word) -> Word:
     """The next node (RIGHT) or the one before (LEFT); -1 if there is none. Cost: O(log n), constant in a walk."""
     sizes[VISITED] += 1
@@ -73,7 +73,7 @@ def neighbour(nodes: Ints, sizes: Ints, key: Word, node: Word, side: Word) -> Wo
     return above
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def pieces(nodes: Ints, root: Word, sizes: Ints, key: Word, low: Word, high: Word, out: Ints) -> Word:
     """Cover the positions [low, high] with nodes and whole subtrees: writes 2 * node + (1 for a subtree), returns how
     many. Cost: O(log n).
@@ -137,7 +137,7 @@ def pieces(nodes: Ints, root: Word, sizes: Ints, key: Word, low: Word, high: Wor
     return count
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def counted(nodes: Ints, root: Word, sizes: Ints, shape: Ints, field: Word, position: Word) -> Word:
     """The total of a field that counts, of the nodes before a position. Cost: O(log n)."""
     key, tree, own = shape[KEY], shape[TREE], shape[OWN]
@@ -158,7 +158,7 @@ def counted(nodes: Ints, root: Word, sizes: Ints, shape: Ints, field: Word, posi
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def select_counted(nodes: Ints, root: Word, sizes: Ints, shape: Ints, field: Word, number: Word) -> Word:
     """The position of the node that the field counts as number `number`, from 0; the size if it counts fewer, -1 for
     a negative number. Cost: O(log n).

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.kernels.compiled import njit
+from ivm.kernels.part import part
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Ints
 from ivm.kernels.wide import Word
@@ -34,7 +34,7 @@ NEAR, ONWARD, BACKWARD, RANKED, NUMBERED, SHARED, PARTITION = range(7)
 START, END, FIRST_PEER, BEHIND_PEERS = range(4)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part(counted=True)
 def find_stretches(
     nodes: Ints,
     root: Word,
@@ -66,15 +66,27 @@ def find_stretches(
     return _sorted_by_start(found)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part(counted=True)
 def _sorted_by_start(found: Ints) -> Ints:
     ascending = True
     for k in range(1, len(found)):
         ascending = ascending and found[k - 1, 0] <= found[k, 0]
-    return found if ascending else found[np.argsort(found[:, 0].copy(), kind="mergesort")]
+    run, other = len(found) if ascending else 1, found if ascending else np.empty(found.shape, np.int64)
+    while run < len(found):  # runs that are in order are merged two by two
+        for low in range(0, len(found), 2 * run):
+            middle, high = min(low + run, len(found)), min(low + 2 * run, len(found))
+            i, j = low, middle
+            for k in range(low, high):
+                left = j == high or (i < middle and found[i, 0] <= found[j, 0])
+                for w in range(found.shape[1]):
+                    other[k, w] = found[i if left else j, w]
+                i, j = (i + 1, j) if left else (i, j + 1)
+        found, other = other, found
+        run *= 2
+    return found
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part(counted=True)
 def find_intervals(
     nodes: Ints,
     root: Word,
@@ -93,7 +105,7 @@ def find_intervals(
     count = size(nodes, shape[KEY], root)
     n = len(stretches)
     found = np.empty((2 * n if reach == RANKED else n + 1, 2), np.int64)
-    found[n] = 0
+    found[n, 0] = found[n, 1] = 0
     if reach == PARTITION:
         found[0, 0], found[0, 1] = 0, count
         return found[:1]
@@ -123,7 +135,7 @@ def find_intervals(
     return _sorted_by_start(found)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _behind_number(
     nodes: Ints,
     root: Word,

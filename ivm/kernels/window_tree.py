@@ -25,9 +25,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.kernels.compiled import njit
 from ivm.kernels.hashing import hash_words
 from ivm.kernels.key_order import compare_keys
+from ivm.kernels.part import part
 from ivm.kernels.text import Bytes, compare_text
 from ivm.kernels.types import Int32s, Ints
 from ivm.kernels.wide import Word
@@ -43,26 +43,26 @@ _LOW = np.int64(0xFFFFFFFF)
 _HIGH = np.int64(32)
 
 
-@njit(cache=True, nogil=True, fastmath=False, forceinline=True)
+@part(inline=True)
 def child(nodes: Ints, key: Word, node: Word, side: Word) -> Word:
     """The child of a node on a side, or -1."""
     pair = nodes[node, key]
     return ((pair >> _HIGH) if side == RIGHT else (pair & _LOW)) - 1
 
 
-@njit(cache=True, nogil=True, fastmath=False, forceinline=True)
+@part(inline=True)
 def parent(nodes: Ints, key: Word, node: Word) -> Word:
     """The parent of a node, or -1."""
     return (nodes[node, key + 1] & _LOW) - 1
 
 
-@njit(cache=True, nogil=True, fastmath=False, forceinline=True)
+@part(inline=True)
 def size(nodes: Ints, key: Word, node: Word) -> Word:
     """The nodes of a subtree, 0 of none (-1)."""
     return nodes[node, key + 1] >> _HIGH if node >= 0 else np.int64(0)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def hang(nodes: Ints, roots: Int32s, key: Word, group: Word, above: Word, side: Word, node: Word) -> None:
     """Make `node` (-1: none) the child of `above` on a side, or the group's root where that is NOWHERE."""
     if node >= 0:
@@ -77,13 +77,13 @@ def hang(nodes: Ints, roots: Int32s, key: Word, group: Word, above: Word, side: 
         nodes[above, key] = (pair & ~_LOW) | np.int64(node + 1)
 
 
-@njit(cache=True, nogil=True, fastmath=False, forceinline=True)
+@part(inline=True)
 def soil(nodes: Ints, key: Word, node: Word) -> None:
     """Say that a node's size and totals are to be computed anew."""
     nodes[node, key + 1] &= _LOW
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def last_copy(
     nodes: Ints, roots: Int32s, sizes: Ints, kinds: Ints, heap: Bytes, starts: Ints, group: Word, rows: Ints, i: Word
 ) -> Word:
@@ -104,7 +104,7 @@ def last_copy(
     return found
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def insert(
     nodes: Ints,
     roots: Int32s,
@@ -160,7 +160,7 @@ def insert(
     return new
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _take_node(nodes: Ints, key: Word, sizes: Ints) -> Word:
     sizes[LIVE] += 1
     if sizes[FREE] > 0:
@@ -171,7 +171,7 @@ def _take_node(nodes: Ints, key: Word, sizes: Ints) -> Word:
     return sizes[USED] - 1
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def remove(nodes: Ints, roots: Int32s, sizes: Ints, key: Word, group: Word, gone: Word) -> None:
     """Take a node out of its group's tree and free it. Cost: O(log n) steps, no comparison."""
     above = parent(nodes, key, gone)
@@ -205,7 +205,7 @@ def remove(nodes: Ints, roots: Int32s, sizes: Ints, key: Word, group: Word, gone
     sizes[LIVE] -= 1
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def better(
     a: Ints, i: Word, at: Word, b: Ints, j: Word, to: Word, extremes: Ints, k: Word, heap: Bytes, starts: Ints
 ) -> bool:
@@ -222,7 +222,7 @@ def better(
     return False
 
 
-@njit(cache=True, nogil=True, fastmath=False, forceinline=True)
+@part(inline=True)
 def add_fields(a: Ints, i: Word, at: Word, b: Ints, j: Word, to: Word, carries: Ints) -> None:
     """Add the fields at a[i, at:] to those at b[j, to:]."""
     carry = np.uint64(0)
@@ -236,7 +236,7 @@ def add_fields(a: Ints, i: Word, at: Word, b: Ints, j: Word, to: Word, carries: 
         b[j, to + f] = np.int64(more)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _sum_up(nodes: Ints, shape: Ints, carries: Ints, extremes: Ints, heap: Bytes, starts: Ints, node: Word) -> None:
     """The size, totals and extremes of a node whose children have theirs."""
     key, own, tree = shape[KEY], shape[OWN], shape[TREE]
@@ -260,7 +260,7 @@ def _sum_up(nodes: Ints, shape: Ints, carries: Ints, extremes: Ints, heap: Bytes
                     nodes[node, at + w] = nodes[below, at + w]
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def refresh(
     nodes: Ints,
     root: Word,

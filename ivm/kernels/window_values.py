@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.kernels.compiled import njit
 from ivm.kernels.exact_float import bits_of
+from ivm.kernels.part import part
 from ivm.kernels.text import Bytes
 from ivm.kernels.types import Ints
 from ivm.kernels.wide import Word
@@ -29,7 +29,7 @@ FAR = np.int64(2**40)
 FRAME_LOW, FRAME_HIGH, PEERS_LOW, PEERS_HIGH = range(4)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def find_peers(
     nodes: Ints,
     root: Word,
@@ -57,7 +57,7 @@ def find_peers(
         memory[PEERS_HIGH] = bound(nodes, root, sizes, shape[KEY], terms, heap, starts, nodes, node, True) - 1
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _is_peer(nodes: Ints, sizes: Ints, shape: Ints, node: Word, side: Word) -> bool:
     """Whether the next node on a side is one that ORDER BY does not tell from this one."""
     other = neighbour(nodes, sizes, shape[KEY], node, side)
@@ -69,7 +69,7 @@ def _is_peer(nodes: Ints, sizes: Ints, shape: Ints, node: Word, side: Word) -> b
     return True
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def evaluate(
     nodes: Ints,
     root: Word,
@@ -133,7 +133,7 @@ def evaluate(
         memory[FRAME_LOW], memory[FRAME_HIGH] = low, high
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _tile(at: Word, count: Word, tiles: Word) -> Word:
     """The number of the tile, from 1: the first count % tiles of them have one row more."""
     small = count // tiles
@@ -143,7 +143,7 @@ def _tile(at: Word, count: Word, tiles: Word) -> Word:
     return large + (at - large * (small + 1)) // small + 1
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _dense_rank(nodes: Ints, sizes: Ints, shape: Ints, at: Word, node: Word) -> Word:
     """One more than that of the row before, which must be right, unless it is a peer."""
     before = neighbour(nodes, sizes, shape[KEY], node, LEFT)
@@ -156,13 +156,13 @@ def _dense_rank(nodes: Ints, sizes: Ints, shape: Ints, at: Word, node: Word) -> 
     return rank
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _copy(nodes: Ints, node: Word, argument: Word, words: Word, result: Ints) -> None:
     for w in range(words):
         result[0, w] = nodes[node, argument + w] if node >= 0 else np.int64(0)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _lag(
     nodes: Ints,
     root: Word,
@@ -189,7 +189,7 @@ def _lag(
             result[0, w] = defaults[f, w]
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _nth(
     nodes: Ints,
     root: Word,
@@ -214,7 +214,7 @@ def _nth(
     _copy(nodes, node, functions[f, ARGUMENT], functions[f, COUNT], result)
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part()
 def _of_frame(
     nodes: Ints,
     root: Word,

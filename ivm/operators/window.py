@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ivm.kernels.consolidate import sum_equal_rows
-from ivm.kernels.window import apply_window, living, undo_window
+from ivm.kernels.window import apply_window, living
 from ivm.kernels.window_tree import KEY, LIVE, USED, VALUES, VISITED, WORDS
 from ivm.operators.groups import Cells, Groups, cell_times, frozen, frozen_diffs, live_input
 from ivm.operators.operator import Contents, StateSize
@@ -100,7 +100,7 @@ class Window(Present):
         batch = self._batched(rows, keys.shape[1], frozen_diffs(delta.diffs), cells)
         self._make_room(batch)
         self._batch = batch
-        out, count = apply_window(*self._arguments(batch))
+        out, count = apply_window(*self._arguments(batch, False))
         if batch.progress[0] < len(batch.order):
             raise AssertionError(
                 "internal error: a window function has no row to retract; the view that feeds it is wrong. Please "
@@ -124,12 +124,12 @@ class Window(Present):
         np.cumsum(np.bincount(row_cell, minlength=len(cells)), out=begin[1:])
         return _Batch(rows, diffs, order, begin, cells, np.zeros((len(cells), 1), np.int64), np.zeros(1, np.int64))
 
-    def _arguments(self, batch: _Batch) -> tuple[Any, ...]:
+    def _arguments(self, batch: _Batch, undo: bool) -> tuple[Any, ...]:
         layout = self._layout
         return (
             self._nodes.array, self._roots, self._sizes, layout.kinds, self._dictionary.heap, self._dictionary.offsets,
             layout.shape, layout.carries, layout.extremes, layout.plan, self._defaults, batch.rows, batch.diffs,
-            batch.order, batch.begin, batch.cells.slot, layout.uses_peers, batch.after, batch.progress,
+            batch.order, batch.begin, batch.cells.slot, layout.uses_peers, batch.after, batch.progress, undo,
         )  # fmt: skip
 
     def _output(self, out: Ints, cells: Cells) -> Delta | None:
@@ -178,7 +178,7 @@ class Window(Present):
         """Take the last batch back."""
         if self._batch is not None:
             self._make_room(self._batch)
-            undo_window(*self._arguments(self._batch))
+            apply_window(*self._arguments(self._batch, True))
         self._groups.close(None)
         self._batch = None
         self._give_back()

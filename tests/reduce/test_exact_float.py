@@ -9,9 +9,16 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ivm.kernels.exact_float import add_double, add_product, load, scaled, spread
+from ivm.kernels import exact_float
+from tests.kernels import callable_part
 from tests.reduce.model import nearest, plain
 from tests.reduce.test_wide import pack, wide_ints
+
+add_double = callable_part(exact_float.add_double)
+add_product = callable_part(exact_float.add_product)
+load = callable_part(exact_float.load)
+scaled = callable_part(exact_float.scaled)
+spread = callable_part(exact_float.spread)
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 diffs = st.one_of(st.sampled_from([1, -1, 2, -3]), st.integers(-(2**62), 2**62))

@@ -6,8 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ivm.kernels.text import compare_text
+from ivm.kernels import text
 from ivm.trace.dictionary import TextDictionary
+from tests.kernels import callable_part
+
+compare_text = callable_part(text.compare_text)
 
 TEXTS = st.text("aé€𝄞\0", max_size=3) | st.text(min_size=6, max_size=20) | st.sampled_from(["x" * 8, "x" * 9, "x" * 7])
 LISTS = st.lists(st.none() | TEXTS, max_size=12)

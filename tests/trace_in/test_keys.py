@@ -5,10 +5,14 @@ import pytest
 from hypothesis import given
 
 from catalog.types import Physical
-from ivm.kernels.hashing import hash_word, hash_words
+from ivm.kernels import hashing
 from ivm.trace.column import Column
 from ivm.trace.keys import KeyLayout
+from tests.kernels import callable_part
 from tests.trace_in.columns import column_of, columns_with_forms, python_values
+
+hash_word = callable_part(hashing.hash_word)
+hash_words = callable_part(hashing.hash_words)
 
 SPECIAL = [0.0, -0.0, float("nan"), -float("nan"), 1.5]
 

@@ -9,12 +9,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ivm.kernels.ordered_tree import find
+from ivm.kernels import ordered_tree, ordered_tree_ranks, ordered_tree_walk
 from ivm.kernels.ordered_tree_nodes import FANOUT, LENGTH, LEVELS, NEXT, PREVIOUS, ROOT
-from ivm.kernels.ordered_tree_ranks import copies_before, entry_at
-from ivm.kernels.ordered_tree_walk import first_entry, following, last_entry, preceding
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.ordered_tree import OrderedTree
+from tests.kernels import callable_part
+
+find = callable_part(ordered_tree.find)
+copies_before = callable_part(ordered_tree_ranks.copies_before)
+entry_at = callable_part(ordered_tree_ranks.entry_at)
+first_entry = callable_part(ordered_tree_walk.first_entry)
+following = callable_part(ordered_tree_walk.following)
+last_entry = callable_part(ordered_tree_walk.last_entry)
+preceding = callable_part(ordered_tree_walk.preceding)
 
 TEXTS = ["", "a", "ab", "b", "é", "abcdefgh", "abcdefghi", "z"]
 
