@@ -28,6 +28,7 @@ class Kind(enum.Enum):
     TIMESTAMPTZ = "TIMESTAMP WITH TIME ZONE"
     TIME = "TIME"
     VARCHAR = "VARCHAR"
+    BLOB = "BLOB"
     INTERVAL = "INTERVAL"
     LIST = "LIST"
 
@@ -43,7 +44,7 @@ class Physical(enum.Enum):
     WIDE: int64 of shape (n, 2), the low word then the high word of a 128-bit two's-complement
     integer, as Arrow's decimal128 lays it out (HUGEINT, UBIGINT; DECIMAL of more than 18 digits, scaled).
     FLOAT64: float64 (DOUBLE; FLOAT, whose values are those that 32 bits hold).
-    CODE: int32 codes of the database's text dictionary (VARCHAR; LIST, see `ivm.trace.lists`).
+    CODE: int32 codes of the database's text dictionary (VARCHAR; BLOB, any bytes; LIST, see `ivm.trace.lists`).
     """
 
     BOOL = "bool"
@@ -85,6 +86,7 @@ TRAITS: dict[Kind, Traits] = {
     Kind.TIMESTAMPTZ: Traits(Physical.INT64),
     Kind.TIME: Traits(Physical.INT64),
     Kind.VARCHAR: Traits(Physical.CODE),
+    Kind.BLOB: Traits(Physical.CODE),
     Kind.LIST: Traits(Physical.CODE),
 }
 """Every kind that has columns, but for DECIMAL, whose physical form follows its digits."""
@@ -163,6 +165,7 @@ TIMESTAMP = SqlType(Kind.TIMESTAMP)
 TIMESTAMPTZ = SqlType(Kind.TIMESTAMPTZ)
 TIME = SqlType(Kind.TIME)
 VARCHAR = SqlType(Kind.VARCHAR)
+BLOB = SqlType(Kind.BLOB)
 INTERVAL = SqlType(Kind.INTERVAL)
 
 

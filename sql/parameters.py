@@ -107,12 +107,12 @@ def _literal(source: Source, start: int, name: str, value: Any) -> exp.Expr:
     if literal is not None:
         return literal
     shown = f"parameter ${name}" if name else "this parameter"
-    what = f"{shown} is a {type(value).__name__}" if not isinstance(value, _KNOWN) else f"{shown} is {value}"
-    kinds = "None, bool, int, float, Decimal, str, date, datetime, or time without a time zone"
+    what = f"{shown} is a {type(value).__name__}" if not isinstance(value, _KNOWN) else f"{shown} is {value!s}"
+    kinds = "None, bool, int, float, Decimal, str, bytes, date, datetime, or time without a time zone"
     raise TypeMismatchError(source.locate(f"{what}, which has no literal; give {kinds}", start))
 
 
-_KNOWN = (bool, int, float, Decimal, str, date, datetime, time)
+_KNOWN = (bool, int, float, Decimal, str, bytes, date, datetime, time)
 
 
 def _of_int(value: int) -> exp.Expr:
@@ -154,6 +154,10 @@ def _of_time(value: time) -> exp.Expr | None:
     return None if value.tzinfo is not None else exp.cast(exp.Literal.string(value.isoformat()), exp.DType.TIME)
 
 
+def _of_bytes(value: bytes) -> exp.Expr:
+    return exp.cast(exp.Literal.string("".join(f"\\x{byte:02X}" for byte in value)), exp.DType.VARBINARY)
+
+
 _MAKE: tuple[tuple[type[Any], Callable[[Any], exp.Expr | None]], ...] = (
     (type(None), lambda value: exp.Null()),
     (bool, lambda value: exp.Boolean(this=value)),
@@ -161,6 +165,7 @@ _MAKE: tuple[tuple[type[Any], Callable[[Any], exp.Expr | None]], ...] = (
     (float, _of_float),
     (Decimal, _of_decimal),
     (str, exp.Literal.string),
+    (bytes, _of_bytes),
     (datetime, _of_datetime),
     (time, _of_time),
     (date, lambda value: exp.cast(exp.Literal.string(value.isoformat()), exp.DType.DATE)),

@@ -88,7 +88,7 @@ def _cast_can_raise(call: Call) -> bool:
     source, target = call.args[0].type, call.type
     if source == target or source.kind is Kind.NULL or target.kind is Kind.VARCHAR:
         return False
-    if source.kind is Kind.VARCHAR:
+    if source.kind is Kind.VARCHAR:  # also to BLOB
         return True
     if target.is_float:  # a DOUBLE may be greater than any FLOAT
         return target.kind is Kind.FLOAT and source.kind is Kind.DOUBLE

@@ -35,6 +35,8 @@ _FIRST_BYTES, _FIRST_STRINGS = 1 << 12, 1 << 8
 _MOST_BYTES = 2**31 - 1
 _MOST_STRINGS = 2**31 - 2
 _ALL_VALID: Bools = np.empty(0, np.bool_)
+ANY_BYTES = "surrogateescape"
+"""How Python's strings hold bytes that are not UTF-8, as a literal of BLOB does."""
 _NO_BYTES = np.empty(0, np.uint8)
 _AT_ONCE = 1 << 14
 """After so many strings of one call other threads may add theirs."""
@@ -78,7 +80,7 @@ class TextDictionary:
         return self._starts.array[: self._count + 1]
 
     def encode(self, array: pa.Array | pa.ChunkedArray) -> Column:
-        """The codes of Arrow text (string, large_string, string_view, or a dictionary of these), adding new strings.
+        """The codes of Arrow text (string, large_string, string_view, a dictionary of these) or bytes, adding new ones.
 
         NULL is invalid, over code 0. Cost: one pass over Arrow's buffers, about 10 ns a short string that is known;
         for Arrow's dictionaries, a pass over their values and a gather.
@@ -89,11 +91,13 @@ class TextDictionary:
             return concat([self.encode(chunk) for chunk in array.chunks])
         if pa.types.is_dictionary(array.type):
             return self._encode_dictionary(array)
-        if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
+        given = array.type
+        narrow = pa.types.is_string(given) or pa.types.is_binary(given)
+        if not (narrow or pa.types.is_large_string(given) or pa.types.is_large_binary(given)):
             array = array.cast(pa.large_string())
         n = len(array)
         validity, offsets, data = array.buffers()
-        word = np.dtype(np.int32 if pa.types.is_string(array.type) else np.int64)
+        word = np.dtype(np.int32 if narrow else np.int64)
         valid = validity_mask(array, validity)
         codes = np.zeros(n, np.int32)
         if n and offsets is not None:
@@ -135,14 +139,14 @@ class TextDictionary:
 
     def code(self, text: str) -> int:
         """The code of `text`, which is added if it is new."""
-        data = np.frombuffer(text.encode(), np.uint8)
+        data = np.frombuffer(text.encode(errors=ANY_BYTES), np.uint8)
         codes = np.zeros(1, np.int32)
         self._encode(data, readonly(np.array([0, len(data)], np.int32)), None, codes)
         return int(codes[0])
 
     def codes(self, texts: Sequence[str]) -> Codes:
         """The codes of `texts`, which are added if they are new; int32 (n,)."""
-        data = [text.encode() for text in texts]
+        data = [text.encode(errors=ANY_BYTES) for text in texts]
         offsets = np.zeros(len(data) + 1, np.int64)
         np.cumsum([len(each) for each in data], out=offsets[1:])
         codes = np.zeros(len(data), np.int32)

@@ -92,6 +92,8 @@ def _goes_into(given: pa.DataType, type: SqlType) -> bool:
         return bool(arrow.is_date(given) or (arrow.is_timestamp(given) and given.tz is None))
     if type.kind is Kind.TIMESTAMPTZ:
         return bool(arrow.is_timestamp(given) and given.tz is not None)
+    if type.kind is Kind.BLOB:
+        return bool(arrow.is_binary(given) or arrow.is_fixed_size_binary(given) or arrow.is_binary_view(given))
     if type.kind is Kind.TIME:
         return bool(arrow.is_time(given))
     return type.kind is Kind.VARCHAR and _is_text(given.value_type if arrow.is_dictionary(given) else given)

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from catalog.names import by_key, key
 from catalog.names import twice as standing_twice
-from catalog.types import INTEGER, NULL, VARCHAR, SqlType
+from catalog.types import BLOB, INTEGER, NULL, VARCHAR, SqlType
 from sql.bind.context import Block, Context, Ctes
 from sql.bind.distinct import distinct
 from sql.bind.with_clause import bind_with
@@ -100,7 +100,8 @@ def _common(context: Context, node: exp.SetOperation, left: Relation, right: Rel
         return other.type
     if is_nothing(right, column):
         return one.type
-    common = VARCHAR if VARCHAR in (one.type, other.type) else common_type(one.type, other.type)
+    texts = VARCHAR in (one.type, other.type) and BLOB not in (one.type, other.type)
+    common = VARCHAR if texts else common_type(one.type, other.type)
     if common is None:
         what = f"column {column + 1} of {_word(node)} is {one.type} on one side and {other.type} on the other"
         context.mismatch(node.expression, f"{what}; cast one of them")

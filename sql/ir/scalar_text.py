@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 
 from catalog.types import Kind, SqlType
+from sql.ir.blobs import ANY_BYTES, blob_text
 from sql.ir.scalar import Call, Column, Literal, Outer, Scalar, Value
 
 _INFIX = {
@@ -48,6 +49,8 @@ def literal_text(value: Value, type_: SqlType) -> str:
             return "TRUE" if value else "FALSE"
         case Kind.VARCHAR:
             return _quoted(str(value))
+        case Kind.BLOB:
+            return f"{_quoted(blob_text(str(value).encode(errors=ANY_BYTES)))}::BLOB"
         case Kind.DECIMAL:
             return _decimal(int(value), type_.scale)
         case Kind.DATE:

@@ -7,6 +7,7 @@ from sqlglot import exp
 from catalog.errors import BindError, UnsupportedError
 from catalog.types import (
     BIGINT,
+    BLOB,
     BOOLEAN,
     DATE,
     DOUBLE,
@@ -58,6 +59,9 @@ _TYPES: dict[exp.DType, SqlType] = {
     _D.NCHAR: VARCHAR,
     _D.NVARCHAR: VARCHAR,
     _D.BPCHAR: VARCHAR,
+    _D.VARBINARY: BLOB,
+    _D.BINARY: BLOB,
+    _D.BLOB: BLOB,
     _D.INTERVAL: INTERVAL,
 }
 _BY_BITS: dict[str, SqlType] = {
@@ -87,7 +91,7 @@ _INSTEAD = {
 _DEFAULT_DECIMAL = (18, 3)
 _SUPPORTED = (
     "BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, DECIMAL(p,s), "
-    "FLOAT, DOUBLE, DATE, TIME, TIMESTAMP, TIMESTAMPTZ or VARCHAR"
+    "FLOAT, DOUBLE, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, VARCHAR or BLOB"
 )
 
 

@@ -25,6 +25,7 @@ from catalog.types import (
     SqlType,
     decimal,
 )
+from sql.ir.blobs import bytes_of
 from sql.ir.scalar import Literal, Value
 from sql.types.calendar import DAY_MICROS, date_text, days_of, is_plain, micros_of, timestamp_text
 from sql.types.single import nearest_single, single
@@ -245,6 +246,10 @@ def _to_time(literal: Literal, target: SqlType) -> Value:
     return micros_of(f"1970-01-01 {literal.value}") if plain else None
 
 
+def _to_bytes(literal: Literal, target: SqlType) -> Value:
+    return bytes_of(str(literal.value)) if literal.type == VARCHAR else None
+
+
 def _to_text(literal: Literal, target: SqlType) -> Value:
     value, type_ = literal.value, literal.type
     if type_ == BOOLEAN:
@@ -276,6 +281,7 @@ _TO: dict[Kind, Callable[[Literal, SqlType], Value]] = {
     Kind.TIMESTAMPTZ: _to_instant,
     Kind.TIME: _to_time,
     Kind.VARCHAR: _to_text,
+    Kind.BLOB: _to_bytes,
 }
 
 NULL_LITERAL = Literal(None, NULL)

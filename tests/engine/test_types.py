@@ -77,6 +77,13 @@ CASES = [
         (pa.timestamp("us", "Europe/Berlin"), pa.timestamp("us", "+05:30")),
     ),
     Case(
+        "BLOB", pa.binary(), [b"", b"\x00", b"a", b"ab'\\", "\u00e9".encode(), b"\xff\xfe"], ["x", 5],
+        lambda v: "'" + "".join(f"\\x{byte:02X}" for byte in v) + "'::BLOB",
+        ("x::VARCHAR", "x = 'a'", "x < 'b'", "coalesce(x, 'z')", "x::VARCHAR::BLOB", "x IN ('a', 'b')", "concat(x, 'a')",
+         "octet_length(x)", "x || 'a'", "try_cast('\u00e9' || left(x::VARCHAR, 0) AS BLOB)", "greatest(x, 'b')"),
+        (pa.large_binary(), pa.binary_view()),
+    ),
+    Case(
         "TIME", pa.time64("us"),
         [datetime.time(0), datetime.time(0, 0, 0, 1), datetime.time(1, 2, 3), datetime.time(12, 30), datetime.time(23, 59, 59, 999999)],
         ["24:00:00", "x", 5, datetime.datetime(2024, 1, 1)], lambda v: f"TIME '{v}'", MOMENTS, (pa.time64("ns"),),

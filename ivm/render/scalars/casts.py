@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from catalog.errors import NumericError
-from catalog.types import Kind, Physical, SqlType
+from catalog.types import BLOB, Kind, Physical, SqlType
 from ivm.analysis.ranges import fits, limits
 from ivm.render.scalars.columns import both, constant, objects, single, stored
 from ivm.render.scalars.failures import first_bad, shown
@@ -16,7 +16,9 @@ from ivm.render.scalars.maths import divide_rounding, half_away
 from ivm.render.scalars.text_format import formatter
 from ivm.render.scalars.text_memo import ERROR, FALSE, NULL, TRUE, TextMemo
 from ivm.render.scalars.text_parse import parser
+from ivm.trace.arrow import to_arrow
 from ivm.trace.column import DTYPES, Array, Bools, Column
+from sql.ir.blobs import blob_text
 from sql.ir.scalar import Call
 
 DAY = 86_400_000_000
@@ -33,6 +35,8 @@ def cast(call: Call, context: Context) -> Apply:
     if source.kind is Kind.VARCHAR:
         memo = text_cast_memo(call, context)
         return memo.lookup
+    if source.kind is Kind.BLOB:
+        return _blob_to_text(context)
     if target.kind is Kind.VARCHAR:
         return _to_text(source, context)
     if target.kind is Kind.BOOLEAN:
@@ -195,6 +199,18 @@ def _to_text(source: SqlType, context: Context) -> Apply:
     return apply
 
 
+def _blob_to_text(context: Context) -> Apply:
+    dictionary = context.dictionary
+
+    def apply(a: Column) -> Column:
+        distinct, places = np.unique(a.values, return_inverse=True)
+        blobs = to_arrow(Column(distinct.astype(np.int32)), BLOB, dictionary).to_pylist()
+        codes = dictionary.codes([blob_text(blob) for blob in blobs])
+        return Column(codes[places.reshape(-1)], a.valid)
+
+    return apply
+
+
 def text_cast_memo(call: Call, context: Context) -> TextMemo:
     """The memo of a cast from text."""
     target = call.type
@@ -214,6 +230,8 @@ def text_cast_memo(call: Call, context: Context) -> TextMemo:
         if target.kind is Kind.BOOLEAN:
             states[(states == TRUE) & ~np.array(results, np.bool_)] = FALSE
             return states, None
+        if target.physical is Physical.CODE:
+            return states, context.dictionary.codes([result or "" for result in results])
         if target.physical is Physical.WIDE:
             return states, stored(np.array(results, object), Physical.WIDE)
         return states, np.array(results, DTYPES[target.physical])

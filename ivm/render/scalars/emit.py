@@ -54,7 +54,7 @@ def _literal(writer: Writer, literal: Literal) -> Value:
         return Value((writer.double(float(literal.value)),))
     if literal.type.kind is Kind.BOOLEAN:
         return Value((str(bool(literal.value)),))
-    if literal.type.kind is Kind.VARCHAR:
+    if literal.type.physical is Physical.CODE:
         return Value((writer.integer(writer.context.dictionary.code(literal.value)),))
     value = int(literal.value)
     if literal.type.physical is Physical.WIDE:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from catalog.types import Kind, Physical, SqlType
+from catalog.types import Physical, SqlType
 from ivm.analysis.ranges import can_raise
 from ivm.render.scalars.emit_numbers import Emit
 from ivm.render.scalars.writer import NotCompiledError, Value, Writer
@@ -95,7 +95,7 @@ def in_list(writer: Writer, call: Call, emit: EmitScalar) -> Value:
     value, type_ = emit(writer, call.args[0]), call.args[0].type
     items = [item for item in call.args[1:] if isinstance(item, Literal) and item.value is not None]
     if len(items) > 8 and type_.physical in (Physical.INT32, Physical.INT64, Physical.CODE):
-        code: Callable[[Any], int] = writer.context.dictionary.code if type_.kind is Kind.VARCHAR else int
+        code: Callable[[Any], int] = writer.context.dictionary.code if type_.physical is Physical.CODE else int
         members = np.unique(np.array([code(item.value) for item in items], np.int64))
         hit = writer.let(f"contains({writer.ordered_set(members)}, {value.word})")
     else:

@@ -201,7 +201,7 @@ def cast(writer: Writer, call: Call, args: list[Value]) -> Value:
     a, source, target = args[0], call.args[0].type, call.type
     if source == target:
         return a
-    if Kind.VARCHAR in (source.kind, target.kind) or source.kind is Kind.NULL:
+    if Physical.CODE in (source.physical, target.physical) or source.kind is Kind.NULL:
         raise NotCompiledError("cast")
     if target.kind is Kind.BOOLEAN:
         return Value((writer.let(" or ".join(f"{word} != 0" for word in a.words)),), a.valid)

@@ -7,7 +7,7 @@ batch.
 from __future__ import annotations
 
 from catalog.errors import UnsupportedError
-from catalog.types import Kind
+from catalog.types import Physical
 from ivm.render.scalars import bits, casts, compare, date_parts, dates, logic, maths, numeric, texts
 from ivm.render.scalars.columns import constant
 from ivm.render.scalars.functions import Apply, Context, Evaluate, Lazy, Strict
@@ -47,7 +47,7 @@ def interpreter(scalar: Scalar, context: Context) -> Evaluate:
 
 def _literal(literal: Literal, context: Context) -> Values:
     value = literal.value
-    if literal.type.kind is Kind.VARCHAR and value is not None:
+    if literal.type.physical is Physical.CODE and value is not None:
         value = context.dictionary.code(value)
     return constant(value, literal.type.physical)
 

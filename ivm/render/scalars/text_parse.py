@@ -13,6 +13,7 @@ import numpy as np
 
 from catalog.types import Kind, SqlType
 from ivm.analysis.ranges import limits
+from sql.ir.blobs import bytes_of
 from sql.types.single import nearest_single
 
 _CONTEXT = Context(prec=400, Emax=10**6, Emin=-(10**6))
@@ -46,6 +47,8 @@ def parser(type_: SqlType) -> Callable[[str], Any]:
         return _date
     if type_.kind is Kind.TIMESTAMP:
         return _timestamp
+    if type_.kind is Kind.BLOB:
+        return bytes_of
     if type_.kind is Kind.TIMESTAMPTZ:
         return _instant
     if type_.kind is Kind.TIME:
