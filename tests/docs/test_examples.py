@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 from contextlib import redirect_stdout
@@ -34,6 +35,16 @@ def test_the_example_of_spark() -> None:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == promised(code)
+
+
+def test_the_transcript_of_the_shell(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "shell.md").read_text(encoding="utf-8")
+    script, printed = re.findall(r"^```(?:sql|text)\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+    (tmp_path / "sales.sql").write_text(script)
+    command = [sys.executable, "-m", "ivm", "shell", str(tmp_path / "sales.sql")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [line.rstrip() for line in done.stdout.splitlines()] == printed.splitlines()
 
 
 def test_there_are_examples() -> None:
