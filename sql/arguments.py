@@ -32,8 +32,8 @@ _READ: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
             exp.Median, exp.Min, exp.Minute, exp.Mode, exp.Month, exp.Monthname, exp.Neg, exp.Not, exp.Paren,
             exp.Qualify, exp.Quarter, exp.Radians, exp.RespectNulls, exp.Reverse, exp.SHA, exp.Second, exp.Sign,
             exp.Sin, exp.Sinh, exp.Sqrt, exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Sum, exp.Tan, exp.Tanh,
-            exp.TimeToUnix, exp.ToDays, exp.Unicode, exp.Upper, exp.Var, exp.Variance, exp.VariancePop, exp.Week,
-            exp.WeekOfYear, exp.Where, exp.Year,
+            exp.TimeToUnix, exp.ToDays, exp.Typeof, exp.Unicode, exp.Upper, exp.Var, exp.Variance, exp.VariancePop,
+            exp.Week, exp.WeekOfYear, exp.Where, exp.Year,
         ),
     ),
     (
@@ -49,7 +49,7 @@ _READ: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     ),
     (
         ("this", "expressions"),
-        (exp.Anonymous, exp.Bracket, exp.Coalesce, exp.Greatest, exp.Least, exp.Order),
+        (exp.Anonymous, exp.Bracket, exp.Coalesce, exp.Format, exp.Greatest, exp.Least, exp.Order),
     ),
     (("this", "expressions", "kind"), (exp.DataType,)),
     (

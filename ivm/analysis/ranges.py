@@ -25,7 +25,7 @@ _NEVER = frozenset(
         *("left", "right", "cut", "concat", "replace", "reverse", "translate", "split_part", "strpos", "starts_with"),
         *("ends_with", "contains", "ascii", "unicode", "levenshtein", "hex", "md5", "sha1", "sha256"),
         *("regexp_matches", "regexp_full_match", "regexp_replace", "regexp_extract", "strftime", "try_strptime"),
-        *("dayname", "monthname", "date_diff", "date_sub", "to_micros", "try_cast"),
+        *("dayname", "monthname", "formatted", "date_diff", "date_sub", "to_micros", "try_cast"),
     )
 )
 _DAY = 86_400_000_000

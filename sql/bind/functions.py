@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from catalog.names import suggestion
 from catalog.types import BOOLEAN, NULL, SqlType
-from sql.bind import date_functions, numbers
+from sql.bind import date_functions, numbers, printed
 from sql.bind.binder import Binder, Handler
 from sql.bind.comparisons import compare, same_type
 from sql.bind.intervals import TO_UNITS
@@ -92,7 +92,7 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
         return apply(binder, node, name, args)
     if name in TO_UNITS and len(args) == 1:
         return TO_UNITS[name](binder, node)
-    for family in (date_functions, numbers):
+    for family in (date_functions, numbers, printed):
         found = family.by_name(binder, node, name, args)
         if found is not None:
             return found
@@ -111,7 +111,7 @@ _OTHERS = (
     "coalesce", "if", "ifnull", "extract", "date_part", "date_trunc", "date_diff", "date_sub", "date_add",
     "make_date", "make_timestamp", "strftime", "strptime", "try_strptime", "epoch_ms", "concat",
     "concat_ws", "regexp_matches", "regexp_full_match", "regexp_replace", "regexp_extract", "isfinite",
-    "xor", "sum", "avg", "min", "max", "count", "stddev", "variance",
+    "xor", "printf", "format", "typeof", "sum", "avg", "min", "max", "count", "stddev", "variance",
 )  # fmt: skip
 
 HANDLERS: dict[type[exp.Expr], Handler] = {

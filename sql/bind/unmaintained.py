@@ -28,8 +28,7 @@ CHANGING: dict[str, str] = {
 
 REFUSED: dict[str, str] = {
     "age": "ages are INTERVALs; write date_diff('year', a, b), or subtract dates",
-    "typeof": "the types are in db.view(name).schema",
-    "pg_typeof": "the types are in db.view(name).schema",
+    "pg_typeof": "write typeof(x)",
     "hash": "its values differ between versions; write md5(x)",
     "error": "leave the rows out with WHERE",
     "to_timestamp": "timestamps have no time zone here; write epoch_ms(1000 * x) for x whole seconds",
@@ -74,5 +73,4 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Localtimestamp: _refusing("localtimestamp"),
     exp.CurrentUser: _refusing("current_user"),
     exp.CurrentVersion: _refusing("version"),
-    exp.Typeof: _refusing("typeof"),
 }

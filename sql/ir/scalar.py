@@ -58,6 +58,7 @@ make_timestamp (BIGINT year, month, day, hour, minute; DOUBLE seconds) -> TIMEST
 from_micros (BIGINT) -> TIMESTAMP, to_micros (TIMESTAMP) -> BIGINT
 strftime (TIMESTAMP, literal format) -> VARCHAR, strptime, try_strptime (VARCHAR, literal format) -> TIMESTAMP
 dayname, monthname (DATE) -> VARCHAR
+formatted (T, literal format) -> VARCHAR   BIGINT, HUGEINT, DOUBLE, VARCHAR; the format is one of Python's
 
 like, ilike (VARCHAR, VARCHAR [, literal escape])   BOOLEAN
 regexp_matches, regexp_full_match (VARCHAR, literal pattern)   BOOLEAN; the pattern in RE2's syntax, with its flags

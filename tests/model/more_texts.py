@@ -116,6 +116,15 @@ def _levenshtein(a: bytes, b: bytes) -> int:
     return min(ends, _levenshtein(a[:-1], b) + 1, _levenshtein(a, b[:-1]) + 1)
 
 
+def _put(value: Value, spec: str) -> str:
+    """By Python's format; "nan" and "inf" as text is put, to the left, over zeros if these fill the place."""
+    width = re.match(r"[+ ]?(0?)\d", spec)
+    if isinstance(value, float) and (value != value or abs(value) == float("inf")) and width:
+        wide = format(value, spec)
+        return wide.strip(" ").replace("0", "").ljust(len(wide), width[1] or " ")
+    return format(value, spec)
+
+
 FUNCTIONS: dict[str, Callable[[Call, list], Value]] = {  # type: ignore[type-arg]
     "regexp_matches": lambda call, args: _python(args[1]).search(args[0]) is not None,
     "regexp_full_match": lambda call, args: _python(args[1]).fullmatch(args[0]) is not None,
@@ -143,6 +152,7 @@ FUNCTIONS: dict[str, Callable[[Call, list], Value]] = {  # type: ignore[type-arg
     "hex": lambda call, args: args[0].encode().hex().upper(),
     "strptime": lambda call, args: _read(args),
     "strftime": _written,
+    "formatted": lambda call, args: _put(*args),
     "dayname": _named("%A"),
     "monthname": _named("%B"),
     **{name: _digest(name) for name in ("md5", "sha1", "sha256")},

@@ -124,7 +124,7 @@ def test_what_the_binder_handles_is_in_the_table():
         exp.CurrentTimestamp,
         exp.Localtime,
     }
-    refusing |= {exp.Typeof, exp.Localtimestamp, exp.CurrentUser, exp.CurrentVersion, exp.Placeholder, exp.Parameter}
+    refusing |= {exp.Localtimestamp, exp.CurrentUser, exp.CurrentVersion, exp.Placeholder, exp.Parameter}
     assert set(HANDLERS) - set(READ) == refusing
 
 

@@ -19,7 +19,19 @@ CHANGING = (
     ("version()", "version", "write the value as a literal"), ("current_setting('a')", "current_setting", "literal"),
 )  # fmt: skip
 REFUSED = (
-    ("typeof(id)", "typeof", r"types are in db.view\(name\).schema"),
+    ("pg_typeof(id)", "pg_typeof", r"write typeof\(x\)"),
+    ("printf(name, id)", "name", r"printf\(\) needs its format as a text literal"),
+    ("format(name)", "name", r"format\(\) needs its format as a text literal"),
+    ("printf('%x', id)", "'%x'", "'%x' is not supported; write %d, %s, %f, %e or %g, or use format"),
+    ("printf('%*d', 3, id)", "'%*", "is not supported"),
+    ("printf('100%')", "'100%'", "'%' is not supported"),
+    ("printf('%1$d', id)", "'%1", "is not supported"),
+    ("format('{a}', id)", "'{a}'", "'{a}' is no place such as"),
+    ("format('{')", "'{'", "'{' is no place such as"),
+    ("format('a}b')", "'a}b'", "'}b' is no place such as"),
+    ("format('{0} {}', id, id)", "'{0} {}'", "number all of them, or none"),
+    ("format('{:>{}}', name, 5)", "'{:>", "is no place such as"),
+    ("format('{:t.}', id)", "'{:t.}'", "'{:t.}' is not supported"),
     ("age(born)", "age", "write date_diff"),
     ("hash(name)", "hash", "write md5"),
     ("nvl(name, 'x')", "nvl", r"nvl\(\) is not DuckDB's; write coalesce\(\)"),
@@ -62,12 +74,21 @@ REFUSED = (
 )  # fmt: skip
 NAMES = (
     ("date_trunc('fortnight', born)", "date_trunc", "not a unit of time; units are"),
+    ("printf('%d %d', id)", "'%d", "names 2 arguments, and 1 are given"),
+    ("format('{}', id, id)", "'{}'", "names 1 arguments, and 2 are given"),
     ("split_part(name)", "split_part", r"split_part\(\) takes 3 arguments, not 1"),
     ("strlen(name, 1)", "strlen", r"strlen\(\) takes 1 argument, not 2"),
     ("born + INTERVAL 1.5 HOUR", "INTERVAL", "no whole number; write the next smaller unit"),
     ("time_bucket(INTERVAL '1 month 1 day', born)", "time_bucket", "either of months or of days"),
 )  # fmt: skip
 TYPES = (
+    ("format('{:2000}', id)", "id", "is not supported for anything"),
+    ("printf('%s', id)", "id", "'%s' is not supported for an integer; cast it, or write another letter"),
+    ("printf('%d', name)", "name", "'%d' is not supported for a text"),
+    ("printf('%d', pay)", "pay", "'%d' is not supported for a DOUBLE"),
+    ("format('{:f}', id)", "id", "'{:f}' is not supported for an integer"),
+    ("format('{:.3}', pay)", "pay", "'{:.3}' is not supported for a DOUBLE"),
+    ("format('{:05}', name)", "name", "'{:05}' is not supported for a text"),
     ("left(id, 1)", "id", "text is needed here, not BIGINT"),
     ("repeat(name, 1.5)", "1.5", "counts in integers, not DECIMAL"),
     ("sin(name)", "name", "a number is needed here, not VARCHAR"),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ivm.render.scalars.text_dates import FUNCTIONS as OF_DATES
+from ivm.render.scalars.text_formats import FUNCTIONS as FORMATS
 from ivm.render.scalars.text_pieces import FUNCTIONS as PIECES
 
 
@@ -119,4 +120,5 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "ilike": ilike,
     **PIECES,
     **OF_DATES,
+    **FORMATS,
 }
