@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from catalog.names import quoted
-from catalog.schema import ForeignKey, Table, View
+from catalog.schema import Field, ForeignKey, Index, Table, View
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -16,13 +16,15 @@ def name_text(name: str) -> str:
 
 
 def definition_text(entry: Table | View) -> str:
-    """CREATE TABLE or CREATE VIEW, with a semicolon."""
+    """CREATE TABLE, with the indexes that were created, or CREATE VIEW; with semicolons."""
     if isinstance(entry, View):
         kind = "MATERIALIZED VIEW" if entry.maintained else "VIEW"
         return f"CREATE {kind} {name_text(entry.name)} AS\n{entry.sql};"
-    parts = [f"{name_text(f.name)} {f.type}{'' if f.nullable else ' NOT NULL'}" for f in entry.fields]
+    parts = [_column(entry, field) for field in entry.fields]
     if entry.primary_key:
         parts.append(f"PRIMARY KEY {_names(entry.primary_key)}")
+    parts += [f"{_constraint(each.name)}UNIQUE {_names(each.columns)}" for each in entry.unique]
+    parts += [f"{_constraint(each.name)}CHECK ({each.condition})" for each in entry.checks]
     parts += [_foreign_key(each) for each in entry.foreign_keys]
     options = {
         "append_only": entry.append_only,
@@ -31,7 +33,23 @@ def definition_text(entry: Table | View) -> str:
     }
     chosen = ", ".join(f"{name} = true" for name, is_set in options.items() if is_set)
     columns = ",\n".join(f"  {part}" for part in parts)
-    return f"CREATE TABLE {name_text(entry.name)} (\n{columns}\n){f' WITH ({chosen})' if chosen else ''};"
+    table = f"CREATE TABLE {name_text(entry.name)} (\n{columns}\n){f' WITH ({chosen})' if chosen else ''};"
+    return "\n".join([table, *(_index(entry, each) for each in entry.indexes)])
+
+
+def _column(table: Table, field: Field) -> str:
+    default = table.default(field.name)
+    words = [name_text(field.name), str(field.type), "" if field.nullable else "NOT NULL"]
+    return " ".join(word for word in [*words, f"DEFAULT {default.value}" if default else ""] if word)
+
+
+def _constraint(name: str) -> str:
+    return f"CONSTRAINT {name_text(name)} " if name else ""
+
+
+def _index(table: Table, index: Index) -> str:
+    unique = "UNIQUE " if index.unique else ""
+    return f"CREATE {unique}INDEX {name_text(index.name)} ON {name_text(table.name)} {_names(index.columns)};"
 
 
 def _foreign_key(given: ForeignKey) -> str:

@@ -127,7 +127,7 @@ class Shell:
         start = perf_counter()
         with interruptible(), shown(self.err) as progress:
             answer = self.db.sql(statement, progress=progress)
-        self.answer(answer, first_word(statement))
+        self.answer(answer, "" if "RETURNING" in statement.upper() else first_word(statement))
         self.took(start)
 
     def answer(self, answer: Result, word: str = "") -> None:

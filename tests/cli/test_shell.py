@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+import sys
 
 import duckdb
 import pyarrow as pa
@@ -18,6 +20,8 @@ from ivm.shell.names import COMMANDS, MODES
 from ivm.shell.printing import WRITERS
 from ivm.shell.run import run_all, run_pipe
 from ivm.shell.session import Shell
+from ivm.shell.terminal import run_typed
+from tests.house.modules import ROOT
 
 SETUP = """
 CREATE TABLE t (k BIGINT PRIMARY KEY, price DECIMAL(9,2) NOT NULL);
@@ -189,10 +193,13 @@ CREATE TABLE dept (
 CREATE TABLE emp (
   id BIGINT NOT NULL,
   dept INTEGER,
-  pay DECIMAL(9,2) NOT NULL,
+  pay DECIMAL(9,2) NOT NULL DEFAULT 10,
   PRIMARY KEY (id),
+  UNIQUE (dept, pay),
+  CONSTRAINT "not poor" CHECK ("pay" > 0),
   FOREIGN KEY (dept) REFERENCES dept (id)
 ) WITH (check_foreign_keys = true);
+CREATE UNIQUE INDEX by_pay ON emp (pay);
 CREATE VIEW rich AS
 SELECT id, dept FROM emp WHERE pay > 10;
 CREATE MATERIALIZED VIEW n AS
@@ -213,17 +220,19 @@ def test_whoever_types_is_told_counts_and_times(err, capsys):
     assert (
         run(
             typed,
-            SETUP + "INSERT INTO t VALUES (1, 2.50), (2, 3);\nUPDATE t SET price = 1 WHERE k = 1;\nDELETE FROM t;",
+            SETUP
+            + "INSERT INTO t VALUES (1, 2.50), (2, 3);\nINSERT INTO t VALUES (3, 1) RETURNING k AS count;\nUPDATE t SET price = 1 WHERE k = 1;\nDELETE FROM t;",
         )
         == 0
     )
     shown = capsys.readouterr().out
     assert [line for line in shown.splitlines() if "row" in line] == [
         "2 rows inserted",
+        "1 row",
         "1 row updated",
-        "2 rows deleted",
+        "3 rows deleted",
     ]
-    assert shown.count(" ms\n") == 5
+    assert shown.count(" ms\n") == 6
     assert run(typed, ".timer off\nSELECT 1 AS one") == 0
     assert " ms" not in capsys.readouterr().out
 
@@ -353,3 +362,20 @@ def test_what_is_given_runs_in_order_up_to_the_first_error(shell, err, capsys, t
     assert capsys.readouterr().out == "k\n1\nprice\n2.50\n"
     assert run_all(shell, [], ["SELEKT", "SELECT 1 AS one"]) == 1
     assert capsys.readouterr().out == ""
+
+
+def test_the_session_in_the_documentation(capsys):
+    page = (ROOT / "docs" / "shell.md").read_text()
+    (session,) = re.findall(r"^```none\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+    shell = Shell(ivm.connect(compile="off"), Console(file=sys.stdout), RUN, is_typed=True)
+    shell.timer = False
+    parts = re.split(r"^ivm> ((?:.*\n)(?:\.\.\.> .*\n)*)", session, flags=re.MULTILINE)
+    assert parts.pop(0) == ""
+    for typed, answer in zip(parts[::2], parts[1::2], strict=True):
+        text = typed.replace("...> ", "").removesuffix("\n")
+        if text == "exit":
+            with pytest.raises(EOFError):
+                shell.feed(text)
+            continue
+        run_typed(shell, text)
+        assert capsys.readouterr().out == answer, text
