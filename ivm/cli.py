@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -97,6 +98,20 @@ def explain(
     """Run a file's statements and show how its last one, a SELECT, would be maintained."""
     text = explain_script(ivm.connect(external_access=external_access), read_text(file))
     typer.echo(json.dumps({"file": str(file), "explain": text}) if as_json else text)
+
+
+@app.command()
+def warm(
+    file: Annotated[Path, typer.Argument(help="SQL: the CREATE statements that will run.", dir_okay=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    external_access: ExternalAccess = True,
+) -> None:
+    """Compile ahead what the tables and views of a file will need, and keep it for all processes of this user."""
+    from ivm import warm as ahead  # noqa: PLC0415
+
+    with ahead.shown(Console(stderr=True)) as tell:
+        done = ahead.warm(read_text(file), tell, external_access=external_access)
+    typer.echo(json.dumps(asdict(done)) if as_json else done.text)
 
 
 def explain_script(db: ivm.Database, script: str) -> str:

@@ -21,6 +21,9 @@ from pathlib import Path
 SEAL = 32
 """The bytes of an entry's digest, which it begins with, and of a folder's key."""
 
+MOST_BYTES = 256 << 20
+"""What a user's compiled code takes on disk; a loop takes some 20 kB."""
+
 _KEY = "key"
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -43,12 +46,16 @@ def cache_directory() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder that may be trusted; entries of it belong to one of `owners` and are made with `mode`."""
+    """A folder that may be trusted; entries of it belong to one of `owners` and are made with `mode`.
+
+    They take up to `most` bytes, if that is not 0; see `prune`.
+    """
 
     path: Path
     key: bytes
     owners: frozenset[int]
     mode: int
+    most: int = 0
 
     def read(self, name: str) -> bytes | None:
         """What was written under a name; None if nothing was, or it is damaged, or it may be another's."""
@@ -56,7 +63,12 @@ class Folder:
             found = _read(self.path / name, self.owners)
         except OSError:
             return None
-        return found[SEAL:] if secrets.compare_digest(found[:SEAL], self._seal(name, found[SEAL:])) else None
+        if not secrets.compare_digest(found[:SEAL], self._seal(name, found[SEAL:])):
+            return None
+        if self.most:
+            with contextlib.suppress(OSError):
+                os.utime(self.path / name)  # it was used
+        return found[SEAL:]
 
     def write(self, name: str, body: bytes) -> bool:
         """Put an entry in place of whatever has its name, whole or not at all; False if it cannot be written."""
@@ -64,6 +76,8 @@ class Folder:
             replace(self.path / name, self._seal(name, body) + body, self.mode)
         except OSError:
             return False
+        if self.most:
+            prune(self.path, self.most)
         return True
 
     def _seal(self, name: str, body: bytes) -> bytes:
@@ -91,7 +105,7 @@ def _private(base: Path) -> Folder | None:
         base.parent.mkdir(parents=True, exist_ok=True)
         _make(base, _OTHERS_WRITE)
         _make(path, _OTHERS)
-        return Folder(path, _key_of(path), _self(), 0o600)
+        return Folder(path, _key_of(path), _self(), 0o600, MOST_BYTES)
     except OSError:
         return None  # a read-only home must not stop anybody; the price is compiling in every process
     except _DoubtError as doubt:
@@ -150,6 +164,30 @@ def _say(doubt: str) -> None:
         RuntimeWarning,
         stacklevel=2,
     )
+
+
+def prune(folder: Path, most: int) -> None:
+    """Remove the files that were not used for the longest time, until a quarter of `most` bytes is free again.
+
+    Nothing happens as long as all take no more than that. Other processes may read, write and prune meanwhile: who
+    misses an entry compiles it again. Cost: a look at each file.
+    """
+    files: list[tuple[float, int, str]] = []
+    with contextlib.suppress(OSError), os.scandir(folder) as found:
+        for each in found:
+            with contextlib.suppress(OSError):  # removed by another
+                status = each.stat(follow_symlinks=False)
+                if each.name != _KEY and stat.S_ISREG(status.st_mode):
+                    files.append((status.st_mtime, status.st_size, each.path))
+    total = sum(size for _, size, _ in files)
+    if total <= most:
+        return
+    for _, size, path in sorted(files):
+        if total <= most - most // 4:
+            return
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        total -= size
 
 
 def _self() -> frozenset[int]:

@@ -242,3 +242,34 @@ def test_a_kernel_beside_the_code_is_replaced_if_it_is_damaged(tmp_path: Path) -
         assert beside.read("k.loop") is None
         assert beside.write("k.loop", b"code")
         assert beside.read("k.loop") == b"code"
+
+
+def kept(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()} - {"key"}
+
+
+def test_what_was_not_used_for_the_longest_time_is_removed(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder, "MOST_BYTES", 10_000)
+    monkeypatch.setenv("IVM_CACHE_DIR", str(base / "small"))
+    own = private_folder()
+    assert own is not None
+    for age, name in enumerate("abcdefgh"):
+        assert own.write(name, bytes(1_000))
+        os.utime(own.path / name, (1_000_000 + age, 1_000_000 + age))
+    assert own.read("a") is not None  # which was used just now
+    assert own.write("i", bytes(2_500))
+    assert kept(own.path) == {"a", "f", "g", "h", "i"}
+    assert own.read("b") is None
+    assert all(own.read(name) is not None for name in "afghi")
+
+
+def test_nothing_is_removed_that_fits_and_nobody_minds_what_is_gone(tmp_path: Path) -> None:
+    for name in "abc":
+        (tmp_path / name).write_bytes(bytes(100))
+    (tmp_path / "key").write_bytes(bytes(1_000))
+    folder.prune(tmp_path, 300)
+    assert kept(tmp_path) == {"a", "b", "c"}
+    folder.prune(tmp_path, 0)
+    assert kept(tmp_path) == set()
+    assert (tmp_path / "key").exists()
+    folder.prune(tmp_path / "gone", 0)

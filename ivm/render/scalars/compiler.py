@@ -38,11 +38,14 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True, eq=False)
 class Ticket:
-    """A loop that was asked for: `kernel` is None until it is compiled, and for ever if `failed`."""
+    """A loop that was asked for: `kernel` is None until it is compiled, and for ever if `failed`. `made`: whether
+    nobody had compiled it before.
+    """
 
     source: str
     kernel: Kernel | None = None
     failed: bool = False
+    made: bool = False
     done: threading.Event = field(default_factory=threading.Event)
 
 
@@ -113,7 +116,7 @@ class _Workshop:
                     self._elsewhere.rest()
                 continue
             try:
-                ticket.kernel = self._compiled(ticket.source)
+                ticket.kernel = self._compiled(ticket)
             except Exception:  # noqa: BLE001 - whatever the compiler runs into, the interpreter goes on
                 ticket.failed = True
                 if not self._closing:
@@ -121,10 +124,12 @@ class _Workshop:
             finally:
                 ticket.done.set()
 
-    def _compiled(self, source: str) -> Kernel:
+    def _compiled(self, ticket: Ticket) -> Kernel:
+        source = ticket.source
         kernel = find(source)
         if kernel is not None:
             return kernel
+        ticket.made = True
         try:
             self._elsewhere.compile(source)
         except UnavailableError:
@@ -180,6 +185,9 @@ class Compiler:
 
     Many may exist; they share one thread and all loops of the process.
     """
+
+    trial = False
+    """Whether programs only try what they would run: then every row passes, so that what is behind is met as well."""
 
     def __init__(self, wait: bool = False, expected: int = 0) -> None:
         self._blocking, self._expected = wait, expected

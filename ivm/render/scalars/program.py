@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -166,6 +167,8 @@ class Stage:
 
     def _form(self, shape: Shape) -> tuple[Interpreted, Fused | None]:
         fused = None if self._compiler is None else Fused(shape, self._context, self._compiler)
+        if self._compiler is not None and self._compiler.trial:
+            return Interpreted(replace(shape, early=(), late=()), self._context), fused
         return Interpreted(shape, self._context), fused
 
     def _placed(self, layout: Layout) -> tuple[list[int], Layout]:
