@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from catalog.names import key
 from ivm.core import Core
-from ivm.duck import UnknownNameError, Use, answer, connection, define, told
+from ivm.duck import UnknownNameError, Use, answer, connection, define, told, write
 from ivm.snapshot import Snapshot, snapshot
 from ivm.transaction import Transaction
 
@@ -69,6 +69,21 @@ def _answer(
             if key(name) not in held.stored:
                 core.catalog.lookup(name)  # says it better, with the names that are close
         raise
+
+
+def wrote(core: Core, text: str, names: Sequence[str], held: Snapshot) -> int:
+    """Carry out a COPY to a file, of what was seen of the relations called `names`; how many rows it wrote."""
+    for name in names:
+        if key(name) not in held.stored and key(name) not in held.definitions:
+            core.catalog.lookup(name)
+    try:
+        with connection(Use.OPEN) as duck:
+            done: set[str] = set()
+            for name in names:
+                _provide(duck, name, held, done)
+            return write(duck, text)
+    except duckdb.Error as error:
+        raise told(error, Use.OPEN) from error
 
 
 def run_query(

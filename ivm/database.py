@@ -77,12 +77,13 @@ class Database:
         """Run one or more statements; the result is the last one's.
 
         CREATE [OR REPLACE] TABLE [AS], CREATE [OR REPLACE] [MATERIALIZED] VIEW, CREATE INDEX, DROP [CASCADE], INSERT
-        [OR REPLACE | OR IGNORE | ON CONFLICT], UPDATE, DELETE, TRUNCATE, each of these with RETURNING, SHOW, DESCRIBE,
-        SUMMARIZE, EXPLAIN, and any SELECT, which DuckDB runs over the tables, views and `ivm_*` relations. `params` are
-        the values of ?, $1 and $name in the text; in a view's text they stand as literals (see `sql.parameters`). A
-        text in another `dialect` that sqlglot reads is translated to DuckDB's. Raises ParseError, BindError,
-        UnsupportedError, TypeMismatchError, ConstraintError, NumericError, or AccessError for a text that reads files
-        or the network in a database without `external_access`; then the statement has changed nothing.
+        [OR REPLACE | OR IGNORE | ON CONFLICT], UPDATE, DELETE, TRUNCATE, each of these with RETURNING, COPY, SHOW,
+        DESCRIBE, SUMMARIZE, EXPLAIN, and any SELECT, which DuckDB runs over the tables, views and `ivm_*` relations.
+        `params` are the values of ?, $1 and $name in the text; in a view's text they stand as literals (see
+        `sql.parameters`). A text in another `dialect` that sqlglot reads is translated to DuckDB's. Raises ParseError,
+        BindError, UnsupportedError, TypeMismatchError, ConstraintError, NumericError, or AccessError for a text that
+        reads or writes files or the network in a database without `external_access`; then the statement has changed
+        nothing.
 
         Each statement is atomic, and sees what was committed before it; other threads commit between two, and while
         DuckDB answers. A SELECT answers as of the moment at which it began. INSERT, UPDATE and DELETE change what they
@@ -90,7 +91,8 @@ class Database:
 
         A maintained view is filled in chunks of rows; other threads commit and read in between, and do not see it
         before it is whole. Statements that create or drop wait for each other. `progress` is called after each chunk,
-        from this thread; it may read and commit too. If it raises, the view is not created.
+        from this thread; it may read and commit too. If it raises, the view is not created. COPY from a file calls it
+        too, with the table's name as that of the view, and commits once when all is read.
         """
         core, result = self._open, Result()
         callback(progress, "progress")
@@ -99,7 +101,7 @@ class Database:
             defines = any(isinstance(each, DEFINITIONS) for each in statements)
             with core.defining(progress) if defines else nullcontext():
                 for statement in statements:
-                    result = run_statement(core, statement, dialect)
+                    result = run_statement(core, statement, dialect, progress)
         return result
 
     def execute(self, sql: str, params: Parameters | None = None) -> Cursor:

@@ -147,6 +147,20 @@ def answer(duck: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
     return with_huge(relation.to_arrow_table(), types)
 
 
+def batches(duck: duckdb.DuckDBPyConnection, query: str) -> Iterator[pa.Table]:
+    """The rows of a query, some at a time, so that they are never all in DuckDB's memory."""
+    relation = duck.sql(_only(duck, query, _QUERIES))
+    types = relation.types
+    for batch in relation.to_arrow_reader(_AT_ONCE):
+        yield with_huge(pa.Table.from_batches([batch]), types)
+
+
+def write(duck: duckdb.DuckDBPyConnection, copy: str) -> int:
+    """Carry out a COPY to a file; how many rows it wrote."""
+    found = duck.execute(_only(duck, copy, (duckdb.StatementType.COPY,))).fetchone()
+    return int(found[0]) if found else 0
+
+
 def texts_of(table: pa.Table, most: int | None = None) -> list[tuple[str | None, ...]]:
     """The rows with each value as DuckDB prints it, whole or cut to `most` characters; None for NULL."""
     if not table.num_columns:
@@ -164,6 +178,7 @@ def define(duck: duckdb.DuckDBPyConnection, name: str, query: str, *, kept: bool
     duck.execute(_only(duck, f"CREATE TEMP {kind} {quoted(name)} AS {query}", _VIEWS))
 
 
+_AT_ONCE = 1 << 17
 _QUERIES = (duckdb.StatementType.SELECT, duckdb.StatementType.MULTI)  # PIVOT is several: it looks for its columns first
 _VIEWS = (duckdb.StatementType.CREATE,)
 

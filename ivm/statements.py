@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -10,6 +10,7 @@ import pyarrow as pa
 from ivm.changing import insert_plain, run_change
 from ivm.core import Core
 from ivm.defining import DEFINITIONS, define
+from ivm.engine import Progress
 from ivm.explain import explain
 from ivm.result import Result
 from ivm.trace.sequences import array_from
@@ -17,6 +18,7 @@ from ivm.translation import in_duckdb
 from sql.parse import parse
 from sql.plain_insert import PlainInsert, plain_inserts
 from sql.statements import (
+    Copy,
     CreateView,
     Delete,
     Describe,
@@ -37,8 +39,13 @@ def statements_of(text: str, dialect: str) -> Sequence[Statement | PlainInsert]:
     return (plain_inserts(text) if dialect == "duckdb" else None) or parse(text, dialect)
 
 
-def run_statement(core: Core, statement: Statement | PlainInsert, dialect: str) -> Result:
-    """Carry out one statement; on any error nothing has changed.
+def run_statement(
+    core: Core,
+    statement: Statement | PlainInsert,
+    dialect: str,
+    progress: Callable[[Progress], None] | None = None,
+) -> Result:
+    """Carry out one statement; on any error nothing has changed. `progress`: told by a COPY how far it is.
 
     The caller has the definitions' lock where the statement is one of these, and not the core's, which is taken
     here, for as long as the engine is read or changed.
@@ -52,6 +59,8 @@ def run_statement(core: Core, statement: Statement | PlainInsert, dialect: str) 
             return run_change(core, statement)
         case Show() | Describe() | Summarize():
             return _described(core, statement, dialect)
+        case Copy():
+            return _copy(core, statement, progress)
         case Explain():
             return _explain(core, statement, dialect)
         case _:
@@ -73,6 +82,12 @@ def _described(core: Core, statement: Show | Describe | Summarize, dialect: str)
         return _query(core, statement.query, dialect, "SUMMARIZE ")
     of = statement.of
     return described(core, of if isinstance(of, str) else replace(of, text=in_duckdb(core, of, dialect)))
+
+
+def _copy(core: Core, statement: Copy, progress: Callable[[Progress], None] | None) -> Result:
+    from ivm.copying import run_copy  # noqa: PLC0415  as above
+
+    return run_copy(core, statement, progress)
 
 
 def _explain(core: Core, statement: Explain, dialect: str) -> Result:

@@ -124,6 +124,8 @@ _READ: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     (("with_", "this", "using", "where", "returning"), (exp.Delete,)),
     (("expressions",), (exp.Returning, exp.TruncateTable)),
     (("this",), (exp.Describe, exp.Show, exp.Summarize)),
+    (("this", "kind", "files", "params"), (exp.Copy,)),
+    (("this", "expression"), (exp.CopyParameter,)),
     (("this", "table", "params"), (exp.Index,)),
     (("columns", "where"), (exp.IndexParameters,)),
     (("no",), (exp.WithDataProperty,)),
@@ -135,7 +137,7 @@ _READ: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     (("kind", "this"), (exp.ColumnConstraint,)),
     (("allow_null",), (exp.NotNullColumnConstraint,)),
     (("this",), (exp.CheckColumnConstraint, exp.DefaultColumnConstraint, exp.UniqueColumnConstraint)),
-    ((), (exp.MaterializedProperty, exp.PrimaryKeyColumnConstraint)),
+    ((), (exp.Credentials, exp.MaterializedProperty, exp.PrimaryKeyColumnConstraint)),
     (("this",), (exp.Reference,)),
     (("expressions", "reference"), (exp.ForeignKey,)),
 )  # fmt: skip
@@ -150,6 +152,7 @@ IMPLIED: dict[type[exp.Expr], frozenset[str]] = {
     exp.Column: frozenset(["shadow"]),
     exp.Concat: frozenset(["safe", "coalesce"]),
     exp.ConcatWs: frozenset(["safe", "coalesce"]),
+    exp.Copy: frozenset(["credentials"]),  # whose own arguments are refused
     exp.Count: frozenset(["big_int"]),
     exp.DPipe: frozenset(["safe"]),
     exp.DataType: frozenset(["nested"]),
@@ -212,7 +215,9 @@ _COMPUTED = (
 
 
 def _is_implied(kind: type[exp.Expr], arg: str, value: object) -> bool:
-    plain = isinstance(value, exp.Identifier | exp.IndexParameters) or not isinstance(value, exp.Expr | list)
+    plain = isinstance(value, exp.Identifier | exp.IndexParameters | exp.Credentials) or not isinstance(
+        value, exp.Expr | list
+    )
     return plain and arg in IMPLIED.get(kind, ())
 
 

@@ -12,7 +12,7 @@ from catalog.errors import BindError
 from catalog.names import key, quoted, suggestion, twice, written
 from catalog.schema import Field, Table
 from sql.plain_insert import PlainInsert
-from sql.statements import Assignments, Conflict, Delete, Insert, Update
+from sql.statements import Assignments, Conflict, Copy, Delete, Insert, Update
 
 NEW = "ivm new rows"
 OLD = "ivm old rows"
@@ -162,6 +162,37 @@ def rows_after_conflict(
     joined = f"{quoted(OLD)} JOIN {quoted(NEW)} USING ({quoted(ROW)})"
     met = f"(SELECT {quoted(OLD)}.*, struct_pack({fields}) AS {_EXCLUDED} FROM {joined})"
     return f"SELECT {values} FROM {met} AS {alias}{where}"
+
+
+def columns_to_copy(copy: Copy, table: Table) -> tuple[Field, ...]:
+    """The columns that the file of a COPY holds, in its order; BindError for one that is unknown or named again."""
+    names = tuple(_checked(table, column, f"COPY {table.name}") for column in copy.columns)
+    again = twice(names)
+    if again is not None:
+        raise BindError(f"COPY {table.name} names column {again!r} twice; name it once")
+    return tuple(table.fields[table.index(name)] for name in names) or table.fields
+
+
+def rows_to_copy(copy: Copy, table: Table, columns: Sequence[Field]) -> str:
+    """The SELECT of the rows of a file whose columns are `columns`; any other has its default, or is NULL.
+
+    A CSV file is read as text of the columns' types, of a Parquet file the columns are cast, by their order.
+    """
+    path = "'" + copy.path.replace("'", "''") + "'"
+    options = "".join(f", {name} = {text}" for name, text in copy.options)
+    names = ", ".join(quoted(field.name) for field in columns)
+    values = [
+        f"CAST({quoted(field.name)} AS {field.type}) AS {quoted(field.name)}"
+        if field in columns
+        else _default(table, field)
+        for field in table.fields
+    ]
+    if copy.format == "parquet":
+        file = f"(SELECT * FROM read_parquet({path}{options}))"
+    else:
+        types = ", ".join(f"'{field.name.replace(chr(39), chr(39) * 2)}': '{field.type}'" for field in columns)
+        file = f"read_csv({path}, columns = {{{types}}}{options})"
+    return f"SELECT {', '.join(values)} FROM {file} AS file({names})"
 
 
 def rows_returned(returning: str, alias: str) -> str:

@@ -18,6 +18,7 @@ from sql.arguments import declared, refuse_unread
 from sql.create_table import create_table
 from sql.duckdb_text import duckdb_text
 from sql.names import names_read, table_name
+from sql.parse_copy import copy
 from sql.refused import STARTS
 from sql.source import Source, offset_of, text_of
 from sql.statements import (
@@ -275,6 +276,7 @@ _CONVERT: dict[type[exp.Expr], Callable[[Syntax, Source, str], Statement]] = {
     exp.Delete: parse_changes.delete,
     exp.Update: parse_changes.update,
     exp.TruncateTable: parse_changes.truncate,
+    exp.Copy: copy,
     exp.Show: _show,
     exp.Describe: _describe,
     exp.Summarize: _describe,

@@ -8,9 +8,9 @@ import sys
 from catalog.errors import UnsupportedError
 from sql.source import Source
 
-STARTS = "CREATE, DROP, SELECT, INSERT, UPDATE, DELETE, TRUNCATE, SHOW, DESCRIBE, SUMMARIZE or EXPLAIN"
+STARTS = "CREATE, DROP, SELECT, INSERT, UPDATE, DELETE, TRUNCATE, COPY, SHOW, DESCRIBE, SUMMARIZE or EXPLAIN"
 _FOREIGN_STARTS = re.compile(
-    "ALTER|ANALYZE|ATTACH|BEGIN|CALL|CHECKPOINT|COMMENT|COMMIT|COPY|DEALLOCATE|DETACH|EXECUTE|EXPORT|GRANT|"
+    "ALTER|ANALYZE|ATTACH|BEGIN|CALL|CHECKPOINT|COMMENT|COMMIT|DEALLOCATE|DETACH|EXECUTE|EXPORT|GRANT|"
     "IMPORT|INSTALL|LOAD|MERGE|PIVOT|PRAGMA|PREPARE|REFRESH|RESET|REVOKE|ROLLBACK|SET|START|"
     "UNPIVOT|USE|VACUUM"
 )
@@ -19,8 +19,6 @@ _INSTEAD = {
     "COMMIT": "use `with db.transaction() as tx:`",
     "ROLLBACK": "use `with db.transaction() as tx:`, which undoes everything if its body raises",
     "ALTER": "create a new table and copy the rows",
-    "COPY": "read the file with pyarrow or DuckDB and give the result to db.apply, or write INSERT INTO ... SELECT "
-    "... FROM 'file' where ivm.connect(external_access=True) allows it",
     "ATTACH": "read the file in a SELECT where ivm.connect(external_access=True) allows it",
     "IMPORT": "read the files in a SELECT where ivm.connect(external_access=True) allows it",
     "EXPORT": "read results with .arrow() and write them with pyarrow",

@@ -204,6 +204,21 @@ class Summarize:
 
 
 @dataclass(frozen=True, slots=True)
+class Copy:
+    """COPY between a file at `path` of `format` ("csv" or "parquet") and rows.
+
+    Into `table` (its `columns`; empty: all), or out of what `query` yields. `options` are names and texts of values.
+    """
+
+    path: str
+    format: str
+    options: tuple[tuple[str, str], ...]
+    table: str = ""
+    columns: tuple[str, ...] = ()
+    query: Query | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Explain:
     """EXPLAIN: how a query, or a view before it is installed, would be maintained."""
 
@@ -225,5 +240,6 @@ Statement = (
     | Show
     | Describe
     | Summarize
+    | Copy
     | Explain
 )

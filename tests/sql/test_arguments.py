@@ -77,6 +77,7 @@ STATEMENTS = (
     "WITH c AS (SELECT 1 AS k) UPDATE dept SET name = 'x' FROM c WHERE id = k RETURNING id",
     "WITH c AS (SELECT 1 AS k) DELETE FROM dept USING c WHERE id = k RETURNING id",
     "TRUNCATE dept",
+    "COPY dept FROM 'x.csv' (HEADER true)",
     "SHOW TABLES",
     "DESCRIBE dept",
     "SUMMARIZE SELECT 1",
