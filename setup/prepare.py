@@ -8,6 +8,7 @@ Usage, in the checkout: `.venv/bin/python -m setup.prepare [--java]`
 
 from __future__ import annotations
 
+import compileall
 import hashlib
 import os
 import re
@@ -127,13 +128,19 @@ def install_packages() -> None:
 
 
 def install_project() -> None:
-    """Install this checkout in editable form, unless `pyproject.toml` and the packages are those of the last time."""
+    """Install this checkout in editable form, unless `pyproject.toml` and the packages are those of the last time.
+
+    Its bytecode is written as well, as for any package that is installed: else the first process does it, or each one
+    that may not write.
+    """
     # An editable installation lists the top-level packages, so a new one needs a new installation.
     packages = sorted(path.parent.name for path in ROOT.glob("*/__init__.py"))
     seal = f"{digest(PROJECT)} {' '.join(packages)}"
     if is_done("project", seal):
         return
     pip_install("--no-deps", "--no-build-isolation", "--editable", str(ROOT), total=1)
+    for package in packages:
+        compileall.compile_dir(ROOT / package, quiet=2)
     mark_done("project", seal)
 
 
