@@ -29,6 +29,7 @@ class Kind(enum.Enum):
     TIME = "TIME"
     VARCHAR = "VARCHAR"
     BLOB = "BLOB"
+    UUID = "UUID"
     INTERVAL = "INTERVAL"
     LIST = "LIST"
 
@@ -44,7 +45,8 @@ class Physical(enum.Enum):
     WIDE: int64 of shape (n, 2), the low word then the high word of a 128-bit two's-complement
     integer, as Arrow's decimal128 lays it out (HUGEINT, UBIGINT; DECIMAL of more than 18 digits, scaled).
     FLOAT64: float64 (DOUBLE; FLOAT, whose values are those that 32 bits hold).
-    CODE: int32 codes of the database's text dictionary (VARCHAR; BLOB, any bytes; LIST, see `ivm.trace.lists`).
+    CODE: int32 codes of the database's text dictionary (VARCHAR; BLOB, any bytes; UUID, in lower case;
+    LIST, see `ivm.trace.lists`).
     """
 
     BOOL = "bool"
@@ -87,6 +89,7 @@ TRAITS: dict[Kind, Traits] = {
     Kind.TIME: Traits(Physical.INT64),
     Kind.VARCHAR: Traits(Physical.CODE),
     Kind.BLOB: Traits(Physical.CODE),
+    Kind.UUID: Traits(Physical.CODE),
     Kind.LIST: Traits(Physical.CODE),
 }
 """Every kind that has columns, but for DECIMAL, whose physical form follows its digits."""
@@ -166,6 +169,7 @@ TIMESTAMPTZ = SqlType(Kind.TIMESTAMPTZ)
 TIME = SqlType(Kind.TIME)
 VARCHAR = SqlType(Kind.VARCHAR)
 BLOB = SqlType(Kind.BLOB)
+UUID = SqlType(Kind.UUID)
 INTERVAL = SqlType(Kind.INTERVAL)
 
 

@@ -24,8 +24,9 @@ import pyarrow as pa
 from catalog.errors import AccessError, BindError, Error, MemoryLimitError
 from catalog.names import quoted
 from catalog.schema import Schema
-from catalog.types import HUGEINT
+from catalog.types import HUGEINT, UUID
 from ivm.trace.huge import with_huge
+from ivm.trace.uuids import as_bytes
 
 Setting = str | bool | int | float | list[str]
 
@@ -126,8 +127,12 @@ _HUGEINT: Any = pa.opaque(pa.binary(16), "hugeint", "DuckDB")
 
 
 def with_hugeints(table: pa.Table, fields: Schema) -> pa.Table:
-    """The table for DuckDB, which would take a HUGEINT for a DECIMAL, as Arrow has it, and divide otherwise."""
+    """The table for DuckDB, which would take a HUGEINT for a DECIMAL, as Arrow has it, and divide otherwise, and a UUID
+    for a text.
+    """
     for place, field in enumerate(fields):
+        if field.type == UUID and pa.types.is_string(table.schema.types[place]):
+            table = table.set_column(place, table.schema.names[place], as_bytes(table.column(place)))
         if field.type == HUGEINT and pa.types.is_decimal128(table.schema.types[place]):
             column = pa.chunked_array([_hugeints(chunk) for chunk in table.column(place).chunks], _HUGEINT)
             table = table.set_column(place, table.schema.names[place], column)

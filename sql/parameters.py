@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
+from uuid import UUID
 
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
@@ -108,11 +109,11 @@ def _literal(source: Source, start: int, name: str, value: Any) -> exp.Expr:
         return literal
     shown = f"parameter ${name}" if name else "this parameter"
     what = f"{shown} is a {type(value).__name__}" if not isinstance(value, _KNOWN) else f"{shown} is {value!s}"
-    kinds = "None, bool, int, float, Decimal, str, bytes, date, datetime, or time without a time zone"
+    kinds = "None, bool, int, float, Decimal, str, bytes, UUID, date, datetime, or time without a time zone"
     raise TypeMismatchError(source.locate(f"{what}, which has no literal; give {kinds}", start))
 
 
-_KNOWN = (bool, int, float, Decimal, str, bytes, date, datetime, time)
+_KNOWN = (bool, int, float, Decimal, str, bytes, UUID, date, datetime, time)
 
 
 def _of_int(value: int) -> exp.Expr:
@@ -158,6 +159,10 @@ def _of_bytes(value: bytes) -> exp.Expr:
     return exp.cast(exp.Literal.string("".join(f"\\x{byte:02X}" for byte in value)), exp.DType.VARBINARY)
 
 
+def _of_uuid(value: UUID) -> exp.Expr:
+    return exp.cast(exp.Literal.string(str(value)), exp.DType.UUID)
+
+
 _MAKE: tuple[tuple[type[Any], Callable[[Any], exp.Expr | None]], ...] = (
     (type(None), lambda value: exp.Null()),
     (bool, lambda value: exp.Boolean(this=value)),
@@ -166,6 +171,7 @@ _MAKE: tuple[tuple[type[Any], Callable[[Any], exp.Expr | None]], ...] = (
     (Decimal, _of_decimal),
     (str, exp.Literal.string),
     (bytes, _of_bytes),
+    (UUID, _of_uuid),
     (datetime, _of_datetime),
     (time, _of_time),
     (date, lambda value: exp.cast(exp.Literal.string(value.isoformat()), exp.DType.DATE)),

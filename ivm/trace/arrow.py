@@ -35,6 +35,7 @@ _TYPES: dict[Kind, pa.DataType] = {
     Kind.TIME: pa.time64("us"),
     Kind.VARCHAR: pa.string(),
     Kind.BLOB: pa.binary(),
+    Kind.UUID: pa.string(),
 }
 
 _REMEMBERED_BYTES = 1 << 20
@@ -75,6 +76,8 @@ def is_direct(given: pa.DataType, type: SqlType) -> bool:
         if not (pa.types.is_decimal128(given) or pa.types.is_decimal64(given) or pa.types.is_decimal32(given)):
             return False
         return bool(given.scale == type.scale and given.precision <= arrow_type(type).precision)
+    if type.kind is Kind.UUID:  # of which a text may be none
+        return False
     if type.kind is Kind.BLOB:
         return bool(pa.types.is_binary(given) or pa.types.is_large_binary(given))
     return is_text(given) if type.kind is Kind.VARCHAR else bool(given == arrow_type(type))
@@ -180,7 +183,7 @@ def to_arrow(column: Column, type: SqlType, dictionary: TextDictionary) -> pa.Ar
         return lists_to_arrow(column, element, dictionary, lambda elements: to_arrow(elements, element, dictionary))
     if type.physical is Physical.CODE:
         texts = dictionary.decode(column.values, column.valid)
-        return texts if type.kind is Kind.VARCHAR else _viewed(texts, target)
+        return texts if type.kind is not Kind.BLOB else _viewed(texts, target)
     validity = None if column.valid is None else pa.py_buffer(np.packbits(column.valid, bitorder="little"))
     data = pa.py_buffer(_OUTWARD.get(type.kind, np.ascontiguousarray)(column.values))
     return pa.Array.from_buffers(target, n, [validity, data])

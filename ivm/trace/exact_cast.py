@@ -9,6 +9,7 @@ import pyarrow.types as arrow
 
 from catalog.types import VARCHAR, Kind, SqlType
 from ivm.trace.arrow import arrow_type, is_direct
+from ivm.trace.uuids import is_uuids, to_uuids
 
 _INTEGER_DIGITS = 20
 _WIDEST = 38
@@ -35,6 +36,8 @@ def exact_cast(values: pa.ChunkedArray, type: SqlType) -> pa.ChunkedArray:
         raise TypeError(f"it has Arrow type {given}")
     if type.kind is Kind.VARCHAR:
         return _to_text(values)
+    if type.kind is Kind.UUID:
+        return to_uuids(values)
     if type.kind in (Kind.DECIMAL, Kind.HUGEINT):
         return _to_decimal(values, type)
     if type.is_integer and arrow.is_decimal(given):
@@ -92,6 +95,8 @@ def _goes_into(given: pa.DataType, type: SqlType) -> bool:
         return bool(arrow.is_date(given) or (arrow.is_timestamp(given) and given.tz is None))
     if type.kind is Kind.TIMESTAMPTZ:
         return bool(arrow.is_timestamp(given) and given.tz is not None)
+    if type.kind is Kind.UUID:
+        return is_uuids(given)
     if type.kind is Kind.BLOB:
         return bool(arrow.is_binary(given) or arrow.is_fixed_size_binary(given) or arrow.is_binary_view(given))
     if type.kind is Kind.TIME:

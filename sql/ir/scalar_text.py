@@ -49,6 +49,8 @@ def literal_text(value: Value, type_: SqlType) -> str:
             return "TRUE" if value else "FALSE"
         case Kind.VARCHAR:
             return _quoted(str(value))
+        case Kind.UUID:
+            return f"UUID {_quoted(str(value))}"
         case Kind.BLOB:
             return f"{_quoted(blob_text(str(value).encode(errors=ANY_BYTES)))}::BLOB"
         case Kind.DECIMAL:

@@ -20,11 +20,13 @@ from catalog.types import (
     TIMESTAMP,
     TIMESTAMPTZ,
     TRAITS,
+    UUID,
     VARCHAR,
     Kind,
     SqlType,
     decimal,
 )
+from catalog.uuids import uuid_of
 from sql.ir.blobs import bytes_of
 from sql.ir.scalar import Literal, Value
 from sql.types.calendar import DAY_MICROS, date_text, days_of, is_plain, micros_of, timestamp_text
@@ -250,10 +252,16 @@ def _to_bytes(literal: Literal, target: SqlType) -> Value:
     return bytes_of(str(literal.value)) if literal.type == VARCHAR else None
 
 
+def _to_uuid(literal: Literal, target: SqlType) -> Value:
+    return uuid_of(str(literal.value)) if literal.type == VARCHAR else None
+
+
 def _to_text(literal: Literal, target: SqlType) -> Value:
     value, type_ = literal.value, literal.type
     if type_ == BOOLEAN:
         return "true" if value else "false"
+    if type_ == UUID:
+        return value
     if type_ == DATE and isinstance(value, int):
         return date_text(value)
     if type_ == TIMESTAMP and isinstance(value, int):
@@ -282,6 +290,7 @@ _TO: dict[Kind, Callable[[Literal, SqlType], Value]] = {
     Kind.TIME: _to_time,
     Kind.VARCHAR: _to_text,
     Kind.BLOB: _to_bytes,
+    Kind.UUID: _to_uuid,
 }
 
 NULL_LITERAL = Literal(None, NULL)

@@ -84,6 +84,16 @@ CASES = [
         (pa.large_binary(), pa.binary_view()),
     ),
     Case(
+        "UUID", pa.string(),
+        ["00000000-0000-0000-0000-000000000000", "00112233-4455-6677-8899-aabbccddeeff", "7fffffff-ffff-ffff-ffff-ffffffffffff",
+         "80000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff"],
+        ["x", " 00112233-4455-6677-8899-aabbccddeeff", 5, b"0123"], lambda v: f"'{v.upper()}'::UUID",
+        ("x::VARCHAR", "x = '{00112233445566778899AABBCCDDEEFF}'", "x < '80000000-0000-0000-0000-000000000000'", "x || 'a'",
+         "try_cast(x::VARCHAR || left('x', g::INTEGER) AS UUID)", "upper(x::VARCHAR)::UUID", "x IN ('00112233-4455-6677-8899-aabbccddeeff')",
+         "coalesce(x, '00112233-4455-6677-8899-aabbccddeeff')", "concat(x, 'a')", "greatest(x, '80000000-0000-0000-0000-000000000000')"),
+        (pa.large_string(), pa.string_view()),
+    ),
+    Case(
         "TIME", pa.time64("us"),
         [datetime.time(0), datetime.time(0, 0, 0, 1), datetime.time(1, 2, 3), datetime.time(12, 30), datetime.time(23, 59, 59, 999999)],
         ["24:00:00", "x", 5, datetime.datetime(2024, 1, 1)], lambda v: f"TIME '{v}'", MOMENTS, (pa.time64("ns"),),

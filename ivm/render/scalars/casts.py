@@ -35,6 +35,8 @@ def cast(call: Call, context: Context) -> Apply:
     if source.kind is Kind.VARCHAR:
         memo = text_cast_memo(call, context)
         return memo.lookup
+    if source.kind is Kind.UUID:  # which is kept as its text
+        return lambda a: a
     if source.kind is Kind.BLOB:
         return _blob_to_text(context)
     if target.kind is Kind.VARCHAR:

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo, available_timezones
 import numpy as np
 
 from catalog.types import Kind, SqlType
+from catalog.uuids import uuid_of
 from ivm.analysis.ranges import limits
 from sql.ir.blobs import bytes_of
 from sql.types.single import nearest_single
@@ -49,6 +50,8 @@ def parser(type_: SqlType) -> Callable[[str], Any]:
         return _timestamp
     if type_.kind is Kind.BLOB:
         return bytes_of
+    if type_.kind is Kind.UUID:
+        return uuid_of
     if type_.kind is Kind.TIMESTAMPTZ:
         return _instant
     if type_.kind is Kind.TIME:
