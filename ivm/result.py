@@ -34,7 +34,7 @@ class Rows(ABC):
     """Anything that can be read as rows; `arrow` is the one form from which the others are made.
 
     It is a stream of Arrow data to whatever takes one (the PyCapsule interface): `polars.DataFrame(rows)`,
-    `pyarrow.table(rows)`, `pandas.DataFrame.from_arrow(rows)`, `duckdb.sql("FROM rows")`, an ADBC driver's ingest, and
+    `pyarrow.table(rows)`, `pandas.DataFrame.from_arrow(rows)`, `FROM rows` in DuckDB, an ADBC driver's ingest, and
     `Transaction.insert` of another database. `len(rows)` counts them, and `for row in rows` gives them as tuples.
     """
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import duckdb
 
 import ivm
+from ivm.duck import Use, connection
 from tpch import queries
 
 RUNS = 3
@@ -20,10 +21,10 @@ def rerun_seconds(db: ivm.Database, views: Sequence[str]) -> float:
     The median of RUNS runs, after one that is not counted, on all cores and over DuckDB's own tables: as a user would
     run them who keeps the data there. Cost: a copy of the tables that the views read, and the runs.
     """
-    with duckdb.connect() as other:
+    with connection(Use.OWN) as other:
         for relation in sorted({name for view in views for name in queries.reads(view)}):
             other.register("present", db.sql(f"SELECT * FROM {relation}").arrow())
-            other.execute(f"CREATE TABLE {relation} AS FROM present")
+            other.execute(f"CREATE TEMP TABLE {relation} AS FROM present")
             other.unregister("present")
         _run_once(other, views)
         return statistics.median(_run_once(other, views) for _ in range(RUNS))
