@@ -29,7 +29,8 @@ slow: java  ## the tests that take minutes
 fuzz: setup  ## random views against DuckDB for SECONDS (600) from SEED (1) on
 	@$(BIN)/python -m tests.random --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1)
 
-bench: java  ## the streaming benchmark at scale factor 1
+bench: java  ## what a first use takes, and the streaming benchmark at scale factor 1
+	@$(BIN)/ivm tpch bench first-use
 	@$(BIN)/ivm tpch bench streaming --sf 1
 
 lock: setup  ## pin the dependencies of pyproject.toml again (LOCK_ARGS=--upgrade for newer ones)

@@ -21,7 +21,7 @@ from ivm.kernels.folder import read_beside, replace
 from ivm.kernels.sources import FOLDER, digest, environment
 from ivm.kernels.targets import Target
 
-_FORMAT = "ivm kernels 1"
+_FORMAT = "ivm kernels 2"
 _HEADER = 128
 _DIGEST = 16
 

@@ -35,7 +35,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 SUFFIX = ".loop"
 """What the names of entries end with."""
 
-_FORMAT = "an entry of the archive, pickled"
+_FORMAT = "an entry of the second kind of archive, pickled"
 _arguments: Any = sigutils.normalize_signature
 _PACKAGE = Path(__file__).parent
 

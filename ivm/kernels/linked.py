@@ -15,10 +15,12 @@ from typing import Any
 import llvmlite.binding as llvm
 from numba.core.codegen import CodeLibrary, JITCodeLibrary
 from numba.core.compiler import CompileResult
+from numba.core.environment import Environment
 from numba.core.serialize import dumps
 
 from ivm.kernels.archive import Entry
 
+_Environment: Any = Environment
 _library: Any = CodeLibrary
 _result: Any = CompileResult
 _pickled: Any = dumps
@@ -39,7 +41,8 @@ def packed(result: Any) -> Entry:
     if any(symbol.startswith(_UNRESOLVED) for symbol in symbols):
         raise CannotKeepError("it calls itself through another function")
     _, description, environment, signature, objectmode, *_, environments = result._reduce()
-    about = (symbols, name, description, environment, signature, objectmode, environments)
+    own, others = _bare(environment), [_bare(each) for each in environments]
+    about = (symbols, name, description, own, signature, objectmode, others)
     return Entry(_pickled(about), code, bitcode)
 
 
@@ -67,13 +70,14 @@ class _Library(JITCodeLibrary):  # type: ignore[misc, unused-ignore]
 
 def linked(target: Any, about: bytes, code: bytes, bitcode: Callable[[], bytes]) -> Any:
     """The `CompileResult` of a function, from what was kept; None if it calls what this process lacks."""
-    symbols, name, description, environment, signature, objectmode, environments = pickle.loads(about)
+    symbols, name, description, own, signature, objectmode, others = pickle.loads(about)
     if not _are_known(symbols, target):
         return None
     codegen = target.codegen()
     engine = codegen._engine
     engine._ee.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
+    environment, environments = _environment(*own), [_environment(*each) for each in others]
     library = _Library(codegen, name, bitcode)
     made = _result(
         target_context=target,
@@ -95,6 +99,23 @@ def linked(target: Any, about: bytes, code: bytes, bitcode: Callable[[], bytes])
     for each in environments:
         codegen.set_env(each.env_name, each)
     return made
+
+
+def _bare(environment: Any) -> tuple[str, list[Any], str]:
+    """What numba keeps of an environment, where the Python objects are that a function refers to."""
+    module, constants, name = environment.__reduce__()[1]
+    return module, constants, name
+
+
+def _environment(module: str, constants: list[Any], name: str) -> Any:
+    """The environment of this name. Compiled loops look up nothing in its module, so that is not imported."""
+    found = _Environment._memo.get(name)
+    if found is None:
+        found = _Environment({"__name__": module})
+        found.consts[:] = constants
+        found.env_name = name
+        _Environment._memo[name] = found
+    return found
 
 
 def _foreign_symbols(library: Any) -> tuple[str, ...]:
