@@ -11,7 +11,7 @@ from typer import Typer
 from typer.testing import CliRunner
 
 import ivm
-from benchmarks import adversarial, installing, process, refresh_latency, sharing, state, streaming, waiting
+from benchmarks import adversarial, first_use, installing, process, refresh_latency, sharing, state, streaming, waiting
 from benchmarks.adversarial_engine import CASES
 from benchmarks.phases import PHASES, clocked
 from benchmarks.pinned import pinned
@@ -51,6 +51,15 @@ def test_streaming(streams: Path, tmp_path: Path) -> None:
         assert other["seconds"] > other["append_seconds"] > 0
     assert result["results"][0]["engine"]["tuples"] == 6_005
     assert result["results"][1]["engine"]["tuples"] == 6_005 + 1_500
+
+
+def test_first_use(tmp_path: Path) -> None:
+    file = tmp_path / "first_use.json"
+    printed = run(first_use.app, "--no-demo", "--no-setup", "--json", str(file))
+    assert "50 ms" in printed
+    found = json.loads(file.read_text())["results"]
+    assert len(found) == 3
+    assert all(figure["found"] > 0 and figure["warm"] > 0 for figure in found.values())
 
 
 def test_refresh_latency(streams: Path, tmp_path: Path) -> None:
