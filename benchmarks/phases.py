@@ -11,10 +11,10 @@ from unittest.mock import patch
 
 _PLACES = {
     "parse": ("ivm.database.statements_of",),
-    "bind": ("ivm.statements.bind",),
+    "bind": ("ivm.defining.bind",),
     "optimize": ("ivm.engine.optimize",),
     "lower": ("ivm.engine.Engine.existing", "ivm.engine.lower"),
-    "rehearse": ("ivm.statements.rehearse",),
+    "rehearse": ("ivm.defining.rehearse",),
     "index": (
         "ivm.trace.table_store.TableStore.arrangement",
         "ivm.trace.table_store.TableStore.arrangement_apart",

@@ -14,7 +14,7 @@ import pytest
 
 import ivm
 from catalog.errors import BindError
-from ivm import adhoc, engine, explain, oracle, statements
+from ivm import adhoc, defining, engine, explain, oracle
 from ivm.database import core_of
 from ivm.trace import row_store
 from ivm.trace import trace as view_trace
@@ -108,7 +108,7 @@ def test_others_commit_and_read_while_an_answer_is_computed(number: int, monkeyp
     assert ended[0] == answer
 
 
-@pytest.mark.parametrize(("module", "function"), [(statements, "bind"), (engine, "optimize"), (engine, "lower")])
+@pytest.mark.parametrize(("module", "function"), [(defining, "bind"), (engine, "optimize"), (engine, "lower")])
 def test_others_commit_and_read_while_a_view_is_planned(
     module: Any, function: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
