@@ -168,8 +168,8 @@ def _looks(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     looked: list[Any] = []
     seen = adhoc.seen
 
-    def look(core: Any, names: Any) -> Any:
-        looked.append(seen(core, names))
+    def look(core: Any, names: Any, watched: Any = ()) -> Any:
+        looked.append(seen(core, names, watched))
         return looked[-1]
 
     monkeypatch.setattr(adhoc, "seen", look)
