@@ -138,7 +138,7 @@ def _assignments(items: Sequence[exp.Expr], source: Source, what: str) -> Assign
 
 
 def _conflict(tree: exp.Expr, source: Source) -> Conflict | None:
-    alternative, clause = tree.args.get("alternative"), tree.args.get("conflict")
+    alternative, clause = (tree.args.get("alternative") or "").upper(), tree.args.get("conflict")  # as it was written
     if alternative and clause:
         what = f"INSERT OR {alternative} and ON CONFLICT exclude each other; write one of them"
         raise BindError(source.locate(what, tree))
