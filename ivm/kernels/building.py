@@ -27,7 +27,7 @@ from ivm.kernels.targets import Target
 Kernel = tuple[str, str]
 """A kernel, and the types of its arguments."""
 
-_MOST_PROCESSES = 8  # each takes some 300 MB
+_MOST_PROCESSES = 6  # each takes some 550 MB
 
 # The package is given a name and a place, and its own imports are left out: they need not be installed yet.
 _MAIN = """
@@ -46,7 +46,7 @@ def build(target: Target, into: Path, tell: Callable[[str], None], processes: in
         target: the baseline.
         into: where the folder `machine` is, or will be.
         tell: told how far it is after each kernel, from any thread.
-        processes: how many compile at the same time; by default as many as there are processors, at most 8.
+        processes: how many compile at the same time; by default as many as there are processors, at most 6.
 
     Returns:
         How many kernels were compiled, and a line for each that could not be.
