@@ -30,6 +30,7 @@ class Kind(enum.Enum):
     VARCHAR = "VARCHAR"
     BLOB = "BLOB"
     UUID = "UUID"
+    ENUM = "ENUM"
     INTERVAL = "INTERVAL"
     LIST = "LIST"
 
@@ -39,7 +40,8 @@ class Kind(enum.Enum):
 class Physical(enum.Enum):
     """How the values of a column lie in memory.
 
-    BOOL: numpy bool. INT32: int32 (integers of at most 32 bits with their sign; DATE as days since 1970-01-01).
+    BOOL: numpy bool. INT32: int32 (integers of at most 32 bits with their sign; DATE as days since 1970-01-01;
+    ENUM as the position of its label).
     INT64: int64 (BIGINT, UINTEGER; TIMESTAMP, with time zone in UTC, as microseconds since 1970, TIME since midnight;
     DECIMAL of at most 18 digits, scaled).
     WIDE: int64 of shape (n, 2), the low word then the high word of a 128-bit two's-complement
@@ -90,6 +92,7 @@ TRAITS: dict[Kind, Traits] = {
     Kind.VARCHAR: Traits(Physical.CODE),
     Kind.BLOB: Traits(Physical.CODE),
     Kind.UUID: Traits(Physical.CODE),
+    Kind.ENUM: Traits(Physical.INT32),
     Kind.LIST: Traits(Physical.CODE),
 }
 """Every kind that has columns, but for DECIMAL, whose physical form follows its digits."""
@@ -100,18 +103,22 @@ MAX_DIGITS = 38
 
 @dataclass(frozen=True, slots=True)
 class SqlType:
-    """A SQL type; `precision` and `scale` mean something for DECIMAL only, `element` for LIST."""
+    """A SQL type; `precision` and `scale` mean something for DECIMAL only, `element` for LIST, `labels` for ENUM."""
 
     kind: Kind
     precision: int = 0
     scale: int = 0
     element: SqlType | None = None
+    labels: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         if self.kind is Kind.DECIMAL:
             return f"DECIMAL({self.precision},{self.scale})"
         if self.kind is Kind.LIST:
             return f"{self.element}[]"
+        if self.kind is Kind.ENUM:
+            quoted = ["'" + label.replace("'", "''") + "'" for label in self.labels]
+            return f"ENUM({', '.join(quoted)})"
         return self.kind.value
 
     @property
@@ -176,6 +183,11 @@ INTERVAL = SqlType(Kind.INTERVAL)
 def decimal(precision: int, scale: int) -> SqlType:
     """DECIMAL(precision, scale)."""
     return SqlType(Kind.DECIMAL, precision, scale)
+
+
+def enum_of(labels: tuple[str, ...]) -> SqlType:
+    """The type whose values are `labels`, which differ, in that order."""
+    return SqlType(Kind.ENUM, labels=labels)
 
 
 def integer_range(kind: Kind) -> tuple[int, int]:

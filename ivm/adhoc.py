@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from catalog.names import key
 from ivm.core import Core
-from ivm.duck import UnknownNameError, Use, answer, connection, define, told, write
+from ivm.duck import UnknownNameError, Use, answer, connection, define, offer, told, write
 from ivm.snapshot import Snapshot, snapshot
 from ivm.transaction import Transaction
 
@@ -102,7 +102,7 @@ def run_query(
             for name in names:
                 _provide(duck, name, seen, done)
             for name, table in given.items():
-                duck.register(name, table)
+                offer(duck, name, table)
             return answer(duck, text)
     except duckdb.Error as error:
         raise told(error, use) from error
@@ -114,7 +114,7 @@ def _provide(duck: duckdb.DuckDBPyConnection, name: str, seen: Snapshot, done: s
         return
     done.add(found)
     if found in seen.stored:
-        duck.register(name, seen.stored[found]())
+        offer(duck, name, seen.stored[found]())
     elif found in seen.definitions:
         text, uses = seen.definitions[found]
         for used in uses:

@@ -24,8 +24,8 @@ import pyarrow as pa
 from catalog.errors import AccessError, BindError, Error, MemoryLimitError
 from catalog.names import quoted
 from catalog.schema import Schema
-from catalog.types import HUGEINT, UUID
-from ivm.trace.huge import with_huge
+from catalog.types import HUGEINT, UUID, Kind
+from ivm.trace.huge import enum_columns, with_huge
 from ivm.trace.uuids import as_bytes
 
 Setting = str | bool | int | float | list[str]
@@ -128,7 +128,7 @@ _HUGEINT: Any = pa.opaque(pa.binary(16), "hugeint", "DuckDB")
 
 def with_hugeints(table: pa.Table, fields: Schema) -> pa.Table:
     """The table for DuckDB, which would take a HUGEINT for a DECIMAL, as Arrow has it, and divide otherwise, and a UUID
-    for a text.
+    for a text; an ENUM, which it would take for a text too, says what it is, see `offer`.
     """
     for place, field in enumerate(fields):
         if field.type == UUID and pa.types.is_string(table.schema.types[place]):
@@ -136,7 +136,21 @@ def with_hugeints(table: pa.Table, fields: Schema) -> pa.Table:
         if field.type == HUGEINT and pa.types.is_decimal128(table.schema.types[place]):
             column = pa.chunked_array([_hugeints(chunk) for chunk in table.column(place).chunks], _HUGEINT)
             table = table.set_column(place, table.schema.names[place], column)
-    return table
+    return with_huge(table, [field.type if field.type.kind is Kind.ENUM else None for field in fields])
+
+
+def offer(duck: duckdb.DuckDBPyConnection, name: str, table: pa.Table) -> None:
+    """Let `name` stand for the rows of a table on this connection."""
+    enums = enum_columns(table)
+    if not enums:
+        duck.register(name, table)
+        return
+    names = [f"c{place}" for place in range(table.num_columns)]
+    columns = [f"{each}::{enums[place]}" if place in enums else each for place, each in enumerate(names)]
+    texts = f"{name}, ENUMs as texts"
+    duck.register(texts, table.rename_columns(names))
+    named = ", ".join(map(quoted, table.column_names))
+    duck.execute(f"CREATE TEMP VIEW {quoted(name)}({named}) AS SELECT {', '.join(columns)} FROM {quoted(texts)}")
 
 
 def _hugeints(array: pa.Array) -> pa.Array:

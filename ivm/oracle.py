@@ -14,7 +14,7 @@ from catalog.errors import BindError, Error
 from catalog.names import key, quoted
 from ivm.arguments import view_names
 from ivm.core import Core
-from ivm.duck import Use, answer, connection, define, with_hugeints
+from ivm.duck import Use, answer, connection, define, offer, with_hugeints
 
 TOLERANCE, SINGLE_TOLERANCE = 1e-9, 1e-6
 SHOWN = 5
@@ -71,7 +71,7 @@ def recompute(tables: Mapping[str, pa.Table], views: Sequence[Text], names: Sequ
     try:
         with connection(Use.OWN) as duck:
             for name, table in tables.items():
-                duck.register(name, table)
+                offer(duck, name, table)
             for view in views:
                 name = view.name
                 if key(name) in read:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ivm.trace.column import Array, Ints
+from ivm.trace.enums import in_order
 
 Term = tuple[int, bool, bool]
 """Column position, descending, NULLs first."""
@@ -65,8 +66,7 @@ def first_by(
 
 def _ranks(column: pa.Array | pa.ChunkedArray, by: tuple[str, str, str]) -> Ints:
     """The place of each value in order from 1 on, equal ones the first of theirs; NaN is greater than every number."""
-    if pa.types.is_floating(column.type):
-        column = _as_numbers(column)
+    column = _as_numbers(column) if pa.types.is_floating(column.type) else in_order(column)
     return pc.rank(column, sort_keys=[by], tiebreaker="min").to_numpy()
 
 
@@ -83,7 +83,7 @@ def _keys(table: pa.Table, order: Sequence[Term]) -> tuple[pa.Table, list[tuple[
     columns: list[pa.ChunkedArray] = []
     directions: list[tuple[str, str, str]] = []
     for position, descending, nulls_first in order:
-        column = table.column(position)
+        column = in_order(table.column(position))
         for part in (pc.is_nan(column), column) if pa.types.is_floating(column.type) else (column,):
             direction = "descending" if descending else "ascending"
             directions.append((f"k{len(columns)}", direction, "at_start" if nulls_first else "at_end"))

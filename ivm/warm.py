@@ -168,6 +168,8 @@ def _value(type: SqlType, number: int) -> object:
         return str(number)
     if type.kind is Kind.BLOB:
         return str(number).encode()
+    if type.kind is Kind.ENUM:
+        return type.labels[number % len(type.labels)]
     if type.kind is Kind.BOOLEAN:
         return bool(number % 2)
     if type.kind is Kind.DECIMAL:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from catalog.types import Kind, Physical, SqlType
 from ivm.trace.column import DTYPES, Array, Bools, Column, concat, empty_column
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.enums import enum_array, enum_type, positions_of
 from ivm.trace.lists import lists_to_arrow
 from ivm.trace.text_habit import TextHabit
 from ivm.trace.validity import unpacked, validity_mask
@@ -67,6 +68,8 @@ def arrow_type(type: SqlType) -> pa.DataType:
         return pa.decimal128(type.precision, type.scale)
     if type.element is not None:
         return pa.list_(arrow_type(type.element))
+    if type.kind is Kind.ENUM:
+        return enum_type(type)
     return _TYPES[type.kind]
 
 
@@ -76,7 +79,7 @@ def is_direct(given: pa.DataType, type: SqlType) -> bool:
         if not (pa.types.is_decimal128(given) or pa.types.is_decimal64(given) or pa.types.is_decimal32(given)):
             return False
         return bool(given.scale == type.scale and given.precision <= arrow_type(type).precision)
-    if type.kind is Kind.UUID:  # of which a text may be none
+    if type.kind in (Kind.UUID, Kind.ENUM):  # of which a text may be none
         return False
     if type.kind is Kind.BLOB:
         return bool(pa.types.is_binary(given) or pa.types.is_large_binary(given))
@@ -111,7 +114,9 @@ def to_column(array: pa.Array | pa.ChunkedArray, type: SqlType, dictionary: Text
         return dictionary.encode(array)
     if type.kind is Kind.NULL or pa.types.is_null(array.type):
         return _nulls(len(array), type.physical)
-    if not is_direct(array.type, type):
+    if type.kind is Kind.ENUM:
+        array = positions_of(array, type)
+    elif not is_direct(array.type, type):
         array = array.cast(arrow_type(type))
     validity, data = array.buffers()
     valid = validity_mask(array, validity)
@@ -184,6 +189,8 @@ def to_arrow(column: Column, type: SqlType, dictionary: TextDictionary) -> pa.Ar
     if type.physical is Physical.CODE:
         texts = dictionary.decode(column.values, column.valid)
         return texts if type.kind is not Kind.BLOB else _viewed(texts, target)
+    if type.kind is Kind.ENUM:
+        return enum_array(column.values, column.valid, type)
     validity = None if column.valid is None else pa.py_buffer(np.packbits(column.valid, bitorder="little"))
     data = pa.py_buffer(_OUTWARD.get(type.kind, np.ascontiguousarray)(column.values))
     return pa.Array.from_buffers(target, n, [validity, data])

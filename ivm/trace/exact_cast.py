@@ -9,6 +9,7 @@ import pyarrow.types as arrow
 
 from catalog.types import VARCHAR, Kind, SqlType
 from ivm.trace.arrow import arrow_type, is_direct
+from ivm.trace.enums import to_enum
 from ivm.trace.uuids import is_uuids, to_uuids
 
 _INTEGER_DIGITS = 20
@@ -30,6 +31,8 @@ def exact_cast(values: pa.ChunkedArray, type: SqlType) -> pa.ChunkedArray:
     plain = _plain(values)
     if plain is not None:
         return exact_cast(plain, type)
+    if type.kind is Kind.ENUM and (arrow.is_null(given) or _goes_into(given, type)):
+        return to_enum(values, type)
     if arrow.is_null(given):
         return values.cast(arrow_type(type))
     if not _goes_into(given, type):
@@ -101,7 +104,9 @@ def _goes_into(given: pa.DataType, type: SqlType) -> bool:
         return bool(arrow.is_binary(given) or arrow.is_fixed_size_binary(given) or arrow.is_binary_view(given))
     if type.kind is Kind.TIME:
         return bool(arrow.is_time(given))
-    return type.kind is Kind.VARCHAR and _is_text(given.value_type if arrow.is_dictionary(given) else given)
+    return type.kind in (Kind.VARCHAR, Kind.ENUM) and _is_text(
+        given.value_type if arrow.is_dictionary(given) else given
+    )
 
 
 def _to_text(values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from catalog.types import MAX_DIGITS, MAX_NARROW_DIGITS, Kind, SqlType
 from ivm.trace.arrow import arrow_type
+from ivm.trace.enums import enum_labels
 from ivm.trace.sequences import array_from
 
 _STORED = {Kind.DATE: pa.int32(), Kind.TIMESTAMP: pa.int64(), Kind.TIMESTAMPTZ: pa.int64(), Kind.TIME: pa.int64()}
@@ -24,6 +25,8 @@ def array_of(values: Sequence[object], type: SqlType) -> pa.Array:
     if pa.types.is_decimal(target):
         scaled = [None if v is None else Decimal(str(v)).scaleb(-type.scale, _WIDE) for v in values]
         return pa.array(scaled, target)
+    if type.kind is Kind.ENUM:
+        return pa.DictionaryArray.from_arrays(array_from(values, target.index_type), enum_labels(type))
     stored = _STORED.get(type.kind)
     return array_from(values, target) if stored is None else array_from(values, stored).view(target)
 

@@ -220,7 +220,7 @@ def _constant(binder: Binder, call: AggregateCall, node: exp.Expr, type_: SqlTyp
 
 def _median(binder: Binder, call: AggregateCall) -> Aggregate:
     operand = _quantified(binder, call, binder.value(call.args[0]))
-    if operand.type in (VARCHAR, BOOLEAN):
+    if operand.type in (VARCHAR, BOOLEAN) or operand.type.kind is Kind.ENUM:
         return Aggregate("quantile_disc", operand.scalar, operand.type, parameters=(_HALF,))
     return _between(binder, call, operand, _HALF, False)
 

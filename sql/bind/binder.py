@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from catalog.errors import BindError, Error, TypeMismatchError, UnsupportedError
 from catalog.names import key
-from catalog.types import BOOLEAN, INTERVAL, NULL, Kind, SqlType
+from catalog.types import BOOLEAN, INTERVAL, NULL, VARCHAR, Kind, SqlType
 from sql.bind.nested import Subqueries
 from sql.bind.operand import Operand
 from sql.bind.outer import OuterRow
@@ -205,6 +205,8 @@ class Binder:
                 self.mismatch(operand.node, f"cannot read this as {target}: {error}")
             if literal is not None:
                 return literal
+        if scalar.type.kind is Kind.ENUM and target not in (VARCHAR, scalar.type):
+            return self.cast(Operand(operand.node, self.cast(operand, VARCHAR)), target)
         if scalar.type == target:
             return scalar
         if Kind.LIST in (scalar.type.kind, target.kind) and scalar.type != NULL:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, BLOB, NULL, VARCHAR
+from catalog.types import BIGINT, BLOB, NULL, VARCHAR, Kind
 from sql.bind.binder import Binder, Handler
 from sql.bind.operand import Operand
 from sql.bind.signatures import integer, text
@@ -47,7 +47,10 @@ def bind_pipes(binder: Binder, node: exp.Expr) -> Operand:
     left, right = binder.value(node.this), binder.value(node.expression)
     if NULL in (left.type, right.type):
         return Operand(node, Literal(None, NULL))
-    if VARCHAR not in (left.type, right.type) or BLOB in (left.type, right.type):
+    if not any(operand.type == VARCHAR or operand.type.kind is Kind.ENUM for operand in (left, right)) or BLOB in (
+        left.type,
+        right.type,
+    ):
         binder.mismatch(node, f"|| needs text on one side, not {left.type} and {right.type}; cast one to VARCHAR")
     return binder.call(node, "concat", (binder.cast(left, VARCHAR), binder.cast(right, VARCHAR)), VARCHAR)
 

@@ -109,6 +109,8 @@ def bind_try_cast(binder: Binder, node: exp.Expr) -> Operand:
     """TRY_CAST(x AS type), NULL where CAST raises."""
     assert isinstance(node, exp.Cast), "dispatched by class"
     operand, target = _cast_of(binder, node)
+    if operand.type.kind is Kind.ENUM and operand.type != target:
+        operand = Operand(node, binder.cast(operand, VARCHAR))
     if isinstance(operand.scalar, Literal):
         try:
             literal = convert(operand.scalar, target)
@@ -132,7 +134,7 @@ def _cast_of(binder: Binder, node: exp.Cast) -> tuple[Operand, SqlType]:
 
 
 def _castable(source: SqlType, target: SqlType) -> bool:
-    if VARCHAR in (source, target):
+    if VARCHAR in (source, target) or source.kind is Kind.ENUM:
         return True
     if source.is_moment and target.is_moment:
         return True

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, HUGEINT, INTEGER, NULL, TIMESTAMP, VARCHAR, SqlType
+from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, HUGEINT, INTEGER, NULL, TIMESTAMP, VARCHAR, Kind, SqlType
 from sql.bind.binder import Binder, Handler
 from sql.bind.operand import Operand
 from sql.ir.scalar import MAKES_NULL, Call, Literal, Scalar
@@ -18,8 +18,10 @@ Taker = Callable[[Binder, exp.Expr], Scalar]
 
 
 def text_operand(binder: Binder, node: exp.Expr) -> Operand:
-    """An operand that must be VARCHAR."""
+    """An operand that must be VARCHAR, or the ENUM that stands for one."""
     operand = binder.value(node)
+    if operand.type.kind is Kind.ENUM:
+        return Operand(node, binder.cast(operand, VARCHAR))
     if operand.type not in (VARCHAR, NULL):
         binder.mismatch(node, f"text is needed here, not {operand.type}; write CAST(... AS VARCHAR)")
     return operand

@@ -51,6 +51,8 @@ def literal_text(value: Value, type_: SqlType) -> str:
             return _quoted(str(value))
         case Kind.UUID:
             return f"UUID {_quoted(str(value))}"
+        case Kind.ENUM:
+            return f"{_quoted(type_.labels[int(value)])}::{type_}"
         case Kind.BLOB:
             return f"{_quoted(blob_text(str(value).encode(errors=ANY_BYTES)))}::BLOB"
         case Kind.DECIMAL:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from sqlglot import exp
 
 from catalog.errors import BindError, UnsupportedError
@@ -29,6 +31,7 @@ from catalog.types import (
     VARCHAR,
     SqlType,
     decimal,
+    enum_of,
 )
 from sql.source import Source, text_of
 
@@ -87,12 +90,11 @@ _INSTEAD = {
     _D.TIMESTAMP_MS: "TIMESTAMP",
     _D.TIMESTAMP_NS: "TIMESTAMP",
     _D.JSON: "VARCHAR",
-    _D.ENUM: "VARCHAR",
 }
 _DEFAULT_DECIMAL = (18, 3)
 _SUPPORTED = (
     "BOOLEAN, TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT, UTINYINT, USMALLINT, UINTEGER, UBIGINT, DECIMAL(p,s), "
-    "FLOAT, DOUBLE, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, VARCHAR, BLOB or UUID"
+    "FLOAT, DOUBLE, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, VARCHAR, BLOB, UUID or ENUM('a', 'b')"
 )
 
 
@@ -100,11 +102,13 @@ def declared_type(node: exp.DataType, source: Source, what: str, at: exp.Expr | 
     """The type that `node` writes; `what` begins the messages, such as "column 'a'", and `at` gives their position.
 
     UnsupportedError, with what to write, for a type that the engine does not hold; BindError for a DECIMAL of no
-    or more than 38 digits or of more decimals than digits.
+    or more than 38 digits or of more decimals than digits, and an ENUM without labels or with one twice.
     """
     kind = node.this
     if kind == _D.DECIMAL:
         return _decimal(node, source, what, at or node)
+    if kind == _D.ENUM:
+        return _enum(node, source, what, at or node)
     if kind == _D.USERDEFINED and str(node.args.get("kind")).lower() in _BY_BITS:
         return _BY_BITS[str(node.args["kind"]).lower()]
     name = text_of(node)
@@ -138,3 +142,13 @@ def _decimal(node: exp.DataType, source: Source, what: str, at: exp.Expr) -> Sql
         limits = f"a DECIMAL has 1 to {MAX_DIGITS} digits, and at most as many of them are decimals"
         raise BindError(source.locate(f"{what} has type DECIMAL({precision},{scale}), but {limits}", at))
     return decimal(precision, scale)
+
+
+def _enum(node: exp.DataType, source: Source, what: str, at: exp.Expr) -> SqlType:
+    labels = tuple(label.name for label in node.expressions if isinstance(label, exp.Literal) and label.is_string)
+    if not labels or len(labels) != len(node.expressions):
+        raise BindError(source.locate(f"{what} is an ENUM; write its labels as texts: ENUM('a', 'b')", at))
+    twice = next((label for label, times in Counter(labels).items() if times > 1), None)
+    if twice is not None:
+        raise BindError(source.locate(f"{what} is an ENUM with the label {twice!r} twice; write it once", at))
+    return enum_of(labels)

@@ -256,12 +256,22 @@ def _to_uuid(literal: Literal, target: SqlType) -> Value:
     return uuid_of(str(literal.value)) if literal.type == VARCHAR else None
 
 
+def _to_enum(literal: Literal, target: SqlType) -> Value:
+    if literal.type != VARCHAR:
+        return None
+    if literal.value not in target.labels:
+        raise ValueError(f"{literal.value!r} is none of its labels")
+    return target.labels.index(str(literal.value))
+
+
 def _to_text(literal: Literal, target: SqlType) -> Value:
     value, type_ = literal.value, literal.type
     if type_ == BOOLEAN:
         return "true" if value else "false"
     if type_ == UUID:
         return value
+    if type_.kind is Kind.ENUM and isinstance(value, int):
+        return type_.labels[value]
     if type_ == DATE and isinstance(value, int):
         return date_text(value)
     if type_ == TIMESTAMP and isinstance(value, int):
@@ -291,6 +301,7 @@ _TO: dict[Kind, Callable[[Literal, SqlType], Value]] = {
     Kind.VARCHAR: _to_text,
     Kind.BLOB: _to_bytes,
     Kind.UUID: _to_uuid,
+    Kind.ENUM: _to_enum,
 }
 
 NULL_LITERAL = Literal(None, NULL)

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from catalog.types import BOOLEAN, DOUBLE, FLOAT, MAX_DIGITS, NULL, TIMESTAMP, TIMESTAMPTZ, VARCHAR, SqlType, decimal
+from catalog.types import (
+    BOOLEAN,
+    DOUBLE,
+    FLOAT,
+    MAX_DIGITS,
+    NULL,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    VARCHAR,
+    Kind,
+    SqlType,
+    decimal,
+)
 from sql.types.term import SIGNED, Term, as_decimal, fits, holds
 
 
@@ -12,7 +24,8 @@ def unify(terms: Sequence[Term]) -> SqlType | None:
     """The type that all `terms` are cast to, or None if they have none in common.
 
     Literals come last: an integer literal takes the type of what it meets where that holds it, a text literal takes
-    any. Stricter than DuckDB in one thing: text that is not a literal meets text only.
+    any but an ENUM, which becomes text. Stricter than DuckDB in one thing: text that is not a literal meets text and
+    ENUMs only.
     """
     common = NULL
     for term in terms:
@@ -27,7 +40,9 @@ def unify(terms: Sequence[Term]) -> SqlType | None:
             if joined is None:
                 return None
             common = joined
-    return VARCHAR if common == NULL and any(term.text for term in terms) else common
+    if common == NULL or common.kind is Kind.ENUM:
+        return VARCHAR if any(term.text for term in terms) else common
+    return common
 
 
 def common_type(left: SqlType, right: SqlType) -> SqlType | None:
@@ -36,6 +51,8 @@ def common_type(left: SqlType, right: SqlType) -> SqlType | None:
         return left
     if left == NULL:
         return right
+    if all(type_ == VARCHAR or type_.kind is Kind.ENUM for type_ in (left, right)):
+        return VARCHAR
     if left.is_integer and right.is_integer:
         return _common_integer(left, right)
     if left.is_moment and right.is_moment:

@@ -22,7 +22,7 @@ def shown(column: Column, row: int, type_: SqlType) -> str:
     row = row if len(column.values) > 1 else 0
     value: Any = objects(column.values[row : row + 1])[0]
     text = to_text(value, type_)
-    return f"'{text}'" if type_.is_moment or type_.kind is Kind.TIME else text
+    return f"'{text}'" if type_.is_moment or type_.kind in (Kind.TIME, Kind.ENUM) else text
 
 
 def overflow(what: str, type_: SqlType) -> NumericError:

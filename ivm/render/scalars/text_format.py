@@ -21,6 +21,8 @@ def formatter(type_: SqlType) -> Callable[[Any], str]:
     """The function that prints one value in engine form."""
     if type_.kind is Kind.DECIMAL:
         return lambda value: _decimal(int(value), type_)
+    if type_.kind is Kind.ENUM:
+        return lambda value: type_.labels[value]
     return _FORMATTERS.get(type_.kind, lambda value: str(int(value)))
 
 

@@ -52,11 +52,24 @@ def parser(type_: SqlType) -> Callable[[str], Any]:
         return bytes_of
     if type_.kind is Kind.UUID:
         return uuid_of
+    if type_.kind is Kind.ENUM:
+        return _positions(type_)
     if type_.kind is Kind.TIMESTAMPTZ:
         return _instant
     if type_.kind is Kind.TIME:
         return _time
     return lambda text: _exact(text, type_)
+
+
+def _positions(type_: SqlType) -> Callable[[str], int]:
+    positions = {label: position for position, label in enumerate(type_.labels)}
+
+    def position(text: str) -> int:
+        if text not in positions:
+            raise ValueError(text)
+        return positions[text]
+
+    return position
 
 
 def _exact(text: str, type_: SqlType) -> int:
