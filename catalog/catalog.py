@@ -10,6 +10,7 @@ from typing import Any
 from catalog.errors import BindError
 from catalog.names import key, suggestion, twice, written
 from catalog.schema import ForeignKey, Index, Table, Unique, View
+from catalog.types import SqlType
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Catalog:
 
     def __init__(self) -> None:
         self._entries: Mapping[str, Table | View] = {}  # by the keys of their names
+        self._types: Mapping[str, tuple[str, SqlType]] = {}  # as they were named, by the keys of these names
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -92,6 +94,28 @@ class Catalog:
         table = replace(table, foreign_keys=keys)
         self._entries = {**self._entries, key(table.name): table}
         return table
+
+    @property
+    def types(self) -> Mapping[str, SqlType]:
+        """The types that have names, by the keys of these."""
+        return {name: type_ for name, (_, type_) in self._types.items()}
+
+    def add_type(self, name: str, type_: SqlType) -> None:
+        """Let `name` stand for a type; BindError if it stands for one."""
+        if key(name) in self._types:
+            raise BindError(f"cannot create type {name!r}: there is a type of that name; drop it or choose another")
+        self._types = {**self._types, key(name): (name, type_)}
+
+    def drop_type(self, name: str) -> None:
+        """Forget the name of a type; BindError if there is none, or if a table has columns of that type."""
+        found = self._types.get(key(name))
+        if found is None:
+            known = suggestion(name, (each for each, _ in self._types.values()))
+            raise BindError(f"there is no type {name!r}{known}")
+        users = tuple(table.name for table in self.tables if any(field.type == found[1] for field in table.fields))
+        if users:
+            raise BindError(f"cannot drop type {name!r}: used by {_listed('table', users)}; drop that first")
+        self._types = {each: entry for each, entry in self._types.items() if each != key(name)}
 
     def set_indexes(self, name: str, indexes: tuple[Index, ...]) -> Table:
         """Give the table called `name` these indexes, and return it."""

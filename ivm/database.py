@@ -22,6 +22,7 @@ from ivm.subscription import Subscription
 from ivm.trace.table_store import Mode
 from ivm.transaction import Transaction
 from ivm.view import View
+from sql.named_types import with_types
 from sql.parameters import Parameters, filled
 
 if TYPE_CHECKING:
@@ -76,9 +77,10 @@ class Database:
     ) -> Result:
         """Run one or more statements; the result is the last one's.
 
-        CREATE [OR REPLACE] TABLE [AS], CREATE [OR REPLACE] [MATERIALIZED] VIEW, CREATE INDEX, DROP [CASCADE], INSERT
-        [OR REPLACE | OR IGNORE | ON CONFLICT], UPDATE, DELETE, TRUNCATE, each of these with RETURNING, COPY, SHOW,
-        DESCRIBE, SUMMARIZE, EXPLAIN, and any SELECT, which DuckDB runs over the tables, views and `ivm_*` relations.
+        CREATE [OR REPLACE] TABLE [AS], CREATE [OR REPLACE] [MATERIALIZED] VIEW, CREATE INDEX, CREATE TYPE, DROP
+        [CASCADE], INSERT [OR REPLACE | OR IGNORE | ON CONFLICT], UPDATE, DELETE, TRUNCATE, each of these with
+        RETURNING, COPY, SHOW, DESCRIBE, SUMMARIZE, EXPLAIN, and any SELECT, which DuckDB runs over the tables, views
+        and `ivm_*` relations.
         `params` are the values of ?, $1 and $name in the text; in a view's text they stand as literals (see
         `sql.parameters`). A text in another `dialect` that sqlglot reads is translated to DuckDB's. Raises ParseError,
         BindError, UnsupportedError, TypeMismatchError, ConstraintError, NumericError, or AccessError for a text that
@@ -97,7 +99,9 @@ class Database:
         core, result = self._open, Result()
         callback(progress, "progress")
         with nested_statements():
-            statements = statements_of(sql_text(filled(sql_text(text), params, dialect)), dialect)
+            types = {name: str(type_) for name, type_ in core.catalog.types.items()}
+            written = with_types(sql_text(filled(sql_text(text), params, dialect)), types, dialect)
+            statements = statements_of(written, dialect)
             defines = any(isinstance(each, DEFINITIONS) for each in statements)
             with core.defining(progress) if defines else nullcontext():
                 for statement in statements:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 import pyarrow as pa
 
@@ -28,16 +29,20 @@ from sql.statements import (
     CreateIndex,
     CreateTable,
     CreateTableAs,
+    CreateType,
     CreateView,
     DropIndex,
     DropTable,
+    DropType,
     DropView,
 )
 
 RESERVED = "ivm_"
 
-Definitions = CreateTable | CreateTableAs | CreateView | CreateIndex | DropTable | DropView | DropIndex
-DEFINITIONS = (CreateTable, CreateTableAs, CreateView, CreateIndex, DropTable, DropView, DropIndex)
+Definitions = (
+    CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | DropTable | DropView | DropIndex | DropType
+)
+DEFINITIONS = get_args(Definitions)
 """The statements that change what exists; they must not meet."""
 
 
@@ -56,6 +61,10 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
             return _drop(core, statement)
         case DropIndex():
             return _drop_index(core, statement)
+        case CreateType():
+            return _create_type(core, statement)
+        case DropType():
+            return _drop_type(core, statement)
 
 
 def _create_table(core: Core, statement: CreateTable) -> Result:
@@ -187,6 +196,20 @@ def _drop_index(core: Core, statement: DropIndex) -> Result:
         raise BindError(f"there is no index {statement.name!r}{suggestion(statement.name, known)}")
     table, index = found
     _set_indexes(core, table, tuple(each for each in table.indexes if each is not index))
+    return Result()
+
+
+def _create_type(core: Core, statement: CreateType) -> Result:
+    with core.lock:
+        if not statement.if_not_exists or key(statement.name) not in core.catalog.types:
+            core.catalog.add_type(statement.name, statement.type)
+    return Result()
+
+
+def _drop_type(core: Core, statement: DropType) -> Result:
+    with core.lock:
+        if not statement.if_exists or key(statement.name) in core.catalog.types:
+            core.catalog.drop_type(statement.name)
     return Result()
 
 

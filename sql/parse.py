@@ -16,6 +16,7 @@ from catalog.schema import Index
 from sql import parse_changes
 from sql.arguments import declared, refuse_unread
 from sql.create_table import create_table
+from sql.create_type import about_type, is_about_type
 from sql.duckdb_text import duckdb_text
 from sql.names import names_read, table_name
 from sql.parse_copy import copy
@@ -62,6 +63,8 @@ def _statement(syntax: Syntax, source: Source, dialect: str) -> Statement:
     if isinstance(tree, exp.Command):
         if tree.name.upper() == "SHOW":
             return _show(syntax, source, dialect)
+        if is_about_type(syntax.tokens) and not syntax.explain:
+            return about_type(syntax.tokens, source)
         _explain_unreadable(syntax, source, dialect)
     what = f"expected {STARTS}, not {syntax.tokens[0].text!r}"
     raise ParseError(source.locate(what, syntax.tokens[0].start))

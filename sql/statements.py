@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from catalog.schema import Index, Table
+from catalog.types import SqlType
 from sql.syntax import Syntax
 
 
@@ -82,6 +83,23 @@ class DropView:
 @dataclass(frozen=True, slots=True)
 class DropIndex:
     """DROP INDEX."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CreateType:
+    """CREATE TYPE: `name` stands for `type`, an ENUM."""
+
+    name: str
+    type: SqlType
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropType:
+    """DROP TYPE."""
 
     name: str
     if_exists: bool = False
@@ -233,6 +251,8 @@ Statement = (
     | DropTable
     | DropView
     | DropIndex
+    | CreateType
+    | DropType
     | Query
     | Insert
     | Delete

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from catalog.errors import BindError, UnsupportedError
 from catalog.types import (
@@ -121,6 +122,15 @@ def declared_type(node: exp.DataType, source: Source, what: str, at: exp.Expr | 
     raise UnsupportedError(
         source.locate(f"{what} has type {name}, which is not supported; write {instead}", at or node)
     )
+
+
+def is_type(name: str) -> bool:
+    """Whether SQL has a type of that name."""
+    try:
+        kind = exp.DataType.build(name, dialect="duckdb", udt=True).this
+    except SqlglotError:
+        return False
+    return kind != _D.USERDEFINED or name.lower() in _BY_BITS
 
 
 def _is_precise(node: exp.DataType) -> bool:
