@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
@@ -79,6 +79,11 @@ def _from_text(text: str, target: SqlType) -> Value:
                 return to_engine(date.fromisoformat(text.strip()), target)
             case Kind.TIMESTAMP:
                 return to_engine(datetime.fromisoformat(text.strip()), target)
+            case Kind.TIMESTAMPTZ:
+                moment = datetime.fromisoformat(text.strip())
+                return to_engine(moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment, target)
+            case Kind.TIME:
+                return to_engine(time.fromisoformat(text.strip()), target)
             case Kind.FLOAT | Kind.DOUBLE:
                 return float(text)
         exact = Fraction(Decimal(text.strip())) * 10**target.scale

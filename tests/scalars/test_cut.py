@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import ivm
 from ivm.database import core_of
-from ivm.render.scalars import codegen, cut, fused, program
-from ivm.render.scalars.compiler import Ticket
+from ivm.render.scalars import bound, codegen, cut, program
+from ivm.render.scalars.compiler import Compiler, Ticket
 from ivm.render.scalars.shape import Shape
 from sql.ir.scalar import Column, columns_of
 from tests.engine import world
@@ -70,7 +70,7 @@ def lengths(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         written.append(loop.source.count("\n"))
         return loop
 
-    monkeypatch.setattr(fused, "generate", generate)
+    monkeypatch.setattr(bound, "generate", generate)
     return written
 
 
@@ -101,7 +101,7 @@ def test_no_loop_is_long(lengths: list[int]) -> None:
             for i, n in enumerate(numbers)
         ]
 
-    core_of(db).engine.renderer.compiler = _Never()  # type: ignore[assignment]
+    core_of(db).engine.renderer.compiler = _Never(wait=True)
     for name, query in LARGE.items():
         db.sql(f"CREATE MATERIALIZED VIEW v_{name} AS {query}")
     for first in (0, 100):
@@ -111,8 +111,8 @@ def test_no_loop_is_long(lengths: list[int]) -> None:
     assert max(lengths) < LONGEST
 
 
-class _Never:
-    """A compiler that is never done."""
+class _Never(Compiler):
+    """A compiler that is asked for every loop, and never done."""
 
     def order(self, source: str) -> Ticket:
         return Ticket(source)
