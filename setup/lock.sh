@@ -11,7 +11,7 @@ compile() {
     CUSTOM_COMPILE_COMMAND='make lock' "$venv/bin/pip-compile" --quiet --generate-hashes --allow-unsafe --strip-extras \
         --no-annotate --no-emit-index-url --no-emit-trusted-host --no-emit-find-links ${LOCK_ARGS:-} "$@"
 }
-# setuptools alone, for packages that come as source are built with it, and it must be there first.
+# What packages that come as source, and this one, are built with: it must be there first.
 compile --only-build-deps --all-build-deps --output-file setup/build.lock pyproject.toml
 compile --extra tpch --extra docs --extra dev --output-file requirements.lock pyproject.toml
 echo "wrote requirements.lock ($(grep -c '==' requirements.lock) packages) and setup/build.lock"
