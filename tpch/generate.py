@@ -23,6 +23,8 @@ from tpch.writer import link, write_base, write_changes
 
 STREAMS = ("load", "refresh", "churn", "window")
 DEFAULT_SEED = 42
+_LONG = 0.1
+"""From this scale factor on Spark works for so long that Java's better compiler pays."""
 
 Progress = Callable[[str, int, int], None]
 """What is being made, and how many of how many rows are written."""
@@ -59,7 +61,7 @@ def generate(
     _check(sf, streams, out, options)
     out.mkdir(parents=True, exist_ok=True)
     making_place = tempfile.TemporaryDirectory(prefix=".making-", dir=out, ignore_cleanup_errors=True)
-    with making_place as scratch, session() as spark, _explained():
+    with making_place as scratch, session(brief=sf < _LONG) as spark, _explained():
         progress("tables", 0, 0)
         source = generate_tables(spark, sf, Path(scratch, "tables"), options.parts)
         plans = {stream: _plan(stream, source, sf, seed, options) for stream in streams}

@@ -22,7 +22,7 @@ def spark() -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as patch:
         # Jobs of milliseconds: what the optimizing compiler would cost is never earned back.
         patch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-        with session("local[2]") as running:
+        with session("local[2]", brief=True) as running:
             yield running
 
 
