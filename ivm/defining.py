@@ -23,7 +23,7 @@ from ivm.trace.ingest import ingest
 from ivm.transaction import Change
 from ivm.translation import in_duckdb
 from sql.bind import bind, with_names
-from sql.bind.column_names import unique_names
+from sql.bind.names.columns import unique_names
 from sql.create_table import table_like
 from sql.statements import (
     CreateIndex,

@@ -12,8 +12,8 @@ from ivm.render.scalars.program import MfpProgram
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.table_store import TableStore
-from sql.bind.conditions import condition_of
-from sql.bind.logic import negation
+from sql.bind.expressions.conditions import condition_of
+from sql.bind.expressions.logic import negation
 
 SHOWN = 3
 

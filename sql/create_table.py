@@ -12,7 +12,7 @@ from catalog.errors import BindError, ParseError, UnsupportedError
 from catalog.names import key, written
 from catalog.schema import Check, Default, Field, ForeignKey, Table, Unique
 from catalog.types import INTERVAL
-from sql.bind.conditions import bind_condition
+from sql.bind.expressions.conditions import bind_condition
 from sql.duckdb_text import duckdb_text
 from sql.names import table_name
 from sql.source import Source, text_of

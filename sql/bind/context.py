@@ -12,8 +12,8 @@ from sqlglot import exp
 from catalog.catalog import Catalog
 from catalog.errors import BindError, TypeMismatchError, UnsupportedError
 from catalog.schema import View
-from sql.bind.outer import OuterRow
-from sql.bind.window_specs import Spec
+from sql.bind.names.outer import OuterRow
+from sql.bind.windows.specs import Spec
 from sql.ir.relation import Relation
 from sql.source import Source
 

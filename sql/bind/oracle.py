@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from sqlglot import exp
 
-from sql.bind.aggregate_calls import WRAPPERS
+from sql.bind.aggregates.calls import WRAPPERS
 from sql.bind.context import Chosen, GroupedByAll, Limited, Refinement
 from sql.duckdb_text import duckdb_text
 from sql.tree import nodes_of

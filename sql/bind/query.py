@@ -11,13 +11,13 @@ from catalog.catalog import Catalog
 from catalog.errors import UnsupportedError
 from catalog.schema import Schema, View
 from sql.arguments import refuse_unread
+from sql.bind.clauses.select import bind_select, first_columns
+from sql.bind.clauses.set_operations import bind_set_operation
+from sql.bind.clauses.values import bind_values
 from sql.bind.context import Block, Context, Ctes
-from sql.bind.lists import UNORDERED, orders_lists
+from sql.bind.expressions.lists import UNORDERED, orders_lists
+from sql.bind.names.sides import order_of_sides
 from sql.bind.oracle import oracle_text
-from sql.bind.select import bind_select, first_columns
-from sql.bind.set_operations import bind_set_operation
-from sql.bind.side_names import order_of_sides
-from sql.bind.values import bind_values
 from sql.decorrelate.decorrelate import decorrelate
 from sql.dialects import translated
 from sql.ir.rebuild import settle

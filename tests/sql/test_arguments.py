@@ -11,8 +11,11 @@ from sqlglot import exp
 
 from catalog.errors import Error, UnsupportedError
 from sql.arguments import IMPLIED, READ, refuse_unread
-from sql.bind import aggregates, bind, column_names, windows
-from sql.bind.handlers import HANDLERS
+from sql.bind import bind
+from sql.bind.aggregates import expressions as aggregates
+from sql.bind.expressions.handlers import HANDLERS
+from sql.bind.names import columns
+from sql.bind.windows import block as windows
 from sql.parse import parse
 from sql.source import Source
 from sql.syntax import query, statements
@@ -149,7 +152,7 @@ def test_no_kind_claims_what_it_has_not():
 
 def test_what_is_called_read_is_asked_for(monkeypatch: pytest.MonkeyPatch):
     """The binder itself asks for each argument of the table, not only what names columns and writes messages."""
-    for module in (aggregates, column_names, windows):
+    for module in (aggregates, columns, windows):
         monkeypatch.setattr(module, "column_name", lambda node, source: "plain")
     monkeypatch.setattr(exp.Expr, "sql", lambda self, *_, **__: f"text{id(self)}")
     texts = (*QUERIES, *MORE, *(f"SELECT {line} FROM t" for line in _SCALARS if line and not line.startswith("#")))

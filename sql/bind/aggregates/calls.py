@@ -1,0 +1,139 @@
+"""How aggregates are written: one plain form of the many that the parser gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from sql.bind.expressions.binder import Binder
+from sql.source import text_of
+
+FUNCTIONS: dict[type[exp.Expr], str] = {
+    exp.Count: "count",
+    exp.CountIf: "count_if",
+    exp.Sum: "sum",
+    exp.Avg: "avg",
+    exp.Min: "min",
+    exp.Max: "max",
+    exp.Stddev: "stddev_samp",
+    exp.StddevSamp: "stddev_samp",
+    exp.StddevPop: "stddev_pop",
+    exp.Variance: "var_samp",
+    exp.VariancePop: "var_pop",
+    exp.LogicalAnd: "bool_and",
+    exp.LogicalOr: "bool_or",
+    exp.AnyValue: "any_value",
+    exp.First: "first",
+    exp.Last: "last",
+    exp.ArgMin: "arg_min",
+    exp.ArgMax: "arg_max",
+    exp.Mode: "mode",
+    exp.Median: "median",
+    exp.Quantile: "quantile_disc",
+    exp.PercentileCont: "quantile_cont",
+    exp.PercentileDisc: "quantile_disc",
+    exp.GroupConcat: "string_agg",
+    exp.ArrayAgg: "list",
+}
+AGGREGATES = tuple(FUNCTIONS)
+"""The kinds of nodes that are aggregates."""
+WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls)
+"""What may stand around one."""
+ARITY = {
+    **dict.fromkeys(["arg_min", "arg_max", "quantile_cont", "quantile_disc"], (2, 2)),
+    "string_agg": (1, 2),
+}
+"""How many arguments those of more than one take, at least and at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateCall:
+    """An aggregate as written: `args` without DISTINCT and ORDER BY, which stand beside them."""
+
+    node: exp.Expr
+    function: str
+    args: tuple[exp.Expr, ...]
+    distinct: bool = False
+    order: tuple[exp.Ordered, ...] = ()
+    where: exp.Expr | None = None
+    within: exp.Ordered | None = None  # the term of WITHIN GROUP (ORDER BY ...)
+
+    @property
+    def is_star(self) -> bool:
+        """Whether this is count(*) or count()."""
+        return self.function == "count" and (not self.args or isinstance(self.args[0], exp.Star))
+
+
+def read_call(binder: Binder, node: exp.Expr, within: bool = False) -> AggregateCall:
+    """The aggregate that `node` writes; UnsupportedError where it is written in a way that is not maintained.
+
+    What stands `within` a group has its argument in ORDER BY.
+    """
+    if isinstance(node, exp.Filter):
+        return replace(read_call(binder, node.this), node=node, where=node.expression.this)
+    if isinstance(node, exp.WithinGroup):
+        return _within_group(binder, node)
+    if isinstance(node, exp.IgnoreNulls) and isinstance(node.this, exp.AnyValue):
+        return replace(read_call(binder, node.this), node=node)
+    function = FUNCTIONS.get(type(node))
+    if function is None:
+        binder.refuse(node, f"{text_of(node)} is not maintained; leave the options of the aggregate out")
+    return _plain(binder, node, function, within)
+
+
+def _plain(binder: Binder, node: exp.Expr, function: str, within: bool) -> AggregateCall:
+    args: list[exp.Expr] = []
+    order: list[exp.Ordered] = []
+    distinct = False
+    for value in _values(node):
+        inner = value
+        if isinstance(inner, exp.Order):
+            order = list(inner.expressions)
+            inner = inner.this
+        if isinstance(inner, exp.Distinct):
+            distinct = True
+            args.extend(inner.expressions)
+        elif inner is not None:
+            args.append(inner)
+    call = AggregateCall(node, function, tuple(args), distinct, tuple(order))
+    if not within:
+        _check_arity(binder, call)
+    return call
+
+
+def _values(node: exp.Expr) -> Sequence[exp.Expr]:
+    values: list[exp.Expr] = []
+    for name in ("this", "expression", "quantile", "separator", "count"):
+        value = node.args.get(name)
+        if isinstance(value, exp.Expr):
+            values.append(value)
+    values.extend(node.args.get("expressions") or ())
+    return values
+
+
+def _check_arity(binder: Binder, call: AggregateCall) -> None:
+    function, given = call.function, len(call.args)
+    least, most = ARITY.get(function, (0 if function == "count" else 1, 1))
+    if least <= given <= most:
+        return
+    wanted = "one" if most == 1 else "two" if least == 2 else "one or two"
+    binder.refuse(call.node, f"{function}() of {given or 'no'} arguments is not supported; give it {wanted}")
+
+
+def _within_group(binder: Binder, node: exp.WithinGroup) -> AggregateCall:
+    """percentile_cont(0.5) WITHIN GROUP (ORDER BY x) is quantile_cont(x, 0.5); mode() likewise."""
+    call = read_call(binder, node.this, within=True)
+    order = tuple(node.expression.expressions)
+    what = f"{call.function}() WITHIN GROUP is not supported"
+    if call.function not in ("quantile_cont", "quantile_disc", "mode") or len(order) != 1:
+        binder.refuse(node, f"{what}; percentile_cont, percentile_disc and mode are, with one ORDER BY expression")
+    if len(call.args) != (call.function != "mode") or call.order or call.distinct:
+        binder.refuse(node, f"{what} with these arguments; write {call.function}({_FRACTION[call.function]}) before it")
+    if call.function == "mode" and order[0].args.get("desc"):
+        binder.refuse(order[0], f"{what} with DESC, which decides between values that are tied; leave DESC out")
+    return replace(call, node=node, args=(order[0].this, *call.args), within=order[0])
+
+
+_FRACTION = {"quantile_cont": "0.5", "quantile_disc": "0.5", "mode": ""}

@@ -1,0 +1,292 @@
+"""What each aggregate takes and gives: arguments cast as it asks for, its type as DuckDB has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from sqlglot import exp
+
+from catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    HUGEINT,
+    INTEGER,
+    NULL,
+    TIMESTAMP,
+    VARCHAR,
+    Kind,
+    SqlType,
+    decimal,
+    list_of,
+)
+from sql.bind.aggregates.calls import AggregateCall
+from sql.bind.expressions.binder import Binder
+from sql.bind.expressions.operand import Operand
+from sql.ir.relation import Aggregate, AggregateOrder
+from sql.ir.scalar import Call, Literal, Scalar, some_value
+from sql.source import text_of
+
+NULL_OF_ONE = frozenset(["stddev_samp", "var_samp"])
+"""Those that may be NULL where there are values."""
+_ANY_OFTEN = frozenset(
+    ["min", "max", "bool_and", "bool_or", "any_value", "first", "last", "mode", "arg_min", "arg_max"]
+)
+"""Those that see no difference between one and many of the same value."""
+_DECIDED_BY_ORDER = frozenset(["arg_min", "arg_max", "mode"])
+"""Those in which ORDER BY would decide between values that are tied."""
+_HALF = Literal(5, decimal(2, 1))
+
+
+def typed_aggregate(binder: Binder, call: AggregateCall) -> Aggregate:
+    """The aggregate, its FILTER a part of its arguments. TypeMismatchError where types do not fit."""
+    condition = binder.condition(call.where) if call.where else None
+    if call.is_star:
+        if condition is None:
+            return Aggregate("count_star", None, BIGINT, nullable=False)
+        return Aggregate("count", _where(condition, Literal(1, INTEGER)), BIGINT, nullable=False)
+    if isinstance(call.args[0], exp.Tuple):
+        return _count_rows(binder, call, condition)
+    if call.order and call.function in _DECIDED_BY_ORDER:
+        instead = "arg_min(x, y) or arg_max(x, y) with the order as y" if call.function != "mode" else "mode(x)"
+        binder.refuse(call.order[0], f"{call.function}() with ORDER BY is not supported; write {instead}")
+    bound = _RULES.get(call.function, _number)(binder, call)
+    if call.distinct and call.function not in _ANY_OFTEN:
+        _check_order(binder, call, bound)
+        bound = replace(bound, distinct=True)
+    return _counted(bound if condition is None else _filtered(bound, condition))
+
+
+def _filtered(bound: Aggregate, condition: Scalar) -> Aggregate:
+    """The aggregate of the rows that satisfy the condition: the others become NULLs, which it skips."""
+    if bound.function == "list":  # it takes NULLs, so that the rows themselves must be told
+        return replace(bound, others=(*bound.others, _where(condition, Literal(True, BOOLEAN))))
+    assert bound.arg is not None, "the rule gave an argument"
+    return replace(bound, arg=_where(condition, bound.arg))
+
+
+def _where(condition: Scalar, value: Scalar) -> Scalar:
+    return Call("case", (condition, value, Literal(None, value.type)), value.type)
+
+
+def _counted(bound: Aggregate) -> Aggregate:
+    """count(x) of what is never NULL counts rows."""
+    if bound.function == "count" and not bound.distinct and bound.arg is not None and not bound.arg.nullable:
+        return Aggregate("count_star", None, BIGINT, nullable=False)
+    return bound
+
+
+def _check_order(binder: Binder, call: AggregateCall, bound: Aggregate) -> None:
+    allowed = [bound.arg]
+    if isinstance(bound.arg, Call) and bound.arg.function == "cast":
+        allowed.extend(bound.arg.args)  # a value and its text are distinct together
+    for term, written in zip(bound.order, call.order, strict=False):
+        if term.scalar not in allowed:
+            what = "in an aggregate with DISTINCT, ORDER BY takes the argument only"
+            binder.refuse(written, f"{what}; order by it, or aggregate a subquery with SELECT DISTINCT")
+
+
+def _order(binder: Binder, call: AggregateCall) -> tuple[AggregateOrder, ...]:
+    terms = []
+    for item in call.order:
+        scalar = _ordered(binder, call, binder.value(item.this))
+        terms.append(AggregateOrder(scalar, bool(item.args.get("desc")), bool(item.args.get("nulls_first"))))
+    return tuple(terms)
+
+
+def _ordered(binder: Binder, call: AggregateCall, operand: Operand) -> Scalar:
+    """An operand that values are ordered by."""
+    if operand.type.kind is Kind.LIST:
+        binder.refuse(call.node, f"{call.function}() cannot order lists; aggregate what they are made of")
+    return binder.cast(operand, INTEGER) if operand.type == NULL else operand.scalar
+
+
+def _number(binder: Binder, call: AggregateCall) -> Aggregate:
+    """sum, avg and the deviations."""
+    function, operand = call.function, binder.value(call.args[0])
+    if function == "count_if":  # DuckDB's is a sum: NULL where no condition is known
+        return Aggregate("sum", binder.cast(Operand(call.args[0], binder.condition(call.args[0])), INTEGER), HUGEINT)
+    operand = _numeric(binder, call, operand)
+    if function == "sum":
+        return Aggregate("sum", operand.scalar, _sum_type(operand.type))
+    arg = operand.scalar if function == "avg" else binder.cast(operand, DOUBLE)
+    return Aggregate(function, arg, DOUBLE)
+
+
+def _numeric(binder: Binder, call: AggregateCall, operand: Operand) -> Operand:
+    if operand.type == NULL:
+        return Operand(operand.node, Literal(None, BIGINT))
+    if operand.type == BOOLEAN and call.function == "sum":
+        return Operand(operand.node, binder.cast(operand, INTEGER))
+    if not operand.type.is_numeric:
+        instead = "" if operand.type == VARCHAR else "; cast it to a number"
+        binder.mismatch(call.node, f"{call.function}() needs numbers, not {operand.type}{instead}")
+    return operand
+
+
+def _sum_type(type_: SqlType) -> SqlType:
+    if type_.is_integer:
+        return HUGEINT
+    return decimal(38, type_.scale) if type_.kind is Kind.DECIMAL else DOUBLE
+
+
+def _count(binder: Binder, call: AggregateCall) -> Aggregate:
+    return Aggregate("count", _stored(binder, binder.value(call.args[0])), BIGINT, nullable=False)
+
+
+def _stored(binder: Binder, operand: Operand) -> Scalar:
+    return binder.cast(operand, INTEGER) if operand.type == NULL else operand.scalar
+
+
+def _count_rows(binder: Binder, call: AggregateCall, condition: Scalar | None) -> Aggregate:
+    """count(DISTINCT (a, b)): of rows, in which NULL is a value like others."""
+    if call.function != "count" or not call.distinct:
+        binder.refuse(call.node, f"{call.function}() of a row is not supported; count(DISTINCT (a, b)) is")
+    others: list[Scalar] = []
+    for node in call.args[0].expressions:
+        scalar = _stored(binder, binder.value(node))
+        if scalar.nullable:
+            others.append(Call("is_null", (scalar,), BOOLEAN, False))
+            scalar = Call("coalesce", (scalar, _some_value(binder, call, scalar.type)), scalar.type, False)
+        others.append(scalar)
+    there: Scalar = Literal(True, BOOLEAN)
+    there = there if condition is None else _where(condition, there)
+    return Aggregate("count", there, BIGINT, False, distinct=True, others=tuple(others))
+
+
+def _some_value(binder: Binder, call: AggregateCall, type_: SqlType) -> Literal:
+    if type_.kind is Kind.LIST:
+        binder.refuse(call.node, "count(DISTINCT ...) of rows with lists is not supported; count them one by one")
+    return Literal(some_value(type_), type_)
+
+
+def _extreme(function: str) -> Callable[[Binder, AggregateCall], Aggregate]:
+    def bind(binder: Binder, call: AggregateCall) -> Aggregate:
+        scalar = _ordered(binder, call, binder.value(call.args[0]))
+        if call.order and call.function == "any_value":
+            return Aggregate("any_value", scalar, scalar.type, order=_order(binder, call))
+        if call.order and call.function in ("first", "last"):
+            instead = "any_value(x ORDER BY y), which skips NULLs, or arg_min(x, y)"
+            binder.refuse(call.node, f"{call.function}() with ORDER BY is not supported; write {instead}")
+        return Aggregate(function, scalar, scalar.type)
+
+    return bind
+
+
+def _truth(function: str) -> Callable[[Binder, AggregateCall], Aggregate]:
+    def bind(binder: Binder, call: AggregateCall) -> Aggregate:
+        operand = binder.value(call.args[0])
+        if operand.type not in (BOOLEAN, NULL) and not operand.is_text_literal:
+            what = f"{call.function}() needs conditions, not {operand.type}"
+            binder.mismatch(call.node, f"{what}; compare it with something")
+        return Aggregate(function, binder.cast(operand, BOOLEAN), BOOLEAN)
+
+    return bind
+
+
+def _argument(binder: Binder, call: AggregateCall) -> Aggregate:
+    """arg_min(x, y) and arg_max(x, y)."""
+    arg, by = (_ordered(binder, call, binder.value(node)) for node in call.args)
+    return Aggregate(call.function, arg, arg.type, others=(by,))
+
+
+def _mode(binder: Binder, call: AggregateCall) -> Aggregate:
+    arg = _ordered(binder, call, binder.value(call.args[0]))
+    return Aggregate("min" if call.distinct else "mode", arg, arg.type)
+
+
+def _string_agg(binder: Binder, call: AggregateCall) -> Aggregate:
+    separator = _constant(binder, call, call.args[1], VARCHAR) if len(call.args) > 1 else Literal(",", VARCHAR)
+    value = binder.value(call.args[0])
+    arg, order = binder.cast(value, VARCHAR), _order(binder, call)
+    if value.type not in (VARCHAR, NULL):  # ties are decided by the value, not by its text
+        order = (*order, AggregateOrder(_ordered(binder, call, value)))
+    return Aggregate("string_agg", arg, VARCHAR, order=order, parameters=(separator,))
+
+
+def _list(binder: Binder, call: AggregateCall) -> Aggregate:
+    arg = _ordered(binder, call, binder.value(call.args[0]))
+    return Aggregate("list", arg, list_of(arg.type), order=_order(binder, call))
+
+
+def _constant(binder: Binder, call: AggregateCall, node: exp.Expr, type_: SqlType) -> Literal:
+    scalar = binder.cast(binder.value(node), type_)
+    if not isinstance(scalar, Literal) or scalar.value is None:
+        binder.refuse(call.node, f"the parameter {text_of(node)} of {call.function}() must be a constant")
+    return scalar
+
+
+def _median(binder: Binder, call: AggregateCall) -> Aggregate:
+    operand = _quantified(binder, call, binder.value(call.args[0]))
+    if operand.type in (VARCHAR, BOOLEAN) or operand.type.kind is Kind.ENUM:
+        return Aggregate("quantile_disc", operand.scalar, operand.type, parameters=(_HALF,))
+    return _between(binder, call, operand, _HALF, False)
+
+
+def _quantile(binder: Binder, call: AggregateCall) -> Aggregate:
+    """quantile_cont(x, fraction) and quantile_disc; a negative fraction counts from the greatest."""
+    operand = _quantified(binder, call, binder.value(call.args[0]))
+    fraction, descending = _fraction(binder, call)
+    if call.within and bool(call.within.args.get("desc")):
+        descending = not descending
+    if call.function == "quantile_cont":
+        return _between(binder, call, operand, fraction, descending)
+    return _quantile_of("quantile_disc", operand.scalar, operand.type, fraction, descending)
+
+
+def _quantified(binder: Binder, call: AggregateCall, operand: Operand) -> Operand:
+    scalar = _ordered(binder, call, operand)
+    return Operand(operand.node, scalar)
+
+
+def _between(binder: Binder, call: AggregateCall, operand: Operand, fraction: Literal, descending: bool) -> Aggregate:
+    type_ = operand.type
+    if not type_.is_moment and not type_.is_numeric:
+        what = f"{call.function}() needs numbers, dates or timestamps, not {type_}"
+        binder.mismatch(call.node, f"{what}; quantile_disc takes any type")
+    result = DOUBLE if type_.is_integer else TIMESTAMP if type_ == DATE else type_
+    return _quantile_of("quantile_cont", operand.scalar, result, fraction, descending)
+
+
+def _quantile_of(function: str, arg: Scalar, type_: SqlType, fraction: Literal, descending: bool) -> Aggregate:
+    order = (AggregateOrder(arg, True),) if descending else ()
+    return Aggregate(function, arg, type_, order=order, parameters=(fraction,))
+
+
+def _fraction(binder: Binder, call: AggregateCall) -> tuple[Literal, bool]:
+    """The fraction, a DECIMAL or a DOUBLE from 0 to 1, and whether it counts from the greatest."""
+    node = call.args[1]
+    operand = binder.value(node)
+    scalar = operand.scalar
+    if not isinstance(scalar, Literal) or not operand.type.is_numeric or scalar.value is None:
+        what = f"{call.function}() takes one constant fraction, from 0 to 1"
+        binder.refuse(node, f"{what}; write a number, not {text_of(node)}")
+    literal = scalar if operand.type.kind is Kind.DECIMAL else binder.cast(operand, DOUBLE)
+    assert isinstance(literal, Literal), "a literal is cast to a literal"
+    value = literal.value
+    assert isinstance(value, int | float), "a number"
+    if not 0 <= abs(value) <= 10**literal.type.scale:
+        binder.fail(node, f"{call.function}() takes a fraction from -1 to 1, not {text_of(node)}")
+    return Literal(abs(value), literal.type), value < 0
+
+
+_RULES: dict[str, Callable[[Binder, AggregateCall], Aggregate]] = {
+    "count": _count,
+    "min": _extreme("min"),
+    "max": _extreme("max"),
+    "any_value": _extreme("min"),
+    "first": _extreme("min"),
+    "last": _extreme("max"),
+    "bool_and": _truth("min"),
+    "bool_or": _truth("max"),
+    "arg_min": _argument,
+    "arg_max": _argument,
+    "mode": _mode,
+    "string_agg": _string_agg,
+    "list": _list,
+    "median": _median,
+    "quantile_cont": _quantile,
+    "quantile_disc": _quantile,
+}

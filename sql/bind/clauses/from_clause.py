@@ -1,0 +1,203 @@
+"""FROM: tables, views, subqueries, and the joins between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from catalog.errors import BindError
+from catalog.names import key
+from catalog.schema import Field, ForeignKey, Table, View
+from sql.bind.clauses.joins import NOTHING, From, bind_join, cross, is_comma
+from sql.bind.clauses.series import bind_series
+from sql.bind.clauses.values import bind_values
+from sql.bind.context import Context, Ctes
+from sql.bind.expressions.binder import Binder
+from sql.bind.expressions.handlers import HANDLERS
+from sql.bind.expressions.nested import inside
+from sql.bind.names.columns import unique_names
+from sql.bind.names.outer import OuterRow
+from sql.bind.names.scope import scope_of
+from sql.bind.names.unnamed import is_joined, name_subqueries
+from sql.ir.relation import Constant, Get, Project, Reference, Relation
+from sql.source import text_of
+
+
+def bind_from(context: Context, node: exp.Expr | None, joins: Sequence[exp.Join], ctes: Ctes) -> From:
+    """The FROM clause that begins with `node` (None: one row without columns), with the `joins` that follow.
+
+    A subquery may name columns of what stands to its left, as after LATERAL. UnsupportedError for ASOF and POSITIONAL
+    joins and table functions but range() and generate_series(); BindError for unknown names.
+    """
+    if node is None:
+        return NOTHING
+    name_subqueries(node, joins)
+    return _joined(context, node, joins, ctes)
+
+
+def _joined(context: Context, node: exp.Expr, joins: Sequence[exp.Join], ctes: Ctes) -> From:
+    bound = _bind_item(context, node, ctes)
+    for group in _groups(joins):
+        if is_comma(group[0]) and not _left_deep(group):
+            row = _lateral_row(context, bound)
+            with inside(context, row):
+                right = _folded(context, _bind_item(context, group[0].this, ctes), group[1:], ctes)
+            bound = cross(context, bound, right, group[0], row.binding if row.read else 0)
+        else:
+            bound = _folded(context, bound, group, ctes)
+    return bound
+
+
+def _lateral_row(context: Context, left: From) -> OuterRow:
+    """The row of what stands to the left, which a subquery to its right may name."""
+    binder = Binder(context.source, left.scope, HANDLERS, "FROM", outer=tuple(context.outer_rows))
+    return OuterRow(binder, context.number())
+
+
+def _groups(joins: Sequence[exp.Join]) -> list[list[exp.Join]]:
+    """The joins up to each comma, which binds weaker than JOIN."""
+    groups: list[list[exp.Join]] = []
+    for item in joins:
+        if is_comma(item) or not groups:
+            groups.append([])
+        groups[-1].append(item)
+    return groups
+
+
+def _left_deep(group: Sequence[exp.Join]) -> bool:
+    """Whether the joins of `a, b JOIN c ..` mean the same with `a, b` as their left side, whose tables ON may name."""
+    return all(
+        item.side.upper() in ("", "LEFT") and item.kind.upper() != "OUTER" and _has_on(item) for item in group[1:]
+    )
+
+
+def _has_on(item: exp.Join) -> bool:
+    return bool(item.args.get("on"))
+
+
+def _folded(context: Context, left: From, joins: Sequence[exp.Join], ctes: Ctes) -> From:
+    for item in joins:
+        if isinstance(item.this, exp.Unnest):
+            context.refuse(item, "UNNEST in FROM is not maintained yet; join tables, views and subqueries")
+        row = _lateral_row(context, left)
+        with inside(context, row):
+            right = _bind_item(context, item.this, ctes)
+        left = bind_join(context, left, right, item, ctes, row.binding if row.read else 0)
+    return left
+
+
+def _bind_item(context: Context, node: exp.Expr, ctes: Ctes) -> From:
+    if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
+        node = exp.Subquery(this=node.this.this if _is_plain(node.this) else node.this, alias=node.args.get("alias"))
+    if isinstance(node, exp.Table | exp.Lateral) and isinstance(node.this, exp.GenerateSeries):
+        item = _bind_series(context, node, node.this)
+    elif isinstance(node, exp.Table) and not isinstance(node.this, exp.Values):
+        item = _bind_table(context, node, ctes)
+    elif isinstance(node, exp.Subquery) and is_joined(node.this):
+        item = _joined(context, node.this, (), ctes)  # FROM (a JOIN b ON ...)
+        if node.alias:
+            item = _one(context, node, _visible(item), node.alias)
+    elif isinstance(node, exp.Subquery):
+        _refuse_options(context, node)
+        relation = context.query(context, node.this if _is_plain(node) else node, ctes)
+        item = _one(context, node, relation.relation, node.alias)
+    elif isinstance(node, exp.Values) or isinstance(node.this, exp.Values):
+        values = node if isinstance(node, exp.Values) else node.this
+        item = _one(context, node, bind_values(context, values), node.alias)
+    else:
+        context.refuse(node, f"{text_of(node)} in FROM is not supported; tables, views, subqueries and range() are")
+    return _folded(context, item, node.args.get("joins") or (), ctes)
+
+
+def _visible(joined: From) -> Relation:
+    """The rows of a join with the columns that * stands for."""
+    columns = joined.scope.visible()
+    names = unique_names([c.name for c in columns])
+    return Project(joined.relation(), tuple(c.column.index for c in columns), names)
+
+
+def _is_plain(node: exp.Subquery) -> bool:
+    return not any(node.args.get(arg) for arg in ("order", "limit", "offset", "with_"))
+
+
+def _refuse_options(context: Context, node: exp.Expr) -> None:
+    for arg in ("sample", "pivots", "when", "laterals", "hints", "ordinality", "only", "partition", "changes"):
+        if node.args.get(arg):
+            context.refuse(node, f"{arg.upper().removesuffix('S')} in FROM is not supported; leave it out")
+
+
+def _bind_table(context: Context, node: exp.Table, ctes: Ctes) -> From:
+    _refuse_options(context, node)
+    if not isinstance(node.this, exp.Identifier):
+        what = f"the table function {text_of(node.this or node)} is not supported"
+        context.refuse(node, f"{what}; put its rows in a table")
+    if node.args.get("catalog") or key(node.db) not in ("", "main"):
+        context.fail(node, f"there is no schema {node.db!r}; there is one schema, so write {node.name} alone")
+    name = node.name
+    relation = ctes.get(key(name)) if not node.db else None
+    return _one(context, node, relation or _stored(context, node, name), node.alias or name)
+
+
+def _bind_series(context: Context, node: exp.Expr, call: exp.GenerateSeries) -> From:
+    """Its column is called as the table is, unless the alias says more."""
+    _refuse_options(context, node)
+    series = bind_series(context, call)
+    name = node.alias or series.schema[0].name
+    return _one(context, node, Constant(series.rows, (replace(series.schema[0], name=name),)), name)
+
+
+def _stored(context: Context, node: exp.Table, name: str) -> Relation:
+    try:
+        entry = context.catalog.lookup(name)
+    except BindError as error:
+        context.fail(node, str(error))
+    context.uses[entry.name] = None
+    return _table(context, entry) if isinstance(entry, Table) else _view(context, entry)
+
+
+def _table(context: Context, table: Table) -> Relation:
+    keys = (table.key_indexes,) if table.primary_key else ()
+    references = tuple(_reference(context, table, key) for key in table.foreign_keys if key.enforced)
+    return Get(
+        table.name, table.fields, keys, references=references, append_only=table.append_only, static=table.static
+    )
+
+
+def _reference(context: Context, table: Table, key: ForeignKey) -> Reference:
+    target = context.catalog.table(key.table)
+    return Reference(
+        tuple(table.index(name) for name in key.columns),
+        target.name,
+        tuple(target.index(name) for name in key.referenced),
+    )
+
+
+def _view(context: Context, view: View) -> Relation:
+    if view.maintained:
+        kept = Get(view.name, view.columns, is_table=False)
+        return Project(kept, tuple(range(len(view.schema)))) if view.hidden else kept
+    return context.view(context.catalog, view)
+
+
+def _one(context: Context, node: exp.Expr, relation: Relation, alias: str) -> From:
+    """One relation under its alias, its columns renamed where the alias says so."""
+    alias_node = node.args.get("alias")
+    written = alias_node.args.get("columns") if isinstance(alias_node, exp.TableAlias) else None
+    names = [column.name for column in written or ()]
+    fields = relation.schema
+    if len(names) > len(fields):
+        what = f"{alias or 'the subquery'} has {len(fields)} columns, but {len(names)} names are given; drop some"
+        context.fail(node, what)
+    called = unique_names([*names, *(f.name for f in fields[len(names) :])])
+    return From((relation,), scope_of(alias, (replace(f, name=n) for f, n in zip(fields, called, strict=True))))
+
+
+def renamed(relation: Relation, names: Sequence[str]) -> Relation:
+    """The relation with its first columns called `names`, each once; the relation itself if they are so called."""
+    fields: tuple[Field, ...] = relation.schema
+    wanted = unique_names((*names, *(f.name for f in fields[len(names) :])))
+    if wanted == tuple(f.name for f in fields):
+        return relation
+    return Project(relation, tuple(range(len(fields))), wanted)

@@ -1,0 +1,280 @@
+"""SELECT: one block, from its clauses to a relation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from catalog.names import by_key
+from sql.bind.aggregates.groups import WHOLE, Grouping, bind_keys, group_ties, grouped, has_aggregate, storable
+from sql.bind.clauses.distinct import Distinct, bind_distinct, distinct, first_rows, over_distinct
+from sql.bind.clauses.from_clause import bind_from
+from sql.bind.clauses.joins import From
+from sql.bind.clauses.order import Limit, Term, bind_limit, bind_order, is_all
+from sql.bind.clauses.with_clause import bind_with
+from sql.bind.context import Block, Context, Ctes, Limited
+from sql.bind.expressions.binder import Aggregates, Binder
+from sql.bind.expressions.handlers import HANDLERS
+from sql.bind.expressions.nested import Pending, Subqueries, filtered, placed, terms_of, with_terms
+from sql.bind.expressions.subqueries import condition
+from sql.bind.names.columns import output_name, sought_names, unique_names
+from sql.bind.names.scope import Scope
+from sql.bind.names.stars import expand_stars
+from sql.bind.windows.block import Windows, with_windows
+from sql.ir.relation import Filter, Join, Map, Order, Project, Relation, TopK
+from sql.ir.scalar import Call, Column, Scalar, remap
+
+_CLAUSES = frozenset(
+    [
+        "with_",
+        "distinct",
+        "expressions",
+        "from_",
+        "joins",
+        "where",
+        "group",
+        "having",
+        "windows",
+        "qualify",
+        "order",
+        "limit",
+        "offset",
+    ]
+)
+_REFUSED = {
+    "sample": "a sample changes without a change to a table; filter with WHERE instead",
+    "into": "SELECT INTO is not supported; write CREATE MATERIALIZED VIEW ... AS SELECT",
+    "locks": "FOR UPDATE is not supported; leave it out",
+    "laterals": "LATERAL VIEW is not supported; write FROM t, LATERAL (SELECT ...) AS x",
+    "pivots": "PIVOT is not maintained yet; write sum(CASE WHEN ... END) for each column",
+}
+
+
+@dataclass(slots=True)
+class _Rows:
+    """The block between its clauses: the rows so far, and the expressions over them (outputs, then hidden ones)."""
+
+    relation: Relation
+    scalars: list[Scalar]
+
+
+def bind_select(context: Context, node: exp.Select, ctes: Ctes) -> Block:
+    """The relation of one SELECT, with its ORDER BY; the errors of each clause carry their position."""
+    _refuse_clauses(context, node)
+    ctes = bind_with(context, node, ctes)
+    start = node.args.get("from_")
+    source = bind_from(context, start.this if start else None, node.args.get("joins") or (), ctes)
+    items = expand_stars(context, source.scope, node.expressions)
+    names = [output_name(context, source.scope, item) for item in items]
+    # Of several aliases of the same name DuckDB takes the last.
+    aliases = by_key((item.alias, item.this) for item in reversed(items) if isinstance(item, exp.Alias))
+    relation = _filtered(context, node, source, aliases, ctes)
+
+    below = Subqueries(context, ctes)
+    grouping = _binder(context, source.scope, "GROUP BY", aliases, below)
+    groups = bind_keys(context, grouping, node.args.get("group"), items)
+    clauses = (*items, node.args.get("having"), node.args.get("qualify"), node.args.get("order"))
+    aggregated = groups is not None or node.args.get("having") is not None
+    aggregated = aggregated or any(has_aggregate(grouping, clause) for clause in clauses)
+    binder = _binder(context, source.scope, "SELECT", aliases, below)
+    if aggregated:
+        binder.above = Subqueries(context, ctes)
+        binder.aggregates = Aggregates(source.scope.width, grouped=groups is not None and all(groups.sets))
+
+    windows = binder.windows = Windows()
+    outputs = [storable(binder.value(item.unalias()).scalar) for item in items]
+    binder.windows = None
+    having, tests = _having(binder, node)
+    binder.windows = windows
+    qualify = _qualify(binder, node)
+    binder.clause = "ORDER BY"
+    rows = _Rows(relation, list(outputs))
+    sought = sought_names(names, [isinstance(item, exp.Alias) for item in items])
+    terms, hidden = bind_order(
+        context, node.args.get("order"), sought, rows.scalars, lambda item: storable(binder.value(item).scalar)
+    )
+    clause = bind_distinct(context, node, sought, rows.scalars, lambda item: storable(binder.value(item).scalar))
+    count = len(rows.scalars)
+    rows.scalars += [*qualify, *windows.scalars]
+    if aggregated:
+        rows = _grouped(context, rows, groups or WHOLE, having, tests, binder)
+    else:
+        rows = _with_subqueries(rows, below.found)
+    ties = group_ties(groups or WHOLE, binder) if aggregated else source.scope
+    counts = (count, len(qualify))
+    rows = _Rows(*with_windows(context, rows.relation, rows.scalars, windows, counts, ties, node.args.get("qualify")))
+    limit = bind_limit(context, node)
+    if limit is not None and not any(is_all(item) for item in _order_items(node)):
+        context.limited.append(Limited(limit.clause, len(outputs)))
+    if clause is not None and not clause.on:
+        return _distinct_rows(context, rows, unique_names(names), terms, hidden, limit)
+    return _finished(rows, unique_names(names), terms, limit, clause)
+
+
+def _order_items(node: exp.Expr) -> Sequence[exp.Expr]:
+    order = node.args.get("order")
+    return order.expressions if order else ()
+
+
+def _refuse_clauses(context: Context, node: exp.Select) -> None:
+    for arg, value in node.args.items():
+        if not value or arg in _CLAUSES:
+            continue
+        at = value if isinstance(value, exp.Expr) else node
+        what = _REFUSED.get(arg, f"{arg.strip('_').upper()} in SELECT is not supported; leave it out")
+        context.refuse(at if _has_position(at) else node, what)
+
+
+def _has_position(node: exp.Expr) -> bool:
+    return any("start" in inner.meta for inner in node.walk())
+
+
+def _binder(
+    context: Context, scope: Scope, clause: str, aliases: dict[str, exp.Expr], subqueries: Subqueries
+) -> Binder:
+    outer = tuple(context.outer_rows)
+    return Binder(context.source, scope, HANDLERS, clause, aliases, outer=outer, below=subqueries)
+
+
+def _filtered(context: Context, node: exp.Select, source: From, aliases: dict[str, exp.Expr], ctes: Ctes) -> Relation:
+    relation = source.inputs[0] if len(source.inputs) == 1 else Join(source.inputs)
+    predicates = [part for condition in source.conditions for part in _conjuncts(condition)]
+    where = node.args.get("where")
+    if not where:
+        return Filter(relation, tuple(predicates)) if predicates else relation
+    subqueries = Subqueries(context, ctes)
+    tests = condition(_binder(context, source.scope, "WHERE", aliases, subqueries), where.this)
+    return filtered(relation, subqueries.found, tests, predicates)
+
+
+def _conjuncts(condition: Scalar) -> tuple[Scalar, ...]:
+    if isinstance(condition, Call) and condition.function == "and":
+        return condition.args
+    return (condition,)
+
+
+def _qualify(binder: Binder, node: exp.Select) -> tuple[Scalar, ...]:
+    qualify = node.args.get("qualify")
+    if qualify is None:
+        return ()
+    group = node.args.get("group")
+    if group is not None and group.args.get("all"):
+        binder.refuse(qualify, "QUALIFY with GROUP BY ALL is not supported, nor is it by DuckDB; list the keys")
+    binder.clause = "QUALIFY"
+    return _conjuncts(binder.condition(qualify.this))
+
+
+def _having(binder: Binder, node: exp.Select) -> tuple[list[Scalar], list[Pending]]:
+    """The predicates of HAVING, and its subqueries."""
+    having = node.args.get("having")
+    if having is None or binder.above is None:
+        return [], []
+    binder.clause = "HAVING"
+    own, outputs = replace(binder.above, found=[], values={}), binder.above
+    binder.above = own
+    tests = condition(binder, having.this)
+    binder.above = outputs
+    return tests, own.found
+
+
+def _with_subqueries(rows: _Rows, pending: Sequence[Pending]) -> _Rows:
+    relation, resolve = placed(rows.relation, pending, rows.scalars)
+    return _Rows(relation, list(map(resolve, rows.scalars)))
+
+
+def _grouped(
+    context: Context, rows: _Rows, groups: Grouping, having: list[Scalar], tests: list[Pending], binder: Binder
+) -> _Rows:
+    """The groups; subqueries of keys and aggregates are joined below them, those of HAVING and outputs above."""
+    assert binder.aggregates is not None, "the block is grouped"
+    assert binder.above is not None, "a grouped block has both"
+    assert binder.below is not None, "a grouped block has both"
+    outputs, aggregates = binder.above.found, binder.aggregates
+    terms = terms_of((*tests, *outputs))
+    arguments = (scalar for aggregate in aggregates.found for scalar in aggregate.scalars)
+    relation, resolve = placed(
+        rows.relation, binder.below.found, (*groups.keys, *arguments, *having, *rows.scalars, *terms)
+    )
+    before, added = aggregates.width, len(relation.schema) - len(rows.relation.schema)
+    # The columns that the joins append stand before those of the aggregates.
+    aggregates.width += added
+    aggregates.found = [aggregate.map(resolve) for aggregate in aggregates.found]
+    groups = replace(groups, keys=tuple(map(resolve, groups.keys)))
+    scalars = [resolve(remap(s, lambda i: i + added if i >= before else i)) for s in (*having, *rows.scalars, *terms)]
+    relation, over = grouped(context, relation, scalars, groups, binder)
+    values = dict(zip(terms, over[len(over) - len(terms) :], strict=True))
+    relation = filtered(relation, with_terms(tests, values), over[: len(having)])
+    shown = over[len(having) : len(over) - len(terms)]
+    return _with_subqueries(_Rows(relation, shown), with_terms(outputs, values))
+
+
+def _finished(
+    rows: _Rows, names: tuple[str, ...], terms: tuple[Term, ...], limit: Limit | None, clause: Distinct | None
+) -> Block:
+    """The rows with the outputs as their columns, the first of each group of DISTINCT ON, cut by LIMIT."""
+    width, order = len(names), _order(terms)
+    wanted = max(width, *(term.column + 1 for term in terms), 0)
+    if clause is None and limit is None:
+        kept = project(rows.relation, rows.scalars[:wanted], _with_hidden(names, wanted)) if wanted > width else None
+        return Block(project(rows.relation, rows.scalars[:width], names), _seen(order), kept)
+    relation = project(rows.relation, rows.scalars, _with_hidden(names, len(rows.scalars)))
+    if clause is not None:
+        relation = first_rows(relation, clause, order)
+    return _ended(relation, width, wanted, order, limit)
+
+
+def _distinct_rows(
+    context: Context,
+    rows: _Rows,
+    names: tuple[str, ...],
+    terms: tuple[Term, ...],
+    hidden: Sequence[exp.Expr],
+    limit: Limit | None,
+) -> Block:
+    """The rows with the outputs as their columns, each once, cut by LIMIT; ordered by what follows from the outputs."""
+    width = len(names)
+    relation = distinct(project(rows.relation, rows.scalars[:width], names))
+    if hidden:
+        over = over_distinct(context, rows.scalars[:width], list(zip(rows.scalars[width:], hidden, strict=True)))
+        relation = Map(relation, tuple(over), _with_hidden(names, width + len(over))[width:])
+    return _ended(relation, width, width + len(hidden), _order(terms), limit)
+
+
+def _ended(relation: Relation, width: int, wanted: int, order: tuple[Order, ...], limit: Limit | None) -> Block:
+    """The block of rows whose first columns are `width` outputs, then what its ORDER BY wants, cut by LIMIT."""
+    if limit is not None:
+        relation = TopK(relation, (), order, limit.limit, limit.offset)
+    return Block(
+        first_columns(relation, width), _seen(order), first_columns(relation, wanted) if wanted > width else None
+    )
+
+
+def first_columns(relation: Relation, width: int) -> Relation:
+    """The relation without what stands after its first columns."""
+    return relation if len(relation.schema) == width else Project(relation, tuple(range(width)))
+
+
+def _order(terms: Sequence[Term]) -> tuple[Order, ...]:
+    return tuple(Order(term.column, term.descending, term.nulls_first) for term in terms)
+
+
+def _seen(order: Sequence[Order]) -> tuple[tuple[int, bool, bool], ...]:
+    return tuple((each.column, each.descending, each.nulls_first) for each in order)
+
+
+def _with_hidden(names: tuple[str, ...], width: int) -> tuple[str, ...]:
+    """The names of the outputs, and of the hidden columns after them up to `width`."""
+    return unique_names((*names, *(f"order{i}" for i in range(width - len(names)))))
+
+
+def project(relation: Relation, scalars: Sequence[Scalar], names: Sequence[str]) -> Relation:
+    """The relation whose columns are `scalars` over the rows of `relation`, called `names`."""
+    width = len(relation.schema)
+    computed = list(dict.fromkeys(s for s in scalars if not isinstance(s, Column)))
+    if computed:
+        first = dict(reversed(list(zip(scalars, names, strict=True))))
+        relation = Map(relation, tuple(computed), tuple(first[scalar] for scalar in computed))
+    columns = tuple(s.index if isinstance(s, Column) else width + computed.index(s) for s in scalars)
+    return Project(relation, columns, tuple(names))

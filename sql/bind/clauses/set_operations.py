@@ -1,0 +1,189 @@
+"""UNION, INTERSECT and EXCEPT, with and without ALL, by position; UNION BY NAME too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sqlglot import exp
+
+from catalog.names import by_key, key
+from catalog.names import twice as standing_twice
+from catalog.types import BLOB, INTEGER, NULL, VARCHAR, SqlType
+from sql.bind.clauses.distinct import distinct
+from sql.bind.clauses.with_clause import bind_with
+from sql.bind.context import Block, Context, Ctes
+from sql.ir.relation import (
+    MOST_TERMS,
+    Constant,
+    Filter,
+    Map,
+    Negate,
+    Project,
+    Reduce,
+    Relation,
+    Threshold,
+    TopK,
+    Union,
+)
+from sql.ir.scalar import Call, Column, Literal, Scalar
+from sql.types.unify import common_type
+
+
+def bind_set_operation(context: Context, node: exp.SetOperation, ctes: Ctes) -> Block:
+    """The block of a set operation without ORDER BY and LIMIT of its own.
+
+    Names are those of the first side; each column has the common type of both sides, as DuckDB has it: text if one
+    side is text. With ALL, rows count as often as they stand: A + B, max(A - B, 0), A - max(A - B, 0); without, A is
+    made distinct first, and a sum afterwards. Two sides that differ in the number of columns are a BindError.
+    """
+    chain: list[exp.SetOperation] = []
+    left: exp.Expr = node
+    # A chain nests to the left, and a loop bears any length.
+    while isinstance(left, exp.SetOperation) and (left is node or not _clauses(left)):
+        ctes = bind_with(context, left, ctes)
+        chain.append(left)
+        left = left.this
+    relation = context.query(context, left, ctes).relation
+    for step in reversed(chain):
+        relation = _combined(context, step, relation, context.query(context, step.expression, ctes).relation)
+    return Block(relation)
+
+
+def _clauses(node: exp.Expr) -> bool:
+    return any(node.args.get(arg) for arg in ("order", "limit", "offset"))
+
+
+def _combined(context: Context, node: exp.SetOperation, left: Relation, right: Relation) -> Relation:
+    each_once = bool(node.args.get("distinct"))
+    if isinstance(node, exp.Union) and each_once:
+        # The sum is made distinct, so that its sides need not be.
+        left, right = _undone(left), _undone(right)
+    if node.args.get("by_name"):
+        if not isinstance(node, exp.Union):
+            context.refuse(node.expression, f"{node.key.upper()} BY NAME is not supported; give both sides one order")
+        left, right = _by_name(context, node, left, right)
+    left, right = _aligned(context, node, left, right)
+    if isinstance(node, exp.Union):
+        terms = (*_terms(left), *_terms(right))
+        both = Union(terms if len(terms) <= MOST_TERMS else (left, right))
+        return distinct(both) if each_once else both
+    if each_once:
+        left = distinct(_undone(left))
+    rest = Threshold(Union((left, Negate(right))))
+    return rest if isinstance(node, exp.Except) else Union((left, Negate(rest)))
+
+
+def _terms(relation: Relation) -> tuple[Relation, ...]:
+    return relation.inputs if isinstance(relation, Union) else (relation,)
+
+
+def _undone(relation: Relation) -> Relation:
+    """What a `distinct` was made of, where nothing but that is lost."""
+    if isinstance(relation, Reduce) and relation == distinct(relation.input):
+        return relation.input
+    return relation
+
+
+def _aligned(context: Context, node: exp.SetOperation, left: Relation, right: Relation) -> tuple[Relation, Relation]:
+    """Both sides with columns of the same types."""
+    widths = len(left.schema), len(right.schema)
+    if widths[0] != widths[1]:
+        what = f"{_word(node)} needs the same number of columns on both sides, not {widths[0]} and {widths[1]}"
+        context.fail(node.expression, f"{what}; list the columns of each SELECT")
+    types = [_common(context, node, left, right, i) for i in range(widths[0])]
+    return _cast(left, types), _cast(right, types)
+
+
+def _common(context: Context, node: exp.SetOperation, left: Relation, right: Relation, column: int) -> SqlType:
+    one, other = left.schema[column], right.schema[column]
+    if is_nothing(left, column):
+        return other.type
+    if is_nothing(right, column):
+        return one.type
+    texts = VARCHAR in (one.type, other.type) and BLOB not in (one.type, other.type)
+    common = VARCHAR if texts else common_type(one.type, other.type)
+    if common is None:
+        what = f"column {column + 1} of {_word(node)} is {one.type} on one side and {other.type} on the other"
+        context.mismatch(node.expression, f"{what}; cast one of them")
+    return common
+
+
+def is_nothing(relation: Relation, column: int) -> bool:
+    """Whether the column holds nothing but NULL, written as such, and so has no type of its own."""
+    return _is_nothing(relation, column, {})
+
+
+def _is_nothing(relation: Relation, column: int, known: dict[tuple[int, int], bool]) -> bool:
+    """`known` is what was found before: a relation may be read in very many ways."""
+    place = id(relation), column
+    if place not in known:
+        known[place] = _holds_nothing(relation, column, lambda below, at: _is_nothing(below, at, known))
+    return known[place]
+
+
+def _holds_nothing(relation: Relation, column: int, below: Callable[[Relation, int], bool]) -> bool:
+    match relation:
+        case Project():
+            return below(relation.input, relation.columns[column])
+        case Map():
+            width = len(relation.input.schema)
+            return below(relation.input, column) if column < width else _null(relation.scalars[column - width])
+        case Filter() | TopK() | Negate() | Threshold():
+            return below(relation.input, column)
+        case Union():
+            return all(below(each, column) for each in relation.inputs)
+        case Constant():
+            return all(row[column] is None for row in relation.rows)
+        case Reduce() if column < len(relation.keys):
+            key = relation.keys[column]
+            return below(relation.input, key.index) if isinstance(key, Column) else _null(key)
+    return False
+
+
+def _null(scalar: Scalar) -> bool:
+    """A NULL that nobody cast: its column is an INTEGER for want of anything better."""
+    return isinstance(scalar, Literal) and scalar.value is None and scalar.type in (NULL, INTEGER)
+
+
+def _cast(relation: Relation, types: Sequence[SqlType]) -> Relation:
+    """The relation with columns of `types`, under its names."""
+    fields = relation.schema
+    wrong = [i for i, field in enumerate(fields) if field.type != types[i]]
+    if not wrong:
+        return relation
+    scalars = tuple(
+        Literal(None, types[i])
+        if is_nothing(relation, i)
+        else Call("cast", (Column(i, fields[i].type, fields[i].nullable),), types[i], fields[i].nullable)
+        for i in wrong
+    )
+    names = tuple(field.name for field in fields)
+    mapped = Map(relation, scalars, tuple(names[i] for i in wrong))
+    places = {column: len(fields) + i for i, column in enumerate(wrong)}
+    return Project(mapped, tuple(places.get(i, i) for i in range(len(fields))), names)
+
+
+def _by_name(context: Context, node: exp.SetOperation, left: Relation, right: Relation) -> tuple[Relation, Relation]:
+    """Both sides with the columns of the left and those that only the right has, NULL where a side has it not."""
+    names = [[field.name for field in side.schema] for side in (left, right)]
+    for side in names:
+        twice = standing_twice(side)
+        if twice is not None:
+            context.fail(node.expression, f"UNION BY NAME: the name {twice!r} stands twice; give one of them an alias")
+    wanted = list(by_key((name, name) for side in names for name in side).values())
+    types = by_key((field.name, field.type) for side in (left, right) for field in side.schema)
+    return _named(left, wanted, types), _named(right, wanted, types)
+
+
+def _named(relation: Relation, wanted: Sequence[str], types: dict[str, SqlType]) -> Relation:
+    own = [key(field.name) for field in relation.schema]
+    missing = [name for name in wanted if key(name) not in own]
+    if missing:
+        relation = Map(relation, tuple(Literal(None, types[key(name)]) for name in missing), tuple(missing))
+    places = {name: i for i, name in enumerate((*own, *map(key, missing)))}
+    columns = tuple(places[key(name)] for name in wanted)
+    return relation if columns == tuple(range(len(places))) else Project(relation, columns)
+
+
+def _word(node: exp.SetOperation) -> str:
+    return type(node).__name__.upper()

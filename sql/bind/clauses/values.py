@@ -1,0 +1,49 @@
+"""VALUES: rows written in the query."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from catalog.schema import Field
+from catalog.types import INTEGER, NULL
+from sql.bind.context import Context
+from sql.bind.expressions.binder import Binder
+from sql.bind.expressions.handlers import HANDLERS
+from sql.bind.expressions.operand import Operand
+from sql.bind.names.scope import Scope
+from sql.ir.relation import Constant
+from sql.ir.scalar import Literal, Value
+from sql.types.unify import unify
+
+
+def bind_values(context: Context, node: exp.Values) -> Constant:
+    """The rows of VALUES (...), (...); columns are called col0, col1, ... and have the common type of their values."""
+    binder = Binder(context.source, Scope(), HANDLERS, "VALUES", outer=tuple(context.outer_rows))
+    rows = [[binder.value(item) for item in _items(row)] for row in node.expressions]
+    if len({len(row) for row in rows}) != 1:
+        context.fail(node, "the rows of VALUES have different numbers of values; write as many in each")
+    columns = [_column(binder, node, [row[i] for row in rows]) for i in range(len(rows[0]))]
+    fields = tuple(
+        Field(f"col{i}", column[0].type, any(value.value is None for value in column))
+        for i, column in enumerate(columns)
+    )
+    values: list[tuple[Value, ...]] = [tuple(column[i].value for column in columns) for i in range(len(rows))]
+    return Constant(tuple(values), fields)
+
+
+def _items(row: exp.Expr) -> list[exp.Expr]:
+    return list(row.expressions) if isinstance(row, exp.Tuple) else [row.unnest()]
+
+
+def _column(binder: Binder, node: exp.Expr, operands: list[Operand]) -> list[Literal]:
+    type_ = unify([operand.term for operand in operands])
+    if type_ is None:
+        types = " and ".join(dict.fromkeys(str(operand.type) for operand in operands))
+        binder.mismatch(node, f"a column of VALUES has values of types {types}; cast them to one type")
+    literals = []
+    for operand in operands:
+        scalar = binder.cast(operand, INTEGER if type_ == NULL else type_)
+        if not isinstance(scalar, Literal):
+            binder.refuse(operand.node, "VALUES holds constants only; compute in a SELECT around it")
+        literals.append(scalar)
+    return literals

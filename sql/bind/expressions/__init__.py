@@ -1,0 +1,1 @@
+"""Expressions: the binder and its dispatch, operators and comparisons, conditions, subqueries."""

@@ -1,0 +1,44 @@
+"""Conditions on one row of a table, as CHECK declares them: bound by the rules of WHERE, without a query around."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from catalog.errors import UnsupportedError
+from catalog.schema import Table
+from sql.arguments import refuse_unread
+from sql.bind.expressions.binder import Binder
+from sql.bind.expressions.handlers import HANDLERS
+from sql.bind.names.scope import Scope, ScopeColumn
+from sql.ir.scalar import Column, Scalar
+from sql.source import Source
+from sql.syntax import query
+from sql.tree import nodes_of
+
+_CLAUSE = "CHECK"
+
+
+def condition_of(text: str, table: Table) -> Scalar:
+    """The condition that a text in DuckDB's dialect writes over the columns of `table`; see `bind_condition`."""
+    source = Source(f"SELECT {text}")
+    (item,) = query(source, "duckdb").tree.expressions
+    return bind_condition(item, table, source)
+
+
+def bind_condition(node: exp.Expr, table: Table, source: Source) -> Scalar:
+    """The condition that `node` writes over the columns of `table`: a BOOLEAN.
+
+    BindError, TypeMismatchError or UnsupportedError, each with its position: for subqueries, aggregates, and functions
+    whose value changes by itself too.
+    """
+    for part in nodes_of(node):
+        if isinstance(part, exp.Query | exp.Subquery | exp.Exists):
+            what = f"a subquery in {_CLAUSE} is not supported, it sees one row; declare a foreign key, or keep a view"
+            raise UnsupportedError(source.locate(what, part))
+    columns = tuple(
+        ScopeColumn(table.name, field.name, Column(place, field.type, field.nullable))
+        for place, field in enumerate(table.fields)
+    )
+    condition = Binder(source, Scope(columns, (table.name,)), HANDLERS, _CLAUSE).condition(node)
+    refuse_unread(nodes_of(node), source)
+    return condition

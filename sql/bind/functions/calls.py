@@ -1,0 +1,125 @@
+"""CASE and its like, and the functions that sqlglot knows by their name only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from catalog.names import suggestion
+from catalog.types import BOOLEAN, NULL, SqlType
+from sql.bind.expressions.binder import Binder, Handler
+from sql.bind.expressions.comparisons import compare, same_type
+from sql.bind.expressions.operand import Operand
+from sql.bind.functions import dates, numbers, printed
+from sql.bind.functions.intervals import TO_UNITS
+from sql.bind.functions.signatures import SIGNATURES, apply
+from sql.bind.functions.unmaintained import refuse
+from sql.ir.scalar import Call, Literal, Scalar
+from sql.types.unify import unify
+
+
+def bind_case(binder: Binder, node: exp.Expr) -> Operand:
+    """CASE WHEN condition THEN value ... ELSE value END, and CASE x WHEN value ..."""
+    subject = binder.value(node.this) if node.this else None
+    conditions, values = [], []
+    for branch in node.args["ifs"]:
+        if subject is None:
+            conditions.append(binder.condition(branch.this))
+        else:
+            conditions.append(compare(binder, branch, "eq", subject, binder.value(branch.this)))
+        values.append(binder.value(branch.args["true"]))
+    default = node.args.get("default")
+    values.append(binder.value(default) if default else Operand(node, Literal(None, NULL)))
+    return _case(binder, node, conditions, values)
+
+
+def bind_if(binder: Binder, node: exp.Expr) -> Operand:
+    """IF(condition, value, value)."""
+    values = [binder.value(node.args["true"])]
+    default = node.args.get("false")
+    values.append(binder.value(default) if default else Operand(node, Literal(None, NULL)))
+    return _case(binder, node, [binder.condition(node.this)], values)
+
+
+def _case(binder: Binder, node: exp.Expr, conditions: list[Scalar], values: list[Operand]) -> Operand:
+    results, type_ = _unified(binder, node, "CASE", values)
+    args = [part for branch in zip(conditions, results, strict=False) for part in branch]
+    return Operand(node, Call("case", (*args, results[-1]), type_, any(result.nullable for result in results)))
+
+
+def _unified(
+    binder: Binder, node: exp.Expr, what: str, operands: Sequence[Operand]
+) -> tuple[tuple[Scalar, ...], SqlType]:
+    type_ = unify([operand.term for operand in operands])
+    if type_ is None:
+        types = " and ".join(dict.fromkeys(str(operand.type) for operand in operands))
+        binder.mismatch(node, f"{what} has values of types {types}; cast them to one type")
+    return tuple(binder.cast(operand, type_) for operand in operands), type_
+
+
+def bind_coalesce(binder: Binder, node: exp.Expr) -> Operand:
+    """COALESCE(x, ...), IFNULL(x, y)."""
+    operands = [binder.value(arg) for arg in (node.this, *node.expressions)]
+    scalars, type_ = _unified(binder, node, "COALESCE", operands)
+    return Operand(node, Call("coalesce", scalars, type_, all(scalar.nullable for scalar in scalars)))
+
+
+def bind_nullif(binder: Binder, node: exp.Expr) -> Operand:
+    """NULLIF(x, y), of the type of x."""
+    left, right = binder.value(node.this), binder.value(node.expression)
+    first, second = same_type(binder, node, (left, right))
+    if first.type == left.type:
+        return Operand(node, Call("nullif", (first, second), first.type))
+    equal = Call("eq", (first, second), BOOLEAN, first.nullable or second.nullable)
+    return Operand(node, Call("case", (equal, Literal(None, left.type), left.scalar), left.type))
+
+
+def _extreme(function: str) -> Handler:
+    def bind(binder: Binder, node: exp.Expr) -> Operand:
+        operands = [binder.value(arg) for arg in (node.this, *node.expressions)]
+        scalars, type_ = _unified(binder, node, function.upper(), operands)
+        return Operand(node, Call(function, scalars, type_, all(scalar.nullable for scalar in scalars)))
+
+    return bind
+
+
+def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
+    """A function that sqlglot knows by its name only."""
+    name, args = str(node.this).lower(), list(node.expressions)
+    refuse(binder, node, name)
+    if name in SIGNATURES:
+        return apply(binder, node, name, args)
+    if name in TO_UNITS and len(args) == 1:
+        return TO_UNITS[name](binder, node)
+    for family in (dates, numbers, printed):
+        found = family.by_name(binder, node, name, args)
+        if found is not None:
+            return found
+    hint = suggestion(name, _names()) or "; store its value in a column, or write it with what is supported"
+    binder.refuse(node, f"the function {name}() is not supported{hint}")
+
+
+def _names() -> tuple[str, ...]:
+    """Every function that a user may have meant."""
+    special = (*numbers.NAMES, *dates.NAMED_PARTS, *TO_UNITS, *_OTHERS)
+    return (*dict.fromkeys((*SIGNATURES, *special)),)
+
+
+_OTHERS = (
+    "abs", "sign", "round", "trunc", "floor", "ceil", "mod", "log", "pi", "greatest", "least", "nullif",
+    "coalesce", "if", "ifnull", "extract", "date_part", "date_trunc", "date_diff", "date_sub", "date_add",
+    "make_date", "make_timestamp", "strftime", "strptime", "try_strptime", "epoch_ms", "concat",
+    "concat_ws", "regexp_matches", "regexp_full_match", "regexp_replace", "regexp_extract", "isfinite",
+    "xor", "printf", "format", "typeof", "sum", "avg", "min", "max", "count", "stddev", "variance",
+)  # fmt: skip
+
+HANDLERS: dict[type[exp.Expr], Handler] = {
+    exp.Case: bind_case,
+    exp.If: bind_if,
+    exp.Coalesce: bind_coalesce,
+    exp.Nullif: bind_nullif,
+    exp.Greatest: _extreme("greatest"),
+    exp.Least: _extreme("least"),
+    exp.Anonymous: bind_anonymous,
+}

@@ -1,0 +1,357 @@
+"""Functions of dates and timestamps that take the name of a part or have more than one form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    INTEGER,
+    INTERVAL,
+    NULL,
+    TIME,
+    TIMESTAMP,
+    TIMESTAMPTZ,
+    TINYINT,
+    VARCHAR,
+    SqlType,
+)
+from sql.bind.expressions.binder import Binder, Handler
+from sql.bind.expressions.operand import Operand
+from sql.bind.functions.intervals import span_of, without_zone
+from sql.bind.functions.moments import add_moment
+from sql.bind.functions.signatures import double, integer, moment_as, text
+from sql.ir.scalar import Call, Literal, Scalar
+from sql.reader import LOST
+from sql.types.calendar import DAY_MICROS, unit_of
+from sql.types.formats import READ, WRITTEN, unknown_specifier
+
+_PARTS = (
+    "year", "month", "day", "quarter", "week", "dow", "isodow", "doy", "hour", "minute", "second", "millisecond",
+    "microsecond", "decade", "century", "millennium", "era", "isoyear", "yearweek",
+)  # fmt: skip
+_DOUBLE_PARTS = ("epoch", "julian")
+_PART_NAMES = {
+    "dayofweek": "dow", "weekday": "dow", "dayofyear": "doy", "weekofyear": "week", "dayofmonth": "day",
+    "centuries": "century", "millennia": "millennium", "y": "year", "yr": "year", "mon": "month", "d": "day",
+    "h": "hour", "hr": "hour", "m": "minute", "min": "minute", "s": "second", "sec": "second", "ms": "millisecond",
+    "us": "microsecond", "w": "week", "dec": "decade", "c": "century", "cent": "century", "mil": "millennium",
+    "msec": "millisecond", "usec": "microsecond",
+}  # fmt: skip
+_DIFFERENCES = {
+    **{part: part for part in ("year", "month", "day", "quarter", "week", "hour", "minute", "second", "millisecond")},
+    **{part: part for part in ("microsecond", "decade", "century", "millennium", "isoyear")},
+    **dict.fromkeys(("dow", "isodow", "doy", "julian"), "day"), "yearweek": "week", "epoch": "second",
+}  # fmt: skip
+_CLOCK = ("hour", "minute", "second", "millisecond", "microsecond")
+
+
+def bind_extract(binder: Binder, node: exp.Expr) -> Operand:
+    """EXTRACT(part FROM x)."""
+    return extract(binder, node, _written_part(binder, node.this, "extract"), node.expression)
+
+
+def extract(binder: Binder, node: exp.Expr, part: str, of: exp.Expr) -> Operand:
+    """The `part` of a DATE, TIMESTAMP or INTERVAL, a BIGINT; a DOUBLE for epoch and julian."""
+    name = _part(part)
+    if name not in (*_PARTS, *_DOUBLE_PARTS):
+        binder.refuse(node, f"the part {part!r} of a date is not supported; parts are {', '.join(_PARTS)}, epoch")
+    operand = binder.bind(of)
+    if operand.type == INTERVAL:
+        return _of_interval(binder, node, name, operand)
+    type_ = DOUBLE if name in _DOUBLE_PARTS else BIGINT
+    if operand.type == TIME:
+        if name not in ("epoch", *_CLOCK):
+            binder.fail(node, f"a TIME has no part {part!r}; its parts are {', '.join(_CLOCK)} and epoch")
+        stamp = Call("cast", (operand.scalar,), TIMESTAMP, operand.scalar.nullable)
+        return binder.call(node, "extract", (Literal(name, VARCHAR), stamp), type_)
+    moment = _moment(binder, node, operand, "extract")
+    return binder.call(node, "extract", (Literal(name, VARCHAR), moment.scalar), type_)
+
+
+def _of_interval(binder: Binder, node: exp.Expr, part: str, operand: Operand) -> Operand:
+    """A part of the difference of two timestamps, which has no months."""
+    span = span_of(operand)
+    if span.months is not None or part not in ("epoch", "day", *_CLOCK):
+        what = f"the part {part!r} of an INTERVAL is not supported"
+        binder.refuse(node, f"{what}; epoch, day, hour, minute and second of a difference of timestamps are")
+    micros = span.micros or Literal(0, BIGINT)
+    nullable = micros.nullable
+    if part == "epoch":
+        seconds = Call("cast", (micros,), DOUBLE, nullable)
+        return Operand(node, Call("div", (seconds, Literal(1e6, DOUBLE)), DOUBLE, nullable))
+    unit = unit_of(part)
+    size = {"millisecond": 60_000_000, "microsecond": 60_000_000, "second": 60_000_000, "minute": 3_600_000_000}
+    if part != "day":
+        micros = Call("mod", (micros, Literal(size.get(part, DAY_MICROS), BIGINT)), BIGINT, nullable)
+    divisor = Literal(unit.days * DAY_MICROS + unit.micros, BIGINT)
+    return Operand(node, Call("idiv", (micros, divisor), BIGINT, nullable))
+
+
+def bind_date_trunc(binder: Binder, node: exp.Expr) -> Operand:
+    """DATE_TRUNC('part', x), a TIMESTAMP."""
+    name = _part(_unit(binder, node, "date_trunc"))
+    try:
+        unit_of(name)
+    except ValueError as error:
+        binder.fail(node, f"date_trunc: {error}")
+    given = binder.value(node.this)
+    moment = _moment(binder, node, given, "date_trunc")
+    cut = binder.call(node, "date_trunc", (Literal(name, VARCHAR), moment.scalar), TIMESTAMP)
+    return Operand(node, binder.cast(cut, TIMESTAMPTZ)) if given.type == TIMESTAMPTZ else cut
+
+
+def _unit(binder: Binder, node: exp.Expr, function: str) -> str:
+    """The unit that a call names; sqlglot takes the name of a column for one."""
+    return _written_part(binder, node.meta[LOST][0] if LOST in node.meta else node.args.get("unit"), function)
+
+
+def _written_part(binder: Binder, node: exp.Expr | None, function: str) -> str:
+    if node is None or not (isinstance(node, exp.Var) or node.is_string):
+        binder.refuse(node or exp.Null(), f"{function}() needs its part as a text literal; write 'day', for instance")
+    return str(node.name)
+
+
+def _part(name: str) -> str:
+    lower = name.lower()
+    lower = _PART_NAMES.get(lower, lower)
+    if lower in (*_PARTS, *_DOUBLE_PARTS):
+        return lower
+    return _PART_NAMES.get(lower.removesuffix("s"), lower.removesuffix("s"))
+
+
+def _moment(binder: Binder, node: exp.Expr, operand: Operand, function: str) -> Operand:
+    """The operand, which must be a DATE or TIMESTAMP; one with time zone as TIMESTAMP in UTC."""
+    if not operand.type.is_moment:
+        binder.mismatch(node, f"{function} needs a DATE or TIMESTAMP, not a {operand.type}; cast it")
+    return Operand(operand.node, binder.cast(operand, TIMESTAMP)) if operand.type == TIMESTAMPTZ else operand
+
+
+def bind_date_diff(binder: Binder, node: exp.Expr) -> Operand:
+    """DATE_DIFF('part', a, b): the boundaries of the part that lie between a and b."""
+    return _between(binder, node, "date_diff", _unit(binder, node, "date_diff"), (node.expression, node.this))
+
+
+def _between(binder: Binder, node: exp.Expr, function: str, part: str, args: Sequence[exp.Expr]) -> Operand:
+    name = _DIFFERENCES.get(_part(part))
+    if name is None:
+        binder.refuse(node, f"{function} by {part!r} is not supported; parts are {', '.join(sorted(_DIFFERENCES))}")
+    operands = [binder.value(arg) for arg in args]
+    dates = all(operand.type in (DATE, NULL) or operand.is_text_literal for operand in operands)
+    target = DATE if dates and function == "date_diff" and name not in _CLOCK else TIMESTAMP
+    zoned = any(operand.type == TIMESTAMPTZ for operand in operands)
+    scalars = tuple(
+        without_zone(binder, operand, zoned)
+        if zoned and operand.is_text_literal
+        else moment_as(target)(binder, operand.node)
+        for operand in operands
+    )
+    return binder.call(node, function, (Literal(name, VARCHAR), *scalars), BIGINT)
+
+
+def bind_date_add(binder: Binder, node: exp.Expr) -> Operand:
+    """DATE_ADD(x, interval), as x + interval."""
+    moment, added = binder.value(node.this), binder.bind(node.expression)
+    if not moment.type.is_moment:
+        binder.mismatch(node, f"date_add needs a DATE or TIMESTAMP, not a {moment.type}; cast it")
+    return add_moment(binder, node, moment, added, 1)
+
+
+def bind_make_date(binder: Binder, node: exp.Expr) -> Operand:
+    """MAKE_DATE(year, month, day)."""
+    parts = [node.args.get(key) for key in ("year", "month", "day")]
+    if None in parts:
+        binder.refuse(node, "make_date() needs a year, a month and a day")
+    args = tuple(integer(BIGINT)(binder, part) for part in parts if part is not None)
+    return binder.call(node, "make_date", args, DATE)
+
+
+def bind_make_timestamp(binder: Binder, node: exp.Expr) -> Operand:
+    """MAKE_TIMESTAMP(year, month, day, hour, minute, seconds)."""
+    parts = [node.args.get(key) for key in ("year", "month", "day", "hour", "min", "sec")]
+    if None in parts:
+        binder.refuse(node, "make_timestamp() needs a year, a month, a day, an hour, a minute and seconds")
+    given = [part for part in parts if part is not None]
+    args = (*(integer(BIGINT)(binder, part) for part in given[:5]), double(binder, given[5]))
+    return binder.call(node, "make_timestamp", args, TIMESTAMP)
+
+
+def bind_strftime(binder: Binder, node: exp.Expr) -> Operand:
+    """STRFTIME(x, 'format')."""
+    of, form = node.this, node.args["format"]
+    if isinstance(binder.value(of).scalar, Literal) and binder.value(of).type == VARCHAR:
+        of, form = form, of  # DuckDB takes them in either order
+    moment = moment_as(TIMESTAMP)(binder, of)
+    return _formatted(binder, node, "strftime", moment, form, VARCHAR)
+
+
+def bind_strptime(binder: Binder, node: exp.Expr) -> Operand:
+    """STRPTIME(x, 'format')."""
+    return strptime(binder, node, "strptime", [node.this, node.args["format"]])
+
+
+def strptime(binder: Binder, node: exp.Expr, function: str, args: Sequence[exp.Expr]) -> Operand:
+    """`strptime`, or `try_strptime`, which is NULL where the other raises."""
+    return _formatted(binder, node, function, text(binder, args[0]), args[1], TIMESTAMP)
+
+
+def _formatted(binder: Binder, node: exp.Expr, function: str, of: Scalar, form: exp.Expr, type_: SqlType) -> Operand:
+    scalar = binder.value(form).scalar
+    if not isinstance(scalar, Literal) or scalar.type != VARCHAR:
+        binder.refuse(form, f"{function}() needs its format as a text literal")
+    wrong = unknown_specifier(str(scalar.value), WRITTEN if function == "strftime" else READ)
+    if wrong is not None:
+        binder.refuse(form, f"{function}() does not know the specifier {wrong!r}; write the parts that it knows")
+    call = binder.call(node, function, (of, scalar), type_).scalar
+    assert isinstance(call, Call), "made as one"
+    return Operand(node, Call(function, call.args, type_, call.nullable or function == "try_strptime"))
+
+
+def bind_epoch(binder: Binder, node: exp.Expr) -> Operand:
+    """EPOCH(x), the seconds since 1970-01-01 as a DOUBLE."""
+    return extract(binder, node, "epoch", node.this)
+
+
+def bind_epoch_ms(binder: Binder, node: exp.Expr) -> Operand:
+    """EPOCH_MS(x): of a moment the milliseconds since 1970-01-01, of an integer the TIMESTAMP."""
+    scale = node.args.get("scale")
+    if scale is not None and scale.name == "6":  # make_timestamp(x)
+        return binder.call(node, "from_micros", (integer(BIGINT)(binder, node.this),), TIMESTAMP)
+    if scale is None or scale.name != "3":
+        return _to_timestamp(binder, node)
+    operand = binder.value(node.this)
+    if operand.type.is_integer:
+        millis = integer(BIGINT)(binder, node.this)
+        micros = Call("mul", (millis, Literal(1000, BIGINT)), BIGINT, millis.nullable)
+        return binder.call(node, "from_micros", (micros,), TIMESTAMP)
+    return Operand(node, _rounded_millis(moment_as(TIMESTAMP)(binder, node.this)))
+
+
+def _to_timestamp(binder: Binder, node: exp.Expr) -> Operand:
+    """TO_TIMESTAMP(x), the moment so many seconds after 1970-01-01 in UTC."""
+    seconds = double(binder, node.this)
+    micros = Call("mul", (seconds, Literal(1e6, DOUBLE)), DOUBLE, seconds.nullable)
+    whole = Call("cast", (micros,), BIGINT, seconds.nullable)
+    found = Operand(node, Call("from_micros", (whole,), TIMESTAMP, seconds.nullable))
+    return Operand(node, binder.cast(found, TIMESTAMPTZ))
+
+
+def _rounded_millis(moment: Scalar) -> Scalar:
+    """The milliseconds since 1970-01-01, halves rounded away from it, as DuckDB does."""
+    micros = Call("to_micros", (moment,), BIGINT, moment.nullable)
+    halves = _arithmetic("idiv", micros, Literal(500, BIGINT))
+    sign = Call("cast", (Call("sign", (halves,), TINYINT, halves.nullable),), BIGINT, halves.nullable)
+    return _arithmetic("idiv", _arithmetic("add", halves, sign), Literal(2, BIGINT))
+
+
+_BUCKETS_FROM = 10_959 * DAY_MICROS
+"""2000-01-03, a Monday: what time_bucket counts from; months count from 2000-01-01."""
+_MONTHS_FROM = Literal(10_957 * DAY_MICROS, TIMESTAMP)
+
+
+def bind_time_bucket(binder: Binder, node: exp.Expr) -> Operand:
+    """TIME_BUCKET(interval, x): the beginning of the interval that x lies in, of the type of x."""
+    if node.args.get("zone") or node.args.get("origin") or node.args.get("unit"):
+        binder.refuse(node, "time_bucket() with an offset or origin is not supported; shift x before and after")
+    width = binder.bind(node.this).interval
+    if width is None:
+        binder.refuse(node, "time_bucket() needs a constant INTERVAL first")
+    micros = width.days * DAY_MICROS + width.micros
+    if min(width.months, micros) < 0 or (width.months > 0) == (micros > 0):
+        binder.fail(node, "time_bucket() needs an INTERVAL over zero, either of months or of days and time")
+    given = binder.value(node.expression)
+    stamp = binder.cast(_moment(binder, node, given, "time_bucket"), TIMESTAMP)
+    if width.months:
+        months = binder.call(node, "date_diff", (Literal("month", VARCHAR), _MONTHS_FROM, stamp), BIGINT).scalar
+        whole = _arithmetic("sub", months, _remainder(months, width.months))
+        months = Call("cast", (whole,), INTEGER, whole.nullable)
+        found = binder.call(node, "add_months", (_MONTHS_FROM, months), TIMESTAMP)
+    else:
+        since = binder.call(node, "to_micros", (stamp,), BIGINT).scalar
+        past = _remainder(_arithmetic("sub", since, Literal(_BUCKETS_FROM, BIGINT)), micros)
+        found = binder.call(node, "from_micros", (_arithmetic("sub", since, past),), TIMESTAMP)
+    return Operand(node, binder.cast(found, given.type))
+
+
+def _remainder(of: Scalar, divisor: int) -> Scalar:
+    """The remainder that is not negative."""
+    size = Literal(divisor, BIGINT)
+    return _arithmetic("mod", _arithmetic("add", _arithmetic("mod", of, size), size), size)
+
+
+def _arithmetic(function: str, left: Scalar, right: Scalar) -> Scalar:
+    return Call(function, (left, right), BIGINT, left.nullable or right.nullable)
+
+
+def is_finite(binder: Binder, node: exp.Expr, of: exp.Expr) -> Operand:
+    """ISFINITE(x) of a number; dates and timestamps have no infinities here."""
+    operand = binder.value(of)
+    if operand.type.is_moment:
+        same = Call("eq", (operand.scalar, operand.scalar), BOOLEAN, operand.scalar.nullable)
+        return Operand(node, same)
+    return binder.call(node, "is_finite", (double(binder, of),), BOOLEAN)
+
+
+def _part_function(part: str) -> Handler:
+    def bind(binder: Binder, node: exp.Expr) -> Operand:
+        return extract(binder, node, part, node.this)
+
+    return bind
+
+
+NAMED_PARTS = (*_PARTS, "julian", "epoch", "dayofweek", "weekday", "dayofyear", "weekofyear", "dayofmonth")
+"""Functions that are called as the part that they extract."""
+
+
+def by_name(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr]) -> Operand | None:
+    """The functions of dates that sqlglot knows by their name only; None if this is none of them."""
+    match name, len(args):
+        case (("date_part" | "datepart"), 2):
+            return extract(binder, node, _written_part(binder, args[0], name), args[1])
+        case (("date_sub" | "datesub"), 3):
+            return _between(binder, node, "date_sub", _written_part(binder, args[0], name), args[1:])
+        case (("date_diff" | "datediff"), 3):
+            return _between(binder, node, "date_diff", _written_part(binder, args[0], name), args[1:])
+        case "try_strptime", 2:
+            return strptime(binder, node, name, args)
+        case "make_timestamp", 1:
+            return binder.call(node, "from_micros", (integer(BIGINT)(binder, args[0]),), TIMESTAMP)
+        case "isfinite", 1:
+            return is_finite(binder, node, args[0])
+        case _, 1 if name in NAMED_PARTS:
+            return extract(binder, node, name, args[0])
+    return None
+
+
+HANDLERS: dict[type[exp.Expr], Handler] = {
+    exp.Extract: bind_extract,
+    exp.TimestampTrunc: bind_date_trunc,
+    exp.DateTrunc: bind_date_trunc,
+    exp.DateDiff: bind_date_diff,
+    exp.DateAdd: bind_date_add,
+    exp.DateFromParts: bind_make_date,
+    exp.TimestampFromParts: bind_make_timestamp,
+    exp.TimeToStr: bind_strftime,
+    exp.StrToTime: bind_strptime,
+    exp.TimeToUnix: bind_epoch,
+    exp.UnixToTime: bind_epoch_ms,
+    exp.DateBin: bind_time_bucket,
+    exp.Year: _part_function("year"),
+    exp.Quarter: _part_function("quarter"),
+    exp.Month: _part_function("month"),
+    exp.Week: _part_function("week"),
+    exp.WeekOfYear: _part_function("week"),
+    exp.Day: _part_function("day"),
+    exp.DayOfMonth: _part_function("day"),
+    exp.DayOfWeek: _part_function("dow"),
+    exp.DayOfWeekIso: _part_function("isodow"),
+    exp.DayOfYear: _part_function("doy"),
+    exp.Hour: _part_function("hour"),
+    exp.Minute: _part_function("minute"),
+    exp.Second: _part_function("second"),
+}

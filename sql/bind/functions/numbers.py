@@ -1,0 +1,168 @@
+"""Functions of numbers whose type follows their argument's: rounding, signs, bits, divisors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sqlglot import exp
+
+from catalog.types import BIGINT, DOUBLE, FLOAT, HUGEINT, INTEGER, NULL, TINYINT, Kind, SqlType, decimal, integer_range
+from sql.bind.expressions.binder import Binder, Handler
+from sql.bind.expressions.operand import Operand
+from sql.bind.functions.signatures import apply, double, number_operand
+from sql.ir.scalar import Call, Literal
+from sql.types.arithmetic import integer_type
+from sql.types.term import holds
+
+
+def bind_abs(binder: Binder, node: exp.Expr) -> Operand:
+    """ABS(x), of the type of x."""
+    if "start" not in node.meta:  # @x + 1, which reads as abs(x + 1) here and as abs(x) + 1 in DuckDB
+        binder.refuse(node, "the operator @ is not supported; write abs(x)")
+    operand = number_operand(binder, node.this)
+    if operand.type.is_unsigned:
+        return Operand(node, operand.scalar)
+    return binder.call(node, "abs", (operand.scalar,), operand.type)
+
+
+def bind_sign(binder: Binder, node: exp.Expr) -> Operand:
+    """SIGN(x), a TINYINT."""
+    return binder.call(node, "sign", (number_operand(binder, node.this).scalar,), TINYINT)
+
+
+def _rounding(function: str) -> Handler:
+    """ROUND(x [, digits]), TRUNC(x [, digits]): DECIMAL keeps its digits and at most `digits` decimals."""
+
+    def bind(binder: Binder, node: exp.Expr) -> Operand:
+        operand = number_operand(binder, node.this)
+        digits = 0
+        if node.args.get("decimals"):
+            written = binder.value(node.args["decimals"])
+            if written.integer is None:
+                binder.refuse(node, f"{function.upper()} needs its number of digits as an integer literal")
+            digits = written.integer
+        type_ = operand.type
+        if type_.is_unsigned and function == "round":
+            type_ = _signed(type_)
+            operand = Operand(node, binder.cast(operand, type_))
+        if type_.kind is Kind.DECIMAL:
+            type_ = decimal(type_.precision, min(max(digits, 0), type_.scale))
+        return binder.call(node, function, (operand.scalar, Literal(digits, INTEGER)), type_)
+
+    return bind
+
+
+def _whole(function: str) -> Handler:
+    def bind(binder: Binder, node: exp.Expr) -> Operand:
+        if node.args.get("decimals") or node.args.get("to"):
+            binder.refuse(node, f"{function.upper()} to a number of digits is not supported; write round or trunc")
+        operand = number_operand(binder, node.this)
+        if operand.type.kind is Kind.DECIMAL:
+            return binder.call(node, function, (operand.scalar,), decimal(operand.type.precision, 0))
+        type_ = FLOAT if operand.type == FLOAT else DOUBLE
+        return binder.call(node, function, (binder.cast(operand, type_),), type_)
+
+    return bind
+
+
+def bind_log(binder: Binder, node: exp.Expr) -> Operand:
+    """LOG(x), to base 10; LOG(base, x); LOG2(x) and LOG10(x), which sqlglot reads as LOG(2, x)."""
+    first, second = node.this, node.args.get("expression")
+    if second is None:
+        return apply(binder, node, "log10", [first])
+    if isinstance(first, exp.Literal) and "start" not in first.meta and first.name in ("2", "10"):
+        return apply(binder, node, f"log{first.name}", [second])
+    return binder.call(node, "log", (double(binder, first), double(binder, second)), DOUBLE)
+
+
+def bind_pi(binder: Binder, node: exp.Expr) -> Operand:
+    """PI()."""
+    return Operand(node, Literal(3.141592653589793, DOUBLE))
+
+
+def _bits(function: str, symbol: str) -> Handler:
+    """Bits of two integers, which get their common type."""
+
+    def bind(binder: Binder, node: exp.Expr) -> Operand:
+        operands = (binder.value(node.this), binder.value(node.expression))
+        type_ = _integer_type(binder, node, symbol, operands)
+        return binder.call(node, function, tuple(binder.cast(operand, type_) for operand in operands), type_)
+
+    return bind
+
+
+def _integer_type(binder: Binder, node: exp.Expr, symbol: str, operands: Sequence[Operand]) -> SqlType:
+    type_ = integer_type([operand.term for operand in operands])
+    if type_ == NULL:
+        return BIGINT
+    if type_ is None or not type_.is_integer or not all(o.type.is_integer or o.type == NULL for o in operands):
+        types = " and ".join(dict.fromkeys(str(operand.type) for operand in operands))
+        binder.mismatch(node, f"{symbol} works on the bits of integers, not of {types}; cast to BIGINT")
+    return type_
+
+
+def bind_bit_not(binder: Binder, node: exp.Expr) -> Operand:
+    """~x, of the type of x."""
+    if isinstance(node.parent, exp.Binary):
+        binder.refuse(node, "~ beside another operator binds in different ways in SQL systems; write (~x)")
+    operand = binder.value(node.this)
+    type_ = _integer_type(binder, node, "~", (operand,))
+    if type_.is_unsigned:
+        ones = Literal(integer_range(type_.kind)[1], type_)
+        return binder.call(node, "xor", (binder.cast(operand, type_), ones), type_)
+    return binder.call(node, "bit_not", (binder.cast(operand, type_),), type_)
+
+
+def _signed(type_: SqlType) -> SqlType:
+    """The BIGINT or HUGEINT that holds an integer type."""
+    return BIGINT if holds(BIGINT, type_) else HUGEINT
+
+
+def _divisor(function: str) -> Callable[[Binder, exp.Expr, Sequence[exp.Expr]], Operand]:
+    def bind(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
+        operands = [binder.value(arg) for arg in args]
+        type_ = _integer_type(binder, node, function, operands)
+        wide = _signed(type_)
+        return binder.call(node, function, tuple(binder.cast(operand, wide) for operand in operands), wide)
+
+    return bind
+
+
+_DIVISORS = {
+    "gcd": _divisor("gcd"),
+    "greatest_common_divisor": _divisor("gcd"),
+    "lcm": _divisor("lcm"),
+    "least_common_multiple": _divisor("lcm"),
+}
+
+
+def by_name(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr]) -> Operand | None:
+    """The functions of numbers that sqlglot knows by their name only; None if this is none of them."""
+    if name in _DIVISORS and len(args) == 2:
+        return _DIVISORS[name](binder, node, args)
+    if name == "bit_count" and len(args) == 1:
+        operand = binder.value(args[0])
+        type_ = _integer_type(binder, node, "bit_count()", (operand,))
+        return Operand(node, Call("bit_count", (binder.cast(operand, type_),), TINYINT, operand.scalar.nullable))
+    return None
+
+
+NAMES = (*_DIVISORS, "bit_count")
+"""The functions that `by_name` knows."""
+
+HANDLERS: dict[type[exp.Expr], Handler] = {
+    exp.Abs: bind_abs,
+    exp.Sign: bind_sign,
+    exp.Round: _rounding("round"),
+    exp.Trunc: _rounding("trunc"),
+    exp.Floor: _whole("floor"),
+    exp.Ceil: _whole("ceil"),
+    exp.Log: bind_log,
+    exp.Pi: bind_pi,
+    exp.BitwiseAnd: _bits("bit_and", "&"),
+    exp.BitwiseOr: _bits("bit_or", "|"),
+    exp.BitwiseXor: _bits("xor", "xor()"),
+    exp.BitwiseLeftShift: _bits("shift_left", "<<"),
+    exp.BitwiseRightShift: _bits("shift_right", ">>"),
+    exp.BitwiseNot: bind_bit_not,
+}

@@ -1,0 +1,220 @@
+"""The names that DuckDB gives to columns without an alias."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import chain, count
+
+from sqlglot import exp
+
+from catalog.names import key, quoted
+from sql.bind.context import Context
+from sql.bind.names.keywords import KEYWORDS
+from sql.bind.names.scope import Scope
+from sql.bind.windows.specs import resolved
+from sql.source import Source, offset_of, text_of
+
+_BINARY: dict[type[exp.Expr], str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.IntDiv: "//",
+    exp.Mod: "%",
+    exp.Pow: "^",
+    exp.EQ: "=",
+    exp.NEQ: "!=",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.And: "AND",
+    exp.Or: "OR",
+    exp.DPipe: "||",
+    exp.NullSafeEQ: "IS NOT DISTINCT FROM",
+    exp.NullSafeNEQ: "IS DISTINCT FROM",
+    exp.BitwiseAnd: "&",
+    exp.BitwiseOr: "|",
+    exp.BitwiseLeftShift: "<<",
+    exp.BitwiseRightShift: ">>",
+}
+_PLAIN = re.compile("[a-zA-Z_][a-zA-Z0-9_]*")
+_LIKE: dict[type[exp.Expr], str] = {exp.Like: "~~", exp.ILike: "~~*"}
+_OPERATED: dict[type[exp.Expr], str] = {exp.SimilarTo: "regexp_full_match", exp.RegexpLike: "regexp_matches"}
+"""Functions that are written as operators."""
+
+
+def output_name(context: Context, scope: Scope, item: exp.Expr) -> str:
+    """What DuckDB calls an item of the SELECT list: its alias, the name of a column as that was declared, or the
+    expression as DuckDB writes it.
+    """
+    if isinstance(item, exp.Alias):
+        return item.alias
+    node = item.unnest()
+    if not isinstance(node, exp.Column):
+        return column_name(node, context.source)
+    found = scope.find(node.name, node.table)
+    return found[0].name if len(found) == 1 and scope.has(found[0].table) else node.name
+
+
+def _identifier(name: str) -> str:
+    return name if _PLAIN.fullmatch(name) and key(name) not in KEYWORDS else quoted(name)
+
+
+def column_name(node: exp.Expr, source: Source) -> str:
+    """An expression as DuckDB writes it. Rarer expressions are called by sqlglot's text of them."""
+    if isinstance(node, exp.Paren):
+        return column_name(node.this, source)
+    if isinstance(node, exp.Column):
+        return ".".join(_identifier(part.name) for part in node.parts)
+    if isinstance(node, exp.Literal):
+        return "'" + node.name.replace("'", "''") + "'" if node.is_string else node.name
+    if isinstance(node, exp.Neg):
+        inner = column_name(node.this, source)
+        return f"-{inner}" if isinstance(node.this.unnest(), exp.Literal) else f"(-({inner}))"
+    symbol = _BINARY.get(type(node))
+    if symbol is not None and "start" not in node.meta:  # mod(x, y) has a place of its own, x % y has not
+        return f"({column_name(node.this, source)} {symbol} {column_name(node.expression, source)})"
+    if isinstance(node, exp.Tuple):
+        return f'"row"({_list(node.expressions, source)})'
+    if isinstance(node, exp.Not):
+        return _negation(node, source)
+    if isinstance(node, exp.Case):
+        return _case(node, source)
+    if isinstance(node, exp.Count) and (node.this is None or isinstance(node.this, exp.Star)):
+        return "count_star()"
+    if isinstance(node, exp.Coalesce):
+        return f"COALESCE({_list([node.this, *node.expressions], source)})"
+    if isinstance(node, exp.Escape) and not node.this.args.get("negate"):
+        kind = "ilike_escape" if isinstance(node.this, exp.ILike) else "like_escape"
+        return f"{kind}({_list([node.this.this, node.this.expression, node.expression], source)})"
+    if isinstance(node, exp.Mod) and "start" in node.meta:
+        return f"mod({_list([node.this, node.expression], source)})"
+    if isinstance(node, exp.ByteString):
+        return f"'{node.name}'"
+    if isinstance(node, exp.Is) and isinstance(node.expression, exp.Boolean):
+        return _truth_test(node, "IS NOT DISTINCT FROM", source)
+    if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
+        return f"({column_name(node.this, source)} IS NULL)"
+    if isinstance(node, exp.Extract):
+        return f"date_part('{node.this.name}', {column_name(node.expression, source)})"
+    if isinstance(node, exp.Window):
+        return _window(node, source)
+    if isinstance(node, exp.Filter):
+        return f"{column_name(node.this, source)} FILTER (WHERE {column_name(node.expression.this, source)})"
+    if isinstance(node, exp.Cast):
+        word = "TRY_CAST" if isinstance(node, exp.TryCast) else "CAST"
+        return f"{word}({column_name(node.this, source)} AS {_type(node.to)})"
+    if type(node) in _LIKE:
+        sign = ("!" if node.args.get("negate") else "") + _LIKE[type(node)]
+        return f"({column_name(node.this, source)} {sign} {column_name(node.expression, source)})"
+    if type(node) in _OPERATED and "start" not in node.meta:
+        return f"{_OPERATED[type(node)]}({_list([node.this, node.expression], source)})"
+    if isinstance(node, exp.Between):
+        of, low, high = (column_name(node.args[key], source) for key in ("this", "low", "high"))
+        return f"({of} BETWEEN {low} AND {high})"
+    if isinstance(node, exp.In) and node.expressions:
+        return f"({column_name(node.this, source)} IN ({_list(node.expressions, source)}))"
+    if isinstance(node, exp.BitwiseNot):
+        return f"(~({column_name(node.this, source)}))"
+    if isinstance(node, exp.If):
+        return f'"if"({_list([node.this, node.args["true"], *filter(None, [node.args.get("false")])], source)})'
+    if isinstance(node, exp.Func):
+        return _function(node, source)
+    return text_of(node)
+
+
+def _window(node: exp.Window, source: Source) -> str:
+    spec, call = resolved(node), node.this
+    over = text_of(node) if spec is None else spec.name(lambda each: column_name(each, source))
+    if isinstance(call, exp.IgnoreNulls):
+        return f"{column_name(call.this, source)[:-1]} IGNORE NULLS) OVER {over}"
+    name = column_name(call, source)
+    return f"{'count()' if name == 'count_star()' else name} OVER {over}"
+
+
+def _type(node: exp.DataType) -> str:
+    text = text_of(node)
+    return {"INT": "INTEGER", "TEXT": "VARCHAR"}.get(text, text)
+
+
+def sought_names(names: Sequence[str], written: Sequence[bool]) -> tuple[str, ...]:
+    """The names by which ORDER BY finds outputs, "" for one that it does not find.
+
+    Of outputs of one name, in any case, that is the last whose alias was `written`, or else the first.
+    """
+    found: dict[str, int] = {}
+    for i, name in enumerate(names):
+        if written[i] or key(name) not in found:
+            found[key(name)] = i
+    return tuple(name if found[key(name)] == i else "" for i, name in enumerate(names))
+
+
+def unique_names(names: Sequence[str]) -> tuple[str, ...]:
+    """The names with _1, _2, .. where the name, in any case, stood before, as DuckDB numbers them in a subquery."""
+    taken: set[str] = set()
+    unique = []
+    for name in names:
+        chosen = next(each for each in chain([name], (f"{name}_{i}" for i in count(1))) if key(each) not in taken)
+        taken.add(key(chosen))
+        unique.append(chosen)
+    return tuple(unique)
+
+
+def _negation(node: exp.Not, source: Source) -> str:
+    if isinstance(node.this, exp.Is) and isinstance(node.this.expression, exp.Null):
+        return f"({column_name(node.this.this, source)} IS NOT NULL)"
+    if isinstance(node.this, exp.Is) and isinstance(node.this.expression, exp.Boolean):
+        return _truth_test(node.this, "IS DISTINCT FROM", source)
+    return f"(NOT {column_name(node.this, source)})"
+
+
+def _truth_test(node: exp.Is, sign: str, source: Source) -> str:
+    word = "true" if node.expression.this else "false"
+    return f"(CAST({column_name(node.this, source)} AS BOOLEAN) {sign} {word})"
+
+
+def _case(node: exp.Case, source: Source) -> str:
+    parts = ["CASE "]
+    for branch in node.args["ifs"]:
+        condition = column_name(branch.this, source)
+        if node.this:
+            condition = f"({column_name(node.this, source)} = {condition})"
+        parts.append(f" WHEN ({condition}) THEN ({column_name(branch.args['true'], source)})")
+    default = node.args.get("default")
+    parts.append(f" ELSE {column_name(default, source) if default else 'NULL'} END")
+    return "".join(parts)
+
+
+def _function(node: exp.Func, source: Source) -> str:
+    start, end = node.meta.get("start"), node.meta.get("end")
+    if start is None or end is None:
+        name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
+        return f"{_identifier(key(name))}({_list(_arguments(node), source)})"
+    name = key(source.text[start : end + 1].strip('"'))
+    unit = ""
+    if isinstance(node, exp.TimestampTrunc | exp.DateDiff):
+        unit = f"'{node.text('unit').lower()}', "
+    return f"{_identifier(name)}({unit}{_list(_arguments(node), source)})"
+
+
+def _arguments(node: exp.Func) -> list[exp.Expr]:
+    """The arguments that are written, in the order of the text: sqlglot orders some otherwise, and adds some."""
+    arguments: list[exp.Expr] = []
+    for arg, value in node.args.items():
+        values = value if isinstance(value, list) else [value]
+        if arg != "unit":
+            arguments.extend(item for item in values if isinstance(item, exp.Expr) and not _made_up(item))
+    places = [offset_of(item) for item in arguments]
+    if None in places:
+        return arguments
+    return [item for _, item in sorted(zip(places, arguments, strict=True), key=lambda pair: pair[0] or 0)]
+
+
+def _made_up(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and "start" not in node.meta and node.name in ("0", "2", "3", "6", "10", "256")
+
+
+def _list(nodes: Sequence[exp.Expr], source: Source) -> str:
+    return ", ".join(column_name(node, source) for node in nodes)

@@ -1,0 +1,1 @@
+"""Window functions: what stands before OVER and in it, and the relation that computes them."""

@@ -1,0 +1,225 @@
+"""Window functions of a block: what stands for them while it is bound, and the relation that computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from sql.bind.context import Context, Refinement
+from sql.bind.expressions.binder import Binder, Handler
+from sql.bind.expressions.operand import Operand
+from sql.bind.names.columns import column_name
+from sql.bind.names.outer import WINDOWED
+from sql.bind.names.scope import Scope
+from sql.bind.windows.frames import bind_frame, bind_spec
+from sql.bind.windows.functions import AGGREGATE_NAMES, VALUES, bind_function, stored
+from sql.bind.windows.specs import Spec
+from sql.decorrelate.nodes import outers, relation_scalars
+from sql.ir.relation import Apply, Filter, Map, Order, Project, Relation, Window, WindowFunction
+from sql.ir.scalar import Column, Literal, Outer, Scalar, columns_of, remap, rewrite
+
+_BY_PLACE = frozenset(("row_number", "ntile", "lag", "lead"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Windowed:
+    """One window function over the rows of the block; order terms are (expression, descending, nulls first)."""
+
+    partition: tuple[Scalar, ...]
+    order: tuple[tuple[Scalar, bool, bool], ...]
+    function: WindowFunction
+
+    @property
+    def scalars(self) -> tuple[Scalar, ...]:
+        """Its expressions over the row."""
+        return (*self.partition, *(scalar for scalar, _, _ in self.order), *self.function.args)
+
+    def over(self, scalars: Sequence[Scalar]) -> _Windowed:
+        """The same with other expressions in place of its own."""
+        first = len(self.partition)
+        second = first + len(self.order)
+        order = tuple((s, d, n) for s, (_, d, n) in zip(scalars[first:second], self.order, strict=True))
+        return _Windowed(tuple(scalars[:first]), order, replace(self.function, args=tuple(scalars[second:])))
+
+
+@dataclass(slots=True)
+class Windows:
+    """The distinct window functions of a block, each with the text it was written as; and all places they stand in.
+
+    Function i is bound as an Outer, which no rewriting of columns touches, until `windowed` puts a column in its place.
+    """
+
+    found: list[_Windowed] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    places: dict[int, tuple[exp.Expr, Spec, WindowFunction]] = field(default_factory=dict)
+
+    def column(self, windowed: _Windowed, name: str) -> Outer:
+        """What stands for a function; the same for the same function."""
+        if windowed not in self.found:
+            self.found.append(windowed)
+            self.names.append(name)
+        function = windowed.function
+        return Outer(WINDOWED, self.found.index(windowed), function.type, function.nullable)
+
+    @property
+    def scalars(self) -> list[Scalar]:
+        """The expressions of all functions over the rows."""
+        return [scalar for each in self.found for scalar in each.scalars]
+
+
+def bind_window(binder: Binder, node: exp.Expr) -> Operand:
+    """A function OVER (...), as the column that stands for it."""
+    windows = binder.windows
+    if not isinstance(windows, Windows):
+        what = f"a window function (OVER) cannot stand in {binder.clause}"
+        binder.fail(node, f"{what}; filter on it in QUALIFY, or compute it in a subquery in FROM")
+    binder.windows = None
+    outer, binder.clause = binder.clause, "a window function"
+    try:
+        spec = bind_spec(binder, node)
+        partition = tuple(_key(binder, each) for each in spec.partition)
+        order = tuple(
+            (_key(binder, each.this), bool(each.args.get("desc")), bool(each.args.get("nulls_first")))
+            for each in spec.order
+        )
+        function = bind_function(binder, node, bind_frame(binder, node, spec))
+    finally:
+        binder.windows, binder.clause = windows, outer
+    order = tuple(term for term in order if not isinstance(term[0], Literal))
+    windows.places[id(node)] = node, spec, function
+    name = column_name(node, binder.source)
+    return Operand(node, windows.column(_Windowed(tuple(dict.fromkeys(partition)), order, function), name))
+
+
+def _key(binder: Binder, node: exp.Expr) -> Scalar:
+    if isinstance(node, exp.Var) and node.name.upper() == "ALL":
+        binder.refuse(node, "ORDER BY ALL in a window is not supported; name the columns")
+    return stored(binder.value(node).scalar)
+
+
+def windowed(
+    relation: Relation, windows: Windows, outputs: Sequence[Scalar], specs: Sequence[Scalar], whole: bool
+) -> tuple[Relation, list[Scalar], tuple[int, ...]]:
+    """The rows with the values of the window functions; `outputs` over them; which columns they were narrowed to.
+
+    `specs` are the expressions of `windows.scalars` over the rows, `outputs` may read both. Unless `whole`, only the
+    columns that somebody reads stay, so that these alone break ties.
+    """
+    if not windows.found:
+        return relation, list(outputs), ()
+    everything = range(len(relation.schema))
+    read = _with_sources(relation, frozenset[int]().union(*map(columns_of, (*outputs, *specs))))
+    kept = tuple(c for c in everything if whole or c in read) or tuple(everything[:1])
+    places = {c: i for i, c in enumerate(kept)}
+    relation = relation if kept == tuple(everything) else Project(relation, kept)
+    rest = [remap(s, places.__getitem__) for s in specs]
+    found = []
+    for each in windows.found:
+        count = len(each.scalars)
+        found.append(each.over(rest[:count]))
+        rest = rest[count:]
+    relation, at = _with_keys(relation, found)
+    columns: dict[int, int] = {}
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for i, each in enumerate(found):
+        groups.setdefault((each.partition, each.order), []).append(i)
+    for members in groups.values():
+        each = found[members[0]]
+        order = tuple(Order(at[s], descending, first) for s, descending, first in each.order)
+        columns.update({i: len(relation.schema) + n for n, i in enumerate(members)})
+        relation = Window(
+            relation,
+            tuple(at[s] for s in each.partition),
+            order,
+            tuple(found[i].function for i in members),
+            tuple(windows.names[i] for i in members),
+        )
+    return relation, [_settled(remap(s, places.__getitem__), columns) for s in outputs], kept
+
+
+def _with_sources(relation: Relation, read: frozenset[int]) -> frozenset[int]:
+    """The columns, and those that the subqueries read which append some of them: they decide what comes of these."""
+    while isinstance(relation, Apply):
+        width = len(relation.left.schema)
+        if any(column >= width for column in read):
+            read |= outers(relation_scalars(relation.right), relation.binding)
+        relation = relation.left
+    return read
+
+
+def _settled(scalar: Scalar, columns: dict[int, int]) -> Scalar:
+    """The expression with window functions read from their columns."""
+
+    def settle(s: Scalar) -> Scalar:
+        if isinstance(s, Outer) and s.binding == WINDOWED:
+            return Column(columns[s.index], s.type, s.nullable)
+        return s
+
+    return rewrite(scalar, settle)
+
+
+def _with_keys(relation: Relation, found: Sequence[_Windowed]) -> tuple[Relation, dict[Scalar, int]]:
+    """The rows with a column for each expression of PARTITION BY and ORDER BY, and where each stands."""
+    keys = dict.fromkeys(s for each in found for s in (*each.partition, *(scalar for scalar, _, _ in each.order)))
+    computed = [key for key in keys if not isinstance(key, Column)]
+    width = len(relation.schema)
+    if computed:
+        relation = Map(relation, tuple(computed), tuple(f"key{i}" for i in range(len(computed))))
+    return relation, {k: k.index if isinstance(k, Column) else width + computed.index(k) for k in keys}
+
+
+def with_windows(
+    context: Context,
+    relation: Relation,
+    scalars: Sequence[Scalar],
+    windows: Windows,
+    counts: tuple[int, int],
+    ties: Scope | Sequence[exp.Expr],
+    qualify: exp.Expr | None,
+) -> tuple[Relation, list[Scalar]]:
+    """The rows that QUALIFY leaves, with the values of the window functions, and the expressions over them.
+
+    `scalars` are `counts[0]` expressions of the block, `counts[1]` predicates of QUALIFY, and `windows.scalars`.
+    `ties`: the scope of the rows, or of groups the expressions that they are made by.
+    """
+    first, last = counts[0], sum(counts)
+    whole = not isinstance(ties, Scope)
+    relation, over, kept = windowed(relation, windows, scalars[:last], scalars[last:], whole)
+    if windows.found:
+        names = tie_names(ties, kept) if isinstance(ties, Scope) else ties
+        context.windows.extend(refinements(windows, names))
+    elif counts[1]:
+        context.fail(qualify, "QUALIFY needs a window function; filter with WHERE or HAVING")
+    predicates = tuple(over[first:])
+    return Filter(relation, predicates) if predicates else relation, over[:first]
+
+
+def refinements(windows: Windows, ties: Sequence[exp.Expr]) -> list[Refinement]:
+    """A refinement for each place where a window function stands whose value depends on how ties are broken."""
+    found = [_refinement(node, spec, function, tuple(ties)) for node, spec, function in windows.places.values()]
+    return [each for each in found if each is not None] if ties else []
+
+
+def _refinement(node: exp.Expr, spec: Spec, function: WindowFunction, ties: tuple[exp.Expr, ...]) -> Refinement | None:
+    frame = function.frame
+    whole = (frame.start, frame.end) == (None, None)
+    if function.function in _BY_PLACE:
+        return Refinement(node, spec, ties)
+    if function.function in VALUES.values():
+        return Refinement(node, spec, ties, within=frame.peers or whole)
+    if function.function in AGGREGATE_NAMES and not frame.peers and not whole:
+        return Refinement(node, spec, ties)
+    return None
+
+
+def tie_names(scope: Scope, columns: Sequence[int]) -> list[exp.Expr]:
+    """The columns that break ties, by name; those not in the scope are subqueries', which the others decide."""
+    known = {c.column.index: c for c in scope.columns}
+    named = (known[column] for column in columns if column in known)
+    # A column of USING belongs to no table.
+    return [exp.column(c.name, c.table if scope.has(c.table) else None, quoted=True) for c in named]
+
+
+HANDLERS: dict[type[exp.Expr], Handler] = {exp.Window: bind_window}

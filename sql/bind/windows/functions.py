@@ -1,0 +1,146 @@
+"""What stands before OVER."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlglot import exp
+
+from catalog.types import BIGINT, DOUBLE, INTEGER, NULL
+from sql.bind.aggregates.calls import AGGREGATES
+from sql.bind.aggregates.expressions import bind_aggregate
+from sql.bind.expressions.binder import Aggregates, Binder
+from sql.bind.expressions.operand import Operand
+from sql.bind.windows.frames import FAR
+from sql.ir.relation import Frame, WindowFunction
+from sql.ir.scalar import Literal, Scalar
+from sql.source import text_of
+
+_RANKS: dict[type[exp.Expr], str] = {
+    exp.RowNumber: "row_number",
+    exp.Rank: "rank",
+    exp.DenseRank: "dense_rank",
+    exp.PercentRank: "percent_rank",
+    exp.CumeDist: "cume_dist",
+}
+VALUES: dict[type[exp.Expr], str] = {
+    exp.FirstValue: "first_value",
+    exp.LastValue: "last_value",
+    exp.NthValue: "nth_value",
+}
+_SHIFTS: dict[type[exp.Expr], str] = {exp.Lag: "lag", exp.Lead: "lead"}
+AGGREGATE_NAMES = frozenset(
+    ("count_star", "count", "sum", "avg", "min", "max", "stddev_samp", "stddev_pop", "var_samp", "var_pop")
+)
+_OFFERED = (
+    "row_number, rank, dense_rank, ntile, lag, lead, first_value, last_value, nth_value, sum, count, avg, min and max"
+)
+
+
+def stored(scalar: Scalar) -> Scalar:
+    """The scalar as a column: one of nothing but NULL is an INTEGER."""
+    return Literal(None, INTEGER) if scalar.type == NULL else scalar
+
+
+def bind_function(binder: Binder, node: exp.Expr, frame: Frame) -> WindowFunction:
+    """The function before the OVER of `node`; what is literal in its arguments is a literal."""
+    call, skips = node.this, False
+    if isinstance(call, exp.IgnoreNulls | exp.RespectNulls):
+        call, skips = call.this, isinstance(call, exp.IgnoreNulls)
+    kind = type(call)
+    if kind in _RANKS:
+        type_ = DOUBLE if kind in (exp.PercentRank, exp.CumeDist) else BIGINT
+        return WindowFunction(_RANKS[kind], (), type_, False)
+    if kind is exp.Ntile:
+        return WindowFunction("ntile", (_positive(binder, call, call.this),), BIGINT, False)
+    if kind in _SHIFTS:
+        return _shift(binder, call, skips)
+    if kind in VALUES:
+        return _value(binder, call, frame, skips)
+    return _aggregate(binder, node, call, frame, skips)
+
+
+def _value(binder: Binder, call: exp.Expr, frame: Frame, skips: bool) -> WindowFunction:
+    name = VALUES[type(call)]
+    arg = _argument(binder, call)
+    args: tuple[Scalar, ...] = (arg,)
+    if name == "nth_value":
+        if skips:
+            binder.refuse(call, "nth_value() with IGNORE NULLS is not maintained; write first_value or last_value")
+        args = (arg, _positive(binder, call, call.args.get("offset")))
+    return WindowFunction(name, args, arg.type, True, frame, skips and arg.nullable)
+
+
+def _argument(binder: Binder, call: exp.Expr) -> Scalar:
+    if call.this is None:
+        binder.fail(call, "this window function needs an argument")
+    if isinstance(call.this, exp.Order | exp.Distinct):
+        binder.refuse(call, "ORDER BY and DISTINCT inside a window function are not supported; leave them out")
+    return stored(binder.value(call.this).scalar)
+
+
+def _positive(binder: Binder, call: exp.Expr, node: exp.Expr | None) -> Literal:
+    number = None if node is None else binder.value(node).integer
+    if number is None or number < 1:
+        binder.refuse(call, "this window function counts by an integer literal of 1 or more; write the number")
+    return Literal(min(number, FAR), BIGINT)
+
+
+def _shift(binder: Binder, call: exp.Expr, skips: bool) -> WindowFunction:
+    name, arg = _SHIFTS[type(call)], _argument(binder, call)
+    offset, default = 1, Literal(None, arg.type)
+    if call.args.get("offset"):
+        written = binder.value(call.args["offset"]).integer
+        if written is None:
+            binder.refuse(call, f"{name}() needs its offset as an integer literal; write the number of rows")
+        offset = max(-FAR, min(written, FAR))
+    if call.args.get("default"):
+        cast = binder.cast(binder.value(call.args["default"]), arg.type)
+        if not isinstance(cast, Literal):
+            binder.refuse(call, f"{name}() needs its default as a literal; write coalesce({name}(...) OVER ..., ...)")
+        default = cast
+    if offset < 0:
+        name, offset = ("lead" if name == "lag" else "lag"), -offset
+    nullable = arg.nullable or default.nullable
+    args = (arg, Literal(offset, BIGINT), default)
+    return WindowFunction(name, args, arg.type, nullable, ignore_nulls=skips and arg.nullable and offset > 0)
+
+
+def _aggregate(binder: Binder, node: exp.Expr, call: exp.Expr, frame: Frame, skips: bool) -> WindowFunction:
+    inner = call.this if isinstance(call, exp.Filter) else call
+    if not isinstance(inner, AGGREGATES) or skips:
+        what = f"{text_of(call)[:60]} OVER is not maintained"
+        binder.refuse(node, f"{what}{' with IGNORE NULLS' if skips else ''}; window functions are {_OFFERED}")
+    own, binder.aggregates = binder.aggregates, Aggregates(0, grouped=False)
+    known = binder.known
+    try:
+        if own is not None:
+            binder.known = {**known, **_inner_aggregates(binder, inner, own)}
+        bind_aggregate(binder, node.this)
+        bound = binder.aggregates.found[0]
+    finally:
+        binder.aggregates, binder.known = own, known
+    if bound.function not in AGGREGATE_NAMES or bound.distinct or bound.order or bound.others:
+        what = f"{text_of(inner)[:60]} OVER is not maintained"
+        binder.refuse(node, f"{what}; window functions are {_OFFERED}, without DISTINCT or ORDER BY inside")
+    args = () if bound.arg is None else (bound.arg,)
+    counts = bound.function in ("count", "count_star")
+    return WindowFunction(bound.function, args, bound.type, not counts, frame)
+
+
+def _inner_aggregates(binder: Binder, call: exp.Expr, aggregates: Aggregates) -> dict[int, Operand]:
+    """The aggregates inside the argument of an aggregate OVER, which are those of the block."""
+    outer, binder.aggregates = binder.aggregates, aggregates
+    try:
+        inside = [n for n in call.find_all(*AGGREGATES) if n is not call]
+        outermost = [n for n in inside if not any(a in inside for a in _above(n, call))]
+        return {id(n): bind_aggregate(binder, n) for n in outermost}
+    finally:
+        binder.aggregates = outer
+
+
+def _above(node: exp.Expr, top: exp.Expr) -> Iterable[exp.Expr]:
+    above = node.parent
+    while above is not None and above is not top:
+        yield above
+        above = above.parent
