@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 import ivm
-from ivm.kernels.allocator import resident_bytes
+from ivm.kernels.memory.allocator import resident_bytes
 
 _WHOLE = """
     SELECT sum(rows)::BIGINT, sum(entries)::BIGINT, sum(bytes)::BIGINT,

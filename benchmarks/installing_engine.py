@@ -16,7 +16,7 @@ from benchmarks.machine import peak_bytes, reset_peak
 from benchmarks.process import answer, task
 from benchmarks.statistics import latency
 from benchmarks.warm_up import warm_up
-from ivm.kernels.allocator import resident_bytes
+from ivm.kernels.memory.allocator import resident_bytes
 from tpch import queries
 from tpch.reader import open_stream
 from tpch.schema import ddl

@@ -15,7 +15,7 @@ from benchmarks.machine import peak_bytes, reset_peak
 from benchmarks.phases import clocked
 from benchmarks.process import Steps, answer, task
 from benchmarks.warm_up import warm_up
-from ivm.kernels.allocator import resident_bytes
+from ivm.kernels.memory.allocator import resident_bytes
 from tpch import queries
 from tpch.reader import Stream, open_stream
 from tpch.schema import ddl

@@ -14,7 +14,7 @@ import ivm
 from benchmarks.machine import peak_bytes, reset_peak
 from benchmarks.process import answer, task
 from benchmarks.statistics import latency
-from ivm.kernels.allocator import resident_bytes
+from ivm.kernels.memory.allocator import resident_bytes
 from tpch import queries
 from tpch.reader import open_stream
 from tpch.schema import ddl

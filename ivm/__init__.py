@@ -101,7 +101,7 @@ def connect(
     """
     from ivm.arguments import COMPILE, one_of, whole_number  # noqa: PLC0415
     from ivm.database import Database  # noqa: PLC0415
-    from ivm.kernels.allocator import keep_freed_pages  # noqa: PLC0415
+    from ivm.kernels.memory.allocator import keep_freed_pages  # noqa: PLC0415
     from ivm.render.scalars.compiler import Compiler  # noqa: PLC0415
 
     history = whole_number(history, "history")

@@ -21,7 +21,7 @@ from catalog.schema import Table
 from ivm.arguments import Tabular
 from ivm.engine import Engine, Progress, changes_to_arrow, seen_changes
 from ivm.incoming import Incoming
-from ivm.kernels.allocator import give_back_freed_pages
+from ivm.kernels.memory.allocator import give_back_freed_pages
 from ivm.subscription import Subscription
 from ivm.trace.delta import delta_of
 from ivm.trace.turns import Turns

@@ -16,7 +16,7 @@ from ivm.changing import counted
 from ivm.core import Core
 from ivm.defaults import check_defaults
 from ivm.engine import Planned
-from ivm.kernels.allocator import give_back_freed_pages
+from ivm.kernels.memory.allocator import give_back_freed_pages
 from ivm.rehearsal import rehearse
 from ivm.result import Result
 from ivm.trace.ingest import ingest

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ivm.dataflow.node import Node
 from ivm.engine import Engine
-from ivm.kernels.allocator import resident_bytes
+from ivm.kernels.memory.allocator import resident_bytes
 from ivm.operators.operator import StateSize
 from ivm.plan.costly import costs, remarks
 from ivm.plan.nodes import ArrangementPlan, Plan

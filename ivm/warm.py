@@ -23,7 +23,7 @@ from catalog.errors import Error
 from catalog.schema import Table
 from catalog.types import Kind, SqlType
 from ivm.database import Database, core_of
-from ivm.kernels.folder import private_folder
+from ivm.kernels.compiling.folder import private_folder
 from ivm.render.scalars.compiler import Compiler, Ticket
 from ivm.script import first_word, split
 from ivm.trace.arrow import arrow_type

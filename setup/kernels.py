@@ -1,6 +1,6 @@
 """Compiles the kernels ahead, without what `import ivm` brings along: none of it may be installed yet.
 
-It prints a line for each kernel, `x86-64-v3 7/112 emit.emit`, and last on stderr what could not be done.
+It prints a line for each kernel, `x86-64-v3 7/112 groups.emit.emit`, and last on stderr what could not be done.
 
 Usage: `python setup/kernels.py FOLDER_OF_IVM [--baselines all | NAME,NAME] [--into FOLDER]`
 """
@@ -24,9 +24,9 @@ def main(arguments: list[str]) -> int:
 
     package = sys.modules["ivm"] = ModuleType("ivm")  # by name and place only
     package.__path__ = [asked.package]
-    from ivm.kernels.building import build  # noqa: PLC0415  there is no such package before
-    from ivm.kernels.sources import FOLDER  # noqa: PLC0415
-    from ivm.kernels.targets import host_target, targets  # noqa: PLC0415
+    from ivm.kernels.compiling.building import build  # noqa: PLC0415  there is no such package before
+    from ivm.kernels.compiling.sources import FOLDER  # noqa: PLC0415
+    from ivm.kernels.compiling.targets import host_target, targets  # noqa: PLC0415
 
     names = asked.baselines.split(",") if asked.baselines else [best.name for best in (host_target(),) if best]
     wrong = []

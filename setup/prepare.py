@@ -149,7 +149,7 @@ def compile_kernels() -> None:
 
     What cannot be compiled now is compiled when it is first called, so that is said and no more.
     """
-    seal = digest(LOCK, *sorted(path for path in KERNELS.glob("*.*") if path.is_file()))
+    seal = digest(LOCK, *sorted(path for kind in ("*.py", "*.txt") for path in KERNELS.rglob(kind)))
     if is_done("kernels", seal) and any((KERNELS / "machine").glob("*.kernels")):
         return
     say("compiling the kernels for this kind of processor")

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from ivm.kernels.signatures import read_signatures, write_signatures
+from ivm.kernels.compiling.signatures import read_signatures, write_signatures
 from ivm.nesting import MOST_FRAMES
 from tests.kernel_calls import noted_calls
 

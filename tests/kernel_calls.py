@@ -9,7 +9,7 @@ from typing import Any
 
 from numba.core.dispatcher import Dispatcher
 
-from ivm.kernels.notation import as_text
+from ivm.kernels.compiling.notation import as_text
 
 _dispatcher: Any = Dispatcher
 
@@ -24,10 +24,10 @@ def noted_calls(listed: Container[str]) -> Iterator[set[tuple[str, str]]]:
     plain: Callable[..., Any] = _dispatcher._compile_for_args
 
     def noting(self: Any, *args: Any, **kwargs: Any) -> Any:
-        package, _, module = self.py_func.__module__.rpartition(".")
-        kernel = f"{module}.{self.py_func.__name__}"
+        module = self.py_func.__module__
+        kernel = f"{module.removeprefix('ivm.kernels.')}.{self.py_func.__name__}"
         caller = sys._getframe(1).f_globals.get("__name__", "")
-        if package == "ivm.kernels" and (caller.startswith("ivm.") or kernel in listed):
+        if module.startswith("ivm.kernels.") and (caller.startswith("ivm.") or kernel in listed):
             types = as_text([self.typeof_pyval(argument) for argument in args])
             if types is not None:
                 called.add((kernel, types))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ivm.kernels.compiled import njit
+from ivm.kernels.compiling.compiled import njit
 
 
 def callable_part(part: Any) -> Callable[..., Any]:

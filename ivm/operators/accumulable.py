@@ -12,9 +12,8 @@ import numpy as np
 
 from catalog.errors import NumericError
 from catalog.types import Kind, Physical, SqlType
-from ivm.kernels.accumulate import COUNT, EXTREME, ORDERED, SUM, SUM_DOUBLE, SUM_SQUARES, SUM_WIDE, accumulate
-from ivm.kernels.exact_float import exponent_range
-from ivm.kernels.finalize import (
+from ivm.kernels.groups.accumulate import COUNT, EXTREME, ORDERED, SUM, SUM_DOUBLE, SUM_SQUARES, SUM_WIDE, accumulate
+from ivm.kernels.groups.finalize import (
     AT,
     COUNTS,
     EXTREMUM,
@@ -26,6 +25,7 @@ from ivm.kernels.finalize import (
     VAR_SAMP,
     WORDS,
 )
+from ivm.kernels.numbers.exact_float import exponent_range
 from ivm.operators.accumulator import NO_MASK, Accumulator, Argument, Window, mask, move, value_words
 from ivm.operators.groups import Cells, frozen, frozen_diffs
 from ivm.operators.ordered_rows import FORMS, Ordered
@@ -146,7 +146,7 @@ class Accumulators:
         self.scratch = np.empty((1, 3 * widest + 8), np.int64)
 
     def _output(self, index: int, spec: AggregateSpec, at: int) -> list[int]:
-        """The row of `outputs` for an aggregate (see `ivm.kernels.finalize`)."""
+        """The row of `outputs` for an aggregate (see `ivm.kernels.groups.finalize`)."""
         function = _FUNCTIONS[spec.function]
         words = 2 if spec.type.physical is Physical.WIDE else 1
         if spec.argument is None:

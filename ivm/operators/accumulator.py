@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from catalog.types import Physical
-from ivm.kernels.accumulate import SUM_DOUBLE, SUM_SQUARES
-from ivm.kernels.exact_float import HEADROOM, NOT_FINITE
+from ivm.kernels.groups.accumulate import SUM_DOUBLE, SUM_SQUARES
+from ivm.kernels.numbers.exact_float import HEADROOM, NOT_FINITE
 from ivm.operators.groups import frozen
 from ivm.trace.column import Bools, Column, Ints
 
@@ -36,7 +36,7 @@ class Window:
 
 @dataclass(slots=True)
 class Accumulator:
-    """One accumulator: its kind, what it reads and where its fields lie (see `ivm.kernels.accumulate`)."""
+    """One accumulator: its kind, what it reads and where its fields lie (see `ivm.kernels.groups.accumulate`)."""
 
     kind: int
     argument: int | None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from catalog.types import Physical
-from ivm.kernels.finalize import AT, WORDS, finalize
+from ivm.kernels.groups.finalize import AT, WORDS, finalize
 from ivm.operators.accumulable import Accumulators, AggregateSpec
 from ivm.operators.ordering import narrowed, values_of
 from ivm.trace.column import Array, Column, Ints

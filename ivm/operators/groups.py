@@ -9,9 +9,9 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ivm.kernels.group_lookup import link_back, look_up_groups
-from ivm.kernels.group_run import melt, open_ascending
-from ivm.kernels.group_table import (
+from ivm.kernels.groups.lookup import link_back, look_up_groups
+from ivm.kernels.groups.run import melt, open_ascending
+from ivm.kernels.groups.table import (
     CELLS,
     COUNTS,
     FREE,
@@ -79,7 +79,7 @@ _NO_CELLS = Cells(_NO_SLOTS, _NO_SLOTS, _NO_SLOTS, BEGINNING)
 class Groups:
     """A hash table from keys of `width` words to rows of `fields` int64 words, the first of them the multiplicity.
 
-    Keys that come in ascending order, as numbers and days of events do, need no hash: see `ivm.kernels.group_run`.
+    Keys that come in ascending order, as numbers and days of events do, need no hash: see `ivm.kernels.groups.run`.
     `open` finds or makes the groups that a batch touches and changes nothing that `close(None)` would not take back;
     `close(after)` writes the groups' new fields, and forgets those whose fields are all zero.
     """

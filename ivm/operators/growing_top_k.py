@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ivm.kernels.growing_top_k import keep_first, window_changes
+from ivm.kernels.groups.append_only_top_k import keep_first, window_changes
 from ivm.operators.groups import Groups, cell_times, frozen, frozen_diffs, live_input
 from ivm.operators.operator import Contents, StateSize
 from ivm.operators.ordering import total_order

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from catalog.types import Physical
-from ivm.kernels.accumulate import EXTREME
-from ivm.kernels.extremes import NOT_WANTED, apply_extremes
+from ivm.kernels.groups.accumulate import EXTREME
+from ivm.kernels.ordered.extremes import NOT_WANTED, apply_extremes
 from ivm.operators.accumulable import Accumulators
 from ivm.operators.accumulator import mask
 from ivm.operators.groups import Cells, frozen, frozen_diffs, frozen_times

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from catalog.types import Physical
-from ivm.kernels.ordered_rows import join_texts, joined_sizes
+from ivm.kernels.ordered.rows import join_texts, joined_sizes
 from ivm.operators.groups import frozen
 from ivm.trace.column import Array, Column, Ints
 from ivm.trace.dictionary import TextDictionary

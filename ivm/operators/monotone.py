@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ivm.kernels.accumulate import EXTREME
-from ivm.kernels.monotone import gather_extremes
+from ivm.kernels.groups.accumulate import EXTREME
+from ivm.kernels.groups.append_only_extremes import gather_extremes
 from ivm.operators.accumulable import Accumulators
 from ivm.operators.accumulator import mask
 from ivm.operators.groups import Cells, frozen

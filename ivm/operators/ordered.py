@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from catalog.types import SqlType
-from ivm.kernels.extremes import NOT_WANTED, apply_extremes
-from ivm.kernels.ordered_rows import apply_rows
-from ivm.kernels.quantiles import apply_quantiles
-from ivm.kernels.text import Bytes
+from ivm.kernels.ordered.extremes import NOT_WANTED, apply_extremes
+from ivm.kernels.ordered.quantiles import apply_quantiles
+from ivm.kernels.ordered.rows import apply_rows
+from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Int32s
 from ivm.operators.accumulable import Accumulators
 from ivm.operators.accumulator import NO_MASK

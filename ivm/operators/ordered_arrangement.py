@@ -9,7 +9,7 @@ import numpy as np
 
 from catalog.errors import NumericError
 from catalog.types import Physical, SqlType
-from ivm.kernels.threshold_join import RANGE, read_ranges
+from ivm.kernels.ordered.threshold_join import RANGE, read_ranges
 from ivm.operators.ordering import ordered_words
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.computed import Computed
@@ -38,8 +38,8 @@ _NOBODY = np.empty(0, np.int64)
 class Ranges:
     """Ranges of the order, int64 (m, 6), over the words of `bounds`; each holds for the change `within` it.
 
-    See `ivm.kernels.threshold_join`. `visited`: entries met so far by reading them; those `unordered` are read in the
-    tree of rows without a value.
+    See `ivm.kernels.ordered.threshold_join`. `visited`: entries met so far by reading them; those `unordered` are read
+    in the tree of rows without a value.
     """
 
     bounds: Ints

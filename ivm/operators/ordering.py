@@ -62,7 +62,7 @@ class Term:
 
     @property
     def kinds(self) -> list[int]:
-        """How each word compares (see `ivm.kernels.ordered_tree`)."""
+        """How each word compares (see `ivm.kernels.ordered.tree`)."""
         kind = 0
         if self.physical is Physical.CODE:
             kind = -1 if self.descending else 1

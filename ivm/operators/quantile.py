@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from catalog.types import Kind, Physical, SqlType
-from ivm.kernels.quantiles import BETWEEN, EXACT, ROUNDED
+from ivm.kernels.ordered.quantiles import BETWEEN, EXACT, ROUNDED
 from ivm.trace.column import Ints
 
 _DAY_MICROS = 86_400_000_000

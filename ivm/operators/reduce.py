@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from catalog.types import SqlType
-from ivm.kernels.emit import emit, read_groups
+from ivm.kernels.groups.emit import emit, read_groups
 from ivm.operators.accumulable import Accumulators, AggregateSpec, overflow_error
 from ivm.operators.group_rows import GroupRows, aggregate_values
 from ivm.operators.groups import Cells, Groups, cell_times, live_input

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from catalog.types import SqlType
-from ivm.kernels.threshold import clamp_cells
+from ivm.kernels.groups.threshold import clamp_cells
 from ivm.operators.groups import Groups, cell_times, live_input
 from ivm.operators.operator import Contents, StateSize
 from ivm.operators.present import Present

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from catalog.types import Physical
-from ivm.kernels.threshold_join import LE, RANGE, moved_ranges
+from ivm.kernels.ordered.threshold_join import LE, RANGE, moved_ranges
 from ivm.operators.mfp import Program
 from ivm.operators.ordered_arrangement import OrderedArrangement, Ranges, Valued
 from ivm.operators.ordering import ordered_words

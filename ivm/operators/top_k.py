@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from catalog.types import SqlType
-from ivm.kernels.net_changes import net_changes
-from ivm.kernels.top_k import ENDLESS, FIELDS, apply_windows, show_windows
+from ivm.kernels.ordered.changes import net_changes
+from ivm.kernels.ordered.top_k import ENDLESS, FIELDS, apply_windows, show_windows
 from ivm.operators.accumulator import NO_MASK
 from ivm.operators.groups import Cells, Groups, cell_times, frozen, frozen_diffs, live_input
 from ivm.operators.operator import NOTHING, Contents, StateSize

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ivm.kernels.consolidate import sum_equal_rows
-from ivm.kernels.window import apply_window, living
-from ivm.kernels.window_tree import KEY, LIVE, USED, VALUES, VISITED, WORDS
+from ivm.kernels.hashing.consolidate import sum_equal_rows
+from ivm.kernels.windows.functions import apply_window, living
+from ivm.kernels.windows.tree import KEY, LIVE, USED, VALUES, VISITED, WORDS
 from ivm.operators.groups import Cells, Groups, cell_times, frozen, frozen_diffs, live_input
 from ivm.operators.operator import Contents, StateSize
 from ivm.operators.ordering import total_order
@@ -50,7 +50,7 @@ class Window(Present):
 
     `types` are the input's: `width` columns of the row, then computed arguments, which the output leaves out. Rows
     stand by `order`, (column, descending, nulls first) terms, then by all columns of the row, ascending, NULLs last.
-    A change costs O(log n), and for each function what its reach takes it to: see `ivm.kernels.window_reach`.
+    A change costs O(log n), and for each function what its reach takes it to: see `ivm.kernels.windows.reach`.
     """
 
     at_once = True

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from catalog.types import BIGINT, DOUBLE, Physical, SqlType
-from ivm.kernels import window_reach, window_values
-from ivm.kernels.accumulate import COUNT, SUM_DOUBLE
-from ivm.kernels.exact_float import exponent_range
-from ivm.kernels.finalize import finalize
-from ivm.kernels.window_tree import INPUT, KEY, OWN, PAYLOAD, PEERS, SHAPE, TREE, VALUES, WORDS
-from ivm.kernels.window_values import FAR
+from ivm.kernels.groups.accumulate import COUNT, SUM_DOUBLE
+from ivm.kernels.groups.finalize import finalize
+from ivm.kernels.numbers.exact_float import exponent_range
+from ivm.kernels.windows import reach as window_reach
+from ivm.kernels.windows import values as window_values
+from ivm.kernels.windows.tree import INPUT, KEY, OWN, PAYLOAD, PEERS, SHAPE, TREE, VALUES, WORDS
+from ivm.kernels.windows.values import FAR
 from ivm.operators.accumulable import Accumulators, AggregateSpec, overflow_error
 from ivm.operators.accumulator import mask, value_words
 from ivm.operators.groups import Cells
@@ -58,7 +59,7 @@ class FunctionSpec:
     row_number, rank, dense_rank, percent_rank, cume_dist, ntile, lag (lead has a negative `number`), nth_value,
     last_value, or an aggregate. `start` and `end` are the frame's offsets, None where unbounded; with `peers` offset 0
     means them. `number` is that of lag, ntile and nth_value; `default`, in engine form, lag's. `reach`, `before` and
-    `after` say which rows a change may concern: see `ivm.kernels.window_reach`.
+    `after` say which rows a change may concern: see `ivm.kernels.windows.reach`.
     """
 
     function: str
@@ -175,7 +176,7 @@ class WindowLayout:
         self.plan = np.array(rows, np.int64).reshape(len(rows), window_reach.COLUMNS)
 
     def _place_extremes(self, at: int) -> tuple[Ints, int]:
-        """The extremes (see `ivm.kernels.window_tree`), and the place behind them."""
+        """The extremes (see `ivm.kernels.windows.tree`), and the place behind them."""
         rows: dict[tuple[int, bool], list[int]] = {}
         for f in self.functions:
             if f.function in ("min", "max") and (f.argument, f.function == "max") not in rows:

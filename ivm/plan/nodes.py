@@ -238,7 +238,7 @@ class WindowFunctionPlan:
     """One window function over column `argument` of the input (None: of the row's place alone).
 
     lead is a lag of negative `number`, first_value the first nth_value. `reach` says which rows a change may concern,
-    `before` and `after` how many rows the function looks back and ahead: see `ivm.kernels.window_reach`.
+    `before` and `after` how many rows the function looks back and ahead: see `ivm.kernels.windows.reach`.
     """
 
     function: str

@@ -1,4 +1,4 @@
-"""Window to plan: which rows a change may concern, for each function (see `ivm.kernels.window_reach`)."""
+"""Window to plan: which rows a change may concern, for each function (see `ivm.kernels.windows.reach`)."""
 
 from __future__ import annotations
 

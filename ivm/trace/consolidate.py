@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from catalog.types import Physical, SqlType
-from ivm.kernels.consolidate import sum_equal_rows
+from ivm.kernels.hashing.consolidate import sum_equal_rows
 from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.keys import KeyLayout

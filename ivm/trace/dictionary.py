@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from catalog.errors import NumericError
-from ivm.kernels.pack import look_up
-from ivm.kernels.text import (
+from ivm.kernels.numbers.pack import look_up
+from ivm.kernels.texts.dictionary import (
     NEAR,
     PADDING,
     copy_texts,

@@ -6,7 +6,7 @@ from math import log
 
 import numpy as np
 
-from ivm.kernels.hash_index import count_bits, hash_rows, mark_hashes
+from ivm.kernels.hashing.index import count_bits, hash_rows, mark_hashes
 from ivm.trace.column import Bools, Ints
 
 _BITS = 1 << 22

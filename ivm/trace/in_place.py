@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import Kind, Physical, SqlType
-from ivm.kernels.in_place import PAGE_BITS, gather_bits, gather_items, gather_pairs
+from ivm.kernels.memory.in_place import PAGE_BITS, gather_bits, gather_items, gather_pairs
 from ivm.trace.arrow import arrow_type, is_direct, to_arrow, to_column, view_at
 from ivm.trace.column import DTYPES, Array, Column, Ints
 from ivm.trace.dictionary import TextDictionary

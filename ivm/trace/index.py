@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ivm.kernels.hash_index import (
+from ivm.kernels.hashing.changes import apply_changes
+from ivm.kernels.hashing.index import (
     count_keys,
     hash_rows,
     insert_rows,
@@ -16,8 +17,7 @@ from ivm.kernels.hash_index import (
     renumber,
     unlink_rows,
 )
-from ivm.kernels.probe import absent_keys, probe_rows, probe_unique
-from ivm.kernels.table_changes import apply_changes
+from ivm.kernels.hashing.probe import absent_keys, probe_rows, probe_unique
 from ivm.kernels.types import Hashes, Int32s
 from ivm.trace.column import Bools, Ints
 from ivm.trace.growable import Growable
@@ -55,9 +55,9 @@ class Index:
 
     `unique`: at most one row of a key lives at any time. `words_of` reads keys from the store (for keys of one word, or
     unique ones); where it is given, and as long as keys come in the ascending order of their leads (see
-    `ivm.kernels.ascending` for `shift`), rows are kept as a run outside of the hash table and move there by and by, in
-    proportion to what is asked for, never all at once for the sake of a few keys. A key that has a slot has all of its
-    rows in that slot's chain; the rows of the others are in the run.
+    `ivm.kernels.hashing.ascending` for `shift`), rows are kept as a run outside of the hash table and move there by and
+    by, in proportion to what is asked for, never all at once for the sake of a few keys. A key that has a slot has all
+    of its rows in that slot's chain; the rows of the others are in the run.
 
     Every method that changes or reads chains takes `died` (int64 by row number, of length 0 while nobody ever died).
     `since`: nobody reads as of an earlier time, so rows that died by then are unlinked where they are met.

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from catalog.types import Physical
-from ivm.kernels.pack import pack_halves, pack_words
+from ivm.kernels.numbers.pack import pack_halves, pack_words
 from ivm.trace.column import Array, Bools, Column, Ints
 
 _SMALL = (Physical.INT32, Physical.CODE, Physical.BOOL)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ivm.kernels.ordered_tree import add_rows
-from ivm.kernels.ordered_tree_nodes import DEEPEST, ENTRIES, FANOUT, FREE, LEAF, LIVE, META, ROOT, USED, VISITED
-from ivm.kernels.ordered_tree_walk import copy_entries
-from ivm.kernels.text import Bytes
+from ivm.kernels.ordered.nodes import DEEPEST, ENTRIES, FANOUT, FREE, LEAF, LIVE, META, ROOT, USED, VISITED
+from ivm.kernels.ordered.tree import add_rows
+from ivm.kernels.ordered.walk import copy_entries
+from ivm.kernels.texts.dictionary import Bytes
 from ivm.trace.column import Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
@@ -20,7 +20,7 @@ _CHUNK = 1 << 16
 class OrderedTree:
     """Entries of `len(kinds)` key words, compared as `kinds` says, and `payload` words, the first the multiplicity.
 
-    With two payload words or more places can be counted (see `ivm.kernels.ordered_tree_ranks`). Kernels take
+    With two payload words or more places can be counted (see `ivm.kernels.ordered.ranks`). Kernels take
     `arrays`, or `arguments` with what it takes to compare, anew for each call, since making room may move them.
     State: (W + P) * 8 bytes an entry, in nodes that are half to completely full.
     """
@@ -40,7 +40,7 @@ class OrderedTree:
 
     @property
     def arrays(self) -> tuple[Ints, Ints, Ints]:
-        """`rows`, `heads` and `meta` (see `ivm.kernels.ordered_tree_nodes`)."""
+        """`rows`, `heads` and `meta` (see `ivm.kernels.ordered.nodes`)."""
         return self._rows.array, self._heads.array, self._meta
 
     @property

@@ -2,7 +2,7 @@
 
 Such rows are found by their order, which also proves that keys are unique, and need no place in a hash table before
 somebody asks for them. Only every 16th lead is kept, as a fence; the others are read from the store when a key is
-looked up. The lead is the first part of a key (see `ivm.kernels.ascending`).
+looked up. The lead is the first part of a key (see `ivm.kernels.hashing.ascending`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ivm.kernels.ascending import extend_run, find_near, rows_near
+from ivm.kernels.hashing.ascending import extend_run, find_near, rows_near
 from ivm.trace.column import Ints
 from ivm.trace.growable import Growable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from ivm.kernels.text import hash_texts
+from ivm.kernels.texts.dictionary import hash_texts
 from ivm.trace.readonly import readonly
 from ivm.trace.texts import arrow_texts
 

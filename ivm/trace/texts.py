@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ivm.kernels.text import PADDING
-from ivm.kernels.text_parts import pack_texts
+from ivm.kernels.texts.dictionary import PADDING
+from ivm.kernels.texts.parts import pack_texts
 from ivm.trace.column import Bools, Ints
 from ivm.trace.readonly import readonly
 from ivm.trace.validity import validity_mask

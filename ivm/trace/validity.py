@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from ivm.kernels.convert import unpack_bits
+from ivm.kernels.numbers.convert import unpack_bits
 from ivm.trace.column import Bools
 from ivm.trace.readonly import readonly
 

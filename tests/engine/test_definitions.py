@@ -170,7 +170,9 @@ def test_an_update_on_conflict_may_ask_other_tables(db):
     db.sql("CREATE TABLE u (x INTEGER); INSERT INTO u VALUES (7)")
     db.sql("INSERT INTO t VALUES (1, 0) ON CONFLICT (id) DO UPDATE SET a = (SELECT max(x) FROM u) + excluded.a + t.a")
     assert sorted(db.sql("FROM t").fetchall()) == [(1, 17), (2, 20)]
-    db.sql("CREATE TABLE log (k INTEGER PRIMARY KEY, n INTEGER) WITH (append_only = true); INSERT INTO log VALUES (1, 1)")
+    db.sql(
+        "CREATE TABLE log (k INTEGER PRIMARY KEY, n INTEGER) WITH (append_only = true); INSERT INTO log VALUES (1, 1)"
+    )
     db.sql("INSERT OR IGNORE INTO log VALUES (1, 2), (2, 2)")
     with pytest.raises(ivm.ConstraintError, match="append-only"):
         db.sql("INSERT OR REPLACE INTO log VALUES (1, 2)")

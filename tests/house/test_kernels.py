@@ -67,7 +67,7 @@ def test_every_compiled_function_names_its_options():
 def test_kernels_are_compiled_with_the_cache_that_checks_what_it_runs():
     numba_own = re.compile(r"from numba import .*\bn?jit\b|@numba\.n?jit\b")
     found = [str(module.path) for module in modules("ivm") if numba_own.search(module.path.read_text(encoding="utf-8"))]
-    assert not found, f"take njit from ivm.kernels.compiled: {found}"
+    assert not found, f"take njit from ivm.kernels.compiling.compiled: {found}"
 
 
 def test_there_are_kernels():

@@ -14,16 +14,19 @@ from typing import Any
 import llvmlite.binding as llvm
 import pytest
 
-from ivm.kernels import archive, shipped, sources
-from ivm.kernels.archive import Entry, key, open_archive, path_for, write_archive
-from ivm.kernels.notation import as_text, as_types
-from ivm.kernels.signatures import read_signatures, write_signatures
-from ivm.kernels.sources import FOLDER
-from ivm.kernels.targets import Target, host_target, targets
+from ivm.kernels.compiling import archive, shipped, sources
+from ivm.kernels.compiling.archive import Entry, key, open_archive, path_for, write_archive
+from ivm.kernels.compiling.notation import as_text, as_types
+from ivm.kernels.compiling.signatures import read_signatures, write_signatures
+from ivm.kernels.compiling.sources import FOLDER
+from ivm.kernels.compiling.targets import Target, host_target, targets
 from tests.house.modules import ROOT
 
 ENTRIES = {"a": Entry(b"about", b"code", b"bitcode"), "b": Entry(b"x" * 1000, b"", bytes(range(256)))}
-SMALL = [("hash_index.count_bits", "uint64[::1]"), ("pack.pack_halves", "int32[::1], int32[:], int64[:, ::1]")]
+SMALL = [
+    ("hashing.index.count_bits", "uint64[::1]"),
+    ("numbers.pack.pack_halves", "int32[::1], int32[:], int64[:, ::1]"),
+]
 
 # Calls a kernel that was compiled ahead and one that was not, and compiles a caller of the first; prints which of the
 # two were found.
@@ -32,7 +35,7 @@ import sys, types
 package = sys.modules["ivm"] = types.ModuleType("ivm")
 package.__path__ = [sys.argv[1]]
 import numba, numpy as np
-from ivm.kernels.hash_index import count_bits, hash_rows
+from ivm.kernels.hashing.index import count_bits, hash_rows
 words = np.array([7, 8], np.uint64)
 assert count_bits(words) == 4
 hash_rows(np.zeros((2, 1), np.int64), words)
@@ -54,8 +57,10 @@ def package(tmp_path_factory: pytest.TempPathFactory, target: Target) -> Path:
     """The kernels in a folder of their own, of which two were compiled ahead."""
     package = tmp_path_factory.mktemp("package") / "ivm"
     (package / "kernels").mkdir(parents=True)
-    for path in FOLDER.glob("*.py"):
-        (package / "kernels" / path.name).write_bytes(path.read_bytes())
+    for path in FOLDER.rglob("*.py"):
+        copy = package / "kernels" / path.relative_to(FOLDER)
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_bytes(path.read_bytes())
     write_signatures(SMALL, package / "kernels" / "signatures.txt")
     assert [line.split()[:2] for line in run("setup/kernels.py", package)] == [
         [target.name, "1/2"],
@@ -92,14 +97,14 @@ def test_what_came_with_the_code_is_preferred_and_can_be_called_from_what_is_com
 
 def test_only_what_has_changed_is_compiled_again(package, target):
     assert run("setup/kernels.py", package) == []
-    with (package / "kernels" / "pack.py").open("a") as file:
+    with (package / "kernels" / "numbers" / "pack.py").open("a") as file:
         file.write("# another text\n")
-    assert run("setup/kernels.py", package) == [f"{target.name} 1/1 pack.pack_halves"]
+    assert run("setup/kernels.py", package) == [f"{target.name} 1/1 numbers.pack.pack_halves"]
     assert run("setup/kernels.py", package) == []
 
 
 def test_what_cannot_be_compiled_is_named_and_the_rest_is_there(package, target):
-    bad = [*SMALL, ("hash_index.count_bits", "int64"), ("hash_index.gone", "int64")]
+    bad = [*SMALL, ("hashing.index.count_bits", "int64"), ("hashing.index.gone", "int64")]
     write_signatures(bad, package / "kernels" / "signatures.txt")
     command = [sys.executable, str(ROOT / "setup" / "kernels.py"), str(package)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -143,15 +148,15 @@ def test_an_archive_that_another_may_have_made_is_not_read(tmp_path, monkeypatch
 
 
 def test_a_key_is_of_one_kernel_signature_version_and_baseline(target, monkeypatch):
-    plain = key("pack.pack_halves", "int64", target)
+    plain = key("numbers.pack.pack_halves", "int64", target)
     other = Target("other", target.cpu, target.features)
-    keys = {plain, key("pack.look_up", "int64", target), key("pack.pack_halves", "int32", target)}
-    keys.add(key("pack.pack_halves", "int64", other))
+    keys = {plain, key("numbers.pack.look_up", "int64", target), key("numbers.pack.pack_halves", "int32", target)}
+    keys.add(key("numbers.pack.pack_halves", "int64", other))
     monkeypatch.setattr(archive, "environment", lambda: "numba 99")
-    keys.add(key("pack.pack_halves", "int64", target))
+    keys.add(key("numbers.pack.pack_halves", "int64", target))
     monkeypatch.undo()
     monkeypatch.setattr(archive, "digest", lambda module: "another text")
-    keys.add(key("pack.pack_halves", "int64", target))
+    keys.add(key("numbers.pack.pack_halves", "int64", target))
     assert len(keys) == 6
     for part in ("numba ", "llvmlite ", "numpy ", f"cpython 3.{sys.version_info.minor}"):
         assert part in sources.environment()
@@ -172,7 +177,7 @@ def test_without_a_baseline_nothing_is_found(monkeypatch):
     monkeypatch.setattr(shipped, "host_target", lambda: None)
     shipped._shelf.cache_clear()
     try:
-        assert shipped.find("pack.pack_halves", as_types(SMALL[1][1]), None) is None
+        assert shipped.find("numbers.pack.pack_halves", as_types(SMALL[1][1]), None) is None
     finally:
         shipped._shelf.cache_clear()
 
@@ -181,7 +186,7 @@ def test_the_list_names_kernels_and_types():
     listed = read_signatures()
     assert len(listed) > 100
     for kernel, text in listed:
-        module, _, function = kernel.partition(".")
+        module, _, function = kernel.rpartition(".")
         found: Any = getattr(import_module(f"ivm.kernels.{module}"), function)
         types = as_types(text)
         assert as_text(types) == text
@@ -191,5 +196,7 @@ def test_the_list_names_kernels_and_types():
 def test_where_kernels_were_compiled_ahead_none_is_missing(target):
     found = open_archive(path_for(target), FOLDER)
     there = {kernel: found is not None and key(*kernel, target) in found for kernel in read_signatures()}
-    current = {kernel.partition(".")[0] for (kernel, _), is_there in there.items() if is_there}
-    assert not [kernel for kernel, is_there in there.items() if not is_there and kernel[0].partition(".")[0] in current]
+    current = {kernel.rpartition(".")[0] for (kernel, _), is_there in there.items() if is_there}
+    assert not [
+        kernel for kernel, is_there in there.items() if not is_there and kernel[0].rpartition(".")[0] in current
+    ]

@@ -7,16 +7,17 @@ import os
 
 import pytest
 
-from ivm.kernels import folder, sources
-from ivm.kernels.compiled import SUFFIX, _Cache
-from ivm.kernels.hash_index import hash_rows
+from ivm.kernels.compiling import folder, sources
+from ivm.kernels.compiling.compiled import SUFFIX, _Cache
+from ivm.kernels.hashing.index import hash_rows
 
 
 @pytest.fixture
 def kernels(tmp_path):
     """Three modules, of which the first two import the one behind them."""
-    (tmp_path / "caller.py").write_text("from ivm.kernels.middle import (\n    f,\n)\n")
-    (tmp_path / "middle.py").write_text("import numpy\nfrom ivm.kernels import callee\n")
+    (tmp_path / "lower").mkdir()
+    (tmp_path / "caller.py").write_text("from ivm.kernels.lower.middle import (\n    f,\n)\n")
+    (tmp_path / "lower" / "middle.py").write_text("import numpy\nfrom ivm.kernels import callee\n")
     (tmp_path / "callee.py").write_text("one = 1\n")
     sources._text.cache_clear()
     sources._with_imports.cache_clear()
@@ -28,7 +29,7 @@ def kernels(tmp_path):
 def digests(folder) -> list[str]:
     sources._text.cache_clear()
     sources._with_imports.cache_clear()
-    return [sources.digest(module, folder) for module in ("caller", "middle", "callee")]
+    return [sources.digest(module, folder) for module in ("caller", "lower.middle", "callee")]
 
 
 def test_a_change_is_one_of_all_that_import_the_module_at_any_remove(kernels) -> None:
@@ -39,14 +40,15 @@ def test_a_change_is_one_of_all_that_import_the_module_at_any_remove(kernels) ->
     (kernels / "callee.py").write_text("two = 2\n")
     assert not set(digests(kernels)) & set(before)
     before = digests(kernels)
-    (kernels / "caller.py").write_text("from ivm.kernels.middle import g\n")
+    (kernels / "caller.py").write_text("from ivm.kernels.lower.middle import g\n")
     caller, *others = digests(kernels)
     assert caller not in before
     assert others == before[1:]
 
 
 def test_imports_are_those_that_the_modules_have() -> None:
-    for path in sources.FOLDER.glob("*.py"):
+    walked = 0
+    for path in sources.FOLDER.rglob("*.py"):
         imported = set()
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module == "ivm.kernels":
@@ -57,8 +59,11 @@ def test_imports_are_those_that_the_modules_have() -> None:
                 imported |= {
                     a.name.removeprefix("ivm.kernels.") for a in node.names if a.name.startswith("ivm.kernels.")
                 }
-        if path.stem != "compiled":
-            assert set(sources._imports(path.stem, sources.FOLDER)) >= imported, path.name
+        module = ".".join(path.relative_to(sources.FOLDER).with_suffix("").parts)
+        if module != sources._COMPILER and path.stem != "__init__":
+            walked += len(imported)
+            assert set(sources._imports(module, sources.FOLDER)) >= imported, module
+    assert walked > 100
 
 
 def test_what_was_compiled_from_other_sources_is_removed_when_the_kernel_is_compiled_again(
@@ -66,10 +71,10 @@ def test_what_was_compiled_from_other_sources_is_removed_when_the_kernel_is_comp
 ) -> None:
     beside = folder.folder_beside(tmp_path)
     assert beside is not None
-    monkeypatch.setattr("ivm.kernels.compiled.folder_beside", lambda _: beside)
+    monkeypatch.setattr("ivm.kernels.compiling.compiled.folder_beside", lambda _: beside)
     cache = _Cache(hash_rows.py_func)  # type: ignore[attr-defined]
-    digest = sources.digest("hash_index")[:8]
-    names = [f"hash_index.f-{digest}-1", "hash_index.hash_rows-00000000-1", "hash_index_too.f-00000000-1"]
+    digest = sources.digest("hashing.index")[:8]
+    names = [f"hashing.index.f-{digest}-1", "hashing.index.hash_rows-00000000-1", "hashing.index_too.f-00000000-1"]
     for name in names:
         assert beside.write(f"{name}{SUFFIX}", b"code")
     cache._forget_stale()

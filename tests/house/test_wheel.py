@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ivm.kernels.targets import host_target
+from ivm.kernels.compiling.targets import host_target
 from tests.docs.examples import blocks, promised
 from tests.house.modules import ROOT
 

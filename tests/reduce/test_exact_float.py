@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ivm.kernels import exact_float
+from ivm.kernels.numbers import exact_float
 from tests.kernels import callable_part
 from tests.reduce.model import nearest, plain
 from tests.reduce.test_wide import pack, wide_ints

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ivm.kernels.group_table import INDEXED, LIVE, MELTED, OPEN, RUN, USED
+from ivm.kernels.groups.table import INDEXED, LIVE, MELTED, OPEN, RUN, USED
 from ivm.operators.groups import Groups
 
 Key = tuple[int, ...]

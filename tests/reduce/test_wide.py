@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ivm.kernels import wide_arrays as wa
+from ivm.kernels.numbers import wide_arrays as wa
 
 LIMIT = 1 << 127
 EDGES = [0, 1, -1, 2**31, 2**53 + 1, 2**62, 2**63 - 1, -(2**63), 2**63, 2**64 - 1, 2**64, -(2**64), 10**18, 10**37]

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from ivm.kernels import compiled, folder
-from ivm.kernels.folder import SEAL, folder_beside, private_folder
+from ivm.kernels.compiling import compiled, folder
+from ivm.kernels.compiling.folder import SEAL, folder_beside, private_folder
 from ivm.render.scalars.cache import load
 
 TEXT = """
 from numba import int64
-from ivm.kernels.compiled import njit
+from ivm.kernels.compiling.compiled import njit
 
 SIGNATURE = int64(int64)
 

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from ivm.kernels import folder
+from ivm.kernels.compiling import folder
 from ivm.render.scalars import compiler, elsewhere
 from ivm.render.scalars.cache import find
 from ivm.render.scalars.elsewhere import CompilationError, Elsewhere, UnavailableError
 
 TEXT = """
 from numba import int64
-from ivm.kernels.compiled import njit
+from ivm.kernels.compiling.compiled import njit
 
 SIGNATURE = int64(int64)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ivm.kernels import text
+from ivm.kernels.texts import dictionary as text
 from ivm.trace.dictionary import TextDictionary
 from tests.kernels import callable_part
 

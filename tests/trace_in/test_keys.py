@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 
 from catalog.types import Physical
-from ivm.kernels import hashing
+from ivm.kernels.hashing import function as hashing
 from ivm.trace.column import Column
 from ivm.trace.keys import KeyLayout
 from tests.kernels import callable_part

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from catalog.types import Physical
-from ivm.kernels.pack import look_up
+from ivm.kernels.numbers.pack import look_up
 from ivm.trace.column import Array, Column
 from ivm.trace.keys import KeyLayout
 

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ivm.kernels import ordered_tree, ordered_tree_ranks, ordered_tree_walk
-from ivm.kernels.ordered_tree_nodes import FANOUT, LENGTH, LEVELS, NEXT, PREVIOUS, ROOT
+from ivm.kernels.ordered import ranks as ordered_tree_ranks
+from ivm.kernels.ordered import tree as ordered_tree
+from ivm.kernels.ordered import walk as ordered_tree_walk
+from ivm.kernels.ordered.nodes import FANOUT, LENGTH, LEVELS, NEXT, PREVIOUS, ROOT
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.ordered_tree import OrderedTree
 from tests.kernels import callable_part

@@ -1,7 +1,8 @@
 """Compiled loops by their source text.
 
-A text is run as a module that is named by its hash, and by that of all it is compiled with: `ivm.kernels.compiled`
-finds by the name what an earlier process compiled. The text itself is never read from a file.
+A text is run as a module that is named by its hash, and by that of all it is compiled with:
+`ivm.kernels.compiling.compiled` finds by the name what an earlier process compiled. The text itself is never read from
+a file.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import ivm.kernels
 
 Kernel = Callable[..., int]
 
-_HELPERS = ("calendar.py", "checked.py", "wide.py")
+_HELPERS = ("numbers/calendar.py", "numbers/checked.py", "numbers/wide.py")
 
 
 @cache

@@ -15,7 +15,7 @@ import threading
 from pathlib import Path
 
 import ivm.render
-from ivm.kernels.folder import private_folder
+from ivm.kernels.compiling.folder import private_folder
 
 _log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from catalog.errors import NumericError
 from catalog.types import Physical
-from ivm.kernels.distinct import take_unmarked
+from ivm.kernels.texts.distinct import take_unmarked
 from ivm.render.scalars.columns import both
 from ivm.trace.column import DTYPES, Array, Column
 from ivm.trace.readonly import readonly

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from catalog.types import Kind, Physical
-from ivm.kernels.like import ANY_CHAR, ANY_RUN, match_parts, match_tokens
-from ivm.kernels.text import PADDING
-from ivm.kernels.text_parts import (
+from ivm.kernels.texts.dictionary import PADDING
+from ivm.kernels.texts.like import ANY_CHAR, ANY_RUN, match_parts, match_tokens
+from ivm.kernels.texts.parts import (
     compare_texts,
     copy_case,
     count_characters,

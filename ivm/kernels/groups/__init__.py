@@ -1,0 +1,1 @@
+"""Groups and their accumulators: found, changed, read, and what their changes put out."""

@@ -1,0 +1,190 @@
+"""The updates that a batch causes: the old row of a group out, its new row in, wherever the two differ.
+
+Cells are worked through in blocks that stay in the cache, a column at a time within each. See `groups.table` for groups
+and cells, `groups.accumulate` for fields and `plan`, `groups.finalize` for `outputs`. Rows of the output are written as
+columns: word w of output o of row i is `flat[capacity * at + words * i + w]`, where `at` and `words` are the output's.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.compiling.part import part
+from ivm.kernels.groups.accumulate import add_before
+from ivm.kernels.groups.finalize import AT, WORDS, compute
+from ivm.kernels.numbers.wide import Word
+from ivm.kernels.types import Bools, Int32s, Ints
+
+BLOCK = 256
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def emit(
+    plan: Ints,
+    outputs: Ints,
+    always: bool,
+    width: Word,
+    state: Ints,
+    cell_slot: Int32s,
+    cell_previous: Int32s,
+    cells: Ints,
+    scratch: Ints,
+    flat: Ints,
+    flat_valid: Bools,
+    nulls: Ints,
+    keys: Ints,
+    row_cell: Int32s,
+    diffs: Ints,
+) -> tuple[Word, Word, Word]:
+    """Turn what was added to each cell, `cells`, into totals, and write the updates of the output in the cells' order.
+
+    `always`: a group exists also where its multiplicity is zero. There is room for two rows a cell. `nulls` counts
+    the NULLs of each output. Returns (rows written, accumulator that overflowed or -1, output that overflowed or -1).
+    Cost: a random access a cell, then what the aggregates cost.
+    """
+    capacity = len(keys)
+    words = len(flat) // max(capacity, 1)
+    size = min(BLOCK, len(cells))
+    before = np.empty((size, cells.shape[1]), np.int64)
+    old, new = np.empty((words, size), np.int64), np.empty((words, size), np.int64)
+    old_valid, new_valid = np.empty((len(outputs), size), np.bool_), np.empty((len(outputs), size), np.bool_)
+    out_row, in_row = np.empty(size, np.int64), np.empty(size, np.int64)
+    rows = 0
+    for first in range(0, len(cells), BLOCK):
+        count = min(BLOCK, len(cells) - first)
+        failed = _total_up(plan, width, state, cell_slot, cell_previous, cells, first, count, before)
+        if failed >= 0:
+            return rows, failed, -1
+        for o in range(len(outputs)):
+            compute(outputs, o, always, before, 0, 0, count, old, old_valid, scratch)
+            if compute(outputs, o, always, cells, first, 0, count, new, new_valid, scratch):
+                return rows, -1, o
+        begin = rows
+        for i in range(count):
+            existed = always or before[i, 0] != 0
+            exists = always or cells[first + i, 0] != 0
+            differs = existed != exists or (existed and _differ(old, new, old_valid, new_valid, i))
+            out_row[i] = in_row[i] = -1
+            if existed and differs:
+                out_row[i] = rows
+                diffs[rows] = -1
+                row_cell[rows] = first + i
+                rows += 1
+            if exists and differs:
+                in_row[i] = rows
+                diffs[rows] = 1
+                row_cell[rows] = first + i
+                rows += 1
+        for row in range(begin, rows):
+            for w in range(width):
+                keys[row, w] = state[cell_slot[row_cell[row]], w]
+        for o in range(len(outputs)):
+            put(outputs, o, old, old_valid, out_row, count, flat, flat_valid, nulls, capacity)
+            put(outputs, o, new, new_valid, in_row, count, flat, flat_valid, nulls, capacity)
+    return rows, -1, -1
+
+
+@part()
+def _total_up(
+    plan: Ints,
+    width: Word,
+    state: Ints,
+    cell_slot: Int32s,
+    cell_previous: Int32s,
+    cells: Ints,
+    first: Word,
+    count: Word,
+    before: Ints,
+) -> Word:
+    """Make totals of a block's cells, and copy the totals before each to `before`; the accumulator that overflowed."""
+    fields = cells.shape[1]
+    for i in range(count):
+        if cell_previous[first + i] < 0:
+            slot = np.int64(cell_slot[first + i])
+            for f in range(fields):
+                before[i, f] = state[slot, width + 1 + f]
+    for k in range(len(plan)):
+        if add_before(plan, k, before, cell_previous, cells, first, count):
+            return np.int64(k)
+    for i in range(count):
+        previous = np.int64(cell_previous[first + i])
+        if previous >= 0:
+            for f in range(fields):
+                before[i, f] = cells[previous, f]
+    return np.int64(-1)
+
+
+@part()
+def _differ(old: Ints, new: Ints, old_valid: Bools, new_valid: Bools, i: Word) -> bool:
+    for w in range(len(old)):
+        if old[w, i] != new[w, i]:
+            return True
+    for o in range(len(old_valid)):
+        if old_valid[o, i] != new_valid[o, i]:
+            return True
+    return False
+
+
+@part()
+def put(
+    outputs: Ints,
+    o: Word,
+    values: Ints,
+    valid: Bools,
+    to: Ints,
+    count: Word,
+    flat: Ints,
+    flat_valid: Bools,
+    nulls: Ints,
+    capacity: Word,
+) -> None:
+    """Write output o of a block's groups as rows `to` of its column, those with -1 left out."""
+    words, at = outputs[o, WORDS], outputs[o, AT]
+    base = at * capacity
+    for w in range(words):
+        for i in range(count):
+            if to[i] >= 0:
+                flat[base + words * to[i] + w] = values[at + w, i]
+    none = 0
+    for i in range(count):
+        if to[i] >= 0:
+            flat_valid[o, to[i]] = valid[o, i]
+            none += not valid[o, i]
+    nulls[o] += none
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def read_groups(
+    outputs: Ints,
+    width: Word,
+    state: Ints,
+    start: Word,
+    stop: Word,
+    always: bool,
+    scratch: Ints,
+    flat: Ints,
+    flat_valid: Bools,
+    nulls: Ints,
+    keys: Ints,
+) -> Word:
+    """Write the present rows of the groups in slots [start, stop), of which `keys` has room for all; rows written."""
+    capacity = len(keys)
+    words = len(flat) // max(capacity, 1)
+    size = min(BLOCK, stop - start)
+    values, valid = np.empty((words, size), np.int64), np.empty((len(outputs), size), np.bool_)
+    to = np.empty(size, np.int64)
+    rows = 0
+    for first in range(start, stop, BLOCK):
+        count = min(BLOCK, stop - first)
+        for i in range(count):
+            to[i] = -1
+            if always or state[first + i, width + 1] != 0:
+                to[i] = rows
+                for w in range(width):
+                    keys[rows, w] = state[first + i, w]
+                rows += 1
+        for o in range(len(outputs)):
+            compute(outputs, o, always, state, first, width + 1, count, values, valid, scratch)
+            put(outputs, o, values, valid, to, count, flat, flat_valid, nulls, capacity)
+    return rows

@@ -1,0 +1,65 @@
+"""Consolidation: add up the diffs of equal rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.hashing.function import hash_words
+from ivm.kernels.memory.prefetch import prefetch
+
+Ints = npt.NDArray[np.int64]
+
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+_AHEAD = 16
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def sum_equal_rows(words: Ints, diffs: Ints, slots: npt.NDArray[np.uint64], rows: Ints, sums: Ints) -> int:
+    """For each distinct row of `words` int64 (n, W) its first position and the sum of its `diffs` int64 (n,).
+
+    They are written to `rows` and `sums`, int64 (n,), in the order of first positions, sums of zero left out; returns
+    how many there are. `slots` uint64 is a table of zeros, its length a power of two of at least 2n; n is below 2^32.
+    Cost: one random access a row, and one more for a row that has been met.
+    """
+    width = words.shape[1]
+    mask = len(slots) - 1
+    hashes = np.empty(len(words), np.uint64)
+    for i in range(len(words)):
+        hashes[i] = hash_words(words, i, width)
+    count = 0
+    for i in range(len(words)):
+        if i + _AHEAD < len(words):
+            prefetch(slots, np.int64(hashes[i + _AHEAD] & _LOW) & mask)
+        # The slot holds half of the hash, so that a row is compared only with one that is very likely equal.
+        tag = hashes[i] >> _HALF
+        place = np.int64(hashes[i] & _LOW) & mask
+        while True:
+            slot = slots[place]
+            if slot == 0:
+                slots[place] = (tag << _HALF) | np.uint64(count + 1)
+                rows[count] = i
+                sums[count] = diffs[i]
+                count += 1
+                break
+            if slot >> _HALF == tag:
+                found = np.int64(slot & _LOW) - 1
+                other = rows[found]
+                equal = True
+                for word in range(width):
+                    if words[other, word] != words[i, word]:
+                        equal = False
+                        break
+                if equal:
+                    sums[found] += diffs[i]
+                    break
+            place = (place + 1) & mask
+    kept = 0
+    for group in range(count):
+        if sums[group] != 0:
+            rows[kept] = rows[group]
+            sums[kept] = sums[group]
+            kept += 1
+    return kept

@@ -1,0 +1,81 @@
+"""Reading rows of a column that lies in many pieces of foreign memory, as the batches of a table do.
+
+Pieces follow each other by row number: piece p holds the rows from `starts[p]` up to `starts[p + 1]`, and
+`bases[p]` + row * `stride` is the address of a row's item. `pages[row >> PAGE_BITS]` is the piece of the first row of
+that page; the row's own piece is that or, where pieces are small, one of the next.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+from numba.extending import intrinsic
+
+from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.compiling.part import part
+from ivm.kernels.types import Bools, Int32s, Ints
+
+PAGE_BITS = 10
+_ONE = np.uint64(1)
+Items = npt.NDArray[Any]
+Int = int | np.int64
+
+_intrinsic: Any = intrinsic  # its stub takes the typing context for an argument of the call
+
+
+@_intrinsic
+def _load(typing_context: Any, address: Any, like: Any) -> Any:
+    """The item of the type of `like` at an address, wherever it begins; the caller knows that it is there."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        item = context.get_value_type(signature.return_type)
+        return builder.load(builder.inttoptr(arguments[0], item.as_pointer()), align=1)
+
+    return like(types.int64, like), generate
+
+
+@part(inline=True)
+def _piece_of(pages: Int32s, starts: Ints, row: Int) -> np.uint64:
+    piece = np.uint64(pages[np.uint64(row >> PAGE_BITS)])
+    while starts[piece + _ONE] <= row:
+        piece += _ONE
+    return piece
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def gather_items(pages: Int32s, starts: Ints, bases: Ints, stride: int, rows: Ints, items: Items) -> None:
+    """items[i] = the item of rows[i], int32 or int64 as it lies there."""
+    like = items.dtype.type(0)
+    for position in range(len(rows)):
+        i = np.uint64(position)
+        row = rows[i]
+        items[i] = _load(bases[_piece_of(pages, starts, row)] + row * stride, like)
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def gather_pairs(pages: Int32s, starts: Ints, bases: Ints, stride: int, rows: Ints, pairs: Ints) -> None:
+    """pairs[i] = the two int64 at rows[i]."""
+    for position in range(len(rows)):
+        i = np.uint64(position)
+        row = rows[i]
+        address = bases[_piece_of(pages, starts, row)] + row * stride
+        pairs[i, 0] = _load(address, np.int64(0))
+        pairs[i, 1] = _load(address + 8, np.int64(0))
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def gather_bits(pages: Int32s, starts: Ints, maps: Ints, offsets: Ints, rows: Ints, bits: Bools) -> None:
+    """bits[i] = the bit of rows[i] in its piece's bitmap at the address `maps`, from bit `offsets` on; True where the
+    address is 0.
+    """
+    for position in range(len(rows)):
+        i = np.uint64(position)
+        row = rows[i]
+        piece = _piece_of(pages, starts, row)
+        bits[i] = True
+        if maps[piece] != 0:
+            bit = offsets[piece] + row - starts[piece]
+            bits[i] = (_load(maps[piece] + (bit >> 3), np.uint8(0)) >> np.uint8(bit & 7)) & np.uint8(1) != 0

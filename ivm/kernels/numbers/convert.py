@@ -1,0 +1,45 @@
+"""Loops between Arrow's layouts and ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ivm.kernels.compiling.compiled import njit
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def unpack_bits(bits: npt.NDArray[np.uint8], first: int, length: int) -> npt.NDArray[np.bool_]:
+    """Bits `first` to `first + length` of `bits`, the lowest of each byte first, as bool (length,)."""
+    out = np.empty(length, np.bool_)
+    for i in range(length):
+        at = first + i
+        out[i] = (bits[at >> 3] >> (at & 7)) & 1 != 0
+    return out
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def decimals_fit(words: npt.NDArray[np.int64], bound: int) -> bool:
+    """Whether all 128-bit integers of `words` int64 (n, 2), low words first, lie between -bound and bound (below
+    2^62), both excluded.
+    """
+    span = np.uint64(2 * bound - 2)
+    wrong = np.int64(0)
+    for row in range(len(words)):
+        i = np.uint64(row)
+        low = words[i, 0]
+        wrong |= words[i, 1] ^ (low >> np.int64(63))
+        wrong |= np.int64(np.uint64(low + np.int64(bound - 1)) > span)
+    return wrong == 0
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def all_within(values: npt.NDArray[np.signedinteger[Any]], first: int, last: int) -> bool:
+    """Whether all values, integers of any width, lie between `first` and `last`, both included."""
+    wrong = False
+    for row in range(len(values)):
+        value = values[np.uint64(row)]
+        wrong |= (value < first) | (value > last)
+    return not wrong

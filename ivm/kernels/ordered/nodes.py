@@ -1,0 +1,226 @@
+"""The nodes of an ordered tree: how they split, merge and are used again. See `ordered.tree` for what is kept in them.
+
+A tree is three arrays. `rows`, int64 (nodes * FANOUT, W + P), holds the entries, those of node n from n * FANOUT on,
+in order. `heads`, int64 (nodes, 3), has each node's number of entries and its neighbours in order on its level, -1 at
+the ends; a free node has the next free one, or -1, for a neighbour. `meta`, int64 (META,), is the rest: see the names.
+
+An entry of a leaf, level 0, is W key words and P words of its user's, the first of them its multiplicity. An entry of
+a level above stands for a node of the level below: the least key that belongs there (for the first entry of a node
+that is what the node's own entry says, and its key words mean nothing), in the last word the node, and, if P is 2 or
+more, in word W the sum of word W over all entries below.
+
+The path is where the tree was entered last: `meta[PATH]` a position (an index of `rows`) in the leaf `meta[LEAF]`, and
+`meta[PATH + level]` the entry of each level above that leads there. A change of shape breaks it (`meta[LEAF]` is -1).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.kernels.compiling.part import part
+from ivm.kernels.memory.move import move_words
+from ivm.kernels.numbers.wide import Word
+from ivm.kernels.types import Ints
+
+FANOUT = 64
+SPARSE = FANOUT // 4  # a node with fewer entries looks for a neighbour to merge with
+MERGED = FANOUT * 3 // 4  # a merged node has no more, so that it does not split again at once
+
+ROOT, LEVELS, USED, FREE, LIVE, ENTRIES, VISITED, LEAF = 0, 1, 2, 3, 4, 5, 6, 7
+"""The root, -1 of an empty tree; its levels; nodes ever used; a free one, -1; nodes in use; entries of all leaves;
+nodes visited so far, the measure of work; and the path's leaf."""
+PATH = 8
+DEEPEST = 16  # levels; far beyond what fits memory
+META = PATH + DEEPEST
+LENGTH, NEXT, PREVIOUS = 0, 1, 2
+NONE = -1
+
+
+@part(inline=True)
+def take_node(heads: Ints, meta: Ints) -> Word:
+    """An empty node without neighbours; there must be room for one."""
+    meta[LIVE] += 1
+    node = meta[FREE]
+    if node >= 0:
+        meta[FREE] = heads[node, NEXT]
+    else:
+        node = meta[USED]
+        meta[USED] += 1
+    heads[node, LENGTH] = 0
+    heads[node, NEXT] = NONE
+    heads[node, PREVIOUS] = NONE
+    return node
+
+
+@part()
+def _free_node(heads: Ints, meta: Ints, node: Word) -> None:
+    """Take a node out from between its neighbours, to be used again."""
+    before, behind = heads[node, PREVIOUS], heads[node, NEXT]
+    if before >= 0:
+        heads[before, NEXT] = behind
+    if behind >= 0:
+        heads[behind, PREVIOUS] = before
+    heads[node, LENGTH] = 0
+    heads[node, NEXT] = meta[FREE]
+    meta[FREE] = node
+    meta[LIVE] -= 1
+
+
+@part(inline=True)
+def node_at(rows: Ints, meta: Ints, level: Word) -> Word:
+    """The node of the path at a level."""
+    if level + 1 == meta[LEVELS]:
+        return meta[ROOT]
+    return rows[meta[PATH + level + 1], rows.shape[1] - 1]
+
+
+@part(inline=True)
+def open_gap(rows: Ints, heads: Ints, node: Word, at: Word) -> None:
+    """Move a node's entries from position `at` on up by one; it is not full."""
+    words = rows.shape[1]
+    end = node * FANOUT + heads[node, LENGTH]
+    move_words(rows, (at + 1) * words, at * words, (end - at) * words)
+    heads[node, LENGTH] += 1
+
+
+@part(inline=True)
+def close_gap(rows: Ints, heads: Ints, node: Word, at: Word) -> None:
+    """Take the entry at a position out of its node."""
+    words = rows.shape[1]
+    heads[node, LENGTH] -= 1
+    end = node * FANOUT + heads[node, LENGTH]
+    move_words(rows, at * words, (at + 1) * words, (end - at) * words)
+
+
+@part()
+def make_room(rows: Ints, heads: Ints, meta: Ints, words: Word) -> None:
+    """Split the path's leaf, which is full, and what is full above it; the path follows the place to insert at.
+
+    `words` is W. There must be room for a node on each level and one more. Cost: amortized a constant.
+    """
+    top = 1
+    while top < meta[LEVELS] and heads[node_at(rows, meta, top), LENGTH] == FANOUT:
+        top += 1
+    if top == meta[LEVELS]:
+        _grow(rows, heads, meta, words)
+    for level in range(top - 1, -1, -1):
+        _split(rows, heads, meta, words, level)
+
+
+@part()
+def _grow(rows: Ints, heads: Ints, meta: Ints, words: Word) -> None:
+    """Put a new root above the old."""
+    old = meta[ROOT]
+    root = take_node(heads, meta)
+    at = root * FANOUT
+    for w in range(words):
+        rows[at, w] = 0
+    _lead_to(rows, heads, words, at, old)
+    heads[root, LENGTH] = 1
+    meta[ROOT] = root
+    meta[PATH + meta[LEVELS]] = at
+    meta[LEVELS] += 1
+
+
+@part()
+def _lead_to(rows: Ints, heads: Ints, words: Word, at: Word, node: Word) -> None:
+    """Let the entry at `at` lead to a node, and count what is below it."""
+    last = rows.shape[1] - 1
+    rows[at, last] = node
+    if last > words:
+        total = np.int64(0)
+        for row in range(node * FANOUT, node * FANOUT + heads[node, LENGTH]):
+            total += rows[row, words]
+        rows[at, words] = total
+
+
+@part()
+def _split(rows: Ints, heads: Ints, meta: Ints, words: Word, level: Word) -> None:
+    """Move the upper half of the path's node at a level to a new one behind it; the node above has room for its entry.
+
+    At the very end only the last entry moves, since ascending keys fill what they find.
+    """
+    node = node_at(rows, meta, level)
+    slot = meta[PATH + level] - node * FANOUT
+    keep = FANOUT - 1 if heads[node, NEXT] < 0 and slot >= FANOUT - 1 else FANOUT // 2
+    new = take_node(heads, meta)
+    width = rows.shape[1]
+    move_words(rows, new * FANOUT * width, (node * FANOUT + keep) * width, (FANOUT - keep) * width)
+    heads[node, LENGTH] = keep
+    heads[new, LENGTH] = FANOUT - keep
+    behind = heads[node, NEXT]
+    heads[new, NEXT], heads[new, PREVIOUS] = behind, node
+    heads[node, NEXT] = new
+    if behind >= 0:
+        heads[behind, PREVIOUS] = new
+    above = meta[PATH + level + 1]
+    open_gap(rows, heads, above // FANOUT, above + 1)
+    for w in range(words):
+        rows[above + 1, w] = rows[new * FANOUT, w]
+    _lead_to(rows, heads, words, above, node)
+    _lead_to(rows, heads, words, above + 1, new)
+    if slot > keep or (level > 0 and slot == keep):
+        meta[PATH + level] = new * FANOUT + slot - keep
+        meta[PATH + level + 1] += 1
+        if level == 0:
+            meta[LEAF] = new
+
+
+@part()
+def mend(rows: Ints, heads: Ints, meta: Ints, words: Word) -> None:
+    """After entries were taken out of the path's leaf: merge what has become sparse, free what is empty.
+
+    The path is broken. Cost: amortized a constant.
+    """
+    level = np.int64(0)
+    while level + 1 < meta[LEVELS]:
+        node = node_at(rows, meta, level)
+        if heads[node, LENGTH] >= SPARSE or not _join(rows, heads, meta, words, level, node):
+            break
+        level += 1
+    while meta[LEVELS] > 1 and heads[meta[ROOT], LENGTH] == 1:
+        root = meta[ROOT]
+        meta[ROOT] = rows[root * FANOUT, rows.shape[1] - 1]
+        meta[LEVELS] -= 1
+        _free_node(heads, meta, root)
+    if meta[LEVELS] == 1 and heads[meta[ROOT], LENGTH] == 0:
+        _free_node(heads, meta, meta[ROOT])
+        meta[ROOT] = NONE
+        meta[LEVELS] = 0
+    meta[LEAF] = NONE
+
+
+@part()
+def _join(rows: Ints, heads: Ints, meta: Ints, words: Word, level: Word, node: Word) -> bool:
+    """Merge a sparse node of the path with a neighbour under the same parent, or free it if empty; whether it was."""
+    above = meta[PATH + level + 1]
+    parent = above // FANOUT
+    last = rows.shape[1] - 1
+    for entry in range(above, above + 2):  # of the two nodes, the one behind
+        if entry == parent * FANOUT or entry == parent * FANOUT + heads[parent, LENGTH]:
+            continue
+        left, right = rows[entry - 1, last], rows[entry, last]
+        if heads[left, LENGTH] + heads[right, LENGTH] <= MERGED:
+            _append(rows, heads, words, left, right, entry, level > 0)
+            close_gap(rows, heads, parent, entry)
+            _lead_to(rows, heads, words, entry - 1, left)
+            _free_node(heads, meta, right)
+            return True
+    if heads[node, LENGTH] == 0:
+        close_gap(rows, heads, parent, above)
+        _free_node(heads, meta, node)
+        return True
+    return False
+
+
+@part()
+def _append(rows: Ints, heads: Ints, words: Word, left: Word, right: Word, entry: Word, inner: bool) -> None:
+    """Copy the entries of a node behind those of the one before it. `entry` leads to the former."""
+    to = left * FANOUT + heads[left, LENGTH]
+    width = rows.shape[1]
+    move_words(rows, to * width, right * FANOUT * width, heads[right, LENGTH] * width)
+    if inner and heads[right, LENGTH] > 0:
+        # What belongs to its first node begins where it began itself.
+        for w in range(words):
+            rows[to, w] = rows[entry, w]
+    heads[left, LENGTH] += heads[right, LENGTH]

@@ -1,0 +1,145 @@
+"""Quantiles of each group, from the rows of all groups in one ordered tree that has sums (see `ordered.ranks`).
+
+Keys are a group's slot and the words of a value.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.compiling.part import part
+from ivm.kernels.numbers.wide import Word
+from ivm.kernels.ordered.ranks import copies_before, entry_at
+from ivm.kernels.ordered.tree import add, enter
+from ivm.kernels.ordered.walk import first_entry, first_near, following
+from ivm.kernels.texts.dictionary import Bytes
+from ivm.kernels.types import Bools, Floats, Int32s, Ints
+
+EXACT, ROUNDED, BETWEEN = 0, 1, 2
+_FEW = 64  # entries of a group that are counted one by one
+
+
+@part()
+def _places(wanted: Ints, fractions: Floats, q: Word, count: Word) -> tuple[Word, Word, float]:
+    """The positions that quantile q of `count` rows lies between, and how far from the first to the second."""
+    kind, fraction = wanted[q, 0], fractions[q]
+    if kind == BETWEEN:
+        place = np.float64(count - 1) * fraction
+        low = np.int64(np.floor(place))
+        return low, np.int64(np.ceil(place)), float(place - np.float64(low))
+    if kind == EXACT:
+        behind = (count * wanted[q, 2] - count * wanted[q, 1]) // wanted[q, 2]
+    else:
+        behind = np.int64(np.floor(np.float64(count) - np.float64(count) * fraction))
+    at = max(np.int64(1), count - behind) - 1
+    return at, at, 0.0
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def apply_quantiles(
+    rows: Ints,
+    heads: Ints,
+    meta: Ints,
+    kinds: Ints,
+    heap: Bytes,
+    starts: Ints,
+    keys: Ints,
+    valid: Bools,
+    diffs: Ints,
+    times: Ints,
+    order: Ints,
+    row_cell: Int32s,
+    cell_slot: Int32s,
+    wanted: Ints,
+    fractions: Floats,
+    present: Bools,
+    picked: Ints,
+    shares: Floats,
+    probe: Ints,
+) -> None:
+    """Apply a batch in the order of time, and pick each cell's quantiles as of its time.
+
+    `valid`, `diffs`, `times`, `order` and `probe` are as in `apply_extremes`. A row of `wanted` (q, 3) is a quantile:
+    EXACT (a row's value, at a fraction that is the second number over the third), ROUNDED (the same, at
+    `fractions[q]`) or BETWEEN (between two rows, at `fractions[q]`). `present` (cells,) says whether the group has a
+    row; `picked[c, q]` (cells, q, 2 K) gets the words of the values on both sides, `shares` (cells, q) how far the
+    quantile lies from the first to the second. Cost: O(log n) a row, and a cell and quantile.
+    """
+    done = until = np.int64(0)
+    for k in range(len(row_cell)):
+        i = order[k] if len(order) else np.int64(k)
+        until = max(until, np.int64(row_cell[i]) + 1)
+        if len(valid) == 0 or valid[i, 0]:
+            diff = diffs[i] if len(diffs) else np.int64(1)
+            add(rows, heads, meta, kinds, heap, starts, keys, i, diff, len(order) > 0)
+        if len(order):
+            if k + 1 == len(row_cell) or row_cell[order[k + 1]] != row_cell[i]:
+                probe[0, 0] = cell_slot[row_cell[i]]
+                _pick(
+                    rows, heads, meta, kinds, heap, starts, probe, wanted, fractions, present, picked, shares,
+                    np.int64(row_cell[i]),
+                )  # fmt: skip
+        elif k + 1 == len(row_cell) or (len(times) > 1 and times[k + 1] != times[k]):
+            while done < until:
+                probe[0, 0] = cell_slot[done]
+                _pick(
+                    rows, heads, meta, kinds, heap, starts, probe, wanted, fractions, present, picked, shares, done
+                )  # fmt: skip
+                done += 1
+
+
+@part()
+def _pick(
+    rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, probe: Ints, wanted: Ints,
+    fractions: Floats, present: Bools, picked: Ints, shares: Floats, cell: Word,
+) -> None:  # fmt: skip
+    """Pick the quantiles of the cell whose slot is in `probe`: of few rows by reading them, of many by their ranks."""
+    words, slot = len(kinds), probe[0, 0]
+    first = first_near(rows, heads, meta, slot)
+    if first < 0:
+        first = first_entry(rows, heads, meta, kinds, heap, starts, probe, 0, 1, False)
+    if first < 0 or rows[first, 0] != slot:
+        return
+    count, met, at = np.int64(0), 0, first
+    while at >= 0 and rows[at, 0] == slot and met < _FEW:
+        count += rows[at, words]
+        met += 1
+        at = following(heads, meta, at)
+    base = np.int64(-1)
+    if at >= 0 and rows[at, 0] == slot:
+        enter(rows, heads, meta, kinds, heap, starts, probe, 0, 1, False, False)
+        base = copies_before(rows, meta, words)
+        enter(rows, heads, meta, kinds, heap, starts, probe, 0, 1, True, True)
+        count = copies_before(rows, meta, words) - base
+    present[cell] = count > 0
+    for q in range(len(wanted) if count > 0 else 0):
+        low, high, share = _places(wanted, fractions, q, count)
+        one, copy = _row_at(rows, heads, meta, words, first, base, low)
+        if one < 0:  # a multiplicity is negative
+            present[cell] = False
+            return
+        other = one
+        if high > low and copy + 1 == rows[one, words]:
+            other = following(heads, meta, one)
+        for w in range(1, words):
+            picked[cell, q, w - 1] = rows[one, w]
+            picked[cell, q, words - 2 + w] = rows[other, w]
+        shares[cell, q] = share
+
+
+@part(inline=True)
+def _row_at(
+    rows: Ints, heads: Ints, meta: Ints, words: Word, first: Word, base: Word, place: Word
+) -> tuple[Word, Word]:
+    """The entry that has a group's copy at `place`, and which of its copies that is.
+
+    `first` is the group's first entry; `base` says how many copies stand before it, -1 that the rows are few.
+    """
+    if base >= 0:
+        return entry_at(rows, heads, meta, words, base + place)
+    at, left = np.int64(first), np.int64(place)
+    while left >= rows[at, words]:
+        left -= rows[at, words]
+        at = following(heads, meta, at)
+    return at, left

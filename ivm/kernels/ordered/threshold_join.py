@@ -1,0 +1,131 @@
+"""Threshold joins: which ranges of an order a change of bounds concerns, and the rows in them as of a time.
+
+A range is six words: the bound that it begins at, how many words of it count, and whether it begins behind all that is
+equal in these words; then the same for its end. Bounds are rows of an int64 array (n, K + V), the words of the key,
+then those of the value.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.compiling.part import part
+from ivm.kernels.numbers.wide import Word
+from ivm.kernels.ordered.keys import compare_keys
+from ivm.kernels.ordered.walk import first_entry, following
+from ivm.kernels.texts.dictionary import Bytes
+from ivm.kernels.types import Ints
+
+LT, LE, EQ, GE, GT = 0, 1, 2, 3, 4
+RANGE = 6
+NOWHERE = -1
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def moved_ranges(
+    words: Ints, grouped: Word, order: Ints, diffs: Ints, comparison: Word, key: Word, width: Word,
+    ranges: Ints, within: Ints, sums: Ints,
+) -> Word:  # fmt: skip
+    """The ranges of values that changes of bounds concern, and the sum of diffs that holds in each, which is not 0.
+
+    Change i has the words words[i]: `grouped` words that must be equal for changes to cancel, then its bound in sorted
+    form. `order` has the changes by these words, the bounds of a group ascending for GE and GT, descending for LE
+    and LT. `diffs` has length 0 if all are one. Range r, with one of the changes that hold in it, within[r], and
+    sums[r]: there is room for one a change. `key` and `width` are K and K + V. Returns the number of ranges.
+    Cost: a pass over the changes.
+    """
+    found = 0
+    total = np.int64(0)
+    for at in range(len(order)):
+        i = order[at]
+        total += diffs[i] if len(diffs) else np.int64(1)
+        follows, same = np.int64(NOWHERE), False
+        if at + 1 < len(order):
+            j = order[at + 1]
+            if _equal(words, i, j, 0, grouped):
+                follows = j
+                same = _equal(words, i, j, grouped, words.shape[1])
+        if same:
+            continue
+        if total != 0:
+            _write_range(ranges, found, comparison, i, follows, key, width)
+            within[found] = i
+            sums[found] = total
+            found += 1
+        if follows == NOWHERE or comparison == EQ:
+            total = np.int64(0)
+    return found
+
+
+@part()
+def _equal(words: Ints, i: Word, j: Word, first: Word, stop: Word) -> bool:
+    for w in range(first, stop):
+        if words[i, w] != words[j, w]:
+            return False
+    return True
+
+
+@part()
+def _write_range(ranges: Ints, at: Word, comparison: Word, bound: Word, follows: Word, key: Word, width: Word) -> None:
+    """The rows that stand in the comparison to a bound, up to where they do to the one that follows as well."""
+    behind = comparison in (GT, LE)
+    near, far = 0, 3
+    if comparison <= LE:
+        near, far = 3, 0
+    ranges[at, near] = bound
+    ranges[at, near + 1] = width
+    ranges[at, near + 2] = behind
+    if comparison == EQ:
+        ranges[at, far] = bound
+        ranges[at, far + 1] = width
+        ranges[at, far + 2] = True
+    elif follows == NOWHERE:
+        ranges[at, far] = bound
+        ranges[at, far + 1] = key
+        ranges[at, far + 2] = comparison > EQ
+    else:
+        ranges[at, far] = follows
+        ranges[at, far + 1] = width
+        ranges[at, far + 2] = behind
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def read_ranges(
+    rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, bounds: Ints, ranges: Ints,
+    within: Ints, limits: Ints, times: Ints, died: Ints, at: Word, place: Word, positions: Ints, found: Ints,
+) -> tuple[Word, Word, Word, Word]:  # fmt: skip
+    """Read ranges from number `at` on (from entry `place` of it, -1: from its beginning) while the output has room.
+
+    `rows`, `heads` and `meta` are the tree (see `ordered.tree`), whose keys end with the number of a row. A row r is
+    visible to change c = within[range] if r < limits[c] and died[r] > times[c]; `limits` and `times` have length 1 if
+    all are the same, `died` length 0 if nobody ever died. Writes the range and the row of each. Returns (range
+    reached, entry reached, count, entries visited). Cost: a search for each range, and what lies in it.
+    """
+    count, visited = 0, 0
+    last = len(kinds) - 1
+    while at < len(ranges):
+        change = within[at]
+        limit = limits[change if len(limits) > 1 else 0]
+        time = times[change if len(times) > 1 else 0]
+        entry = np.int64(place)
+        if entry < 0:
+            begin = ranges[at, 0]
+            entry = first_entry(
+                rows, heads, meta, kinds, heap, starts, bounds, begin, ranges[at, 1], ranges[at, 2] != 0
+            )
+        end, width = ranges[at, 3], ranges[at, 4]
+        most = np.int64(0) if ranges[at, 5] else np.int64(-1)
+        while entry >= 0 and compare_keys(rows, entry, bounds, end, 0, width, kinds, heap, starts) <= most:
+            if count == len(found):
+                return at, entry, count, visited
+            visited += 1
+            row = rows[entry, last]
+            if row < limit and (len(died) == 0 or died[row] > time):
+                positions[count] = at
+                found[count] = row
+                count += 1
+            entry = following(heads, meta, entry)
+        place = np.int64(-1)
+        at += 1
+    return at, np.int64(-1), count, visited

@@ -1,0 +1,1 @@
+"""Texts: the dictionary that gives them codes, and functions of their bytes."""

@@ -1,0 +1,218 @@
+"""Functions of strings where they lie, by their UTF-8 bytes: string i is `data[starts[i] : ends[i]]`.
+
+What is cut out of a string is given as its place in the same bytes, so that nothing is copied.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.compiling.part import part
+from ivm.kernels.texts.dictionary import Int, load_word, store_word, word_at
+from ivm.kernels.texts.like import same_bytes
+from ivm.kernels.types import Bools, Ints
+
+Bytes = npt.NDArray[np.uint8]
+Places = npt.NDArray[np.signedinteger[Any]]
+
+_WORD = 8
+_HIGHS = np.uint64(0x8080808080808080)
+_CASE = 0x20
+
+
+@part(inline=True)
+def _characters(data: Bytes, at: Int, end: Int) -> Int:
+    """How many characters begin in these bytes."""
+    count = 0
+    for place in range(at, end):
+        count += (data[np.uint64(place)] & 0xC0) != 0x80
+    return count
+
+
+@part(inline=True)
+def _behind(data: Bytes, at: Int, end: Int, characters: Int) -> Int:
+    """The place behind so many characters, `end` if there are not that many."""
+    if characters >= end - at:
+        return end
+    while characters >= _WORD and at + _WORD <= end and load_word(data, at) & _HIGHS == 0:
+        at += _WORD
+        characters -= _WORD
+    while characters > 0 and at < end:
+        at += 1
+        while at < end and (data[at] & 0xC0) == 0x80:
+            at += 1
+        characters -= 1
+    return at
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def count_characters(data: Bytes, starts: Places, ends: Places, out: Ints) -> None:
+    """The number of characters of each string, int64 (n,). Cost: well below 1 ns a byte."""
+    for i in range(len(starts)):
+        out[i] = _characters(data, np.int64(starts[i]), np.int64(ends[i]))
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def cut_texts(
+    data: Bytes,
+    starts: Places,
+    ends: Places,
+    first: Int,
+    first_back: bool,
+    last: Int,
+    last_back: bool,
+    begins: Ints,
+    stops: Ints,
+) -> None:
+    """The characters from number `first` (from 0) to before number `last`, as places `begins` and `stops` int64 (n,).
+
+    Where `first_back`, the number of characters is added to `first`, likewise for `last`. What lies outside the string
+    is left out. Cost: a few ns, and the bytes up to `last`.
+    """
+    counted = first_back or last_back
+    for i in range(len(starts)):
+        at, end = np.int64(starts[i]), np.int64(ends[i])
+        low, high = first, last
+        if counted:
+            characters = _characters(data, at, end)
+            low += characters if first_back else 0
+            high += characters if last_back else 0
+        low = max(low, 0)
+        begin = _behind(data, at, end, low)
+        begins[i] = begin
+        stops[i] = _behind(data, begin, end, high - low) if high > low else begin
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def compare_texts(data: Bytes, starts: Places, ends: Places, text: Bytes, out: npt.NDArray[np.int8]) -> None:
+    """-1, 0 or 1: how each string compares to `text`, byte by byte and unsigned, a prefix before the longer."""
+    for i in range(len(starts)):
+        at = np.int64(starts[i])
+        length = np.int64(ends[i]) - at
+        shared = length if length < len(text) else len(text)
+        done = 0
+        while done + _WORD <= shared and load_word(data, at + done) == load_word(text, done):
+            done += _WORD
+        while done < shared and data[at + done] == text[done]:
+            done += 1
+        if done < shared:
+            out[i] = -1 if data[at + done] < text[done] else 1
+        else:
+            out[i] = 0 if length == len(text) else -1 if length < len(text) else 1
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def find_equal(data: Bytes, starts: Places, ends: Places, items: Bytes, bounds: Ints, out: Bools) -> None:
+    """Whether each string is one of `items[bounds[k] : bounds[k + 1]]`. Cost: 1 ns an item, more if it is as long."""
+    for i in range(len(starts)):
+        at = np.int64(starts[i])
+        length = np.int64(ends[i]) - at
+        word = word_at(data, at, length)
+        hit = False
+        for k in range(len(bounds) - 1):
+            begin = bounds[k]
+            if bounds[k + 1] - begin == length and word_at(items, begin, length) == word:
+                if length <= _WORD or same_bytes(data, at + _WORD, items, begin + _WORD, length - _WORD):
+                    hit = True
+                    break
+        out[i] = hit
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def copy_case(
+    data: Bytes, starts: Places, ends: Places, first: Int, last: Int, begins: Ints, stops: Ints, out: Bytes
+) -> bool:
+    """Copy the strings to `out`, where they lie at `begins` and `stops`, letters from `first` to `last` in other case.
+
+    `out` has room for all bytes. False, and nothing is said of the rest, if there is a character outside of ASCII.
+    """
+    to = np.int64(0)
+    seen = np.uint8(0)
+    for i in range(len(starts)):
+        begins[i] = to
+        for place in range(np.int64(starts[i]), np.int64(ends[i])):
+            byte = data[np.uint64(place)]
+            seen |= byte
+            out[np.uint64(to)] = byte ^ _CASE if first <= byte <= last else byte
+            to += 1
+        stops[i] = to
+    return bool(seen < 0x80)
+
+
+@part(inline=True)
+def _space(data: Bytes, at: Int, end: Int) -> Int:
+    """How many bytes the character from `at` on has, if it is one of Unicode's spaces (class Zs); else 0."""
+    byte = data[at]
+    if byte == 0x20:
+        return 1
+    if byte == 0xC2:
+        return 2 if at + 1 < end and data[at + 1] == 0xA0 else 0
+    if not 0xE1 <= byte <= 0xE3 or at + 2 >= end:
+        return 0
+    second, third = data[at + 1], data[at + 2]
+    if byte == 0xE1:
+        found = second == 0x9A and third == 0x80
+    elif byte == 0xE2:
+        found = (second == 0x80 and (third <= 0x8A or third == 0xAF)) or (second == 0x81 and third == 0x9F)
+    else:
+        found = second == 0x80 and third == 0x80
+    return 3 if found else 0
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def trim_spaces(data: Bytes, starts: Places, ends: Places, left: bool, right: bool, begins: Ints, stops: Ints) -> None:
+    """Places of the strings without Unicode's spaces at the beginning, at the end, or both."""
+    for i in range(len(starts)):
+        at, end = np.int64(starts[i]), np.int64(ends[i])
+        size = _space(data, at, end) if left and at < end else 0
+        while size > 0:
+            at += size
+            size = _space(data, at, end) if at < end else 0
+        more = right
+        while more and at < end:
+            begin = end - 1
+            while begin > at and (data[begin] & 0xC0) == 0x80:
+                begin -= 1
+            more = bool(_space(data, begin, end) > 0)
+            if more:
+                end = begin
+        begins[i], stops[i] = at, end
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def trim_bytes(
+    data: Bytes, starts: Places, ends: Places, unwanted: Bools, left: bool, right: bool, begins: Ints, stops: Ints
+) -> None:
+    """Places of the strings without bytes that `unwanted` bool (256,) names at the beginning, at the end, or both."""
+    for i in range(len(starts)):
+        at, end = np.int64(starts[i]), np.int64(ends[i])
+        while left and at < end and unwanted[data[at]]:
+            at += 1
+        while right and at < end and unwanted[data[end - 1]]:
+            end -= 1
+        begins[i], stops[i] = at, end
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def pack_texts(data: Bytes, starts: Places, ends: Places, valid: Bools, offsets: Ints, out: Bytes) -> None:
+    """Copy the strings one after the other; string i comes to `out[offsets[i] : offsets[i + 1]]`.
+
+    `offsets` int64 (n + 1,). `valid` bool (n,), or empty where no string is NULL; a NULL takes no bytes. `out` has
+    8 spare bytes at its end, since whole words are copied.
+    """
+    to = np.int64(0)
+    for i in range(len(starts)):
+        offsets[i] = to
+        if len(valid) > 0 and not valid[i]:
+            continue
+        at, length = np.int64(starts[i]), np.int64(ends[i]) - np.int64(starts[i])
+        done = 0
+        while done < length:
+            store_word(out, to + done, word_at(data, at + done, length - done))
+            done += _WORD
+        to += length
+    offsets[len(starts)] = to

@@ -1,0 +1,1 @@
+"""Window functions over ordered partitions, whose trees count positions."""

@@ -1,0 +1,185 @@
+"""Positions in the trees of `windows.tree`: rows by position, positions of keys, stretches of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.kernels.compiling.part import part
+from ivm.kernels.numbers.wide import Word
+from ivm.kernels.ordered.keys import compare_keys
+from ivm.kernels.texts.dictionary import Bytes
+from ivm.kernels.types import Ints
+from ivm.kernels.windows.tree import KEY, LEFT, OWN, RIGHT, TREE, VISITED, child, parent, size
+
+
+@part()
+def bound(
+    nodes: Ints,
+    root: Word,
+    sizes: Ints,
+    key: Word,
+    kinds: Ints,
+    heap: Bytes,
+    starts: Ints,
+    rows: Ints,
+    i: Word,
+    after: bool,
+) -> Word:
+    """How many nodes of a tree come before rows[i] by its first len(kinds) words; `after`: or equal it."""
+    count = np.int64(0)
+    node = np.int64(root)
+    while node >= 0:
+        sizes[VISITED] += 1
+        side = compare_keys(rows, i, nodes, node, 0, len(kinds), kinds, heap, starts)
+        if side > 0 or (after and side == 0):
+            count += 1 + size(nodes, key, child(nodes, key, node, LEFT))
+            node = child(nodes, key, node, RIGHT)
+        else:
+            node = child(nodes, key, node, LEFT)
+    return count
+
+
+@part()
+def select(nodes: Ints, root: Word, sizes: Ints, key: Word, position: Word) -> Word:
+    """The node at a position, from 0, which must exist. Cost: O(log n)."""
+    node = np.int64(root)
+    while True:
+        sizes[VISITED] += 1
+        low = child(nodes, key, node, LEFT)
+        before = size(nodes, key, low)
+        if position == before:
+            return node
+        if position < before:
+            node = low
+        else:
+            position -= before + 1
+            node = child(nodes, key, node, RIGHT)
+
+
+@part()
+def neighbour(nodes: Ints, sizes: Ints, key: Word, node: Word, side: Word) -> Word:
+    """The next node (RIGHT) or the one before (LEFT); -1 if there is none. Cost: O(log n), constant in a walk."""
+    sizes[VISITED] += 1
+    below = child(nodes, key, node, side)
+    if below >= 0:
+        while below >= 0:
+            node = below
+            below = child(nodes, key, node, RIGHT + LEFT - side)
+        return node
+    above = parent(nodes, key, node)
+    while above >= 0 and child(nodes, key, above, side) == node:
+        node = above
+        above = parent(nodes, key, node)
+    return above
+
+
+@part()
+def pieces(nodes: Ints, root: Word, sizes: Ints, key: Word, low: Word, high: Word, out: Ints) -> Word:
+    """Cover the positions [low, high] with nodes and whole subtrees: writes 2 * node + (1 for a subtree), returns how
+    many. Cost: O(log n).
+    """
+    count = 0
+    node, start = np.int64(root), np.int64(0)
+    end = size(nodes, key, node)
+    low, high = max(low, np.int64(0)), min(high, end - 1)
+    if low > high:
+        return count
+    while True:  # down to the node where the ways to both ends part
+        sizes[VISITED] += 1
+        if low <= start and high >= end - 1:
+            out[count] = 2 * node + 1
+            return count + 1
+        at = start + size(nodes, key, child(nodes, key, node, LEFT))
+        if high < at:
+            node, end = child(nodes, key, node, LEFT), at
+        elif low > at:
+            node, start = child(nodes, key, node, RIGHT), at + 1
+        else:
+            break
+    out[count] = 2 * node
+    count += 1
+    inner, first = child(nodes, key, node, LEFT), start
+    while inner >= 0 and low < at:
+        sizes[VISITED] += 1
+        if low <= first:
+            out[count] = 2 * inner + 1
+            count += 1
+            break
+        middle = first + size(nodes, key, child(nodes, key, inner, LEFT))
+        if low <= middle:
+            out[count] = 2 * inner
+            count += 1
+            after = child(nodes, key, inner, RIGHT)
+            if after >= 0:
+                out[count] = 2 * after + 1
+                count += 1
+            inner = child(nodes, key, inner, LEFT)
+        else:
+            inner, first = child(nodes, key, inner, RIGHT), middle + 1
+    inner, first = child(nodes, key, node, RIGHT), at + 1
+    while inner >= 0 and high > at and first <= high:
+        sizes[VISITED] += 1
+        if high >= first + size(nodes, key, inner) - 1:
+            out[count] = 2 * inner + 1
+            count += 1
+            break
+        middle = first + size(nodes, key, child(nodes, key, inner, LEFT))
+        if high >= middle:
+            out[count] = 2 * inner
+            count += 1
+            before = child(nodes, key, inner, LEFT)
+            if before >= 0:
+                out[count] = 2 * before + 1
+                count += 1
+            inner, first = child(nodes, key, inner, RIGHT), middle + 1
+        else:
+            inner = child(nodes, key, inner, LEFT)
+    return count
+
+
+@part()
+def counted(nodes: Ints, root: Word, sizes: Ints, shape: Ints, field: Word, position: Word) -> Word:
+    """The total of a field that counts, of the nodes before a position. Cost: O(log n)."""
+    key, tree, own = shape[KEY], shape[TREE], shape[OWN]
+    total = np.int64(0)
+    node = np.int64(root)
+    while node >= 0 and position > 0:
+        sizes[VISITED] += 1
+        low = child(nodes, key, node, LEFT)
+        before = size(nodes, key, low)
+        if position <= before:
+            node = low
+            continue
+        if low >= 0:
+            total += nodes[low, tree + field]
+        total += nodes[node, own + field]
+        position -= before + 1
+        node = child(nodes, key, node, RIGHT)
+    return total
+
+
+@part()
+def select_counted(nodes: Ints, root: Word, sizes: Ints, shape: Ints, field: Word, number: Word) -> Word:
+    """The position of the node that the field counts as number `number`, from 0; the size if it counts fewer, -1 for
+    a negative number. Cost: O(log n).
+    """
+    key, tree, own = shape[KEY], shape[TREE], shape[OWN]
+    if number < 0:
+        return np.int64(-1)
+    node = np.int64(root)
+    position = np.int64(0)
+    while node >= 0:
+        sizes[VISITED] += 1
+        low = child(nodes, key, node, LEFT)
+        before = nodes[low, tree + field] if low >= 0 else np.int64(0)
+        if number < before:
+            node = low
+            continue
+        number -= before
+        position += size(nodes, key, low)
+        if number < nodes[node, own + field]:
+            return position
+        number -= nodes[node, own + field]
+        position += 1
+        node = child(nodes, key, node, RIGHT)
+    return position

@@ -1,0 +1,293 @@
+"""Ordered rows of each partition, by position too: a treap whose nodes know the size and the totals of their subtree.
+
+`nodes` is int64, a row for each node, which stands for one copy of one row. Its words are, in order:
+
+- the key, `shape[KEY]` words, of which the last is the number of the copy (0, 1, ..);
+- both children, as node + 1 in the low half (the smaller keys) and the high half;
+- the parent, as node + 1, in the low half, and the number of nodes of the subtree in the high half; a size of 0 says
+  that the size and totals are to be computed anew (then so are those of all nodes above);
+- a mark, `GONE` where the node is free, 0 between batches;
+- from `shape[PAYLOAD]` on the values of arguments; from `shape[OWN]` on what the node adds to sums, a word for each
+  of `carries`; from `shape[TREE]` on the sums of its subtree, then the extremes of its subtree;
+- from `shape[VALUES]` on `shape[WORDS]` words of the functions' present values.
+
+A node's priority is the hash of its key, so equal sets have equal trees, whatever their history, and depth is
+logarithmic whatever the order of arrival. `roots` is int32, node + 1 for each group, 0 for an empty set. `sizes` is
+int64 (4): nodes ever used, the first free node + 1 (the others follow through their words of children), nodes in use,
+and nodes visited so far, which is the measure of work. `kinds` is int64, how each word of a key compares, `heap` and
+`starts` the dictionary's, all as in `ordered.tree`. `carries[f]` is 1 where field f goes on with the carry of the
+field before it. `extremes` is int64 (extremes, 5): where the argument stands, its words, whether the largest is
+wanted, how its words compare, and where the subtree's extreme stands; the value is preceded by a word that says
+whether there is one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.kernels.compiling.part import part
+from ivm.kernels.hashing.function import hash_words
+from ivm.kernels.numbers.wide import Word
+from ivm.kernels.ordered.keys import compare_keys
+from ivm.kernels.texts.dictionary import Bytes, compare_text
+from ivm.kernels.types import Int32s, Ints
+
+USED, FREE, LIVE, VISITED = range(4)
+LEFT, RIGHT = 0, 1
+NOWHERE = -1  # stands for the group's root where a parent is asked for
+KEY, PAYLOAD, OWN, TREE, VALUES, WORDS, PEERS, INPUT = range(8)
+SHAPE = 8
+GONE = np.int64(-(2**62))
+DEEPEST = 1024  # far beyond the depth of any treap that fits memory
+_LOW = np.int64(0xFFFFFFFF)
+_HIGH = np.int64(32)
+
+
+@part(inline=True)
+def child(nodes: Ints, key: Word, node: Word, side: Word) -> Word:
+    """The child of a node on a side, or -1."""
+    pair = nodes[node, key]
+    return ((pair >> _HIGH) if side == RIGHT else (pair & _LOW)) - 1
+
+
+@part(inline=True)
+def parent(nodes: Ints, key: Word, node: Word) -> Word:
+    """The parent of a node, or -1."""
+    return (nodes[node, key + 1] & _LOW) - 1
+
+
+@part(inline=True)
+def size(nodes: Ints, key: Word, node: Word) -> Word:
+    """The nodes of a subtree, 0 of none (-1)."""
+    return nodes[node, key + 1] >> _HIGH if node >= 0 else np.int64(0)
+
+
+@part()
+def hang(nodes: Ints, roots: Int32s, key: Word, group: Word, above: Word, side: Word, node: Word) -> None:
+    """Make `node` (-1: none) the child of `above` on a side, or the group's root where that is NOWHERE."""
+    if node >= 0:
+        nodes[node, key + 1] = (nodes[node, key + 1] & ~_LOW) | np.int64(above + 1)
+    if above == NOWHERE:
+        roots[group] = node + 1
+        return
+    pair = nodes[above, key]
+    if side == RIGHT:
+        nodes[above, key] = (pair & _LOW) | (np.int64(node + 1) << _HIGH)
+    else:
+        nodes[above, key] = (pair & ~_LOW) | np.int64(node + 1)
+
+
+@part(inline=True)
+def soil(nodes: Ints, key: Word, node: Word) -> None:
+    """Say that a node's size and totals are to be computed anew."""
+    nodes[node, key + 1] &= _LOW
+
+
+@part()
+def last_copy(
+    nodes: Ints, roots: Int32s, sizes: Ints, kinds: Ints, heap: Bytes, starts: Ints, group: Word, rows: Ints, i: Word
+) -> Word:
+    """The node of the last copy of row i, or -1; the row's own number of the copy must be above all there are."""
+    key = len(kinds)
+    node, found = np.int64(roots[group]) - 1, np.int64(-1)
+    while node >= 0:
+        sizes[VISITED] += 1
+        if compare_keys(rows, i, nodes, node, 0, len(kinds), kinds, heap, starts) > 0:
+            found = node
+            node = child(nodes, key, node, RIGHT)
+        else:
+            node = child(nodes, key, node, LEFT)
+    if found >= 0:
+        for w in range(key - 1):
+            if nodes[found, w] != rows[i, w]:
+                return np.int64(-1)
+    return found
+
+
+@part()
+def insert(
+    nodes: Ints,
+    roots: Int32s,
+    sizes: Ints,
+    kinds: Ints,
+    heap: Bytes,
+    starts: Ints,
+    shape: Ints,
+    group: Word,
+    rows: Ints,
+    i: Word,
+) -> Word:
+    """A new node for row i, whose key is not there yet; there must be room. Cost: O(log n) comparisons.
+
+    `rows` is int64 (n, `shape[INPUT]`): key, arguments, own fields. The values are zero.
+    """
+    key = len(kinds)
+    new = _take_node(nodes, key, sizes)
+    for w in range(key):
+        nodes[new, w] = rows[i, w]
+    nodes[new, key] = nodes[new, key + 1] = nodes[new, key + 2] = 0
+    payload = shape[PAYLOAD]
+    for w in range(shape[INPUT] - key):
+        nodes[new, payload + w] = rows[i, key + w]
+    for w in range(shape[VALUES], shape[VALUES] + shape[WORDS]):
+        nodes[new, w] = 0
+    rank = np.uint64(hash_words(nodes, new, key))
+    above: Word = NOWHERE
+    side = LEFT
+    node = np.int64(roots[group]) - 1
+    while node >= 0 and np.uint64(hash_words(nodes, node, key)) > rank:
+        sizes[VISITED] += 1
+        soil(nodes, key, node)
+        above = node
+        side = RIGHT if compare_keys(nodes, new, nodes, node, 0, len(kinds), kinds, heap, starts) > 0 else LEFT
+        node = child(nodes, key, node, side)
+    hang(nodes, roots, key, group, above, side, new)
+    low, low_side = np.int64(new), LEFT
+    high, high_side = np.int64(new), RIGHT
+    while node >= 0:
+        sizes[VISITED] += 1
+        soil(nodes, key, node)
+        if compare_keys(nodes, new, nodes, node, 0, len(kinds), kinds, heap, starts) > 0:
+            hang(nodes, roots, key, group, low, low_side, node)
+            low, low_side = node, RIGHT
+            node = child(nodes, key, node, RIGHT)
+        else:
+            hang(nodes, roots, key, group, high, high_side, node)
+            high, high_side = node, LEFT
+            node = child(nodes, key, node, LEFT)
+    hang(nodes, roots, key, group, low, low_side, -1)
+    hang(nodes, roots, key, group, high, high_side, -1)
+    return new
+
+
+@part()
+def _take_node(nodes: Ints, key: Word, sizes: Ints) -> Word:
+    sizes[LIVE] += 1
+    if sizes[FREE] > 0:
+        node = sizes[FREE] - 1
+        sizes[FREE] = nodes[node, key]
+        return node
+    sizes[USED] += 1
+    return sizes[USED] - 1
+
+
+@part()
+def remove(nodes: Ints, roots: Int32s, sizes: Ints, key: Word, group: Word, gone: Word) -> None:
+    """Take a node out of its group's tree and free it. Cost: O(log n) steps, no comparison."""
+    above = parent(nodes, key, gone)
+    side = LEFT
+    if above < 0:
+        above = np.int64(NOWHERE)
+    elif child(nodes, key, above, RIGHT) == gone:
+        side = RIGHT
+    node = above
+    while node >= 0 and size(nodes, key, node) > 0:
+        sizes[VISITED] += 1
+        soil(nodes, key, node)
+        node = parent(nodes, key, node)
+    low, high = child(nodes, key, gone, LEFT), child(nodes, key, gone, RIGHT)
+    while low >= 0 and high >= 0:
+        sizes[VISITED] += 1
+        if np.uint64(hash_words(nodes, low, key)) > np.uint64(hash_words(nodes, high, key)):
+            hang(nodes, roots, key, group, above, side, low)
+            soil(nodes, key, low)
+            above, side = low, RIGHT
+            low = child(nodes, key, low, RIGHT)
+        else:
+            hang(nodes, roots, key, group, above, side, high)
+            soil(nodes, key, high)
+            above, side = high, LEFT
+            high = child(nodes, key, high, LEFT)
+    hang(nodes, roots, key, group, above, side, low if low >= 0 else high)
+    nodes[gone, key] = sizes[FREE]
+    nodes[gone, key + 2] = GONE
+    sizes[FREE] = gone + 1
+    sizes[LIVE] -= 1
+
+
+@part()
+def better(
+    a: Ints, i: Word, at: Word, b: Ints, j: Word, to: Word, extremes: Ints, k: Word, heap: Bytes, starts: Ints
+) -> bool:
+    """Whether the value at a[i, at:] goes before the one at b[j, to:] as extreme k; one that is not there never."""
+    if a[i, at] == 0 or b[j, to] == 0:
+        return bool(a[i, at] > b[j, to])
+    sign = 1 if extremes[k, 2] else -1
+    if extremes[k, 3]:
+        return a[i, at + 1] != b[j, to + 1] and compare_text(heap, starts, a[i, at + 1], b[j, to + 1]) * sign > 0
+    for w in range(1, extremes[k, 1] + 1):
+        x, y = a[i, at + w], b[j, to + w]
+        if x != y:
+            return bool(x > y) if sign > 0 else bool(x < y)
+    return False
+
+
+@part(inline=True)
+def add_fields(a: Ints, i: Word, at: Word, b: Ints, j: Word, to: Word, carries: Ints) -> None:
+    """Add the fields at a[i, at:] to those at b[j, to:]."""
+    carry = np.uint64(0)
+    for f in range(len(carries)):
+        if carries[f] == 0:
+            carry = np.uint64(0)
+        x = np.uint64(a[i, at + f])
+        total = x + np.uint64(b[j, to + f])
+        more = total + carry
+        carry = np.uint64(total < x) | np.uint64(more < total)
+        b[j, to + f] = np.int64(more)
+
+
+@part()
+def _sum_up(nodes: Ints, shape: Ints, carries: Ints, extremes: Ints, heap: Bytes, starts: Ints, node: Word) -> None:
+    """The size, totals and extremes of a node whose children have theirs."""
+    key, own, tree = shape[KEY], shape[OWN], shape[TREE]
+    low, high = child(nodes, key, node, LEFT), child(nodes, key, node, RIGHT)
+    count = 1 + size(nodes, key, low) + size(nodes, key, high)
+    nodes[node, key + 1] = (nodes[node, key + 1] & _LOW) | (np.int64(count) << _HIGH)
+    for f in range(len(carries)):
+        nodes[node, tree + f] = nodes[node, own + f]
+    for k in range(len(extremes)):
+        for w in range(extremes[k, 1] + 1):
+            nodes[node, extremes[k, 4] + w] = nodes[node, extremes[k, 0] + w]
+    for side in range(2):
+        below = high if side else low
+        if below < 0:
+            continue
+        add_fields(nodes, below, tree, nodes, node, tree, carries)
+        for k in range(len(extremes)):
+            at = extremes[k, 4]
+            if better(nodes, below, at, nodes, node, at, extremes, k, heap, starts):
+                for w in range(extremes[k, 1] + 1):
+                    nodes[node, at + w] = nodes[below, at + w]
+
+
+@part()
+def refresh(
+    nodes: Ints,
+    root: Word,
+    sizes: Ints,
+    shape: Ints,
+    carries: Ints,
+    extremes: Ints,
+    heap: Bytes,
+    starts: Ints,
+    stack: Ints,
+) -> None:
+    """Bring sizes and totals of a tree up to date. Cost: the nodes that were touched and those above them."""
+    key = shape[KEY]
+    if root < 0 or size(nodes, key, root) > 0:
+        return
+    depth = 1
+    stack[0] = root
+    while depth > 0:
+        node = stack[depth - 1]
+        low, high = child(nodes, key, node, LEFT), child(nodes, key, node, RIGHT)
+        if low >= 0 and size(nodes, key, low) == 0:
+            stack[depth] = low
+            depth += 1
+        elif high >= 0 and size(nodes, key, high) == 0:
+            stack[depth] = high
+            depth += 1
+        else:
+            sizes[VISITED] += 1
+            _sum_up(nodes, shape, carries, extremes, heap, starts, node)
+            depth -= 1

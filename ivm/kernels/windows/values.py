@@ -1,0 +1,256 @@
+"""The value of a window function at a row, from its position in its partition's tree.
+
+`functions` is int64 (functions, 12), a row for each: its kind; where its words begin among the values; how many they
+are; its argument, as the place in a node's words, the argument's extreme (see `windows.tree`), or 0; the start and the
+end of its frame as offsets, -FAR and FAR where unbounded; whether offset 0 means peers; the field that counts the
+argument's values that are not NULL, -1 where NULLs are not skipped; the number that it is given (the offset of lag,
+negative for lead; of ntile and nth_value); its reach (see `windows.reach`, which
+names the last two columns). `defaults` is int64 (functions, 3): the words of
+the default of lag and lead. Values that may be NULL have a word before them that says whether there is one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.kernels.compiling.part import part
+from ivm.kernels.numbers.exact_float import bits_of
+from ivm.kernels.numbers.wide import Word
+from ivm.kernels.texts.dictionary import Bytes
+from ivm.kernels.types import Ints
+from ivm.kernels.windows.positions import bound, counted, neighbour, pieces, select, select_counted
+from ivm.kernels.windows.tree import KEY, LEFT, OWN, PEERS, RIGHT, TREE, VALUES, add_fields, better, size
+
+KIND, AT, COUNT, ARGUMENT, START, END, OF_PEERS, COUNTED, NUMBER, REACH = range(10)
+ROW_NUMBER, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, NTILE, LAG, NTH, LAST, SUMS, EXTREME = range(11)
+FAR = np.int64(2**40)
+# What of the walk is remembered from one row to the next: the frame that `result` was computed for, the peers of the
+# last row, and the frame's node at the open end.
+FRAME_LOW, FRAME_HIGH, PEERS_LOW, PEERS_HIGH = range(4)
+
+
+@part()
+def find_peers(
+    nodes: Ints,
+    root: Word,
+    sizes: Ints,
+    shape: Ints,
+    kinds: Ints,
+    heap: Bytes,
+    starts: Ints,
+    node: Word,
+    at: Word,
+    memory: Ints,
+) -> None:
+    """Remember the positions of the first and the last peer of a node at a position; O(log n) where they are new.
+
+    What is remembered are the peers of another row, or none: memory[PEERS_LOW] > memory[PEERS_HIGH] + 2.
+    """
+    if memory[PEERS_LOW] <= at <= memory[PEERS_HIGH]:
+        return
+    terms = kinds[: shape[PEERS]]
+    known_low, known_high = at == memory[PEERS_HIGH] + 1, at == memory[PEERS_LOW] - 1
+    memory[PEERS_LOW] = memory[PEERS_HIGH] = at
+    if not known_low and _is_peer(nodes, sizes, shape, node, LEFT):
+        memory[PEERS_LOW] = bound(nodes, root, sizes, shape[KEY], terms, heap, starts, nodes, node, False)
+    if not known_high and _is_peer(nodes, sizes, shape, node, RIGHT):
+        memory[PEERS_HIGH] = bound(nodes, root, sizes, shape[KEY], terms, heap, starts, nodes, node, True) - 1
+
+
+@part()
+def _is_peer(nodes: Ints, sizes: Ints, shape: Ints, node: Word, side: Word) -> bool:
+    """Whether the next node on a side is one that ORDER BY does not tell from this one."""
+    other = neighbour(nodes, sizes, shape[KEY], node, side)
+    if other < 0:
+        return False
+    for w in range(shape[PEERS]):
+        if nodes[other, w] != nodes[node, w]:
+            return False
+    return True
+
+
+@part()
+def evaluate(
+    nodes: Ints,
+    root: Word,
+    sizes: Ints,
+    shape: Ints,
+    kinds: Ints,
+    carries: Ints,
+    extremes: Ints,
+    heap: Bytes,
+    starts: Ints,
+    functions: Ints,
+    defaults: Ints,
+    f: Word,
+    node: Word,
+    at: Word,
+    memory: Ints,
+    cover: Ints,
+    result: Ints,
+) -> None:
+    """Write the words of function f at a node, whose position is `at`, to result[0].
+
+    Cost: O(log n) at most. `result` and `memory` must be those of the row computed before, or memory[FRAME_HIGH] must
+    be below -FAR and memory[PEERS_HIGH] negative.
+    """
+    kind, count = functions[f, KIND], size(nodes, shape[KEY], root)
+    if kind == ROW_NUMBER:
+        result[0, 0] = at + 1
+        return
+    if kind == NTILE:
+        result[0, 0] = _tile(at, count, functions[f, NUMBER])
+        return
+    if kind == DENSE_RANK:
+        result[0, 0] = _dense_rank(nodes, sizes, shape, functions[f, AT], node)
+        return
+    if kind == LAG:
+        _lag(nodes, root, sizes, shape, functions, defaults, f, at, count, result)
+        return
+    if kind in (RANK, PERCENT_RANK, CUME_DIST) or functions[f, OF_PEERS]:
+        find_peers(nodes, root, sizes, shape, kinds, heap, starts, node, at, memory)
+    if kind == RANK:
+        result[0, 0] = memory[PEERS_LOW] + 1
+        return
+    if kind == PERCENT_RANK:
+        result[0, 0] = bits_of(np.float64(memory[PEERS_LOW]) / np.float64(count - 1) if count > 1 else 0.0)
+        return
+    if kind == CUME_DIST:
+        result[0, 0] = bits_of(np.float64(memory[PEERS_HIGH] + 1) / np.float64(count))
+        return
+    low, high = at + functions[f, START], at + functions[f, END]
+    if functions[f, OF_PEERS]:
+        low = memory[PEERS_LOW] if functions[f, START] == 0 else low
+        high = memory[PEERS_HIGH] if functions[f, END] == 0 else high
+    low, high = max(low, np.int64(0)), min(high, count - 1)
+    if kind in (NTH, LAST):
+        _nth(nodes, root, sizes, shape, functions, f, low, high, result)
+    elif low != memory[FRAME_LOW] or high != memory[FRAME_HIGH]:
+        _of_frame(
+            nodes, root, sizes, shape, carries, extremes, heap, starts, functions, f, node, at, low, high, memory,
+            cover, result,
+        )  # fmt: skip
+        memory[FRAME_LOW], memory[FRAME_HIGH] = low, high
+
+
+@part()
+def _tile(at: Word, count: Word, tiles: Word) -> Word:
+    """The number of the tile, from 1: the first count % tiles of them have one row more."""
+    small = count // tiles
+    large = count % tiles
+    if at < large * (small + 1):
+        return at // (small + 1) + 1
+    return large + (at - large * (small + 1)) // small + 1
+
+
+@part()
+def _dense_rank(nodes: Ints, sizes: Ints, shape: Ints, at: Word, node: Word) -> Word:
+    """One more than that of the row before, which must be right, unless it is a peer."""
+    before = neighbour(nodes, sizes, shape[KEY], node, LEFT)
+    if before < 0:
+        return np.int64(1)
+    rank = nodes[before, shape[VALUES] + at]
+    for w in range(shape[PEERS]):
+        if nodes[before, w] != nodes[node, w]:
+            return rank + 1
+    return rank
+
+
+@part()
+def _copy(nodes: Ints, node: Word, argument: Word, words: Word, result: Ints) -> None:
+    for w in range(words):
+        result[0, w] = nodes[node, argument + w] if node >= 0 else np.int64(0)
+
+
+@part()
+def _lag(
+    nodes: Ints,
+    root: Word,
+    sizes: Ints,
+    shape: Ints,
+    functions: Ints,
+    defaults: Ints,
+    f: Word,
+    at: Word,
+    count: Word,
+    result: Ints,
+) -> None:
+    """The argument so many rows before, of those that are counted; the default where there is no such row."""
+    back, field = functions[f, NUMBER], functions[f, COUNTED]
+    position = at - back
+    if field >= 0 and back != 0:
+        before = counted(nodes, root, sizes, shape, field, at if back > 0 else at + 1)
+        position = select_counted(nodes, root, sizes, shape, field, before - back if back > 0 else before - back - 1)
+    if 0 <= position < count:
+        node = select(nodes, root, sizes, shape[KEY], position)
+        _copy(nodes, node, functions[f, ARGUMENT], functions[f, COUNT], result)
+    else:
+        for w in range(functions[f, COUNT]):
+            result[0, w] = defaults[f, w]
+
+
+@part()
+def _nth(
+    nodes: Ints,
+    root: Word,
+    sizes: Ints,
+    shape: Ints,
+    functions: Ints,
+    f: Word,
+    low: Word,
+    high: Word,
+    result: Ints,
+) -> None:
+    """The argument of the n-th or the last row of the frame [low, high], of those that are counted; NULL without."""
+    field, last = functions[f, COUNTED], functions[f, KIND] == LAST
+    position = high if last else low + functions[f, NUMBER] - 1
+    if field >= 0 and low <= high:
+        before = counted(nodes, root, sizes, shape, field, high + 1 if last else low)
+        number = before - 1 if last else before + functions[f, NUMBER] - 1
+        position = select_counted(nodes, root, sizes, shape, field, number)
+    node = np.int64(-1)
+    if low <= position <= high:
+        node = select(nodes, root, sizes, shape[KEY], position)
+    _copy(nodes, node, functions[f, ARGUMENT], functions[f, COUNT], result)
+
+
+@part()
+def _of_frame(
+    nodes: Ints,
+    root: Word,
+    sizes: Ints,
+    shape: Ints,
+    carries: Ints,
+    extremes: Ints,
+    heap: Bytes,
+    starts: Ints,
+    functions: Ints,
+    f: Word,
+    node: Word,
+    at: Word,
+    low: Word,
+    high: Word,
+    memory: Ints,
+    cover: Ints,
+    result: Ints,
+) -> None:
+    """The totals or the extreme of the frame [low, high]. Where it has grown by this row alone, so does the result."""
+    grown = (low == memory[FRAME_LOW] and high == at and memory[FRAME_HIGH] == at - 1) or (
+        high == memory[FRAME_HIGH] and low == at and memory[FRAME_LOW] == at + 1
+    )
+    found = 1
+    cover[0] = 2 * node
+    if not grown:
+        for w in range(functions[f, COUNT]):
+            result[0, w] = 0
+        found = pieces(nodes, root, sizes, shape[KEY], low, high, cover)
+    if functions[f, KIND] == SUMS:
+        for p in range(found):
+            add_fields(nodes, cover[p] >> 1, shape[TREE] if cover[p] & 1 else shape[OWN], result, 0, 0, carries)
+        return
+    k = functions[f, ARGUMENT]
+    for p in range(found):
+        at_ = extremes[k, 4] if cover[p] & 1 else extremes[k, 0]
+        if better(nodes, cover[p] >> 1, at_, result, 0, 0, extremes, k, heap, starts):
+            for w in range(functions[f, COUNT]):
+                result[0, w] = nodes[cover[p] >> 1, at_ + w]
