@@ -217,9 +217,8 @@ class Engine:
         for change in changes:
             if change.times is not None and len(change.times):
                 time = max(time, int(change.times.max()))
-        touched: list[TableStore] = []
         try:
-            deltas = self._apply(changes, time, touched)
+            deltas = self._apply(changes, time)
             self._row_checks.check(deltas)
             self._unique.check(deltas)
             self._foreign_keys.check(deltas)
@@ -227,15 +226,13 @@ class Engine:
             self._changed = self.renderer.graph.step({read[n]: delta for n, delta in deltas.items() if n in read})
         except NumericError as error:
             views = self.users_of_nodes().get(id(self.renderer.graph.last), ())
-            self._undo(touched)
+            self._undo()
             raise NumericError(f"cannot commit: view {', '.join(views)}: {error}; nothing was changed") from error
         except BaseException:
-            self._undo(touched)
+            self._undo()
             raise
         since = BEGINNING if self.is_installing else max(time - self._history, 0)
-        self.renderer.graph.commit(time, since)
-        for store in touched:
-            store.commit(since)
+        self.renderer.graph.seal(time, since)
         updates = sum(change.data.num_rows for change in changes)
         self.commits.add(time, updates, (perf_counter_ns() - started) / 1e6)
         return time
@@ -332,13 +329,12 @@ class Engine:
         """Let go of the last commit's changes, once all who want them have read them."""
         self._changed = {}
 
-    def _undo(self, touched: Sequence[TableStore]) -> None:
-        self.renderer.graph.abort()
-        for store in touched:
-            store.abort()
+    def _undo(self) -> None:
+        self.renderer.graph.rollback()
         self._changed = {}
 
-    def _apply(self, changes: Sequence[Change], time: int, touched: list[TableStore]) -> dict[str, Delta]:
+    def _apply(self, changes: Sequence[Change], time: int) -> dict[str, Delta]:
+        marks = self.renderer.graph.marks
         parts: dict[str, list[Delta]] = {}
         for change in changes:
             if change.data.num_rows == 0:
@@ -351,10 +347,9 @@ class Engine:
             ):
                 raise BindError(f"cannot change table {name}: it was dropped since its rows were given; repeat it")
             check_static(store.table, self._read)
-            if store not in touched:
-                touched.append(store)
-                if self.is_installing:
-                    store.commit(BEGINNING)  # no row gets a new number: what is being read knows rows by them
+            if self.is_installing and store not in marks:
+                store.seal(self.time + 1, BEGINNING)  # no row gets a new number: what is being read knows rows by them
+            marks.add((store,))
             times = time if change.times is None else change.times
             delta = store.apply(change.data, change.diffs, times, change.mode, change.missing)
             if delta is not None:

@@ -141,9 +141,7 @@ class _Making:
             )
             for relation in relations()
         }
-        made = Manifest(
-            manifest.FORMAT, name, sf, seed, plan.parameters, plan.first_time, plan.last_time, entries
-        )
+        made = Manifest(manifest.FORMAT, name, sf, seed, plan.parameters, plan.first_time, plan.last_time, entries)
         manifest.write(made, directory)
         self.progress(f"{name}: done", self.done, self.total)
         return made

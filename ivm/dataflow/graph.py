@@ -11,26 +11,25 @@ from ivm.dataflow.hydration import Installation, hydrate
 from ivm.dataflow.node import Node
 from ivm.operators.operator import Operator
 from ivm.trace.delta import Delta
+from ivm.trace.state import Marks
 from ivm.trace.time import BEGINNING
 
 
 class Graph:
     """Nodes, each after what it reads. One step carries one physical batch, which may hold many logical times.
 
-    `time` is the present, that of the last commit. `installation` is the view on its way in, if there is one.
+    `time` is the present, that of the last commit. `marks`: all state that the commit under way has touched, whether
+    of nodes or of tables. `installation` is the view on its way in, if there is one.
     """
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self.time = 0
         self.installation: Installation | None = None
-        self._stepped: list[Node] = []
-        self._made = 0
-
-    @property
-    def last(self) -> Node | None:
+        self.marks = Marks()
+        self.last: Node | None = None
         """The node that the step reached last: the one that failed, after an error."""
-        return self._stepped[-1] if self._stepped else None
+        self._made = 0
 
     def add(self, label: str, operator: Operator, inputs: tuple[Node, ...] = (), waits: tuple[Node, ...] = ()) -> Node:
         """A new node; it is stepped from the next commit on. What it reads must be in the graph already."""
@@ -69,7 +68,8 @@ class Graph:
         """Bring a new stateful node up to the present; see `hydrate`."""
         assert self.installation is not None, "nodes are hydrated as part of an installation"
         hydrate(node, self.time, self.installation)
-        node.operator.commit(BEGINNING)
+        for state in node.operator.states:
+            state.seal(self.time + 1, BEGINNING)
         return node
 
     def aside(self) -> AbstractContextManager[None]:
@@ -96,11 +96,10 @@ class Graph:
     def step(self, changes: Mapping[Node, Delta]) -> dict[Node, Delta]:
         """Carry `changes` of source nodes through the graph; the change of every node that has one.
 
-        Raises what an operator raises (NumericError), after which `abort` must be called; what a node raises whose view
-        is not there yet fails its installation alone. Cost: that of the operators that a change reaches.
+        Raises what an operator raises (NumericError), after which `rollback` must be called; what a node raises whose
+        view is not there yet fails its installation alone. Cost: that of the operators that a change reaches.
         """
         deltas: dict[Node, Delta] = dict(changes)
-        self._stepped = []
         reached: list[tuple[int, Node]] = []
         for source in changes:
             _reach(source, reached)
@@ -112,7 +111,7 @@ class Graph:
                 continue
             last = node
             inputs = [deltas.get(other) for other in node.inputs]
-            self._stepped.append(node)
+            self.last = node
             delta = self._step(node, inputs)
             started, now = now, perf_counter_ns()
             counters = node.counters
@@ -126,26 +125,20 @@ class Graph:
                 _reach(node, reached)
         return deltas
 
-    def commit(self, time: int, since: int) -> None:
-        """Make the last step, up to `time`, final everywhere; nobody reads as of a time before `since` any more."""
+    def seal(self, time: int, since: int) -> None:
+        """Make all that was done up to `time` final; nobody reads as of a time before `since` any more."""
         self.time = time
-        now = perf_counter_ns()
-        for node in self._stepped:
-            node.operator.commit(since)
-            started, now = now, perf_counter_ns()
-            node.counters.nanoseconds += now - started
-        self._stepped = []
+        self.marks.seal(time + 1, since)
 
-    def abort(self) -> None:
-        """Undo the last step everywhere, last operator first."""
-        for node in reversed(self._stepped):
-            node.operator.abort()
-        self._stepped = []
+    def rollback(self) -> None:
+        """Undo everything since the last seal."""
+        self.marks.rollback()
 
     def _step(self, node: Node, inputs: Sequence[Delta | None]) -> Delta | None:
         if node.snapshot is not None:
             node.snapshot.keep()
-        installation = self.installation
+        installation, marked = self.installation, len(self.marks)
+        self.marks.add(node.operator.states)
         if installation is None:
             return node.operator.step(inputs)
         if node not in installation.nodes:
@@ -155,7 +148,7 @@ class Graph:
             return node.operator.step(inputs)
         except Exception as error:  # noqa: BLE001  whatever it is, the commit is not to suffer
             installation.error = error
-            self._stepped.pop().operator.abort()
+            self.marks.rollback(marked)
             return None
 
     def _take_out(self, node: Node) -> None:

@@ -31,6 +31,7 @@ from ivm.operators.operator import NOTHING, Contents, Operator, StateSize
 from ivm.operators.present import Present
 from ivm.trace.concat import concat_deltas
 from ivm.trace.delta import Delta
+from ivm.trace.state import Marks
 from ivm.trace.time import BEGINNING
 
 _SOON = 8
@@ -75,7 +76,8 @@ class Installation:
         """An older node is about to change: what it has of the past stays, since it may be read."""
         if node not in self._keeping:
             self._keeping.add(node)
-            node.operator.commit(BEGINNING)
+            for state in node.operator.states:
+                state.seal(BEGINNING, BEGINNING)
 
     def fill(self, operator: Operator, delta: Delta, since: int, *, gathered: bool = False) -> Delta | None:
         """Step an operator that nobody reads yet, and make it final; others are let in meanwhile where that can be.
@@ -121,12 +123,17 @@ class Waiting(Present):
         assert len(self._operators) > 1, "internal error: a node was read before it was hydrated"
         return self._operators[0].contents(inputs, time)
 
-    def commit(self, since: int) -> None:
+    def mark(self) -> int:
+        """How many changes wait."""
+        return len(self._queue)
+
+    def seal(self, upper: int, since: int) -> None:
         """The changes stay."""
 
-    def abort(self) -> None:
+    def rollback(self, mark: int) -> None:
         """Forget the last changes."""
-        self._queue.pop()
+        while len(self._queue) > mark:
+            self._queue.pop()
 
     def size(self) -> StateSize:
         """That of the operator so far."""
@@ -239,10 +246,12 @@ def _together(parts: Iterator[Delta], installation: Installation) -> Delta | Non
 
 def _fill(operator: Operator, delta: Delta, since: int) -> Delta | None:
     """Step an operator and make it final; nothing has happened if it raises NumericError."""
+    marks = Marks()
+    marks.add(operator.states)
     try:
         out = operator.step([delta])
     except NumericError:
-        operator.abort()
+        marks.rollback()
         raise
-    operator.commit(since)
+    marks.seal(since + 1, since)
     return out

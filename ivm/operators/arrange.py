@@ -60,6 +60,7 @@ class ArrangeDerived(Stateless):
 
     def __init__(self, rows: DerivedRows[Arrangement] | DerivedRows[OrderedArrangement]) -> None:
         self._rows = rows
+        self.states = (rows,)
         self.apart = isinstance(rows.arranged, Arrangement)  # the values of an order are computed by shared programs
 
     @property
@@ -77,14 +78,6 @@ class ArrangeDerived(Stateless):
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The collection's contents."""
         return inputs[0]()
-
-    def commit(self, since: int) -> None:
-        """Make the changes final; history before `since` may be dropped."""
-        self._rows.commit(since)
-
-    def abort(self) -> None:
-        """Take the changes back."""
-        self._rows.abort()
 
     def size(self) -> StateSize:
         """The rows, the references to them and all bytes."""

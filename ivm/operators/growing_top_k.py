@@ -92,12 +92,12 @@ class GrowingTopK(Present):
                 columns = self._order.decode(np.ascontiguousarray(kept[present][:, :-1]))
                 yield delta_of(columns, time, shown[present], int(present.sum()))
 
-    def commit(self, since: int) -> None:
+    def seal(self, upper: int, since: int) -> None:
         """Write what the groups keep."""
         self._groups.close(self._after)
         self._after = None
 
-    def abort(self) -> None:
+    def rollback(self, mark: None) -> None:
         """Forget the step."""
         self._groups.close(None)
         self._after = None

@@ -11,16 +11,18 @@ from ivm.operators.operator import NOTHING, Contents, Each, StateSize
 from ivm.trace.concat import concat_deltas
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta
+from ivm.trace.state import State
 
 Program = Callable[[Delta], Delta | None]
 
 
 class Stateless:
-    """What operators without state share: nothing to commit, undo or count; contents are their inputs'."""
+    """What operators without state of their own share: contents are their inputs'."""
 
     looks_back: ClassVar[bool] = True
     apart = False
     at_once = False
+    states: Sequence[State] = ()
 
     def drawn_from(self, inputs: Sequence[Each]) -> Sequence[Each]:
         """All of them."""
@@ -28,12 +30,6 @@ class Stateless:
 
     def hold(self, time: int | None) -> None:
         """Nothing that could go."""
-
-    def commit(self, since: int) -> None:
-        """Nothing to make final."""
-
-    def abort(self) -> None:
-        """Nothing to undo."""
 
     def size(self) -> StateSize:
         """No state."""

@@ -8,6 +8,7 @@ from typing import ClassVar, Protocol, TypeVar
 from ivm.trace.delta import Delta
 from ivm.trace.layout import plain_layout
 from ivm.trace.size import StateSize
+from ivm.trace.state import State
 
 __all__ = ["Contents", "Operator", "StateSize"]
 
@@ -25,22 +26,26 @@ class Operator(Protocol):
     """A node of the dataflow.
 
     In one commit the dataflow calls `step` once with the deltas of all inputs (None where an input did not change); the
-    deltas may hold many logical times. Output deltas are new objects; inputs are never written to. Then either `commit`
-    or `abort` is called on every operator whose `step` ran. After `abort` the operator must answer as if `step` had not
-    been called. `commit(since)` makes the step final; no reader will ask for times before `since` any more, so
-    history before it may be forgotten (logical compaction).
+    deltas may hold many logical times. Output deltas are new objects; inputs are never written to. Whatever the step
+    changes is one of `states`, which the dataflow has marked before, and rolls back or seals after.
 
     `looks_back`: whether `contents` can be asked for a time before the present, of which no history was let go. What
     does not look back answers for the present alone, from its own state.
 
-    `apart`: whether `step` and `commit` touch nothing but the operator's own state, the columns they are given and the
-    dictionary of texts, so that an operator that nobody reads yet can be stepped while others commit. `at_once`:
-    whether an operator is filled better by one step than by many, since each does again what those before it did.
+    `apart`: whether `step` and the states' `seal` touch nothing but the operator's own state, the columns they are
+    given and the dictionary of texts, so that an operator that nobody reads yet can be stepped while others commit.
+    `at_once`: whether an operator is filled better by one step than by many, since each does again what those before
+    it did.
     """
 
     looks_back: ClassVar[bool]
     apart: bool
     at_once: bool
+
+    @property
+    def states(self) -> Sequence[State]:
+        """The state that this operator alone changes."""
+        ...
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The change of the output that follows from the changes of the inputs; None if there is none."""
@@ -60,14 +65,6 @@ class Operator(Protocol):
 
     def hold(self, time: int | None) -> None:
         """Lookups may be as of `time`, the present, also after later commits; None: no longer."""
-        ...
-
-    def commit(self, since: int) -> None:
-        """Make the last step final."""
-        ...
-
-    def abort(self) -> None:
-        """Undo the last step."""
         ...
 
     def size(self) -> StateSize:

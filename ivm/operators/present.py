@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ivm.operators.operator import Each
 
@@ -18,6 +18,14 @@ class Present:
     def drawn_from(self, inputs: Sequence[Each]) -> Sequence[Each]:
         """None: the state has all that is asked for."""
         return ()
+
+    @property
+    def states(self) -> tuple[Any, ...]:
+        """The operator itself."""
+        return (self,)
+
+    def mark(self) -> Any:
+        """One step at most follows, which is undone as a whole."""
 
     def hold(self, time: int | None) -> None:
         """Nobody looks anything up."""

@@ -151,14 +151,14 @@ class Reduce(Present):
         )  # fmt: skip
         return output.delta(rows, time, None) if rows else None
 
-    def commit(self, since: int) -> None:
+    def seal(self, upper: int, since: int) -> None:
         """Write the groups' new accumulators; groups that are empty go."""
         self._groups.close(self._after)
         self._extremes.commit()
         self._ordered.commit()
         self._after = None
 
-    def abort(self) -> None:
+    def rollback(self, mark: None) -> None:
         """Forget the step."""
         self._extremes.abort()
         self._ordered.abort()

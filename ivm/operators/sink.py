@@ -19,13 +19,12 @@ class Sink(Stateless):
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self._mark = trace.mark()
+        self.states = (trace,)
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """Append; the delta is passed on to whatever reads the view."""
         delta = inputs[0]
         if delta is not None:
-            self._mark = self.trace.mark()
             self.trace.append(delta)
         return delta
 
@@ -40,15 +39,6 @@ class Sink(Stateless):
         """None: the rows are kept."""
         return ()
 
-    def commit(self, since: int) -> None:
-        """Let the trace forget what nobody can read any more."""
-        self.trace.compact(since)
-
-    def abort(self) -> None:
-        """Cut the tail off."""
-        self.trace.abort(self._mark)
-
     def size(self) -> StateSize:
-        """The trace's rows and bytes."""
-        rows, size = self.trace.size()
-        return StateSize(rows=rows, bytes=size)
+        """The trace's."""
+        return self.trace.size()

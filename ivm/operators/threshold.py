@@ -64,12 +64,12 @@ class Threshold(Present):
             if len(counts):
                 yield delta_of(self._unpack(keys), time, np.minimum(counts, self._at_most), len(counts))
 
-    def commit(self, since: int) -> None:
+    def seal(self, upper: int, since: int) -> None:
         """Write the multiplicities; rows that count zero go."""
         self._groups.close(self._after)
         self._after = None
 
-    def abort(self) -> None:
+    def rollback(self, mark: None) -> None:
         """Forget the step."""
         self._groups.close(None)
         self._after = None

@@ -107,13 +107,13 @@ class TopK(Present):
             else:
                 yield delta_of(self._order.decode(entries[present, 1:words]), time, shown[present], int(present.sum()))
 
-    def commit(self, since: int) -> None:
+    def seal(self, upper: int, since: int) -> None:
         """Write the groups' fields; groups without rows go."""
         self._groups.close(self._after)
         self._batch = self._after = None
         self._tree.give_back()
 
-    def abort(self) -> None:
+    def rollback(self, mark: None) -> None:
         """Take the last batch back."""
         take_back(self._tree, self._batch)
         self._groups.close(None)

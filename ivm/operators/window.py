@@ -168,13 +168,13 @@ class Window(Present):
                 columns = self._layout.columns(nodes[:, :width], nodes[:, values : values + int(shape[WORDS])])
                 yield delta_of(columns, time, None, len(nodes))
 
-    def commit(self, since: int) -> None:
+    def seal(self, upper: int, since: int) -> None:
         """Write the partitions' sizes; those without rows go."""
         self._groups.close(None if self._batch is None else self._batch.after)
         self._batch = None
         self._give_back()
 
-    def abort(self) -> None:
+    def rollback(self, mark: None) -> None:
         """Take the last batch back."""
         if self._batch is not None:
             self._make_room(self._batch)

@@ -254,7 +254,10 @@ class DerivedRows(Generic[Arranged]):
             self._refuse(ordered, int(applied.failed[0]))
         self.arranged.catch_up()
 
-    def commit(self, since: int) -> None:
+    def mark(self) -> None:
+        """See `_begin`, which notes where to come back to."""
+
+    def seal(self, upper: int, since: int) -> None:
         """Make the changes final; history before `since` may be forgotten.
 
         Rows keep their numbers, so that deltas of this commit can still be read, until the next `apply`.
@@ -265,8 +268,8 @@ class DerivedRows(Generic[Arranged]):
         self._since = since
         self._begun = None
 
-    def abort(self) -> None:
-        """Undo everything since the last commit."""
+    def rollback(self, mark: None) -> None:
+        """Undo everything since the last seal."""
         if self._begun is not None:
             for arrangement in self._arrangements():
                 arrangement.truncate(self._begun.rows)

@@ -37,8 +37,7 @@ class TableStore:
     """The rows of `table`. With a primary key they form a set of rows with distinct keys, without one a multiset.
 
     Size: the rows (see `RowStore`), the index of the primary key, and for a table without one, from the first delete
-    on, an index of the living rows. Between two calls of `commit` any number of `apply`, in time order; then `commit`
-    or `abort`.
+    on, an index of the living rows. Between two calls of `seal` any number of `apply`, in time order.
     """
 
     def __init__(self, table: Table, dictionary: TextDictionary) -> None:
@@ -126,7 +125,10 @@ class TableStore:
         self._last_time = last
         return outcome
 
-    def commit(self, since: int) -> None:
+    def mark(self) -> None:
+        """See `_begin`, which notes where to come back to."""
+
+    def seal(self, upper: int, since: int) -> None:
         """Make the changes final; nobody reads as of a time before `since` any more. Compacts now and then,
         amortized.
         """
@@ -136,8 +138,8 @@ class TableStore:
             arrangement.forget(since)
         self._store.commit(since)
 
-    def abort(self) -> None:
-        """Undo everything since the last commit."""
+    def rollback(self, mark: None) -> None:
+        """Undo everything since the last seal."""
         if self._begun is not None:
             self._last_time = self._last_time_begun
             for arrangement in self._all():

@@ -13,6 +13,7 @@ from ivm.trace.consolidate import merge_equal
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.growable import Growable
 from ivm.trace.hot_column import HotColumn
+from ivm.trace.size import StateSize
 
 # A log without retractions seldom shrinks when it is merged, so it may grow further before that is tried.
 _GROWTH = 3
@@ -76,11 +77,11 @@ class Trace:
             self._last = max(self._last, int(delta.times.max()))
 
     def mark(self) -> int:
-        """Where the log ends now, to come back to with `abort` before the next `compact`."""
+        """Where the log ends now, to come back to with `rollback` before the next `seal`."""
         return len(self)
 
-    def abort(self, mark: int) -> None:
-        """Take back what was appended after `mark`; what a call of `compact` has seen stays."""
+    def rollback(self, mark: int) -> None:
+        """Take back what was appended after `mark`; what is sealed stays."""
         length = max(mark, self._final)
         for column in self._columns:
             column.truncate(length)
@@ -119,7 +120,7 @@ class Trace:
         columns = [column.column().take(rows) for column in self._columns]
         return delta_of(columns, times[rows], self._diffs.view()[rows], len(rows))
 
-    def compact(self, since: int) -> None:
+    def seal(self, upper: int, since: int) -> None:
         """What was appended is final, and nobody reads as of a time before `since` any more.
 
         Now and then equal rows at times up to `since` are merged: amortized, a few accesses an update appended.
@@ -130,10 +131,10 @@ class Trace:
         if len(self) > (_GROWTH if often else _GROWTH_BY_INSERTS) * self._kept + _SPARE_ROWS:
             self._merge()
 
-    def size(self) -> tuple[int, int]:
+    def size(self) -> StateSize:
         """Updates in the log, and bytes with what the last reader got."""
         stored = sum(column.nbytes for column in self._columns) + self._times.nbytes + self._diffs.nbytes
-        return len(self), stored + self._reading_bytes()
+        return StateSize(len(self), bytes=stored + self._reading_bytes())
 
     def _read(self, time: int) -> _Reading:
         if time == self._last <= self._since and self._final == len(self):

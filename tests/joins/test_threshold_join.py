@@ -191,11 +191,11 @@ def test_only_what_a_bound_has_passed_is_met(world):
         assert twin.met(moved, inclusive) == twin.expected(moved, inclusive)
         twin.whole_groups(max(time for _, time, _ in moved))
         if kept:
-            twin.derived.commit(since)
+            twin.derived.seal(since, since)
         else:
-            twin.derived.abort()
+            twin.derived.rollback(None)
             twin.history = before
     last = max((u[1] for u in twin.history), default=0)
-    twin.derived.commit(last)
+    twin.derived.seal(last, last)
     unordered = [r for r in twin.present(last, True).elements() if None not in r]
     assert twin.derived.arranged.size().entries == len(unordered)

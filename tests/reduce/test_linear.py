@@ -55,22 +55,22 @@ def test_threshold_laws(updates, at_most, random):
     for batch in by_time(updates).values():
         delta = to_delta(batch, TYPES, dictionary)
         small.step([delta])
-        small.abort()
+        small.rollback(None)
         step = from_delta(small.step([delta]), ONLY, dictionary)
-        small.commit(0)
+        small.seal(0, 0)
         held, out = apply(held, batch), apply(out, step)
         apart += step
         assert out == clamped(held, at_most)
         contents = [u for d in small.contents([], 9) for u in from_delta(d, ONLY, dictionary)]
         assert apply(Counter(), contents) == out
     assert same(from_delta(big.step([to_delta(updates, TYPES, dictionary)]), ONLY, dictionary), apart)
-    big.commit(0)
+    big.seal(0, 0)
     mixed = list(updates)
     random.shuffle(mixed)
     assert same(from_delta(shuffled.step([to_delta(mixed, TYPES, dictionary)]), ONLY, dictionary), apart)
     back = [(row, 9, -m) for row, m in held.items()]
     if back:
         big.step([to_delta(back, TYPES, dictionary)])
-        big.commit(0)
+        big.seal(0, 0)
     assert big.size().rows == 0
     assert plain(-0.0) == 0.0

@@ -89,10 +89,10 @@ def test_large_batches(pool, groups, times, monkeypatch):
             batch.append((tuple(map(plain, row)), time + i % times, int(random.integers(1, 3))))
         random.shuffle(batch)
         driver.step([(row, time, 2) for row, time, _ in batch])
-        driver.reduce.abort()
+        driver.reduce.rollback(None)
         assert driver.contents() == driver.out
         driver.out = apply(driver.out, driver.step(batch))
-        driver.reduce.commit(0)
+        driver.reduce.seal(0, 0)
         held = apply(held, batch)
         assert driver.contents() == driver.out == driver.wanted(held)
         time += times

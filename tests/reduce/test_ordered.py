@@ -227,27 +227,27 @@ def test_the_laws(world, random):
         by_time.setdefault(update[1], []).append(update)
     for time, batch in by_time.items():
         small.step([(row, time, 5) for row, _, _ in batch])  # an aborted step leaves no trace
-        small.reduce.abort()
+        small.reduce.rollback(None)
         out = small.step(batch)
-        small.reduce.commit(0)
+        small.reduce.seal(0, 0)
         apart += out
         held, small.out = apply(held, batch), apply(small.out, out)
         assert small.out == small.wanted(held)
         assert small.contents() == small.out
     together = big.step(updates)
-    big.reduce.commit(0)
+    big.reduce.seal(0, 0)
     assert [u[1] for u in together] == sorted(u[1] for u in together)
     assert Counter(together) == Counter(apart)
     mixed = list(updates)
     random.shuffle(mixed)
     assert Counter(shuffled.step(mixed)) == Counter(apart)
-    shuffled.reduce.commit(0)
+    shuffled.reduce.seal(0, 0)
     last = updates[-1][1] + 1
     back = [(tuple(map(real, row)), last, -m) for row, m in held.items()]
     for driver in (small, shuffled):
         if back:
             driver.step(back)
-            driver.reduce.commit(0)
+            driver.reduce.seal(0, 0)
         size = driver.reduce.size()
         assert (size.rows, size.entries) == (0, 0)
         assert not driver.contents()
@@ -262,11 +262,11 @@ def one_column(type_: SqlType, function: str, *parameters: Any) -> Driver:
 def test_a_median_under_changes_costs_logarithms():
     driver = one_column(BIGINT, "quantile_cont", Decimal("0.5"))
     driver.step([((1, v), 1, 1) for v in range(20_000)])
-    driver.reduce.commit(0)
+    driver.reduce.seal(0, 0)
     visited = driver.reduce.visited
     for low in range(100):
         driver.step([((1, low), low + 2, -1)])
-        driver.reduce.commit(0)
+        driver.reduce.seal(0, 0)
     assert driver.contents() == Counter({(1, (100 + 19_999) / 2): 1})
     assert driver.reduce.visited - visited < 100 * 300
 
@@ -276,9 +276,9 @@ def test_quantiles_of_many_copies():
     driver = one_column(INTEGER, "quantile_disc", Decimal("0.9"))
     values = random.integers(0, 300, 4000)
     driver.step([((1, int(v)), 1, 1) for v in values])
-    driver.reduce.commit(0)
+    driver.reduce.seal(0, 0)
     gone = values[:3000]
     driver.step([((1, int(v)), 2, -1) for v in gone])
-    driver.reduce.commit(0)
+    driver.reduce.seal(0, 0)
     rest = np.sort(values[3000:])
     assert driver.contents() == Counter({(1, int(rest[899])): 1})

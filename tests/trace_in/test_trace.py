@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from catalog import types
 from catalog.types import SqlType
 from ivm.trace import trace as module
+from ivm.trace.size import StateSize
 from ivm.trace.trace import Trace
 from tests.trace_in.updates import SMALL, Row, drawn_delta, model, rows_of
 
@@ -83,11 +84,11 @@ def test_a_trace_shows_every_time_that_it_keeps(drawn, spare):
                 rows, times, diffs = (list(part) for part in zip(*batch, strict=True))
                 trace.append(drawn_delta(sql_types, rows, times, diffs))
             if fails:
-                trace.abort(mark)
+                trace.rollback(mark)
             else:
                 twin.log += batch
                 since = max(now - history, since)
-                trace.compact(since)
+                trace.seal(since, since)
             if reads:
                 assert contents(trace, None) == twin.rows(now)
                 for time in range(since, now + 1):
@@ -115,20 +116,20 @@ def test_what_is_read_again_is_not_made_again():
 
 def test_a_reader_keeps_its_rows_when_the_log_is_compacted():
     trace = one_column(((1,), 1, 1))
-    trace.compact(1)
+    trace.seal(1, 1)
     columns, diffs = trace.rows(None)
     trace.append(drawn_delta([types.BIGINT], [(1,), (2,)], 2, [-1, 1]))
-    trace.compact(2)
+    trace.seal(2, 2)
     assert contents(trace, None) == {(2,): 1}
     assert (columns[0].values.tolist(), diffs.tolist()) == ([1], [1])
 
 
-def test_abort_does_not_take_back_what_is_final():
+def test_a_rollback_does_not_take_back_what_is_final():
     trace = Trace([types.BIGINT])
     mark = trace.mark()
     trace.append(drawn_delta([types.BIGINT], [(1,)], 1, None))
-    trace.compact(1)
-    trace.abort(mark)
+    trace.seal(1, 1)
+    trace.rollback(mark)
     assert contents(trace, None) == {(1,): 1}
 
 
@@ -139,12 +140,12 @@ def test_churn_does_not_grow_the_log():
     for time in range(1, 200):
         trace.append(drawn_delta([types.BIGINT], values, time, None))
         trace.append(drawn_delta([types.BIGINT], values, time, [-1] * 1000))
-        trace.compact(time)
+        trace.seal(time, time)
         sizes.append(trace.size())
-    assert max(rows for rows, _ in sizes) <= (1 << 16) + 2000
-    assert max(size for _, size in sizes) <= 24 * ((1 << 16) + 2000)
+    assert max(size.rows for size in sizes) <= (1 << 16) + 2000
+    assert max(size.bytes for size in sizes) <= 24 * ((1 << 16) + 2000)
     assert contents(trace, None) == {}
-    assert trace.size() == (0, 0)
+    assert trace.size() == StateSize()
 
 
 def test_retracting_what_is_not_there_is_an_internal_error():
@@ -154,7 +155,7 @@ def test_retracting_what_is_not_there_is_an_internal_error():
 
 def test_history_that_is_gone():
     trace = one_column(((1,), 1, 1), ((2,), 5, 1))
-    trace.compact(3)
+    trace.seal(3, 3)
     with pytest.raises(AssertionError, match="history begins at 3"):
         trace.rows(2)
     with pytest.raises(AssertionError, match="history begins at 3"):
@@ -163,14 +164,14 @@ def test_history_that_is_gone():
 
 def test_size_counts_updates_and_what_a_reader_got():
     trace = one_column(((1,), 1, 1), ((2,), 2, 1))
-    assert trace.size() == (2, 2 * 24)
+    assert trace.size() == StateSize(2, bytes=2 * 24)
     trace.rows(1)
-    assert trace.size() == (2, 2 * 24 + 16)
+    assert trace.size() == StateSize(2, bytes=2 * 24 + 16)
 
 
 def test_an_empty_trace():
     trace = Trace([types.BIGINT, types.VARCHAR])
-    trace.compact(5)
+    trace.seal(5, 5)
     columns, diffs = trace.rows(None)
     assert [len(c) for c in columns] == [0, 0]
     assert diffs.dtype == np.int64

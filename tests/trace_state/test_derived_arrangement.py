@@ -94,9 +94,9 @@ def test_probes_see_the_collection_as_of_their_time(steps, data):
                 assert found(arrangement, key, time, False) == present(after, key, time - 1)
         if keep:
             history = after
-            arrangement.commit(start - 2)
+            arrangement.seal(start - 2, start - 2)
         else:
-            arrangement.abort()
+            arrangement.rollback(None)
         for key in range(4):
             assert found(arrangement, key, start + 9, True) == present(history, key, start + 9)
     assert arrangement.size().rows == sum(sum(present(history, k, start + 9).values()) for k in [None, *range(4)])
@@ -105,10 +105,10 @@ def test_probes_see_the_collection_as_of_their_time(steps, data):
 def test_retracting_an_absent_row_is_an_internal_error_and_can_be_undone():
     arrangement = derived()
     arrangement.apply(delta_from([((1, 1), 1, 1)]))
-    arrangement.commit(1)
+    arrangement.seal(1, 1)
     with pytest.raises(AssertionError, match="derived collection has no row"):
         arrangement.apply(delta_from([((1, 2), 2, -1), ((5, 5), 2, 1), ((1, 1), 2, -1)]))
-    arrangement.abort()
+    arrangement.rollback(None)
     assert found(arrangement, 1, 9, True) == {1: 1}
     assert found(arrangement, 5, 9, True) == {}
 
@@ -116,7 +116,7 @@ def test_retracting_an_absent_row_is_an_internal_error_and_can_be_undone():
 def test_a_row_replaced_over_and_over_is_found_at_once():
     arrangement = derived()
     arrangement.apply(delta_from([((7, 0), 1, 1)]))
-    arrangement.commit(1)
+    arrangement.seal(1, 1)
     for time in range(2, 3000):
         arrangement.apply(
             delta_from(
@@ -126,7 +126,7 @@ def test_a_row_replaced_over_and_over_is_found_at_once():
                 ]
             )
         )
-        arrangement.commit(time)
+        arrangement.seal(time, time)
     before = arrangement.visited
     assert found(arrangement, 7, 3000, True) == {2999 % 5: 1}
     assert arrangement.visited - before <= 3
@@ -138,13 +138,13 @@ def test_compaction_keeps_what_lives():
     keys = np.arange(n, dtype=np.int64)
     values = (keys % 11).astype(np.int32)
     arrangement.apply(delta_of([Column(keys), Column(values)], 1, None))
-    arrangement.commit(1)
+    arrangement.seal(1, 1)
     gone = np.flatnonzero(keys % 3 != 0)
     arrangement.apply(delta_of([Column(keys[gone]), Column(values[gone])], 2, np.full(len(gone), -1, np.int64)))
-    arrangement.commit(2)
+    arrangement.seal(2, 2)
     arrangement.apply(delta_of([Column(keys[:1]), Column(values[:1])], 3, np.array([-1])))
     assert arrangement.store.rows == n // 3
-    arrangement.abort()
+    arrangement.rollback(None)
     positions, rows = arrangement.probe(keys, None, 3, True)
     assert positions.tolist() == list(range(0, n, 3))
     assert arrangement.store.column(0).values[rows].tolist() == positions.tolist()

@@ -56,9 +56,9 @@ def test_a_keyed_table_is_a_dictionary(batches, hot):
             if keep:
                 contents = expected
         if keep:
-            store.commit(0)
+            store.seal(0, 0)
         else:
-            store.abort()
+            store.rollback(None)
         history[time + 9] = contents
         assert sorted(rows_of(store.arrow()), key=repr) == sorted(contents.values(), key=repr)
         assert store.rows == len(contents)
@@ -86,9 +86,9 @@ def test_a_table_without_a_key_is_a_multiset(batches):
             if keep:
                 contents = expected
         if keep:
-            store.commit(time + 9)
+            store.seal(time + 9, time + 9)
         else:
-            store.abort()
+            store.rollback(None)
         assert Counter(rows_of(store.arrow())) == contents
 
 
@@ -98,7 +98,7 @@ def test_several_batches_of_one_commit_are_undone_together(batches):
     store = TableStore(KEYED, dictionary)
     store.arrangement((0,))
     store.apply(arrow_of([(a, 0, "first", a) for a in range(4)]), None, 1)
-    store.commit(1)
+    store.seal(1, 1)
     before = rows_of(store.arrow())
     for batch, mode, _, _ in batches:
         try:
@@ -106,10 +106,10 @@ def test_several_batches_of_one_commit_are_undone_together(batches):
         except ConstraintError:
             continue
         store.arrangement((0,)).catch_up()
-    store.abort()
+    store.rollback(None)
     assert rows_of(store.arrow()) == before
     assert_arrangements_agree(store, 99)
     store.apply(arrow_of([(9, 9, "after", 1)]), None, 5)
-    store.commit(5)
+    store.seal(5, 5)
     assert rows_of(store.arrow()) == [*before, (9, 9, "after", 1)]
     assert_arrangements_agree(store, 99)

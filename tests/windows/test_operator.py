@@ -35,7 +35,7 @@ def test_values_are_right_at_every_time_and_after_every_undo(world: tuple[Window
     out: Bag = Counter()
     for batch in by_time(updates):
         driver.step([(row, time, 2) for row, time, _ in batch])
-        driver.operator.abort()
+        driver.operator.rollback(None)
         assert driver.contents() == out
         step = driver.commit(batch)
         held, out = applied(held, batch), applied(out, step)
@@ -60,7 +60,7 @@ def test_one_big_step_equals_many_small_ones(world: tuple[Window, list[Update]])
     together = big.step(updates)
     assert [u[1] for u in together] == sorted(u[1] for u in together)
     assert settled(together) == settled(apart)
-    big.operator.abort()
+    big.operator.rollback(None)
     assert big.operator.size().rows == 0
     assert settled(big.commit(updates)) == settled(apart)
     mixed = list(updates)

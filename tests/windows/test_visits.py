@@ -40,7 +40,7 @@ def _filled(function: WindowFunction) -> Driver:
     driver = Driver(Window(table, (), (Order(0),), (function,), ("w",)))
     keys = np.random.default_rng(7).permutation(ROWS) * 2
     driver.operator.step([delta_of([Values(keys), Values(keys % 97 + 1000)], 1, None)])
-    driver.operator.commit(0)
+    driver.operator.seal(0, 0)
     return driver
 
 

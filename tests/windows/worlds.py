@@ -165,7 +165,7 @@ class Driver:
     def commit(self, updates: list[Update]) -> list[Update]:
         """The changes of the output, made final."""
         out = self.step(updates)
-        self.operator.commit(0)
+        self.operator.seal(0, 0)
         return out
 
     def contents(self) -> Bag:

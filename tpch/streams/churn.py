@@ -37,9 +37,7 @@ def _draws(source: Source, seed: int, kinds: tuple[Attribute, ...], total: int) 
     )
 
 
-def _changes(
-    source: Source, relation: str, kinds: tuple[Attribute, ...], draws: DataFrame, total: int
-) -> Changes:
+def _changes(source: Source, relation: str, kinds: tuple[Attribute, ...], draws: DataFrame, total: int) -> Changes:
     mine = {index: kind for index, kind in enumerate(kinds) if kind.relation == relation}
     row = F.pmod(F.col("_pick"), F.lit(source.rows(relation)))
     drawn = draws.where(F.col("_kind").isin(list(mine))).select("_update", "_kind", "_chance", row.alias(ROW))

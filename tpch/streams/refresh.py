@@ -88,9 +88,7 @@ class _Refresh:
         if relation == "lineitem":
             return rows.withColumn("l_orderkey", key)
         buyers = self.source.frame("orders").select(F.col(ROW).alias("_buyer"), F.col("o_custkey").alias("_customer"))
-        return (
-            rows.join(buyers, "_buyer").withColumn("o_custkey", F.col("_customer")).withColumn("o_orderkey", key)
-        )
+        return rows.join(buyers, "_buyer").withColumn("o_custkey", F.col("_customer")).withColumn("o_orderkey", key)
 
     def _leaving(self, base: DataFrame, new: DataFrame) -> DataFrame:
         """The rows that are deleted with `_place`, the place of their order among the deletions."""
@@ -103,9 +101,7 @@ class _Refresh:
         if self.total <= self.orders:
             return rows
         later = new.where(F.col("_new") < self.total - self.orders)
-        return rows.unionByName(
-            later.withColumn("_place", F.col("_new") + self.orders), allowMissingColumns=True
-        )
+        return rows.unionByName(later.withColumn("_place", F.col("_new") + self.orders), allowMissingColumns=True)
 
 
 def order_of_key(key: Column) -> Column:

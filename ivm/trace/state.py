@@ -1,0 +1,78 @@
+"""What every piece of state promises, and the one list of what a commit has touched.
+
+State is whatever remembers anything across commits. All of it keeps this one contract, so that a commit is undone, made
+final, measured, saved and read in one place, whatever its operators keep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
+
+from ivm.trace.size import StateSize
+
+
+class State(Protocol):
+    """A piece of state: marked before it is changed, then changed any number of times, then rolled back or sealed.
+
+    What undoes a change is written before the change is made. So an exception may come at any line of any step, and
+    `rollback` is right nevertheless. All of `rollback` and `seal` may be interrupted, and called again from the start.
+    """
+
+    def mark(self) -> Any:
+        """Where the state is now, for `rollback`. Changes nothing. Cost: constant."""
+        ...
+
+    def rollback(self, mark: Any) -> None:
+        """Undo everything since `mark`, the last one or one before it, of which nothing has been sealed.
+
+        Allocates nothing, and cannot fail. Cost: that of the steps that are undone.
+        """
+        ...
+
+    def seal(self, upper: int, since: int) -> None:
+        """Make all steps final: they are of times before `upper`. Nobody reads as of a time before `since` any more.
+
+        All maintenance is done here, in proportion to what was stepped.
+        """
+        ...
+
+    def size(self) -> StateSize:
+        """Rows, entries and bytes, exact."""
+        ...
+
+
+class Marks:
+    """The states that were touched since the last seal, each with its mark, in the order in which they were touched."""
+
+    def __init__(self) -> None:
+        self._marks: dict[State, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._marks)
+
+    def __contains__(self, state: State) -> bool:
+        return state in self._marks
+
+    def add(self, states: Iterable[State]) -> None:
+        """Mark those that are not marked yet; to be called before they are changed."""
+        for state in states:
+            if state not in self._marks:
+                self._marks[state] = state.mark()
+
+    def rollback(self, left: int = 0) -> None:
+        """Undo what was done to all but the first `left` states, last one first."""
+        for state in self._undone(left):
+            state.rollback(self._marks[state])
+
+    def seal(self, upper: int, since: int) -> None:
+        """Make what was done to all states final, last one first: none goes before those that are made of it."""
+        for state in self._undone(0):
+            state.seal(upper, since)
+
+    def _undone(self, left: int) -> Iterator[State]:
+        """The states that are left, last first; each leaves the list when the caller comes back for the next."""
+        while len(self._marks) > left:
+            state = next(reversed(self._marks))
+            yield state
+            del self._marks[state]
