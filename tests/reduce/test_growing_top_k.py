@@ -35,7 +35,7 @@ def test_what_is_behind_the_window_is_forgotten() -> None:
     driver = Driver(((BIGINT, False), (VARCHAR, False)), (), ((0, True, False),), 3, 1)
     for time in range(1, 40):
         driver.step([((v * 7919 % 1009, f"{v}"), time, 1) for v in range(50 * time, 50 * time + 50)])
-        driver.top.commit(0)
+        driver.top.seal(0, 0)
     assert driver.top.size().rows == 4
     assert sum(driver.contents().values()) == 3
 

@@ -115,7 +115,7 @@ def assert_the_laws(drivers, updates, random):
         small.top.rollback(None)
         assert small.contents() == out
         step = small.step(batch)
-        small.top.commit(0)
+        small.top.seal(0, 0)
         apart += step
         held, out = apply(held, batch), apply(out, step)
         assert out == windows(held, *small.model)
@@ -130,7 +130,7 @@ def assert_the_laws(drivers, updates, random):
     random.shuffle(mixed)
     assert settled(shuffled.step(mixed)) == settled(apart)
     for driver in (big, shuffled):
-        driver.top.commit(0)
+        driver.top.seal(0, 0)
         assert driver.contents() == out
     return held
 
