@@ -12,7 +12,7 @@ from catalog.types import Kind, Physical, SqlType
 from ivm.trace.column import DTYPES, Array, Bools, Column, concat, empty_column
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.enums import enum_array, enum_type, positions_of
-from ivm.trace.lists import lists_to_arrow
+from ivm.trace.lists import lists_from_arrow, lists_to_arrow
 from ivm.trace.text_habit import TextHabit
 from ivm.trace.validity import unpacked, validity_mask
 
@@ -99,9 +99,10 @@ def is_text(given: pa.DataType) -> bool:
 def to_column(array: pa.Array | pa.ChunkedArray, type: SqlType, dictionary: TextDictionary) -> Column:
     """An Arrow array as a column of `type`; text is put into `dictionary`, values under NULL are zero.
 
-    Takes the type's own Arrow type, any encoding of text, decimals of 32, 64 and 128 bits of the same scale; others are
-    cast, and raise pa.ArrowInvalid where a value does not fit. Numbers, dates and timestamps without NULL share the
-    array's memory (a narrow decimal128 as a strided view of its low words), which must not be written to.
+    Takes the type's own Arrow type, any encoding of text, decimals of 32, 64 and 128 bits of the same scale, lists of
+    the element's own type; others are cast, and raise pa.ArrowInvalid where a value does not fit. Numbers, dates and
+    timestamps without NULL share the array's memory (a narrow decimal128 as a strided view of its low words), which
+    must not be written to.
     Cost: constant then; else a pass. Text: see `TextDictionary.encode`.
     """
     if isinstance(array, pa.ChunkedArray):
@@ -110,6 +111,9 @@ def to_column(array: pa.Array | pa.ChunkedArray, type: SqlType, dictionary: Text
         return concat([to_column(chunk, type, dictionary) for chunk in array.chunks] or [empty_column(type.physical)])
     if len(array) == 0:
         return empty_column(type.physical)
+    if type.element is not None:
+        element = type.element
+        return lists_from_arrow(array, element, dictionary, lambda given: to_column(given, element, dictionary))
     if type.physical is Physical.CODE:
         return dictionary.encode(array)
     if type.kind is Kind.NULL or pa.types.is_null(array.type):

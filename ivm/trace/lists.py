@@ -15,6 +15,7 @@ from catalog.types import Physical, SqlType
 from ivm.trace.column import DTYPES, Array, Column, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.sequences import numbers_from
+from ivm.trace.validity import validity_mask
 
 
 def element_size(physical: Physical) -> int:
@@ -55,6 +56,16 @@ def lists_to_arrow(
         lists.append(_chunk_to_arrow(chunk, valid, element, to_arrow))
         start += len(chunk)
     return lists[0] if len(lists) == 1 else pa.chunked_array(lists)
+
+
+def lists_from_arrow(
+    array: pa.Array, element: SqlType, dictionary: TextDictionary, to_column: Callable[[pa.Array], Column]
+) -> Column:
+    """The column that `lists_to_arrow` made an array of; `to_column` makes one of an array of elements."""
+    ends = np.concatenate([[0], np.cumsum(array.value_lengths().fill_null(0).to_numpy())])
+    data, size = list_bytes(to_column(array.flatten()), element.physical)
+    codes = codes_of(data, ends * size, dictionary)
+    return Column(codes, validity_mask(array, array.buffers()[0]))
 
 
 def _chunk_to_arrow(

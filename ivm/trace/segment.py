@@ -1,0 +1,181 @@
+"""Segments: sealed state as Arrow record batches that say themselves what they are, for any process to read.
+
+Nothing in them belongs to the process that wrote them: texts and lists are their values, not codes of a dictionary, and
+get codes of the reader's dictionary there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.errors import Error
+from catalog.types import Physical, SqlType
+from ivm.trace.arrow import to_arrow, to_column
+from ivm.trace.column import Array, Column, Ints
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.keys import KeyLayout
+from ivm.trace.sequences import numbers_from
+
+Scalar = int | str | bool | None | Sequence["Scalar"]
+"""What JSON has, and keeps exactly; doubles are columns."""
+
+_KIND, _VERSION, _SCALARS = b"ivm.kind", b"ivm.version", b"ivm.scalars"
+_LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A record batch whose schema says what state it is of (`kind`), how it is written (`version`), and its scalars.
+
+    Immutable. It can be written by `pyarrow.ipc` and read again anywhere.
+    """
+
+    batch: pa.RecordBatch
+
+    @property
+    def kind(self) -> str:
+        """What state this is of."""
+        return self._said(_KIND).decode()
+
+    @property
+    def version(self) -> int:
+        """How it is written."""
+        return int(self._said(_VERSION))
+
+    @cached_property
+    def scalars(self) -> Mapping[str, Scalar]:
+        """What goes with the columns."""
+        scalars: Mapping[str, Scalar] = json.loads(self._said(_SCALARS))
+        return scalars
+
+    @property
+    def rows(self) -> int:
+        """The length of the columns."""
+        return int(self.batch.num_rows)
+
+    def column(self, name: str) -> pa.Array:
+        """The column called `name`."""
+        return self.batch.column(name)
+
+    def ints(self, name: str) -> Ints:
+        """A column of int64 without NULL, not copied; read-only."""
+        values: Ints = self.batch.column(name).to_numpy()
+        return values
+
+    def number(self, name: str) -> int:
+        """A scalar that is a whole number."""
+        value = self.scalars[name]
+        assert isinstance(value, int), f"the scalar {name} of a segment is {value!r}, not a whole number"
+        return value
+
+    def _said(self, key: bytes) -> bytes:
+        metadata = self.batch.schema.metadata or {}
+        if key not in metadata:
+            raise Error(f"cannot read a segment: its schema does not say {key.decode()}; it was not written by ivm")
+        value: bytes = metadata[key]
+        return value
+
+
+def segment_of(
+    kind: str, columns: Mapping[str, pa.Array], scalars: Mapping[str, Scalar] | None = None, version: int = 1
+) -> Segment:
+    """A segment of columns of one length, by name."""
+    metadata = {_KIND: kind, _VERSION: str(version), _SCALARS: json.dumps(dict(scalars or {}))}
+    schema = pa.schema([pa.field(name, array.type) for name, array in columns.items()], metadata)
+    return Segment(pa.RecordBatch.from_arrays(list(columns.values()), schema=schema))
+
+
+class Segments:
+    """What is left of a sequence of segments, taken by those that restore themselves from it, one after the other."""
+
+    def __init__(self, segments: Iterable[Segment]) -> None:
+        self._left = iter(segments)
+        self._next = next(self._left, None)
+
+    def take(self, kind: str, version: int = 1) -> Segment:
+        """The next one, which has to be of this kind. Error if it is not, or if there is none."""
+        found = self.take_if(kind, version)
+        if found is None:
+            there = "nothing is left" if self._next is None else f"a segment of {self._next.kind} comes next"
+            raise Error(f"cannot restore {kind}: {there}; the segments were written for another plan")
+        return found
+
+    def take_if(self, kind: str, version: int = 1) -> Segment | None:
+        """The next one if it is of this kind. Error if it is written in another way than `version`."""
+        found = self._next
+        if found is None or found.kind != kind:
+            return None
+        if found.version != version:
+            raise Error(
+                f"cannot restore {kind}: its segment is of version {found.version}, and this release of ivm reads "
+                f"version {version}; read it with the release that wrote it"
+            )
+        self._next = next(self._left, None)
+        return found
+
+    def all_of(self, kind: str, version: int = 1) -> Iterator[Segment]:
+        """All that come next and are of this kind."""
+        while (found := self.take_if(kind, version)) is not None:
+            yield found
+
+
+def column_to_arrow(column: Column, type: SqlType, dictionary: TextDictionary) -> pa.Array:
+    """A column as the Arrow array of its type, with its values exactly. Cost: a pass over texts and lists."""
+    array = to_arrow(column, type, dictionary)
+    if isinstance(array, pa.ChunkedArray):  # text beyond 2 GiB
+        array = pa.concat_arrays([chunk.cast(_LARGE.get(chunk.type, chunk.type)) for chunk in array.chunks])
+    return array
+
+
+def column_from_arrow(array: pa.Array, type: SqlType, dictionary: TextDictionary) -> Column:
+    """The column that `column_to_arrow` made the array of, with codes of this dictionary."""
+    return to_column(array, type, dictionary)
+
+
+def words_to_arrow(words: Ints, kinds: Sequence[SqlType | None], dictionary: TextDictionary) -> list[pa.Array]:
+    """Words (n, W) as an array each: of int64, or of what it is the code of, where its kind is a type of text or list.
+
+    Words that hold two small parts each are those of a key: see `keys_to_arrow`.
+    """
+    arrays = []
+    for word, kind in zip(words.T, kinds, strict=True):
+        if kind is None:
+            arrays.append(numbers_from(word))
+        else:
+            assert kind.physical is Physical.CODE, f"a word of {kind} is no code"
+            arrays.append(column_to_arrow(Column(word.astype(np.int32)), kind, dictionary))
+    return arrays
+
+
+def words_from_arrow(arrays: Sequence[pa.Array], kinds: Sequence[SqlType | None], dictionary: TextDictionary) -> Ints:
+    """The words (n, W) that `words_to_arrow` made the arrays of, with codes of this dictionary."""
+    words: Ints = np.empty((len(arrays[0]) if arrays else 0, len(arrays)), np.int64)
+    for place, (array, kind) in enumerate(zip(arrays, kinds, strict=True)):
+        values: Array = array.to_numpy() if kind is None else column_from_arrow(array, kind, dictionary).values
+        words[:, place] = values
+    return words
+
+
+def keys_to_arrow(
+    words: Ints, layout: KeyLayout, types: Sequence[SqlType], dictionary: TextDictionary
+) -> list[pa.Array]:
+    """Key words, as `layout` packs columns of `types`, as those columns."""
+    return [
+        column_to_arrow(column, type_, dictionary)
+        for column, type_ in zip(layout.unpack(np.ascontiguousarray(words)), types, strict=True)
+    ]
+
+
+def keys_from_arrow(
+    arrays: Sequence[pa.Array], layout: KeyLayout, types: Sequence[SqlType], dictionary: TextDictionary, length: int
+) -> Ints:
+    """The key words (n, W) that `keys_to_arrow` made the arrays of, with codes of this dictionary."""
+    columns = [column_from_arrow(array, type_, dictionary) for array, type_ in zip(arrays, types, strict=True)]
+    words, _ = layout.pack(columns, length)
+    return words.reshape(length, layout.words)

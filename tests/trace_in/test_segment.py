@@ -1,0 +1,197 @@
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from catalog import types
+from catalog.errors import Error
+from catalog.types import Physical, SqlType, decimal, list_of
+from ivm.trace.arrow import arrow_type, to_column
+from ivm.trace.column import Column
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.keys import KeyLayout
+from ivm.trace.segment import (
+    Segment,
+    Segments,
+    column_from_arrow,
+    column_to_arrow,
+    keys_from_arrow,
+    keys_to_arrow,
+    segment_of,
+    words_from_arrow,
+    words_to_arrow,
+)
+
+MOOD = SqlType(types.Kind.ENUM, labels=("sad", "ok"))
+VALUES: dict[SqlType, list[object]] = {
+    types.NULL: [None, None],
+    types.BOOLEAN: [True, None, False],
+    types.TINYINT: [-128, None, 127],
+    types.UTINYINT: [0, 255, None],
+    types.USMALLINT: [2**16 - 1, None],
+    types.UINTEGER: [2**32 - 1, None],
+    types.BIGINT: [-(2**63), 2**63 - 1],
+    types.UBIGINT: [2**64 - 1, None, 0],
+    types.HUGEINT: [Decimal(10**37), None, Decimal(-(10**37))],
+    decimal(4, 1): [Decimal("-999.9"), None],
+    decimal(28, 5): [Decimal("12345678901234567890.12345"), None],
+    types.FLOAT: [1.5, -0.0, None, float("inf")],
+    types.DOUBLE: [0.1, -0.0, None, float("-inf")],
+    types.VARCHAR: ["", None, "läuft", "", "x" * 100],
+    types.BLOB: [b"\x00\xff\xfe", None, b""],
+    MOOD: ["ok", None, "sad"],
+    list_of(types.INTEGER): [[1, None, 3], None, [], [1, None, 3]],
+    list_of(types.VARCHAR): [["a", None, ""], None, [], ["b", "läuft"]],
+    list_of(types.HUGEINT): [[Decimal(10**37), None], [None]],
+    list_of(list_of(types.VARCHAR)): [[["a"], None, []], None, [["b", None]]],
+}
+
+
+def other_dictionary() -> TextDictionary:
+    """One that gives other codes than an empty one."""
+    dictionary = TextDictionary()
+    dictionary.codes(["b", "of another", "läuft", "x"])
+    return dictionary
+
+
+@pytest.mark.parametrize("type_", VALUES, ids=str)
+def test_columns_go_to_another_dictionary(type_: SqlType) -> None:
+    here, there = TextDictionary(), other_dictionary()
+    given = pa.array(VALUES[type_], arrow_type(type_))
+    written = column_to_arrow(to_column(given, type_, here), type_, here)
+    assert written.type == arrow_type(type_)
+    assert written.to_pylist() == given.to_pylist()
+    restored = column_from_arrow(written, type_, there)
+    again = column_to_arrow(restored, type_, there)
+    assert again.equals(written)
+    assert restored.values.dtype == to_column(given, type_, here).values.dtype
+
+
+@pytest.mark.parametrize("type_", [list_of(types.INTEGER), list_of(types.VARCHAR), types.VARCHAR], ids=str)
+def test_a_slice_is_read_from_where_it_begins(type_: SqlType) -> None:
+    dictionary = TextDictionary()
+    part = pa.array(VALUES[type_], arrow_type(type_))[2:]
+    column = column_from_arrow(part, type_, dictionary)
+    assert column_to_arrow(column, type_, dictionary).to_pylist() == part.to_pylist()
+
+
+def test_equal_lists_have_equal_codes() -> None:
+    dictionary = TextDictionary()
+    type_ = list_of(types.VARCHAR)
+    first = column_from_arrow(pa.array([["a", "b"], ["a"]], arrow_type(type_)), type_, dictionary)
+    second = column_from_arrow(pa.array([["a"], ["a", "b"]], arrow_type(type_)), type_, dictionary)
+    assert first.values.tolist() == second.values[::-1].tolist()
+
+
+def test_words_are_numbers_texts_and_lists() -> None:
+    here, there = TextDictionary(), other_dictionary()
+    lists = list_of(types.VARCHAR)
+    codes = here.codes(["b", "", "läuft"])
+    listed = column_from_arrow(pa.array([["a"], [], ["b", "a"]], arrow_type(lists)), lists, here)
+    words = np.stack([[-(2**63), 0, 7], codes, listed.values], axis=1).astype(np.int64)
+    kinds = (None, types.VARCHAR, lists)
+    arrays = words_to_arrow(words, kinds, here)
+    assert arrays[1].to_pylist() == ["b", "", "läuft"]
+    assert arrays[2].to_pylist() == [["a"], [], ["b", "a"]]
+    restored = words_from_arrow(arrays, kinds, there)
+    assert restored[:, 0].tolist() == words[:, 0].tolist()
+    assert there.strings(restored[:, 1].astype(np.int32)) == ["b", "", "läuft"]
+    assert [a.to_pylist() for a in words_to_arrow(restored, kinds, there)] == [a.to_pylist() for a in arrays]
+
+
+def test_words_without_columns_are_no_rows() -> None:
+    assert words_from_arrow([], (), TextDictionary()).shape == (0, 0)
+
+
+@pytest.mark.parametrize("nulls", ["match", "find", "drop"])
+def test_keys_that_share_a_word(nulls: str) -> None:
+    here, there = TextDictionary(), other_dictionary()
+    kinds = (types.INTEGER, types.VARCHAR, types.VARCHAR, decimal(28, 5))
+    forms = tuple((kind.physical, nulls == "match") for kind in kinds)
+    layout = KeyLayout(forms, nulls)  # type: ignore[arg-type]
+    valid = np.array([True, False, True]) if nulls == "match" else None
+    columns = [
+        Column(np.array([-1, 0, 5], np.int32)),
+        Column(here.codes(["b", "", "c"]), valid),
+        Column(here.codes(["d", "d", "läuft"])),
+        Column(np.array([[1, 0], [2, -1], [3, 3]], np.int64)),
+    ]
+    words, _ = layout.pack(columns)
+    arrays = keys_to_arrow(words, layout, kinds, here)
+    assert arrays[2].to_pylist() == ["d", "d", "läuft"]
+    restored = keys_from_arrow(arrays, layout, kinds, there, 3)
+    assert restored.shape == (3, layout.words)
+    assert [a.to_pylist() for a in keys_to_arrow(restored, layout, kinds, there)] == [a.to_pylist() for a in arrays]
+
+
+def test_a_key_of_no_columns_is_a_word() -> None:
+    layout = KeyLayout((), "match")
+    words, _ = layout.pack([], 2)
+    assert keys_to_arrow(words, layout, (), TextDictionary()) == []
+    assert keys_from_arrow([], layout, (), TextDictionary(), 2).tolist() == [[0], [0]]
+
+
+def one(kind: str = "rows", version: int = 1) -> Segment:
+    columns = {"a": pa.array([1, 2]), "t": pa.array(["x", None])}
+    return segment_of(kind, columns, {"since": -(2**63), "name": "ä", "none": None, "list": [1]}, version)
+
+
+def test_a_segment_says_what_it_is_wherever_it_is_read() -> None:
+    sink = io.BytesIO()
+    segment = one()
+    with pa.ipc.new_stream(sink, segment.batch.schema) as writer:
+        writer.write_batch(segment.batch)
+    read = Segment(pa.ipc.open_stream(sink.getvalue()).read_next_batch())
+    assert (read.kind, read.version, read.rows) == ("rows", 1, 2)
+    assert read.number("since") == -(2**63)
+    assert read.scalars == segment.scalars
+    assert read.ints("a").tolist() == [1, 2]
+    assert not read.ints("a").flags.writeable
+    assert read.column("t").to_pylist() == ["x", None]
+
+
+def test_another_process_reads_a_segment() -> None:
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, one().batch.schema) as writer:
+        writer.write_batch(one().batch)
+    program = (
+        "import sys, pyarrow as pa; from ivm.trace.segment import Segment; "
+        "s = Segment(pa.ipc.open_stream(sys.stdin.buffer.read()).read_next_batch()); "
+        "print(s.kind, s.scalars['name'] == 'ä', s.column('t').to_pylist())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], input=sink.getvalue(), capture_output=True, check=True)
+    assert done.stdout.decode().strip() == "rows True ['x', None]"
+
+
+def test_segments_are_taken_in_order() -> None:
+    segments = Segments([one(), one("more"), one("more"), one("end")])
+    assert segments.take("rows").kind == "rows"
+    assert segments.take_if("rows") is None
+    assert [each.kind for each in segments.all_of("more")] == ["more", "more"]
+    with pytest.raises(Error, match=r"cannot restore rows: a segment of end comes next"):
+        segments.take("rows")
+    segments.take("end")
+    with pytest.raises(Error, match=r"cannot restore end: nothing is left"):
+        segments.take("end")
+
+
+def test_a_segment_of_another_version_is_refused() -> None:
+    with pytest.raises(Error, match=r"of version 2, and this release of ivm reads version 1"):
+        Segments([one(version=2)]).take("rows")
+
+
+def test_what_is_no_segment_is_refused() -> None:
+    with pytest.raises(Error, match=r"does not say ivm\.kind; it was not written by ivm"):
+        _ = Segment(pa.RecordBatch.from_pydict({"a": [1]})).kind
+
+
+def test_kinds_fit_their_words() -> None:
+    assert types.VARCHAR.physical is Physical.CODE
+    with pytest.raises(AssertionError, match="a word of INTEGER is no code"):
+        words_to_arrow(np.zeros((1, 1), np.int64), (types.INTEGER,), TextDictionary())
