@@ -16,7 +16,7 @@ from ivm.trace.computed import Computed
 from ivm.trace.delta import Delta, Group
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.distinct_keys import DistinctKeys
-from ivm.trace.index import Index
+from ivm.trace.index import Applied, Index
 from ivm.trace.keys import KeyLayout
 from ivm.trace.living_rows import LivingRows
 from ivm.trace.row_store import Compaction, Mark, RowStore
@@ -246,8 +246,8 @@ class DerivedRows(Generic[Arranged]):
         words = self._living.words(ordered.columns(), len(changes))
         died = self.store.mortal(self.store.rows + len(changes))
         inserts = changes.inserts
-        applied = self._living.apply(words, inserts, as_array(changes.times), died)
-        self.store.note(applied.killed)
+        applied = self.store.expect(Applied(len(changes)))
+        self._living.apply(words, inserts, as_array(changes.times), died, applied)
         added = np.flatnonzero(inserts)
         self.store.append(ordered.take(added), len(added), changes.times_of(added))
         if len(applied.failed):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from ivm.kernels.hashing.changes import apply_changes
+from ivm.kernels.hashing.changes import COUNTS, FAILED, INSERTED, KILLED, NEW_KEYS, apply_changes
 from ivm.kernels.hashing.index import (
     count_keys,
     hash_rows,
@@ -40,14 +38,44 @@ _SEARCHES_A_ROW = 5
 """How many rows are moved to the table in the time that finding a key in the run takes."""
 
 
-@dataclass(frozen=True, slots=True)
 class Applied:
-    """What a sequence of changes did: rows inserted, rows killed and when, positions of changes that had to fail."""
+    """What a sequence of changes did: rows inserted, rows killed and when, positions of changes that had to fail.
 
-    inserted: int
-    killed: Ints
-    killed_at: Ints
-    failed: Ints
+    It is made before, with room for `changes` of them, and known to whoever would have to undo them: the kernel that
+    carries them out says here in the same call how far it came. Until then nothing was done.
+    """
+
+    __slots__ = ("_failed", "_killed", "_killed_at", "counts")
+
+    def __init__(self, changes: int, *, go_on: bool = False) -> None:
+        self.counts = np.zeros(COUNTS, np.int64)
+        self._killed, self._killed_at = np.empty(changes, np.int64), np.empty(changes, np.int64)
+        self._failed = np.empty(changes + 1 if go_on else _MAX_FAILURES, np.int64)
+
+    @property
+    def inserted(self) -> int:
+        """How many rows were inserted."""
+        return int(self.counts[INSERTED])
+
+    @property
+    def killed(self) -> Ints:
+        """The rows that died, in the order of the changes."""
+        return self._killed[: self.counts[KILLED]]
+
+    @property
+    def killed_at(self) -> Ints:
+        """When each of them died."""
+        return self._killed_at[: self.counts[KILLED]]
+
+    @property
+    def failed(self) -> Ints:
+        """The positions of changes that were not possible, the first few at least."""
+        return self._failed[: self.counts[FAILED]]
+
+    @property
+    def room(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """What `apply_changes` writes to."""
+        return self._killed, self._killed_at, self._failed, self.counts
 
 
 class Index:
@@ -136,16 +164,16 @@ class Index:
         return True
 
     def apply(
-        self, words: Ints, inserts: Bools, times: Ints, died: Ints, *, replace: bool = False, go_on: bool = False
-    ) -> Applied:
+        self, words: Ints, inserts: Bools, times: Ints, died: Ints, applied: Applied, *, replace: bool = False
+    ) -> None:
         """Insert further rows and kill living ones, change by change in the order given.
 
         inserts[i] links the next row of the store, or else a living row of key i dies at times[i] (times: length 1 or
         n). In a unique index an insert whose key has a living row fails, or kills that row if `replace`. In any other
         rows are unlinked as they die: all that are linked live, which `since` has to say, and none are looked up as of
         the past. A delete without a living row fails. `died` is written to and covers the rows to come, unless all are
-        plain inserts. After a few failures nothing more is done, unless it shall `go_on`. After one the caller undoes
-        everything: `truncate` here, then `link_again` what was unlinked, `died` of the rows killed in the store; or, if
+        plain inserts. After a few failures nothing more is done, unless `applied` is to go on. After one the caller
+        undoes everything: `truncate` here, then `link_again` what was unlinked; the store revives the rows killed. If
         he lets the failures be, nothing.
         """
         words = self._shaped(words)
@@ -154,16 +182,13 @@ class Index:
         n = len(words)
         self._ensure(n, died)
         self._following.reserve(self.rows + n)
-        killed, killed_at = np.empty(n, np.int64), np.empty(n, np.int64)
-        failed = np.empty(n + 1 if go_on else _MAX_FAILURES, np.int64)
-        inserted, deaths, new, failures = apply_changes(
+        apply_changes(
             self._slots, self._following.array, died, words, hashes, inserts, times, self.rows, self.since,
-            self.unique, replace, killed, killed_at, failed,
+            self.unique, replace, *applied.room,
         )  # fmt: skip
-        self._used += new
-        self.rows += inserted
+        self._used += int(applied.counts[NEW_KEYS])
+        self.rows += applied.inserted
         self._following.length = self.rows
-        return Applied(inserted, killed[:deaths], killed_at[:deaths], failed[:failures])
 
     def probe(self, words: Ints, dropped: Bools | None, limits: Ints, died: Ints, times: Ints) -> tuple[Ints, Ints]:
         """(position of the key, row) for the rows of each key with row < limits[i] and died[row] > times[i], by

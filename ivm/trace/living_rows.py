@@ -57,9 +57,9 @@ class LivingRows:
         digest_rows(readonly(words.reshape(length, self._layout.words)), self._factors, digests)
         return digests
 
-    def apply(self, words: Ints, inserts: Bools, times: Ints, died: Ints, *, go_on: bool = False) -> Applied:
+    def apply(self, words: Ints, inserts: Bools, times: Ints, died: Ints, applied: Applied) -> None:
         """Insert further rows and kill living ones; see `Index.apply`. After a failure the caller calls `take_back`."""
-        return self._index.apply(words, inserts, times, died, go_on=go_on)
+        self._index.apply(words, inserts, times, died, applied)
 
     def take_back(self, first_row: int, words: Ints, killed: Ints) -> None:
         """Undo the inserts of rows from `first_row` on, whose words are `words`, and the deaths of rows `killed`."""

@@ -25,6 +25,7 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
 from ivm.trace.hot_column import HotColumn
 from ivm.trace.in_place import is_readable
+from ivm.trace.index import Applied
 from ivm.trace.time import FOREVER, Births
 
 MOST_ROWS = 2**31 - 1
@@ -40,7 +41,6 @@ class Mark:
 
     rows: int
     kills: int
-    dead: int
     times: int
     last: int
 
@@ -68,14 +68,14 @@ class RowStore(Source):
     def __init__(self, types: Sequence[SqlType], dictionary: TextDictionary, *, cold: bool = True) -> None:
         self.types = tuple(types)
         self.rows = 0
-        self.dead = 0
         self._dictionary = dictionary
         self._cold = ColdColumns(types, dictionary, range(len(types)) if cold else ())
         self._hot = {} if cold else {i: HotColumn(t.physical) for i, t in enumerate(types)}
         self._computed = ComputedColumns()
         self._births = Births()
         self._died: Growable[np.int64] | None = None
-        self._killed: list[Ints] = []
+        self._kills: list[Applied] = []
+        self._dead = 0
         self._compact_at = _COMPACT_FROM
         self._newest: tuple[int, Batch] | None = None
 
@@ -97,9 +97,14 @@ class RowStore(Source):
         return _NOBODY if self._died is None else self._died.array[: self.rows]
 
     @property
+    def dead(self) -> int:
+        """How many rows have died."""
+        return self._dead + sum(len(kills.killed) for kills in self._kills)
+
+    @property
     def killed(self) -> Ints:
         """The rows that have died since the last `commit`, int64."""
-        return np.concatenate([_NOBODY, *self._killed])
+        return np.concatenate([_NOBODY, *(kills.killed for kills in self._kills)])
 
     def is_hot(self, index: int) -> bool:
         """Whether column `index` is kept in physical form."""
@@ -220,23 +225,16 @@ class RowStore(Source):
         return first
 
     def mortal(self, rows: int) -> Ints:
-        """`died` for rows up to `rows`, some of them still to be appended, to be written to by who then tells
-        `note`.
-        """
+        """`died` for rows up to `rows`, some of them still to be appended, for whoever told `expect` before."""
         if self._died is None:
             self._died = Growable(np.dtype(np.int64))
         self._died.fill(FOREVER, rows)
         return self._died.array
 
-    def note(self, rows: Ints) -> None:
-        """The rows `rows` have died, as the caller wrote it to `mortal`."""
-        self._killed.append(rows)
-        self.dead += len(rows)
-
-    def kill(self, rows: Ints, times: Ints | int) -> None:
-        """The living rows `rows`, each named once, die at `times`."""
-        self.mortal(self.rows)[rows] = times
-        self.note(rows)
+    def expect(self, applied: Applied) -> Applied:
+        """Rows are about to die, as `applied` is going to say: those will live again if this is undone."""
+        self._kills.append(applied)
+        return applied
 
     def limit(self, time: int) -> int:
         """How many rows had come by `time`."""
@@ -248,13 +246,14 @@ class RowStore(Source):
 
     def mark(self) -> Mark:
         """The present state."""
-        return Mark(self.rows, len(self._killed), self.dead, len(self._births), self._births.last)
+        return Mark(self.rows, len(self._kills), len(self._births), self._births.last)
 
     def rollback(self, mark: Mark) -> None:
         """Undo every append and death since `mark`, which must not be before the last `commit`."""
-        for rows in self._killed[mark.kills :]:
-            self.mortal(0)[rows] = FOREVER
-        del self._killed[mark.kills :]
+        while len(self._kills) > mark.kills:
+            if self._died is not None:
+                self._died.array[self._kills[-1].killed] = FOREVER
+            self._kills.pop()
         for column in self._hot.values():
             column.truncate(mark.rows)
         self._cold.truncate(mark.rows)
@@ -263,11 +262,12 @@ class RowStore(Source):
         if self._died is not None:
             self._died.truncate(mark.rows)
         self._births.truncate(mark.times, mark.last)
-        self.rows, self.dead = mark.rows, mark.dead
+        self.rows = mark.rows
 
     def commit(self, since: int) -> None:
         """Make everything final; nobody asks for times before `since` any more."""
-        self._killed.clear()
+        self._dead = self.dead
+        self._kills.clear()
         self._births.forget(since)
         self._cold.tidy()
         self._newest = None
@@ -326,8 +326,8 @@ class RowStore(Source):
         self._computed.keep(rows)
         died = self.died[rows]
         self._died = None
-        self.dead = int(np.count_nonzero(died != FOREVER))
-        if self.dead:
+        self._dead = int(np.count_nonzero(died != FOREVER))
+        if self._dead:
             self.mortal(len(rows))[: len(rows)] = died
         self._births.renumber(survivors_before)
         self.rows = len(rows)

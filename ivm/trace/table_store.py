@@ -24,7 +24,7 @@ from ivm.trace.living_rows import LivingRows
 from ivm.trace.refusal import impossible_changes, null_in_key
 from ivm.trace.row_store import Mark, RowStore, StoredRows
 from ivm.trace.size import StateSize
-from ivm.trace.time import BEGINNING, FOREVER, as_array
+from ivm.trace.time import BEGINNING, as_array
 
 Mode = Literal["diff", "upsert"]
 Missing = Literal["error", "ignore"]
@@ -296,10 +296,12 @@ class TableStore:
         first = self._store.rows
         died = self._store.mortal(first + len(changes))
         times, go_on = as_array(changes.times), missing == "ignore"
-        applied = self._living.apply(words, changes.inserts, times, died, go_on=go_on)
+        mark = self._store.mark()
+        applied = self._store.expect(Applied(len(changes), go_on=go_on))
+        self._living.apply(words, changes.inserts, times, died, applied)
         if len(applied.failed) and not go_on:  # an insert never fails
-            died[applied.killed] = FOREVER
             self._living.take_back(first, _linked(words, changes, applied), applied.killed)
+            self._store.rollback(mark)
             return applied.failed
         return self._changed(batch, changes, applied)
 
@@ -316,19 +318,20 @@ class TableStore:
         deadly = replace or not changes.only_inserts or len(store.died) > 0
         died = store.mortal(first + count) if deadly else _NOBODY
         times, go_on = as_array(changes.times), missing == "ignore"
-        applied = key.index.apply(words, changes.inserts, times, died, replace=replace, go_on=go_on)
+        mark = store.mark()
+        applied = store.expect(Applied(count, go_on=go_on))
+        key.index.apply(words, changes.inserts, times, died, applied, replace=replace)
         failed = applied.failed
         if go_on and len(failed):
             failed = failed[changes.inserts[failed]]
         if len(failed):
-            died[applied.killed] = FOREVER
             key.index.truncate(first, _linked(words, changes, applied), None)
+            store.rollback(mark)
             return failed
         return self._changed(batch, changes, applied)
 
     def _changed(self, batch: Batch, changes: Changes, applied: Applied) -> Delta:
         """The delta of changes that have been made in the index; the rows follow."""
-        self._store.note(applied.killed)
         born = np.flatnonzero(changes.inserts)
         births, times = batch, changes.times_of(born)
         if len(born):

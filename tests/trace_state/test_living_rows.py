@@ -14,9 +14,9 @@ from catalog.types import BIGINT, VARCHAR
 from ivm.kernels.hashing.digest import WORDS, digest_rows
 from ivm.trace.column import Column
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.index import Applied
 from ivm.trace.living_rows import LivingRows
 from ivm.trace.row_store import RowStore
-from ivm.trace.time import FOREVER
 
 NARROW, WIDE = (BIGINT,), (BIGINT,) * 3 + (VARCHAR,)
 
@@ -40,14 +40,15 @@ class Model:
         first = self.store.rows
         died = self.store.mortal(first + len(changes))
         words = self.rows.words(self.columns(numbers), len(numbers))
-        applied = self.rows.apply(words, inserts, np.array([1], np.int64), died)
+        mark = self.store.mark()
+        applied = self.store.expect(Applied(len(changes)))
+        self.rows.apply(words, inserts, np.array([1], np.int64), died, applied)
         if len(applied.failed):
-            died[applied.killed] = FOREVER
             linked = inserts.copy()
             linked[applied.failed] = False
             self.rows.take_back(first, words[linked][: applied.inserted], applied.killed)
+            self.store.rollback(mark)
             return False
-        self.store.note(applied.killed)
         born = [n for n, insert in changes if insert]
         self.store.append(_Columns(self.columns(born)), len(born), 1)
         expected = []

@@ -13,6 +13,10 @@ _ONE = np.uint64(1)
 
 FOREVER = 0x7FFF_FFFF_FFFF_FFFF
 
+INSERTED, KILLED, NEW_KEYS, FAILED, REACHED = range(5)
+COUNTS = 5
+"""What `apply_changes` counts: rows inserted, rows killed, new keys, changes failed; and how many it looked at."""
+
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def apply_changes(
@@ -30,14 +34,15 @@ def apply_changes(
     killed: Ints,
     killed_at: Ints,
     failed: Ints,
-) -> tuple[int, int, int, int]:
+    counts: Ints,
+) -> None:
     """Carry out change i for key i in turn: inserts[i] links the next new row, otherwise a live row of the key dies.
 
     In a unique index an insert meets no live row, or kills it if `replace`. In any other, chains hold living rows
     alone: a row that dies leaves its chain, so that the next one to die is always the first. `times` has length 1 or n.
     Deaths are written to `died`, and to `killed` and `killed_at` (length >= n). Positions of changes that cannot be
-    carried out go to `failed` until it is full, whereupon the pass ends. The table has room for n new keys. Returns
-    (rows inserted, rows killed, new keys, changes failed). Cost: one or two random accesses a change.
+    carried out go to `failed` until it is full, whereupon the pass ends. The table has room for n new keys. What was
+    done is in `counts` (length COUNTS) when this returns. Cost: one or two random accesses a change.
     """
     width = np.uint64(words.shape[1])
     capacity = np.uint64(slots.shape[0])
@@ -47,6 +52,7 @@ def apply_changes(
     deaths = 0
     new = 0
     failures = 0
+    reached = len(words)
     for i in range(len(words)):
         if i + AHEAD < len(words):
             prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + _ONE))
@@ -69,6 +75,7 @@ def apply_changes(
             failed[failures] = i
             failures += 1
             if failures == len(failed):
+                reached = i + 1
                 break
             continue
         if live >= 0:
@@ -88,4 +95,8 @@ def apply_changes(
             if mortal and head > 0:
                 drop_dead(following, died, row, since)
             row += 1
-    return row - first_row, deaths, new, failures
+    counts[INSERTED] = row - first_row
+    counts[KILLED] = deaths
+    counts[NEW_KEYS] = new
+    counts[FAILED] = failures
+    counts[REACHED] = reached
