@@ -12,6 +12,7 @@ from typing import NoReturn
 from sqlglot import exp
 
 from catalog.errors import UnsupportedError
+from sql.plain_functions import KINDS
 from sql.reader import LOST
 from sql.source import Source, text_of
 
@@ -23,28 +24,23 @@ _READ: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     (
         ("this",),
         (
-            exp.Abs, exp.Acos, exp.Acosh, exp.All, exp.Any, exp.AnyValue, exp.Ascii, exp.Asin, exp.Asinh, exp.Atan,
-            exp.Atanh, exp.Avg, exp.BitLength, exp.BitwiseNot, exp.Boolean, exp.ByteString, exp.Cbrt, exp.Ceil,
-            exp.Cos, exp.Cosh, exp.Cot, exp.Count, exp.CountIf, exp.Day, exp.DayOfMonth, exp.DayOfWeek,
-            exp.DayOfWeekIso, exp.DayOfYear, exp.Dayname, exp.Degrees, exp.Exists, exp.Exp, exp.Factorial,
-            exp.First, exp.Floor, exp.From, exp.Having, exp.Hex, exp.Hour, exp.IgnoreNulls, exp.IsInf, exp.IsNan,
-            exp.Last, exp.LastDay, exp.Length, exp.Ln, exp.LogicalAnd, exp.LogicalOr, exp.Lower, exp.MD5, exp.Max,
-            exp.Median, exp.Min, exp.Minute, exp.Mode, exp.Month, exp.Monthname, exp.Neg, exp.Not, exp.Paren,
-            exp.Qualify, exp.Quarter, exp.Radians, exp.RespectNulls, exp.Reverse, exp.SHA, exp.Second, exp.Sign,
-            exp.Sin, exp.Sinh, exp.Sqrt, exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Sum, exp.Tan, exp.Tanh,
-            exp.TimeToUnix, exp.ToDays, exp.Typeof, exp.Unicode, exp.Upper, exp.Var, exp.Variance, exp.VariancePop,
-            exp.Week, exp.WeekOfYear, exp.Where, exp.Year,
+            exp.Abs, exp.All, exp.Any, exp.AnyValue, exp.Avg, exp.BitwiseNot, exp.Boolean, exp.ByteString, exp.Ceil,
+            exp.Count, exp.CountIf, exp.Day, exp.DayOfMonth, exp.DayOfWeek, exp.DayOfWeekIso, exp.DayOfYear, exp.Exists,
+            exp.First, exp.Floor, exp.From, exp.Having, exp.Hour, exp.IgnoreNulls, exp.Last, exp.LogicalAnd,
+            exp.LogicalOr, exp.Max, exp.Median, exp.Min, exp.Minute, exp.Mode, exp.Month, exp.Neg, exp.Not, exp.Paren,
+            exp.Qualify, exp.Quarter, exp.RespectNulls, exp.Second, exp.Sign, exp.Stddev, exp.StddevPop, exp.StddevSamp,
+            exp.Sum, exp.TimeToUnix, exp.ToDays, exp.Typeof, exp.Var, exp.Variance, exp.VariancePop, exp.Week,
+            exp.WeekOfYear, exp.Where, exp.Year,
         ),
     ),
     (
         ("this", "expression"),
         (
-            exp.Add, exp.And, exp.ArgMax, exp.ArgMin, exp.Atan2, exp.BitwiseAnd, exp.BitwiseLeftShift, exp.BitwiseOr,
-            exp.BitwiseRightShift, exp.BitwiseXor, exp.Contains, exp.DPipe, exp.DateAdd, exp.DateBin, exp.Div, exp.EQ,
-            exp.EndsWith, exp.Escape, exp.Extract, exp.Filter, exp.GT, exp.GTE, exp.IntDiv, exp.Is, exp.LT,
-            exp.LTE, exp.Left, exp.Levenshtein, exp.Log, exp.Mod, exp.Mul, exp.NEQ, exp.NullSafeEQ,
-            exp.NullSafeNEQ, exp.Nullif, exp.Or, exp.PercentileCont, exp.PercentileDisc, exp.Pow, exp.Right,
-            exp.SimilarTo, exp.Slice, exp.StartsWith, exp.Sub, exp.WithinGroup,
+            exp.Add, exp.And, exp.ArgMax, exp.ArgMin, exp.BitwiseAnd, exp.BitwiseLeftShift, exp.BitwiseOr,
+            exp.BitwiseRightShift, exp.BitwiseXor, exp.DPipe, exp.DateAdd, exp.DateBin, exp.Div, exp.EQ, exp.Escape,
+            exp.Extract, exp.Filter, exp.GT, exp.GTE, exp.IntDiv, exp.Is, exp.LT, exp.LTE, exp.Log, exp.Mod, exp.Mul,
+            exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Nullif, exp.Or, exp.PercentileCont, exp.PercentileDisc,
+            exp.SimilarTo, exp.Slice, exp.Sub, exp.WithinGroup,
         ),
     ),
     (
@@ -54,7 +50,7 @@ _READ: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     (("this", "expressions", "kind"), (exp.DataType,)),
     (
         ("expressions",),
-        (exp.Chr, exp.Concat, exp.ConcatWs, exp.Cube, exp.Grouping, exp.GroupingId, exp.GroupingSets, exp.Rollup,
+        (exp.Concat, exp.ConcatWs, exp.Cube, exp.Grouping, exp.GroupingId, exp.GroupingSets, exp.Rollup,
          exp.Tuple),
     ),
     (("this", "expression", "negate"), (exp.Like, exp.ILike)),
@@ -73,7 +69,6 @@ _READ: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     (("start", "end", "step", "is_end_exclusive"), (exp.GenerateSeries,)),
     (("this", "separator"), (exp.GroupConcat,)),
     (("this", "substr"), (exp.StrPosition,)),
-    (("this", "times"), (exp.Repeat,)),
     (("this", "to"), (exp.Cast, exp.TryCast)),
     (("this", "zone"), (exp.AtTimeZone,)),
     (("this", "table", "db"), (exp.Column,)),
@@ -81,10 +76,6 @@ _READ: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     (("this", "expressions", "query"), (exp.In,)),
     (("this", "ifs", "default"), (exp.Case,)),
     (("this", "true", "false"), (exp.If,)),
-    (("this", "start", "length"), (exp.Substring,)),
-    (("this", "expression", "replacement"), (exp.Replace,)),
-    (("this", "from_", "to"), (exp.Translate,)),
-    (("this", "delimiter", "part_index"), (exp.SplitPart,)),
     (("this", "expression", "fill_pattern", "is_left"), (exp.Pad,)),
     (("this", "expression", "position"), (exp.Trim,)),
     (("this", "expression", "flag"), (exp.RegexpLike,)),
@@ -142,7 +133,10 @@ _READ: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     (("expressions", "reference"), (exp.ForeignKey,)),
 )  # fmt: skip
 
-READ: dict[type[exp.Expr], frozenset[str]] = {kind: frozenset(args) for args, kinds in _READ for kind in kinds}
+READ: dict[type[exp.Expr], frozenset[str]] = {
+    **{kind: frozenset(args) for kind, (_, args) in KINDS.items()},
+    **{kind: frozenset(args) for args, kinds in _READ for kind in kinds},
+}
 """The arguments that are read of each kind of node, or refused by their own name where they are met."""
 
 IMPLIED: dict[type[exp.Expr], frozenset[str]] = {

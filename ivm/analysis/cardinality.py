@@ -8,6 +8,7 @@ from math import prod
 from ivm.analysis.equivalences import equivalences
 from ivm.analysis.fact import fact
 from ivm.analysis.unique_keys import is_unique, unique_keys
+from sql.ir.functions import function_of
 from sql.ir.relation import (
     Constant,
     Filter,
@@ -29,8 +30,6 @@ from sql.ir.scalar import Call, Column, Literal, Scalar
 RowsOf = Callable[[str], float]
 """The number of rows of a table or view, by its name."""
 
-_SELECTIVITY = {"eq": 0.1, "is_null": 0.05, "like": 0.1, "ilike": 0.1, "starts_with": 0.1, "contains": 0.1}
-_RANGE = 0.3
 _UNKNOWN = 0.5
 # An unfiltered column that is no key is taken to have this share of its rows as distinct values.
 _DISTINCT = 0.1
@@ -80,13 +79,9 @@ def selectivity(predicate: Scalar) -> float:
         case Call("not", (inner,)) if not isinstance(inner, Column):
             return 1.0 - selectivity(inner)
         case Call("in", (_, *values)):
-            return min(1.0, len(values) * _SELECTIVITY["eq"])
-        case Call("ne" | "is_distinct"):
-            return 1.0 - _SELECTIVITY["eq"]
-        case Call("lt" | "le" | "gt" | "ge"):
-            return _RANGE
+            return min(1.0, len(values) * function_of("eq").holds)
         case Call(function):
-            return _SELECTIVITY.get(function, _UNKNOWN)
+            return function_of(function).holds
     return _UNKNOWN
 
 

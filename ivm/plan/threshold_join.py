@@ -14,7 +14,8 @@ from dataclasses import replace
 from catalog.types import Kind
 from ivm.plan.mfp import Mfp
 from ivm.plan.nodes import Bound, Stage
-from sql.ir.scalar import MIRRORED, Call, Scalar, columns_of, remap
+from sql.ir.functions import MIRRORED
+from sql.ir.scalar import Call, Scalar, columns_of, remap
 
 LARGE = 64.0
 """A key that finds so many rows or more is worth keeping them in order; below it, to look at all of them is as good."""

@@ -8,9 +8,10 @@ from dataclasses import replace
 from catalog.types import BOOLEAN
 from ivm.transform.evaluate import evaluated
 from ivm.transform.rewrite import bottom_up
+from sql.ir.functions import Nulls, function_of
 from sql.ir.rebuild import with_scalars
 from sql.ir.relation import Relation
-from sql.ir.scalar import FALSE, STRICT, TRUE, Call, Literal, Scalar, rewrite
+from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar, rewrite
 
 
 def fold_constants(relation: Relation) -> Relation:
@@ -34,7 +35,9 @@ def folded(scalar: Scalar) -> Scalar:
 def _fold(scalar: Scalar) -> Scalar:
     if not isinstance(scalar, Call):
         return scalar
-    if scalar.function in STRICT and any(_is_null(arg) for arg in scalar.args):
+    nulls = function_of(scalar.function).nulls
+    decisive = scalar.args if nulls is Nulls.ANY else scalar.args[:1] if nulls is Nulls.FIRST else ()
+    if any(map(_is_null, decisive)):
         return Literal(None, scalar.type)
     special = _SPECIAL.get(scalar.function)
     if special is not None:
@@ -107,17 +110,12 @@ def _extreme(call: Call) -> Scalar:
 
 
 def _nullif(call: Call) -> Scalar:
-    left, right = call.args
-    return left if _is_null(left) or _is_null(right) else call
+    return call.args[0] if _is_null(call.args[1]) else call
 
 
 def _cast(call: Call) -> Scalar:
     (arg,) = call.args
     return arg if arg.type == call.type else call
-
-
-def _in(call: Call) -> Scalar:
-    return Literal(None, call.type) if _is_null(call.args[0]) else call
 
 
 def _raise_if(call: Call) -> Scalar:
@@ -136,6 +134,5 @@ _SPECIAL: dict[str, Callable[[Call], Scalar]] = {
     "least": _extreme,
     "nullif": _nullif,
     "cast": _cast,
-    "in": _in,
     "raise_if": _raise_if,
 }

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from ivm.analysis.unique_keys import is_unique
 from ivm.transform.rewrite import bottom_up, filtered
+from sql.ir.functions import MIRRORED
 from sql.ir.rebuild import with_inputs
 from sql.ir.relation import Filter, Relation, TopK, Window, WindowFunction
-from sql.ir.scalar import MIRRORED, Call, Column, Literal, Scalar
+from sql.ir.scalar import Call, Column, Literal, Scalar
 
 _RANKS = ("rank", "dense_rank")
 

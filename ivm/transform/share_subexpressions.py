@@ -7,12 +7,10 @@ from collections.abc import Iterable
 
 from ivm.analysis.ranges import can_raise
 from ivm.transform.rewrite import bottom_up, mapped
+from sql.ir.functions import function_of
 from sql.ir.rebuild import with_inputs, with_scalars
 from sql.ir.relation import Reduce, Relation
 from sql.ir.scalar import Call, Column, Scalar, walk
-
-# Their first argument always runs, the others only on some rows.
-_LAZY = ("case", "coalesce")
 
 
 def share_subexpressions(relation: Relation) -> Relation:
@@ -57,7 +55,7 @@ def _certain(scalar: Scalar) -> Iterable[Scalar]:
     """The sub-expressions that run on every row."""
     yield scalar
     if isinstance(scalar, Call):
-        for arg in scalar.args[:1] if scalar.function in _LAZY else scalar.args:
+        for arg in scalar.args[:1] if function_of(scalar.function).lazy else scalar.args:
             yield from _certain(arg)
 
 

@@ -8,8 +8,9 @@ from catalog.types import BOOLEAN
 from ivm.analysis.ranges import can_raise
 from ivm.transform.connectives import conjunction, conjuncts, disjunction, disjuncts
 from ivm.transform.rewrite import bottom_up, is_not_null
+from sql.ir.functions import MIRRORED, NEGATED
 from sql.ir.relation import Filter, Relation
-from sql.ir.scalar import FALSE, MIRRORED, NEGATED, TRUE, Call, Column, Literal, Scalar, rewrite
+from sql.ir.scalar import FALSE, TRUE, Call, Column, Literal, Scalar, rewrite
 
 
 def simplify_predicates(relation: Relation) -> Relation:

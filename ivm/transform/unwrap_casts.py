@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from catalog.types import Kind, SqlType
-from ivm.analysis.ranges import limits
 from ivm.transform.rewrite import bottom_up
+from sql.ir.limits import limits
 from sql.ir.rebuild import with_scalars
 from sql.ir.relation import Relation
 from sql.ir.scalar import Call, Literal, Scalar, Value, rewrite

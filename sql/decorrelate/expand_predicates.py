@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from catalog.types import BOOLEAN
-from sql.ir.scalar import STRICT, Call, Column, Literal, Scalar, columns_of, remap, some_value, walk
+from sql.ir.functions import Nulls, Raises, function_of
+from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap, some_value, walk
 
 
 @dataclass(frozen=True)
@@ -97,11 +98,14 @@ def null_with(scalar: Scalar, column: int) -> bool:
         return scalar.index == column
     if not isinstance(scalar, Call):
         return isinstance(scalar, Literal) and scalar.value is None
-    if scalar.function in ("and", "or", "coalesce"):
-        return all(null_with(arg, column) for arg in scalar.args)
-    if scalar.function in ("in", "nullif"):
-        return null_with(scalar.args[0], column)
-    return scalar.function in STRICT and any(null_with(arg, column) for arg in scalar.args)
+    match function_of(scalar.function).nulls:
+        case Nulls.ANY:
+            return any(null_with(arg, column) for arg in scalar.args)
+        case Nulls.ALL | Nulls.LOGIC:
+            return all(null_with(arg, column) for arg in scalar.args)
+        case Nulls.FIRST:
+            return null_with(scalar.args[0], column)
+    return False
 
 
 def equalities(predicate: Scalar) -> tuple[Scalar, ...]:
@@ -115,30 +119,9 @@ def equalities(predicate: Scalar) -> tuple[Scalar, ...]:
     return (predicate,)
 
 
-_HARMLESS = frozenset(
-    (
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "and",
-        "or",
-        "not",
-        "is_null",
-        "is_distinct",
-        "in",
-        "like",
-        "ilike",
-        "coalesce",
-    )
-)
-
-
 def is_harmless(scalar: Scalar) -> bool:
     """Whether evaluating the expression cannot raise; False if in doubt."""
-    return all(s.function in _HARMLESS for s in walk(scalar) if isinstance(s, Call))
+    return all(function_of(s.function).raises is Raises.NEVER for s in walk(scalar) if isinstance(s, Call))
 
 
 def null_safe_key(scalar: Scalar) -> tuple[Scalar, Scalar]:

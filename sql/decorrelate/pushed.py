@@ -9,6 +9,7 @@ from catalog.types import BOOLEAN
 from sql.decorrelate.expand_joins import distinct, filtered, with_columns
 from sql.decorrelate.expand_predicates import null_safe_key, rejects_null
 from sql.decorrelate.nodes import outers
+from sql.ir.functions import Nulls, function_of
 from sql.ir.rebuild import row
 from sql.ir.relation import Apply, Project, Relation
 from sql.ir.scalar import Call, Column, Outer, Scalar, remap, rewrite
@@ -83,9 +84,12 @@ def maybe_missing(scalar: Scalar, start: int) -> Scalar:
     def mark(s: Scalar) -> Scalar:
         if isinstance(s, Column):
             return replace(s, nullable=s.nullable or s.index >= start)
-        if not isinstance(s, Call) or s.function in ("is_null", "is_distinct"):
+        if not isinstance(s, Call):
             return s
-        of_args = all if s.function == "coalesce" else any
+        nulls = function_of(s.function).nulls
+        if nulls is Nulls.NEVER:
+            return s
+        of_args = all if nulls is Nulls.ALL else any
         return replace(s, nullable=s.nullable or of_args(arg.nullable for arg in s.args))
 
     return rewrite(scalar, mark)

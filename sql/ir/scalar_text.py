@@ -7,31 +7,20 @@ from datetime import date, datetime, timedelta
 
 from catalog.types import Kind, SqlType
 from sql.ir.blobs import ANY_BYTES, blob_text
+from sql.ir.functions import function_of
 from sql.ir.scalar import Call, Column, Literal, Outer, Scalar, Value
 
-_INFIX = {
-    "or": ("OR", 1),
-    "and": ("AND", 2),
-    "eq": ("=", 4),
-    "ne": ("<>", 4),
-    "lt": ("<", 4),
-    "le": ("<=", 4),
-    "gt": (">", 4),
-    "ge": (">=", 4),
-    "is_distinct": ("IS DISTINCT FROM", 4),
-    "add": ("+", 5),
-    "sub": ("-", 5),
-    "mul": ("*", 6),
-    "div": ("/", 6),
-    "idiv": ("//", 6),
-    "mod": ("%", 6),
-}
+_BINDING = {
+    "OR": 1, "AND": 2, "=": 4, "<>": 4, "<": 4, "<=": 4, ">": 4, ">=": 4, "IS DISTINCT FROM": 4, "+": 5, "-": 5, "*": 6,
+    "/": 6, "//": 6, "%": 6,
+}  # fmt: skip
+"""How tightly an operator binds."""
 _NOT = 3
 _TEST = 4
 _SIGN = 7
 _ATOM = 8
 _EPOCH = date(1970, 1, 1)
-AND = _INFIX["and"][1]
+AND = _BINDING["AND"]
 """How tightly AND binds."""
 
 
@@ -84,8 +73,9 @@ def _text(scalar: Scalar, names: Sequence[str]) -> tuple[str, int]:
             return text, _SIGN if text.startswith("-") else _ATOM
         case Outer():
             return f"outer {scalar.binding}.#{scalar.index}", _ATOM
-    if scalar.function in _INFIX and len(scalar.args) > 1:
-        return _infix(scalar, names)
+    symbol = function_of(scalar.function).symbol
+    if symbol is not None and len(scalar.args) > 1:
+        return _infix(scalar, symbol, names)
     form = _FORMS.get(scalar.function)
     if form is not None:
         return form(scalar, names)
@@ -98,11 +88,11 @@ def operand_text(scalar: Scalar, names: Sequence[str], binding: int) -> str:
     return text if own > binding else f"({text})"
 
 
-def _infix(call: Call, names: Sequence[str]) -> tuple[str, int]:
-    operator, binding = _INFIX[call.function]
+def _infix(call: Call, symbol: str, names: Sequence[str]) -> tuple[str, int]:
+    binding = _BINDING[symbol]
     groups_left = binding > _TEST
     parts = [operand_text(a, names, binding - (groups_left and i == 0)) for i, a in enumerate(call.args)]
-    return f" {operator} ".join(parts), binding
+    return f" {symbol} ".join(parts), binding
 
 
 def _not(call: Call, names: Sequence[str]) -> tuple[str, int]:

@@ -29,7 +29,6 @@ from catalog.types import (
     Physical,
     SqlType,
 )
-from ivm.analysis.ranges import limits
 from ivm.render.scalars.columns import from_objects, objects
 from ivm.render.scalars.program import MfpProgram
 from ivm.trace.column import DTYPES
@@ -37,6 +36,7 @@ from ivm.trace.column import Column as Values
 from ivm.trace.delta import Delta, Group, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.layout import Layout
+from sql.ir.limits import limits
 from sql.ir.scalar import Column, Scalar
 
 Row = Sequence[Any]

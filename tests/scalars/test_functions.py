@@ -13,7 +13,8 @@ from catalog.types import VARCHAR, SqlType
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.program import MfpProgram
 from ivm.trace.dictionary import TextDictionary
-from sql.ir.scalar import MAKES_NULL, Call
+from sql.ir.functions import function_of
+from sql.ir.scalar import Call
 from tests.model.scalar import value_of
 from tests.scalars.cases import Case
 from tests.scalars.functions import function_cases, quiet_cases, raising
@@ -40,7 +41,7 @@ def bundles() -> dict[tuple[SqlType, ...], list[Case]]:
     forms = set()
     for case in quiet_cases():
         assert isinstance(case.scalar, Call)
-        form = (case.scalar.type, case.scalar.function in MAKES_NULL)
+        form = (case.scalar.type, function_of(case.scalar.function).makes_null)
         if case.types != (VARCHAR,) or form not in forms:
             found[case.types].append(case)
         if case.types == (VARCHAR,):

@@ -10,12 +10,12 @@ import numpy as np
 
 from catalog.errors import NumericError
 from catalog.types import TRAITS, Physical
-from ivm.analysis.ranges import limits
 from ivm.render.scalars.columns import all_valid, objects, stored
 from ivm.render.scalars.failures import first_bad, overflow
 from ivm.render.scalars.functions import Apply, Context
 from ivm.render.scalars.numeric import describe
 from ivm.trace.column import Column
+from sql.ir.limits import limits
 from sql.ir.scalar import Call
 
 _PLAIN: dict[str, Callable[..., Any]] = {

@@ -8,7 +8,7 @@ import numpy as np
 
 from catalog.errors import NumericError
 from catalog.types import BLOB, Kind, Physical, SqlType
-from ivm.analysis.ranges import fits, limits
+from ivm.analysis.ranges import fits
 from ivm.render.scalars.columns import both, constant, objects, single, stored
 from ivm.render.scalars.failures import first_bad, shown
 from ivm.render.scalars.functions import Apply, Context
@@ -19,6 +19,7 @@ from ivm.render.scalars.text_parse import parser
 from ivm.trace.arrow import to_arrow
 from ivm.trace.column import DTYPES, Array, Bools, Column
 from sql.ir.blobs import blob_text
+from sql.ir.limits import limits
 from sql.ir.scalar import Call
 
 DAY = 86_400_000_000

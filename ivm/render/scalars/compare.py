@@ -13,7 +13,8 @@ from ivm.render.scalars.functions import Apply, Build, Context, Evaluate
 from ivm.render.scalars.rows import Rows
 from ivm.render.scalars.texts import compare_columns, compare_memo
 from ivm.trace.column import Bools, Column
-from sql.ir.scalar import MIRRORED, Call, Literal
+from sql.ir.functions import MIRRORED
+from sql.ir.scalar import Call, Literal
 
 _OPERATIONS: dict[str, Callable[..., Any]] = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge":

@@ -9,7 +9,6 @@ import numpy as np
 
 from catalog.errors import NumericError
 from catalog.types import Kind
-from ivm.analysis.ranges import TIMESTAMP_RANGE, limits
 from ivm.render.scalars.columns import all_valid, both
 from ivm.render.scalars.dates import DAY, first_of, iso_year, month_of, part_of, toward_zero
 from ivm.render.scalars.failures import check, first_bad
@@ -17,6 +16,7 @@ from ivm.render.scalars.functions import Apply, Build, Context, Evaluate
 from ivm.render.scalars.numeric import checked, describe
 from ivm.render.scalars.rows import Rows
 from ivm.trace.column import Column, Ints
+from sql.ir.limits import TIMESTAMP_RANGE, limits
 from sql.ir.scalar import Call
 
 MONTHS = {"month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200, "millennium": 12000}

@@ -7,7 +7,8 @@ from ivm.analysis.ranges import can_raise
 from ivm.render.scalars import casts, emit_dates, emit_logic, emit_numbers, texts
 from ivm.render.scalars.text_memo import TextMemo
 from ivm.render.scalars.writer import NotCompiledError, Value, Writer
-from sql.ir.scalar import MAKES_NULL, Call, Column, Literal, Scalar, columns_of
+from sql.ir.functions import function_of
+from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of
 
 _STRICT = {**emit_numbers.STRICT, **emit_logic.STRICT, **emit_dates.STRICT}
 _LAZY = {**emit_logic.LAZY, **emit_dates.LAZY}
@@ -40,7 +41,7 @@ def _makes_null(scalar: Scalar) -> bool:
     """Whether the value can be NULL though no column is."""
     if isinstance(scalar, Literal):
         return scalar.value is None
-    return isinstance(scalar, Call) and (scalar.function in MAKES_NULL or any(map(_makes_null, scalar.args)))
+    return isinstance(scalar, Call) and (function_of(scalar.function).makes_null or any(map(_makes_null, scalar.args)))
 
 
 def _column(writer: Writer, column: Column) -> Value:
@@ -109,7 +110,7 @@ def _lookup(writer: Writer, memo: TextMemo, code: Value, call: Call) -> Value:
     if memo.failure is not None:
         writer.fail(f"{state} == 4", code.valid)
     valid = code.valid
-    if call.function in MAKES_NULL:
+    if function_of(call.function).makes_null:
         valid = writer.let(f"{guard}{state} != 1")
     if type_.kind is Kind.BOOLEAN:
         return Value((writer.let(f"{state} == 3"),), valid)

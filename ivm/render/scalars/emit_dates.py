@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from catalog.types import Kind
-from ivm.analysis.ranges import limits
 from ivm.render.scalars.date_parts import CLOCK, MONTHS
 from ivm.render.scalars.dates import DAY, part_of
 from ivm.render.scalars.emit_logic import EmitScalar
 from ivm.render.scalars.emit_numbers import Emit, arithmetic, check_word
 from ivm.render.scalars.writer import NotCompiledError, Value, Writer
+from sql.ir.limits import limits
 from sql.ir.scalar import Call
 
 _OF_DAYS = {

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from catalog.types import MAX_DIGITS, TRAITS, Kind, Physical, SqlType
-from ivm.analysis.ranges import fits, is_exact, limits
+from ivm.analysis.ranges import fits
 from ivm.render.scalars.maths import digits_of
 from ivm.render.scalars.numeric import in_words
 from ivm.render.scalars.writer import NotCompiledError, Value, Writer
+from sql.ir.limits import is_exact, limits
 from sql.ir.scalar import Call
 
 DAY = 86_400_000_000

@@ -9,10 +9,10 @@ import numpy as np
 
 from catalog.errors import NumericError
 from catalog.types import Kind, SqlType
-from ivm.analysis.ranges import Range
 from ivm.render.scalars.columns import objects
 from ivm.render.scalars.text_format import to_text
 from ivm.trace.column import Bools, Column
+from sql.ir.limits import Range
 
 Describe = Callable[[int], str]
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from catalog.types import Kind, Physical, SqlType
-from ivm.analysis.ranges import limits
 from ivm.render.scalars.columns import all_valid, objects, stored
 from ivm.render.scalars.failures import check
 from ivm.render.scalars.functions import Apply, Build, Context, Evaluate
 from ivm.render.scalars.numeric import describe
 from ivm.render.scalars.rows import Rows
 from ivm.trace.column import Column
+from sql.ir.limits import limits
 from sql.ir.scalar import Call, Literal
 
 

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from catalog.types import Kind, Physical
-from ivm.analysis.ranges import Range, fits, is_exact, limits, unchecked_range
+from ivm.analysis.ranges import fits, unchecked_range
 from ivm.render.scalars.columns import all_valid, both, objects, single, stored
 from ivm.render.scalars.failures import check, division_by_zero, first_bad, overflow, shown
 from ivm.render.scalars.functions import Apply, Context
 from ivm.trace.column import DTYPES, Array, Column
+from sql.ir.limits import Range, is_exact, limits
 from sql.ir.scalar import Call
 
 WORD_RANGE: Range = (-(2**63), 2**63 - 1)

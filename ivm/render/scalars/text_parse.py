@@ -13,8 +13,8 @@ import numpy as np
 
 from catalog.types import Kind, SqlType
 from catalog.uuids import uuid_of
-from ivm.analysis.ranges import limits
 from sql.ir.blobs import bytes_of
+from sql.ir.limits import limits
 from sql.types.single import nearest_single
 
 _CONTEXT = Context(prec=400, Emax=10**6, Emin=-(10**6))

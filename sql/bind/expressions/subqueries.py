@@ -17,8 +17,9 @@ from sql.bind.expressions.operand import Operand
 from sql.bind.expressions.rows import parts_of
 from sql.bind.expressions.truth import truth
 from sql.bind.names.outer import OuterRow, is_windowed, seen_from_inside
+from sql.ir.functions import NEGATED
 from sql.ir.relation import Aggregate, Filter, Reduce, Relation
-from sql.ir.scalar import FALSE, NEGATED, Call, Column, Literal, Scalar
+from sql.ir.scalar import FALSE, Call, Column, Literal, Scalar
 
 _FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.EQ: "eq",

@@ -13,9 +13,10 @@ from sql.bind.expressions.comparisons import compare, same_type
 from sql.bind.expressions.operand import Operand
 from sql.bind.functions import dates, numbers, printed
 from sql.bind.functions.intervals import TO_UNITS
-from sql.bind.functions.signatures import SIGNATURES, apply
+from sql.bind.functions.signatures import apply
 from sql.bind.functions.unmaintained import refuse
 from sql.ir.scalar import Call, Literal, Scalar
+from sql.plain_functions import PLAIN
 from sql.types.unify import unify
 
 
@@ -88,7 +89,7 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
     """A function that sqlglot knows by its name only."""
     name, args = str(node.this).lower(), list(node.expressions)
     refuse(binder, node, name)
-    if name in SIGNATURES:
+    if name in PLAIN:
         return apply(binder, node, name, args)
     if name in TO_UNITS and len(args) == 1:
         return TO_UNITS[name](binder, node)
@@ -103,7 +104,7 @@ def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
 def _names() -> tuple[str, ...]:
     """Every function that a user may have meant."""
     special = (*numbers.NAMES, *dates.NAMED_PARTS, *TO_UNITS, *_OTHERS)
-    return (*dict.fromkeys((*SIGNATURES, *special)),)
+    return (*dict.fromkeys((*PLAIN, *special)),)
 
 
 _OTHERS = (
