@@ -167,14 +167,6 @@ class Catalog:
         """Names of the views that read `name` directly, in order of creation."""
         return tuple(view.name for view in self.views if written(name, view.uses))
 
-    def tables_of(self, name: str) -> tuple[str, ...]:
-        """Names of the tables that `name` reads, through views of any depth, in order of creation."""
-        reached = {key(name)}
-        for view in reversed(self.views):
-            if key(view.name) in reached:
-                reached.update(map(key, view.uses))
-        return tuple(table.name for table in self.tables if key(table.name) in reached)
-
     def snapshot(self) -> Snapshot:
         """The present content, to come back to with `restore`."""
         return Snapshot(MappingProxyType(self._entries))

@@ -25,10 +25,6 @@ class Equivalences:
         """The first column that is identical to this one: itself, if there is none before it."""
         return representatives(self.classes).get(column, column)
 
-    def members(self, column: int) -> tuple[int, ...]:
-        """All columns identical to this one, itself included."""
-        return next((group for group in self.classes if column in group), (column,))
-
 
 @fact
 def equivalences(relation: Relation) -> Equivalences:

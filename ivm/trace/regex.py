@@ -14,9 +14,6 @@ from catalog.errors import UnsupportedError
 from ivm.trace.column import Array, Bools
 from ivm.trace.dictionary import TextDictionary
 
-MOST_GROUPS = 8
-"""The groups whose text `extracted` can give; RE2's rewrites name at most 9, of which one is needed here."""
-
 MOST_CHARACTERS = 20_000
 """Of a pattern: one of 100,000 takes RE2 seconds for the empty text alone."""
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ivm.kernels.numbers import exact_float
 from tests.kernels import callable_part
 from tests.reduce.model import nearest, plain
-from tests.reduce.test_wide import pack, wide_ints
+from tests.reduce.test_wide import halves, wide_ints
 
 add_double = callable_part(exact_float.add_double)
 add_product = callable_part(exact_float.add_product)
@@ -40,7 +40,7 @@ def test_products_are_added_exactly(terms):
     fields = np.zeros((1, 9), np.int64)
     exact = 0
     for number, diff, position in terms:
-        low, high = pack([number])[0]
+        low, high = halves(number)
         add_product(fields, 0, 2, 6, position, low, high, np.int64(diff))
         exact += number * diff << position
         assert value(fields[0, 2:8]) == exact

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 import ivm
+from tests.tpch.parameters import VALIDATION, parameters, text
+from tests.tpch.vocabulary import COLORS, CONTAINERS, MODES, NATIONS, TYPES
 from tpch import queries
-from tpch.parameters import VALIDATION, parameters, text
 from tpch.reader import Stream, open_stream
 from tpch.schema import ddl
-from tpch.vocabulary import COLORS, CONTAINERS, MODES, NATIONS, TYPES
 
 SETS = 20
 FEW = 2

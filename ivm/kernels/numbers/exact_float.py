@@ -18,8 +18,6 @@ from ivm.kernels.compiling.part import part
 from ivm.kernels.numbers.wide import Wide, Word, inline, leading_zeros, mul_signed, mul_unsigned
 from ivm.kernels.types import Bools, Ints
 
-FRACTION = 52
-LOWEST = -1074  # the exponent of the last bit of the smallest double
 HEADROOM = 65  # a sign, and a count of any size
 NOT_FINITE = 3  # words before a field of doubles: how many NaN, +inf, -inf
 

@@ -1,9 +1,7 @@
 """128-bit integers for compiled loops: two's complement, as a pair of int64 (low word, high word).
 
-An array of them has shape (n, 2), Arrow's decimal128 layout. These are the scalar helpers, to be called from other
-kernels; `ivm.kernels.numbers.wide_arrays` applies them to whole arrays. Functions that can leave the range say so in
-their last result, and then return the value modulo 2^128. Each costs a few machine instructions unless its docstring
-says more.
+An array of them has shape (n, 2), Arrow's decimal128 layout. Functions that can leave the range say so in their last
+result, and then return the value modulo 2^128. Each costs a few machine instructions unless its docstring says more.
 """
 
 from __future__ import annotations
@@ -257,24 +255,3 @@ def to_float(low: Word, high: Word) -> float:
             top |= np.uint64(1)
         result = np.float64(top) * 2.0 ** (64 - np.int64(shift))
     return -result if high < 0 else result
-
-
-@part()
-def from_float(x: float) -> Checked:
-    """A double without fraction as (low, high, whether it does not fit, as NaN and infinities do not)."""
-    size = abs(x)
-    if not size < 170141183460469231731687303715884105728.0:
-        lowest = x == -170141183460469231731687303715884105728.0
-        return np.int64(0), np.int64(lowest) << np.int64(63), not lowest
-    high = np.floor(size / 18446744073709551616.0)
-    low = size - high * 18446744073709551616.0
-    rl, rh, _ = with_sign(_float_to_word(low), _float_to_word(high), x < 0)
-    return rl, rh, False
-
-
-@part()
-def _float_to_word(x: float) -> Word:
-    """A double in [0, 2^64) as uint64, by halves that the signed conversion holds."""
-    if x >= 9223372036854775808.0:
-        return np.uint64(np.int64(x - 9223372036854775808.0)) | (np.uint64(1) << np.uint64(63))
-    return np.uint64(np.int64(x))

@@ -97,7 +97,6 @@ _OF_CLOCK: dict[str, Callable[[Any], Any]] = {
     "microsecond": lambda m: m % 60_000_000,
 }
 
-PARTS = (*_OF_DAYS, *_OF_CLOCK, "epoch", "julian")
 _JULIAN = 2440588
 """The Julian day number of 1970-01-01."""
 
