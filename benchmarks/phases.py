@@ -19,7 +19,7 @@ _PLACES = {
         "ivm.trace.table_store.TableStore.arrangement",
         "ivm.trace.table_store.TableStore.arrangement_apart",
         "ivm.trace.arrangement.Arrangement.fill",
-        "ivm.operators.ordered_arrangement.OrderedArrangement.fill",
+        "ivm.trace.ordered_arrangement.OrderedArrangement.fill",
         "ivm.operators.join.DeltaJoin.prepare",
     ),
     "hydrate": ("ivm.dataflow.graph.Graph.hydrate",),

@@ -27,8 +27,8 @@ from ivm.kernels.groups.finalize import (
 )
 from ivm.kernels.numbers.exact_float import exponent_range
 from ivm.operators.accumulator import NO_MASK, Accumulator, Argument, Window, mask, move, value_words
+from ivm.operators.aggregate_order import FORMS, Ordered
 from ivm.operators.groups import Cells, frozen, frozen_diffs
-from ivm.operators.ordered_rows import FORMS, Ordered
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.delta import Delta
 
@@ -53,7 +53,7 @@ _TOGETHER = 2048  # rows up to which one call for all accumulators beats the cop
 class AggregateSpec:
     """One aggregate: `function` over column `argument` of the input (None for count_star), with its result's type.
 
-    `ordered`: how its rows stand, for those of `ivm.operators.ordered`; `parameters` are theirs, Python values.
+    `ordered`: how its rows stand, for those of `ivm.operators.ordered_aggregates`; `parameters` are Python values.
     """
 
     function: str

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from ivm.operators.mfp import Stateless
 from ivm.operators.operator import Contents, StateSize
-from ivm.operators.ordered_arrangement import OrderedArrangement
 from ivm.operators.reduce import Reduce
 from ivm.trace.arrangement import Arrangement, DerivedRows
 from ivm.trace.delta import Delta
+from ivm.trace.ordered_arrangement import OrderedArrangement
 
 
 class ArrangeTable(Stateless):

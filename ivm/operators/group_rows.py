@@ -9,10 +9,10 @@ import numpy as np
 from catalog.types import Physical
 from ivm.kernels.groups.finalize import AT, WORDS, finalize
 from ivm.operators.accumulable import Accumulators, AggregateSpec
-from ivm.operators.ordering import narrowed, values_of
 from ivm.trace.column import Array, Column, Ints
 from ivm.trace.delta import Source
 from ivm.trace.keys import KeyLayout
+from ivm.trace.row_order import narrowed, values_of
 
 
 @dataclass(slots=True)

@@ -9,13 +9,13 @@ import numpy as np
 from ivm.kernels.groups.append_only_top_k import keep_first, window_changes
 from ivm.operators.groups import Groups, cell_times, frozen, frozen_diffs, live_input
 from ivm.operators.operator import Contents, StateSize
-from ivm.operators.ordering import total_order
 from ivm.operators.present import Present
 from ivm.operators.top_k import Types
 from ivm.trace.column import Ints
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
+from ivm.trace.row_order import total_order
 
 _CHUNK = 1 << 16
 _HEAD = 2  # fields of a group before those of its rows

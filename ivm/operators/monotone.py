@@ -9,18 +9,16 @@ from ivm.kernels.groups.append_only_extremes import gather_extremes
 from ivm.operators.accumulable import Accumulators
 from ivm.operators.accumulator import mask
 from ivm.operators.groups import Cells, frozen
-from ivm.operators.ordering import Term, ordered_words
 from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.row_order import ordered_words, word_kinds
 
 
 class GrowingExtremes:
-    """All MIN and MAX of a reduce whose input never loses a row; in place of `ivm.operators.hierarchical.Extremes`."""
+    """All MIN and MAX of a reduce whose input never loses a row; in place of `ivm.operators.extremes.Extremes`."""
 
-    visited = 0
-    entries = 0
-    nbytes = 0
+    states = ()
 
     def __init__(self, parts: Accumulators, dictionary: TextDictionary) -> None:
         self._parts = parts
@@ -33,15 +31,9 @@ class GrowingExtremes:
             if kind != EXTREME or argument is None:
                 continue
             column, physical = columns[argument], self._parts.arguments[argument].physical
-            kinds = np.array(Term(0, physical, False).kinds, np.int64)
+            kinds = np.array(word_kinds(physical), np.int64)
             gather_extremes(
                 frozen(ordered_words(column.values, physical)), mask(column),
                 cells.row_cell, cells.slot, cells.previous, state, state.shape[1] - after.shape[1],
                 part.at, -1 if largest else 1, kinds, self._dictionary.heap, self._dictionary.offsets, after,
             )  # fmt: skip
-
-    def commit(self) -> None:
-        """The last batch is final: it is the groups' to write."""
-
-    def abort(self) -> None:
-        """Take the last batch back: there is nothing of it here."""

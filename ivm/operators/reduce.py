@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from catalog.types import SqlType
 from ivm.kernels.groups.emit import emit, read_groups
 from ivm.operators.accumulable import Accumulators, AggregateSpec, overflow_error
+from ivm.operators.extremes import Extremes
 from ivm.operators.group_rows import GroupRows, aggregate_values
 from ivm.operators.groups import Cells, Groups, cell_times, live_input
-from ivm.operators.hierarchical import Extremes
 from ivm.operators.monotone import GrowingExtremes
 from ivm.operators.operator import Contents, StateSize
-from ivm.operators.ordered import OrderedAggregates
+from ivm.operators.ordered_aggregates import OrderedAggregates
 from ivm.operators.present import Present
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.computed import Computed
@@ -57,13 +58,19 @@ class Reduce(Present):
         if growing:
             self._extremes = GrowingExtremes(self._parts, dictionary)
         self._ordered = OrderedAggregates(self._parts, dictionary)
+        self._trees = (*self._extremes.states, *self._ordered.states)
         self.at_once = self._ordered.shows_all_rows
         self._after: Ints | None = None
 
     @property
     def visited(self) -> int:
         """Nodes of ordered state visited so far."""
-        return self._extremes.visited + self._ordered.visited
+        return sum(tree.visited for tree in self._trees)
+
+    @property
+    def states(self) -> tuple[Any, ...]:
+        """The groups, and the ordered rows of some aggregates."""
+        return (self, *self._trees)
 
     def initial(self, time: int) -> Delta | None:
         """The output over an empty input: the row of the one group if there are no keys, else nothing."""
@@ -154,21 +161,17 @@ class Reduce(Present):
     def seal(self, upper: int, since: int) -> None:
         """Write the groups' new accumulators; groups that are empty go."""
         self._groups.close(self._after)
-        self._extremes.commit()
-        self._ordered.commit()
         self._after = None
 
     def rollback(self, mark: None) -> None:
         """Forget the step."""
-        self._extremes.abort()
-        self._ordered.abort()
         self._groups.close(None)
         self._after = None
 
     def size(self) -> StateSize:
         """Groups, distinct rows kept in order, bytes."""
-        nbytes = self._groups.nbytes + self._extremes.nbytes + self._ordered.nbytes
-        return StateSize(len(self._groups), self._extremes.entries + self._ordered.entries, nbytes)
+        nbytes = self._groups.nbytes + sum(tree.nbytes for tree in self._trees)
+        return StateSize(len(self._groups), sum(map(len, self._trees)), nbytes)
 
 
 class _Output:

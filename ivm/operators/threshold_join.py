@@ -15,13 +15,13 @@ import numpy as np
 from catalog.types import Physical
 from ivm.kernels.ordered.threshold_join import LE, RANGE, moved_ranges
 from ivm.operators.mfp import Program
-from ivm.operators.ordered_arrangement import OrderedArrangement, Ranges, Valued
-from ivm.operators.ordering import ordered_words
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.computed import Computed
 from ivm.trace.delta import Delta, Group
 from ivm.trace.keys import KeyLayout
+from ivm.trace.ordered_arrangement import OrderedArrangement, Ranges, Valued
 from ivm.trace.readonly import readonly
+from ivm.trace.row_order import ordered_words
 
 COMPARISONS = {"lt": 0, "le": 1, "eq": 2, "ge": 3, "gt": 4}
 _ALL_ONE = readonly(np.empty(0, np.int64))

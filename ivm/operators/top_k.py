@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from catalog.types import SqlType
 from ivm.kernels.ordered.changes import net_changes
 from ivm.kernels.ordered.top_k import ENDLESS, FIELDS, apply_windows, show_windows
-from ivm.operators.accumulator import NO_MASK
-from ivm.operators.groups import Cells, Groups, cell_times, frozen, frozen_diffs, live_input
+from ivm.operators.groups import Cells, Groups, cell_times, live_input
 from ivm.operators.operator import NOTHING, Contents, StateSize
-from ivm.operators.ordered_batch import OrderedBatch, take_back
-from ivm.operators.ordering import total_order
 from ivm.operators.present import Present
 from ivm.trace.column import Ints
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
-from ivm.trace.ordered_tree import OrderedTree
+from ivm.trace.ordered_rows import OrderedRows
+from ivm.trace.ordered_tree import Changes, OrderedReader
+from ivm.trace.readonly import readonly
+from ivm.trace.row_order import total_order
 
 Types = tuple[tuple[SqlType, bool], ...]
 
@@ -53,14 +54,18 @@ class TopK(Present):
             ordered = len({column for column, _, _ in order})
             self._ties = 1 + sum(term.words for term in self._order.terms[:ordered])
         self._groups = Groups(self._layout.words, FIELDS)
-        self._tree = OrderedTree(np.concatenate([_SLOT, self._order.kinds]), 2, dictionary)
-        self._batch: OrderedBatch | None = None
+        self._rows = OrderedRows(self._order, dictionary, places=True)
         self._after: Ints | None = None
 
     @property
     def visited(self) -> int:
         """Nodes of ordered state visited so far."""
-        return self._tree.visited
+        return self._rows.visited
+
+    @property
+    def states(self) -> tuple[Any, ...]:
+        """The groups, and the rows in order."""
+        return (self, self._rows)
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The changes of the windows at each time, sorted by time."""
@@ -70,21 +75,18 @@ class TopK(Present):
         columns = delta.columns()
         words, _ = self._layout.pack([columns[c] for c in self._group], len(delta))
         cells = self._groups.open(words, delta.times)
-        keys = self._order.encode(columns, len(delta), ahead=1)
-        keys[:, 0] = cells.slot[cells.row_cell]
-        self._batch = OrderedBatch(frozen(keys), NO_MASK, frozen_diffs(delta.diffs))
-        return self._apply(self._batch, cells)
+        return self._apply(self._rows.batch(columns, cells.slot[cells.row_cell], diffs=delta.diffs), cells)
 
-    def _apply(self, batch: OrderedBatch, cells: Cells) -> Delta | None:
-        tree, count = self._tree, len(batch.keys)
+    def _apply(self, batch: Changes, cells: Cells) -> Delta | None:
+        count = len(batch.keys)
         order, net, scratch = np.empty((3, count), np.int64)
         offsets = np.empty(len(cells) + 1, np.int64)
         after = self._after = np.empty((len(cells), FIELDS), np.int64)
-        tree.make_room(count)
-        compared = tree.arguments[3:]
+        compared = self._rows.arguments[3:]
         net_changes(batch.keys, *compared, batch.diffs, cells.row_cell, order, net, offsets, scratch)
+        batch = batch._replace(diffs=readonly(net), order=readonly(order[: offsets[-1]]))
         out, rows = apply_windows(
-            *tree.arguments, batch.keys, order[: offsets[-1]], net[: offsets[-1]], offsets, self._begin, self._end,
+            *self._rows.changing(batch), *batch, offsets, self._begin, self._end,
             self._ties, self._layout.words + 1, self._groups.state, cells.slot, cells.previous, after,
         )  # fmt: skip
         if rows == 0:
@@ -96,9 +98,12 @@ class TopK(Present):
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The rows in the windows."""
-        words = len(self._tree.kinds)
+        return self._shown(self._rows.reader(), time)
+
+    def _shown(self, reader: OrderedReader, time: int) -> Iterator[Delta]:
+        words = len(self._rows.kinds)
         last = np.full(words + 1, -1, np.int64)
-        for entries in self._tree.read():
+        for entries in reader.read():
             shown = np.empty(len(entries), np.int64)
             show_windows(entries, words, self._begin, self._end, self._ties, last, shown)
             present = shown != 0
@@ -110,19 +115,13 @@ class TopK(Present):
     def seal(self, upper: int, since: int) -> None:
         """Write the groups' fields; groups without rows go."""
         self._groups.close(self._after)
-        self._batch = self._after = None
-        self._tree.give_back()
+        self._after = None
 
     def rollback(self, mark: None) -> None:
-        """Take the last batch back."""
-        take_back(self._tree, self._batch)
+        """Forget the last batch."""
         self._groups.close(None)
-        self._batch = self._after = None
-        self._tree.give_back()
+        self._after = None
 
     def size(self) -> StateSize:
         """Distinct rows, groups, bytes."""
-        return StateSize(len(self._tree), len(self._groups), self._tree.nbytes + self._groups.nbytes)
-
-
-_SLOT: Ints = np.zeros(1, np.int64)
+        return StateSize(len(self._rows), len(self._groups), self._rows.nbytes + self._groups.nbytes)

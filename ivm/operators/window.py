@@ -16,7 +16,6 @@ from ivm.kernels.windows.functions import apply_window, living
 from ivm.kernels.windows.tree import KEY, LIVE, USED, VALUES, VISITED, WORDS
 from ivm.operators.groups import Cells, Groups, cell_times, frozen, frozen_diffs, live_input
 from ivm.operators.operator import Contents, StateSize
-from ivm.operators.ordering import total_order
 from ivm.operators.present import Present
 from ivm.operators.window_layout import FunctionSpec, Types, WindowLayout
 from ivm.trace.column import Ints
@@ -25,6 +24,7 @@ from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
 from ivm.trace.keys import KeyLayout
+from ivm.trace.row_order import total_order
 
 __all__ = ["FunctionSpec", "Window"]
 

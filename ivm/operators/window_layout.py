@@ -18,10 +18,10 @@ from ivm.kernels.windows.values import FAR
 from ivm.operators.accumulable import Accumulators, AggregateSpec, overflow_error
 from ivm.operators.accumulator import mask, value_words
 from ivm.operators.groups import Cells
-from ivm.operators.ordering import RowOrder, narrowed, ordered_words, values_of
 from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.row_order import RowOrder, narrowed, ordered_words, values_of
 
 Types = tuple[tuple[SqlType, bool], ...]
 

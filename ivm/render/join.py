@@ -11,7 +11,6 @@ from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeDerived, ArrangeGroups, ArrangeTable
 from ivm.operators.join import Careful, DeltaJoin, HalfJoin, Path
 from ivm.operators.mfp import Program
-from ivm.operators.ordered_arrangement import OrderedArrangement
 from ivm.operators.threshold_join import ThresholdJoin
 from ivm.plan import nodes
 from ivm.plan.careful import apart, is_risky
@@ -20,6 +19,7 @@ from ivm.plan.nodes import JoinPlan, Stage
 from ivm.render.context import Context
 from ivm.render.threshold_join import render_threshold_join
 from ivm.trace.computed import TextFunction
+from ivm.trace.ordered_arrangement import OrderedArrangement
 from sql.ir.scalar import Scalar, columns_of
 
 

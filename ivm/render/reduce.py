@@ -6,11 +6,11 @@ from decimal import Decimal
 
 from catalog.types import Kind
 from ivm.dataflow.node import Node
-from ivm.operators.ordered_rows import FORMS, Ordered, ordered_by
-from ivm.operators.ordering import Term
+from ivm.operators.aggregate_order import FORMS, Ordered, ordered_by
 from ivm.operators.reduce import AggregateSpec, Reduce
 from ivm.plan.nodes import AggregatePlan, ReducePlan
 from ivm.render.context import Context
+from ivm.trace.row_order import Term
 from sql.ir.relation import Order
 from sql.ir.scalar import Literal
 
@@ -45,7 +45,7 @@ def _ordered(plan: ReducePlan, aggregate: AggregatePlan) -> Ordered | None:
 
 def _term(plan: ReducePlan, order: Order) -> Term:
     column = plan.input.row[order.column]
-    return Term(order.column, column.type.physical, column.nullable, order.descending, order.nulls_first)
+    return Term(order.column, column.type, column.nullable, order.descending, order.nulls_first)
 
 
 def _python(literal: Literal) -> object:

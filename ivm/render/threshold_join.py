@@ -5,7 +5,6 @@ from __future__ import annotations
 from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeDerived, ArrangeTable
 from ivm.operators.mfp import Program
-from ivm.operators.ordered_arrangement import OrderedArrangement, Valued
 from ivm.operators.threshold_join import ThresholdJoin, Visits
 from ivm.plan.mfp import Mfp, Row
 from ivm.plan.nodes import ArrangementPlan, Bound, Stage, TablePlan
@@ -15,6 +14,7 @@ from ivm.trace.column import Column as Values
 from ivm.trace.computed import Computed
 from ivm.trace.delta import Delta
 from ivm.trace.keys import KeyLayout
+from ivm.trace.ordered_arrangement import OrderedArrangement, Valued
 from ivm.trace.row_store import RowStore
 from sql.ir.scalar import Column, Scalar, columns_of
 

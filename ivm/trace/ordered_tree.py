@@ -1,109 +1,237 @@
-"""An ordered collection of rows of words, with room for what a batch adds."""
+"""The ordered kind of state: a collection of rows of words, in order, that readers see as of a time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
+from weakref import WeakSet
 
 import numpy as np
 
-from ivm.kernels.ordered.nodes import DEEPEST, ENTRIES, FANOUT, FREE, LEAF, LIVE, META, ROOT, USED, VISITED
-from ivm.kernels.ordered.tree import add_rows
+from ivm.kernels.ordered.nodes import (
+    CHANGES,
+    DEEPEST,
+    ENTRIES,
+    FANOUT,
+    FREE,
+    LEAF,
+    LIVE,
+    META,
+    ROOT,
+    USED,
+    VISITED,
+)
+from ivm.kernels.ordered.tree import add_rows, drop_rows, undo_rows
 from ivm.kernels.ordered.walk import copy_entries
 from ivm.kernels.texts.dictionary import Bytes
-from ivm.trace.column import Ints
+from ivm.trace.column import Bools, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
+from ivm.trace.readonly import readonly
+from ivm.trace.size import StateSize
 
 _CHUNK = 1 << 16
+
+ALL_COUNT: Bools = readonly(np.empty((0, 1), np.bool_))
+ALL_ONE: Ints = readonly(np.empty(0, np.int64))
+AS_THEY_COME: Ints = readonly(np.empty(0, np.int64))
+
+Tree = tuple[Ints, Ints, Ints, Ints, Bytes, Ints]
+"""`rows`, `heads`, `meta`, `kinds`, and the dictionary's heap and offsets, as kernels take a tree."""
+
+
+class Changes(NamedTuple):
+    """A batch of changes, as kernels take it (see `ivm.kernels.ordered.tree`)."""
+
+    keys: Ints
+    valid: Bools = ALL_COUNT
+    diffs: Ints = ALL_ONE
+    order: Ints = AS_THEY_COME
+
+
+class _Entry(NamedTuple):
+    """Of the journal: a batch, how many changes the tree had seen before, and the rows of this and all before it."""
+
+    changes: Changes
+    before: int
+    rows: int
+
+
+class _Nodes:
+    """The arrays of a tree."""
+
+    def __init__(self, width: int, visited: int = 0, changes: int = 0) -> None:
+        self.rows: Growable[np.int64] = Growable(np.dtype(np.int64), width)
+        self.heads: Growable[np.int64] = Growable(np.dtype(np.int64), 3)
+        self.meta = np.zeros(META, np.int64)
+        self.meta[[ROOT, FREE, LEAF]] = -1
+        self.meta[[VISITED, CHANGES]] = visited, changes
 
 
 class OrderedTree:
     """Entries of `len(kinds)` key words, compared as `kinds` says, and `payload` words, the first the multiplicity.
 
-    With two payload words or more places can be counted (see `ivm.kernels.ordered.ranks`). Kernels take
-    `arrays`, or `arguments` with what it takes to compare, anew for each call, since making room may move them.
-    State: (W + P) * 8 bytes an entry, in nodes that are half to completely full.
+    With two payload words or more places can be counted (see `ivm.kernels.ordered.ranks`). A step passes what
+    `changing` gives it to a kernel that applies the changes, or calls `add`. An entry of multiplicity 0 goes.
+
+    The journal has each batch before its kernel runs, and kernels count what they have applied, so that `rollback`
+    undoes just that. For it, too, there is room before the kernel runs.
+    State: (W + P) * 8 bytes an entry, in nodes that are half to completely full. An insertion costs a search and the
+    move of half a node; the treap of `ivm.trace.window_tree` costs twice the search and three times the memory.
     """
 
     def __init__(self, kinds: Ints, payload: int, dictionary: TextDictionary) -> None:
         self.kinds = kinds
         self.payload = payload
-        self._dictionary = dictionary
-        self._meta = np.zeros(META, np.int64)
-        self._clear()
-
-    def _clear(self) -> None:
-        self._rows: Growable[np.int64] = Growable(np.dtype(np.int64), len(self.kinds) + self.payload)
-        self._heads: Growable[np.int64] = Growable(np.dtype(np.int64), 3)
-        self._meta[: LEAF + 1] = 0
-        self._meta[[ROOT, FREE, LEAF]] = -1
+        self.dictionary = dictionary
+        self._nodes = _Nodes(len(kinds) + payload)
+        self._journal: list[_Entry] = []
+        self._readers: WeakSet[OrderedReader] = WeakSet()
 
     @property
     def arrays(self) -> tuple[Ints, Ints, Ints]:
         """`rows`, `heads` and `meta` (see `ivm.kernels.ordered.nodes`)."""
-        return self._rows.array, self._heads.array, self._meta
+        nodes = self._nodes
+        return nodes.rows.array, nodes.heads.array, nodes.meta
 
     @property
-    def arguments(self) -> tuple[Ints, Ints, Ints, Ints, Bytes, Ints]:
-        """The arrays, `kinds`, and the dictionary's heap and offsets, as kernels take them."""
-        return *self.arrays, self.kinds, self._dictionary.heap, self._dictionary.offsets
+    def arguments(self) -> Tree:
+        """The tree as kernels take it; anew for each call, since making room may move it."""
+        return *self.arrays, self.kinds, self.dictionary.heap, self.dictionary.offsets
+
+    @property
+    def readable(self) -> Tree:
+        """The tree for kernels that read it: where they are in it they note in an array of their own."""
+        rows, heads, meta = self.arrays
+        return rows, heads, meta.copy(), self.kinds, self.dictionary.heap, self.dictionary.offsets
 
     def __len__(self) -> int:
         """Entries."""
-        return int(self._meta[ENTRIES])
+        return int(self._nodes.meta[ENTRIES])
 
     @property
     def visited(self) -> int:
         """Nodes visited so far."""
-        return int(self._meta[VISITED])
+        return int(self._nodes.meta[VISITED])
 
     @property
     def nodes(self) -> int:
         """Nodes in use."""
-        return int(self._meta[LIVE])
+        return int(self._nodes.meta[LIVE])
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all nodes that were ever in use."""
-        node = FANOUT * self._rows.array.shape[1] + self._heads.array.shape[1]
-        return int(self._meta[USED]) * node * 8
+        """Bytes of all nodes that were ever in use, and of what readers keep."""
+        nodes = self._nodes
+        node = FANOUT * nodes.rows.array.shape[1] + nodes.heads.array.shape[1]
+        return int(nodes.meta[USED]) * node * 8 + sum(reader.nbytes for reader in self._readers)
+
+    def changing(self, changes: Changes) -> Tree:
+        """The tree, for a kernel that applies `changes` next, which may then be rolled back."""
+        rows = len(changes.keys) + (self._journal[-1].rows if self._journal else 0)
+        self.make_room(rows)
+        for reader in self._readers:
+            reader.since.make_room(rows)
+        self._journal.append(_Entry(changes, self.mark(), rows))
+        return self.arguments
+
+    def add(self, changes: Changes, sign: int = 1) -> None:
+        """Add the changes' diffs times `sign` to the multiplicities of their keys. Cost: O(log n) a key."""
+        add_rows(*self.changing(changes), *changes, sign, len(changes.order) > 0)
+
+    def drop(self, keys: Ints) -> None:
+        """Take the entries of `keys`, in order, out for good, as far as they are there. To be done by a seal."""
+        drop_rows(*self.arguments, readonly(keys), True)
+
+    def renumber(self, numbers: Ints) -> None:
+        """Replace the last word n of each key by numbers[n], which keeps the order; all is final. Cost: a pass."""
+        nodes, last = self._nodes, len(self.kinds) - 1
+        used = int(nodes.meta[USED]) * FANOUT
+        rows: Growable[np.int64] = Growable(np.dtype(np.int64), nodes.rows.array.shape[1])
+        rows.append(nodes.rows.array[:used])
+        # What lies behind a node's entries is any number.
+        rows.array[:used, last] = numbers[np.clip(rows.array[:used, last], 0, len(numbers) - 1)]
+        nodes.rows = rows
+
+    def mark(self) -> int:
+        """How many changes were made."""
+        return int(self._nodes.meta[CHANGES])
+
+    def rollback(self, mark: int) -> None:
+        """Undo what was applied since."""
+        while self._journal and self._journal[-1].before >= mark:
+            changes, before, _ = self._journal[-1]
+            undo_rows(*self.arguments, *changes, before)
+            self._journal.pop()
+
+    def seal(self, upper: int, since: int) -> None:
+        """Forget how to undo the changes, and tell those of them to readers; free everything where nothing is left."""
+        for reader in self._readers:
+            for changes, before, _ in self._journal:
+                reader.note(changes, before)
+        self._journal.clear()
+        meta = self._nodes.meta
+        if meta[ENTRIES] == 0 and meta[USED] > 0:
+            self._nodes = _Nodes(len(self.kinds) + self.payload, int(meta[VISITED]), int(meta[CHANGES]))
+
+    def reader(self) -> OrderedReader:
+        """The entries as they are now, for as long as the reader is kept, whatever is sealed meanwhile.
+
+        Cost: that of the changes meanwhile, once more, and their size.
+        """
+        reader = OrderedReader(self)
+        self._readers.add(reader)
+        return reader
+
+    def size(self) -> StateSize:
+        """Entries and bytes."""
+        return StateSize(entries=len(self), bytes=self.nbytes)
 
     def make_room(self, more: int) -> None:
-        """Room for the nodes that `more` new entries may need; amortized.
+        """Room for the nodes that `more` changes may need, made and undone, in any order; amortized.
 
-        A new entry splits a leaf if it is full, and all leaves that there are may be.
+        A new entry splits a leaf if it is full, and all leaves that there are may be; each change inserts once, when
+        it is made or when it is undone.
         """
-        splits = min(more, self.nodes + 1) + 2 * more // FANOUT
-        used = int(self._meta[USED])
-        nodes = used + splits + splits // 8 + DEEPEST
-        if nodes * FANOUT > len(self._rows.array):
-            self._rows.length = used * FANOUT
-            self._rows.reserve(nodes * FANOUT)
-        if nodes > len(self._heads.array):
-            self._heads.length = used
-            self._heads.reserve(nodes)
+        nodes, meta = self._nodes, self._nodes.meta
+        splits = min(more, int(meta[LIVE]) + 1) + 2 * more // FANOUT
+        used = int(meta[USED])
+        wanted = used + splits + splits // 8 + DEEPEST
+        if wanted * FANOUT > len(nodes.rows.array):
+            nodes.rows.length = used * FANOUT
+            nodes.rows.reserve(wanted * FANOUT)
+        if wanted > len(nodes.heads.array):
+            nodes.heads.length = used
+            nodes.heads.reserve(wanted)
 
-    def add(self, keys: Ints, diffs: Ints, sign: int = 1, near: bool = False) -> None:
-        """Add `sign` times `diffs` (n,), of length 0 if all are one, to the multiplicities of `keys`.
 
-        `near`: the keys come in order, or nearly. An entry of multiplicity 0 goes. Cost: O(log n) a key.
-        """
-        self.make_room(len(keys))
-        add_rows(*self.arguments, keys, diffs, sign, near)
+class OrderedReader:
+    """The entries of a tree as they were when the reader was made: those of today, less what changed since.
+
+    Each instance reads once. Nothing is copied but the changes since; `read` comes between commits.
+    """
+
+    def __init__(self, tree: OrderedTree) -> None:
+        self._tree = tree
+        self._first = tree.mark()
+        self.since = OrderedTree(tree.kinds, 1, tree.dictionary)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the changes since."""
+        return self.since.nbytes
+
+    def note(self, changes: Changes, before: int) -> None:
+        """These changes are final; `before` is how many the tree had seen. They may be told again."""
+        if self._first + self.since.mark() <= before:
+            add_rows(*self.since.arguments, *changes, -1, len(changes.order) > 0)
 
     def read(self) -> Iterator[Ints]:
-        """All entries in order, in chunks (n, W + P), while the tree stays as it is."""
-        at = -1
-        left = len(self)
-        while left:
-            out = np.empty((min(left, _CHUNK), self._rows.array.shape[1]), np.int64)
-            _, at = copy_entries(*self.arrays, at, out)
-            left -= len(out)
-            yield out
-
-    def give_back(self) -> None:
-        """Free everything where no entry is left; keep the count of nodes visited."""
-        if self._meta[ENTRIES] == 0 and self._meta[USED] > 0:
-            visited = self.visited
-            self._clear()
-            self._meta[VISITED] = visited
+        """All entries in order, in chunks (n, W + 1), which may be empty; others may commit between two."""
+        tree, width = self._tree, len(self._tree.kinds)
+        last, begun, ended = np.zeros((1, width), np.int64), False, False
+        while not ended:
+            chunk = np.empty((min(len(tree) + len(self.since), _CHUNK), width + 1), np.int64)
+            count, ended = copy_entries(*tree.readable, *self.since.readable[:3], last, begun, chunk)
+            begun = True
+            yield chunk[:count]

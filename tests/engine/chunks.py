@@ -7,9 +7,9 @@ from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
 from ivm.dataflow import hydration
-from ivm.operators import growing_top_k, join, ordered_arrangement, reduce, sink, threshold, window
+from ivm.operators import growing_top_k, join, reduce, sink, threshold, window
 from ivm.plan import existing
-from ivm.trace import arrangement, ordered_tree, row_store, table_store
+from ivm.trace import arrangement, ordered_arrangement, ordered_tree, row_store, table_store
 
 _SIZES = (
     (table_store, "_CHUNK_ROWS", 1.0),

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from catalog.errors import NumericError
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTEGER, VARCHAR, decimal
-from ivm.operators.ordered_arrangement import OrderedArrangement
 from ivm.operators.threshold_join import ThresholdJoin, Visits
 from ivm.trace.arrangement import DerivedRows
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
+from ivm.trace.ordered_arrangement import OrderedArrangement
 from tests.reduce.model import Bag, Row, Update, apply, from_column, plain, sort_key, to_delta
 from tests.reduce.test_reduce import values_of
 

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from catalog.types import BIGINT, DOUBLE, VARCHAR
 from ivm.operators.accumulable import AggregateSpec
-from ivm.operators.ordered_rows import ordered_by
-from ivm.operators.ordering import Term
+from ivm.operators.aggregate_order import ordered_by
 from ivm.operators.reduce import Reduce
 from ivm.trace.delta import delta_of
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.row_order import Term
 from tests.reduce.model import Bag, apply, from_delta, plain, to_column, to_delta
 from tests.reduce.test_reduce import Driver, by_time, check_equal, reduced, worlds
+from tests.states import rollback, seal, step
 
 MISSING = {BIGINT: 77, VARCHAR: "not there"}
 
@@ -77,7 +78,7 @@ def test_a_group_is_found_as_it_was_at_the_time(world, together, inclusive, rand
         batch = [update for _, part in steps[at : at + together] for update in part]
         last = steps[at][0] - 1
         driver.step([(row, time, 5) for row, time, _ in batch])
-        driver.reduce.rollback(None)
+        rollback(driver.reduce)
         lookups.check_committed(held, last)
         driver.step(batch)
         states = {last: reduced(held, driver.keys, specs)}
@@ -90,7 +91,7 @@ def test_a_group_is_found_as_it_was_at_the_time(world, together, inclusive, rand
         wanted = [states[max(t for t in states if t < time or (inclusive and t == time))] for _, time in asked]
         found = lookups.find(some, times, inclusive)
         at_once = lookups.find(lookups.keys, int(times[0]), inclusive)
-        driver.reduce.seal(0, 0)
+        seal(driver.reduce)
         # What was found is read only now, after the groups have changed.
         lookups.check(some, found, wanted)
         lookups.check(lookups.keys, at_once, [wanted[0]] * len(lookups.keys))
@@ -113,23 +114,23 @@ def test_a_group_that_changes_at_many_times(groups, data):
         count = sum(1 for (k,), t, _ in updates if k == key and t < time)
         wanted.append({(key,): (count,)} if count else {})
     lookups.check(keys, lookups.find(keys, np.array(times, np.int64), False), wanted)
-    driver.reduce.rollback(None)
+    rollback(driver.reduce)
     lookups.check(keys, lookups.find(keys, np.array(times, np.int64), True), [{}] * len(keys))
 
 
 def test_ordered_aggregates_are_found_too():
     dictionary = TextDictionary()
-    argument, order = Term(1, VARCHAR.physical, False), [Term(1, VARCHAR.physical, False)]
+    argument, order = Term(1, VARCHAR, False), [Term(1, VARCHAR, False)]
     ordered = ordered_by("string_agg", argument, [], order)
     spec = AggregateSpec("string_agg", 1, VARCHAR, False, VARCHAR, ordered, (",",))
     reduce = Reduce(((BIGINT, False),), (spec,), dictionary)
     types = ((BIGINT, False), (VARCHAR, False))
     keys = reduce.layout.pack([to_column([1, 1, 2, 3], BIGINT, dictionary)], 4)
-    reduce.step(
-        [to_delta([((1, "b"), 1, 1), ((2, "c"), 1, 1), ((1, "a"), 2, 1), ((2, "c"), 2, -1)], types, dictionary)]
+    step(
+        reduce, [to_delta([((1, "b"), 1, 1), ((2, "c"), 1, 1), ((1, "a"), 2, 1), ((2, "c"), 2, -1)], types, dictionary)]
     )
     positions, rows = reduce.look_up(*keys, np.array([1, 2, 1, 2]), True)
-    reduce.seal(2, 2)
+    seal(reduce, 2, 2)
     assert positions.tolist() == [0, 1, 2]
     assert dictionary.strings(rows.column(1).values) == ["b", "a,b", "c"]
     assert reduce.look_up(*keys, 2, True)[0].tolist() == [0, 1]
@@ -139,7 +140,7 @@ def test_rows_found_before_sums_are_widened_keep_their_values():
     specs = [AggregateSpec("sum", 1, DOUBLE, False, DOUBLE), AggregateSpec("avg", 1, DOUBLE, False, DOUBLE)]
     driver = Driver(((BIGINT, False),), ((DOUBLE, False),), specs)
     driver.step([((1, 0.5), 1, 1)])
-    driver.reduce.seal(1, 1)
+    seal(driver.reduce, 1, 1)
     lookups = Lookups(driver, [])
     _, before = lookups.find([(1,)], 1, True)
     driver.step([((1, 1e300), 2, 1), ((1, 1e-300), 2, 1)])

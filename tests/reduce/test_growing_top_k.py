@@ -12,6 +12,7 @@ from catalog.types import BIGINT, VARCHAR
 from ivm.operators.growing_top_k import GrowingTopK
 from tests.reduce.test_top_k import Driver as AnyDriver
 from tests.reduce.test_top_k import assert_the_laws, worlds
+from tests.states import seal
 
 
 class Driver(AnyDriver):
@@ -35,7 +36,7 @@ def test_what_is_behind_the_window_is_forgotten() -> None:
     driver = Driver(((BIGINT, False), (VARCHAR, False)), (), ((0, True, False),), 3, 1)
     for time in range(1, 40):
         driver.step([((v * 7919 % 1009, f"{v}"), time, 1) for v in range(50 * time, 50 * time + 50)])
-        driver.top.seal(0, 0)
+        seal(driver.top)
     assert driver.top.size().rows == 4
     assert sum(driver.contents().values()) == 3
 

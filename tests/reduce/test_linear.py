@@ -14,6 +14,7 @@ from ivm.operators.union import Union
 from ivm.trace.dictionary import TextDictionary
 from tests.reduce.model import Bag, apply, from_delta, plain, to_delta
 from tests.reduce.test_reduce import by_time, same
+from tests.states import rollback, seal, step
 
 TYPES = ((BIGINT, False), (VARCHAR, True), (DOUBLE, True))
 ONLY = [t for t, _ in TYPES]
@@ -54,23 +55,23 @@ def test_threshold_laws(updates, at_most, random):
     apart = []
     for batch in by_time(updates).values():
         delta = to_delta(batch, TYPES, dictionary)
-        small.step([delta])
-        small.rollback(None)
-        step = from_delta(small.step([delta]), ONLY, dictionary)
-        small.seal(0, 0)
-        held, out = apply(held, batch), apply(out, step)
-        apart += step
+        step(small, [delta])
+        rollback(small)
+        changes = from_delta(step(small, [delta]), ONLY, dictionary)
+        seal(small)
+        held, out = apply(held, batch), apply(out, changes)
+        apart += changes
         assert out == clamped(held, at_most)
         contents = [u for d in small.contents([], 9) for u in from_delta(d, ONLY, dictionary)]
         assert apply(Counter(), contents) == out
-    assert same(from_delta(big.step([to_delta(updates, TYPES, dictionary)]), ONLY, dictionary), apart)
-    big.seal(0, 0)
+    assert same(from_delta(step(big, [to_delta(updates, TYPES, dictionary)]), ONLY, dictionary), apart)
+    seal(big)
     mixed = list(updates)
     random.shuffle(mixed)
-    assert same(from_delta(shuffled.step([to_delta(mixed, TYPES, dictionary)]), ONLY, dictionary), apart)
+    assert same(from_delta(step(shuffled, [to_delta(mixed, TYPES, dictionary)]), ONLY, dictionary), apart)
     back = [(row, 9, -m) for row, m in held.items()]
     if back:
-        big.step([to_delta(back, TYPES, dictionary)])
-        big.seal(0, 0)
+        step(big, [to_delta(back, TYPES, dictionary)])
+        seal(big)
     assert big.size().rows == 0
     assert plain(-0.0) == 0.0

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from catalog.types import BIGINT, DOUBLE, VARCHAR, SqlType, decimal
-from ivm.operators import ordered_batch
-from ivm.operators.ordered_batch import in_order
-from ivm.operators.ordered_rows import ordered_by
-from ivm.operators.ordering import Term
+from ivm.operators.aggregate_order import ordered_by
 from ivm.operators.reduce import AggregateSpec
+from ivm.trace import ordered_rows
+from ivm.trace.ordered_rows import in_order
+from ivm.trace.row_order import Term
 from tests.reduce import test_ordered
 from tests.reduce.model import Bag, Update, apply, plain
+from tests.states import rollback, seal
 
 POOLS: dict[str, tuple[SqlType, Any]] = {
     "few": (BIGINT, lambda random: int(random.integers(0, 40))),
@@ -29,12 +30,12 @@ POOLS: dict[str, tuple[SqlType, Any]] = {
 
 def specs_of(type_: SqlType, nullable: bool) -> list[AggregateSpec]:
     """MIN and MAX, and aggregates of all forms; where values can be NULL they stand first or last."""
-    term, other = Term(1, type_.physical, nullable), Term(2, BIGINT.physical, False)
+    term, other = Term(1, type_, nullable), Term(2, BIGINT, False)
     found = [AggregateSpec(name, 1, type_, nullable, type_) for name in ("min", "max")]
     asked: list[tuple[str, list[Term], list[Term], tuple[Any, ...]]] = [
         ("arg_min", [other], [], ()),
         ("arg_max", [other], [], ()),
-        ("list", [], [Term(1, type_.physical, nullable, True, True)], ()),
+        ("list", [], [Term(1, type_, nullable, True, True)], ()),
         ("quantile_disc", [], [], (Decimal("0.25"),)),
         ("quantile_disc", [], [], (0.9,)),
     ]
@@ -76,7 +77,7 @@ def test_large_batches(pool, groups, times, monkeypatch):
     random = np.random.default_rng(groups)
     nullable = groups == 7
     types = ((BIGINT, False), (type_, nullable), (BIGINT, False))
-    monkeypatch.setattr(ordered_batch, "_MANY", 256)
+    monkeypatch.setattr(ordered_rows, "_MANY", 256)
     driver = Driver(types, specs_of(type_, nullable))
     held: Bag = Counter()
     time = 0
@@ -89,10 +90,10 @@ def test_large_batches(pool, groups, times, monkeypatch):
             batch.append((tuple(map(plain, row)), time + i % times, int(random.integers(1, 3))))
         random.shuffle(batch)
         driver.step([(row, time, 2) for row, time, _ in batch])
-        driver.reduce.rollback(None)
+        rollback(driver.reduce)
         assert driver.contents() == driver.out
         driver.out = apply(driver.out, driver.step(batch))
-        driver.reduce.seal(0, 0)
+        seal(driver.reduce)
         held = apply(held, batch)
         assert driver.contents() == driver.out == driver.wanted(held)
         time += times

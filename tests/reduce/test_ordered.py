@@ -15,13 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TIMESTAMP, VARCHAR, SqlType, decimal, list_of
-from ivm.operators.ordered_rows import FORMS, ordered_by
-from ivm.operators.ordering import Term
+from ivm.operators.aggregate_order import FORMS, ordered_by
 from ivm.operators.reduce import AggregateSpec, Reduce
 from ivm.trace.arrow import to_arrow
 from ivm.trace.column import Column
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.row_order import Term
 from tests.reduce.model import Bag, Update, apply, from_column, plain, sort_key, to_delta
+from tests.states import rollback, seal, step
 
 TYPES = (BIGINT, INTEGER, decimal(15, 2), decimal(30, 4), DOUBLE, VARCHAR, DATE, TIMESTAMP, BOOLEAN)
 VALUES: dict[SqlType, list[Any]] = {
@@ -60,19 +61,19 @@ def specs(draw, types):
     if not fitting:
         function, fitting = "list", list(places)
     at = draw(st.sampled_from(fitting))
-    terms = [Term(i, t.physical, n, draw(st.booleans()), draw(st.booleans())) for i, (t, n) in enumerate(types)]
-    others = [Term(i, types[i][0].physical, types[i][1]) for i in draw(st.lists(st.sampled_from(places), max_size=1))]
+    terms = [Term(i, t, n, draw(st.booleans()), draw(st.booleans())) for i, (t, n) in enumerate(types)]
+    others = [Term(i, *types[i]) for i in draw(st.lists(st.sampled_from(places), max_size=1))]
     order = draw(st.lists(st.sampled_from(terms[1:]), max_size=2, unique=True))
     parameters: tuple[Any, ...] = ()
     if function in ("arg_min", "arg_max"):
         i = draw(st.sampled_from(places))
-        others = [Term(i, types[i][0].physical, types[i][1])]
+        others = [Term(i, *types[i])]
     elif function.startswith("quantile"):
         parameters = (draw(st.sampled_from([Decimal("0.5"), Decimal("0.29"), 0.3, 0.0, Decimal("1"), 0.75])),)
     elif function == "string_agg":
         parameters = (draw(st.sampled_from([",", "", " - "])),)
     type_, nullable = types[at]
-    argument = Term(at, type_.physical, nullable)
+    argument = Term(at, type_, nullable)
     ordered = ordered_by(function, argument, others, order)
     return AggregateSpec(function, at, type_, nullable, result_type(function, type_), ordered, parameters)
 
@@ -191,7 +192,7 @@ class Driver:
         return [None if v is None else tuple(_engine(e, type_.element) for e in v) for v in array.to_pylist()]
 
     def step(self, updates: list[Update]) -> list[Update]:
-        return self.read(self.reduce.step([to_delta(updates, self.types, self.dictionary)]))
+        return self.read(step(self.reduce, [to_delta(updates, self.types, self.dictionary)]))
 
     def contents(self) -> Bag:
         return apply(Counter(), [u for delta in self.reduce.contents([], 7) for u in self.read(delta)])
@@ -227,34 +228,34 @@ def test_the_laws(world, random):
         by_time.setdefault(update[1], []).append(update)
     for time, batch in by_time.items():
         small.step([(row, time, 5) for row, _, _ in batch])  # an aborted step leaves no trace
-        small.reduce.rollback(None)
+        rollback(small.reduce)
         out = small.step(batch)
-        small.reduce.seal(0, 0)
+        seal(small.reduce)
         apart += out
         held, small.out = apply(held, batch), apply(small.out, out)
         assert small.out == small.wanted(held)
         assert small.contents() == small.out
     together = big.step(updates)
-    big.reduce.seal(0, 0)
+    seal(big.reduce)
     assert [u[1] for u in together] == sorted(u[1] for u in together)
     assert Counter(together) == Counter(apart)
     mixed = list(updates)
     random.shuffle(mixed)
     assert Counter(shuffled.step(mixed)) == Counter(apart)
-    shuffled.reduce.seal(0, 0)
+    seal(shuffled.reduce)
     last = updates[-1][1] + 1
     back = [(tuple(map(real, row)), last, -m) for row, m in held.items()]
     for driver in (small, shuffled):
         if back:
             driver.step(back)
-            driver.reduce.seal(0, 0)
+            seal(driver.reduce)
         size = driver.reduce.size()
         assert (size.rows, size.entries) == (0, 0)
         assert not driver.contents()
 
 
 def one_column(type_: SqlType, function: str, *parameters: Any) -> Driver:
-    ordered = ordered_by(function, Term(1, type_.physical, False), (), ())
+    ordered = ordered_by(function, Term(1, type_, False), (), ())
     spec = AggregateSpec(function, 1, type_, False, result_type(function, type_), ordered, parameters)
     return Driver(((BIGINT, False), (type_, False)), [spec])
 
@@ -262,11 +263,11 @@ def one_column(type_: SqlType, function: str, *parameters: Any) -> Driver:
 def test_a_median_under_changes_costs_logarithms():
     driver = one_column(BIGINT, "quantile_cont", Decimal("0.5"))
     driver.step([((1, v), 1, 1) for v in range(20_000)])
-    driver.reduce.seal(0, 0)
+    seal(driver.reduce)
     visited = driver.reduce.visited
     for low in range(100):
         driver.step([((1, low), low + 2, -1)])
-        driver.reduce.seal(0, 0)
+        seal(driver.reduce)
     assert driver.contents() == Counter({(1, (100 + 19_999) / 2): 1})
     assert driver.reduce.visited - visited < 100 * 300
 
@@ -276,9 +277,9 @@ def test_quantiles_of_many_copies():
     driver = one_column(INTEGER, "quantile_disc", Decimal("0.9"))
     values = random.integers(0, 300, 4000)
     driver.step([((1, int(v)), 1, 1) for v in values])
-    driver.reduce.seal(0, 0)
+    seal(driver.reduce)
     gone = values[:3000]
     driver.step([((1, int(v)), 2, -1) for v in gone])
-    driver.reduce.seal(0, 0)
+    seal(driver.reduce)
     rest = np.sort(values[3000:])
     assert driver.contents() == Counter({(1, int(rest[899])): 1})

@@ -16,6 +16,7 @@ from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, HUGEINT, INTEGER, TIMES
 from ivm.operators.reduce import AggregateSpec, Reduce
 from ivm.trace.dictionary import TextDictionary
 from tests.reduce.model import Bag, Row, Update, aggregate, apply, close, from_delta, plain, to_delta
+from tests.states import rollback, seal, step
 
 ARGUMENTS = (BIGINT, INTEGER, decimal(15, 2), decimal(30, 4), DOUBLE, VARCHAR, DATE, TIMESTAMP, BOOLEAN, HUGEINT)
 NUMBERS = (BIGINT, INTEGER, decimal(15, 2), decimal(30, 4), HUGEINT)
@@ -142,7 +143,7 @@ class Driver:
         self.out = apply(Counter(), from_delta(self.reduce.initial(0), self.out_types, self.dictionary))
 
     def step(self, updates):
-        delta = self.reduce.step([to_delta(updates, self.types, self.dictionary)])
+        delta = step(self.reduce, [to_delta(updates, self.types, self.dictionary)])
         return from_delta(delta, self.out_types, self.dictionary)
 
     def contents(self) -> Bag:
@@ -172,29 +173,29 @@ def test_the_laws(world, random):
     for time, batch in by_time(updates).items():
         # An aborted step leaves no trace.
         small.step([(row, time, 5) for row, _, _ in batch])
-        small.reduce.rollback(None)
+        rollback(small.reduce)
         out = small.step(batch)
-        small.reduce.seal(0, 0)
+        seal(small.reduce)
         apart += out
         assert max(Counter(tuple(map(plain, row)) for row, _, _ in out).values(), default=0) <= 1
         held, small.out = apply(held, batch), apply(small.out, out)
         check_equal(small.out, reduced(held, small.keys, specs), small.keys, specs)
         assert small.contents() == small.out
     together = big.step(updates)
-    big.reduce.seal(0, 0)
+    seal(big.reduce)
     assert [u[1] for u in together] == sorted(u[1] for u in together)
     assert same(together, apart)
     mixed = list(updates)
     random.shuffle(mixed)
     assert same(shuffled.step(mixed), apart)
-    shuffled.reduce.seal(0, 0)
+    seal(shuffled.reduce)
     # Insert then retract leaves nothing.
     last = updates[-1][1] + 1
     back = [(tuple(map(real, row)), last, -m) for row, m in held.items()]
     for driver in (small, shuffled):
         if back:
             driver.step(back)
-            driver.reduce.seal(0, 0)
+            seal(driver.reduce)
         size = driver.reduce.size()
         assert (size.rows, size.entries) == (0, 0)
         assert not driver.reduce._groups._index.any()
@@ -217,12 +218,12 @@ def test_sums_of_doubles_do_not_drift():
     random = np.random.default_rng(7)
     values = (random.standard_normal(5000) * 10.0 ** random.integers(-30, 30, 5000)).tolist()
     driver.step([((v,), 1, 1) for v in values])
-    driver.reduce.seal(0, 0)
+    seal(driver.reduce)
     driver.step([((0.1,), 2, 1), ((0.2,), 2, 1)])
-    driver.reduce.seal(0, 0)
+    seal(driver.reduce)
     for at in range(0, 5000, 50):
         driver.step([((v,), 3, -1) for v in values[at : at + 50]])
-        driver.reduce.seal(0, 0)
+        seal(driver.reduce)
     (row,) = driver.contents()
     assert row[:2] == (0.1 + 0.2, (0.1 + 0.2) / 2)
     assert close(row[2], aggregate("stddev_samp", [(0.1, 1), (0.2, 1)], DOUBLE), False)
@@ -235,12 +236,12 @@ def test_sums_widen_as_exponents_come(order):
     for time, value in enumerate(order, 1):
         held.append(((value,), time, 1))
         driver.step(held[-1:])
-        driver.reduce.seal(0, 0)
+        seal(driver.reduce)
         bag = apply(Counter(), held)
         check_equal(driver.contents(), reduced(bag, 0, driver.specs), 0, driver.specs)
     while held:
         driver.step([(held.pop(0)[0], 9, -1)])
-        driver.reduce.seal(0, 0)
+        seal(driver.reduce)
         bag = apply(Counter(), held)
         check_equal(driver.contents(), reduced(bag, 0, driver.specs), 0, driver.specs)
 
@@ -262,10 +263,10 @@ def test_large_batches_equal_small_ones():
         row = (k, *(None if random.random() < 0.1 else v for v in values))
         updates.append((row, 1, int(random.choice([1, 1, 1, 2**40]))))
     whole.out = apply(whole.out, whole.step(updates))
-    whole.reduce.seal(0, 0)
+    seal(whole.reduce)
     for at in range(0, 6000, 1000):
         parts.out = apply(parts.out, parts.step(updates[at : at + 1000]))
-        parts.reduce.seal(0, 0)
+        seal(parts.reduce)
     assert whole.out == parts.out
     check_equal(whole.out, reduced(apply(Counter(), updates), 1, specs), 1, specs)
 
@@ -277,14 +278,14 @@ def test_large_batches_equal_small_ones():
 def test_a_sum_that_does_not_fit_is_an_error_and_changes_nothing(type_, value, diff):
     driver = one_column(type_, "sum")
     driver.step([((5,), 1, 1)])
-    driver.reduce.seal(0, 0)
+    seal(driver.reduce)
     before = driver.contents()
     with pytest.raises(NumericError, match="does not fit"):
         driver.step([((value,), 2, diff)] * 9)
-    driver.reduce.rollback(None)
+    rollback(driver.reduce)
     assert driver.contents() == before
     driver.step([((5,), 2, -1)])
-    driver.reduce.seal(0, 0)
+    seal(driver.reduce)
     assert driver.reduce.size().rows == 0
 
 
@@ -298,11 +299,11 @@ def test_a_sum_may_pass_its_bound_within_a_time():
 def test_deleting_the_extreme_costs_a_logarithm():
     driver = one_column(BIGINT, "min", "max")
     driver.step([((v,), 1, 1) for v in range(50_000)])
-    driver.reduce.seal(0, 0)
+    seal(driver.reduce)
     visited = driver.reduce.visited
     for low in range(100):
         driver.step([((low,), low + 2, -1)])
-        driver.reduce.seal(0, 0)
+        seal(driver.reduce)
     assert driver.contents() == Counter({(100, 49_999): 1})
     assert driver.reduce.visited - visited < 100 * 150
 
@@ -310,8 +311,8 @@ def test_deleting_the_extreme_costs_a_logarithm():
 def test_nothing_is_emitted_where_nothing_changes():
     driver = one_column(BIGINT, "min")
     driver.step([((1,), 1, 1)])
-    driver.reduce.seal(0, 0)
-    assert driver.reduce.step([to_delta([((2,), 2, 1)], driver.types, driver.dictionary)]) is None
+    seal(driver.reduce)
+    assert step(driver.reduce, [to_delta([((2,), 2, 1)], driver.types, driver.dictionary)]) is None
 
 
 def test_group_lifecycle():

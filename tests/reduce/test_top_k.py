@@ -16,6 +16,7 @@ from ivm.operators.top_k import TopK
 from ivm.trace.dictionary import TextDictionary
 from tests.reduce.model import Bag, Row, apply, from_delta, plain, sort_key, to_delta
 from tests.reduce.test_reduce import by_time, real, same, values_of
+from tests.states import rollback, seal, step
 
 KINDS = (BIGINT, VARCHAR, DOUBLE, INTEGER, decimal(30, 4), HUGEINT)
 
@@ -84,7 +85,7 @@ class Driver:
         self.top = TopK(types, group, order, limit, offset, self.dictionary, ties)
 
     def step(self, updates):
-        delta = self.top.step([to_delta(updates, self.types, self.dictionary)])
+        delta = step(self.top, [to_delta(updates, self.types, self.dictionary)])
         return from_delta(delta, [t for t, _ in self.types], self.dictionary)
 
     def contents(self):
@@ -112,10 +113,10 @@ def assert_the_laws(drivers, updates, random):
     apart = []
     for time, batch in by_time(updates).items():
         small.step([(row, time, 2) for row, _, _ in batch])
-        small.top.rollback(None)
+        rollback(small.top)
         assert small.contents() == out
         step = small.step(batch)
-        small.top.seal(0, 0)
+        seal(small.top)
         apart += step
         held, out = apply(held, batch), apply(out, step)
         assert out == windows(held, *small.model)
@@ -123,14 +124,14 @@ def assert_the_laws(drivers, updates, random):
     together = big.step(updates)
     assert [u[1] for u in together] == sorted(u[1] for u in together)
     assert settled(together) == settled(apart)
-    big.top.rollback(None)
+    rollback(big.top)
     assert big.top.size().rows == 0
     assert same(big.step(updates), together)
     mixed = list(updates)
     random.shuffle(mixed)
     assert settled(shuffled.step(mixed)) == settled(apart)
     for driver in (big, shuffled):
-        driver.top.seal(0, 0)
+        seal(driver.top)
         assert driver.contents() == out
     return held
 
@@ -147,7 +148,7 @@ def test_the_laws(world, random):
     for driver in drivers:
         if back:
             driver.step(back)
-            driver.top.seal(0, 0)
+            seal(driver.top)
         assert (driver.top.size().rows, driver.top.size().entries) == (0, 0)
         assert not driver.contents()
 
@@ -155,11 +156,11 @@ def test_the_laws(world, random):
 def test_changes_behind_a_full_window_do_not_walk_it():
     driver = Driver(((BIGINT, False),), (), ((0, True, False),), 100, 0)
     driver.step([((v,), 1, 1) for v in range(20_000)])
-    driver.top.seal(0, 0)
+    seal(driver.top)
     visited = driver.top.visited
     for v in range(200):
         assert driver.step([((v,), 2 + v, -1)]) == []
-        driver.top.seal(0, 0)
+        seal(driver.top)
     assert driver.top.visited - visited < 200 * 120
     assert driver.step([((19_999,), 999, -1)]) == [((19_999,), 999, -1), ((19_899,), 999, 1)]
 
@@ -168,9 +169,9 @@ def test_windows_know_their_last_row_after_an_abort():
     """Taking a batch back may put rows in each other's nodes."""
     driver = Driver(((BIGINT, False),), (), ((0, False, False),), 2, 0)
     driver.step([((v,), 1, 1) for v in (10, 20, 30, 40)])
-    driver.top.seal(0, 0)
+    seal(driver.top)
     driver.step([((10,), 2, -1), ((20,), 2, -1)])
-    driver.top.rollback(None)
+    rollback(driver.top)
     assert sorted(driver.step([((15,), 2, 1)])) == [((15,), 2, 1), ((20,), 2, -1)]
 
 
@@ -191,7 +192,7 @@ def test_many_groups_at_many_times_at_once():
     apart = []
     for batch in by_time(updates).values():
         apart += alone.step(batch)
-        alone.top.seal(0, 0)
+        seal(alone.top)
     assert settled(together) == settled(apart)
 
 
@@ -215,7 +216,7 @@ def test_large_groups_under_changes(ties):
             gone = ordered[:500] if time % 2 else ordered[random.integers(0, len(ordered)) :][:500]
             batch += [(row, time, -held[row]) for row in gone]
         step = driver.step(batch)
-        driver.top.seal(0, 0)
+        seal(driver.top)
         held, out = apply(held, batch), apply(out, step)
         assert len({row for row, _, _ in step}) == len(step), "each row changes once"
         assert out == windows(held, *driver.model)
@@ -226,23 +227,23 @@ def test_a_change_in_a_large_window_costs_logarithms():
     for offset, limit in ((0, 10_000), (10_000, 5_000), (10_000, None)):
         driver = Driver(((BIGINT, False),), (), ((0, False, False),), limit, offset)
         driver.step([((v,), 1, 1) for v in range(30_000)])
-        driver.top.seal(0, 0)
+        seal(driver.top)
         visited = driver.top.visited
         for v in range(100):
             assert len(driver.step([((v,), 2 + v, -1)])) <= 2
-            driver.top.seal(0, 0)
+            seal(driver.top)
         assert driver.top.visited - visited < 100 * 40
 
 
 def test_equal_rows_enter_and_leave_together():
     driver = Driver(((BIGINT, False), (BIGINT, False)), (), ((0, True, False),), 1, 0, ties=True)
     driver.step([((7, v), 1, 1) for v in range(1000)] + [((8, 1), 1, 1), ((8, 2), 1, 2)])
-    driver.top.seal(0, 0)
+    seal(driver.top)
     assert driver.contents() == Counter({(8, 1): 1, (8, 2): 2})
     visited = driver.top.visited
     assert driver.step([((8, 1), 2, -1)]) == [((8, 1), 2, -1)]
-    driver.top.seal(0, 0)
+    seal(driver.top)
     assert driver.top.visited - visited < 40
     assert len(driver.step([((8, 2), 3, -2)])) == 1001
-    driver.top.seal(0, 0)
+    seal(driver.top)
     assert driver.contents() == Counter({(7, v): 1 for v in range(1000)})

@@ -14,7 +14,8 @@ from ivm.kernels.ordered import tree as ordered_tree
 from ivm.kernels.ordered import walk as ordered_tree_walk
 from ivm.kernels.ordered.nodes import FANOUT, LENGTH, LEVELS, NEXT, PREVIOUS, ROOT
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.ordered_tree import OrderedTree
+from ivm.trace.ordered_tree import Changes, OrderedTree
+from ivm.trace.readonly import readonly
 from tests.kernels import callable_part
 
 find = callable_part(ordered_tree.find)
@@ -57,16 +58,24 @@ class World:
             by_key = cmp_to_key(self.compare)
             changes.sort(key=lambda change: by_key(change[0]))
         keys = np.array([key for key, _ in changes], np.int64).reshape(-1, len(self.kinds))
-        self.tree.add(keys, np.array([diff for _, diff in changes], np.int64), sign, near)
+        self.change(keys, np.array([diff for _, diff in changes], np.int64), sign, near)
         for key, diff in changes:
             total = self.held.pop(key, 0) + sign * diff
             if total:
                 self.held[key] = total
 
+    def change(self, keys, diffs, sign=1, near=False):
+        """Apply changes, for good."""
+        changes = Changes(readonly(np.ascontiguousarray(keys)), diffs=readonly(diffs))
+        if near:
+            changes = changes._replace(order=readonly(np.arange(len(keys))))
+        self.tree.add(changes, sign)
+        self.tree.seal(0, 0)
+
     def check(self):
         ordered = self.ordered()
-        chunks = list(self.tree.read())
-        rows = np.concatenate(chunks) if chunks else np.empty((0, len(self.kinds) + 2), np.int64)
+        chunks = list(self.tree.reader().read())
+        rows = np.concatenate(chunks) if chunks else np.empty((0, len(self.kinds) + 1), np.int64)
         width = len(self.kinds)
         assert [tuple(row) for row in rows[:, :width].tolist()] == ordered
         assert rows[:, width].tolist() == [self.held[key] for key in ordered]
@@ -187,7 +196,6 @@ def test_a_tree_is_a_sorted_list(history, payload):
             world.check_places()
     world.add([(key, -m) for key, m in world.held.items()])
     assert (len(world.tree), world.tree.nodes) == (0, 0)
-    world.tree.give_back()
     assert world.tree.nbytes == 0
 
 
@@ -229,7 +237,7 @@ def test_memory_follows_contents_where_a_window_moves():
 def test_keys_in_order_visit_a_leaf_each():
     world = World((0, 0))
     keys = np.stack([np.zeros(50_000, np.int64), np.arange(50_000)], axis=1)
-    world.tree.add(keys[::2], np.empty(0, np.int64), near=True)
+    world.change(keys[::2], np.empty(0, np.int64), near=True)
     visited = world.tree.visited
-    world.tree.add(keys[1::2], np.empty(0, np.int64), near=True)
+    world.change(keys[1::2], np.empty(0, np.int64), near=True)
     assert world.tree.visited - visited < 1.2 * 25_000

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 from sql.ir.relation import Window
 from tests.reduce.model import Update
+from tests.states import rollback
 from tests.windows.worlds import Bag, Driver, applied, close, normal, worlds
 
 
@@ -35,7 +36,7 @@ def test_values_are_right_at_every_time_and_after_every_undo(world: tuple[Window
     out: Bag = Counter()
     for batch in by_time(updates):
         driver.step([(row, time, 2) for row, time, _ in batch])
-        driver.operator.rollback(None)
+        rollback(driver.operator)
         assert driver.contents() == out
         step = driver.commit(batch)
         held, out = applied(held, batch), applied(out, step)
@@ -60,7 +61,7 @@ def test_one_big_step_equals_many_small_ones(world: tuple[Window, list[Update]])
     together = big.step(updates)
     assert [u[1] for u in together] == sorted(u[1] for u in together)
     assert settled(together) == settled(apart)
-    big.operator.rollback(None)
+    rollback(big.operator)
     assert big.operator.size().rows == 0
     assert settled(big.commit(updates)) == settled(apart)
     mixed = list(updates)

@@ -11,6 +11,7 @@ from ivm.trace.column import Column as Values
 from ivm.trace.delta import delta_of
 from sql.ir.relation import Frame, Get, Order, Window, WindowFunction
 from sql.ir.scalar import Column, Literal
+from tests.states import seal, step
 from tests.windows.worlds import Driver
 
 ROWS = 100_000
@@ -39,8 +40,8 @@ def _filled(function: WindowFunction) -> Driver:
     table = Get("t", (Field("k", BIGINT, False), Field("v", BIGINT)))
     driver = Driver(Window(table, (), (Order(0),), (function,), ("w",)))
     keys = np.random.default_rng(7).permutation(ROWS) * 2
-    driver.operator.step([delta_of([Values(keys), Values(keys % 97 + 1000)], 1, None)])
-    driver.operator.seal(0, 0)
+    step(driver.operator, [delta_of([Values(keys), Values(keys % 97 + 1000)], 1, None)])
+    seal(driver.operator)
     return driver
 
 

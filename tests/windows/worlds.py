@@ -19,6 +19,7 @@ from sql.ir.scalar import Column, Literal
 from tests.model.relation import evaluate
 from tests.model.values import canonical
 from tests.reduce.model import Update, from_delta, to_delta
+from tests.states import seal, step
 
 Row = tuple[Any, ...]
 Bag = Counter[Row]
@@ -159,13 +160,13 @@ class Driver:
 
     def step(self, updates: list[Update]) -> list[Update]:
         """The changes of the output."""
-        delta = self.operator.step([to_delta(updates, self.types, self.dictionary)])
+        delta = step(self.operator, [to_delta(updates, self.types, self.dictionary)])
         return from_delta(delta, self.output, self.dictionary)
 
     def commit(self, updates: list[Update]) -> list[Update]:
         """The changes of the output, made final."""
         out = self.step(updates)
-        self.operator.seal(0, 0)
+        seal(self.operator)
         return out
 
     def contents(self) -> Bag:

@@ -27,7 +27,8 @@ def net_changes(
     offsets: Ints,
     scratch: Ints,
 ) -> None:
-    """Write each cell's changes: rows `order[offsets[c] : offsets[c + 1]]`, by their keys, with diffs `net`.
+    """Write each cell's changes: rows `order[offsets[c] : offsets[c + 1]]`, by their keys, with diffs
+    `net[row]`.
 
     Rows of equal keys are one, the first of them; what adds up to 0 is left out. `diffs` has length 0 if all are one.
     `order`, `net` and `scratch` are int64 (n,), `offsets` int64 (cells + 1,). Cost: a sort of each cell's rows.
@@ -60,7 +61,7 @@ def net_changes(
                 k += 1
             if total != 0:
                 order[at] = row
-                net[at] = total
+                net[row] = total
                 at += 1
     offsets[cells] = at
 

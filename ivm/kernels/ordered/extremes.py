@@ -10,8 +10,8 @@ import numpy as np
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.numbers.wide import Word
-from ivm.kernels.ordered.nodes import LEAF
-from ivm.kernels.ordered.tree import add
+from ivm.kernels.ordered.nodes import CHANGES, LEAF
+from ivm.kernels.ordered.tree import add, diff_of, row_at
 from ivm.kernels.ordered.walk import before_gap, behind_gap, first_entry, first_near, following, last_entry
 from ivm.kernels.texts.dictionary import Bytes, compare_text
 from ivm.kernels.types import Bools, Int32s, Ints
@@ -31,8 +31,8 @@ def apply_extremes(
     keys: Ints,
     valid: Bools,
     diffs: Ints,
-    times: Ints,
     order: Ints,
+    times: Ints,
     row_cell: Int32s,
     cell_slot: Int32s,
     cell_previous: Int32s,
@@ -45,24 +45,23 @@ def apply_extremes(
 ) -> None:
     """Apply a batch in the order of time, and write each cell's extremes as of its time into its fields.
 
-    `diffs` has length 0 if all are one, `times` length 1 if all are the same, `valid` length 0 if nothing is NULL.
-    `order` is in which order to take rows that all have the same time, those of a cell together, or of length 0 where
-    they are taken as they come. `least` and `most` are the fields of the smallest and the largest, or NOT_WANTED. The
-    fields that a group came with are those from column `before` of its row of `state`; a `state` without rows says
-    that nobody knows them. `probe` int64 (1, 1) is scratch. Cost: O(log n) a row, and a cell whose extreme has gone
-    where the tree changed its shape.
+    `keys`, `valid`, `diffs` and `order` are the batch (see `ordered.tree`), which has an order only where all rows have
+    the same time, and then the rows of a cell stand together. `times` has length 1 if all are the same. `least` and
+    `most` are the fields of the smallest and the largest, or NOT_WANTED. The fields that a group came with are those
+    from column `before` of its row of `state`; a `state` without rows says that nobody knows them. `probe` int64
+    (1, 1) is scratch. Cost: O(log n) a row, and a cell whose extreme has gone where the tree changed its shape.
     """
     width = len(kinds)
     done = opened = np.int64(0)
     for k in range(len(row_cell)):
-        i = order[k] if len(order) else np.int64(k)
+        i = row_at(order, k)
         cell = np.int64(row_cell[i])
         while opened <= cell:
             _open(state, before, least, width, cell_slot, cell_previous, cells, opened)
             _open(state, before, most, width, cell_slot, cell_previous, cells, opened)
             opened += 1
-        if len(valid) == 0 or valid[i, 0]:
-            diff = diffs[i] if len(diffs) else np.int64(1)
+        diff = diff_of(valid, diffs, i)
+        if diff != 0:
             at = add(rows, heads, meta, kinds, heap, starts, keys, i, diff, len(order) > 0)
             if at < 0:
                 _leave(rows, heads, meta, keys, i, width, cells, cell, least, True)
@@ -70,6 +69,7 @@ def apply_extremes(
             elif rows[at, width] == diff:
                 _enter(keys, i, kinds, heap, starts, cells, cell, least, np.int64(1))
                 _enter(keys, i, kinds, heap, starts, cells, cell, most, np.int64(-1))
+        meta[CHANGES] += 1
         if len(order):
             if k + 1 == len(row_cell) or row_cell[order[k + 1]] != row_cell[i]:
                 probe[0, 0] = cell_slot[cell]

@@ -26,10 +26,10 @@ FANOUT = 64
 SPARSE = FANOUT // 4  # a node with fewer entries looks for a neighbour to merge with
 MERGED = FANOUT * 3 // 4  # a merged node has no more, so that it does not split again at once
 
-ROOT, LEVELS, USED, FREE, LIVE, ENTRIES, VISITED, LEAF = 0, 1, 2, 3, 4, 5, 6, 7
+ROOT, LEVELS, USED, FREE, LIVE, ENTRIES, VISITED, CHANGES, LEAF = 0, 1, 2, 3, 4, 5, 6, 7, 8
 """The root, -1 of an empty tree; its levels; nodes ever used; a free one, -1; nodes in use; entries of all leaves;
-nodes visited so far, the measure of work; and the path's leaf."""
-PATH = 8
+nodes visited so far, the measure of work; changes that were made and not undone; and the path's leaf."""
+PATH = 9
 DEEPEST = 16  # levels; far beyond what fits memory
 META = PATH + DEEPEST
 LENGTH, NEXT, PREVIOUS = 0, 1, 2

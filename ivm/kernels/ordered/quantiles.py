@@ -10,8 +10,9 @@ import numpy as np
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.numbers.wide import Word
+from ivm.kernels.ordered.nodes import CHANGES
 from ivm.kernels.ordered.ranks import copies_before, entry_at
-from ivm.kernels.ordered.tree import add, enter
+from ivm.kernels.ordered.tree import add, diff_of, enter, row_at
 from ivm.kernels.ordered.walk import first_entry, first_near, following
 from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Bools, Floats, Int32s, Ints
@@ -47,8 +48,8 @@ def apply_quantiles(
     keys: Ints,
     valid: Bools,
     diffs: Ints,
-    times: Ints,
     order: Ints,
+    times: Ints,
     row_cell: Int32s,
     cell_slot: Int32s,
     wanted: Ints,
@@ -60,7 +61,7 @@ def apply_quantiles(
 ) -> None:
     """Apply a batch in the order of time, and pick each cell's quantiles as of its time.
 
-    `valid`, `diffs`, `times`, `order` and `probe` are as in `apply_extremes`. A row of `wanted` (q, 3) is a quantile:
+    `valid`, `diffs`, `order`, `times` and `probe` are as in `apply_extremes`. A row of `wanted` (q, 3) is a quantile:
     EXACT (a row's value, at a fraction that is the second number over the third), ROUNDED (the same, at
     `fractions[q]`) or BETWEEN (between two rows, at `fractions[q]`). `present` (cells,) says whether the group has a
     row; `picked[c, q]` (cells, q, 2 K) gets the words of the values on both sides, `shares` (cells, q) how far the
@@ -68,11 +69,12 @@ def apply_quantiles(
     """
     done = until = np.int64(0)
     for k in range(len(row_cell)):
-        i = order[k] if len(order) else np.int64(k)
+        i = row_at(order, k)
         until = max(until, np.int64(row_cell[i]) + 1)
-        if len(valid) == 0 or valid[i, 0]:
-            diff = diffs[i] if len(diffs) else np.int64(1)
+        diff = diff_of(valid, diffs, i)
+        if diff != 0:
             add(rows, heads, meta, kinds, heap, starts, keys, i, diff, len(order) > 0)
+        meta[CHANGES] += 1
         if len(order):
             if k + 1 == len(row_cell) or row_cell[order[k + 1]] != row_cell[i]:
                 probe[0, 0] = cell_slot[row_cell[i]]

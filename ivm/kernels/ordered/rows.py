@@ -8,7 +8,8 @@ from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.memory.move import grown
 from ivm.kernels.numbers.wide import Word
-from ivm.kernels.ordered.tree import add
+from ivm.kernels.ordered.nodes import CHANGES
+from ivm.kernels.ordered.tree import add, diff_of, row_at
 from ivm.kernels.ordered.walk import first_entry, first_near, following
 from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Bools, Int32s, Ints
@@ -25,8 +26,8 @@ def apply_rows(
     keys: Ints,
     valid: Bools,
     diffs: Ints,
-    times: Ints,
     order: Ints,
+    times: Ints,
     row_cell: Int32s,
     cell_slot: Int32s,
     present: Bools,
@@ -43,11 +44,12 @@ def apply_rows(
     count = np.int64(0)
     done = until = np.int64(0)
     for k in range(len(row_cell)):
-        i = order[k] if len(order) else np.int64(k)
+        i = row_at(order, k)
         until = max(until, np.int64(row_cell[i]) + 1)
-        if len(valid) == 0 or valid[i, 0]:
-            diff = diffs[i] if len(diffs) else np.int64(1)
+        diff = diff_of(valid, diffs, i)
+        if diff != 0:
             add(rows, heads, meta, kinds, heap, starts, keys, i, diff, len(order) > 0)
+        meta[CHANGES] += 1
         if k + 1 == len(row_cell) or (len(times) > 1 and times[k + 1] != times[k]):
             while done < until:
                 probe[0, 0] = cell_slot[done]

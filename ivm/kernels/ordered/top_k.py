@@ -20,11 +20,12 @@ from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.memory.move import grown
 from ivm.kernels.numbers.wide import Word
+from ivm.kernels.ordered.nodes import CHANGES
 from ivm.kernels.ordered.ranks import copies_before, entry_at
 from ivm.kernels.ordered.tree import add, enter, find
 from ivm.kernels.ordered.walk import following
 from ivm.kernels.texts.dictionary import Bytes
-from ivm.kernels.types import Int32s, Ints
+from ivm.kernels.types import Bools, Int32s, Ints
 
 COUNTED, END = 0, 1
 FIELDS = 2
@@ -44,8 +45,9 @@ def apply_windows(
     heap: Bytes,
     starts: Ints,
     keys: Ints,
-    order: Ints,
+    valid: Bools,
     net: Ints,
+    order: Ints,
     offsets: Ints,
     begin: Word,
     end: Word,
@@ -58,11 +60,11 @@ def apply_windows(
 ) -> tuple[Ints, Word]:
     """Apply a batch's net changes (see `net_changes`), cell by cell, and return how the windows change.
 
-    (output, its rows). A group's fields before the batch stand from column `before` of its row of `state`; `cells`
-    (cells, FIELDS) gets those as of each cell. Cost: O(log n) a change, and the output.
+    (output, its rows). `valid` has length 0. A group's fields before the batch stand from column `before` of its row
+    of `state`; `cells` (cells, FIELDS) gets those as of each cell. Cost: O(log n) a change, and the output.
     """
-    out = np.empty((16 + 2 * len(net), len(kinds) + 1), np.int64)
-    places, copies = np.empty(len(net), np.int64), np.empty(len(net), np.int64)
+    out = np.empty((16 + 2 * len(order), len(kinds) + 1), np.int64)
+    places, copies = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
     about = np.empty(CELL, np.int64)
     count = np.int64(0)
     for cell in range(len(cells)):
@@ -92,8 +94,9 @@ def _apply_cell(
     """Apply a cell's changes; find where those stand now that may matter, and how often they count."""
     words = len(kinds)
     for k in range(first, stop):
-        add(rows, heads, meta, kinds, heap, starts, keys, order[k], net[k], True)
-        cells[cell, COUNTED] += net[k]
+        add(rows, heads, meta, kinds, heap, starts, keys, order[k], net[order[k]], True)
+        meta[CHANGES] += 1
+        cells[cell, COUNTED] += net[order[k]]
     enter(rows, heads, meta, kinds, heap, starts, keys, order[first], 1, False, False)
     base = copies_before(rows, meta, words)
     about[BASE] = base
@@ -117,7 +120,7 @@ def _apply_cell(
         places[met] = place
         copies[met] = rows[at, words] if there else np.int64(0)
         room += 1 + _crossing(behind, place, shift, begin, about)
-        shift += net[met]
+        shift += net[order[met]]
         behind = place + copies[met]
         met += 1
     about[MET] = met
@@ -148,12 +151,12 @@ def _write_cell(
     for k in range(first, about[MET]):
         place = places[k]
         count = _write_crossed(rows, heads, meta, words, behind, place, shift, begin, about, cell, out, count)
-        was = _inside(place - shift, copies[k] - net[k], begin, about[OLD_END])
+        was = _inside(place - shift, copies[k] - net[order[k]], begin, about[OLD_END])
         diff = _inside(place, copies[k], begin, about[NEW_END]) - was
         if diff != 0:
             _write(keys, order[k], words, diff, cell, out, count)
             count += 1
-        shift += net[k]
+        shift += net[order[k]]
         behind = place + copies[k]
     return _write_crossed(rows, heads, meta, words, behind, total, shift, begin, about, cell, out, count)
 

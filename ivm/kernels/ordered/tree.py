@@ -6,6 +6,11 @@ one tree serves many groups. `kinds` is int64 (W,), how each word compares: 0 as
 code it is, -1 as that text, backwards. `heap` and `starts` are the dictionary's. Keys to look for are rows of an int64
 array (n, W or more).
 
+A batch of changes is `keys` (n, W), `valid` (n, 1), a mask of those that count, of length 0 if all do, `diffs` (n,), of
+length 0 if all are one, and `order`, in which order the rows are taken, of length 0 if as they come. All four may not
+be written to. Who applies a batch adds to `meta[CHANGES]` with each of its rows, the masked ones too: so it is known
+how far a batch was applied, whatever ended it, and `undo_rows` takes back so much.
+
 A position is an index of `rows`, -1 for none; changes of the tree move entries. Cost of everything that looks for a
 key: a binary search in one node on each level, 100 ns in a tree that stays in the processor's cache.
 """
@@ -19,6 +24,7 @@ from ivm.kernels.compiling.part import part
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.ordered.keys import compare_keys
 from ivm.kernels.ordered.nodes import (
+    CHANGES,
     ENTRIES,
     FANOUT,
     LEAF,
@@ -36,7 +42,7 @@ from ivm.kernels.ordered.nodes import (
     take_node,
 )
 from ivm.kernels.texts.dictionary import Bytes, compare_text
-from ivm.kernels.types import Ints
+from ivm.kernels.types import Bools, Ints
 
 NOWHERE = -1
 
@@ -232,12 +238,54 @@ def _take_out(rows: Ints, heads: Ints, meta: Ints, words: Word) -> None:
         mend(rows, heads, meta, words)
 
 
+@part(inline=True)
+def row_at(order: Ints, k: Word) -> Word:
+    """Which row of a batch is taken as number k."""
+    return order[k] if len(order) else np.int64(k)
+
+
+@part(inline=True)
+def diff_of(valid: Bools, diffs: Ints, i: Word) -> Word:
+    """By how much row i of a batch changes its key's multiplicity."""
+    if len(valid) and not valid[i, 0]:
+        return np.int64(0)
+    return diffs[i] if len(diffs) else np.int64(1)
+
+
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def add_rows(
-    rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, keys: Ints, diffs: Ints, sign: Word,
-    near: bool,
+    rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, keys: Ints, valid: Bools, diffs: Ints,
+    order: Ints, sign: Word, near: bool,
 ) -> None:  # fmt: skip
-    """Add `sign` times the diffs, of length 0 if all are one, to the multiplicities: see `add`."""
+    """Apply a batch, its diffs times `sign`. `near`: the keys come in order, or nearly."""
+    for k in range(len(keys)):
+        i = row_at(order, k)
+        diff = np.int64(sign) * diff_of(valid, diffs, i)
+        if diff != 0:
+            add(rows, heads, meta, kinds, heap, starts, keys, i, diff, near)
+        meta[CHANGES] += 1
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def undo_rows(
+    rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, keys: Ints, valid: Bools, diffs: Ints,
+    order: Ints, before: Word,
+) -> None:  # fmt: skip
+    """Take back what was applied of a batch that was the last one; `meta[CHANGES]` was `before` when it began."""
+    while meta[CHANGES] > before:
+        i = row_at(order, meta[CHANGES] - before - 1)
+        diff = diff_of(valid, diffs, i)
+        if diff != 0:
+            add(rows, heads, meta, kinds, heap, starts, keys, i, -diff, len(order) > 0)
+        meta[CHANGES] -= 1
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def drop_rows(
+    rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, keys: Ints, near: bool
+) -> None:
+    """Take the entries of these keys out for good; those that are not there are passed over."""
     for i in range(len(keys)):
-        diff = np.int64(sign) * (diffs[i] if len(diffs) else np.int64(1))
-        add(rows, heads, meta, kinds, heap, starts, keys, i, diff, near)
+        at, there = find(rows, heads, meta, kinds, heap, starts, keys, i, near)
+        if there:
+            add(rows, heads, meta, kinds, heap, starts, keys, i, -rows[at, len(kinds)], True)

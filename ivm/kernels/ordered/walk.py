@@ -7,7 +7,8 @@ import numpy as np
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.numbers.wide import Word
-from ivm.kernels.ordered.nodes import FANOUT, LEAF, LENGTH, LEVELS, NEXT, PATH, PREVIOUS, ROOT, VISITED
+from ivm.kernels.ordered.keys import compare_keys
+from ivm.kernels.ordered.nodes import FANOUT, LEAF, LENGTH, NEXT, PATH, PREVIOUS, VISITED
 from ivm.kernels.ordered.tree import NOWHERE, enter
 from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Ints
@@ -113,16 +114,42 @@ def _last_of(heads: Ints, meta: Ints, leaf: Word) -> Word:
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def copy_entries(rows: Ints, heads: Ints, meta: Ints, at: Word, out: Ints) -> tuple[Word, Word]:
-    """Copy entries in order from position `at` (-1: the first) on, to rows of `out`; (how many, the next one or -1)."""
-    if at < 0 and meta[ROOT] >= 0:
-        at = meta[ROOT] * FANOUT
-        for _ in range(meta[LEVELS] - 1):
-            at = rows[at, rows.shape[1] - 1] * FANOUT
-    count = np.int64(0)
-    while at >= 0 and count < len(out):
-        for w in range(rows.shape[1]):
-            out[count, w] = rows[at, w]
-        count += 1
-        at = following(heads, meta, at)
-    return count, at
+def copy_entries(
+    rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints,
+    since_rows: Ints, since_heads: Ints, since_meta: Ints, last: Ints, begun: bool, out: Ints,
+) -> tuple[Word, bool]:  # fmt: skip
+    """Copy entries in order, the changes of another tree, `since`, added to them, behind the key `last` (1, W) if
+    `begun`; returns how many rows of `out` (n, W + 1) they are, and whether that were the last.
+
+    The keys of `since` are of the same kinds; an entry whose multiplicities add up to 0 is left out. `last` becomes
+    the last key that was met. Both `meta` are copies that nobody else uses. Cost: O(log n) and that of n entries.
+    """
+    width = len(kinds)
+    one = _behind(rows, heads, meta, kinds, heap, starts, last, begun)
+    two = _behind(since_rows, since_heads, since_meta, kinds, heap, starts, last, begun)
+    count, met = np.int64(0), np.int64(0)
+    while (one >= 0 or two >= 0) and met < len(out):
+        side = np.int64(-1) if two < 0 else np.int64(1)
+        if one >= 0 and two >= 0:
+            side = compare_keys(rows, one, since_rows, two, 0, width, kinds, heap, starts)
+        for w in range(width):
+            last[0, w] = rows[one, w] if side <= 0 else since_rows[two, w]
+            out[count, w] = last[0, w]
+        out[count, width] = 0
+        if side <= 0:
+            out[count, width] += rows[one, width]
+            one = following(heads, meta, one)
+        if side >= 0:
+            out[count, width] += since_rows[two, width]
+            two = following(since_heads, since_meta, two)
+        count += out[count, width] != 0
+        met += 1
+    return count, one < 0 and two < 0
+
+
+@part()
+def _behind(
+    rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, last: Ints, begun: bool
+) -> Word:
+    """The first entry behind a key, or of all; -1 if there is none."""
+    return first_entry(rows, heads, meta, kinds, heap, starts, last, 0, len(kinds) if begun else 0, begun)

@@ -14,17 +14,17 @@ from ivm.kernels.ordered.rows import apply_rows
 from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Int32s
 from ivm.operators.accumulable import Accumulators
-from ivm.operators.accumulator import NO_MASK
-from ivm.operators.groups import Cells, frozen, frozen_diffs, frozen_times
+from ivm.operators.aggregate_order import ARGS, FORMS, QUANTILES, ROWS, Ordered
+from ivm.operators.groups import Cells, frozen_times
 from ivm.operators.lists import joined, listed
-from ivm.operators.ordered_batch import OrderedBatch, OrderedPart, OrderedParts, in_order
-from ivm.operators.ordered_rows import ARGS, FORMS, QUANTILES, ROWS, Ordered
-from ivm.operators.ordering import RowOrder, ordered_words
 from ivm.operators.quantile import between, quantile
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.ordered_tree import OrderedTree
+from ivm.trace.ordered_rows import OrderedRows, in_order
+from ivm.trace.ordered_tree import ALL_COUNT
+from ivm.trace.readonly import readonly
+from ivm.trace.row_order import RowOrder, ordered_words
 
 _Arguments = tuple[Ints, Ints, Ints, Ints, Bytes, Ints, Ints, Bools, Ints, Ints, Ints, Int32s, Int32s]
 
@@ -41,39 +41,32 @@ class Wanted:
     parameters: tuple[object, ...]
 
 
-class OrderedState(OrderedPart):
-    """The rows of each group that some aggregates share, in order, and those aggregates.
-
-    One tree has the rows of all groups, by the group's slot.
-    """
+class OrderedSet:
+    """The rows of each group that some aggregates share, in order, and those aggregates."""
 
     def __init__(
-        self, form: str, order: Ordered, wanted: Sequence[Wanted], parts: Accumulators, dictionary: TextDictionary
+        self, order: Ordered, wanted: Sequence[Wanted], parts: Accumulators, dictionary: TextDictionary
     ) -> None:
-        self.form = form
+        self.form = FORMS[wanted[0].function]
         self._order = order
         self.wanted = tuple(wanted)
         self._parts = parts
         self._dictionary = dictionary
         self._rows = RowOrder(tuple(replace(term, column=i) for i, term in enumerate(order.terms)))
         self._places = {term.column: i for i, term in enumerate(order.terms)}
-        payload = 2 if form == QUANTILES else 1  # a quantile counts places
-        super().__init__(OrderedTree(np.concatenate([_SLOT, self._rows.kinds]), payload, dictionary))
-        if form == QUANTILES:
+        self.tree = OrderedRows(self._rows, dictionary, places=self.form == QUANTILES)
+        if self.form == QUANTILES:
             self._quantiles = [quantile(w.function, w.parameters[0]) for w in self.wanted]
 
     def apply(self, delta: Delta, cells: Cells, after: Ints) -> None:
         """Apply a batch in the order of its times, and write the aggregates of each cell into `after`."""
         columns = [delta.column(term.column) for term in self._order.terms]
         masks = [m for m in (delta.column(c).valid for c in self._order.required) if m is not None]
-        valid = np.logical_and.reduce(masks).reshape(-1, 1) if masks else NO_MASK
-        keys = self._rows.encode(columns, len(delta), ahead=1)
-        keys[:, 0] = cells.slot[cells.row_cell]
-        batch = self.batch = OrderedBatch(frozen(keys), frozen(np.ascontiguousarray(valid)), frozen_diffs(delta.diffs))
-        self.tree.make_room(len(keys))
+        valid = readonly(np.logical_and.reduce(masks).reshape(-1, 1)) if masks else ALL_COUNT
+        batch = self.tree.batch(columns, cells.slot[cells.row_cell], valid, delta.diffs)
+        batch = batch._replace(order=self._order_of(batch.keys, delta.times, cells))
         arguments = (
-            *self.tree.arguments, batch.keys, batch.valid, batch.diffs, frozen_times(delta.times),
-            self._order_of(batch.keys, delta.times, cells), cells.row_cell, cells.slot,
+            *self.tree.changing(batch), *batch, frozen_times(delta.times), cells.row_cell, cells.slot,
         )  # fmt: skip
         if self.form == ARGS:
             self._arguments(arguments, cells, after)
@@ -87,12 +80,12 @@ class OrderedState(OrderedPart):
         order = in_order(keys, self.tree.kinds, times)
         if len(order) or self.form == ROWS or not isinstance(times, int) or not 1 < len(keys) <= 2 * len(cells):
             return order
-        return frozen(np.argsort(cells.row_cell, kind="stable"))
+        return readonly(np.argsort(cells.row_cell, kind="stable"))
 
     def _arguments(self, arguments: _Arguments, cells: Cells, after: Ints) -> None:
         """Apply the batch; the argument of each cell's first row."""
         first = np.zeros((len(cells), len(self.tree.kinds)), np.int64)
-        apply_extremes(*arguments, cells.previous, _NO_STATE, 0, 0, NOT_WANTED, first, _PROBE.copy())
+        apply_extremes(*arguments, cells.previous, _NO_STATE, 0, 0, NOT_WANTED, first, _probe())
         columns = self._rows.decode(first[:, 1:])
         for wanted in self.wanted:
             self._put(after, wanted, first[:, 0] != 0, columns[self._places[wanted.argument]])
@@ -105,7 +98,7 @@ class OrderedState(OrderedPart):
         present = np.zeros(count, np.bool_)
         picked = np.zeros((count, len(plan), 2 * width), np.int64)
         shares = np.zeros((count, len(plan)), np.float64)
-        apply_quantiles(*arguments, plan, fractions, present, picked, shares, _PROBE.copy())
+        apply_quantiles(*arguments, plan, fractions, present, picked, shares, _probe())
         for q, wanted in enumerate(self.wanted):
             low, high = (self._rows.decode(picked[:, q, side : side + width])[0] for side in (0, width))
             if wanted.function == "quantile_cont":
@@ -116,7 +109,7 @@ class OrderedState(OrderedPart):
         """Apply the batch; all rows of each cell, joined or listed."""
         present = np.zeros(len(cells), np.bool_)
         offsets = np.zeros(len(cells) + 1, np.int64)
-        columns = self._rows.decode(apply_rows(*arguments, present, offsets, _PROBE.copy()))
+        columns = self._rows.decode(apply_rows(*arguments, present, offsets, _probe()))
         for wanted in self.wanted:
             column = columns[self._places[wanted.argument]]
             if wanted.function == "string_agg":
@@ -133,7 +126,7 @@ class OrderedState(OrderedPart):
         after[:, field + 1 : field + 1 + words.shape[1]] = np.where(present[:, None], words, 0)
 
 
-class OrderedAggregates(OrderedParts[OrderedState]):
+class OrderedAggregates:
     """All ordered aggregates of a reduce; those that want the same rows in the same order share them."""
 
     def __init__(self, parts: Accumulators, dictionary: TextDictionary) -> None:
@@ -145,7 +138,12 @@ class OrderedAggregates(OrderedParts[OrderedState]):
             assert spec.argument_type is not None, "and its type"
             wanted = Wanted(index, spec.function, spec.argument, spec.argument_type, spec.type, spec.parameters)
             found.setdefault((FORMS[spec.function], spec.ordered), []).append(wanted)
-        super().__init__([OrderedState(*key, wanted, parts, dictionary) for key, wanted in found.items()])
+        self._all = [OrderedSet(order, wanted, parts, dictionary) for (_, order), wanted in found.items()]
+
+    @property
+    def states(self) -> tuple[OrderedRows, ...]:
+        """The trees."""
+        return tuple(each.tree for each in self._all)
 
     @property
     def shows_all_rows(self) -> bool:
@@ -159,5 +157,7 @@ class OrderedAggregates(OrderedParts[OrderedState]):
 
 
 _NO_STATE: Ints = np.empty((0, 1), np.int64)
-_PROBE: Ints = np.zeros((1, 1), np.int64)
-_SLOT: Ints = np.zeros(1, np.int64)
+
+
+def _probe() -> Ints:
+    return np.zeros((1, 1), np.int64)

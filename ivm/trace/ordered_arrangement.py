@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from catalog.errors import NumericError
 from catalog.types import Physical, SqlType
 from ivm.kernels.ordered.threshold_join import RANGE, read_ranges
-from ivm.operators.ordering import ordered_words
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.computed import Computed
 from ivm.trace.delta import Delta, Group
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
 from ivm.trace.layout import plain_layout
-from ivm.trace.ordered_tree import OrderedTree
+from ivm.trace.ordered_tree import AS_THEY_COME, Changes, OrderedTree
 from ivm.trace.readonly import readonly
+from ivm.trace.row_order import ordered_words, word_kinds
 from ivm.trace.row_store import Compaction, RowStore, StoredRows
 from ivm.trace.size import StateSize
 from ivm.trace.time import BEGINNING, as_array, readable_as_of
@@ -31,7 +33,16 @@ _FILL_ROWS = 1 << 11
 _FIRST_PART = 1 << 10
 _PART = 1 << 17
 _MANY = 64
+_FUEL = 1 << 10
 _NOBODY = np.empty(0, np.int64)
+
+
+class _Mark(NamedTuple):
+    """Rows that are in order, and the marks of both trees."""
+
+    rows: int
+    ordered: int
+    unordered: int
 
 
 @dataclass(slots=True)
@@ -56,7 +67,7 @@ class OrderedArrangement:
     `valued` raises for have no place in the order and stand in a tree of their own. `users` counts who asked for it;
     `keyed` is how many words the key takes, none where there is no key.
     Size: a tree over key words, value words and row numbers, 12 to 24 bytes a word; the rows belong to the store.
-    Rows that have died by the time that anybody may read as of leave the tree when their death becomes final.
+    Rows that have died by the time that anybody may read as of leave the tree when their death is final, amortized.
     """
 
     def __init__(
@@ -77,10 +88,10 @@ class OrderedArrangement:
         self.rows = 0  # of the store, that are in order
         self._valued = valued
         self.keyed = layout.words if self.key else 0
-        value = [0, 0] if type_.physical is Physical.WIDE else [int(type_.physical is Physical.CODE)]
-        self._ordered = self._tree([0] * self.keyed + value + [0])
+        self._ordered = self._tree([0] * self.keyed + word_kinds(type_.physical) + [0])
         self._unordered = self._tree([0] * self.keyed + [0])
-        self._dying = _NOBODY
+        self._entered: list[tuple[int, _Mark]] = []  # up to which row, and where things were before; not final
+        self._dying: deque[Ints] = deque()  # rows that died, by the time of that
         self._since = BEGINNING
 
     @property
@@ -107,9 +118,12 @@ class OrderedArrangement:
         end = self.store.rows if most is None else min(self.rows + most, self.store.rows)
         while self.rows < end:
             rows = np.arange(self.rows, min(self.rows + _CATCH_UP_ROWS, end))
-            self.rows += len(rows)
+            before = _Mark(self.rows, self._ordered.mark(), self._unordered.mark())
+            self._entered.append((self.rows + len(rows), before))
             died = self.store.died
-            self._change(rows if len(died) == 0 else rows[died[rows] > self._since], 1)
+            for tree, entries, order in self._entries(rows if len(died) == 0 else rows[died[rows] > self._since]):
+                tree.add(Changes(readonly(entries), order=order))
+            self.rows += len(rows)
         return self.store.rows - self.rows
 
     def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
@@ -154,7 +168,6 @@ class OrderedArrangement:
         `times` are those of all changes; `inclusive`: what came or went at the time itself is seen. Cost: a search in
         the tree for each range, then what lies in it.
         """
-        self.catch_up()
         tree = self._unordered if ranges.unordered else self._ordered
         as_of = readonly(as_array(readable_as_of(times, inclusive)))
         limits, died = self.store.limits(as_of), self.store.died
@@ -162,7 +175,7 @@ class OrderedArrangement:
         while at < len(ranges.ranges):
             positions, rows = np.empty(part, np.int64), np.empty(part, np.int64)
             at, place, count, visited = read_ranges(
-                *tree.arguments, ranges.bounds, ranges.ranges, ranges.within, limits, as_of, died, at, place,
+                *tree.readable, ranges.bounds, ranges.ranges, ranges.within, limits, as_of, died, at, place,
                 positions, rows,
             )  # fmt: skip
             ranges.visited += visited
@@ -177,30 +190,50 @@ class OrderedArrangement:
 
     def truncate(self, rows: int) -> None:
         """Take the rows from `rows` on out of the order, before the store drops them."""
-        if self.rows > rows:
-            self._change(np.arange(rows, self.rows), -1)
-            self.rows = rows
+        while self._entered and self._entered[-1][0] > rows:
+            before = self._entered[-1][1]
+            self._ordered.rollback(before.ordered)
+            self._unordered.rollback(before.unordered)
+            self.rows = before.rows
+            self._entered.pop()
 
     def forget(self, since: int) -> None:
-        """Nobody reads as of a time before `since` any more; called before the store forgets who has died.
+        """All is final; nobody reads as of a time before `since` any more. Called before the store forgets who died.
 
-        Cost: O(log n) for each row whose death is final by that.
+        Cost: O(log n) for each row whose death is final by that, of about as many as have died now.
         """
         self._since = since
+        for tree in (self._ordered, self._unordered):
+            tree.seal(since, since)
+        self._entered.clear()
         killed = self.store.killed
-        if len(killed) == 0 and len(self._dying) == 0:
-            return
-        dying = np.concatenate([self._dying, killed])
-        gone = self.store.died[dying] <= since
-        self._dying, gone = dying[~gone], dying[gone]
-        # Those that are not in order yet never will be.
-        self._change(gone[gone < self.rows], -1)
+        if len(killed):
+            self._dying.append(killed)
+        self._take_out(_FUEL + 2 * len(killed))
+
+    def _take_out(self, fuel: int) -> None:
+        """Take rows out whose death is final, those that died first, up to so many."""
+        while fuel > 0 and self._dying and self.store.died[self._dying[0]].max() <= self._since:
+            rows, rest = self._dying[0][:fuel], self._dying[0][fuel:]
+            for tree, entries, order in self._entries(rows):
+                tree.drop(entries if len(order) else entries[np.lexsort(entries.T[::-1])])
+            fuel -= len(rows)
+            if len(rest):
+                self._dying[0] = rest
+            else:
+                self._dying.popleft()
 
     def renumber(self, compaction: Compaction) -> None:
-        """The store has renumbered its rows. Cost: the trees are made anew."""
-        self._ordered = self._renumbered(self._ordered, compaction)
-        self._unordered = self._renumbered(self._unordered, compaction)
-        self._dying = compaction.mapping[self._dying].astype(np.int64)
+        """The store has renumbered its rows, which stay in order. Cost: a pass over the trees."""
+        mapping = compaction.mapping
+        for tree in (self._ordered, self._unordered):
+            for entries in tree.reader().read():
+                gone = mapping[entries[:, -2]] < 0
+                if gone.any():
+                    tree.drop(np.ascontiguousarray(entries[gone, :-1]))
+            tree.renumber(compaction.survivors_before)
+        left = (mapping[rows].astype(np.int64) for rows in self._dying)
+        self._dying = deque(rows[rows >= 0] for rows in left if (rows >= 0).any())
         self.rows = int(compaction.survivors_before[self.rows])
 
     def _whole(self, bounds: Ints, wanted: Ints) -> Ranges:
@@ -214,38 +247,23 @@ class OrderedArrangement:
     def _tree(self, kinds: Sequence[int]) -> OrderedTree:
         return OrderedTree(np.array(kinds, np.int64), 1, self.dictionary)
 
-    def _renumbered(self, tree: OrderedTree, compaction: Compaction) -> OrderedTree:
-        made = OrderedTree(tree.kinds, 1, self.dictionary)
-        for entries in tree.read():
-            keys = np.ascontiguousarray(entries[:, :-1])
-            keys[:, -1] = compaction.mapping[keys[:, -1]]
-            made.add(keys, _NOBODY, near=True)
-        return made
-
-    def _change(self, rows: Ints, sign: int) -> None:
-        """Add the entries of `rows`, or take them out."""
+    def _entries(self, rows: Ints) -> Iterator[tuple[OrderedTree, Ints, Ints]]:
+        """The entries of `rows` and the tree that they belong to, in parts, with an order if there are many."""
         if len(rows) == 0:
             return
         words, dropped = self.layout.pack([self.store.gather(c, rows) for c in self.key], len(rows))
         if dropped is not None:
             kept = np.flatnonzero(~dropped)
             rows, words = rows[kept], words[kept]
-        for places, value in self._values(rows, np.arange(len(rows))):
-            self._enter(rows[places], words[places], value, sign)
-
-    def _enter(self, rows: Ints, words: Ints, value: Column | None, sign: int) -> None:
-        """Add or take out entries with their values; None if they have none."""
-        if value is not None and value.valid is not None:
-            kept = np.flatnonzero(value.valid)
-            rows, words, value = rows[kept], words[kept], value.take(kept)
-        tree, width = (self._unordered, self.keyed) if value is None else (self._ordered, self.width)
-        entries = np.empty((len(rows), width + 1), np.int64)
-        entries[:, :width] = self.bounds(words, len(rows), value)[:, :width]
-        entries[:, width] = rows
-        near = len(rows) >= _MANY and self.type.physical is not Physical.CODE
-        tree.add(entries[np.lexsort(entries.T[::-1])] if near else entries, _NOBODY, sign, near)
-        if sign < 0:
-            tree.give_back()
+        for valued, value in self._values(rows, np.arange(len(rows))):
+            there = slice(None) if value is None or value.valid is None else value.valid
+            places = valued[there]
+            tree, width = (self._unordered, self.keyed) if value is None else (self._ordered, self.width)
+            entries = np.empty((len(places), width + 1), np.int64)
+            entries[:, :width] = self.bounds(words[valued], len(valued), value)[there, :width]
+            entries[:, width] = rows[places]
+            near = len(places) >= _MANY and self.type.physical is not Physical.CODE
+            yield tree, entries, readonly(np.lexsort(entries.T[::-1])) if near else AS_THEY_COME
 
     def _values(self, rows: Ints, places: Ints) -> Iterator[tuple[Ints, Column | None]]:
         """The values of rows[places]: (places, values), and the places of those that raise, one by one, with None."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ivm.operators.ordering import Term
+from ivm.trace.row_order import Term
 
 ARGS, QUANTILES, ROWS = "args", "quantiles", "rows"
 FORMS = {

@@ -45,15 +45,27 @@ def values_of(words: Ints, physical: Physical) -> Array:
     return words[:, 0]
 
 
+def word_kinds(physical: Physical, descending: bool = False) -> list[int]:
+    """How each of the words that `ordered_words` makes of a value compares (see `ivm.kernels.ordered.tree`)."""
+    if physical is Physical.CODE:
+        return [-1 if descending else 1]
+    return [0, 0] if physical is Physical.WIDE else [0]
+
+
 @dataclass(frozen=True)
 class Term:
     """One column in an order."""
 
     column: int
-    physical: Physical
+    type: SqlType
     nullable: bool
     descending: bool = False
     nulls_first: bool = False
+
+    @property
+    def physical(self) -> Physical:
+        """The form of the column's values."""
+        return self.type.physical
 
     @property
     def words(self) -> int:
@@ -63,10 +75,7 @@ class Term:
     @property
     def kinds(self) -> list[int]:
         """How each word compares (see `ivm.kernels.ordered.tree`)."""
-        kind = 0
-        if self.physical is Physical.CODE:
-            kind = -1 if self.descending else 1
-        return [0] * (self.words - 1) + [kind]
+        return [0] * self.nullable + word_kinds(self.physical, self.descending)
 
 
 @dataclass(frozen=True)
@@ -132,10 +141,10 @@ def total_order(
     terms: dict[int, Term] = {}
     for column, descending, nulls_first in order:
         type_, nullable = types[column]
-        terms.setdefault(column, Term(column, type_.physical, nullable, descending, nulls_first))
+        terms.setdefault(column, Term(column, type_, nullable, descending, nulls_first))
     others = [c for c in range(len(types)) if c not in terms and c not in group]
     for column in (*others, *(c for c in group if c not in terms)):
-        terms[column] = Term(column, types[column][0].physical, types[column][1])
+        terms[column] = Term(column, *types[column])
     return RowOrder(tuple(terms.values()))
 
 
