@@ -28,7 +28,9 @@ class Commits:
         self._count = 0
 
     def add(self, time: int, updates: int, millis: float) -> None:
-        """One more."""
+        """One more; nothing happens if it was the last one added."""
+        if self._count and self._numbers[(self._count - 1) % MOST, 0] == time:
+            return
         place = self._count % MOST
         self._numbers[place] = time, updates
         self._millis[place] = millis

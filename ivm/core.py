@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 
 import pyarrow as pa
 
@@ -19,9 +20,10 @@ from catalog.catalog import Catalog
 from catalog.errors import BindError, InterfaceError
 from catalog.schema import Table
 from ivm.arguments import Tabular
-from ivm.engine import Engine, Progress, changes_to_arrow, seen_changes
+from ivm.engine import Engine, Progress
 from ivm.incoming import Incoming
 from ivm.kernels.memory.allocator import give_back_freed_pages
+from ivm.publishing import changes_to_arrow, seen_changes
 from ivm.subscription import Subscription
 from ivm.trace.delta import delta_of
 from ivm.trace.turns import Turns
@@ -35,9 +37,8 @@ class Core:
     def __init__(self, engine: Engine, *, external_access: bool) -> None:
         self.catalog = Catalog()
         self.engine = engine
-        self.lock = Turns()
+        self.lock = Turns(self._begin)
         self.incoming = Incoming(self.catalog)
-        self.subscriptions: list[Subscription] = []
         self.external_access = external_access
         self._definitions = threading.RLock()
         self._progress: Callable[[Progress], None] | None = None
@@ -62,9 +63,7 @@ class Core:
         if self._progress is None:
             self.lock.let_others_in()
             return
-        now = progress()
-        with self.lock.aside():
-            self._progress(now)
+        self.lock.aside(partial(self._progress, progress()))
 
     def close(self) -> None:
         """Let everything go, and nobody in; whoever is at work comes to an end first. Once is enough."""
@@ -72,7 +71,7 @@ class Core:
             if self.lock.closed:
                 return
             with self.lock:
-                for subscription in list(self.subscriptions):
+                for subscription in self.engine.listeners.of():
                     subscription.close()
                 if self.engine.renderer.compiler is not None:
                     self.engine.renderer.compiler.close()
@@ -85,15 +84,9 @@ class Core:
         return Transaction(self._rows, self.commit)
 
     def commit(self, changes: list[Change]) -> int:
-        """Commit checked changes, tell who listens; returns the last logical time. See `Engine.commit`."""
+        """Commit checked changes; returns the last logical time. See `Engine.commit`."""
         with self.lock:
-            time = self.engine.commit(changes)
-            for subscription in self.subscriptions:
-                table = self.engine.changes_of(subscription.view)
-                if table is not None:
-                    subscription.push(table)
-            self.engine.forget_changes()
-            return time
+            return self.engine.commit(changes)
 
     def readable(self) -> tuple[int, int]:
         """The first and the last time that can be read."""
@@ -121,14 +114,17 @@ class Core:
             table = changes_to_arrow(definition, present, self.engine.dictionary)
             subscription = Subscription(definition.name, table.slice(0, 0), self._unsubscribe)
             if snapshot:
-                subscription.push(table)
-            self.subscriptions.append(subscription)
+                subscription.push(table, self.engine.time)
+            self.engine.listeners.add(subscription)
             return subscription
 
     def close_subscriptions(self, view: str) -> None:
         """End the subscriptions of a view that is about to be dropped."""
-        for subscription in [s for s in self.subscriptions if s.view == view]:
+        for subscription in self.engine.listeners.of(view):
             subscription.close()
+
+    def _begin(self) -> None:
+        self.engine.settle()
 
     def _rows(self, name: str, data: Tabular, keys_only: bool) -> tuple[Table, pa.Table]:
         self.lock.check_open()
@@ -136,5 +132,4 @@ class Core:
 
     def _unsubscribe(self, subscription: Subscription) -> None:
         with suppress(InterfaceError), self.lock:  # once it is closed nobody is told of anything
-            if subscription in self.subscriptions:
-                self.subscriptions.remove(subscription)
+            self.engine.listeners.remove(subscription)

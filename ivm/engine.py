@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from time import perf_counter, perf_counter_ns
 
-import numpy as np
 import pyarrow as pa
 
 from catalog.errors import BindError, MemoryLimitError, NumericError
@@ -26,20 +24,20 @@ from ivm.plan.estimate import Estimate, Estimator, bytes_text, total
 from ivm.plan.existing import Existing
 from ivm.plan.lower import lower
 from ivm.plan.nodes import ArrangementPlan, Plan
+from ivm.publishing import Listeners
 from ivm.render.renderer import Renderer
 from ivm.render.scalars.program import Compiler
 from ivm.render.scalars.text_memo import memos_of
 from ivm.row_checks import RowChecks
+from ivm.subscription import Subscription
 from ivm.trace.arrangement import Arrangement
-from ivm.trace.arrow import to_arrow
 from ivm.trace.concat import concat_deltas
-from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.sequences import numbers_from
 from ivm.trace.table_store import TableStore
 from ivm.trace.time import BEGINNING
 from ivm.trace.trace import Trace
+from ivm.trace.turns import Aside, at_once
 from ivm.transaction import Change
 from ivm.transform.pipeline import optimize
 from ivm.unique_constraints import UniqueConstraints
@@ -56,8 +54,18 @@ class Progress:
     expected: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Decided:
+    """A commit that has taken effect, whatever happens now, and what is left to do: all of it may be done again."""
+
+    time: int
+    since: int
+    updates: int
+    started: int
+    told: Sequence[tuple[Subscription, pa.Table]]
+
+
 Pause = Callable[[Callable[[], Progress]], None]
-Aside = Callable[[], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +99,8 @@ class Engine:
         self._unique = UniqueConstraints(self.tables)
         self._row_checks = RowChecks(self.tables, self.dictionary)
         self._read: dict[str, frozenset[str]] = {}  # by maintained view
-        self._changed: dict[Node, Delta] = {}
+        self.listeners = Listeners(self.views, self.dictionary)
+        self._decided: _Decided | None = None
 
     @property
     def time(self) -> int:
@@ -158,15 +167,15 @@ class Engine:
         return Planned(plan, frozenset(tables_of(relation)), (perf_counter() - started) * 1e3)
 
     def define(
-        self, definition: Definition, planned: Planned | None, oracle_sql: str, pause: Pause, aside: Aside = nullcontext
+        self, definition: Definition, planned: Planned | None, oracle_sql: str, pause: Pause, aside: Aside = at_once
     ) -> None:
         """Add a view: install a maintained one, as planned, only note any other. On any error nothing is left behind.
 
         It takes the place of the view of its name, if there is one, which stays until it is whole.
 
         `pause` is called between two chunks of the rows that are read, with what tells how far it is. Within it commits
-        and reads may be made, which see nothing of the view; nothing else. They may be made too while a block runs
-        under `aside`, which returns once the caller is alone again.
+        and reads may be made, which see nothing of the view; nothing else. They may be made too while `aside` does what
+        it is given; it returns once the caller is alone again.
         """
         name = definition.name
         old, renderer = self.views.get(name), self._apart.get(name, self.renderer)
@@ -213,36 +222,29 @@ class Engine:
         what follows from them, never the tables.
         """
         started = perf_counter_ns()
-        time = self.time + 1
-        for change in changes:
-            if change.times is not None and len(change.times):
-                time = max(time, int(change.times.max()))
+        self.settle()
         try:
-            deltas = self._apply(changes, time)
-            self._row_checks.check(deltas)
-            self._unique.check(deltas)
-            self._foreign_keys.check(deltas)
-            read = self.renderer.sources
-            self._changed = self.renderer.graph.step({read[n]: delta for n, delta in deltas.items() if n in read})
+            decided = self._prepared(changes, started)
+            self._decided = decided
         except NumericError as error:
             views = self.users_of_nodes().get(id(self.renderer.graph.last), ())
-            self._undo()
             raise NumericError(f"cannot commit: view {', '.join(views)}: {error}; nothing was changed") from error
-        except BaseException:
-            self._undo()
-            raise
-        since = BEGINNING if self.is_installing else max(time - self._history, 0)
-        self.renderer.graph.seal(time, since)
-        updates = sum(change.data.num_rows for change in changes)
-        self.commits.add(time, updates, (perf_counter_ns() - started) / 1e6)
-        return time
+        finally:
+            self.settle()
+        return decided.time
 
-    def changes_of(self, name: str) -> pa.Table | None:
-        """A view's changes in the last commit, consolidated, with `_time` and `_diff`; None if it did not change."""
-        installed = self.views[name]
-        delta = self._changed.get(installed.node)
-        net = None if delta is None else seen_changes(installed.definition, delta)
-        return None if net is None else changes_to_arrow(installed.definition, net, self.dictionary)
+    def settle(self) -> None:
+        """Make the last commit final and tell who listens, or undo it, if that is not done: it was interrupted.
+
+        Whoever enters calls it. It may be interrupted too, and is then called again.
+        """
+        if self._decided is None and not self.renderer.graph.marks:
+            return
+        try:
+            self._settle()
+        except BaseException:
+            self._settle()
+            raise
 
     def existing(self) -> Existing:
         """What a new view is planned against."""
@@ -325,13 +327,32 @@ class Engine:
                     pending += [*node.inputs, *node.waits]
         return {node: tuple(sorted(names)) for node, names in users.items()}
 
-    def forget_changes(self) -> None:
-        """Let go of the last commit's changes, once all who want them have read them."""
-        self._changed = {}
+    def _prepared(self, changes: Sequence[Change], started: int) -> _Decided:
+        """All of a commit that can fail; it can still be undone."""
+        time = self.time + 1
+        for change in changes:
+            if change.times is not None and len(change.times):
+                time = max(time, int(change.times.max()))
+        deltas = self._apply(changes, time)
+        self._row_checks.check(deltas)
+        self._unique.check(deltas)
+        self._foreign_keys.check(deltas)
+        read = self.renderer.sources
+        changed = self.renderer.graph.step({read[n]: delta for n, delta in deltas.items() if n in read})
+        since = BEGINNING if self.is_installing else max(time - self._history, 0)
+        updates = sum(change.data.num_rows for change in changes)
+        return _Decided(time, since, updates, started, self.listeners.told(changed))
 
-    def _undo(self) -> None:
-        self.renderer.graph.rollback()
-        self._changed = {}
+    def _settle(self) -> None:
+        graph, decided = self.renderer.graph, self._decided
+        if decided is None:
+            graph.rollback()
+            return
+        graph.seal(decided.time, decided.since)
+        for subscription, table in decided.told:
+            subscription.push(table, decided.time)
+        self.commits.add(decided.time, decided.updates, (perf_counter_ns() - decided.started) / 1e6)
+        self._decided = None
 
     def _apply(self, changes: Sequence[Change], time: int) -> dict[str, Delta]:
         marks = self.renderer.graph.marks
@@ -357,18 +378,3 @@ class Engine:
                 parts.setdefault(name, []).append(delta)
         merged = {name: concat_deltas(deltas) for name, deltas in parts.items()}
         return {name: delta for name, delta in merged.items() if delta is not None}
-
-
-def seen_changes(definition: Definition, delta: Delta) -> Delta | None:
-    """Updates of a view as its readers see them, consolidated: what only changes a hidden column is no change."""
-    types = [field.type for field in definition.schema]
-    return consolidate(delta, types, range(len(types)) if definition.hidden else None)
-
-
-def changes_to_arrow(definition: Definition, delta: Delta, dictionary: TextDictionary) -> pa.Table:
-    """Updates of a view as an Arrow table: its columns, then `_time` and `_diff`, both BIGINT; sorted by time."""
-    order = np.argsort(delta.time_array(), kind="stable")
-    sorted_delta = delta.take(order)
-    arrays = [to_arrow(sorted_delta.column(i), field.type, dictionary) for i, field in enumerate(definition.schema)]
-    arrays += [numbers_from(sorted_delta.time_array()), numbers_from(sorted_delta.diff_array())]
-    return pa.Table.from_arrays(arrays, names=[*(f.name for f in definition.schema), "_time", "_diff"])

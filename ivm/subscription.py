@@ -6,6 +6,8 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
+from functools import partial
+from queue import Empty, SimpleQueue
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -32,8 +34,9 @@ class Subscription:
         self.view = view
         self._empty = empty
         self._close = close
-        self._pending: deque[pa.Table] = deque()
-        self._changed = threading.Condition()
+        self._pending: deque[tuple[int, pa.Table]] = deque()
+        self._taken = -1
+        self._lock = threading.RLock()  # in C, so that Ctrl-C never leaves it held; Python's conditions are not
         self._wakes: set[Callable[[], None]] = set()
         self._open = True
 
@@ -42,21 +45,26 @@ class Subscription:
 
         If nothing has, wait for at most `timeout` seconds, or with None until something does, or it is closed.
         """
-        with self._changed:
-            if timeout != 0:
-                self._wait(timeout)
-            tables = list(self._pending)
-            self._pending.clear()
-        return pa.concat_tables(tables) if tables else self._empty
+        if timeout != 0:
+            self._wait(timeout)
+        with self._lock:
+            tables = [table for _, table in self._pending]
+            found = pa.concat_tables(tables) if tables else self._empty
+            for _ in tables:
+                self._take()
+        return found
 
     def __iter__(self) -> Iterator[pa.Table]:
         """Tables of changes, one for each commit; blocks for more until the subscription is closed."""
         while True:
-            with self._changed:
-                self._wait(None)
-                if not self._pending:
+            self._wait(None)
+            with self._lock:
+                if self._pending:
+                    table = self._take()
+                elif self._open:
+                    continue  # another was first
+                else:
                     return
-                table = self._pending.popleft()
             yield table
 
     async def __aiter__(self) -> AsyncIterator[pa.Table]:
@@ -65,33 +73,33 @@ class Subscription:
         A task that is cancelled while it waits has taken nothing.
         """
         while True:
-            woken = None
-            with self._changed:
-                if not self._pending and not self._open:
-                    return
-                table = self._pending.popleft() if self._pending else None
-                if table is None:
-                    woken, wake = _wake_up()
-                    self._wakes.add(wake)
-                    end_with_program(self)
-            if woken is None:
-                yield table
-                continue
+            woken, wake = _wake_up()
             try:
-                await woken
+                with self._lock:
+                    table = self._take() if self._pending else None
+                    if table is None:
+                        if not self._open:
+                            return
+                        self._wakes.add(wake)
+                        end_with_program(self)
+                if table is None:
+                    await woken
             finally:
-                with self._changed:
-                    self._wakes.discard(wake)
+                self._wakes.discard(wake)
+            if table is not None:
+                yield table
 
-    def push(self, table: pa.Table) -> None:
-        """Add a commit's changes; called by the database."""
-        with self._changed:
-            self._pending.append(table)
+    def push(self, table: pa.Table, time: int) -> None:
+        """Add the changes of the commit at `time`, unless they were added before; called by the engine."""
+        with self._lock:
+            last = self._pending[-1][0] if self._pending else self._taken
+            if last < time:
+                self._pending.append((time, table))
             self._wake()
 
     def end(self) -> None:
         """Let go of all who wait; what is pending can still be read."""
-        with self._changed:
+        with self._lock:
             self._open = False
             self._wake()
 
@@ -108,19 +116,31 @@ class Subscription:
     ) -> None:
         self.close()
 
+    def _take(self) -> pa.Table:
+        """The first of what is pending; the lock is held."""
+        self._taken, table = self._pending[0]
+        self._pending.popleft()
+        return table
+
     def _wait(self, timeout: float | None) -> None:
-        """Wait until something is pending or it is closed, or `timeout` seconds have passed; `_changed` is held."""
-        end_with_program(self)
+        """Wait until something is pending or it is closed, or `timeout` seconds have passed."""
         until = None if timeout is None else monotonic() + timeout
-        while self._open and not self._pending:
-            left = None if until is None else until - monotonic()
-            if left is not None and left <= 0:
-                return
-            self._changed.wait(left)
+        woken: SimpleQueue[None] = SimpleQueue()
+        wake = partial(woken.put, None)
+        try:
+            self._wakes.add(wake)
+            end_with_program(self)
+            while self._open and not self._pending:
+                left = None if until is None else until - monotonic()
+                if left is not None and left <= 0:
+                    return
+                with suppress(Empty):
+                    woken.get(timeout=left)
+        finally:
+            self._wakes.discard(wake)
 
     def _wake(self) -> None:
-        self._changed.notify_all()
-        for wake in self._wakes:
+        for wake in tuple(self._wakes):
             wake()
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from heapq import heappop, heappush
 from time import perf_counter_ns
+from typing import TypeVar
 
 from ivm.dataflow.hydration import Installation, hydrate
 from ivm.dataflow.node import Node
@@ -13,6 +14,9 @@ from ivm.operators.operator import Operator
 from ivm.trace.delta import Delta
 from ivm.trace.state import Marks
 from ivm.trace.time import BEGINNING
+from ivm.trace.turns import Aside, at_once
+
+T = TypeVar("T")
 
 
 class Graph:
@@ -45,9 +49,7 @@ class Graph:
         return node
 
     @contextmanager
-    def installing(
-        self, pause: Callable[[int], None], aside: Callable[[], AbstractContextManager[None]] = nullcontext
-    ) -> Iterator[Installation]:
+    def installing(self, pause: Callable[[int], None], aside: Aside = at_once) -> Iterator[Installation]:
         """Nodes added within are those of a view on its way in; an error takes them out again.
 
         For `pause` and `aside` see `Installation`. History from now on stays, so that it can be read between pauses:
@@ -72,10 +74,10 @@ class Graph:
             state.seal(self.time + 1, BEGINNING)
         return node
 
-    def aside(self) -> AbstractContextManager[None]:
-        """Within, others are let in, while the installation works on what nobody else knows or changes."""
+    def aside(self, work: Callable[[], T], /) -> T:
+        """Let others in, while the installation works on what nobody else knows or changes."""
         assert self.installation is not None, "only an installation goes aside"
-        return self.installation.aside()
+        return self.installation.aside(work)
 
     def rest(self, rows: int) -> None:
         """Between two chunks of an installation, after so many rows were read: let others in."""

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from math import inf
 
@@ -33,6 +33,7 @@ from ivm.trace.concat import concat_deltas
 from ivm.trace.delta import Delta
 from ivm.trace.state import Marks
 from ivm.trace.time import BEGINNING
+from ivm.trace.turns import Aside, at_once
 
 _SOON = 8
 """How many commits are caught up with while others wait."""
@@ -50,12 +51,12 @@ class Installation:
     """A view on its way in: the nodes made for it, which nobody else may come to harm by.
 
     `pause(rows)` is called between two chunks, with the rows read since it was called last; commits may come meanwhile,
-    as they may while a block runs under `aside`.
+    as they may while `aside` does what it is given.
     `error` is what one of the new nodes raised in such a commit: the commit goes on without them, the installation not.
     """
 
     pause: Callable[[int], None]
-    aside: Callable[[], AbstractContextManager[None]] = nullcontext
+    aside: Aside = at_once
     nodes: dict[Node, None] = field(default_factory=dict)
     error: Exception | None = None
     _read: int = 0
@@ -87,8 +88,7 @@ class Installation:
         if not operator.apart:
             return _fill(operator, delta, since)
         delta = delta if gathered else delta.gathered()
-        with self.aside():
-            return _fill(operator, delta, since)
+        return self.aside(partial(_fill, operator, delta, since))
 
     def read(self, rows: int) -> None:
         """So many rows were read."""

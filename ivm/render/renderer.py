@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -37,6 +37,7 @@ from ivm.render.join import render_join
 from ivm.render.reduce import render_reduce
 from ivm.render.top_k import render_top_k
 from ivm.render.window import render_window
+from ivm.trace.turns import Aside, at_once
 
 
 @dataclass
@@ -77,9 +78,7 @@ class Renderer(Context):
         self._forget(self.graph.release(node))
 
     @contextmanager
-    def installing(
-        self, pause: Callable[[int], None], aside: Callable[[], AbstractContextManager[None]] = nullcontext
-    ) -> Iterator[None]:
+    def installing(self, pause: Callable[[int], None], aside: Aside = at_once) -> Iterator[None]:
         """What is rendered within is a view on its way in; an error leaves everything as it was before.
 
         See `Graph.installing`.

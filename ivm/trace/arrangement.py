@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
@@ -22,12 +22,12 @@ from ivm.trace.living_rows import LivingRows
 from ivm.trace.row_store import Compaction, Mark, RowStore
 from ivm.trace.size import StateSize
 from ivm.trace.time import BEGINNING, as_array, readable_as_of
+from ivm.trace.turns import Aside, at_once
 
 _CATCH_UP_ROWS = 1 << 17
 _FILL_ROWS = 1 << 16
 _COUNTED_FROM = 1 << 18
 
-Aside = Callable[[], AbstractContextManager[None]]
 """Within, others may commit."""
 
 
@@ -120,10 +120,10 @@ class Arrangement:
             self.index.insert(words, dropped, self.store.died)
         return self.store.rows - self.index.rows
 
-    def fill(self, aside: Aside = nullcontext) -> Iterator[int]:
+    def fill(self, aside: Aside = at_once) -> Iterator[int]:
         """Index all rows of the store bit by bit, yielding the rows of each; commits may come between two of them.
 
-        Commits may come too while a block runs under `aside`, where tables grow: what takes long reads no store. Many
+        Commits may come too while `aside` does what it is given, and tables grow: what takes long reads no store. Many
         keys that do not come in order are counted first, so that the hash table is made once. Cost: 30 ns a row.
         """
         self._fill_part(aside)
@@ -139,8 +139,7 @@ class Arrangement:
             return
         words, dropped = self._keys.pack(slice(self.index.rows, min(self.index.rows + _FILL_ROWS, self.store.rows)))
         died = self.store.died
-        with aside():
-            self.index.insert(words, dropped, died)
+        aside(partial(self.index.insert, words, dropped, died))
 
     def _reserve(self, aside: Aside) -> Iterator[int]:
         """Make room for the keys of all rows; yields no rows, bit by bit."""
@@ -149,8 +148,7 @@ class Arrangement:
             keys.add(*self._keys.pack(slice(start, min(start + _FILL_ROWS, end))))
             yield 0
         died = self.store.died
-        with aside():
-            self.index.reserve(keys.count, died)
+        aside(partial(self.index.reserve, keys.count, died))
 
     def probe(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Ints]:
         """The rows of each key as of its time: (position of the key, row of the store), by position.

@@ -1,47 +1,77 @@
-"""A lock in turns: threads have it in the order in which they come, and long work lets others go first."""
+"""A lock in turns: threads have it in the order in which they come, and long work lets others go first.
+
+It is Python's own re-entrant lock, whose release is one call in C, so that no interruption (Ctrl-C) leaves it held.
+That lock favours the thread that runs: one that lets go and comes back at once is there before any that waits. Hence
+the second lock: who finds the first one taken queues for it behind that.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from types import TracebackType
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from catalog.errors import InterfaceError
 
+if TYPE_CHECKING:
 
-@dataclass(eq=False, slots=True)
-class _Waiter:
-    """A thread in the queue; `gate` opens when its turn has come."""
+    class RLock:
+        """What Python's conditions use of it, which its public types keep to themselves."""
 
-    thread: int
-    depth: int
-    gate: threading.Lock = field(default_factory=threading.Lock)
+        acquire: Callable[..., bool]
+        release: Callable[[], None]
 
-    def __post_init__(self) -> None:
-        self.gate.acquire()
+        def __exit__(self, *error: Any) -> None: ...
+
+        _is_owned: Callable[[], bool]
+        _release_save: Callable[[], tuple[int, int]]
+        _acquire_restore: Callable[[tuple[int, int]], None]
+
+else:
+    from _thread import RLock
+
+T = TypeVar("T")
 
 
-class Turns:
+class Aside(Protocol):
+    """Does some work and returns what that returns; others may be let in meanwhile."""
+
+    def __call__(self, work: Callable[[], T], /) -> T:
+        """Do it."""
+        ...
+
+
+def at_once(work: Callable[[], T], /) -> T:
+    """Work where nobody is to be let in."""
+    return work()
+
+
+def _nothing() -> None:
+    pass
+
+
+class Turns(RLock):
     """A re-entrant lock, first come first served. Use as a context manager.
 
-    Python's own locks favour the thread that runs: one that lets go and comes back at once is there before any that
-    waits. Here the turn is handed to the one that has waited longest. Cost: a microsecond where nobody waits.
+    `begin` is called by whoever has just got it, and lets go of it again if that raises. Cost: a microsecond where
+    nobody waits.
     """
 
-    def __init__(self) -> None:
-        self._mutex = threading.Lock()
-        self._waiting: deque[_Waiter] = deque()
-        self._owner: int | None = None
-        self._depth = 0
+    def __init__(self, begin: Callable[[], None] = _nothing) -> None:
+        self._begin = begin
+        self._next = threading.Lock()
+        self._waiting: set[int] = set()
         self._refusal = ""
 
     @property
     def closed(self) -> bool:
         """Whether nobody is let in any more."""
         return bool(self._refusal)
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether the calling thread has the turn."""
+        return self._is_owned()
 
     def close(self, refusal: str) -> None:
         """Let nobody in from now on, those that wait included: they get an InterfaceError that says `refusal`."""
@@ -53,85 +83,52 @@ class Turns:
             raise InterfaceError(self._refusal)
 
     def __enter__(self) -> None:
-        me = threading.get_ident()
-        waiter = None
-        with self._mutex:
-            if self._owner is None:
-                self._owner = me
-            if self._owner == me:
-                self._depth += 1
-            else:
-                waiter = self._queued(1)
-        if waiter is not None:
-            self._wait(waiter)
-        if self._refusal:
-            self.__exit__(None, None, None)
-            raise InterfaceError(self._refusal)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with self._mutex:
-            self._depth -= 1
-            if self._depth == 0:
-                self._hand_over()
-
-    @contextmanager
-    def aside(self) -> Iterator[None]:
-        """Let everybody else in while the block runs; after it all who wait then go first. The caller has the turn."""
-        with self._mutex:
-            depth = self._depth
-            self._hand_over()
+        inside = self._is_owned()
         try:
-            yield
+            # Who is inside already cannot be interrupted before the lock is counted once more.
+            if inside:
+                self.acquire()
+            else:
+                self._take()
+                self._begin()
+            self.check_open()
+        except BaseException:
+            try:  # noqa: SIM105  a call in Python could be interrupted
+                self.release()
+            except RuntimeError:  # it has not got the lock yet
+                pass
+            raise
+
+    def aside(self, work: Callable[[], T]) -> T:
+        """Do `work` while everybody else is let in; then those who wait go first. The caller has the turn.
+
+        It has it again afterwards, whatever is raised.
+        """
+        held = (1, threading.get_ident())
+        try:
+            held = self._release_save()
+            done = work()
+            if self._waiting:
+                with self._next:
+                    pass
         finally:
-            with self._mutex:
-                waiter = None if self._owner is None else self._queued(depth)
-                if waiter is None:
-                    self._owner, self._depth = threading.get_ident(), depth
-            if waiter is not None:
-                self._come_back(waiter)
+            self._acquire_restore(held)
+        self._begin()
+        return done
 
     def let_others_in(self) -> None:
         """Whoever waits goes first; nothing happens if nobody does. The caller has the turn."""
         if self._waiting:
-            with self.aside():
-                pass
+            self.aside(_nothing)
 
-    def _queued(self, depth: int) -> _Waiter:
-        waiter = _Waiter(threading.get_ident(), depth)
-        self._waiting.append(waiter)
-        return waiter
-
-    def _wait(self, waiter: _Waiter) -> None:
-        """Wait for the turn; an interrupted thread is out of the queue, and has no turn."""
+    def _take(self) -> None:
+        """Acquire the lock, behind those who wait for it."""
+        if not self._waiting and self.acquire(blocking=False):
+            return
+        me = threading.get_ident()
         try:
-            waiter.gate.acquire()
-        except BaseException:
-            with self._mutex:
-                if waiter in self._waiting:
-                    self._waiting.remove(waiter)
-                else:
-                    self._hand_over()
-            raise
-
-    def _come_back(self, waiter: _Waiter) -> None:
-        """Wait for the turn of one who had it, and has it again also if it is interrupted."""
-        interrupted: BaseException | None = None
-        while True:
-            try:
-                waiter.gate.acquire()
-                break
-            except BaseException as error:  # noqa: BLE001  raised below
-                interrupted = error
-        if interrupted is not None:
-            raise interrupted
-
-    def _hand_over(self) -> None:
-        """Give the turn to the next; the mutex is held."""
-        if self._waiting:
-            waiter = self._waiting.popleft()
-            self._owner, self._depth = waiter.thread, waiter.depth
-            waiter.gate.release()
-        else:
-            self._owner, self._depth = None, 0
+            self._waiting.add(me)
+            with self._next:
+                self.acquire()
+        finally:
+            self._waiting.discard(me)

@@ -91,16 +91,16 @@ def test_views_tables_and_columns_of_every_kind(stages: list[Engine], query: str
 
 
 def test_the_lock_is_free_meanwhile(stages: list[Engine], monkeypatch: pytest.MonkeyPatch) -> None:
-    db, owners = _database(), list[int | None]()
+    db, owned = _database(), list[bool]()
     commit = Engine.commit
 
     def observed(engine: Engine, changes: Sequence[Change]) -> int:
-        owners.append(core_of(db).lock._owner)
+        owned.append(core_of(db).lock.is_mine)
         return commit(engine, changes)
 
     monkeypatch.setattr(Engine, "commit", observed)
     db.sql("CREATE MATERIALIZED VIEW v AS SELECT g, count(*) AS n FROM a GROUP BY g")
-    assert owners == [None] * 4
+    assert owned == [False] * 4
 
 
 def test_what_fails_over_some_of_the_rows_need_not_fail(stages: list[Engine]) -> None:
