@@ -68,11 +68,6 @@ class Turns(RLock):
         """Whether nobody is let in any more."""
         return bool(self._refusal)
 
-    @property
-    def is_mine(self) -> bool:
-        """Whether the calling thread has the turn."""
-        return self._is_owned()
-
     def close(self, refusal: str) -> None:
         """Let nobody in from now on, those that wait included: they get an InterfaceError that says `refusal`."""
         self._refusal = refusal

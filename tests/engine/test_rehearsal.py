@@ -95,7 +95,7 @@ def test_the_lock_is_free_meanwhile(stages: list[Engine], monkeypatch: pytest.Mo
     commit = Engine.commit
 
     def observed(engine: Engine, changes: Sequence[Change]) -> int:
-        owned.append(core_of(db).lock.is_mine)
+        owned.append(core_of(db).lock._is_owned())
         return commit(engine, changes)
 
     monkeypatch.setattr(Engine, "commit", observed)

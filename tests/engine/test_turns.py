@@ -56,14 +56,14 @@ def test_whoever_waits_is_let_in_and_the_depth_is_kept() -> None:
         seen.append("after")
     thread.join()
     assert seen == ["before", "other", "after"]
-    assert not turns.is_mine
+    assert not turns._is_owned()
 
 
 def test_aside_leaves_it_to_anybody_this_thread_included() -> None:
     turns = Turns()
 
     def work() -> str:
-        assert not turns.is_mine
+        assert not turns._is_owned()
         with turns:
             return "done"
 
@@ -72,11 +72,11 @@ def test_aside_leaves_it_to_anybody_this_thread_included() -> None:
 
     with turns:
         assert turns.aside(work) == "done"
-        assert turns.is_mine
+        assert turns._is_owned()
         with pytest.raises(KeyError):
             turns.aside(failing)
-        assert turns.is_mine
-    assert not turns.is_mine
+        assert turns._is_owned()
+    assert not turns._is_owned()
 
 
 def test_a_thousand_turns_of_four_threads_never_meet() -> None:
@@ -113,10 +113,10 @@ def test_who_cannot_begin_has_no_turn() -> None:
     for error in (KeyboardInterrupt, InterfaceError):
         with pytest.raises(error), turns:
             pass
-        assert not turns.is_mine
+        assert not turns._is_owned()
     with turns, turns:
-        assert turns.is_mine
-    assert not turns.is_mine
+        assert turns._is_owned()
+    assert not turns._is_owned()
 
 
 _BOMBARDED = """
@@ -163,7 +163,7 @@ while time.monotonic() < end:
         armed = False
     except KeyboardInterrupt:
         interrupted += 1
-    assert not turns.is_mine
+    assert not turns._is_owned()
 signal.setitimer(signal.ITIMER_REAL, 0)
 done = True
 for each in others:
