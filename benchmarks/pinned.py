@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import ivm
 from ivm.database import core_of
-from ivm.plan.nodes import ArrangementPlan
+from ivm.plan.arrangement import ArrangementPlan
 
 
 @contextlib.contextmanager

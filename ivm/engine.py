@@ -20,10 +20,12 @@ from ivm.declarations import check_append_only, check_static
 from ivm.foreign_keys import ForeignKeys
 from ivm.operators.arrange import ArrangeTable
 from ivm.operators.sink import Sink
-from ivm.plan.estimate import Estimate, Estimator, bytes_text, total
+from ivm.plan.arrangement import ArrangementPlan
+from ivm.plan.estimate import Estimate, bytes_text, total
 from ivm.plan.existing import Existing
 from ivm.plan.lower import lower
-from ivm.plan.nodes import ArrangementPlan, Plan
+from ivm.plan.node import Plan, Sizes
+from ivm.plan.state import added_state, rows_to_read
 from ivm.publishing import Listeners
 from ivm.render.renderer import Renderer
 from ivm.render.scalars.program import Compiler
@@ -277,7 +279,7 @@ class Engine:
 
     def estimate(self, plan: Plan) -> dict[Plan | ArrangementPlan | None, Estimate]:
         """The state that installing `plan` would add; under None the view's contents."""
-        return Estimator(self.sizes()).added(plan, lambda each: each in self.renderer.rendered)
+        return added_state(plan, Sizes(self.sizes()), lambda each: each in self.renderer.rendered)
 
     def _counting(self, name: str, plan: Plan, renderer: Renderer, pause: Pause) -> Callable[[int], None]:
         """What reports progress when it is called with the rows read since it was called last."""
@@ -285,7 +287,7 @@ class Engine:
 
         @cache
         def expected() -> int:
-            return round(Estimator(self.sizes()).to_read(plan, renderer.was_there))
+            return round(rows_to_read(plan, Sizes(self.sizes()), renderer.was_there))
 
         def progress() -> Progress:
             return Progress(name, done, max(done, expected()))

@@ -11,27 +11,16 @@ from catalog.schema import Table
 from ivm.core import Core
 from ivm.engine import Engine
 from ivm.operators.arrange import ArrangeTable
+from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.change_cost import change_costs
-from ivm.plan.costly import costs, remarks
-from ivm.plan.estimate import Estimate, Estimator, total
+from ivm.plan.estimate import Estimate, total
 from ivm.plan.existing import Existing, question
-from ivm.plan.flow_text import flow_lines
+from ivm.plan.join import JoinPlan, arrangements_of
 from ivm.plan.lower import lower
-from ivm.plan.nodes import (
-    ArrangementPlan,
-    JoinPlan,
-    MfpPlan,
-    Plan,
-    ReducePlan,
-    TablePlan,
-    ThresholdPlan,
-    TopKPlan,
-    ViewPlan,
-    WindowPlan,
-    arrangements_of,
-    nodes_of,
-)
-from ivm.plan.text import arrangement_text, collection_text, plan_text
+from ivm.plan.mfp import MfpPlan
+from ivm.plan.node import Plan, Sizes, nodes_of
+from ivm.plan.table import TablePlan, ViewPlan
+from ivm.plan.text import costs, flow_lines, plan_text, remarks
 from ivm.transform.pipeline import optimize
 from sql.bind import bind, registered
 from sql.ir.relation import Relation
@@ -117,10 +106,8 @@ def _runs(engine: Engine, plan: Plan | ArrangementPlan) -> bool:
 
 def _state_lines(engine: Engine, plan: Plan, names: Callable[[str], tuple[str, ...]]) -> list[str]:
     added = engine.estimate(plan)
-    lines = [
-        f"{each.kind} {arrangement_text(each, names)}: {_shared(engine, each, added)}" for each in arrangements_of(plan)
-    ]
-    lines += [f"{collection_text(each)}: {_shared(engine, each, added)}" for each in _stateful(plan)]
+    lines = [f"{each.kind} {each.text(names)}: {_shared(engine, each, added)}" for each in arrangements_of(plan)]
+    lines += [f"{each.short_text()}: {_shared(engine, each, added)}" for each in _stateful(plan)]
     lines += [f"view contents: {_new(added.get(None))}", *_total_lines(added.values()), *remarks(plan)]
     return lines + ([f"not incremental: {cost}" for cost in costs(plan)] or ["every operator is incremental"])
 
@@ -128,7 +115,7 @@ def _state_lines(engine: Engine, plan: Plan, names: Callable[[str], tuple[str, .
 def _change_lines(engine: Engine, plan: Plan) -> list[str]:
     sizes = engine.sizes()
     sized = any(sizes.get(each.name) for each in nodes_of(plan) if isinstance(each, TablePlan | ViewPlan))
-    lines = [str(each) for each in change_costs(plan, Estimator(sizes) if sized else None)]
+    lines = [str(each) for each in change_costs(plan, Sizes(sizes) if sized else None)]
     return lines or ["no table that it reads directly"]
 
 
@@ -164,8 +151,7 @@ def _contains(plan: Plan, part: Plan) -> bool:
 
 
 def _stateful(plan: Plan) -> list[Plan]:
-    kinds = ReducePlan | TopKPlan | WindowPlan | ThresholdPlan
-    return list(dict.fromkeys(node for node in nodes_of(plan) if isinstance(node, kinds)))
+    return list(dict.fromkeys(node for node in nodes_of(plan) if node.keeps_state))
 
 
 def _total_lines(added: Iterable[Estimate]) -> list[str]:

@@ -12,9 +12,9 @@ from ivm.dataflow.node import Node
 from ivm.engine import Engine
 from ivm.kernels.memory.allocator import resident_bytes
 from ivm.operators.operator import StateSize
-from ivm.plan.costly import costs, remarks
-from ivm.plan.nodes import ArrangementPlan, Plan
-from ivm.plan.text import arrangement_text, collection_text, names_of
+from ivm.plan.arrangement import ArrangementPlan
+from ivm.plan.node import Plan
+from ivm.plan.text import costs, remarks
 
 _PROCESS = "interpreter, libraries, compiled kernels, memory freed and kept, data of the caller"
 
@@ -79,11 +79,11 @@ def _state(engine: Engine, plan: Plan | ArrangementPlan, node: Node, users: dict
     names = partial(column_names, engine)
     views = users.get(id(node), ())
     if isinstance(plan, ArrangementPlan):
-        columns = names_of(plan.collection, names)
+        columns = plan.collection.names(names)
         key = ", ".join(columns[c] for c in plan.key)
-        collection = collection_text(plan.collection)
-        return State(arrangement_text(plan, names), collection, key, plan.kind, node.operator.size(), views)
-    text = collection_text(plan)
+        collection = plan.collection.short_text()
+        return State(plan.text(names), collection, key, plan.kind, node.operator.size(), views)
+    text = plan.short_text()
     kind = "ordered" if node.label in ("top-k", "window") else "derived"
     return State(text, text, "", kind, node.operator.size(), views)
 

@@ -18,7 +18,8 @@ from catalog.schema import Table
 from catalog.schema import View as Definition
 from ivm.engine import Engine, Planned
 from ivm.operators.source import Source
-from ivm.plan.nodes import TablePlan, ViewPlan, nodes_of
+from ivm.plan.node import nodes_of
+from ivm.plan.table import TablePlan, ViewPlan
 from ivm.trace.arrow import arrow_type
 from ivm.trace.turns import Turns
 from ivm.transaction import Change

@@ -14,7 +14,7 @@ from ivm.arguments import whole_number
 from ivm.cells import visible
 from ivm.contents import Contents, schema_of
 from ivm.dataflow.node import Node
-from ivm.plan.nodes import Plan
+from ivm.plan.node import Plan
 from ivm.result import Rows, frame_of, polars_of, tuples_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.trace import Trace

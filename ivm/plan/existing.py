@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from ivm.plan.arrangement import ArrangementPlan
+from ivm.plan.join import JoinPlan
 from ivm.plan.mfp import Mfp
-from ivm.plan.nodes import ArrangementPlan, JoinPlan, Plan
+from ivm.plan.node import Plan
 from sql.ir.scalar import Scalar
 
 Question = tuple[tuple[Plan, ...], tuple[tuple[int, ...], ...], tuple[Scalar, ...], Mfp]

@@ -1,313 +1,282 @@
-"""Delta joins: for each input a path of lookups into arrangements of the others, without intermediate state.
-
-A change u of input i at time t meets the rows of input j that were there strictly before t, or also those that came
-at t if j ranks before i. So each combination of changes is produced once, by the latest of them, ties going to the one
-that ranks last
-(Shared Arrangements, section 5.4; Optimising Distributed Dataflows, section 8).
-"""
+"""Delta joins: for each input a path of lookups into arrangements of the others, without intermediate state."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
 
-from catalog.types import BOOLEAN
-from ivm.analysis.cardinality import cardinality, selectivity, tables_of
-from ivm.plan.bound_apart import set_apart
-from ivm.plan.changeless import Ties, ties
-from ivm.plan.costly import is_small
-from ivm.plan.existing import Existing
-from ivm.plan.filter_placement import filters_first
-from ivm.plan.join_keys import Choice, Side, Step
-from ivm.plan.mfp import Mfp, Row, identity, peel, row_of
-from ivm.plan.nodes import (
-    ArrangementPlan,
-    ConstantPlan,
-    JoinPlan,
-    MfpPlan,
-    Path,
-    Plan,
-    ReducePlan,
-    Stage,
-    TablePlan,
-    ThresholdPlan,
-)
-from ivm.plan.threshold_join import LARGE, bounded, compared_with
-from sql.ir.classes import merged_classes
-from sql.ir.relation import Join, Relation
-from sql.ir.scalar import Call, Column, Scalar, columns_of, remap, substitute
+from ivm.analysis.cardinality import selectivity
+from ivm.analysis.ranges import can_raise
+from ivm.plan.arrangement import ArrangementPlan
+from ivm.plan.constant import ConstantPlan
+from ivm.plan.join_keys import MOVED
+from ivm.plan.mfp import Mfp
+from ivm.plan.node import Change, Names, NamesOf, Plan, Sizes, nodes_of
+from ivm.plan.reduce import ReducePlan
+from ivm.plan.row import Row
+from ivm.plan.table import TablePlan
+from sql.ir.compared_once import compared_once
+from sql.ir.scalar import Column, Scalar
+from sql.ir.text import scalar_text
 
 
+@compared_once
 @dataclass(frozen=True)
-class _Input:
-    """One input: what is arranged, and the MFP that makes the join's columns of it after a lookup."""
+class BoundPlan:
+    """What limits the rows that a stage looks up: their value in the arrangement stands in `comparison` to `scalar`.
 
-    collection: Plan
-    relation: Relation  # of which `collection` is the plan
-    local: Mfp
-    keys: tuple[tuple[int, ...], ...]
-    share: float = 1.0  # of what is looked up there: what a filter below the collection lets pass
+    `comparison` is lt, le, eq, ge or gt; `scalar` is over the columns bound before. `carried`: the columns bound before
+    that are read later but for the comparison. Changes that are equal in key and `carried` cancel on the rows that
+    are on the same side of the bound of each, so that only the others are visited.
+    """
+
+    comparison: str
+    scalar: Scalar
+    carried: tuple[int, ...]
 
 
+@compared_once
 @dataclass(frozen=True)
-class _JoinedRow:
-    """The columns of all collections side by side, and what holds among them."""
+class StagePlan:
+    """One half-join of a path: look up in `arrangement` of input `input` by the columns `stream` bound before.
 
-    inputs: tuple[_Input, ...]
-    offsets: tuple[int, ...]
-    columns: tuple[Scalar, ...]  # the join's output columns over the joined row
-    classes: tuple[tuple[int, ...], ...]  # equivalent columns of the joined row, ascending
-    predicates: tuple[Scalar, ...]  # over the joined row
+    `inclusive`: whether changes of the looked-up input at the same time are seen (see `ivm.plan.join_ties.Ties`).
+    `unique`: at most one row of the input has a key. `predicates` hold over the joined row from here on.
+    `bound`: one of them, by which an ordered arrangement finds its rows; None for a lookup of all rows of the key.
+    """
+
+    input: int
+    arrangement: ArrangementPlan
+    stream: tuple[int, ...]
+    inclusive: bool
+    unique: bool
+    predicates: tuple[Scalar, ...]
+    bound: BoundPlan | None = None
+
+    @property
+    def visits_all(self) -> bool:
+        """Whether a lookup meets all rows of the input."""
+        return not self.arrangement.key and self.bound is None
+
+    def text(self, names: Names, names_of: NamesOf) -> str:
+        """The lookup, over a joined row whose columns have these `names`."""
+        by = ", ".join(names[c] for c in self.stream)
+        kind = "lookup one" if self.unique else "lookup"
+        seen = "" if self.inclusive else " before"
+        moved = "; a moved bound visits the rows between" if self.bound is not None else ""
+        return f"{kind} {self.arrangement.text(names_of)} by [{by}]{seen}{_where(self.predicates, names)}{moved}"
+
+
+@compared_once
+@dataclass(frozen=True)
+class PathPlan:
+    """How the changes of input `source` find their partners: `predicates` first, then the stages in turn.
+
+    `needed` are the columns of `source` that the path reads: changes that are equal in them cancel before it begins.
+    None: there are no such changes.
+    """
+
+    source: int
+    needed: tuple[int, ...]
+    predicates: tuple[Scalar, ...]
+    stages: tuple[StagePlan, ...]
+
+    @property
+    def tested(self) -> tuple[Scalar, ...]:
+        """All predicates of it."""
+        return self.predicates + tuple(p for stage in self.stages for p in stage.predicates)
+
+
+@compared_once
+@dataclass(frozen=True)
+class JoinPlan(Plan):
+    """A delta join: a path for each input, no intermediate state. State: only the arrangements that the stages name.
+
+    An input whose changes cannot meet anything has no path; there is at least one.
+
+    Within a path, columns are those of all collections side by side (`offsets`); `final` makes the output of them.
+    `classes` (equal columns) and `predicates` over them are what the paths together test. `whole` is the path by which
+    all rows of the join are found, to hydrate what reads it; plans that differ in nothing else are equal.
+    """
+
+    inputs: tuple[Plan, ...]
+    classes: tuple[tuple[int, ...], ...]
+    predicates: tuple[Scalar, ...]
+    paths: tuple[PathPlan, ...]
+    final: Mfp
     row: Row
-    owners: tuple[int, ...]  # the input that each column belongs to
-    members: tuple[tuple[tuple[int, int], ...], ...]  # of each input the columns in classes: (class, column)
-    ties: Ties
+    whole: int = field(default=-1, compare=False)
 
-    def owner(self, column: int) -> int:
-        """The input that a column belongs to."""
-        return self.owners[column]
+    @property
+    def arrangements(self) -> tuple[ArrangementPlan, ...]:
+        """Those that the stages look up in, each once."""
+        return tuple(dict.fromkeys(stage.arrangement for path in self.paths for stage in path.stages))
 
-    def width(self) -> int:
-        """The number of columns."""
-        return len(self.row)
+    @cached_property
+    def offsets(self) -> tuple[int, ...]:
+        """Where each input's columns begin in the joined row."""
+        offsets = [0]
+        for plan in self.inputs:
+            offsets.append(offsets[-1] + len(plan.row))
+        return tuple(offsets[:-1])
 
-    def columns_of(self, number: int) -> range:
-        """The columns of one input."""
-        return range(self.offsets[number], self.offsets[number] + len(self.inputs[number].collection.row))
+    @cached_property
+    def joined_row(self) -> Row:
+        """The columns of all inputs side by side."""
+        return tuple(
+            Column(offset + column.index, column.type, column.nullable)
+            for offset, each in zip(self.offsets, self.inputs, strict=True)
+            for column in each.row
+        )
 
+    def below(self) -> tuple[Plan, ...]:
+        """The inputs."""
+        return self.inputs
 
-def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing: Existing) -> Plan:
-    """The plan of `join` followed by `mfp`; predicates of `mfp` are tested as soon as their columns are bound.
+    def read_anew(self) -> tuple[Plan, ...]:
+        """The input whose path finds all rows."""
+        return (self.inputs[self.paths[self.whole].source],)
 
-    The keys of lookups are chosen for all paths together and with what is arranged already (see `join_keys`). Where
-    a join that computes the same exists, it is that one.
-    """
-    apart = set_apart(join, mfp)
-    if apart is not None:
-        return lower_join(*apart, lower, existing)
-    joined = _joined_row(join, mfp, lower, existing)
-    final = _final(joined, mfp)
-    inputs = tuple(each.collection for each in joined.inputs)
-    known = existing.join((inputs, joined.classes, joined.predicates, final))
-    if known is not None:
-        return known
-    choice = _choice(joined, existing)
-    ways = choice.ways()
-    by_source = zip(choice.sources, ways, strict=True)
-    paths = tuple(_path(joined, source, way.steps, final, choice) for source, way in by_source)
-    parts: tuple[Scalar, ...] = (*joined.row, *final.maps)
-    row = row_of(tuple(parts[p] for p in final.projection))
-    plan = JoinPlan(inputs, joined.classes, joined.predicates, paths, final, row, choice.for_all_rows(ways))
-    existing.add((plan, *plan.arrangements))  # those below have been added with the joins below
-    return plan
+    def named(self, names_of: NamesOf) -> Names:
+        """The inputs', where they are passed on."""
+        return self.final.names(self._joined_names(names_of))
 
+    def _joined_names(self, names_of: NamesOf) -> Names:
+        return tuple(name for each in self.inputs for name in each.names(names_of))
 
-def _choice(joined: _JoinedRow, existing: Existing) -> Choice:
-    sized = existing.sizes_known(name for each in joined.inputs for name in tables_of(each.relation))
-    predicates = tuple((frozenset(joined.owner(c) for c in columns_of(p)), selectivity(p)) for p in joined.predicates)
-    predicates += tuple((frozenset((i,)), each.share) for i, each in enumerate(joined.inputs) if each.share < 1.0)
-    alone = {next(iter(reads)) for reads, _ in predicates if len(reads) == 1}
-    sides: list[Side] = []
-    for number, each in enumerate(joined.inputs):
-        classes = {column - joined.offsets[number]: group for group, column in reversed(joined.members[number])}
-        rows = cardinality(each.relation, lambda name: existing.rows[name]) if sized else None
-        arranged = existing.keys(each.collection)
-        if isinstance(each.collection, TablePlan):
-            arranged |= set(each.collection.keys)  # a table finds its rows by them itself
-        silent = number in joined.ties.silent
-        sides.append(Side(classes, each.keys, arranged, rows, number in alone, silent))
-    return Choice(tuple(sides), predicates, _bounds(joined))
+    def lines(self, names_of: NamesOf) -> list[str]:
+        """The paths with their lookups, the inputs that have none, the output."""
+        names = self._joined_names(names_of)
+        lines = ["delta join"]
+        for path in self.paths:
+            lines.append(f"  path of {self.inputs[path.source].short_text()}{_where(path.predicates, names)}")
+            lines += [f"    {stage.text(names, names_of)}" for stage in path.stages]
+        sources = {path.source for path in self.paths}
+        for silent in (each for i, each in enumerate(self.inputs) if i not in sources):
+            lines.append(f"  no path of {silent.short_text()}: its changes meet nothing")
+        return [*lines, "  output", *self.final.lines(names)]
 
+    @cached_property
+    def risky(self) -> tuple[Scalar, ...]:
+        """The predicates that can raise."""
+        tested = dict.fromkeys(p for path in self.paths for p in path.tested)
+        return tuple(p for p in tested if can_raise(p))
 
-def _bounds(joined: _JoinedRow) -> frozenset[tuple[int, frozenset[int]]]:
-    """The inputs that a predicate compares with others, and these."""
-    found: set[tuple[int, frozenset[int]]] = set()
-    for predicate in joined.predicates:
-        for number in {joined.owner(c) for c in columns_of(predicate)}:
-            others = frozenset(map(joined.owner, compared_with(predicate, joined.columns_of(number))))
-            if others:
-                found.add((number, others))
-    return frozenset(found)
+    @property
+    def is_risky(self) -> bool:
+        """Whether anything in the join can raise."""
+        return bool(self.risky) or any(map(can_raise, self.final.maps))
 
+    @cached_property
+    def is_append_only(self) -> bool:
+        """If all inputs are; what can raise may take back what it has given (see `ivm.plan.join_careful`)."""
+        return not self.is_risky and all(each.is_append_only for each in self.inputs)
 
-def _joined_row(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing: Existing) -> _JoinedRow:
-    inputs = _lower_inputs(join, lower, existing)
-    offsets = [0]
-    columns: list[Scalar] = []
-    predicates: list[Scalar] = []
-    for each in inputs:
-        offset = offsets[-1]
-        columns += [remap(s, lambda i, o=offset: i + o) for s in _outputs(each)]  # type: ignore[misc]
-        values = each.local.map_values()
-        local = [each.local.over_input(p, values) for p in each.local.predicates]
-        predicates += [remap(p, lambda i, o=offset: i + o) for p in local]  # type: ignore[misc]
-        offsets.append(offset + len(each.collection.row))
-    computed = mfp.map_values()
-    predicates += [substitute(mfp.over_input(p, computed), tuple(columns)) for p in mfp.predicates]
-    # A projection may repeat a column, so that two classes are one here.
-    classes = merged_classes({_position(columns[c]) for c in group} for group in join.equivalences)
-    row = row_of(tuple(c for each in inputs for c in each.collection.row))
-    owners = tuple(i for i, each in enumerate(inputs) for _ in each.collection.row)
-    distinct = tuple(dict.fromkeys(predicates))
-    members: list[list[tuple[int, int]]] = [[] for _ in inputs]
-    for number, group in enumerate(classes):
-        for column in group:
-            members[owners[column]].append((number, column))
-    starts = tuple(offsets[:-1])
-    order = ties([each.collection for each in inputs], [each.relation for each in inputs], classes)
-    return _JoinedRow(inputs, starts, tuple(columns), classes, distinct, row, owners, tuple(map(tuple, members)), order)
+    @cached_property
+    def most_rows(self) -> int | None:
+        """The product."""
+        bounds = [each.most_rows for each in self.inputs]
+        known = [bound for bound in bounds if bound is not None]
+        return prod(known) if len(known) == len(bounds) else None
 
+    def is_constant(self, column: int) -> bool:
+        """If it is a literal."""
+        return self.final.is_constant(column)
 
-@dataclass
-class _Bound:
-    """The inputs that a path has met so far, and of each class that they have columns in, the first such column."""
+    def count(self, sizes: Sizes) -> float:
+        """The product, divided for each class by the distinct values of all of its columns but the fewest."""
+        total = prod(map(sizes.count, self.inputs)) * prod(map(selectivity, self.predicates))
+        for group in self.classes:
+            values = sorted(self._values(sizes, column) for column in group)
+            total /= prod(max(1.0, value) for value in values[1:])
+        return total
 
-    joined: _JoinedRow
-    inputs: set[int] = field(default_factory=set)
-    known: dict[int, int] = field(default_factory=dict)
+    def distinct(self, sizes: Sizes, column: int) -> float | None:
+        """The fewest of the columns that must be equal."""
+        place = self.final.projection[column]
+        if place >= self.final.width:
+            return None
+        return min(self._values(sizes, c) for c in next((g for g in self.classes if place in g), (place,)))
 
-    def add(self, number: int) -> None:
-        """Bind one more input."""
-        self.inputs.add(number)
-        for group, column in self.joined.members[number]:
-            self.known[group] = min(column, self.known.get(group, column))
+    def _owner(self, column: int) -> tuple[Plan, int]:
+        """The input that a column of the joined row belongs to, and its place there."""
+        number = max(i for i, offset in enumerate(self.offsets) if offset <= column)
+        return self.inputs[number], column - self.offsets[number]
 
+    def _values(self, sizes: Sizes, column: int) -> float:
+        """The distinct values of a column of the joined row, in the input that it belongs to."""
+        return sizes.distinct(*self._owner(column))
 
-def _outputs(each: _Input) -> list[Scalar]:
-    return [each.collection.row[o] if isinstance(o, int) else o for o in each.local.outputs()]
+    def passed(self, change: Change, rate: float) -> float:
+        """What the paths find together."""
+        return sum(self._found(change, path) for path in self.paths)
 
+    def _found(self, change: Change, path: PathPlan) -> float:
+        rows = change.rates[self.inputs[path.source]]
+        if not rows:
+            return 0.0
+        rows *= change.kept(path.predicates)
+        for stage in path.stages:
+            target = self.inputs[stage.input]
+            if stage.visits_all and not target.is_small:
+                change.whole[f"all rows of {target.called()}"] = None
+            met = rows * self._met(change, stage)
+            if stage.bound is not None:  # the order holds those that pass side by side
+                met *= change.kept(stage.predicates)
+                if change.sizes is not None and isinstance(self.inputs[path.source], ReducePlan):
+                    met = min(met, rows * MOVED)
+            change.lookups += rows
+            change.visited += met
+            rows = met if stage.bound is not None else met * change.kept(stage.predicates)
+        return rows
 
-def _position(column: Scalar) -> int:
-    assert isinstance(column, Column), "a join key must be a plain column of its input"
-    return column.index
+    def _met(self, change: Change, stage: StagePlan) -> float:
+        """The rows that a lookup by the key meets."""
+        if change.sizes is None:
+            return 1.0
+        rows = change.sizes.count(stage.arrangement.collection)
+        if stage.unique:
+            return min(1.0, rows)
+        offset = self.offsets[stage.input]
+        values = prod(self._keys(change.sizes, offset + column) for column in stage.arrangement.key)
+        return rows / max(1.0, min(rows, values))
 
+    def _keys(self, sizes: Sizes, column: int) -> float:
+        """The values of a joined column: no more than there are rows of a table whose key it must equal."""
+        known = [self._values(sizes, column)]
+        for other in next((group for group in self.classes if column in group), ()):
+            table, place = self._owner(other)
+            if isinstance(table, TablePlan) and (place,) in table.keys:
+                known.append(sizes.count(table))
+        return min(known)
 
-def _lower_inputs(join: Join, lower: Callable[[Relation], Plan], existing: Existing) -> tuple[_Input, ...]:
-    inputs: list[_Input] = []
-    start = 0
-    joined = {c for group in join.equivalences for c in group}
-    for relation in join.inputs:
-        base, local = peel(relation)
-        keyed = [local.projection[c - start] for c in sorted(joined) if start <= c < start + len(relation.schema)]
-        start += len(relation.schema)
-        share = filters_first(base, local, keyed, existing)
-        if isinstance(base, Join) or any(p >= local.width for p in keyed) or share is not None:
-            plan = lower(relation)
-            inputs.append(_Input(plan, relation, identity(len(plan.row)), _unique_keys(plan), share or 1.0))
-        else:
-            plan = lower(base)
-            inputs.append(_Input(plan, base, local.pruned(), _unique_keys(plan)))
-    return tuple(inputs)
+    def _unkeyed(self) -> Iterator[tuple[Plan, Plan]]:
+        """The inputs whose changes meet all of an input that is not small, and that input."""
+        for path in self.paths:
+            for target in (self.inputs[stage.input] for stage in path.stages if stage.visits_all):
+                if not target.is_small:
+                    yield self.inputs[path.source], target
 
+    def costs(self) -> Iterator[str]:
+        """Changes that are compared with all rows of an input, where neither is small for ever."""
+        for source, target in self._unkeyed():
+            if not source.is_small:
+                yield f"every change of {source.called()} is compared with all rows of {target.called()}"
 
-def _unique_keys(plan: Plan) -> tuple[tuple[int, ...], ...]:
-    if isinstance(plan, TablePlan):
-        return plan.keys
-    if isinstance(plan, ReducePlan):
-        return (tuple(range(plan.keys)),)
-    if isinstance(plan, MfpPlan) and isinstance(plan.input, ReducePlan):
-        kept = {c: i for i, c in reversed(list(enumerate(plan.mfp.projection)))}
-        keys = range(plan.input.keys)
-        return (tuple(kept[c] for c in keys),) if kept.keys() >= set(keys) else ()
-    return ()
-
-
-def _final(joined: _JoinedRow, mfp: Mfp) -> Mfp:
-    """`mfp` without its predicates, over the joined row."""
-    start = identity(joined.width()).map(joined.columns)
-    base = joined.width()
-    start = start.project(tuple(range(base, base + len(joined.columns))))
-    return start.then(replace(mfp, predicates=())).pruned()
-
-
-def _path(joined: _JoinedRow, source: int, steps: tuple[Step, ...], final: Mfp, choice: Choice) -> Path:
-    bound = _Bound(joined)
-    equal = _equal_within(joined, source, bound)
-    bound.add(source)
-    pending = list(joined.predicates)
-    first = (*equal, *_ready(joined, pending, bound))
-    stages = tuple(_stage(joined, source, step, bound, pending) for step in steps)
-    if not isinstance(joined.inputs[source].collection, ConstantPlan):
-        stages = bounded(stages, final, source, joined.columns_of, partial(_pays, joined, choice, source))
-    return Path(source, _needed(joined, source, first, stages, final), first, stages)
+    def remarks(self) -> Iterator[str]:
+        """A small collection whose rare change concerns all rows of a large one (x > (SELECT avg ..))."""
+        for source, target in self._unkeyed():
+            if source.is_small and not isinstance(source, ConstantPlan):  # what is constant never changes
+                yield f"a change of {source.called()} visits all rows of {target.called()}"
 
 
-def _stage(joined: _JoinedRow, source: int, step: Step, bound: _Bound, pending: list[Scalar]) -> Stage:
-    """The next stage of a path; equalities with what is bound that are not in the key are tested after the lookup."""
-    target, offset = joined.inputs[step.input], joined.offsets[step.input]
-    streams = {column - offset: bound.known[g] for g, column in joined.members[step.input] if g in bound.known}
-    checks = tuple(_equal(joined, streams[c], offset + c) for c in sorted(streams) if c not in step.key)
-    equal = _equal_within(joined, step.input, bound)
-    bound.add(step.input)
-    predicates = (*checks, *equal, *_ready(joined, pending, bound))
-    arrangement = ArrangementPlan(target.collection, step.key)
-    stream = tuple(streams[c] for c in step.key)
-    inclusive = joined.ties.ranks[step.input] < joined.ties.ranks[source]
-    return Stage(step.input, arrangement, stream, inclusive, step.key in target.keys, predicates)
+def arrangements_of(plan: Plan) -> tuple[ArrangementPlan, ...]:
+    """Every arrangement that the plan needs, each once, in the order in which the plan names them."""
+    joins = (node for node in nodes_of(plan) if isinstance(node, JoinPlan))
+    return tuple(dict.fromkeys(each for join in joins for each in join.arrangements))
 
 
-def _pays(joined: _JoinedRow, choice: Choice, source: int, stage: Stage, bound: Scalar) -> bool:
-    """Whether to keep the rows that a stage looks up in order, since it would find many of them that cancel.
-
-    It does without a key. With one it may where `bound` is an aggregate of a group that changes all the time. What
-    refers to a row of a table is known to be few, or how many, as are the parts of one that it is numbered within;
-    how large any other group may be is not known, and a change must not cost all of it.
-    """
-    key, collection, unique = stage.arrangement.key, stage.arrangement.collection, joined.inputs[stage.input].keys
-    if stage.unique or is_small(collection):
-        return False
-    if not key:
-        return True
-    if not isinstance(joined.inputs[source].collection, ReducePlan) or any(len(k) > 1 and k[0] in key for k in unique):
-        return False
-    if any(joined.owner(c) != source for c in columns_of(bound)):
-        return False
-    offset, rows = joined.offsets[stage.input], choice.sides[stage.input].rows
-    known = {group for group, column in joined.members[stage.input] if column - offset in key}
-    for side, each in zip(choice.sides, joined.inputs, strict=True):
-        if isinstance(each.collection, TablePlan) and any(_refers(known, side, k) for k in side.unique):
-            return rows is not None and side.rows is not None and rows >= LARGE * side.rows
-    return True
-
-
-def _refers(known: set[int], side: Side, key: tuple[int, ...]) -> bool:
-    return bool(key) and all(side.classes.get(column) in known for column in key)
-
-
-_NET = (ReducePlan, ThresholdPlan)
-"""Collections that give a change only where a row has changed."""
-
-
-def _needed(
-    joined: _JoinedRow, source: int, first: tuple[Scalar, ...], stages: tuple[Stage, ...], final: Mfp
-) -> tuple[int, ...]:
-    """The columns of `source` that anything on its path reads; none where its changes differ in them by themselves."""
-    read = {p for p in final.projection if p < final.width}
-    for stage in stages:
-        read.update(stage.stream)
-    for scalar in (*first, *(p for stage in stages for p in stage.predicates), *final.maps):
-        read.update(columns_of(scalar))
-    collection, offset = joined.inputs[source].collection, joined.offsets[source]
-    needed = tuple(sorted(c - offset for c in read if offset <= c < offset + len(collection.row)))
-    return () if isinstance(collection, _NET) and len(needed) == len(collection.row) else needed
-
-
-def _equal_within(joined: _JoinedRow, target: int, bound: _Bound) -> tuple[Scalar, ...]:
-    """Columns of one input that a class makes equal to each other, where nothing bound is compared with each."""
-    classes = [group for number, group in enumerate(joined.classes) if number not in bound.known]
-    own = [[c for c in group if joined.owner(c) == target] for group in classes]
-    return tuple(_equal(joined, group[0], other) for group in own for other in group[1:])
-
-
-def _ready(joined: _JoinedRow, pending: list[Scalar], bound: _Bound) -> tuple[Scalar, ...]:
-    """Take the predicates whose columns are all bound out of `pending`."""
-    ready = [p for p in pending if all(joined.owner(c) in bound.inputs for c in columns_of(p))]
-    for predicate in ready:
-        pending.remove(predicate)
-    return tuple(ready)
-
-
-def _equal(joined: _JoinedRow, left: int, right: int) -> Scalar:
-    sides = joined.row[left], joined.row[right]
-    return Call("eq", sides, BOOLEAN, any(side.nullable for side in sides))
+def _where(predicates: tuple[Scalar, ...], names: Names) -> str:
+    return f" where {' and '.join(scalar_text(p, names) for p in predicates)}" if predicates else ""

@@ -4,39 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ivm.plan.changeless import fits_group, only_grows
+from ivm.plan.constant import ConstantPlan
 from ivm.plan.existing import Existing
-from ivm.plan.join import lower_join
-from ivm.plan.mfp import Mfp, Row, peel, row_of, row_of_relation
-from ivm.plan.nodes import (
-    AggregatePlan,
-    ConstantPlan,
-    MfpPlan,
-    NegatePlan,
-    Plan,
-    ReducePlan,
-    TablePlan,
-    ThresholdPlan,
-    TopKPlan,
-    UnionPlan,
-    ViewPlan,
-)
+from ivm.plan.join_lowering import lower_join
+from ivm.plan.mfp import Mfp, apply_mfp, peel
+from ivm.plan.negate import NegatePlan
+from ivm.plan.node import Plan
 from ivm.plan.readings import check_readings
+from ivm.plan.reduce import lower_reduce
+from ivm.plan.row import row_of_relation
+from ivm.plan.table import lower_get
+from ivm.plan.threshold import ThresholdPlan
+from ivm.plan.top_k import lower_top_k
+from ivm.plan.union import UnionPlan
 from ivm.plan.window import lower_window
-from sql.ir.relation import (
-    Aggregate,
-    Constant,
-    Get,
-    Join,
-    Negate,
-    Order,
-    Reduce,
-    Relation,
-    Threshold,
-    TopK,
-    Union,
-    Window,
-)
+from sql.ir.relation import Constant, Get, Join, Negate, Reduce, Relation, Threshold, TopK, Union, Window
 from sql.ir.scalar import Scalar
 
 
@@ -49,22 +31,6 @@ def lower(relation: Relation, existing: Existing | None = None) -> Plan:
     plan = _Lowering(Existing() if existing is None else existing.above()).lower(relation)
     check_readings(plan)
     return plan
-
-
-def apply_mfp(plan: Plan, mfp: Mfp) -> Plan:
-    """`plan` followed by `mfp`, merged into it where it is an MFP itself; nothing is added for the identity."""
-    mfp = mfp.pruned()
-    if mfp.is_identity:
-        return plan
-    if isinstance(plan, MfpPlan):
-        return apply_mfp(plan.input, plan.mfp.then(mfp))
-    return MfpPlan(plan, mfp, output_row(plan.row, mfp))
-
-
-def output_row(row: Row, mfp: Mfp) -> Row:
-    """The row that `mfp` makes of `row`; a column compared with success is still nullable by type."""
-    parts: tuple[Scalar, ...] = (*row, *mfp.maps)
-    return row_of(tuple(parts[p] for p in mfp.projection))
 
 
 class _Lowering:
@@ -82,48 +48,7 @@ class _Lowering:
 
     def _lower(self, relation: Relation) -> Plan:
         base, mfp = peel(relation)
-        if isinstance(base, Join):
-            return lower_join(base, mfp, self.lower, self._existing)
-        return apply_mfp(self._base(base), mfp)
-
-    def _base(self, relation: Relation) -> Plan:
-        match relation:
-            case Get():
-                row = row_of_relation(relation)
-                if not relation.is_table:
-                    return ViewPlan(relation.name, row)
-                return TablePlan(relation.name, row, relation.keys, relation.append_only, relation.static)
-            case Constant():
-                return ConstantPlan(relation.rows, row_of_relation(relation))
-            case Reduce():
-                return self._reduce(relation)
-            case TopK():
-                return self._top_k(relation)
-            case Window():
-                return lower_window(relation, self.mapped)
-            case Union():
-                return UnionPlan(tuple(self.lower(r) for r in relation.inputs), row_of_relation(relation))
-            case Negate():
-                return NegatePlan(self.lower(relation.input), row_of_relation(relation))
-            case Threshold():
-                return ThresholdPlan(self.lower(relation.input), row_of_relation(relation))
-        raise AssertionError(f"no plan for {type(relation).__name__}")
-
-    def _top_k(self, top: TopK) -> TopKPlan:
-        row, below = row_of_relation(top), self.lower(top.input)
-        first = top.limit is not None and not top.ties and fits_group(row, top.limit + top.offset)
-        return TopKPlan(
-            below, top.group, top.order, top.limit, top.offset, row, top.ties, growing=first and only_grows(below)
-        )
-
-    def _reduce(self, reduce: Reduce) -> ReducePlan:
-        """Keys and arguments are computed by the MFP below, each distinct argument once."""
-        arguments = tuple(dict.fromkeys(scalar for a in reduce.aggregates for scalar in a.scalars))
-        places = {argument: len(reduce.keys) + i for i, argument in enumerate(arguments)}
-        aggregates = tuple(_lower_aggregate(a, places) for a in reduce.aggregates)
-        below = self.mapped(reduce.input, (*reduce.keys, *arguments))
-        row = row_of((*reduce.keys, *reduce.aggregates))  # type: ignore[arg-type]
-        return ReducePlan(below, len(reduce.keys), aggregates, row, only_grows(below))
+        return self._under(base, mfp)
 
     def mapped(self, relation: Relation, scalars: tuple[Scalar, ...]) -> Plan:
         """The plan of `scalars` computed over `relation`, in place of its columns, for a reader of all of them.
@@ -133,20 +58,30 @@ class _Lowering:
         base, mfp = peel(relation)
         width = len(mfp.projection)
         computed = mfp.map(scalars).project(tuple(range(width, width + len(scalars))))
-        computed = replace(computed, gathered=bool(mfp.predicates) or isinstance(base, Join))
+        return self._under(base, replace(computed, gathered=bool(mfp.predicates) or isinstance(base, Join)))
+
+    def _under(self, base: Relation, mfp: Mfp) -> Plan:
+        """The plan of `base` followed by `mfp`."""
         if isinstance(base, Join):
-            return lower_join(base, computed, self.lower, self._existing)
-        return apply_mfp(self._base(base), computed)
+            return lower_join(base, mfp, self.lower, self._existing)
+        return apply_mfp(self._base(base), mfp)
 
-
-def _lower_aggregate(aggregate: Aggregate, places: dict[Scalar, int]) -> AggregatePlan:
-    assert not aggregate.distinct, "expand_distinct has taken DISTINCT away"
-    return AggregatePlan(
-        aggregate.function,
-        None if aggregate.arg is None else places[aggregate.arg],
-        aggregate.type,
-        aggregate.nullable,
-        tuple(places[scalar] for scalar in aggregate.others),
-        tuple(Order(places[o.scalar], o.descending, o.nulls_first) for o in aggregate.order),
-        aggregate.parameters,
-    )
+    def _base(self, relation: Relation) -> Plan:
+        match relation:
+            case Get():
+                return lower_get(relation)
+            case Constant():
+                return ConstantPlan(relation.rows, row_of_relation(relation))
+            case Reduce():
+                return lower_reduce(relation, self.mapped)
+            case TopK():
+                return lower_top_k(relation, self.lower)
+            case Window():
+                return lower_window(relation, self.mapped)
+            case Union():
+                return UnionPlan(tuple(map(self.lower, relation.inputs)), row_of_relation(relation))
+            case Negate():
+                return NegatePlan(self.lower(relation.input), row_of_relation(relation))
+            case Threshold():
+                return ThresholdPlan(self.lower(relation.input), row_of_relation(relation))
+        raise AssertionError(f"no plan for {type(relation).__name__}")

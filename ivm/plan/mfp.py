@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 
+from ivm.analysis.cardinality import selectivity
+from ivm.plan.node import Change, Names, NamesOf, Plan, Sizes
+from ivm.plan.reduce import ReducePlan
+from ivm.plan.row import Row, row_of
+from sql.ir.compared_once import compared_once
 from sql.ir.relation import Filter, Map, Project, Relation
-from sql.ir.scalar import Column, Scalar, columns_of, remap, substitute
-
-Row = tuple[Column, ...]
-"""The columns of a plan's output, in order: column i of it is `row[i]`, with type and nullability."""
-
-
-def row_of(parts: tuple[Scalar, ...]) -> Row:
-    """The row whose columns have the types of `parts`."""
-    return tuple(Column(i, part.type, part.nullable) for i, part in enumerate(parts))
-
-
-def row_of_relation(relation: Relation) -> Row:
-    """The row of a relation's schema."""
-    return tuple(Column(i, field.type, field.nullable) for i, field in enumerate(relation.schema))
+from sql.ir.scalar import Column, Literal, Scalar, columns_of, remap, substitute
+from sql.ir.text import scalar_text
 
 
 @dataclass(frozen=True)
@@ -102,6 +96,22 @@ class Mfp:
             self.gathered,
         )
 
+    def is_constant(self, column: int) -> bool:
+        """Whether a column of the output is a literal."""
+        place = self.projection[column]
+        return place >= self.width and isinstance(self.maps[place - self.width], Literal)
+
+    def names(self, names: Names) -> Names:
+        """The names of the output's columns, from those of the input's."""
+        return tuple(names[p] if p < self.width else f"#{i}" for i, p in enumerate(self.projection))
+
+    def lines(self, names: Names) -> list[str]:
+        """What EXPLAIN shows of it, over an input whose columns have these names."""
+        known = names + tuple(f"#{self.width + i}" for i in range(len(self.maps)))
+        lines = [f"filter {scalar_text(predicate, known)}" for predicate in self.predicates]
+        lines += [f"map {known[self.width + i]} = {scalar_text(scalar, known)}" for i, scalar in enumerate(self.maps)]
+        return [f"    {line}" for line in (*lines, f"project [{', '.join(known[p] for p in self.projection)}]")]
+
     def _distinct_maps(self) -> tuple[list[Scalar], dict[int, int]]:
         maps: list[Scalar] = []
         seen: dict[Scalar, int] = {}
@@ -145,3 +155,77 @@ def _columns(scalar: Scalar) -> list[Column]:
     if isinstance(scalar, Column):
         return [scalar]
     return [c for arg in getattr(scalar, "args", ()) for c in _columns(arg)]
+
+
+@compared_once
+@dataclass(frozen=True)
+class MfpPlan(Plan):
+    """A map-filter-project. State: none."""
+
+    input: Plan
+    mfp: Mfp
+    row: Row
+
+    def below(self) -> tuple[Plan, ...]:
+        """The input."""
+        return (self.input,)
+
+    def read_anew(self) -> tuple[Plan, ...]:
+        """The input."""
+        return (self.input,)
+
+    def named(self, names_of: NamesOf) -> Names:
+        """The input's, where they are passed on."""
+        return self.mfp.names(self.input.names(names_of))
+
+    def lines(self, names_of: NamesOf) -> list[str]:
+        """Filters, maps and the projection."""
+        return ["mfp", *self.mfp.lines(self.input.names(names_of))]
+
+    def short_text(self) -> str:
+        """Of groups, those that pass a filter."""
+        if self.mfp.predicates and isinstance(self.input, ReducePlan):
+            return f"filtered {self.input.short_text()}"
+        return super().short_text()
+
+    def called(self) -> str:
+        """As the input is."""
+        return self.input.called()
+
+    @property
+    def is_append_only(self) -> bool:
+        """If the input is."""
+        return self.input.is_append_only
+
+    def is_constant(self, column: int) -> bool:
+        """If it is a literal."""
+        return self.mfp.is_constant(column)
+
+    def count(self, sizes: Sizes) -> float:
+        """Those that pass the filters."""
+        return sizes.count(self.input) * prod(map(selectivity, self.mfp.predicates))
+
+    def distinct(self, sizes: Sizes, column: int) -> float | None:
+        """The input's, where it is passed on."""
+        place = self.mfp.projection[column]
+        return sizes.distinct(self.input, place) if place < self.mfp.width else None
+
+    def passed(self, change: Change, rate: float) -> float:
+        """Those that pass the filters."""
+        return rate * change.kept(self.mfp.predicates)
+
+
+def apply_mfp(plan: Plan, mfp: Mfp) -> Plan:
+    """`plan` followed by `mfp`, merged into it where it is an MFP itself; nothing is added for the identity."""
+    mfp = mfp.pruned()
+    if mfp.is_identity:
+        return plan
+    if isinstance(plan, MfpPlan):
+        return apply_mfp(plan.input, plan.mfp.then(mfp))
+    return MfpPlan(plan, mfp, output_row(plan.row, mfp))
+
+
+def output_row(row: Row, mfp: Mfp) -> Row:
+    """The row that `mfp` makes of `row`; a column compared with success is still nullable by type."""
+    parts: tuple[Scalar, ...] = (*row, *mfp.maps)
+    return row_of(tuple(parts[p] for p in mfp.projection))

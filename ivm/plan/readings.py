@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from catalog.errors import UnsupportedError
-from ivm.plan.nodes import JoinPlan, MfpPlan, NegatePlan, Plan, UnionPlan, nodes_of
+from ivm.plan.node import Plan, nodes_of
 
 MOST_READINGS = 10_000
 """So many times a plan may read the same in vain."""
@@ -17,21 +17,10 @@ def check_readings(plan: Plan) -> None:
     """
     readings: dict[int, int] = {}
     for node in nodes_of(plan):
-        count = _readings(node, readings)
+        count = sum(readings[id(each)] for each in node.read_anew()) or 1
         if count > MOST_READINGS:
             what = f"cannot plan this query: it reads one of its parts in more than {MOST_READINGS} ways, the limit"
             raise UnsupportedError(
                 f"{what}, since subqueries or views stand in one another twice and more; make some of them MATERIALIZED"
             )
         readings[id(node)] = count
-
-
-def _readings(node: Plan, readings: dict[int, int]) -> int:
-    match node:
-        case UnionPlan():
-            return sum(readings[id(each)] for each in node.inputs)
-        case MfpPlan() | NegatePlan():
-            return readings[id(node.input)]
-        case JoinPlan():
-            return readings[id(node.inputs[node.paths[node.whole].source])]
-    return 1

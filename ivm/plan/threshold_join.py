@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from catalog.types import Kind
+from ivm.plan.join import BoundPlan, StagePlan
 from ivm.plan.mfp import Mfp
-from ivm.plan.nodes import Bound, Stage
 from sql.ir.functions import MIRRORED
 from sql.ir.scalar import Call, Scalar, columns_of, remap
 
@@ -24,18 +24,18 @@ _COMPARISONS = MIRRORED.keys() - {"ne"}
 
 
 def bounded(
-    stages: Sequence[Stage],
+    stages: Sequence[StagePlan],
     final: Mfp,
     source: int,
     columns: Callable[[int], range],
-    pays: Callable[[Stage, Scalar], bool],
-) -> tuple[Stage, ...]:
+    pays: Callable[[StagePlan, Scalar], bool],
+) -> tuple[StagePlan, ...]:
     """The stages of the path of input `source`, those that compare with a bound looking rows up by it where that pays.
 
     `columns(i)` are those of input i in the joined row, of which `final` makes the output.
     """
     read = {c for c in {*final.projection}.union(*map(columns_of, final.maps)) if c < final.width}
-    found: list[Stage] = []
+    found: list[StagePlan] = []
     for stage in reversed(stages):
         own = columns(stage.input)
         sided = [(p, sides) for p in stage.predicates if (sides := _sides(p, own)) is not None]
@@ -57,7 +57,9 @@ _Sides = tuple[Scalar, str, Scalar]
 """Of a predicate: the value, the comparison, the bound."""
 
 
-def _bounded(stage: Stage, read: set[int], own: range, source: range, fitting: list[tuple[Scalar, _Sides]]) -> Stage:
+def _bounded(
+    stage: StagePlan, read: set[int], own: range, source: range, fitting: list[tuple[Scalar, _Sides]]
+) -> StagePlan:
     """The stage with one of the comparisons for its bound: one that the source moves first, an equality first."""
     predicate, (value, comparison, scalar) = min(
         fitting, key=lambda f: (columns_of(f[1][2]).isdisjoint(source), f[1][1] != "eq")
@@ -65,7 +67,7 @@ def _bounded(stage: Stage, read: set[int], own: range, source: range, fitting: l
     others = (columns_of(p) for p in stage.predicates if p != predicate)
     carried = sorted(c for c in read.union(*others) if c not in own and c not in stage.stream)
     arrangement = replace(stage.arrangement, value=remap(value, lambda c: c - own.start))
-    return replace(stage, arrangement=arrangement, bound=Bound(comparison, scalar, tuple(carried)))
+    return replace(stage, arrangement=arrangement, bound=BoundPlan(comparison, scalar, tuple(carried)))
 
 
 def _sides(predicate: Scalar, own: range) -> _Sides | None:

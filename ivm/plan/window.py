@@ -1,13 +1,20 @@
-"""Window to plan: which rows a change may concern, for each function (see `ivm.kernels.windows.reach`)."""
+"""Window functions: which rows a change may concern, for each of them (see `ivm.kernels.windows.reach`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import log2
+from typing import ClassVar
 
-from ivm.plan.mfp import row_of, row_of_relation
-from ivm.plan.nodes import Plan, WindowFunctionPlan, WindowPlan
-from sql.ir.relation import Frame, Relation, Window, WindowFunction
-from sql.ir.scalar import Literal, Scalar
+from catalog.types import SqlType
+from ivm.plan.estimate import IN_ORDER, Estimate, rows_of
+from ivm.plan.node import Change, Names, NamesOf, Plan, Sizes, order_text
+from ivm.plan.row import Row, row_of, row_of_relation
+from sql.ir.compared_once import compared_once
+from sql.ir.relation import UNFRAMED, Frame, Order, Relation, Window, WindowFunction
+from sql.ir.scalar import Literal, Scalar, Value
+from sql.ir.text import frame_text
 
 LowerMapped = Callable[[Relation, tuple[Scalar, ...]], Plan]
 
@@ -22,6 +29,96 @@ REACHES = {
 }
 """What each reach says of the rows that a change may concern."""
 _PARTITION = ("percent_rank", "cume_dist", "ntile")
+
+
+@dataclass(frozen=True)
+class WindowFunctionPlan:
+    """One window function over column `argument` of the input (None: of the row's place alone).
+
+    lead is a lag of negative `number`, first_value the first nth_value. `reach` says which rows a change may concern,
+    `before` and `after` how many rows the function looks back and ahead: see `ivm.kernels.windows.reach`.
+    """
+
+    function: str
+    argument: int | None
+    type: SqlType
+    frame: Frame
+    skips_nulls: bool
+    number: int
+    default: Value
+    reach: str
+    before: int
+    after: int
+
+    def text(self, names: Names) -> str:
+        """The function, its frame, and the rows that a change may concern."""
+        parts = [] if self.argument is None else [names[self.argument]]
+        if self.function in ("lag", "ntile", "nth_value"):
+            parts.append(str(self.number))
+        nulls = " ignore nulls" if self.skips_nulls else ""
+        framed = f" over {frame_text(self.frame).lower()}" if self.function not in UNFRAMED else ""
+        return f"{self.function}({', '.join(parts)}){nulls}{framed}: {REACHES[self.reach]}"
+
+
+@compared_once
+@dataclass(frozen=True)
+class WindowPlan(Plan):
+    """Window functions over the first `width` columns of the input, in order by partition; the others are arguments.
+
+    State: the input, a tree for each partition, with the functions' values and the totals of subtrees.
+    """
+
+    input: Plan
+    width: int
+    partition: tuple[int, ...]
+    order: tuple[Order, ...]
+    functions: tuple[WindowFunctionPlan, ...]
+    row: Row
+    keeps_state: ClassVar[bool] = True
+
+    def below(self) -> tuple[Plan, ...]:
+        """The input."""
+        return (self.input,)
+
+    def named(self, names_of: NamesOf) -> Names:
+        """The input's; of functions, their place."""
+        own = tuple(f"#{self.width + i}" for i in range(len(self.functions)))
+        return self.input.names(names_of)[: self.width] + own
+
+    def lines(self, names_of: NamesOf) -> list[str]:
+        """Partition and order, then the functions."""
+        names = self.input.names(names_of)
+        by = f" by=[{', '.join(names[p] for p in self.partition)}]" if self.partition else ""
+        functions = [f"    {each.text(names)}" for each in self.functions]
+        return [f"window{by} order=[{order_text(self.order, names)}]", *functions]
+
+    def state(self, sizes: Sizes) -> Estimate | None:
+        """The rows of the input."""
+        return rows_of(sizes.count(self.input), self.input.row, IN_ORDER)
+
+    def passed(self, change: Change, rate: float) -> float:
+        """The rows that the functions reach get other values."""
+        change.lookups += rate
+        reaches = {function.reach for function in self.functions}
+        if "partition" in reaches:
+            change.whole[f"a whole partition of {self.input.called()}"] = None
+        if change.sizes is None:
+            return rate
+        rows = change.partition(self.input, self.partition)
+        if reaches & {"partition", "shared"}:
+            met = rows
+        elif reaches == {"near"}:
+            met = min(rows, max(float(f.before + f.after) for f in self.functions))
+        else:
+            met = rows / 2.0
+        change.visited += rate * (log2(1.0 + rows) + met)
+        return rate * (1.0 + 2.0 * met)
+
+    def costs(self) -> Iterator[str]:
+        """Functions for which a partition is read anew."""
+        for function in self.functions:
+            if function.reach == "partition":
+                yield f"every change of {self.input.called()} computes {function.function} anew for its whole partition"
 
 
 def lower_window(window: Window, lower_mapped: LowerMapped) -> WindowPlan:
@@ -56,7 +153,7 @@ def _function(f: WindowFunction, places: dict[Scalar, int]) -> WindowFunctionPla
         function = "nth_value"
     reach, before, after = _reach(function, frame, number, skips)
     return WindowFunctionPlan(
-        function, None if argument is None else places[argument], f.type, f.nullable, frame, skips, number, default,
+        function, None if argument is None else places[argument], f.type, frame, skips, number, default,
         reach, before, after,
     )  # fmt: skip
 

@@ -7,7 +7,8 @@ from typing import cast
 from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeDerived, ArrangeGroups, ArrangeTable
 from ivm.operators.reduce import Reduce
-from ivm.plan.nodes import ArrangementPlan, TablePlan
+from ivm.plan.arrangement import ArrangementPlan
+from ivm.plan.table import TablePlan
 from ivm.render.context import Context
 from ivm.render.threshold_join import render_ordered
 from ivm.trace.arrangement import DerivedArrangement

@@ -9,7 +9,7 @@ import numpy as np
 from catalog.types import Physical
 from ivm.dataflow.node import Node
 from ivm.operators.source import Source
-from ivm.plan.nodes import ConstantPlan
+from ivm.plan.constant import ConstantPlan
 from ivm.render.context import Context
 from ivm.trace.column import DTYPES, Column
 from ivm.trace.delta import Delta, delta_of

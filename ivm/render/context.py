@@ -9,8 +9,10 @@ from weakref import WeakValueDictionary
 
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.node import Node
-from ivm.plan.mfp import Mfp, Row
-from ivm.plan.nodes import ArrangementPlan, Plan
+from ivm.plan.arrangement import ArrangementPlan
+from ivm.plan.mfp import Mfp
+from ivm.plan.node import Plan
+from ivm.plan.row import Row
 from ivm.render.scalars.functions import Context as Scope
 from ivm.render.scalars.program import Compiler, MfpProgram
 from ivm.render.scalars.text_function import functions_in
@@ -27,7 +29,7 @@ _Wanted = tuple[tuple[Scalar, ...], tuple[Scalar, ...], tuple[int, ...], int, bo
 
 @dataclass
 class Context(ABC):
-    """`sharing`: whether table indexes may have more users.
+    """`sources`: the nodes of tables, by name. `sharing`: whether table indexes may have more users.
 
     `programs`: those in use. They hold no state, so that views share them whatever else they share. `recent`: those
     asked for of late, which the views that come and go are likely to ask for again.
@@ -37,6 +39,7 @@ class Context(ABC):
     dictionary: TextDictionary
     compiler: Compiler | None
     tables: dict[str, TableStore] = field(default_factory=dict)
+    sources: dict[str, Node] = field(default_factory=dict)
     views: dict[str, Node] = field(default_factory=dict)
     sharing: bool = True
     programs: WeakValueDictionary[_Wanted, MfpProgram] = field(default_factory=WeakValueDictionary)

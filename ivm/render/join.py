@@ -12,10 +12,10 @@ from ivm.operators.arrange import ArrangeDerived, ArrangeGroups, ArrangeTable
 from ivm.operators.join import Careful, DeltaJoin, HalfJoin, Path
 from ivm.operators.mfp import Program
 from ivm.operators.threshold_join import ThresholdJoin
-from ivm.plan import nodes
-from ivm.plan.careful import apart, is_risky
-from ivm.plan.mfp import Mfp, Row
-from ivm.plan.nodes import JoinPlan, Stage
+from ivm.plan.join import JoinPlan, PathPlan, StagePlan
+from ivm.plan.join_careful import apart
+from ivm.plan.mfp import Mfp
+from ivm.plan.row import Row
 from ivm.render.context import Context
 from ivm.render.threshold_join import render_threshold_join
 from ivm.trace.computed import TextFunction
@@ -35,7 +35,7 @@ def render_join(context: Context, plan: JoinPlan) -> Node:
 
 def _careful(context: Context, plan: JoinPlan) -> Callable[[], Careful] | None:
     """What makes, when it is needed, the join without that which can raise; None if nothing can."""
-    if not is_risky(plan):
+    if not plan.is_risky:
         return None
 
     @cache
@@ -48,7 +48,7 @@ def _careful(context: Context, plan: JoinPlan) -> Callable[[], Careful] | None:
     return made
 
 
-def _path(context: Context, plan: JoinPlan, path: nodes.Path) -> Path:
+def _path(context: Context, plan: JoinPlan, path: PathPlan) -> Path:
     row = plan.joined_row
     last = len(path.stages) - 1
     read = _read(context, plan, path)
@@ -62,7 +62,7 @@ def _path(context: Context, plan: JoinPlan, path: nodes.Path) -> Path:
 
 
 def _stage(
-    context: Context, plan: JoinPlan, stage: Stage, joined: Row, read: _Read, last: bool
+    context: Context, plan: JoinPlan, stage: StagePlan, joined: Row, read: _Read, last: bool
 ) -> HalfJoin | ThresholdJoin:
     offset, width = plan.offsets[stage.input], len(stage.arrangement.collection.row)
     computed = tuple((c - offset, each) for c, each in read.computed.items() if offset <= c < offset + width)
@@ -95,7 +95,7 @@ class _Read:
     computed: dict[int, tuple[TextFunction, ...]]
 
 
-def _read(context: Context, plan: JoinPlan, path: nodes.Path) -> _Read:
+def _read(context: Context, plan: JoinPlan, path: PathPlan) -> _Read:
     """What anything reads on a path."""
     read = {p for p in plan.final.projection if p < plan.final.width}
     for each in path.stages:

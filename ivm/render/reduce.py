@@ -8,7 +8,7 @@ from catalog.types import Kind
 from ivm.dataflow.node import Node
 from ivm.operators.aggregate_order import FORMS, Ordered, ordered_by
 from ivm.operators.reduce import AggregateSpec, Reduce
-from ivm.plan.nodes import AggregatePlan, ReducePlan
+from ivm.plan.reduce import AggregatePlan, ReducePlan
 from ivm.render.context import Context
 from ivm.trace.row_order import Term
 from sql.ir.relation import Order
@@ -18,7 +18,9 @@ from sql.ir.scalar import Literal
 def render_reduce(context: Context, plan: ReducePlan) -> Node:
     """The reduce's node, hydrated."""
     keys = tuple((column.type, column.nullable) for column in plan.input.row[: plan.keys])
-    operator = Reduce(keys, tuple(_spec(plan, a) for a in plan.aggregates), context.dictionary, growing=plan.growing)
+    operator = Reduce(
+        keys, tuple(_spec(plan, a) for a in plan.aggregates), context.dictionary, growing=plan.append_only
+    )
     return context.hydrated(context.graph.add("reduce", operator, (context.node(plan.input),)))
 
 

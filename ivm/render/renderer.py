@@ -9,33 +9,30 @@ from typing import cast
 
 from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeTable
-from ivm.operators.mfp import Mfp
-from ivm.operators.negate import Negate
-from ivm.operators.source import Source
-from ivm.operators.threshold import Threshold
-from ivm.operators.union import Union
+from ivm.plan.arrangement import ArrangementPlan
+from ivm.plan.constant import ConstantPlan
 from ivm.plan.existing import Existing
-from ivm.plan.nodes import (
-    ArrangementPlan,
-    ConstantPlan,
-    JoinPlan,
-    MfpPlan,
-    NegatePlan,
-    Plan,
-    ReducePlan,
-    TablePlan,
-    ThresholdPlan,
-    TopKPlan,
-    UnionPlan,
-    ViewPlan,
-    WindowPlan,
-)
+from ivm.plan.join import JoinPlan
+from ivm.plan.mfp import MfpPlan
+from ivm.plan.negate import NegatePlan
+from ivm.plan.node import Plan
+from ivm.plan.reduce import ReducePlan
+from ivm.plan.table import TablePlan, ViewPlan
+from ivm.plan.threshold import ThresholdPlan
+from ivm.plan.top_k import TopKPlan
+from ivm.plan.union import UnionPlan
+from ivm.plan.window import WindowPlan
 from ivm.render.arrangement import render_arrangement
 from ivm.render.constant import render_constant
 from ivm.render.context import Context
 from ivm.render.join import render_join
+from ivm.render.mfp import render_mfp
+from ivm.render.negate import render_negate
 from ivm.render.reduce import render_reduce
+from ivm.render.table import render_table
+from ivm.render.threshold import render_threshold
 from ivm.render.top_k import render_top_k
+from ivm.render.union import render_union
 from ivm.render.window import render_window
 from ivm.trace.turns import Aside, at_once
 
@@ -44,11 +41,10 @@ from ivm.trace.turns import Aside, at_once
 class Renderer(Context):
     """Remembers what was rendered, so that equal plans share a node; drops what nobody uses any more.
 
-    `existing`: what is rendered, as the planner sees it. `sources`: the nodes of tables, by name.
+    `existing`: what is rendered, as the planner sees it.
     """
 
     rendered: dict[Plan | ArrangementPlan, Node] = field(default_factory=dict)
-    sources: dict[str, Node] = field(default_factory=dict)
     existing: Existing = field(default_factory=Existing)
     _plans: dict[Node, list[Plan | ArrangementPlan]] = field(default_factory=dict)
     _made: dict[Plan | ArrangementPlan, None] = field(default_factory=dict)  # by the installation
@@ -118,17 +114,11 @@ class Renderer(Context):
     def _make(self, plan: Plan | ArrangementPlan) -> Node:
         match plan:
             case TablePlan():
-                known = self.sources.get(plan.name)
-                if known is None:
-                    known = self.graph.add(f"table {plan.name}", Source(self.tables[plan.name].contents))
-                    self.sources[plan.name] = known
-                return known
+                return render_table(self, plan)
             case ConstantPlan():
                 return render_constant(self, plan)
             case MfpPlan():
-                program = self.program(plan.mfp, plan.input.row).run
-                read = tuple(column.type for column in plan.input.row)
-                return self.graph.add("mfp", Mfp(program, read), (self.node(plan.input),))
+                return render_mfp(self, plan)
             case ArrangementPlan():
                 return render_arrangement(self, plan)
             case JoinPlan():
@@ -140,10 +130,9 @@ class Renderer(Context):
             case WindowPlan():
                 return render_window(self, plan)
             case UnionPlan():
-                return self.graph.add("union", Union(), tuple(self.node(each) for each in plan.inputs))
+                return render_union(self, plan)
             case NegatePlan():
-                return self.graph.add("negate", Negate(), (self.node(plan.input),))
+                return render_negate(self, plan)
             case ThresholdPlan():
-                types = tuple((column.type, column.nullable) for column in plan.row)
-                return self.hydrated(self.graph.add("threshold", Threshold(types), (self.node(plan.input),)))
+                return render_threshold(self, plan)
         raise AssertionError(f"no rendering of {type(plan).__name__}")

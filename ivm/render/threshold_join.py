@@ -6,8 +6,11 @@ from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeDerived, ArrangeTable
 from ivm.operators.mfp import Program
 from ivm.operators.threshold_join import ThresholdJoin, Visits
-from ivm.plan.mfp import Mfp, Row
-from ivm.plan.nodes import ArrangementPlan, Bound, Stage, TablePlan
+from ivm.plan.arrangement import ArrangementPlan
+from ivm.plan.join import BoundPlan, StagePlan
+from ivm.plan.mfp import Mfp
+from ivm.plan.row import Row
+from ivm.plan.table import TablePlan
 from ivm.render.context import Context
 from ivm.trace.arrangement import DerivedRows
 from ivm.trace.column import Column as Values
@@ -45,8 +48,8 @@ def render_ordered(context: Context, plan: ArrangementPlan, source: Node) -> Nod
 
 def render_threshold_join(
     context: Context,
-    stage: Stage,
-    bound: Bound,
+    stage: StagePlan,
+    bound: BoundPlan,
     ordered: OrderedArrangement,
     joined: Row,
     offset: int,

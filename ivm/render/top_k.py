@@ -5,7 +5,7 @@ from __future__ import annotations
 from ivm.dataflow.node import Node
 from ivm.operators.growing_top_k import GrowingTopK
 from ivm.operators.top_k import TopK
-from ivm.plan.nodes import TopKPlan
+from ivm.plan.top_k import TopKPlan
 from ivm.render.context import Context
 
 
@@ -14,7 +14,7 @@ def render_top_k(context: Context, plan: TopKPlan) -> Node:
     types = tuple((column.type, column.nullable) for column in plan.row)
     order = tuple((term.column, term.descending, term.nulls_first) for term in plan.order)
     operator: TopK | GrowingTopK
-    if plan.growing and plan.limit is not None:
+    if plan.append_only and plan.limit is not None:
         operator = GrowingTopK(types, plan.group, order, plan.limit, plan.offset, context.dictionary)
     else:
         operator = TopK(types, plan.group, order, plan.limit, plan.offset, context.dictionary, plan.ties)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ivm.dataflow.node import Node
 from ivm.operators.window import FunctionSpec, Window
-from ivm.plan.nodes import WindowFunctionPlan, WindowPlan
+from ivm.plan.window import WindowFunctionPlan, WindowPlan
 from ivm.render.context import Context
 from ivm.trace.dictionary import TextDictionary
 

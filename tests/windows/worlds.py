@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from catalog.schema import Field
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTEGER, VARCHAR, SqlType, decimal
 from ivm.plan.lower import lower
-from ivm.plan.nodes import WindowPlan
+from ivm.plan.window import WindowPlan
 from ivm.render.window import window_operator
 from ivm.trace.dictionary import TextDictionary
 from sql.ir.relation import Frame, Get, Order, Window, WindowFunction

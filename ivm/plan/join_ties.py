@@ -1,70 +1,14 @@
-"""What cannot change, or only by rows that come: from what tables declare, and what a join need not watch for it."""
+"""How ties between changes of a join's inputs go, and which inputs need no path: by what tables declare of changes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from catalog.types import Physical
-from ivm.analysis.fact import fact
 from ivm.analysis.references import references
-from ivm.plan.careful import is_risky
-from ivm.plan.mfp import Row
-from ivm.plan.nodes import (
-    ConstantPlan,
-    JoinPlan,
-    MfpPlan,
-    Plan,
-    ReducePlan,
-    TablePlan,
-    ThresholdPlan,
-    UnionPlan,
-    ViewPlan,
-    inputs_of,
-)
+from ivm.plan.node import Plan
+from ivm.plan.table import TablePlan
 from sql.ir.relation import Relation
-
-MOST_WORDS = 256
-"""Of a group's first rows, where these are all that is kept of it."""
-
-
-@fact
-def is_static(plan: Plan) -> bool:
-    """Whether the plan has no change after it has been hydrated: all that it reads is static or constant."""
-    match plan:
-        case ConstantPlan():
-            return True
-        case TablePlan():
-            return plan.static
-        case ViewPlan():
-            return False
-    return all(map(is_static, inputs_of(plan)))
-
-
-@fact
-def only_grows(plan: Plan) -> bool:
-    """Whether no update of the plan ever has a negative diff, in a commit or in hydration.
-
-    A join of which something can raise may take back what it has given (see `ivm.plan.careful`).
-    """
-    match plan:
-        case TablePlan():
-            return plan.append_only or plan.static
-        case ConstantPlan():
-            return True
-        case ReducePlan():
-            return plan.keys > 0 and not plan.aggregates and only_grows(plan.input)
-        case JoinPlan():
-            return not is_risky(plan) and all(map(only_grows, plan.inputs))
-        case MfpPlan() | UnionPlan() | ThresholdPlan():
-            return all(map(only_grows, inputs_of(plan)))
-    return False
-
-
-def fits_group(row: Row, count: int) -> bool:
-    """Whether so many rows are few enough to be kept beside each other in the fields of their group."""
-    words = 1 + sum(column.nullable + (2 if column.type.physical is Physical.WIDE else 1) for column in row)
-    return count * words <= MOST_WORDS
 
 
 @dataclass(frozen=True)
@@ -89,7 +33,7 @@ def ties(plans: Sequence[Plan], relations: Sequence[Relation], classes: Iterable
     order = _targets_first(len(plans), links)
     ranks = tuple(order.index(i) for i in range(len(plans)))
     unmet = {target for source, target in links if ranks[target] < ranks[source]}
-    silent = unmet.union(i for i, plan in enumerate(plans) if is_static(plan))
+    silent = unmet.union(i for i, plan in enumerate(plans) if plan.is_static)
     if len(silent) == len(plans):
         silent.remove(len(plans) - 1)  # by one path at least the join is hydrated
     return Ties(ranks, frozenset(silent))

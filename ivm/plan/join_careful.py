@@ -4,36 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ivm.analysis.ranges import can_raise
-from ivm.plan.mfp import Mfp, identity, row_of
-from ivm.plan.nodes import JoinPlan, Path
+from ivm.plan.join import JoinPlan, PathPlan
+from ivm.plan.mfp import Mfp, identity
+from ivm.plan.row import row_of
 from sql.ir.scalar import Scalar, columns_of, remap
-
-
-def is_risky(plan: JoinPlan) -> bool:
-    """Whether anything in the join can raise."""
-    return bool(_risky(plan)) or any(map(can_raise, plan.final.maps))
 
 
 def apart(plan: JoinPlan) -> tuple[JoinPlan, Mfp]:
     """The join without anything that can raise, and the MFP that does the rest."""
-    risky = _risky(plan)
-    below, after = _split(plan.final, risky)
+    below, after = _split(plan.final, plan.risky)
     row = plan.joined_row
-    paths = tuple(_without(path, risky) for path in plan.paths)
+    paths = tuple(_without(path, plan.risky) for path in plan.paths)
     return replace(plan, paths=paths, final=below, row=row_of(tuple(row[p] for p in below.projection))), after
 
 
-def _risky(plan: JoinPlan) -> tuple[Scalar, ...]:
-    tested = dict.fromkeys(p for path in plan.paths for p in _predicates(path))
-    return tuple(p for p in tested if can_raise(p))
-
-
-def _predicates(path: Path) -> tuple[Scalar, ...]:
-    return path.predicates + tuple(p for stage in path.stages for p in stage.predicates)
-
-
-def _without(path: Path, risky: tuple[Scalar, ...]) -> Path:
+def _without(path: PathPlan, risky: tuple[Scalar, ...]) -> PathPlan:
     def kept(predicates: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
         return tuple(p for p in predicates if p not in risky)
 

@@ -1,0 +1,308 @@
+"""Joins to plan: the paths of lookups by which the changes of each input find their partners.
+
+A change u of input i at time t meets the rows of input j that were there strictly before t, or also those that came
+at t if j ranks before i. So each combination of changes is produced once, by the latest of them, ties going to the one
+that ranks last
+(Shared Arrangements, section 5.4; Optimising Distributed Dataflows, section 8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from catalog.types import BOOLEAN
+from ivm.analysis.cardinality import cardinality, selectivity, tables_of
+from ivm.plan.arrangement import ArrangementPlan
+from ivm.plan.bound_apart import set_apart
+from ivm.plan.constant import ConstantPlan
+from ivm.plan.existing import Existing
+from ivm.plan.filter_placement import filters_first
+from ivm.plan.join import JoinPlan, PathPlan, StagePlan
+from ivm.plan.join_keys import Choice, Side, Step
+from ivm.plan.join_ties import Ties, ties
+from ivm.plan.mfp import Mfp, MfpPlan, identity, peel
+from ivm.plan.node import Plan
+from ivm.plan.reduce import ReducePlan
+from ivm.plan.row import Row, row_of
+from ivm.plan.table import TablePlan
+from ivm.plan.threshold import ThresholdPlan
+from ivm.plan.threshold_join import LARGE, bounded, compared_with
+from sql.ir.classes import merged_classes
+from sql.ir.relation import Join, Relation
+from sql.ir.scalar import Call, Column, Scalar, columns_of, remap, substitute
+
+
+@dataclass(frozen=True)
+class _Input:
+    """One input: what is arranged, and the MFP that makes the join's columns of it after a lookup."""
+
+    collection: Plan
+    relation: Relation  # of which `collection` is the plan
+    local: Mfp
+    keys: tuple[tuple[int, ...], ...]
+    share: float = 1.0  # of what is looked up there: what a filter below the collection lets pass
+
+
+@dataclass(frozen=True)
+class _JoinedRow:
+    """The columns of all collections side by side, and what holds among them."""
+
+    inputs: tuple[_Input, ...]
+    offsets: tuple[int, ...]
+    columns: tuple[Scalar, ...]  # the join's output columns over the joined row
+    classes: tuple[tuple[int, ...], ...]  # equivalent columns of the joined row, ascending
+    predicates: tuple[Scalar, ...]  # over the joined row
+    row: Row
+    owners: tuple[int, ...]  # the input that each column belongs to
+    members: tuple[tuple[tuple[int, int], ...], ...]  # of each input the columns in classes: (class, column)
+    ties: Ties
+
+    def owner(self, column: int) -> int:
+        """The input that a column belongs to."""
+        return self.owners[column]
+
+    def width(self) -> int:
+        """The number of columns."""
+        return len(self.row)
+
+    def columns_of(self, number: int) -> range:
+        """The columns of one input."""
+        return range(self.offsets[number], self.offsets[number] + len(self.inputs[number].collection.row))
+
+
+def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing: Existing) -> Plan:
+    """The plan of `join` followed by `mfp`; predicates of `mfp` are tested as soon as their columns are bound.
+
+    The keys of lookups are chosen for all paths together and with what is arranged already (see `join_keys`). Where
+    a join that computes the same exists, it is that one.
+    """
+    apart = set_apart(join, mfp)
+    if apart is not None:
+        return lower_join(*apart, lower, existing)
+    joined = _joined_row(join, mfp, lower, existing)
+    final = _final(joined, mfp)
+    inputs = tuple(each.collection for each in joined.inputs)
+    known = existing.join((inputs, joined.classes, joined.predicates, final))
+    if known is not None:
+        return known
+    choice = _choice(joined, existing)
+    ways = choice.ways()
+    by_source = zip(choice.sources, ways, strict=True)
+    paths = tuple(_path(joined, source, way.steps, final, choice) for source, way in by_source)
+    parts: tuple[Scalar, ...] = (*joined.row, *final.maps)
+    row = row_of(tuple(parts[p] for p in final.projection))
+    plan = JoinPlan(inputs, joined.classes, joined.predicates, paths, final, row, choice.for_all_rows(ways))
+    existing.add((plan, *plan.arrangements))  # those below have been added with the joins below
+    return plan
+
+
+def _choice(joined: _JoinedRow, existing: Existing) -> Choice:
+    sized = existing.sizes_known(name for each in joined.inputs for name in tables_of(each.relation))
+    predicates = tuple((frozenset(joined.owner(c) for c in columns_of(p)), selectivity(p)) for p in joined.predicates)
+    predicates += tuple((frozenset((i,)), each.share) for i, each in enumerate(joined.inputs) if each.share < 1.0)
+    alone = {next(iter(reads)) for reads, _ in predicates if len(reads) == 1}
+    sides: list[Side] = []
+    for number, each in enumerate(joined.inputs):
+        classes = {column - joined.offsets[number]: group for group, column in reversed(joined.members[number])}
+        rows = cardinality(each.relation, lambda name: existing.rows[name]) if sized else None
+        arranged = existing.keys(each.collection)
+        if isinstance(each.collection, TablePlan):
+            arranged |= set(each.collection.keys)  # a table finds its rows by them itself
+        silent = number in joined.ties.silent
+        sides.append(Side(classes, each.keys, arranged, rows, number in alone, silent))
+    return Choice(tuple(sides), predicates, _bounds(joined))
+
+
+def _bounds(joined: _JoinedRow) -> frozenset[tuple[int, frozenset[int]]]:
+    """The inputs that a predicate compares with others, and these."""
+    found: set[tuple[int, frozenset[int]]] = set()
+    for predicate in joined.predicates:
+        for number in {joined.owner(c) for c in columns_of(predicate)}:
+            others = frozenset(map(joined.owner, compared_with(predicate, joined.columns_of(number))))
+            if others:
+                found.add((number, others))
+    return frozenset(found)
+
+
+def _joined_row(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing: Existing) -> _JoinedRow:
+    inputs = _lower_inputs(join, lower, existing)
+    offsets = [0]
+    columns: list[Scalar] = []
+    predicates: list[Scalar] = []
+    for each in inputs:
+        offset = offsets[-1]
+        columns += [remap(s, lambda i, o=offset: i + o) for s in _outputs(each)]  # type: ignore[misc]
+        values = each.local.map_values()
+        local = [each.local.over_input(p, values) for p in each.local.predicates]
+        predicates += [remap(p, lambda i, o=offset: i + o) for p in local]  # type: ignore[misc]
+        offsets.append(offset + len(each.collection.row))
+    computed = mfp.map_values()
+    predicates += [substitute(mfp.over_input(p, computed), tuple(columns)) for p in mfp.predicates]
+    # A projection may repeat a column, so that two classes are one here.
+    classes = merged_classes({_position(columns[c]) for c in group} for group in join.equivalences)
+    row = row_of(tuple(c for each in inputs for c in each.collection.row))
+    owners = tuple(i for i, each in enumerate(inputs) for _ in each.collection.row)
+    distinct = tuple(dict.fromkeys(predicates))
+    members: list[list[tuple[int, int]]] = [[] for _ in inputs]
+    for number, group in enumerate(classes):
+        for column in group:
+            members[owners[column]].append((number, column))
+    starts = tuple(offsets[:-1])
+    order = ties([each.collection for each in inputs], [each.relation for each in inputs], classes)
+    return _JoinedRow(inputs, starts, tuple(columns), classes, distinct, row, owners, tuple(map(tuple, members)), order)
+
+
+@dataclass
+class _Bound:
+    """The inputs that a path has met so far, and of each class that they have columns in, the first such column."""
+
+    joined: _JoinedRow
+    inputs: set[int] = field(default_factory=set)
+    known: dict[int, int] = field(default_factory=dict)
+
+    def add(self, number: int) -> None:
+        """Bind one more input."""
+        self.inputs.add(number)
+        for group, column in self.joined.members[number]:
+            self.known[group] = min(column, self.known.get(group, column))
+
+
+def _outputs(each: _Input) -> list[Scalar]:
+    return [each.collection.row[o] if isinstance(o, int) else o for o in each.local.outputs()]
+
+
+def _position(column: Scalar) -> int:
+    assert isinstance(column, Column), "a join key must be a plain column of its input"
+    return column.index
+
+
+def _lower_inputs(join: Join, lower: Callable[[Relation], Plan], existing: Existing) -> tuple[_Input, ...]:
+    inputs: list[_Input] = []
+    start = 0
+    joined = {c for group in join.equivalences for c in group}
+    for relation in join.inputs:
+        base, local = peel(relation)
+        keyed = [local.projection[c - start] for c in sorted(joined) if start <= c < start + len(relation.schema)]
+        start += len(relation.schema)
+        share = filters_first(base, local, keyed, existing)
+        if isinstance(base, Join) or any(p >= local.width for p in keyed) or share is not None:
+            plan = lower(relation)
+            inputs.append(_Input(plan, relation, identity(len(plan.row)), _unique_keys(plan), share or 1.0))
+        else:
+            plan = lower(base)
+            inputs.append(_Input(plan, base, local.pruned(), _unique_keys(plan)))
+    return tuple(inputs)
+
+
+def _unique_keys(plan: Plan) -> tuple[tuple[int, ...], ...]:
+    if isinstance(plan, TablePlan):
+        return plan.keys
+    if isinstance(plan, ReducePlan):
+        return (tuple(range(plan.keys)),)
+    if isinstance(plan, MfpPlan) and isinstance(plan.input, ReducePlan):
+        kept = {c: i for i, c in reversed(list(enumerate(plan.mfp.projection)))}
+        keys = range(plan.input.keys)
+        return (tuple(kept[c] for c in keys),) if kept.keys() >= set(keys) else ()
+    return ()
+
+
+def _final(joined: _JoinedRow, mfp: Mfp) -> Mfp:
+    """`mfp` without its predicates, over the joined row."""
+    start = identity(joined.width()).map(joined.columns)
+    base = joined.width()
+    start = start.project(tuple(range(base, base + len(joined.columns))))
+    return start.then(replace(mfp, predicates=())).pruned()
+
+
+def _path(joined: _JoinedRow, source: int, steps: tuple[Step, ...], final: Mfp, choice: Choice) -> PathPlan:
+    bound = _Bound(joined)
+    equal = _equal_within(joined, source, bound)
+    bound.add(source)
+    pending = list(joined.predicates)
+    first = (*equal, *_ready(joined, pending, bound))
+    stages = tuple(_stage(joined, source, step, bound, pending) for step in steps)
+    if not isinstance(joined.inputs[source].collection, ConstantPlan):
+        stages = bounded(stages, final, source, joined.columns_of, partial(_pays, joined, choice, source))
+    return PathPlan(source, _needed(joined, source, first, stages, final), first, stages)
+
+
+def _stage(joined: _JoinedRow, source: int, step: Step, bound: _Bound, pending: list[Scalar]) -> StagePlan:
+    """The next stage of a path; equalities with what is bound that are not in the key are tested after the lookup."""
+    target, offset = joined.inputs[step.input], joined.offsets[step.input]
+    streams = {column - offset: bound.known[g] for g, column in joined.members[step.input] if g in bound.known}
+    checks = tuple(_equal(joined, streams[c], offset + c) for c in sorted(streams) if c not in step.key)
+    equal = _equal_within(joined, step.input, bound)
+    bound.add(step.input)
+    predicates = (*checks, *equal, *_ready(joined, pending, bound))
+    arrangement = ArrangementPlan(target.collection, step.key)
+    stream = tuple(streams[c] for c in step.key)
+    inclusive = joined.ties.ranks[step.input] < joined.ties.ranks[source]
+    return StagePlan(step.input, arrangement, stream, inclusive, step.key in target.keys, predicates)
+
+
+def _pays(joined: _JoinedRow, choice: Choice, source: int, stage: StagePlan, bound: Scalar) -> bool:
+    """Whether to keep the rows that a stage looks up in order, since it would find many of them that cancel.
+
+    It does without a key. With one it may where `bound` is an aggregate of a group that changes all the time. What
+    refers to a row of a table is known to be few, or how many, as are the parts of one that it is numbered within;
+    how large any other group may be is not known, and a change must not cost all of it.
+    """
+    key, collection, unique = stage.arrangement.key, stage.arrangement.collection, joined.inputs[stage.input].keys
+    if stage.unique or collection.is_small:
+        return False
+    if not key:
+        return True
+    if not isinstance(joined.inputs[source].collection, ReducePlan) or any(len(k) > 1 and k[0] in key for k in unique):
+        return False
+    if any(joined.owner(c) != source for c in columns_of(bound)):
+        return False
+    offset, rows = joined.offsets[stage.input], choice.sides[stage.input].rows
+    known = {group for group, column in joined.members[stage.input] if column - offset in key}
+    for side, each in zip(choice.sides, joined.inputs, strict=True):
+        if isinstance(each.collection, TablePlan) and any(_refers(known, side, k) for k in side.unique):
+            return rows is not None and side.rows is not None and rows >= LARGE * side.rows
+    return True
+
+
+def _refers(known: set[int], side: Side, key: tuple[int, ...]) -> bool:
+    return bool(key) and all(side.classes.get(column) in known for column in key)
+
+
+_NET = (ReducePlan, ThresholdPlan)
+"""Collections that give a change only where a row has changed."""
+
+
+def _needed(
+    joined: _JoinedRow, source: int, first: tuple[Scalar, ...], stages: tuple[StagePlan, ...], final: Mfp
+) -> tuple[int, ...]:
+    """The columns of `source` that anything on its path reads; none where its changes differ in them by themselves."""
+    read = {p for p in final.projection if p < final.width}
+    for stage in stages:
+        read.update(stage.stream)
+    for scalar in (*first, *(p for stage in stages for p in stage.predicates), *final.maps):
+        read.update(columns_of(scalar))
+    collection, offset = joined.inputs[source].collection, joined.offsets[source]
+    needed = tuple(sorted(c - offset for c in read if offset <= c < offset + len(collection.row)))
+    return () if isinstance(collection, _NET) and len(needed) == len(collection.row) else needed
+
+
+def _equal_within(joined: _JoinedRow, target: int, bound: _Bound) -> tuple[Scalar, ...]:
+    """Columns of one input that a class makes equal to each other, where nothing bound is compared with each."""
+    classes = [group for number, group in enumerate(joined.classes) if number not in bound.known]
+    own = [[c for c in group if joined.owner(c) == target] for group in classes]
+    return tuple(_equal(joined, group[0], other) for group in own for other in group[1:])
+
+
+def _ready(joined: _JoinedRow, pending: list[Scalar], bound: _Bound) -> tuple[Scalar, ...]:
+    """Take the predicates whose columns are all bound out of `pending`."""
+    ready = [p for p in pending if all(joined.owner(c) in bound.inputs for c in columns_of(p))]
+    for predicate in ready:
+        pending.remove(predicate)
+    return tuple(ready)
+
+
+def _equal(joined: _JoinedRow, left: int, right: int) -> Scalar:
+    sides = joined.row[left], joined.row[right]
+    return Call("eq", sides, BOOLEAN, any(side.nullable for side in sides))

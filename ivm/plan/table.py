@@ -1,0 +1,116 @@
+"""Tables and views: where the changes come from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from ivm.plan.node import Change, Names, NamesOf, Plan, Sizes
+from ivm.plan.row import Row, row_of_relation
+from sql.ir.compared_once import compared_once
+from sql.ir.relation import Get
+
+
+class Named(Plan):
+    """A table or a view."""
+
+    name: str
+
+    @property
+    def label(self) -> str:
+        """With its name."""
+        return f"{self.kind} {self.name}"
+
+    def below(self) -> tuple[Plan, ...]:
+        """None."""
+        return ()
+
+    @cached_property
+    def tables_below(self) -> Names:
+        """Itself."""
+        return (self.name,)
+
+    def named(self, names_of: NamesOf) -> Names:
+        """As it was declared."""
+        return names_of(self.name)
+
+    def lines(self, names_of: NamesOf) -> list[str]:
+        """The kind and the name."""
+        return [self.label]
+
+    def short_text(self) -> str:
+        """The name."""
+        return self.name
+
+    def called(self) -> str:
+        """The name."""
+        return self.name
+
+    @cached_property
+    def most_rows(self) -> int | None:
+        """Any number."""
+        return None
+
+    def count(self, sizes: Sizes) -> float:
+        """As given."""
+        return sizes.rows.get(self.name, 0.0)
+
+
+@compared_once
+@dataclass(frozen=True)
+class TablePlan(Named):
+    """The changes of a base table. State: the table's own store, shared by everything.
+
+    `append_only`: its rows never go. `static`: it has no changes while the plan runs.
+    """
+
+    name: str
+    row: Row
+    keys: tuple[tuple[int, ...], ...] = ()
+    append_only: bool = False
+    static: bool = False
+
+    def lines(self, names_of: NamesOf) -> list[str]:
+        """With what is declared of its changes."""
+        declared = (" static" if self.static else "") + (" append-only" if self.append_only else "")
+        return [f"{self.label}{declared}"]
+
+    @cached_property
+    def is_static(self) -> bool:
+        """As declared."""
+        return self.static
+
+    @property
+    def is_append_only(self) -> bool:
+        """As declared."""
+        return self.append_only or self.static
+
+    def distinct(self, sizes: Sizes, column: int) -> float | None:
+        """As many as rows, of a key."""
+        return sizes.count(self) if (column,) in self.keys else None
+
+    def passed(self, change: Change, rate: float) -> float:
+        """The change itself, if it is of this table."""
+        return float(self.name == change.table)
+
+
+@compared_once
+@dataclass(frozen=True)
+class ViewPlan(Named):
+    """The changes of an installed view. State: that view's own."""
+
+    name: str
+    row: Row
+
+    @cached_property
+    def is_static(self) -> bool:
+        """Nothing is known of it."""
+        return False
+
+
+def lower_get(relation: Get) -> Plan:
+    """The table or the view."""
+    row = row_of_relation(relation)
+    if not relation.is_table:
+        return ViewPlan(relation.name, row)
+    return TablePlan(relation.name, row, relation.keys, relation.append_only, relation.static)

@@ -1,0 +1,43 @@
+"""Thresholds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ivm.plan.estimate import IN_ORDER, Estimate, rows_of
+from ivm.plan.node import Change, Plan, Sizes
+from ivm.plan.row import Row
+from sql.ir.compared_once import compared_once
+
+
+@compared_once
+@dataclass(frozen=True)
+class ThresholdPlan(Plan):
+    """The rows of positive multiplicity. State: the input's distinct rows with their multiplicities."""
+
+    input: Plan
+    row: Row
+    keeps_state: ClassVar[bool] = True
+
+    def below(self) -> tuple[Plan, ...]:
+        """The input."""
+        return (self.input,)
+
+    @property
+    def is_append_only(self) -> bool:
+        """If the input is."""
+        return self.input.is_append_only
+
+    def distinct(self, sizes: Sizes, column: int) -> float | None:
+        """The input's."""
+        return sizes.distinct(self.input, column)
+
+    def state(self, sizes: Sizes) -> Estimate | None:
+        """The rows of the input."""
+        return rows_of(sizes.count(self.input), self.input.row, IN_ORDER)
+
+    def passed(self, change: Change, rate: float) -> float:
+        """A lookup for each change."""
+        change.lookups += rate
+        return rate

@@ -1,0 +1,105 @@
+"""The first rows of each group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from math import log2
+from typing import ClassVar
+
+from catalog.types import Physical
+from ivm.plan.estimate import GROUP, IN_ORDER, Estimate, rows_of
+from ivm.plan.node import Change, NamesOf, Plan, Sizes, order_text
+from ivm.plan.row import Row, row_of_relation
+from sql.ir.compared_once import compared_once
+from sql.ir.relation import Order, Relation, TopK
+
+MOST_WORDS = 256
+"""Of a group's first rows, where these are all that is kept of it."""
+
+
+@compared_once
+@dataclass(frozen=True)
+class TopKPlan(Plan):
+    """The first rows per group, with `ties` also those equal to the last in `order`. State: the input in order.
+
+    `append_only`: there is a limit without ties, and no row of the input ever goes: only the first rows are state.
+    """
+
+    input: Plan
+    group: tuple[int, ...]
+    order: tuple[Order, ...]
+    limit: int | None
+    offset: int
+    row: Row
+    ties: bool = False
+    append_only: bool = False
+    keeps_state: ClassVar[bool] = True
+
+    @property
+    def label(self) -> str:
+        """With its hyphen."""
+        return "top-k"
+
+    def below(self) -> tuple[Plan, ...]:
+        """The input."""
+        return (self.input,)
+
+    def lines(self, names_of: NamesOf) -> list[str]:
+        """Group, order and bounds."""
+        names = self.input.names(names_of)
+        group = f" group=[{', '.join(names[g] for g in self.group)}]" if self.group else ""
+        offset = f" offset={self.offset}" if self.offset else ""
+        more = (" ties" if self.ties else "") + (" of rows that only come" if self.append_only else "")
+        return [f"top-k{group} order=[{order_text(self.order, names)}] limit={self.limit}{offset}{more}"]
+
+    @cached_property
+    def most_rows(self) -> int | None:
+        """The limit, if all rows are one group."""
+        bounded = not self.group and self.limit is not None and not self.ties
+        return self.limit if bounded else self.input.most_rows
+
+    def count(self, sizes: Sizes) -> float:
+        """The limit for each group."""
+        rows = sizes.count(self.input)
+        return rows if self.limit is None else min(rows, self.limit * sizes.combinations(self.input, self.group))
+
+    def distinct(self, sizes: Sizes, column: int) -> float | None:
+        """The input's."""
+        return sizes.distinct(self.input, column)
+
+    def state(self, sizes: Sizes) -> Estimate | None:
+        """The first rows, or all of the input."""
+        if self.append_only:
+            return rows_of(sizes.count(self), self.row, GROUP)
+        return rows_of(sizes.count(self.input), self.input.row, IN_ORDER)
+
+    def passed(self, change: Change, rate: float) -> float:
+        """A row that comes or goes within the bounds moves another over them."""
+        change.lookups += rate
+        if change.sizes is None:
+            return rate
+        rows = change.partition(self.input, self.group)
+        shown = rows if self.limit is None else min(rows, float(self.limit))
+        changes = rate * min(1.0, (shown + self.offset) / rows) * 2.0
+        if self.append_only:  # a group's first rows stand side by side, and are read and written together
+            kept = min(rows, shown + self.offset)
+            change.visited += rate * (log2(1.0 + kept) + kept)
+        else:
+            change.visited += rate * log2(1.0 + rows) + changes
+        return changes
+
+
+def lower_top_k(top: TopK, lower: Callable[[Relation], Plan]) -> TopKPlan:
+    """Where rows only come and the first are few, nothing else is kept."""
+    row, below = row_of_relation(top), lower(top.input)
+    first = top.limit is not None and not top.ties and _fits_group(row, top.limit + top.offset)
+    append_only = first and below.is_append_only
+    return TopKPlan(below, top.group, top.order, top.limit, top.offset, row, top.ties, append_only)
+
+
+def _fits_group(row: Row, count: int) -> bool:
+    """Whether so many rows are few enough to be kept beside each other in the fields of their group."""
+    words = 1 + sum(column.nullable + (2 if column.type.physical is Physical.WIDE else 1) for column in row)
+    return count * words <= MOST_WORDS

@@ -1,0 +1,14 @@
+"""Renders thresholds: the multiplicity of each row."""
+
+from __future__ import annotations
+
+from ivm.dataflow.node import Node
+from ivm.operators.threshold import Threshold
+from ivm.plan.threshold import ThresholdPlan
+from ivm.render.context import Context
+
+
+def render_threshold(context: Context, plan: ThresholdPlan) -> Node:
+    """The threshold's node, hydrated."""
+    types = tuple((column.type, column.nullable) for column in plan.row)
+    return context.hydrated(context.graph.add("threshold", Threshold(types), (context.node(plan.input),)))

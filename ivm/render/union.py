@@ -1,0 +1,13 @@
+"""Renders unions."""
+
+from __future__ import annotations
+
+from ivm.dataflow.node import Node
+from ivm.operators.union import Union
+from ivm.plan.union import UnionPlan
+from ivm.render.context import Context
+
+
+def render_union(context: Context, plan: UnionPlan) -> Node:
+    """The union's node."""
+    return context.graph.add("union", Union(), tuple(context.node(each) for each in plan.inputs))
