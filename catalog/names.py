@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from string import ascii_lowercase, ascii_uppercase
 from typing import TypeVar
@@ -32,6 +32,18 @@ def written(name: str, names: Iterable[str]) -> str | None:
     """How `name` is written among `names`; None if it is not there."""
     wanted = key(name)
     return next((each for each in names if key(each) == wanted), None)
+
+
+def reached(names: Iterable[str], further: Callable[[str], Iterable[str]]) -> dict[str, None]:
+    """The keys of `names`, of what comes `further` from each key, and so on, each once."""
+    found: dict[str, None] = {}
+    pending = list(map(key, names))
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found[name] = None
+            pending += map(key, further(name))
+    return found
 
 
 def twice(names: Iterable[str]) -> str | None:

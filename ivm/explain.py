@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from catalog.catalog import Catalog
+from catalog.names import key, reached
 from catalog.schema import Table
 from ivm.core import Core
 from ivm.engine import Engine
@@ -151,7 +152,7 @@ def _contains(plan: Plan, part: Plan) -> bool:
 
 
 def _stateful(plan: Plan) -> list[Plan]:
-    return list(dict.fromkeys(node for node in nodes_of(plan) if node.keeps_state))
+    return list(dict.fromkeys(node for node in nodes_of(plan) if node.state_kind))
 
 
 def _total_lines(added: Iterable[Estimate]) -> list[str]:
@@ -184,8 +185,6 @@ def _indent(text: str) -> str:
 
 def _part_of(names: Sequence[str], catalog: Catalog) -> list[str]:
     """The views among `names`, and those that they read in turn, that are not maintained: texts within a text."""
-    reached = set(names)
-    for view in reversed(catalog.views):
-        if view.name in reached and not view.maintained:
-            reached.update(view.uses)
-    return [view.name for view in catalog.views if view.name in reached and not view.maintained]
+    texts = {key(view.name): view for view in catalog.views if not view.maintained}
+    found = reached(names, lambda name: texts[name].uses if name in texts else ())
+    return [view.name for name, view in texts.items() if name in found]

@@ -84,8 +84,7 @@ def _state(engine: Engine, plan: Plan | ArrangementPlan, node: Node, users: dict
         collection = plan.collection.short_text()
         return State(plan.text(names), collection, key, plan.kind, node.operator.size(), views)
     text = plan.short_text()
-    kind = "ordered" if node.label in ("top-k", "window") else "derived"
-    return State(text, text, "", kind, node.operator.size(), views)
+    return State(text, text, "", plan.state_kind or "derived", node.operator.size(), views)
 
 
 def _unread(engine: Engine) -> list[State]:

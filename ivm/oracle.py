@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 import duckdb
@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.errors import BindError, Error
-from catalog.names import key, quoted
+from catalog.names import key, quoted, reached
 from ivm.arguments import view_names
 from ivm.core import Core
 from ivm.duck import Use, answer, connection, define, offer, with_hugeints
@@ -66,7 +66,7 @@ def recompute(tables: Mapping[str, pa.Table], views: Sequence[Text], names: Sequ
     A maintained view that others read is computed once, as they may be many, and stand on each other any number of
     times. VerificationError where DuckDB has no answer.
     """
-    read, texts = _reached(views, names), {view.name: view.sql for view in views}
+    read, texts = _read(views, names), {view.name: view.sql for view in views}
     name = ""
     try:
         with connection(Use.OWN) as duck:
@@ -87,13 +87,10 @@ def recompute(tables: Mapping[str, pa.Table], views: Sequence[Text], names: Sequ
         ) from error
 
 
-def _reached(views: Sequence[Text], names: Sequence[str]) -> set[str]:
+def _read(views: Sequence[Text], names: Sequence[str]) -> Container[str]:
     """The keys of what the views called `names` read, through views of any depth."""
-    asked, reached = set(map(key, names)), set[str]()
-    for view in reversed(views):
-        if key(view.name) in asked or key(view.name) in reached:
-            reached.update(map(key, view.uses))
-    return reached
+    uses = {key(view.name): view.uses for view in views}
+    return reached((name for asked in names for name in uses.get(key(asked), ())), lambda name: uses.get(name, ()))
 
 
 def compare(view: str, found: pa.Table, expected: pa.Table) -> Verified:

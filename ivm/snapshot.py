@@ -9,7 +9,7 @@ from functools import cache, partial
 import pyarrow as pa
 
 from catalog.catalog import Catalog
-from catalog.names import key
+from catalog.names import key, reached
 from catalog.schema import Schema, Table, View
 from ivm.duck import with_hugeints
 from ivm.engine import Engine
@@ -49,19 +49,19 @@ def snapshot(names: Sequence[str], catalog: Catalog, engine: Engine, watched: Se
     engine_itself = introspection(engine)
     stored: dict[str, Reading] = {}
     definitions: dict[str, tuple[str, Sequence[str]]] = {}
-    pending = [key(name) for name in names]
-    while pending:
-        name = pending.pop()
+
+    def uses(name: str) -> Sequence[str]:
         entry = catalog.find(name)
-        if name in stored or name in definitions:
-            continue
+        return entry.uses if isinstance(entry, View) and not entry.maintained else ()
+
+    for name in reached(names, uses):
+        entry = catalog.find(name)
         if isinstance(entry, Table):
             stored[name] = _for_duckdb(engine.tables[entry.name].reading(), entry.fields)
         elif isinstance(entry, View) and entry.maintained:
             stored[name] = _for_duckdb(engine.views[entry.name].reading(engine.dictionary), entry.schema)
         elif isinstance(entry, View):
             definitions[name] = engine.oracle_sql[entry.name], entry.uses
-            pending += map(key, entry.uses)
         elif name in engine_itself:
             stored[name] = partial(_given, engine_itself[name]())
     return Snapshot(stored, definitions, _versions((*stored, *definitions, *map(key, watched)), catalog, engine))
@@ -69,15 +69,12 @@ def snapshot(names: Sequence[str], catalog: Catalog, engine: Engine, watched: Se
 
 def _versions(names: Sequence[str], catalog: Catalog, engine: Engine) -> dict[str, _Version]:
     """Of the relations and everything below them. Views are functions of tables, and need no time."""
-    versions: dict[str, _Version] = {}
-    pending = list(names)
-    while pending:
-        name = pending.pop()
-        if name not in versions:
-            versions[name] = _version(name, catalog, engine)
-            entry = versions[name][0]
-            pending += map(key, entry.uses) if isinstance(entry, View) else ()
-    return versions
+
+    def uses(name: str) -> Sequence[str]:
+        entry = catalog.find(name)
+        return entry.uses if isinstance(entry, View) else ()
+
+    return {name: _version(name, catalog, engine) for name in reached(names, uses)}
 
 
 def _for_duckdb(read: Reading, fields: Schema) -> Reading:

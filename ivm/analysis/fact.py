@@ -1,4 +1,4 @@
-"""Facts are remembered on the node of a relation or plan that they are about."""
+"""Facts are remembered on the relation that they are about."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar, cast
 
-Node = TypeVar("Node")
+from sql.ir.remembering import Remembering
+
+Node = TypeVar("Node", bound=Remembering)
+Part = TypeVar("Part")
 Fact = TypeVar("Fact")
 _MOST_REMEMBERED = 1 << 14
 _ITSELF = object()
@@ -30,7 +33,7 @@ def fact(function: Callable[[Node], Fact]) -> Callable[[Node], Fact]:
 
 def recalled(node: Node, name: str, function: Callable[[Node], Fact]) -> Fact:
     """What `node` remembers by `name`; computed by `function`, if it has not been."""
-    known = node.__dict__
+    known = node.found
     found = known.get(name, known)
     if found is known:
         value = function(node)
@@ -39,15 +42,15 @@ def recalled(node: Node, name: str, function: Callable[[Node], Fact]) -> Fact:
     return cast(Fact, node if found is _ITSELF else found)
 
 
-def scalar_fact(function: Callable[[Node], Fact]) -> Callable[[Node], Fact]:
+def scalar_fact(function: Callable[[Part], Fact]) -> Callable[[Part], Fact]:
     """As `fact`, for expressions, which have no room for it: the answers of late are kept beside them by identity.
 
     So what asks a fact of every part of an expression takes time in proportion to its size, not to the square of it.
     """
-    known: dict[int, tuple[Node, Fact]] = {}
+    known: dict[int, tuple[Part, Fact]] = {}
 
     @wraps(function)
-    def remembered(node: Node) -> Fact:
+    def remembered(node: Part) -> Fact:
         found = known.get(id(node))
         if found is None:
             value = function(node)

@@ -34,7 +34,8 @@ class Plan(ABC):
     """A node of a plan. Subclasses are frozen; where nothing else is said, a node is as its first input is."""
 
     row: Row
-    keeps_state: ClassVar[bool] = False
+    state_kind: ClassVar[str | None] = None
+    """What its state is called where states are listed; None: it keeps none."""
 
     @abstractmethod
     def below(self) -> tuple[Plan, ...]:

@@ -57,7 +57,7 @@ class ReducePlan(Plan):
     aggregates: tuple[AggregatePlan, ...]
     row: Row
     append_only: bool = False
-    keeps_state: ClassVar[bool] = True
+    state_kind: ClassVar[str | None] = "derived"
 
     def keeps_order(self, aggregate: AggregatePlan) -> bool:
         """Whether the rows of each group are kept in order for an aggregate."""

@@ -39,4 +39,4 @@ def _filled(plan: Plan | ArrangementPlan, sizes: Sizes) -> float:
     """How many rows are read to fill the state of one node or arrangement."""
     if isinstance(plan, ArrangementPlan):
         return 0.0 if plan.is_own else sizes.drawn(plan.collection)
-    return sum(map(sizes.drawn, plan.below())) if plan.keeps_state else 0.0
+    return sum(map(sizes.drawn, plan.below())) if plan.state_kind else 0.0

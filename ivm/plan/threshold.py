@@ -18,7 +18,7 @@ class ThresholdPlan(Plan):
 
     input: Plan
     row: Row
-    keeps_state: ClassVar[bool] = True
+    state_kind: ClassVar[str | None] = "derived"
 
     def below(self) -> tuple[Plan, ...]:
         """The input."""

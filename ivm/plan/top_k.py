@@ -35,7 +35,7 @@ class TopKPlan(Plan):
     row: Row
     ties: bool = False
     append_only: bool = False
-    keeps_state: ClassVar[bool] = True
+    state_kind: ClassVar[str | None] = "ordered"
 
     @property
     def label(self) -> str:

@@ -74,7 +74,7 @@ class WindowPlan(Plan):
     order: tuple[Order, ...]
     functions: tuple[WindowFunctionPlan, ...]
     row: Row
-    keeps_state: ClassVar[bool] = True
+    state_kind: ClassVar[str | None] = "ordered"
 
     def below(self) -> tuple[Plan, ...]:
         """The input."""

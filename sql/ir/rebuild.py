@@ -71,12 +71,12 @@ def settle(relation: Relation) -> None:
 
     A view on a view on a view would else be looked through again for each that is added.
     """
-    relation.__dict__["_settled"] = True
+    relation.found["settled"] = True
 
 
 def is_settled(relation: Relation) -> bool:
     """Whether `settle` was told of this very node."""
-    return "_settled" in relation.__dict__
+    return "settled" in relation.found
 
 
 def rebuilt(

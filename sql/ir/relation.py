@@ -14,6 +14,7 @@ from functools import cached_property
 from catalog.schema import Field, Schema
 from catalog.types import BOOLEAN, SqlType
 from sql.ir.compared_once import compared_once
+from sql.ir.remembering import Remembering
 from sql.ir.scalar import Literal, Scalar, Value
 
 
@@ -28,7 +29,7 @@ class Reference:
 
 @compared_once
 @dataclass(frozen=True)
-class Get:
+class Get(Remembering):
     """The collection called `name`, a base table or a maintained view. Memory: none of its own.
 
     `references`: foreign keys that are enforced. `append_only`: rows come, but never go. `static`: neither.
@@ -45,7 +46,7 @@ class Get:
 
 @compared_once
 @dataclass(frozen=True)
-class Constant:
+class Constant(Remembering):
     """The given rows, each once per occurrence. Memory: the rows."""
 
     rows: tuple[tuple[Value, ...], ...]
@@ -54,7 +55,7 @@ class Constant:
 
 @compared_once
 @dataclass(frozen=True)
-class Map:
+class Map(Remembering):
     """R'(r, f1(r), ..) = R(r): appends computed columns, named by `names`. Memory: none."""
 
     input: Relation
@@ -70,7 +71,7 @@ class Map:
 
 @compared_once
 @dataclass(frozen=True)
-class Filter:
+class Filter(Remembering):
     """R'(r) = R(r) where every predicate is true (not NULL), else 0. Memory: none."""
 
     input: Relation
@@ -84,7 +85,7 @@ class Filter:
 
 @compared_once
 @dataclass(frozen=True)
-class Project:
+class Project(Remembering):
     """R'(s) = sum of R(r) over rows r whose `columns` are s: keeps, drops, reorders, repeats. Memory: none."""
 
     input: Relation
@@ -102,7 +103,7 @@ class Project:
 
 @compared_once
 @dataclass(frozen=True)
-class Join:
+class Join(Remembering):
     """R'(r1, .., rn) = R1(r1) * .. * Rn(rn) where in each class all columns are equal and none is NULL, else 0.
 
     `equivalences`: classes of positions in the concatenated row; each holds at least two columns of equal type.
@@ -176,7 +177,7 @@ class Aggregate:
 
 @compared_once
 @dataclass(frozen=True)
-class Reduce:
+class Reduce(Remembering):
     """R'(k, a) = 1 for each group k with a non-zero multiplicity in R, a its aggregates; else 0.
 
     With no keys, there is exactly one group, also over an empty input (its count is 0 and its other aggregates NULL).
@@ -207,7 +208,7 @@ class Order:
 
 @compared_once
 @dataclass(frozen=True)
-class TopK:
+class TopK(Remembering):
     """The first `limit` rows after `offset`, per value of `group`, by `order`, then by all columns ascending.
 
     Rows count with their multiplicity. Ties that `order` leaves are broken by all columns of the row, ascending, NULLs
@@ -235,7 +236,7 @@ MOST_TERMS = 64
 
 @compared_once
 @dataclass(frozen=True)
-class Union:
+class Union(Remembering):
     """R'(r) = R1(r) + .. + Rn(r) (UNION ALL). Memory: none."""
 
     inputs: tuple[Relation, ...]
@@ -251,7 +252,7 @@ class Union:
 
 @compared_once
 @dataclass(frozen=True)
-class Negate:
+class Negate(Remembering):
     """R'(r) = -R(r). Memory: none."""
 
     input: Relation
@@ -264,7 +265,7 @@ class Negate:
 
 @compared_once
 @dataclass(frozen=True)
-class Threshold:
+class Threshold(Remembering):
     """R'(r) = max(R(r), 0). Memory: proportional to the distinct rows of the input."""
 
     input: Relation
@@ -312,7 +313,7 @@ class WindowFunction:
 
 @compared_once
 @dataclass(frozen=True)
-class Window:
+class Window(Remembering):
     """R'(r, w1, ..) : each row of R once for each copy, with the values of the window functions.
 
     Rows fall into partitions by the columns `partition` (NULL equals NULL) and stand in them by `order`; ties are
@@ -335,7 +336,7 @@ class Window:
 
 @compared_once
 @dataclass(frozen=True)
-class Apply:
+class Apply(Remembering):
     """For each row l of `left` the rows r of `right` that satisfy all `predicates` over (l, r).
 
     `right` may itself depend on l: its expressions read l as `Outer(binding, ..)`. Stands only between binding and
