@@ -107,7 +107,7 @@ class Core:
         with self.lock:
             installed = self.maintained(view)
             definition = installed.definition
-            columns, diffs = installed.trace.rows(None)
+            columns, diffs = installed.log.rows(None)
             present = delta_of(columns, self.engine.time, diffs, len(diffs))
             if definition.hidden:
                 present = seen_changes(definition, present) or present

@@ -38,8 +38,8 @@ from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.table_store import TableStore
 from ivm.trace.time import BEGINNING
-from ivm.trace.trace import Trace
 from ivm.trace.turns import Aside, at_once
+from ivm.trace.view_log import ViewLog
 from ivm.transaction import Change
 from ivm.transform.pipeline import optimize
 from ivm.unique_constraints import UniqueConstraints
@@ -202,17 +202,17 @@ class Engine:
         started, plan = perf_counter(), planned.plan
         self._check_limit(definition.name, plan)
         renderer = self.renderer if self._sharing else self.renderer.apart()
-        trace = Trace([field.type for field in definition.columns])
+        log = ViewLog([field.type for field in definition.columns], self.dictionary)
         try:
             with renderer.installing(self._counting(definition.name, plan, renderer, pause), aside):
                 source = renderer.node(plan)
-                node = renderer.hydrated(renderer.graph.add(f"view {definition.name}", Sink(trace), (source,)))
+                node = renderer.hydrated(renderer.graph.add(f"view {definition.name}", Sink(log), (source,)))
                 node.users += 1
         except NumericError as error:
             raise NumericError(f"cannot create view {definition.name} over the rows there are: {error}") from error
         millis = planned.millis + (perf_counter() - started) * 1e3
         self._read[definition.name] = planned.tables
-        self.views[definition.name] = Installed(definition, plan, node, trace, millis)
+        self.views[definition.name] = Installed(definition, plan, node, log, millis)
         self.renderer.views[definition.name] = node
         if not self._sharing:
             self._apart[definition.name] = renderer
@@ -255,7 +255,7 @@ class Engine:
     def sizes(self) -> dict[str, float]:
         """The rows of each table and, roughly, of each maintained view."""
         rows: dict[str, float] = {name: store.rows for name, store in self.tables.items()}
-        return rows | {name: len(installed.trace) for name, installed in self.views.items()}
+        return rows | {name: len(installed.log) for name, installed in self.views.items()}
 
     def state_bytes(self) -> int:
         """The bytes of all tables, text, arrangements, operators' state and views' contents."""

@@ -107,8 +107,8 @@ def _views(engine: Engine) -> pa.Table:
         {
             "view": pa.array([v.definition.name for v in installed], pa.string()),
             "sql": pa.array([v.definition.sql for v in installed], pa.string()),
-            "rows": pa.array([len(v.trace.rows(None)[1]) for v in installed], pa.int64()),
-            "bytes": pa.array([v.trace.size().bytes for v in installed], pa.int64()),
+            "rows": pa.array([len(v.log.rows(None)[1]) for v in installed], pa.int64()),
+            "bytes": pa.array([v.log.size().bytes for v in installed], pa.int64()),
             "state_rows": pa.array([sizes.get(v.definition.name, (0, 0))[0] for v in installed], pa.int64()),
             "state_bytes": pa.array([sizes.get(v.definition.name, (0, 0))[1] for v in installed], pa.int64()),
             "incremental": pa.array([not costs(v.plan) for v in installed], pa.bool_()),

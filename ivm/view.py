@@ -17,8 +17,8 @@ from ivm.dataflow.node import Node
 from ivm.plan.node import Plan
 from ivm.result import Rows, frame_of, polars_of, tuples_of
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.trace import Trace
 from ivm.trace.turns import Turns
+from ivm.trace.view_log import Sealed, ViewLog
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +32,7 @@ class Installed:
     definition: Definition
     plan: Plan
     node: Node
-    trace: Trace
+    log: ViewLog
     installed_ms: float
 
     def reading(self, dictionary: TextDictionary, as_of: int | None = None) -> Callable[[], pa.Table]:
@@ -41,7 +41,11 @@ class Installed:
 
     def contents(self, dictionary: TextDictionary, as_of: int | None = None) -> Contents:
         """The present rows, or those as of a time."""
-        columns, diffs = self.trace.rows(as_of)
+        return self.shown(self.log.sealed, dictionary, as_of)
+
+    def shown(self, sealed: Sealed, dictionary: TextDictionary, as_of: int | None) -> Contents:
+        """What the log holds as it was sealed."""
+        columns, diffs = sealed.rows(as_of)
         return Contents(self.definition, columns, diffs, dictionary)
 
 
@@ -100,13 +104,25 @@ class View(Rows):
     def _contents(self, as_of: int | None = None) -> Contents:
         if as_of is not None:
             as_of = whole_number(as_of, "as_of")
-        with self._lock:
-            if as_of is not None:
-                self._check_readable(as_of)
-            return self._installed.contents(self._dictionary, as_of)
+        self._lock.check_open()
+        if as_of is not None:
+            self._check_readable(as_of, 0)
+        sealed = self._sealed()
+        if as_of is not None:
+            self._check_readable(as_of, sealed.since)  # a commit may have let go of it meanwhile
+        return self._installed.shown(sealed, self._dictionary, as_of)
 
-    def _check_readable(self, as_of: int) -> None:
-        since, present = self._readable()
+    def _sealed(self) -> Sealed:
+        """What was sealed last, without the lock; but no part of a commit of which other views show nothing yet."""
+        sealed = self._installed.log.sealed
+        if sealed.last > self._readable()[1]:
+            with self._lock:
+                return self._installed.log.sealed
+        return sealed
+
+    def _check_readable(self, as_of: int, since: int) -> None:
+        first, present = self._readable()
+        since = max(since, first)
         if not since <= as_of <= present:
             raise BindError(
                 f"cannot read view {self.name} as of time {as_of}: times from {since} to {present} can be read; "

@@ -129,8 +129,8 @@ class Graph:
 
     def seal(self, time: int, since: int) -> None:
         """Make all that was done up to `time` final; nobody reads as of a time before `since` any more."""
-        self.time = time
         self.marks.seal(time + 1, since)
+        self.time = time  # all that is read without a lock shows it
 
     def rollback(self) -> None:
         """Undo everything since the last seal."""

@@ -7,30 +7,30 @@ from collections.abc import Iterator, Sequence
 from ivm.operators.mfp import Stateless
 from ivm.operators.operator import Contents, Each, StateSize
 from ivm.trace.delta import Delta, delta_of
-from ivm.trace.trace import Trace
+from ivm.trace.view_log import ViewLog
 
 _CHUNK = 1 << 16
 
 
 class Sink(Stateless):
-    """Appends the output's changes to a trace. Cost: one copy of them; reading consolidates."""
+    """Appends the output's changes to a log. Cost: one copy of them; reading consolidates."""
 
     apart = True
 
-    def __init__(self, trace: Trace) -> None:
-        self.trace = trace
-        self.states = (trace,)
+    def __init__(self, log: ViewLog) -> None:
+        self.log = log
+        self.states = (log,)
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """Append; the delta is passed on to whatever reads the view."""
         delta = inputs[0]
         if delta is not None:
-            self.trace.append(delta)
+            self.log.append(delta)
         return delta
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The view's rows; consolidated first, in one go, if they have changed since they were last read."""
-        columns, diffs = self.trace.rows(time)
+        columns, diffs = self.log.rows(time)
         rows = delta_of(columns, time, diffs, len(diffs))
         for start in range(0, len(rows), _CHUNK):
             yield rows.slice(start, min(start + _CHUNK, len(rows)))
@@ -40,5 +40,5 @@ class Sink(Stateless):
         return ()
 
     def size(self) -> StateSize:
-        """The trace's."""
-        return self.trace.size()
+        """The log's."""
+        return self.log.size()

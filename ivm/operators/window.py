@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from ivm.kernels.hashing.consolidate import sum_equal_rows
 from ivm.kernels.windows.functions import apply_window, living
 from ivm.kernels.windows.tree import KEY, LIVE, USED, VALUES, VISITED, WORDS
 from ivm.operators.groups import Cells, Groups, cell_times, frozen, frozen_diffs, live_input
@@ -19,7 +18,7 @@ from ivm.operators.operator import Contents, StateSize
 from ivm.operators.present import Present
 from ivm.operators.window_layout import FunctionSpec, Types, WindowLayout
 from ivm.trace.column import Ints
-from ivm.trace.consolidate import consolidate
+from ivm.trace.consolidate import consolidate, sum_equal
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
@@ -113,10 +112,8 @@ class Window(Present):
         row_cell = cells.row_cell
         if len(diffs) and len(diffs) > 1 and bool((diffs < 0).any()):
             whole = np.concatenate([rows[:, :width], row_cell[:, None]], axis=1)
-            slots = np.zeros(1 << (2 * len(rows) - 1).bit_length(), np.uint64)
-            first, sums = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
-            count = sum_equal_rows(frozen(whole), frozen(diffs), slots, first, sums)
-            rows, diffs, row_cell = rows[first[:count]], frozen(sums[:count]), row_cell[first[:count]]
+            first, sums = sum_equal(whole, diffs)
+            rows, diffs, row_cell = rows[first], frozen(sums), row_cell[first]
         order = np.argsort(row_cell, kind="stable")
         if len(order) >= _MANY:  # what goes to one place of a tree goes there one after the other
             order = np.lexsort((*(rows[:, w] for w in range(min(width, 3) - 1, -1, -1)), row_cell))

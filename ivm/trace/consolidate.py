@@ -50,16 +50,31 @@ def merge_equal(
     if times is not None:
         columns = [*columns, Column(times)]
         parts.append((Physical.INT64, False))
-    layout = _layout(tuple(parts))
+    layout = row_layout(tuple(parts))
     words, _ = layout.pack(columns, length)
-    slots = np.zeros(max(1 << (2 * length - 1).bit_length(), _LEAST_SLOTS), np.uint64)
+    return sum_equal(words.reshape(length, layout.words), diffs)
+
+
+def sum_equal(words: Ints, diffs: Ints) -> tuple[Ints, Ints]:
+    """As `merge_equal`, of rows as packed words (n, W)."""
+    length = len(diffs)
+    slots = np.zeros(least_slots(length), np.uint64)
     rows: Ints = np.empty(length, np.int64)
     sums: Ints = np.empty(length, np.int64)
-    count = sum_equal_rows(readonly(words.reshape(length, layout.words)), readonly(diffs), slots, rows, sums)
-    return rows[:count], sums[:count]
+    count = sum_equal_rows(readonly(words), readonly(diffs), slots, rows, sums, 0, 0)
+    kept = np.flatnonzero(sums[:count])
+    return (rows[:count], sums[:count]) if len(kept) == count else (rows[kept], sums[kept])
+
+
+def least_slots(length: int) -> int:
+    """How long the hash table is that so many rows need."""
+    return max(1 << (2 * length - 1).bit_length(), _LEAST_SLOTS)
 
 
 @cache
-def _layout(parts: tuple[tuple[Physical, bool], ...]) -> KeyLayout:
-    """Layouts take longer to make than small deltas to consolidate, and there are few of them."""
+def row_layout(parts: tuple[tuple[Physical, bool], ...]) -> KeyLayout:
+    """How rows of such columns are packed, so that equal ones are.
+
+    Layouts take longer to make than small deltas to consolidate, and there are few of them.
+    """
     return KeyLayout(parts, nulls="match")

@@ -32,8 +32,9 @@ class HotColumn:
         before = len(self)
         self._values.append(column.values)
         if column.valid is not None and self._valid is None:
-            self._valid = Growable(np.dtype(np.bool_))
-            self._valid.fill(True, before)
+            valid = Growable(np.dtype(np.bool_))
+            valid.fill(True, before)
+            self._valid = valid
         if self._valid is not None:
             if column.valid is None:
                 self._valid.fill(True, len(self))
@@ -49,6 +50,11 @@ class HotColumn:
     def column(self) -> Column:
         """All rows, not copied."""
         return Column(self._values.view(), None if self._valid is None else self._valid.view())
+
+    def part(self, start: int, end: int) -> Column:
+        """The rows from `start` to `end`, not copied, whatever is appended or cut off behind them meanwhile."""
+        valid = self._valid
+        return Column(self._values.array[start:end], None if valid is None else valid.array[start:end])
 
     def keep(self, rows: Ints) -> HotColumn:
         """A column of the rows `rows` of this one."""

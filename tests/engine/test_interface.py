@@ -182,7 +182,7 @@ def test_verify_reports_empty_results() -> None:
 
 
 def test_verify_finds_a_wrong_view(db: ivm.Database) -> None:
-    log = core_of(db).engine.views["revenue"].trace
+    log = core_of(db).engine.views["revenue"].log
     columns, _ = log.rows(None)
     from ivm.trace.delta import delta_of
 

@@ -17,25 +17,27 @@ _AHEAD = 16
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def sum_equal_rows(words: Ints, diffs: Ints, slots: npt.NDArray[np.uint64], rows: Ints, sums: Ints) -> int:
+def sum_equal_rows(
+    words: Ints, diffs: Ints, slots: npt.NDArray[np.uint64], rows: Ints, sums: Ints, begin: int, count: int
+) -> int:
     """For each distinct row of `words` int64 (n, W) its first position and the sum of its `diffs` int64 (n,).
 
-    They are written to `rows` and `sums`, int64 (n,), in the order of first positions, sums of zero left out; returns
-    how many there are. `slots` uint64 is a table of zeros, its length a power of two of at least 2n; n is below 2^32.
-    Cost: one random access a row, and one more for a row that has been met.
+    They are written to `rows` and `sums`, int64 (n,), in the order of first positions; returns how many there are. The
+    rows before `begin` have been looked at by earlier calls, which have found `count`. `slots` uint64 is a table, of
+    zeros at first, its length a power of two of at least 2n; n is below 2^32. Cost: one random access a row, and one
+    more for a row that has been met.
     """
     width = words.shape[1]
     mask = len(slots) - 1
-    hashes = np.empty(len(words), np.uint64)
-    for i in range(len(words)):
-        hashes[i] = hash_words(words, i, width)
-    count = 0
-    for i in range(len(words)):
+    hashes = np.empty(len(words) - begin, np.uint64)
+    for i in range(len(hashes)):
+        hashes[i] = hash_words(words, begin + i, width)
+    for i in range(begin, len(words)):
         if i + _AHEAD < len(words):
-            prefetch(slots, np.int64(hashes[i + _AHEAD] & _LOW) & mask)
+            prefetch(slots, np.int64(hashes[i - begin + _AHEAD] & _LOW) & mask)
         # The slot holds half of the hash, so that a row is compared only with one that is very likely equal.
-        tag = hashes[i] >> _HALF
-        place = np.int64(hashes[i] & _LOW) & mask
+        tag = hashes[i - begin] >> _HALF
+        place = np.int64(hashes[i - begin] & _LOW) & mask
         while True:
             slot = slots[place]
             if slot == 0:
@@ -56,10 +58,4 @@ def sum_equal_rows(words: Ints, diffs: Ints, slots: npt.NDArray[np.uint64], rows
                     sums[found] += diffs[i]
                     break
             place = (place + 1) & mask
-    kept = 0
-    for group in range(count):
-        if sums[group] != 0:
-            rows[kept] = rows[group]
-            sums[kept] = sums[group]
-            kept += 1
-    return kept
+    return count

@@ -1,0 +1,343 @@
+"""The contents of a view over time: an append-only log of its updates, consolidated when somebody reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from catalog.types import Physical, SqlType
+from ivm.kernels.hashing.consolidate import sum_equal_rows
+from ivm.trace.column import Array, Column, Ints
+from ivm.trace.consolidate import least_slots, row_layout
+from ivm.trace.delta import Delta
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.growable import Growable
+from ivm.trace.hot_column import HotColumn
+from ivm.trace.readonly import readonly
+from ivm.trace.segment import Segment, Segments, column_from_arrow, column_to_arrow, segment_of
+from ivm.trace.sequences import numbers_from
+from ivm.trace.size import StateSize
+
+# A log without retractions seldom shrinks when it is merged, so it may grow further before that is tried.
+_GROWTH = 3
+_GROWTH_BY_INSERTS = 8
+_SPARE_ROWS = 1 << 16
+_FUEL = 16
+"""Rows that are packed, compared or copied for a merge, for each update appended meanwhile."""
+_LEAST_FUEL = 256
+_CHUNK = 1 << 16
+_BEFORE_ALL = np.iinfo(np.int64).min
+
+
+class _Updates:
+    """Columns, times and diffs of updates, which grow at their end."""
+
+    def __init__(self, types: Sequence[SqlType]) -> None:
+        self.columns = [HotColumn(each.physical) for each in types]
+        self.times = Growable(np.dtype(np.int64))
+        self.diffs = Growable(np.dtype(np.int64))
+
+    def __len__(self) -> int:
+        return self.diffs.length
+
+    @property
+    def nbytes(self) -> int:
+        return sum(column.nbytes for column in self.columns) + self.times.nbytes + self.diffs.nbytes
+
+    def append(self, columns: Iterable[Column], times: Ints | int, diffs: Ints | None, length: int) -> None:
+        """More of them; they count when `diffs` has them, which comes last."""
+        end = len(self) + length
+        for column, given in zip(self.columns, columns, strict=True):
+            column.append(given)
+        if isinstance(times, int):
+            self.times.fill(times, end)
+        else:
+            self.times.append(times)
+        if diffs is None:
+            self.diffs.fill(1, end)
+        else:
+            self.diffs.append(diffs)
+
+    def truncate(self, length: int) -> None:
+        self.diffs.truncate(length)
+        self.times.truncate(length)
+        for column in self.columns:
+            column.truncate(length)
+
+    def part(self, start: int, end: int) -> tuple[list[Column], Ints, Ints]:
+        """Columns, times and diffs of those from `start` to `end`, which nobody writes to."""
+        columns = [column.part(start, end) for column in self.columns]
+        return columns, self.times.array[start:end], self.diffs.array[start:end]
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What a reader got: the distinct rows as of a time."""
+
+    as_of: int
+    columns: list[Column]
+    diffs: Ints
+
+    @property
+    def nbytes(self) -> int:
+        arrays: list[Array] = [self.diffs, *(c.values for c in self.columns)]
+        arrays += [c.valid for c in self.columns if c.valid is not None]
+        return sum(array.nbytes for array in arrays)
+
+
+@dataclass(slots=True)
+class Sealed:
+    """The log as it was sealed: its first `length` updates, which nobody writes to. Readers need no lock.
+
+    `last` is the latest time among them, `kept` how many a merge has left, and `retracted` how many of the others take
+    something back. What reading has made of them is kept here: `reading` the rows, `merged` updates that may stand in
+    for these, and `is_distinct` whether no two are of equal rows.
+    """
+
+    types: Sequence[SqlType]
+    updates: _Updates
+    length: int = 0
+    since: int = _BEFORE_ALL
+    last: int = _BEFORE_ALL
+    kept: int = 0
+    retracted: int = 0
+    is_distinct: bool = True
+    reading: _Reading | None = None
+    merged: tuple[_Updates, int] | None = None
+
+    def rows(self, as_of: int | None) -> tuple[list[Column], Ints]:
+        """The distinct rows as of a time (None: the latest) and their multiplicities, int64, all positive.
+
+        AssertionError if a time before `since` is asked for, or if a row was retracted that was not there. Nobody
+        writes to the columns. Cost: consolidation of the log, where it was not read before as of then.
+        """
+        time = self.last if as_of is None else min(as_of, self.last)
+        assert as_of is None or as_of >= self.since, f"cannot read a view as of {as_of}: history begins at {self.since}"
+        reading = self.reading
+        if reading is None or reading.as_of != time:
+            reading = self.reading = self._read(time)
+        assert (reading.diffs > 0).all(), "a view was told to retract a row that it does not hold"
+        return reading.columns, reading.diffs
+
+    @property
+    def shows_all(self) -> bool:
+        """Whether no history is kept that a reader of the latest time does not see."""
+        return self.last <= self.since
+
+    @property
+    def read_bytes(self) -> int:
+        """Bytes of what a reader got, beside the log's."""
+        if self.merged is not None:
+            return self.merged[0].nbytes
+        return 0 if self.reading is None or self.reading.diffs.base is self.updates.diffs.array else self.reading.nbytes
+
+    def _read(self, time: int) -> _Reading:
+        columns, times, diffs = self.updates.part(0, self.length)
+        if time == self.last and self.shows_all and self.is_distinct:
+            return _Reading(time, columns, diffs)
+        if time < self.last:
+            early = np.flatnonzero(times <= time)
+            columns, diffs = [c.take(early) for c in columns], diffs[early]
+        merge = _Merge(self.types, columns, None, diffs)
+        merge.add(len(diffs))
+        rows, sums = merge.found()
+        if time < self.last or not self.shows_all:
+            return _Reading(time, [c.take(rows) for c in columns], sums)
+        if len(rows) == self.length:
+            self.is_distinct = True
+            return _Reading(time, columns, diffs)
+        merged = _Updates(self.types)
+        merged.append((c.take(rows) for c in columns), time, sums, len(rows))
+        self.merged = merged, len(rows)
+        columns, _, diffs = merged.part(0, len(rows))
+        return _Reading(time, columns, diffs)
+
+
+class ViewLog:
+    """Updates (row, time, diff) of rows of `types`, readable as of any time from `since` on, by anybody.
+
+    Times may be in any order within a delta, and never fall behind what has been compacted. Size: at most some four
+    times the updates that the last compaction left (nine times where few are retractions), and 65,536. A compaction
+    takes time in proportion to all of them, so it comes the more rarely the larger the view is; it is done aside, bit
+    by bit, in proportion to what is appended.
+    """
+
+    def __init__(self, types: Sequence[SqlType], dictionary: TextDictionary) -> None:
+        self._types = tuple(types)
+        self._dictionary = dictionary
+        self._compaction: _Compaction | None = None
+        self.sealed = Sealed(self._types, _Updates(self._types))
+
+    def __len__(self) -> int:
+        """The number of updates in the log."""
+        return len(self.sealed.updates)
+
+    def append(self, delta: Delta) -> None:
+        """Add updates at the end. Cost: copies them, amortized."""
+        self.sealed.updates.append(delta.columns(), delta.times, delta.diffs, len(delta))
+
+    def mark(self) -> int:
+        """Where the log ends now, to come back to with `rollback` before the next `seal`."""
+        return len(self)
+
+    def rollback(self, mark: int) -> None:
+        """Take back what was appended after `mark`; what is sealed stays."""
+        self.sealed.updates.truncate(max(mark, self.sealed.length))
+
+    def rows(self, as_of: int | None) -> tuple[list[Column], Ints]:
+        """What was sealed last, see `Sealed.rows`. Needs no lock."""
+        return self.sealed.rows(as_of)
+
+    def seal(self, upper: int, since: int) -> None:
+        """What was appended is final, and nobody reads as of a time before `since` any more.
+
+        Now and then equal rows at times up to `since` are merged: amortized, a few accesses an update appended.
+        """
+        old = self.sealed
+        length, since = len(old.updates), max(old.since, since)
+        if length == old.length and since == old.since:
+            return
+        columns, times, diffs = old.updates.part(old.length, length)
+        retracted = int(np.count_nonzero(diffs < 0))
+        last = max(old.last, int(times.max(initial=_BEFORE_ALL)))
+        if old.merged is None:
+            kept, retracted, distinct = old.kept, old.retracted + retracted, old.is_distinct and length == old.length
+            self.sealed = Sealed(self._types, old.updates, length, since, last, kept, retracted, distinct)
+        else:
+            merged, kept = old.merged
+            merged.truncate(kept)
+            merged.append(columns, times, diffs, len(times))
+            self._compaction = None
+            self.sealed = Sealed(self._types, merged, len(merged), since, last, kept, retracted, len(merged) == kept)
+        self._compact(length - old.length)
+
+    def segments(self) -> Iterator[Segment]:
+        """The updates that are sealed."""
+        sealed = self.sealed
+        scalars = {"since": sealed.since, "last": sealed.last, "kept": sealed.kept, "retracted": sealed.retracted}
+        for start in range(0, max(sealed.length, 1), _CHUNK):
+            columns, times, diffs = sealed.updates.part(start, min(start + _CHUNK, sealed.length))
+            arrays = {
+                f"c{i}": column_to_arrow(column, type_, self._dictionary)
+                for i, (column, type_) in enumerate(zip(columns, self._types, strict=True))
+            }
+            yield segment_of("log", arrays | {"time": numbers_from(times), "diff": numbers_from(diffs)}, scalars)
+
+    def restore(self, segments: Iterable[Segment]) -> None:
+        """Make an empty log what `segments` say. Error if they are of another kind."""
+        left = segments if isinstance(segments, Segments) else Segments(segments)
+        updates, found = _Updates(self._types), left.take("log")
+        for each in (found, *left.all_of("log")):
+            columns = [
+                column_from_arrow(each.column(f"c{i}"), type_, self._dictionary) for i, type_ in enumerate(self._types)
+            ]
+            updates.append(columns, each.ints("time"), each.ints("diff"), each.rows)
+        numbers = [found.number(name) for name in ("since", "last", "kept", "retracted")]
+        self.sealed = Sealed(self._types, updates, len(updates), *numbers, is_distinct=False)
+
+    def size(self) -> StateSize:
+        """Updates in the log, and bytes with what the last reader got and what a compaction has made so far."""
+        aside = 0 if self._compaction is None else self._compaction.nbytes
+        return StateSize(len(self), bytes=self.sealed.updates.nbytes + self.sealed.read_bytes + aside)
+
+    def _compact(self, appended: int) -> None:
+        """Go on with a compaction, or begin one where the log is long.
+
+        One that is interrupted is forgotten: it is begun anew.
+        """
+        sealed, compaction, self._compaction = self.sealed, self._compaction, None
+        if compaction is None:
+            often = 4 * sealed.retracted > sealed.length - sealed.kept
+            if sealed.length <= (_GROWTH if often else _GROWTH_BY_INSERTS) * sealed.kept + _SPARE_ROWS:
+                return
+            compaction = _Compaction(sealed)
+        if not compaction.work(sealed, _FUEL * appended + _LEAST_FUEL):
+            self._compaction = compaction
+            return
+        kept = compaction.kept
+        _, _, diffs = compaction.made.part(kept, len(compaction.made))
+        retracted, distinct = int(np.count_nonzero(diffs < 0)), compaction.is_distinct and len(compaction.made) == kept
+        self.sealed = Sealed(
+            self._types, compaction.made, len(compaction.made), sealed.since, sealed.last, kept, retracted, distinct
+        )
+
+
+class _Merge:
+    """Adds up the diffs of equal rows, at equal `times` if they are given, for as many rows at a time as one likes."""
+
+    def __init__(self, types: Sequence[SqlType], columns: Sequence[Column], times: Ints | None, diffs: Ints) -> None:
+        parts = [(each.physical, column.valid is not None) for each, column in zip(types, columns, strict=True)]
+        self._columns = [*columns] if times is None else [*columns, Column(times)]
+        self._layout = row_layout((*parts,) if times is None else (*parts, (Physical.INT64, False)))
+        self._diffs, n = readonly(diffs), len(diffs)
+        self._words: Ints = np.empty((n, self._layout.words), np.int64)
+        self._slots = np.zeros(least_slots(n), np.uint64)
+        self._rows: Ints = np.empty(n, np.int64)
+        self._sums: Ints = np.empty(n, np.int64)
+        self.count = 0
+        self.done = 0
+
+    @property
+    def nbytes(self) -> int:
+        return self._words.nbytes + self._slots.nbytes + self._rows.nbytes + self._sums.nbytes
+
+    def add(self, rows: int) -> None:
+        """So many more rows, or as many as there are. Cost: packs them, one access of a hash table each."""
+        end = min(self.done + rows, len(self._diffs))
+        part = [
+            Column(c.values[self.done : end], None if c.valid is None else c.valid[self.done : end])
+            for c in self._columns
+        ]
+        words, _ = self._layout.pack(part, end - self.done)
+        self._words[self.done : end] = words.reshape(end - self.done, self._layout.words)
+        words = readonly(self._words[:end])
+        self.count = sum_equal_rows(words, self._diffs, self._slots, self._rows, self._sums, self.done, self.count)
+        self.done = end
+
+    def found(self, start: int = 0, end: int | None = None) -> tuple[Ints, Ints]:
+        """The first position of each distinct row and its sum, of those from `start` to `end`; zeros are left out."""
+        stop = self.count if end is None else min(end, self.count)
+        rows, sums = self._rows[start:stop], self._sums[start:stop]
+        kept = np.flatnonzero(sums)
+        return (rows, sums) if len(kept) == len(rows) else (rows[kept], sums[kept])
+
+
+class _Compaction:
+    """A log that is made anew aside, of what was sealed when it began and then of what has been appended since."""
+
+    def __init__(self, sealed: Sealed) -> None:
+        self._columns, times, diffs = sealed.updates.part(0, sealed.length)
+        self.is_distinct = sealed.shows_all
+        self._since = sealed.since
+        self._seen = times
+        self._times: Ints = np.empty(len(times), np.int64)
+        self._merge = _Merge(sealed.types, self._columns, None if sealed.shows_all else self._times, diffs)
+        self._begun = sealed.length
+        self._copied = 0
+        self.made = _Updates(sealed.types)
+        self.kept = 0
+
+    @property
+    def nbytes(self) -> int:
+        return self.made.nbytes + self._merge.nbytes + self._times.nbytes
+
+    def work(self, sealed: Sealed, fuel: int) -> bool:
+        """Go on for so many rows; whether all that is sealed is in `made` now."""
+        if self._merge.done < self._begun:
+            part = slice(self._merge.done, self._merge.done + fuel)
+            np.maximum(self._seen[part], self._since, out=self._times[part])
+            self._merge.add(fuel)
+            return False
+        if self._copied < self._merge.count:
+            rows, sums = self._merge.found(self._copied, self._copied + fuel)
+            self.made.append((c.take(rows) for c in self._columns), self._times[rows], sums, len(rows))
+            self._copied += fuel
+            self.kept = len(self.made)
+            return False
+        start = self._begun + len(self.made) - self.kept
+        end = min(start + fuel, sealed.length)
+        columns, times, diffs = sealed.updates.part(start, end)
+        self.made.append(columns, times, diffs, end - start)
+        return end == sealed.length

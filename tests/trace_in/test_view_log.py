@@ -1,0 +1,211 @@
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catalog import types
+from catalog.types import SqlType
+from ivm.trace import view_log as module
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.size import StateSize
+from ivm.trace.view_log import ViewLog
+from tests.trace_in.updates import SMALL, Row, drawn_delta, rows_of
+
+Update = tuple[Row, int, int]
+
+
+class LogModel:
+    """The slow obvious twin: every update in a list."""
+
+    def __init__(self) -> None:
+        self.log: list[Update] = []
+
+    def rows(self, as_of: int) -> dict[Row, int]:
+        counts: Counter[Row] = Counter()
+        for row, time, diff in self.log:
+            counts[row] += diff if time <= as_of else 0
+        return {row: count for row, count in counts.items() if count}
+
+
+def contents(log: ViewLog, as_of: int | None) -> dict[Row, int]:
+    columns, diffs = log.rows(as_of)
+    rows = rows_of(columns, len(diffs))
+    assert len(set(rows)) == len(rows)
+    return dict(zip(rows, diffs.tolist(), strict=True))
+
+
+@st.composite
+def commits(draw: st.DrawFn) -> tuple[list[SqlType], int, list[tuple[list[Update], bool, bool]]]:
+    """Types, how much history is kept, and commits: valid updates of two times each, whether it fails, whether one reads."""
+    sql_types = draw(st.lists(st.sampled_from(list(SMALL)), max_size=3))
+    pool = draw(st.lists(st.tuples(*(SMALL[t] for t in sql_types)), min_size=1, max_size=5))
+    held: Counter[Row] = Counter()
+    done = []
+    for number in range(draw(st.integers(1, 8))):
+        fails, reads = draw(st.booleans()), draw(st.booleans())
+        before, batch = held.copy(), []
+        for time in (2 * number + 1, 2 * number + 2):
+            for row in draw(st.lists(st.sampled_from(pool), max_size=6)):
+                diff = draw(st.sampled_from([-1, 1, 2] if held[row] else [1, 2]))
+                held[row] += diff
+                batch.append((row, time, diff))
+        if fails:
+            held = before
+        done.append((draw(st.permutations(batch)), fails, reads))
+    return sql_types, draw(st.integers(0, 5)), done
+
+
+@given(commits(), st.booleans())
+def test_a_log_shows_every_time_that_it_keeps(drawn, spare):
+    sql_types, history, batches = drawn
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_SPARE_ROWS", 3 if spare else 1 << 16)
+        log, twin, since = ViewLog(sql_types, TextDictionary()), LogModel(), 0
+        for number, (batch, fails, reads) in enumerate(batches, 1):
+            now = 2 * number
+            mark = log.mark()
+            if batch:
+                rows, times, diffs = (list(part) for part in zip(*batch, strict=True))
+                log.append(drawn_delta(sql_types, rows, times, diffs))
+            if fails:
+                log.rollback(mark)
+            else:
+                twin.log += batch
+                since = max(now - history, since)
+                log.seal(since, since)
+            if reads:
+                assert contents(log, None) == twin.rows(now)
+                for time in range(since, now + 1):
+                    assert contents(log, time) == twin.rows(time)
+        assert contents(log, None) == twin.rows(2 * len(batches))
+
+
+def one_column(*updates: Update, since: int = 0) -> ViewLog:
+    """A log of rows of one number, sealed, with history from `since` on."""
+    log = ViewLog([types.BIGINT], TextDictionary())
+    for row, time, diff in updates:
+        log.append(drawn_delta([types.BIGINT], [row], time, [diff]))
+    log.seal(max((time for _, time, _ in updates), default=0) + 1, since)
+    return log
+
+
+def test_what_is_read_again_is_not_made_again():
+    log = one_column(((1,), 1, 1), ((2,), 2, 1))
+    assert log.rows(1)[0] is log.rows(1)[0]
+    first = log.rows(None)[0]
+    assert log.rows(2)[0] is first
+    log.append(drawn_delta([types.BIGINT], [(3,)], 3, None))
+    assert log.rows(None)[0] is first
+    log.seal(4, 0)
+    assert contents(log, None) == {(1,): 1, (2,): 1, (3,): 1}
+    assert first[0].values.tolist() == [1, 2]
+
+
+def test_a_reader_keeps_its_rows_when_the_log_is_compacted():
+    log = one_column(((1,), 1, 1), since=1)
+    columns, diffs = log.rows(None)
+    log.append(drawn_delta([types.BIGINT], [(1,), (2,)], 2, [-1, 1]))
+    log.seal(3, 2)
+    assert contents(log, None) == {(2,): 1}
+    assert (columns[0].values.tolist(), diffs.tolist()) == ([1], [1])
+
+
+def test_who_has_what_was_sealed_reads_it_while_others_append_and_take_back(monkeypatch):
+    monkeypatch.setattr(module, "_SPARE_ROWS", 3)
+    log = one_column(((1,), 1, 1))
+    held = []
+    for time in range(2, 60):
+        mark = log.mark()
+        for value in (time, -time, None):
+            log.append(drawn_delta([types.BIGINT], [(value,), (1,)], time, [1, 1]))
+        held.append((time, log.sealed))
+        log.rollback(mark)
+        log.append(drawn_delta([types.BIGINT], [(time,), (1,)], time, [1, 1]))
+        log.append(drawn_delta([types.BIGINT], [(time,)], time, [-1] if time % 3 else [1]))
+        log.seal(time + 1, time)
+    for time, sealed in held:
+        columns, diffs = sealed.rows(None)
+        found = dict(zip(rows_of(columns, len(diffs)), diffs.tolist(), strict=True))
+        assert found == {(1,): time - 1} | {(each,): 2 for each in range(3, time, 3)}
+
+
+def test_what_reading_has_merged_becomes_the_log():
+    log = one_column(((1,), 1, 1), ((1,), 1, 1), ((2,), 1, 1), since=1)
+    assert contents(log, None) == {(1,): 2, (2,): 1}
+    log.append(drawn_delta([types.BIGINT], [(2,)], 2, [-1]))
+    assert len(log) == 4
+    log.seal(3, 2)
+    assert len(log) == 3
+    assert contents(log, None) == {(1,): 2}
+
+
+def test_a_rollback_does_not_take_back_what_is_final():
+    log = ViewLog([types.BIGINT], TextDictionary())
+    mark = log.mark()
+    log.append(drawn_delta([types.BIGINT], [(1,)], 1, None))
+    log.seal(2, 1)
+    log.rollback(mark)
+    assert contents(log, None) == {(1,): 1}
+
+
+def test_churn_does_not_grow_the_log():
+    log = ViewLog([types.BIGINT], TextDictionary())
+    values = [(i,) for i in range(1000)]
+    sizes = []
+    for time in range(1, 300):
+        log.append(drawn_delta([types.BIGINT], values, time, None))
+        log.append(drawn_delta([types.BIGINT], values, time, [-1] * 1000))
+        log.seal(time + 1, time)
+        sizes.append(log.size())
+    assert max(size.rows for size in sizes) <= (1 << 16) + 20_000
+    assert contents(log, None) == {}
+    log.append(drawn_delta([types.BIGINT], values, 300, None))
+    log.seal(301, 300)
+    assert len(log) == 1000
+
+
+def test_no_seal_merges_all_of_a_long_log(monkeypatch):
+    """Every seal looks at as many rows as its commit is worth."""
+    log, looked_at = one_column(((0,), 1, 1)), list[int]()
+    add = module._Merge.add
+
+    def counted(merge: module._Merge, rows: int) -> None:
+        looked_at.append(rows)
+        add(merge, rows)
+
+    monkeypatch.setattr(module._Merge, "add", counted)
+    for time in range(2, 300):
+        log.append(drawn_delta([types.BIGINT], [(i,) for i in range(1000)], time, [1 if time % 2 else -1] * 1000))
+        log.seal(time + 1, time)
+    assert 0 < max(looked_at) < 20_000
+    assert len(log) < 90_000
+
+
+def test_retracting_what_is_not_there_is_an_internal_error():
+    with pytest.raises(AssertionError, match="does not hold"):
+        one_column(((1,), 1, -1)).rows(None)
+
+
+def test_history_that_is_gone():
+    log = one_column(((1,), 1, 1), ((2,), 5, 1), since=3)
+    with pytest.raises(AssertionError, match="history begins at 3"):
+        log.rows(2)
+
+
+def test_size_counts_updates_and_what_a_reader_got():
+    log = one_column(((1,), 1, 1), ((2,), 2, 1))
+    assert log.size() == StateSize(2, bytes=2 * 24)
+    log.rows(1)
+    assert log.size() == StateSize(2, bytes=2 * 24 + 16)
+
+
+def test_an_empty_log():
+    log = ViewLog([types.BIGINT, types.VARCHAR], TextDictionary())
+    log.seal(5, 5)
+    columns, diffs = log.rows(None)
+    assert [len(c) for c in columns] == [0, 0]
+    assert diffs.dtype == np.int64
