@@ -234,8 +234,8 @@ class ViewLog:
                 column_from_arrow(each.column(f"c{i}"), type_, self._dictionary) for i, type_ in enumerate(self._types)
             ]
             updates.append(columns, each.ints("time"), each.ints("diff"), each.rows)
-        numbers = [found.number(name) for name in ("since", "last", "kept", "retracted")]
-        self.sealed = Sealed(self._types, updates, len(updates), *numbers, is_distinct=False)
+        since, last, kept, retracted = (found.number(name) for name in ("since", "last", "kept", "retracted"))
+        self.sealed = Sealed(self._types, updates, len(updates), since, last, kept, retracted, is_distinct=False)
 
     def size(self) -> StateSize:
         """Updates in the log, and bytes with what the last reader got and what a compaction has made so far."""
