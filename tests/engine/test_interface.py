@@ -187,6 +187,7 @@ def test_verify_finds_a_wrong_view(db: ivm.Database) -> None:
     from ivm.trace.delta import delta_of
 
     log.append(delta_of(columns, db.time, None, len(columns[0])))
+    log.seal(db.time + 1, db.time)
     with pytest.raises(ivm.VerificationError, match="revenue"):
         db.verify()
 

@@ -35,6 +35,7 @@ ALLOWED = {
     "ivm.render.scalars.compiler.Compiler.failures": "a loop that does not compile is a defect that nothing else shows",
     "ivm.trace.row_store.RowStore.is_hot": "tests see by it what reading has made of a column",
     "ivm.trace.ordered_rows.OrderedRows.segments": "what writes states to disk calls it",
+    "ivm.trace.view_log.ViewLog.segments": "what writes states to disk calls it",
     "ivm.trace.segment": "what writes states to disk, and reads them, calls it",
     "ivm.render.scalars.elsewhere.Elsewhere.pid": "whether a process ends cannot be seen otherwise",
 }
