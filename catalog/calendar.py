@@ -18,15 +18,21 @@ DAY = 86_400_000_000
 
 def civil(days: Word) -> tuple[Word, Word, Word]:
     """(year, month, day of the month) of a day."""
+    year, day_of_year = _from_march(days)
+    from_march = (5 * day_of_year + 2) // 153
+    day = day_of_year - (153 * from_march + 2) // 5 + 1
+    month = from_march + 3 - 12 * (from_march >= 10)
+    return year + (month <= 2), month, day
+
+
+def _from_march(days: Word) -> tuple[Word, Word]:
+    """The year that began with the last March, and the day of it, from 0."""
     shifted = days + 719468
     era = shifted // 146097
     day_of_era = shifted - era * 146097
     year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096) // 365
     day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    from_march = (5 * day_of_year + 2) // 153
-    day = day_of_year - (153 * from_march + 2) // 5 + 1
-    month = from_march + 3 - 12 * (from_march >= 10)
-    return year_of_era + era * 400 + (month <= 2), month, day
+    return year_of_era + era * 400, day_of_year
 
 
 def day_of(year: Word, month: Word, day: Word) -> Word:
@@ -80,13 +86,15 @@ def first_of_period(days: Word, months: Word) -> Word:
     Periods of more than a year count years from 0, toward it.
     """
     if months <= 12:
-        return first_of_month(month_number(days) // months * months)
+        year, month, _ = civil(days)
+        return day_of(year, (month - 1) // months * months + 1, 1)
     return day_of(toward_zero(year_of(days), months // 12) * (months // 12), 1, 1)
 
 
 def year_of(days: Word) -> Word:
     """The year."""
-    return civil(days)[0]
+    year, day_of_year = _from_march(days)
+    return year + (day_of_year >= 306)
 
 
 def month_of(days: Word) -> Word:

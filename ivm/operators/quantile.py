@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from catalog.calendar import DAY
 from catalog.types import Kind, Physical, SqlType
 from ivm.kernels.ordered.quantiles import BETWEEN, EXACT, ROUNDED
 from ivm.trace.column import Ints
 
-_DAY_MICROS = 86_400_000_000
 _MOST_DIGITS = 9  # so that a fraction times a number of rows stays in 64 bits
 
 
@@ -49,7 +49,7 @@ def between(low: Any, high: Any, share: Any, argument: SqlType, result: SqlType)
     from zero. Equal values are themselves. Cost: a few passes.
     """
     if argument.kind is Kind.DATE:
-        low, high = (side.astype(np.int64) * _DAY_MICROS for side in (low, high))
+        low, high = (side.astype(np.int64) * DAY for side in (low, high))
     if result.is_float:
         first, second = _doubles(low, argument.physical), _doubles(high, argument.physical)
         with np.errstate(invalid="ignore", over="ignore"):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import date, datetime, timedelta
 
+from catalog.calendar import DAY, civil, hour_of, minute_of, second_of
 from catalog.types import Kind, SqlType
 from sql.ir.blobs import ANY_BYTES, blob_text
 from sql.ir.functions import function_of
@@ -19,7 +19,6 @@ _NOT = 3
 _TEST = 4
 _SIGN = 7
 _ATOM = 8
-_EPOCH = date(1970, 1, 1)
 AND = _BINDING["AND"]
 """How tightly AND binds."""
 
@@ -158,15 +157,20 @@ def _decimal(scaled: int, scale: int) -> str:
 
 
 def _date(days: int) -> str:
-    try:
-        return f"DATE '{_EPOCH + timedelta(days=days)}'"
-    except OverflowError:  # the engine's years go further than Python's
-        return f"DATE {days} days"
+    written = _day(days)
+    return f"DATE {days} days" if written is None else f"DATE '{written}'"
 
 
 def _timestamp(micros: int) -> str:
-    try:
-        moment = datetime(1970, 1, 1) + timedelta(microseconds=micros)
-    except OverflowError:
+    days, clock = divmod(micros, DAY)
+    written = _day(days)
+    if written is None:
         return f"TIMESTAMP {micros} micros"
-    return f"TIMESTAMP '{moment.isoformat(sep=' ')}'"
+    fraction = f".{clock % 1_000_000:06}" if clock % 1_000_000 else ""
+    return f"TIMESTAMP '{written} {hour_of(clock):02}:{minute_of(clock):02}:{second_of(clock):02}{fraction}'"
+
+
+def _day(days: int) -> str | None:
+    """The day, unless its year has not four digits."""
+    year, month, day = civil(days)
+    return f"{year:04}-{month:02}-{day:02}" if 1 <= year <= 9999 else None

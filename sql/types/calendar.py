@@ -1,18 +1,15 @@
-"""Dates, timestamps and intervals as literals: reading their text and adding them."""
+"""Dates, timestamps and intervals as literals: reading their text, adding and writing them."""
 
 from __future__ import annotations
 
 import re
-from calendar import monthrange
 from dataclasses import dataclass
-from datetime import date
 from fractions import Fraction
 
-DAY_MICROS = 86_400_000_000
+from catalog.calendar import DAY, civil, day_of, day_of_month, last_of_month, shift_months
+
 _MONTH_DAYS = 30
-_EPOCH = date(1970, 1, 1).toordinal()
-_FIRST = (date.min.toordinal() - _EPOCH) * DAY_MICROS
-_END = (date.max.toordinal() + 1 - _EPOCH) * DAY_MICROS
+_FIRST, _END = day_of(1, 1, 1) * DAY, day_of(10000, 1, 1) * DAY
 
 _DATE = re.compile(r"\s*(\d{1,4})([-/])(\d{1,2})\2(\d{1,2})", re.ASCII)
 _TIME = re.compile(r"[T ]\s*(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?", re.ASCII)
@@ -90,7 +87,7 @@ def interval(text: str) -> Interval:
 def _fractional(unit: Interval, amount: Fraction, text: str) -> Interval:
     months, days, micros = unit.months * amount, unit.days * amount, unit.micros * amount
     days += (months - int(months)) * _MONTH_DAYS
-    micros += (days - int(days)) * DAY_MICROS
+    micros += (days - int(days)) * DAY
     if micros != int(micros):
         raise ValueError(f"{text!r} has parts of a microsecond; write whole ones")
     return Interval(int(months), int(days), int(micros))
@@ -134,7 +131,7 @@ def days_of(text: str) -> int:
 def micros_of(text: str) -> int:
     """Microseconds since 1970-01-01 00:00:00 of a timestamp's text; ValueError if it is none."""
     days, time = _split(text, "a timestamp; write it as YYYY-MM-DD HH:MM:SS")
-    return days * DAY_MICROS + time
+    return days * DAY + time
 
 
 def _split(text: str, what: str) -> tuple[int, int]:
@@ -146,10 +143,9 @@ def _split(text: str, what: str) -> tuple[int, int]:
     time = _TIME.fullmatch(rest) if rest else None
     if rest and time is None:
         raise ValueError(f"{text!r} is not {what}")
-    try:
-        days = date(year, month, day).toordinal() - _EPOCH
-    except ValueError as error:
-        raise ValueError(f"{text!r} is not {what}: {error}") from error
+    if not (year and 1 <= month <= 12 and 1 <= day <= day_of_month(last_of_month(day_of(year, month, 1)))):
+        raise ValueError(f"{text!r} is not {what}: there is no such day")
+    days: int = day_of(year, month, day)
     return days, _micros(time, text) if time else 0
 
 
@@ -162,32 +158,26 @@ def _micros(time: re.Match[str], text: str) -> int:
 
 def add_interval(micros: int, added: Interval) -> int:
     """A timestamp plus an interval; a day beyond its month becomes the last. ValueError outside years 1-9999."""
-    days, time = divmod(micros, DAY_MICROS)
-    if added.months:
-        days = _add_months(days, added.months)
-    total = (days + added.days) * DAY_MICROS + time + added.micros
-    if not _FIRST <= total < _END:
+    days, time = divmod(micros, DAY)
+    moved: int = _within(shift_months(days, added.months) * DAY)
+    return _within(moved + added.days * DAY + time + added.micros)
+
+
+def _within(micros: int) -> int:
+    if not _FIRST <= micros < _END:
         raise ValueError("the result is not within the years 1 to 9999")
-    return total
-
-
-def _add_months(days: int, months: int) -> int:
-    start = date.fromordinal(days + _EPOCH)
-    year, month = divmod(start.year * 12 + start.month - 1 + months, 12)
-    if not 1 <= year <= 9999:
-        raise ValueError(f"year {year} is out of range")
-    last = monthrange(year, month + 1)[1]
-    return date(year, month + 1, min(start.day, last)).toordinal() - _EPOCH
+    return micros
 
 
 def date_text(days: int) -> str:
-    """A date as DuckDB writes it."""
-    return date.fromordinal(days + _EPOCH).isoformat()
+    """A date as DuckDB writes it; ValueError outside years 1-9999."""
+    year, month, day = civil(_within(days * DAY) // DAY)
+    return f"{year:04}-{month:02}-{day:02}"
 
 
 def timestamp_text(micros: int) -> str:
     """A timestamp as DuckDB writes it: the fraction only where there is one, without trailing zeros."""
-    days, time = divmod(micros, DAY_MICROS)
+    days, time = divmod(micros, DAY)
     seconds, fraction = divmod(time, 1_000_000)
     minutes, second = divmod(seconds, 60)
     hour, minute = divmod(minutes, 60)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Context, Decimal
 
+from catalog.calendar import DAY
 from catalog.types import (
     BIGINT,
     BOOLEAN,
@@ -29,7 +30,7 @@ from catalog.types import (
 from catalog.uuids import uuid_of
 from sql.ir.blobs import bytes_of
 from sql.ir.scalar import Literal, Value
-from sql.types.calendar import DAY_MICROS, date_text, days_of, is_plain, micros_of, timestamp_text
+from sql.types.calendar import date_text, days_of, is_plain, micros_of, timestamp_text
 from sql.types.single import nearest_single, single
 from sql.types.term import SIGNED, fits
 
@@ -215,7 +216,7 @@ def _to_date(literal: Literal, target: SqlType) -> Value:
         text = str(literal.value)
         return days_of(text) if _is_moment(text, "a date; write it as YYYY-MM-DD") else None
     if literal.type in (TIMESTAMP, TIMESTAMPTZ) and isinstance(literal.value, int):
-        return literal.value // DAY_MICROS
+        return literal.value // DAY
     return None
 
 
@@ -224,7 +225,7 @@ def _to_timestamp(literal: Literal, target: SqlType) -> Value:
         text = str(literal.value)
         return micros_of(text) if _is_moment(text, "a timestamp; write it as YYYY-MM-DD HH:MM:SS") else None
     if literal.type == DATE and isinstance(literal.value, int):
-        return literal.value * DAY_MICROS
+        return literal.value * DAY
     return literal.value if literal.type == TIMESTAMPTZ else None
 
 
@@ -243,7 +244,7 @@ def _to_instant(literal: Literal, target: SqlType) -> Value:
 
 def _to_time(literal: Literal, target: SqlType) -> Value:
     if literal.type == TIMESTAMP and isinstance(literal.value, int):
-        return literal.value % DAY_MICROS
+        return literal.value % DAY
     plain = literal.type == VARCHAR and _TIME.fullmatch(str(literal.value))
     return micros_of(f"1970-01-01 {literal.value}") if plain else None
 

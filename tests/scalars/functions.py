@@ -30,6 +30,7 @@ def doubles() -> list[Case]:
     d = DOUBLE
     return [
         *[call(f, f"{sql}(c0)", (d,), d) for f, sql in _DOUBLES.items()],
+        call("even", "even(c0)", (d,), d),
         *[call(f"is_{f}", f"is{f}(c0)", (d,), BOOLEAN) for f in ("nan", "inf", "finite")],
         call("atan2", "atan2(c0, c1)", (d, d), d),
         call("log", "log(c0, c1)", (d, d), d),

@@ -62,6 +62,12 @@ class TestBothForms:
         program = MfpProgram((), (compare("gt", A, integer(9)),), None, 2, TextDictionary(), compiler)
         assert program.run(ints([1, 2], [1, 2])) is None
 
+    def test_what_is_constant_can_be_negated(self, compiler) -> None:
+        there = call("not", call("is_null", A, type_=BOOLEAN), type_=BOOLEAN)
+        for predicate, kept in ((there, 2), (call("not", there, type_=BOOLEAN), 0)):
+            program = MfpProgram((), (predicate,), None, 2, TextDictionary(), compiler)
+            assert len(rows(program.run(ints([1, 2], [1, 2])))) == kept
+
     def test_no_rows_at_all(self, compiler) -> None:
         program = MfpProgram((), (), None, 1, TextDictionary(), compiler)
         assert program.run(ints([])) is None

@@ -1,4 +1,4 @@
-"""Scalar helpers that fused loops call: checked 64-bit arithmetic, SQL's rules for DOUBLE, rounding."""
+"""Scalar helpers that fused loops call: checked 64-bit arithmetic, conversions to DOUBLE, membership."""
 
 from __future__ import annotations
 
@@ -49,64 +49,6 @@ def mul_checked(typing_context: Any, a: Any, b: Any) -> Any:
 
 
 @part()
-def truncated(a: Word, b: Word) -> Word:
-    """The quotient a / b toward zero; b is not 0, and not -1 where a is the least int64."""
-    quotient = a // b
-    if quotient * b != a and (a < 0) != (b < 0):
-        quotient += 1
-    return quotient
-
-
-@part()
-def remainder(a: Word, b: Word) -> Word:
-    """What `truncated` leaves; it has the sign of a."""
-    return a - truncated(a, b) * b
-
-
-@part()
-def round_off(a: Word, power: Word) -> Word:
-    """The quotient a / power rounded, halves away from zero; power > 1, a is not the least int64."""
-    size = abs(a)
-    quotient = size // power
-    if size - quotient * power >= power - power // 2:
-        quotient += 1
-    return -quotient if a < 0 else quotient
-
-
-@part()
-def ceiling(a: Word, power: Word) -> Word:
-    """The quotient a / power, rounded up."""
-    return -(-a // power)
-
-
-@part()
-def half_away(x: float) -> float:
-    """A double rounded to a whole number, halves away from zero."""
-    whole = np.trunc(x)
-    if abs(x - whole) >= 0.5:
-        whole += 1.0 if x > 0 else -1.0
-    return whole
-
-
-@part()
-def round_double(x: float, power: float, cut: bool) -> float:
-    """A double rounded at `power`: below the point, or (cut) above it; as it was, or zero, where that overflows."""
-    rounded = half_away(x / power) * power if cut else half_away(x * power) / power
-    if np.isfinite(rounded):
-        return rounded
-    return 0.0 if cut and np.isfinite(x) else x
-
-
-@part()
-def trunc_double(x: float, power: float, cut: bool) -> float:
-    """A double cut off at `power`, below the point, or (cut) above it; as it was, or zero, where that overflows."""
-    rounded = np.trunc(x / power) * power if cut else np.trunc(x * power) / power
-    if np.isfinite(rounded):
-        return rounded
-    return 0.0 if cut and np.isfinite(x) else x
-
-
-@part()
 def decimal_to_double(a: Word, power: Word, scale: float) -> float:
     """The double of a / power (`scale` is power as a double).
 
@@ -129,18 +71,6 @@ def wide_to_double(low: Word, high: Word, digits: int) -> float:
     wl, wh, rl, rh = divide(np.int64(ml), np.int64(mh), POWERS[digits, 0], POWERS[digits, 1])
     result = to_float(wl, wh) + to_float(rl, rh) / FLOAT_POWERS[digits]
     return -result if high < 0 else result
-
-
-@part()
-def double_eq(a: float, b: float) -> bool:
-    """Equality in which NaN equals NaN."""
-    return a == b or (a != a and b != b)
-
-
-@part()
-def double_lt(a: float, b: float) -> bool:
-    """The order in which NaN is greater than all others."""
-    return a < b or (b != b and a == a)
 
 
 @part()

@@ -17,17 +17,21 @@ from types import ModuleType
 from typing import Any
 
 import ivm.kernels
+from catalog import calendar
 
 Kernel = Callable[..., int]
 
-_HELPERS = ("numbers/calendar.py", "numbers/checked.py", "numbers/wide.py")
+_KERNELS = Path(ivm.kernels.__path__[0]) / "numbers"
+_HELPERS = (
+    Path(calendar.__file__),
+    *(_KERNELS / name for name in ("checked.py", "elementwise.py", "parts.py", "wide.py")),
+)
 
 
 @cache
 def _helpers() -> bytes:
     """The text of what a loop calls, which is compiled into it."""
-    folder = Path(ivm.kernels.__path__[0])
-    return b"\n".join((folder / helper).read_bytes() for helper in _HELPERS)
+    return b"\n".join(helper.read_bytes() for helper in _HELPERS)
 
 
 def digest(source: str) -> str:

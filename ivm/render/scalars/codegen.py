@@ -33,14 +33,10 @@ _HEADER = '''"""A fused loop, written by ivm.render.scalars.codegen."""
 import numpy as np
 from numba import boolean, float32, float64, int8, int32, int64, types, uint64
 
-from ivm.kernels.numbers.calendar import (
-    day_of_month, day_of_year, first_of_period, iso_week, iso_year, last_of_month, month_of, period_of, shift_months,
-    year_of
-)
 from ivm.kernels.numbers.checked import (
-    add_checked, ceiling, contains, decimal_to_double, double_eq, double_lt, half_away, mul_checked, remainder,
-    round_double, round_off, sub_checked, trunc_double, truncated, wide_to_double
+    add_checked, contains, decimal_to_double, mul_checked, sub_checked, wide_to_double
 )
+from ivm.kernels.numbers.parts import *
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.numbers.wide import add as wide_add, compare as wide_compare, exceeds, fits_int64, mul as wide_mul
 from ivm.kernels.numbers.wide import mul_signed, neg as wide_neg, scale_down, scale_up, sub as wide_sub

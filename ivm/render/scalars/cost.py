@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from catalog.types import Kind
 from ivm.analysis.ranges import can_raise
+from ivm.render.scalars.bodies.table import BODIES
 from sql.ir.scalar import Call, Scalar, walk
 
 
@@ -15,4 +16,4 @@ def cost_rank(predicate: Scalar) -> int:
 
 
 def _reads_text(call: Call) -> bool:
-    return call.function not in ("eq", "ne", "in", "is_null") and any(a.type.kind is Kind.VARCHAR for a in call.args)
+    return not BODIES[call.function].by_code and any(a.type.kind is Kind.VARCHAR for a in call.args)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from catalog.types import Kind, Physical, SqlType
 from ivm.analysis.ranges import can_raise
-from ivm.render.scalars import casts, emit_dates, emit_logic, emit_numbers, texts
+from ivm.render.scalars import texts
+from ivm.render.scalars.bodies import casts
+from ivm.render.scalars.bodies.table import BODIES
 from ivm.render.scalars.text_memo import TextMemo
 from ivm.render.scalars.writer import NotCompiledError, Value, Writer
 from sql.ir.functions import function_of
 from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of
-
-_STRICT = {**emit_numbers.STRICT, **emit_logic.STRICT, **emit_dates.STRICT}
-_LAZY = {**emit_logic.LAZY, **emit_dates.LAZY}
 
 
 def emit(writer: Writer, scalar: Scalar) -> Value:
@@ -73,18 +72,17 @@ def _call(writer: Writer, call: Call) -> Value:
     lookup = _memo(writer, call)
     if lookup is not None:
         return lookup
-    if call.function in _LAZY:
-        return _LAZY[call.function](writer, call, emit)
-    if call.function == "cast":
-        return emit_numbers.cast(writer, call, [emit(writer, a) for a in call.args])
-    strict = _STRICT.get(call.function)
-    if strict is None:
+    body = BODIES[call.function]
+    if body.lazy_loop is not None:
+        return body.lazy_loop(writer, call, emit)
+    loop = body.loop or body.steps
+    if loop is None:
         raise NotCompiledError(call.function)
-    return strict(writer, call, [emit(writer, a) for a in call.args])
+    return loop(writer, call, [emit(writer, a) for a in call.args[body.literals :]])
 
 
 def _memo(writer: Writer, call: Call) -> Value | None:
-    """A text function through its memo; eq and ne compare codes and need none."""
+    """A text function through its memo; what compares codes needs none."""
     if (
         call.function in ("cast", "try_cast")
         and call.args[0].type.kind is Kind.VARCHAR
@@ -92,7 +90,7 @@ def _memo(writer: Writer, call: Call) -> Value | None:
     ):
         memo = casts.text_cast_memo(call, writer.context)
         return _lookup(writer, memo, emit(writer, call.args[0]), call)
-    if not any(a.type.kind is Kind.VARCHAR for a in call.args) or call.function in ("eq", "ne"):
+    if not any(a.type.kind is Kind.VARCHAR for a in call.args) or BODIES[call.function].by_code:
         return None
     found, place = texts.memo_of(call, writer.context), texts.memo_place(call)
     if found is None or place is None:

@@ -12,9 +12,27 @@ from catalog.types import Kind, SqlType
 from ivm.render.scalars.columns import objects
 from ivm.render.scalars.text_format import to_text
 from ivm.trace.column import Bools, Column
+from sql.ir.functions import function_of
 from sql.ir.limits import Range
+from sql.ir.scalar import Call, Literal
 
 Describe = Callable[[int], str]
+
+Problem = Callable[[str, SqlType], NumericError]
+"""The error of an attempt, which is described, to compute a value of a type."""
+
+
+def describe(call: Call, columns: tuple[Column, ...]) -> Describe:
+    """What a call computes at a row, as a person would write it; `columns` are those of its last arguments."""
+    first = max(len(call.args) - len(columns), 0)
+    literals = [f"'{a.value}'" for a in call.args[:first] if isinstance(a, Literal)]
+    symbol = function_of(call.function).symbol
+
+    def text(row: int) -> str:
+        args = [shown(c, row, a.type) for c, a in zip(columns, call.args[first:], strict=False)]
+        return f"{args[0]} {symbol} {args[1]}" if symbol else f"{call.function}({', '.join([*literals, *args])})"
+
+    return text
 
 
 def shown(column: Column, row: int, type_: SqlType) -> str:
@@ -30,7 +48,7 @@ def overflow(what: str, type_: SqlType) -> NumericError:
     return NumericError(f"cannot compute {what}: the result does not fit {type_}; cast to a wider type first")
 
 
-def division_by_zero(what: str) -> NumericError:
+def division_by_zero(what: str, type_: SqlType) -> NumericError:
     """`what` was attempted and divides by zero."""
     return NumericError(f"cannot compute {what}: division by zero; guard the divisor with NULLIF(divisor, 0)")
 

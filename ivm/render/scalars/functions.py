@@ -28,5 +28,4 @@ class Context:
     memos: Memos
 
 
-Strict = Callable[[Call, Context], Apply]
 Lazy = Callable[[Call, Context, Build], Evaluate]

@@ -6,22 +6,15 @@ batch.
 
 from __future__ import annotations
 
-from catalog.errors import UnsupportedError
 from catalog.types import Physical
-from ivm.render.scalars import bits, casts, compare, date_parts, dates, logic, maths, numeric, texts
+from ivm.render.scalars.arrays import over_arrays
+from ivm.render.scalars.bodies.table import BODIES
 from ivm.render.scalars.columns import constant
-from ivm.render.scalars.functions import Apply, Context, Evaluate, Lazy, Strict
+from ivm.render.scalars.functions import Apply, Context, Evaluate
 from ivm.render.scalars.rows import Rows
 from ivm.trace.column import Column as Values
+from sql.ir.functions import function_of
 from sql.ir.scalar import Call, Column, Literal, Scalar
-
-_STRICT: dict[str, Strict] = {
-    **numeric.STRICT, **compare.STRICT, **logic.STRICT, **maths.STRICT, **dates.STRICT,
-    **bits.STRICT, **date_parts.STRICT, "cast": casts.cast, "try_cast": casts.cast,
-}  # fmt: skip
-_LAZY: dict[str, Lazy] = {**compare.LAZY, **logic.LAZY, **maths.LAZY, **dates.LAZY, **date_parts.LAZY, **texts.LAZY}
-
-FUNCTIONS = frozenset(_STRICT) | frozenset(_LAZY)
 
 
 def interpreter(scalar: Scalar, context: Context) -> Evaluate:
@@ -36,13 +29,14 @@ def interpreter(scalar: Scalar, context: Context) -> Evaluate:
         column = _literal(scalar, context)
         return lambda rows: column
     assert isinstance(scalar, Call), "decorrelation leaves no column of an outer query"
-    lazy = _LAZY.get(scalar.function)
-    if lazy is not None:
-        return lazy(scalar, context, lambda s: interpreter(s, context))
-    strict = _STRICT.get(scalar.function)
-    if strict is None:
-        raise UnsupportedError(f"cannot evaluate {scalar.function}: the engine has no such function")
-    return _applied(strict(scalar, context), [interpreter(a, context) for a in scalar.args])
+    body = BODIES[function_of(scalar.function).name]
+    if body.lazy is not None:
+        return body.lazy(scalar, context, lambda s: interpreter(s, context))
+    apply = None if body.strict is None else body.strict(scalar, context)
+    if apply is None:
+        assert body.steps is not None, "a body has some form for the interpreter"
+        apply = over_arrays(body.steps, scalar)
+    return _applied(apply, [interpreter(a, context) for a in scalar.args[body.literals :]])
 
 
 def _literal(literal: Literal, context: Context) -> Values:

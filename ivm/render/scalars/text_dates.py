@@ -8,18 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import date
 from functools import lru_cache
-from typing import Any
 
-import numpy as np
+from catalog.calendar import DAY, civil, day_of, last_of_month, month_of
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
           "December")  # fmt: skip
-_DAY = 86_400_000_000
-_EPOCH = date(1970, 1, 1).toordinal()
-_FIRST, _LAST = date.min.toordinal() - _EPOCH, date.max.toordinal() - _EPOCH
 _WHOLE = {"%c": "%Y-%m-%d %H:%M:%S", "%x": "%Y-%m-%d", "%X": "%H:%M:%S", "%T": "%H:%M:%S"}
 _SPECIFIER = re.compile(r"%-?.", re.DOTALL)
 
@@ -30,8 +25,8 @@ class Moment:
     __slots__ = ("clock", "day", "days", "month", "year")
 
     def __init__(self, micros: int) -> None:
-        self.days: int = micros // _DAY
-        self.clock: int = micros % _DAY
+        self.days: int = micros // DAY
+        self.clock: int = micros % DAY
         civil: tuple[int, int, int] = _civil(self.days)
         self.year: int = civil[0]
         self.month: int = civil[1]
@@ -45,29 +40,15 @@ class Moment:
     @property
     def day_of_year(self) -> int:
         """From 1."""
-        return self.days - first_day(self.year, 1) + 1
+        return self.days - day_of(self.year, 1, 1) + 1
 
     @property
     def thursday(self) -> Moment:
         """The Thursday of the week: it says which year the week belongs to."""
-        return Moment((self.days - self.weekday + 3) * _DAY)
+        return Moment((self.days - self.weekday + 3) * DAY)
 
 
-@lru_cache(maxsize=1 << 16)
-def _civil(days: int) -> tuple[int, int, int]:
-    """(year, month, day of the month); of the years that are not Python's, by numpy's slower calendar."""
-    if _FIRST <= days <= _LAST:
-        found = date.fromordinal(days + _EPOCH)
-        return found.year, found.month, found.day
-    months = int(np.datetime64(days, "D").astype("datetime64[M]").astype(np.int64))
-    year, month = months // 12 + 1970, months % 12 + 1
-    return year, month, days - first_day(year, month) + 1
-
-
-@lru_cache(maxsize=1 << 12)
-def first_day(year: int, month: int) -> int:
-    """The day that a month starts on."""
-    return int(np.datetime64((year - 1970) * 12 + month - 1, "M").astype("datetime64[D]").astype(np.int64))
+_civil = lru_cache(maxsize=1 << 16)(civil)
 
 
 _WRITE: dict[str, Callable[[Moment], str]] = {
@@ -79,7 +60,7 @@ _WRITE: dict[str, Callable[[Moment], str]] = {
     "I": lambda m: f"{(m.clock // 3_600_000_000 + 11) % 12 + 1:02d}",
     "M": lambda m: f"{m.clock // 60_000_000 % 60:02d}",
     "S": lambda m: f"{m.clock // 1_000_000 % 60:02d}",
-    "p": lambda m: "AM" if m.clock < _DAY // 2 else "PM",
+    "p": lambda m: "AM" if m.clock < DAY // 2 else "PM",
     "f": lambda m: f"{m.clock % 1_000_000:06d}",
     "g": lambda m: f"{m.clock % 1_000_000 // 1000:03d}",
     "n": lambda m: f"{m.clock % 1_000_000 * 1000:09d}",
@@ -148,7 +129,7 @@ def strptime(text: str, form: str) -> int:
     if match is None:
         raise ValueError(f"it is not written as {form!r}")
     parts = {letter: _part(letter, match[i + 1]) for i, letter in enumerate(letters)}
-    return _day(parts) * _DAY + _clock(parts)
+    return _day(parts) * DAY + _clock(parts)
 
 
 def try_strptime(text: str, form: str) -> int | None:
@@ -194,12 +175,12 @@ def _day(parts: dict[str, int]) -> int:
         month = parts.get(letter, month - 1) + 1
     if not 1 <= month <= 12 or not 1 <= day <= 31:
         raise ValueError("there is no such date")
-    first = first_day(year, month)
+    first = day_of(year, month, 1)
     if "j" in parts:
         if not 1 <= parts["j"] <= 366:
             raise ValueError("there is no such day of a year")
-        return first_day(year, 1) + parts["j"] - 1
-    if first + day > first_day(year + month // 12, month % 12 + 1):
+        return day_of(year, 1, 1) + parts["j"] - 1
+    if first + day > last_of_month(first) + 1:
         raise ValueError("there is no such date")
     return first + day - 1
 
@@ -216,10 +197,11 @@ def _clock(parts: dict[str, int]) -> int:
     return ((hour * 60 + minute) * 60 + second) * 1_000_000 + fraction
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "strftime": strftime,
-    "strptime": strptime,
-    "try_strptime": try_strptime,
-    "dayname": lambda days: DAYS[(days + 3) % 7],
-    "monthname": lambda days: MONTHS[Moment(days * _DAY).month - 1],
-}
+def day_name(days: int) -> str:
+    """The name of a date's day of the week."""
+    return DAYS[(days + 3) % 7]
+
+
+def month_name(days: int) -> str:
+    """The name of a date's month."""
+    return MONTHS[month_of(days) - 1]

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from catalog.calendar import DAY, civil
 from catalog.types import Kind, SqlType
-
-_DAY = 86_400_000_000
 
 
 def to_text(value: Any, type_: SqlType) -> str:
@@ -53,7 +52,7 @@ def _date(days: int) -> str:
 
 
 def _timestamp(micros: int) -> str:
-    days, rest = divmod(int(micros), _DAY)
+    days, rest = divmod(int(micros), DAY)
     text, before_christ = _day(days)
     return f"{text}{before_christ} {_time(rest)}"
 
@@ -69,9 +68,7 @@ def _time(micros: int) -> str:
 
 
 def _day(days: int) -> tuple[str, str]:
-    months = int(np.datetime64(days, "D").astype("datetime64[M]").astype(np.int64))
-    day = days - int(np.datetime64(months, "M").astype("datetime64[D]").astype(np.int64)) + 1
-    year, month = months // 12 + 1970, months % 12 + 1
+    year, month, day = civil(days)
     if year > 0:
         return f"{year:04d}-{month:02d}-{day:02d}", ""
     return f"{1 - year:04d}-{month:02d}-{day:02d}", " (BC)"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from math import isfinite
-from typing import Any
 
 _WIDE = re.compile(r"([+ ]?)(0?)(\d+)(.*)")
 """A width without an alignment."""
@@ -18,6 +16,3 @@ def formatted(value: int | float | str, spec: str) -> str:
         if found is not None:
             return format(value, found[1] + found[4]).ljust(int(found[3]), found[2] or " ")
     return format(value, spec)
-
-
-FUNCTIONS: dict[str, Callable[..., Any]] = {"formatted": formatted}

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from catalog.types import BOOLEAN, VARCHAR, Kind
+from ivm.render.scalars.bodies.texts import is_light, native_of
 from ivm.render.scalars.functions import Context
 from ivm.render.scalars.text_memo import TextMemo
-from ivm.render.scalars.text_natives import is_light, learning, native_of
+from ivm.render.scalars.text_natives import learning
 from ivm.trace.column import DTYPES
 from ivm.trace.column import Column as Values
 from ivm.trace.texts import Texts

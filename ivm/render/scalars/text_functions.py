@@ -4,12 +4,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
-from typing import Any
-
-from ivm.render.scalars.text_dates import FUNCTIONS as OF_DATES
-from ivm.render.scalars.text_formats import FUNCTIONS as FORMATS
-from ivm.render.scalars.text_pieces import FUNCTIONS as PIECES
 
 
 def upper(text: str) -> str:
@@ -102,23 +96,3 @@ def like_parts(pattern: str, escape: str | None) -> list[tuple[str, bool]]:
         else:
             parts.append((char, char in "%_"))
     return parts
-
-
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "upper": upper,
-    "lower": lower,
-    "trim": trim,
-    "ltrim": ltrim,
-    "rtrim": rtrim,
-    "length": len,
-    "substring": substring,
-    "concat": lambda *texts: "".join(texts),
-    "replace": replace,
-    "starts_with": str.startswith,
-    "contains": lambda text, part: part in text,
-    "like": like,
-    "ilike": ilike,
-    **PIECES,
-    **OF_DATES,
-    **FORMATS,
-}

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from catalog.types import Kind, Physical
+from catalog.types import Physical
 from ivm.kernels.texts.dictionary import PADDING
 from ivm.kernels.texts.like import ANY_CHAR, ANY_RUN, match_parts, match_tokens
 from ivm.kernels.texts.parts import (
@@ -28,12 +28,12 @@ from ivm.kernels.texts.parts import (
     trim_bytes,
     trim_spaces,
 )
-from ivm.render.scalars.text_functions import FUNCTIONS, like_parts
+from ivm.render.scalars.text_functions import like_parts
 from ivm.render.scalars.text_memo import FALSE, TRUE, Compute
 from ivm.trace.column import Array, Bools, Ints
 from ivm.trace.readonly import readonly
 from ivm.trace.texts import Texts
-from sql.ir.scalar import Call, Literal
+from sql.ir.functions import MIRRORED
 
 Native = Callable[[Texts], Any]
 
@@ -46,23 +46,6 @@ _SIGNS: dict[str, Callable[[npt.NDArray[np.int8]], Bools]] = {
     "gt": lambda signs: signs > 0,
     "ge": lambda signs: signs >= 0,
 }
-
-
-def native_of(call: Call) -> Native | None:
-    """What computes the function from its text, if that is its one argument that is no literal; None if nothing does.
-
-    A text that is compared may be on either side; in all other functions it comes first.
-    """
-    given = [a for a in call.args if not isinstance(a, Literal)]
-    if len(given) != 1 or given[0].type.kind is not Kind.VARCHAR:
-        return None
-    values = tuple(a.value for a in call.args if isinstance(a, Literal))
-    if any(value is None for value in values):
-        return None
-    if call.function in ("eq", "ne", *_SIGNS):
-        return _comparison(call.function, str(values[0]), mirrored=isinstance(call.args[0], Literal))
-    make = _MAKERS.get(call.function)
-    return None if make is None or isinstance(call.args[0], Literal) else make(*values)
 
 
 def learning(native: Native, physical: Physical, dictionary: Any) -> Compute:
@@ -78,23 +61,15 @@ def learning(native: Native, physical: Physical, dictionary: Any) -> Compute:
     return compute
 
 
-def is_light(call: Call) -> bool:
-    """Whether the native looks at the ends of a string alone, which costs less than to look it up in a dictionary."""
-    if call.function == "like":
-        pattern, *escape = (str(a.value) for a in call.args[1:] if isinstance(a, Literal))
-        wild = [char for char, wild in like_parts(pattern, escape[0] if escape else None) if wild]
-        return wild in ([], ["%"])
-    return call.function in _LIGHT
-
-
-def _comparison(function: str, text: str, mirrored: bool) -> Native:
+def comparison(function: str, text: str, mirrored: bool) -> Native:
+    """A comparison with a text, which stands on the left if `mirrored`."""
     if function == "eq":
         return _member(text)
     if function == "ne":
         equal = _member(text)
         return lambda texts: ~equal(texts)
     data = readonly(np.frombuffer(text.encode(), np.uint8))
-    holds = _SIGNS[{"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}[function] if mirrored else function]
+    holds = _SIGNS[MIRRORED[function] if mirrored else function]
 
     def run(texts: Texts) -> Bools:
         signs = np.empty(len(texts), np.int8)
@@ -115,7 +90,8 @@ def _member(*items: str) -> Native:
     return run
 
 
-def _in(*items: str) -> Native | None:
+def one_of(*items: str) -> Native | None:
+    """Whether it is one of few texts."""
     return _member(*items) if len(items) <= _MOST_ITEMS else None
 
 
@@ -124,7 +100,8 @@ def _joined(parts: list[bytes]) -> tuple[Bytes, Ints]:
     return readonly(np.frombuffer(b"".join(parts) + bytes(PADDING), np.uint8)), readonly(bounds.astype(np.int64))
 
 
-def _like(pattern: str, escape: str | None = None) -> Native:
+def like(pattern: str, escape: str | None = None) -> Native:
+    """LIKE with a pattern."""
     parts = like_parts(pattern, escape)
     if any(wild and char == "_" for char, wild in parts):
         return _by_tokens(parts)
@@ -165,7 +142,8 @@ def _of_parts(*parts: str) -> Native:
     return run
 
 
-def _contains(part: str) -> Native:
+def contains(part: str) -> Native:
+    """Whether a part stands in it."""
     return _of_parts("", part, "") if part else _of_parts("", "")
 
 
@@ -181,37 +159,58 @@ def _cut(first: int, first_back: bool, last: int, last_back: bool) -> Native | N
     return run
 
 
-def _substring(offset: int, length: int | None = None) -> Native | None:
+def substring(offset: int, length: int | None = None) -> Native | None:
+    """`text_functions.substring` at a place."""
     start, back = (offset - 1, False) if offset >= 0 else (offset, True)
     if length is None:
         return _cut(start, back, _FAR, False)
     return _cut(start + min(length, 0), back, start + max(length, 0), back)
 
 
-def _left(count: int) -> Native | None:
+def left(count: int) -> Native | None:
+    """`text_pieces.left` of a length."""
     return _cut(0, False, count, count < 0)
 
 
-def _right(count: int) -> Native | None:
+def right(count: int) -> Native | None:
+    """`text_pieces.right` of a length."""
     return _cut(-count, count >= 0, _FAR, False)
 
 
-def _of_size(size: Callable[[Texts], Ints]) -> Callable[[], Native]:
-    return lambda: size
-
-
-def _length(texts: Texts) -> Ints:
+def length(texts: Texts) -> Ints:
+    """Its characters."""
     out = np.empty(len(texts), np.int64)
     count_characters(texts.data, texts.starts, texts.ends, out)
     return out
 
 
-def _strlen(texts: Texts) -> Ints:
+def byte_length(texts: Texts) -> Ints:
+    """Its bytes."""
     return (texts.ends - texts.starts).astype(np.int64)
 
 
-def _case(function: str, first: str, last: str) -> Callable[[], Native]:
-    one_by_one = FUNCTIONS[function]
+def bit_length(texts: Texts) -> Ints:
+    """Its bits."""
+    return 8 * byte_length(texts)
+
+
+def starts_with(part: str) -> Native:
+    """Whether it starts with a part."""
+    return _of_parts(part, "")
+
+
+def ends_with(part: str) -> Native:
+    """Whether it ends with a part."""
+    return _of_parts("", part)
+
+
+def always(native: Native) -> Callable[[], Native]:
+    """A native of the text alone."""
+    return lambda: native
+
+
+def case_changed(one_by_one: Callable[[str], str], first: str, last: str) -> Callable[[], Native]:
+    """The other case of the ASCII letters from `first` to `last`; what is not all ASCII goes through Python."""
 
     def run(texts: Texts) -> Texts:
         begins, stops = np.empty(len(texts), np.int64), np.empty(len(texts), np.int64)
@@ -225,7 +224,9 @@ def _case(function: str, first: str, last: str) -> Callable[[], Native]:
     return lambda: run
 
 
-def _trim(left: bool, right: bool) -> Callable[..., Native | None]:
+def trimmed(left: bool, right: bool) -> Callable[..., Native | None]:
+    """Without spaces, or others than these, at either end."""
+
     def make(chars: str | None = None) -> Native | None:
         if chars is not None and not chars.isascii():
             return None
@@ -243,26 +244,3 @@ def _trim(left: bool, right: bool) -> Callable[..., Native | None]:
         return run
 
     return make
-
-
-_MAKERS: dict[str, Callable[..., Native | None]] = {
-    "in": _in,
-    "like": _like,
-    "contains": _contains,
-    "starts_with": lambda part: _of_parts(part, ""),
-    "ends_with": lambda part: _of_parts("", part),
-    "substring": _substring,
-    "left": _left,
-    "right": _right,
-    "length": _of_size(_length),
-    "strlen": _of_size(_strlen),
-    "bit_length": _of_size(lambda texts: 8 * _strlen(texts)),
-    "upper": _case("upper", "a", "z"),
-    "lower": _case("lower", "A", "Z"),
-    "trim": _trim(True, True),
-    "ltrim": _trim(True, False),
-    "rtrim": _trim(False, True),
-}
-_LIGHT = frozenset(
-    ("eq", "ne", "lt", "le", "gt", "ge", "in", "starts_with", "ends_with", "left", "substring", "strlen", "bit_length")
-)

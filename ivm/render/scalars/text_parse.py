@@ -9,8 +9,7 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
-import numpy as np
-
+from catalog.calendar import DAY, day_of, last_of_month
 from catalog.types import Kind, SqlType
 from catalog.uuids import uuid_of
 from sql.ir.blobs import bytes_of
@@ -28,7 +27,6 @@ _CLOCK = re.compile(rf"(\d{{1,2}}):(\d{{1,2}})(?::(\d{{1,2}})(?:\.(\d*))?)?{_ZON
 _TRUE = ("true", "t", "1", "yes", "y")
 _FALSE = ("false", "f", "0", "no", "n")
 _SPACES = " \t\n\v\f\r"
-_DAY = 86_400_000_000
 _MOST_EXPONENT = (1 << 15) - 1
 """DuckDB reads no number with a greater exponent."""
 _MOST_DAYS = (1 << 31) - 1
@@ -112,13 +110,10 @@ def _days(match: re.Match[str]) -> int:
         year = 1 - year
     if not 1 <= month <= 12:
         raise ValueError(match[0])
-    months = (year - 1970) * 12 + month - 1
-    first, next_first = (
-        int(np.datetime64(m, "M").astype("datetime64[D]").astype(np.int64)) for m in (months, months + 1)
-    )
-    if not 1 <= day <= next_first - first:
+    first = day_of(year, month, 1)
+    if not 1 <= day <= last_of_month(first) - first + 1:
         raise ValueError(match[0])
-    days = first + day - 1
+    days: int = first + day - 1
     if abs(days) >= _MOST_DAYS:
         raise ValueError(match[0])
     return days
@@ -131,7 +126,7 @@ def _date(text: str) -> int:
 
 def _timestamp(text: str) -> int:
     days, time, _ = _moment(text.strip(_SPACES))
-    return _within(days * _DAY + time, text)
+    return _within(days * DAY + time, text)
 
 
 def _within(micros: int, text: str) -> int:
@@ -143,7 +138,7 @@ def _within(micros: int, text: str) -> int:
 def _instant(text: str) -> int:
     """A timestamp with its time zone, or without one in UTC, as the same moment in UTC."""
     days, time, zone = _moment(text.strip(_SPACES))
-    local = days * _DAY + time
+    local = days * DAY + time
     return _within(local - _offset(zone.strip(" "), local) * 1_000_000, text)
 
 
@@ -165,7 +160,7 @@ def _offset(zone: str, local: int) -> int:
 def _time(text: str) -> int:
     clock = _CLOCK.fullmatch(text)
     micros = _of_day(clock, text) if clock is not None else _moment(text)[1]
-    if micros >= _DAY:
+    if micros >= DAY:
         raise ValueError(text)
     return micros
 
@@ -189,6 +184,6 @@ def _moment(text: str) -> tuple[int, int, str]:
 def _of_day(clock: re.Match[str], text: str) -> int:
     hour, minute, second = int(clock[1]), int(clock[2]), int(clock[3] or 0)
     micros = (hour * 3600 + minute * 60 + second) * 1_000_000 + int((clock[4] or "0").ljust(6, "0")[:6])
-    if micros > _DAY or minute > 59 or second > 59:  # 24:00:00 is the next day's beginning
+    if micros > DAY or minute > 59 or second > 59:  # 24:00:00 is the next day's beginning
         raise ValueError(text)
     return micros

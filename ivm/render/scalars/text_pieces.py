@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import Any
 
 from ivm.render.scalars.graphemes import clusters
 
@@ -110,30 +109,26 @@ def levenshtein(a: str, b: str) -> int:
     return above[-1]
 
 
-def _digest(algorithm: str) -> Callable[[str], str]:
+def byte_length(text: str) -> int:
+    """How many bytes it has."""
+    return len(text.encode())
+
+
+def bit_length(text: str) -> int:
+    """How many bits it has."""
+    return 8 * len(text.encode())
+
+
+def position(text: str, part: str) -> int:
+    """Where a part first stands, from 1; 0 if nowhere."""
+    return text.find(part) + 1
+
+
+def hexadecimal(text: str) -> str:
+    """Its bytes, two digits each."""
+    return text.encode().hex().upper()
+
+
+def digest(algorithm: str) -> Callable[[str], str]:
+    """The digest of its bytes by an algorithm, in hexadecimal digits."""
     return lambda text: hashlib.new(algorithm, text.encode(), usedforsecurity=False).hexdigest()
-
-
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "left": left,
-    "right": right,
-    "cut": cut,
-    "repeat": repeat,
-    "lpad": lpad,
-    "rpad": rpad,
-    "split_part": split_part,
-    "reverse": reverse,
-    "translate": translate,
-    "ascii": code_point,
-    "unicode": unicode,
-    "chr": character,
-    "strlen": lambda text: len(text.encode()),
-    "bit_length": lambda text: 8 * len(text.encode()),
-    "strpos": lambda text, part: text.find(part) + 1,
-    "ends_with": str.endswith,
-    "levenshtein": levenshtein,
-    "hex": lambda text: text.encode().hex().upper(),
-    "md5": _digest("md5"),
-    "sha1": _digest("sha1"),
-    "sha256": _digest("sha256"),
-}

@@ -11,13 +11,14 @@ import numpy as np
 from catalog.errors import NumericError
 from catalog.types import Kind, Physical
 from ivm.render.scalars import regexes
+from ivm.render.scalars.bodies.texts import TEXTS, native_of
 from ivm.render.scalars.columns import all_valid, dense, objects, pick
 from ivm.render.scalars.functions import Apply, Build, Context, Evaluate
 from ivm.render.scalars.rows import Rows
-from ivm.render.scalars.text_functions import FUNCTIONS
 from ivm.render.scalars.text_memo import ERROR, FALSE, NULL, TRUE, Compute, Failure, TextMemo
-from ivm.render.scalars.text_natives import learning, native_of
+from ivm.render.scalars.text_natives import learning
 from ivm.trace.column import DTYPES, Array, Column
+from sql.ir.functions import Raises, function_of
 from sql.ir.scalar import Call, Literal
 
 _ORDER: dict[str, Callable[[Any, Any], bool]] = {
@@ -89,7 +90,7 @@ _NOTHING = {Physical.BOOL: False, Physical.CODE: "", Physical.FLOAT64: 0.0, Phys
 
 def _failure(call: Call, place: int, literals: tuple[Any, ...]) -> Failure | None:
     """The message for a string of which the function has no value; None if it has one of every string."""
-    if call.function not in FALLIBLE:
+    if function_of(call.function).raises is Raises.NEVER:
         return None
 
     def message(text: str) -> str:
@@ -101,7 +102,7 @@ def _failure(call: Call, place: int, literals: tuple[Any, ...]) -> Failure | Non
 def _problem(call: Call, values: list[Any]) -> str:
     what = f"cannot compute {call.function}({', '.join(map(repr, values))})"
     try:
-        FUNCTIONS[call.function](*values)
+        TEXTS[call.function].each(*values)
     except ValueError as reason:
         return f"{what}: {reason}"
     return what
@@ -114,7 +115,7 @@ def _of_text(call: Call, place: int, literals: tuple[Any, ...]) -> Callable[[str
         order = _ORDER[call.function]
         # UTF-8 keeps the order of code points, which is Python's order of strings.
         return (lambda text: order(text, after[0])) if place == 0 else (lambda text: order(before[0], text))
-    function = FUNCTIONS[call.function]
+    function = TEXTS[call.function].each
     return lambda text: function(*before, text, *after)
 
 
@@ -183,7 +184,7 @@ def _computed(call: Call, dictionary: Any, columns: tuple[Column, ...]) -> Colum
 
 
 def _results(call: Call, dictionary: Any, columns: tuple[Column, ...]) -> Column:
-    function, physical = FUNCTIONS[call.function], call.type.physical
+    function, physical = TEXTS[call.function].each, call.type.physical
     length = max(len(c.values) for c in columns)
     spread = [dense(c, length).values for c in columns]
     lists = [
@@ -205,8 +206,4 @@ def _results(call: Call, dictionary: Any, columns: tuple[Column, ...]) -> Column
     return Column(np.array(results, DTYPES[physical]), valid)
 
 
-FALLIBLE = frozenset(("chr", "lpad", "rpad", "repeat", "strptime"))
-"""Text functions that some arguments have no value of."""
-
-_BY_MEMO = frozenset((*FUNCTIONS, *_ORDER, *regexes.FUNCTIONS))
-LAZY = dict.fromkeys((*FUNCTIONS, *regexes.FUNCTIONS), text_call)
+_BY_MEMO = frozenset((*TEXTS, *_ORDER, *regexes.FUNCTIONS))

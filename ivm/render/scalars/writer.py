@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from catalog.types import Physical
+from ivm.render.scalars.failures import Problem, overflow
 from ivm.render.scalars.text_memo import TextMemo
-from sql.ir.scalar import Scalar
+from sql.ir.scalar import Call, Scalar
 
 
 class NotCompiledError(Exception):
@@ -33,6 +34,29 @@ class Value:
         """The only word."""
         assert len(self.words) == 1
         return self.words[0]
+
+
+class Script(Protocol):
+    """Where a body writes its steps: into a loop (`Writer`), or to be run at once over columns (`Arrays`)."""
+
+    def let(self, expression: str) -> str:
+        """A name for what the expression yields."""
+
+    def lets(self, expression: str, count: int) -> tuple[str, ...]:
+        """A name for each of the values that the expression yields."""
+
+    def double(self, value: float) -> str:
+        """A constant."""
+
+    def fail(self, condition: str, valid: str | None, problem: Problem = overflow) -> None:
+        """A NumericError where the condition holds on a row that is not NULL."""
+
+    def both(self, *values: Value) -> str | None:
+        """The name that is True where all values are not NULL."""
+
+
+Steps = Callable[[Script, Call, list[Value]], Value]
+"""From the values of a call's arguments to its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +107,12 @@ class Writer:
         self.line(f"{name} = {expression}")
         return name
 
+    def lets(self, expression: str, count: int) -> tuple[str, ...]:
+        """Names for the `count` values that the expression yields."""
+        names = tuple(self.name() for _ in range(count))
+        self.line(f"{', '.join(names)} = {expression}")
+        return names
+
     def open(self, head: str) -> None:
         """A block that `close` ends; what is loaded in there is known in there only."""
         self.line(head)
@@ -125,7 +155,7 @@ class Writer:
             self.arguments.memos.append(memo)
         return self.arguments.memos.index(memo)
 
-    def fail(self, condition: str, valid: str | None) -> None:
+    def fail(self, condition: str, valid: str | None, problem: Problem = overflow) -> None:
         """Leave the loop where the condition holds on a row that is not NULL: the interpreter says what is wrong."""
         guarded = condition if valid is None else f"{valid} and ({condition})"
         self.line(f"if {guarded}:")

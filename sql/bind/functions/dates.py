@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from catalog.calendar import DAY
 from catalog.types import (
     BIGINT,
     BOOLEAN,
@@ -28,7 +29,7 @@ from sql.bind.functions.moments import add_moment
 from sql.bind.functions.signatures import double, integer, moment_as, text
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.reader import LOST
-from sql.types.calendar import DAY_MICROS, unit_of
+from sql.types.calendar import unit_of
 from sql.types.formats import READ, WRITTEN, unknown_specifier
 
 _PARTS = (
@@ -88,8 +89,8 @@ def _of_interval(binder: Binder, node: exp.Expr, part: str, operand: Operand) ->
     unit = unit_of(part)
     size = {"millisecond": 60_000_000, "microsecond": 60_000_000, "second": 60_000_000, "minute": 3_600_000_000}
     if part != "day":
-        micros = Call("mod", (micros, Literal(size.get(part, DAY_MICROS), BIGINT)), BIGINT, nullable)
-    divisor = Literal(unit.days * DAY_MICROS + unit.micros, BIGINT)
+        micros = Call("mod", (micros, Literal(size.get(part, DAY), BIGINT)), BIGINT, nullable)
+    divisor = Literal(unit.days * DAY + unit.micros, BIGINT)
     return Operand(node, Call("idiv", (micros, divisor), BIGINT, nullable))
 
 
@@ -249,9 +250,9 @@ def _rounded_millis(moment: Scalar) -> Scalar:
     return _arithmetic("idiv", _arithmetic("add", halves, sign), Literal(2, BIGINT))
 
 
-_BUCKETS_FROM = 10_959 * DAY_MICROS
+_BUCKETS_FROM = 10_959 * DAY
 """2000-01-03, a Monday: what time_bucket counts from; months count from 2000-01-01."""
-_MONTHS_FROM = Literal(10_957 * DAY_MICROS, TIMESTAMP)
+_MONTHS_FROM = Literal(10_957 * DAY, TIMESTAMP)
 
 
 def bind_time_bucket(binder: Binder, node: exp.Expr) -> Operand:
@@ -261,7 +262,7 @@ def bind_time_bucket(binder: Binder, node: exp.Expr) -> Operand:
     width = binder.bind(node.this).interval
     if width is None:
         binder.refuse(node, "time_bucket() needs a constant INTERVAL first")
-    micros = width.days * DAY_MICROS + width.micros
+    micros = width.days * DAY + width.micros
     if min(width.months, micros) < 0 or (width.months > 0) == (micros > 0):
         binder.fail(node, "time_bucket() needs an INTERVAL over zero, either of months or of days and time")
     given = binder.value(node.expression)

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from catalog.calendar import DAY
 from catalog.types import BIGINT, INTEGER, INTERVAL, NULL, TIMESTAMP, TIMESTAMPTZ, SqlType
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand, Span
 from sql.ir.scalar import Call, Literal, Scalar
-from sql.types.calendar import DAY_MICROS, Interval, interval, unit_of
+from sql.types.calendar import Interval, interval, unit_of
 
 _NONE = Literal(None, INTERVAL)
 _MONTH_DAYS = 30
@@ -56,7 +57,7 @@ def multiple(binder: Binder, node: exp.Expr, unit: Interval, factor: Operand) ->
     if not factor.type.is_integer:
         binder.mismatch(node, f"an INTERVAL times a {factor.type} is not supported; cast the factor to INTEGER")
     months = _times(binder.cast(factor, INTEGER), unit.months, INTEGER) if unit.months else None
-    micros = unit.days * DAY_MICROS + unit.micros
+    micros = unit.days * DAY + unit.micros
     return Operand(
         node, _NONE, span=Span(months, _times(binder.cast(factor, BIGINT), micros, BIGINT) if micros else None)
     )
@@ -98,7 +99,7 @@ def span_of(operand: Operand) -> Span:
     if operand.span is not None:
         return operand.span
     assert operand.interval is not None, "the caller has looked"
-    months, micros = operand.interval.months, operand.interval.days * DAY_MICROS + operand.interval.micros
+    months, micros = operand.interval.months, operand.interval.days * DAY + operand.interval.micros
     return Span(Literal(months, INTEGER) if months else None, Literal(micros, BIGINT) if micros else None)
 
 
@@ -137,7 +138,7 @@ def _length(binder: Binder, node: exp.Expr, operand: Operand) -> Scalar:
     months = span.months
     if months is not None:
         wide = Call("cast", (months,), BIGINT, months.nullable)
-        months = _times(wide, _MONTH_DAYS * DAY_MICROS, BIGINT)
+        months = _times(wide, _MONTH_DAYS * DAY, BIGINT)
     return _plus(months, span.micros) or Literal(0, BIGINT)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from catalog.calendar import DAY
 from catalog.types import BIGINT, DATE, INTEGER, INTERVAL, NULL, TIME, TIMESTAMP, TIMESTAMPTZ
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.operand import Operand, Span
 from sql.bind.functions.intervals import difference, negative, span_of, without_zone
 from sql.ir.scalar import Call, Literal, Scalar
-from sql.types.calendar import DAY_MICROS, Interval, add_interval
+from sql.types.calendar import Interval, add_interval
 from sql.types.term import holds
 
 
@@ -63,7 +64,7 @@ def _shifted(binder: Binder, node: exp.Expr, moment: Operand, added: Operand) ->
 def _time_of_day(binder: Binder, node: exp.Expr, time: Operand, added: Operand) -> Operand:
     """A TIME plus the hours and less of an interval, its days and months left out, around midnight."""
     if added.interval is not None:
-        micros: Scalar = Literal(added.interval.micros % DAY_MICROS, BIGINT)
+        micros: Scalar = Literal(added.interval.micros % DAY, BIGINT)
     else:
         micros = _whole_day("mod", span_of(added).micros or Literal(0, BIGINT))
     nullable = time.scalar.nullable or micros.nullable
@@ -72,7 +73,7 @@ def _time_of_day(binder: Binder, node: exp.Expr, time: Operand, added: Operand) 
 
 
 def _whole_day(function: str, micros: Scalar) -> Scalar:
-    return Call(function, (micros, Literal(DAY_MICROS, BIGINT)), BIGINT, micros.nullable)
+    return Call(function, (micros, Literal(DAY, BIGINT)), BIGINT, micros.nullable)
 
 
 def _micros(time: Scalar) -> Scalar:

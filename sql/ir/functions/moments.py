@@ -48,7 +48,7 @@ FUNCTIONS = (
         "add_days", (DATE, INTEGER), DATE, raises=_OUT_OF_RANGE, range=sum_range, value=of_values(operator.add)
     ),
     # The first minus the second.
-    Function("days_between", (DATE, DATE), BIGINT, value=of_values(operator.sub)),
+    Function("days_between", (DATE, DATE), BIGINT, range=difference_range, value=of_values(operator.sub)),
     # The end of a month where it is shorter.
     Function("add_months", (_MOMENT, INTEGER), "T", raises=_OUT_OF_RANGE, value=_add_months),
     Function(

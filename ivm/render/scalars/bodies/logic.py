@@ -10,19 +10,16 @@ import numpy as np
 from catalog.errors import NumericError
 from catalog.types import Physical, SqlType
 from ivm.analysis.ranges import can_raise
+from ivm.render.scalars.bodies.body import Body, EmitScalar
 from ivm.render.scalars.columns import dense, truth
 from ivm.render.scalars.functions import Apply, Build, Context, Evaluate
 from ivm.render.scalars.rows import Rows
+from ivm.render.scalars.writer import Script, Value, Writer
 from ivm.trace.column import DTYPES, Array, Bools, Column
-from sql.ir.scalar import Call, Literal
+from sql.ir.scalar import Call, Literal, Scalar
 
 Branch = tuple[Evaluate | None, Evaluate]
 """A condition (None: always) and the value where it is the first to hold."""
-
-
-def negation(call: Call, context: Context) -> Apply:
-    """not(a)."""
-    return lambda a: Column(~a.values, a.valid)
 
 
 def junction(call: Call, context: Context, build: Build) -> Evaluate:
@@ -178,5 +175,110 @@ class _Output:
         return Column(self.values, None if self.valid.all() else self.valid)
 
 
-STRICT = {"not": negation, "raise_if": raise_if}
-LAZY = {"and": junction, "or": junction, "case": case, "coalesce": coalesce}
+def _negation(script: Script, call: Call, args: list[Value]) -> Value:
+    return Value((script.let(f"{args[0].word} ^ True"),), args[0].valid)  # what is constant stays a truth value
+
+
+def _raise_if_in_loop(writer: Writer, call: Call, emit: EmitScalar) -> Value:
+    condition = emit(writer, call.args[0])
+    writer.fail(condition.word, condition.valid)
+    return emit(writer, call.args[2])
+
+
+def _junction_in_loop(writer: Writer, call: Call, emit: EmitScalar) -> Value:
+    """and, or: a term that can raise is evaluated only where those before it leave the result open."""
+    neutral = call.function == "and"
+    result, known = writer.let(str(neutral)), writer.let("True")
+    nullable = False
+    for term in call.args:
+        if can_raise(term):
+            with writer.block(f"if {result}:" if neutral else f"if not {result}:"):
+                nullable |= _join(writer, emit(writer, term), result, known, neutral)
+        else:
+            nullable |= _join(writer, emit(writer, term), result, known, neutral)
+    if not nullable:
+        return Value((result,))
+    return Value((result,), writer.let(f"{known} or not {result}" if neutral else f"{known} or {result}"))
+
+
+def _join(writer: Writer, value: Value, result: str, known: str, neutral: bool) -> bool:
+    """Fold one more term in; `known` is False once a term was NULL. Whether the term can be NULL."""
+    sign = "and" if neutral else "or"
+    if value.valid is None:
+        writer.line(f"{result} = {result} {sign} {value.word}")
+        return False
+    term = f"({value.word} or not {value.valid})" if neutral else f"({value.word} and {value.valid})"
+    writer.line(f"{result} = {result} {sign} {term}")
+    writer.line(f"{known} = {known} and {value.valid}")
+    return True
+
+
+def _case_in_loop(writer: Writer, call: Call, emit: EmitScalar) -> Value:
+    out = _Target(writer, call.type)
+    pairs = list(zip(call.args[:-1:2], call.args[1::2], strict=True))
+    _branches(writer, pairs, call.args[-1], out, emit)
+    return out.value()
+
+
+def _branches(
+    writer: Writer, pairs: list[tuple[Scalar, Scalar]], otherwise: Scalar, out: _Target, emit: EmitScalar
+) -> None:
+    if not pairs:
+        out.put(emit(writer, otherwise))
+        return
+    condition, value = pairs[0]
+    with writer.block(f"if {_holds(emit(writer, condition))}:"):
+        out.put(emit(writer, value))
+    with writer.block("else:"):
+        _branches(writer, pairs[1:], otherwise, out, emit)
+
+
+def _coalesce_in_loop(writer: Writer, call: Call, emit: EmitScalar) -> Value:
+    out = _Target(writer, call.type)
+    _firsts(writer, call.args, out, emit)
+    return out.value()
+
+
+def _firsts(writer: Writer, args: tuple[Scalar, ...], out: _Target, emit: EmitScalar) -> None:
+    value = emit(writer, args[0])
+    if value.valid is None or len(args) == 1:
+        out.put(value)
+        return
+    with writer.block(f"if {value.valid}:"):
+        out.put(Value(value.words))
+    with writer.block("else:"):
+        _firsts(writer, args[1:], out, emit)
+
+
+def _holds(value: Value) -> str:
+    """The condition that a BOOLEAN value is TRUE."""
+    return value.word if value.valid is None else f"{value.valid} and {value.word}"
+
+
+class _Target:
+    """Names that every branch assigns; whether the result can be NULL is known when all have."""
+
+    def __init__(self, writer: Writer, type_: SqlType) -> None:
+        self.writer = writer
+        self.words = tuple(writer.name() for _ in range(2 if type_.physical is Physical.WIDE else 1))
+        self.valid = writer.name()
+        self.nullable = False
+
+    def put(self, value: Value) -> None:
+        for name, word in zip(self.words, value.words, strict=True):
+            self.writer.line(f"{name} = {word}")
+        self.writer.line(f"{self.valid} = {value.valid or 'True'}")
+        self.nullable |= value.valid is not None
+
+    def value(self) -> Value:
+        return Value(self.words, self.valid if self.nullable else None)
+
+
+BODIES = (
+    Body("not", _negation),
+    Body("and", lazy=junction, lazy_loop=_junction_in_loop),
+    Body("or", lazy=junction, lazy_loop=_junction_in_loop),
+    Body("case", lazy=case, lazy_loop=_case_in_loop),
+    Body("coalesce", lazy=coalesce, lazy_loop=_coalesce_in_loop),
+    Body("raise_if", strict=raise_if, lazy_loop=_raise_if_in_loop),
+)

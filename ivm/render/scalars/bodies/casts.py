@@ -6,23 +6,26 @@ from typing import Any
 
 import numpy as np
 
+from catalog.calendar import DAY
 from catalog.errors import NumericError
-from catalog.types import BLOB, Kind, Physical, SqlType
+from catalog.types import BLOB, MAX_DIGITS, Kind, Physical, SqlType
 from ivm.analysis.ranges import fits
+from ivm.kernels.numbers import elementwise
+from ivm.render.scalars.bodies.arithmetic import check_wide, check_word, literal_word, wide
+from ivm.render.scalars.bodies.body import Body
+from ivm.render.scalars.bodies.rounding import divide_rounding
 from ivm.render.scalars.columns import both, constant, objects, single, stored
 from ivm.render.scalars.failures import first_bad, shown
 from ivm.render.scalars.functions import Apply, Context
-from ivm.render.scalars.maths import divide_rounding, half_away
 from ivm.render.scalars.text_format import formatter
 from ivm.render.scalars.text_memo import ERROR, FALSE, NULL, TRUE, TextMemo
 from ivm.render.scalars.text_parse import parser
+from ivm.render.scalars.writer import NotCompiledError, Value, Writer
 from ivm.trace.arrow import to_arrow
 from ivm.trace.column import DTYPES, Array, Bools, Column
 from sql.ir.blobs import blob_text
-from sql.ir.limits import limits
+from sql.ir.limits import is_exact, limits
 from sql.ir.scalar import Call
-
-DAY = 86_400_000_000
 
 
 def cast(call: Call, context: Context) -> Apply:
@@ -172,7 +175,7 @@ def _from_double(call: Call) -> Apply:
     def apply(a: Column) -> Column:
         given: Any = a.values
         scaled = given * power if decimal else given
-        rounded = half_away(scaled) if decimal else np.rint(scaled)
+        rounded = elementwise.half_away(scaled) if decimal else np.rint(scaled)
         # A range's upper end may have no DOUBLE of its own; the next power above it has.
         inside = (rounded >= float(low)) & (rounded < float(high + 1))
         valid = _kept(~inside, a, call)
@@ -246,3 +249,101 @@ def text_cast_memo(call: Call, context: Context) -> TextMemo:
     return context.memos.get(
         (call.function, target), lambda: TextMemo(context.dictionary, compute, target.physical, message)
     )
+
+
+def _cast_in_loop(writer: Writer, call: Call, args: list[Value]) -> Value:
+    """Of numbers, BOOLEAN, DATE and TIMESTAMP."""
+    a, source, target = args[0], call.args[0].type, call.type
+    if source == target:
+        return a
+    if Physical.CODE in (source.physical, target.physical) or source.kind is Kind.NULL:
+        raise NotCompiledError("cast")
+    if target.kind is Kind.BOOLEAN:
+        return Value((writer.let(" or ".join(f"{word} != 0" for word in a.words)),), a.valid)
+    if target.kind is Kind.FLOAT:
+        return _single_in_loop(writer, source, a)
+    if target.is_float:
+        return Value((writer.let(_double_in_loop(writer, source, a)),), a.valid)
+    if source.is_float:
+        return _from_double_in_loop(writer, call, a)
+    if source.kind is Kind.BOOLEAN:
+        a = Value((writer.let(f"int64({a.word})"),), a.valid)
+    if Physical.WIDE in (source.physical, target.physical):
+        return _wide_cast(writer, call, a)
+    return _word_cast(writer, call, a)
+
+
+def _single_in_loop(writer: Writer, source: SqlType, a: Value) -> Value:
+    if source.kind is Kind.DOUBLE:
+        single = writer.let(f"float64(float32({a.word}))")
+        writer.fail(f"np.isinf({single}) and not np.isinf({a.word})", a.valid)
+        return Value((single,), a.valid)
+    if len(a.words) > 1 or source.kind is Kind.DECIMAL:
+        raise NotCompiledError("cast")
+    return Value((writer.let(f"float64(float32({a.word}))"),), a.valid)
+
+
+def _double_in_loop(writer: Writer, source: SqlType, a: Value) -> str:
+    if source.physical is Physical.WIDE and source.scale:
+        return f"wide_to_double({', '.join(a.words)}, {source.scale})"
+    if source.physical is Physical.WIDE:
+        return f"wide_to_float({', '.join(a.words)})"
+    if source.scale == 0:
+        return f"float64({a.word})"
+    if source.precision <= 15:
+        return f"float64({a.word}) / {float(10**source.scale)!r}"
+    return f"decimal_to_double({a.word}, {10**source.scale}, {float(10**source.scale)!r})"
+
+
+def _from_double_in_loop(writer: Writer, call: Call, a: Value) -> Value:
+    target = call.type
+    if target.physical is Physical.WIDE:
+        raise NotCompiledError("cast")
+    low, high = limits(target)
+    if target.kind is Kind.DECIMAL:
+        rounded = writer.let(f"half_away({a.word} * {float(10**target.scale)!r})")
+    else:
+        rounded = writer.let(f"np.rint({a.word})")
+    inside = writer.let(f"{rounded} >= {float(low)!r} and {rounded} < {float(high + 1)!r}")
+    writer.fail(f"not {inside}", a.valid)
+    return Value((writer.let(f"int64({rounded}) if {inside} else int64(0)"),), a.valid)
+
+
+def _word_cast(writer: Writer, call: Call, a: Value) -> Value:
+    source, target = call.args[0].type, call.type
+    if not (is_exact(source) and is_exact(target)):
+        raise NotCompiledError("cast")
+    if source.is_moment and target.kind in (Kind.DATE, Kind.TIME):
+        return Value((writer.let(f"{a.word} {'//' if target.kind is Kind.DATE else '%'} {DAY}"),), a.valid)
+    digits = target.scale - source.scale
+    factor = DAY if source.kind is Kind.DATE else 10 ** max(digits, 0)
+    if digits < 0:
+        a = Value((writer.let(f"round_off({a.word}, {10**-digits})"),), a.valid)
+    if not fits(call):
+        low, high = limits(target)
+        writer.fail(f"{a.word} > {high // factor} or {a.word} < {literal_word(-(-low // factor))}", a.valid)
+    return a if factor == 1 else Value((writer.let(f"{a.word} * {factor}"),), a.valid)
+
+
+def _wide_cast(writer: Writer, call: Call, a: Value) -> Value:
+    source, target = call.args[0].type, call.type
+    digits, words = target.scale - source.scale, wide(writer, a).words
+    low, high, lost = words[0], words[1], "False"
+    if digits > 0:
+        low, high, lost = writer.lets(f"scale_up({words[0]}, {words[1]}, {min(digits, MAX_DIGITS)})", 3)
+    elif digits < 0:
+        low, high = writer.lets(f"scale_down({words[0]}, {words[1]}, {-digits})", 2)
+    if target.physical is Physical.WIDE:
+        if not fits(call):
+            check_wide(writer, (low, high), lost, a.valid, target)
+        return Value((low, high), a.valid)
+    writer.fail(f"{lost} or not fits_int64({low}, {high})", a.valid)
+    result = Value((low,), a.valid)
+    check_word(writer, result, target)
+    return result
+
+
+BODIES = (
+    Body("cast", strict=cast, loop=_cast_in_loop),
+    Body("try_cast", strict=cast),
+)

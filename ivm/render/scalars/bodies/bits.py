@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from catalog.errors import NumericError
 from catalog.types import TRAITS, Physical
+from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.columns import all_valid, objects, stored
-from ivm.render.scalars.failures import first_bad, overflow
+from ivm.render.scalars.failures import describe, first_bad, overflow
 from ivm.render.scalars.functions import Apply, Context
-from ivm.render.scalars.numeric import describe
+from ivm.render.scalars.writer import NotCompiledError, Script, Value
 from ivm.trace.column import Column
 from sql.ir.limits import limits
 from sql.ir.scalar import Call
-
-_PLAIN: dict[str, Callable[..., Any]] = {
-    "bit_and": np.bitwise_and,
-    "bit_or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "bit_not": np.invert,
-}
 
 
 def _objects(column: Column) -> Any:
     return objects(column.values)
 
 
-def plain(call: Call, context: Context) -> Apply:
-    """bit_and, bit_or, xor, bit_not: word by word, so that 128 bits are two words."""
-    operation = _PLAIN[call.function]
-    return lambda *columns: Column(operation(*[c.values for c in columns]), all_valid(columns))
+_EXPRESSIONS = {"bit_and": "{} & {}", "bit_or": "{} | {}", "xor": "{} ^ {}", "bit_not": "~{}"}
+
+
+def _word_by_word(writer: Script, call: Call, args: list[Value]) -> Value:
+    """bit_and, bit_or, xor, bit_not: 128 bits are two words."""
+    words = (_EXPRESSIONS[call.function].format(*words) for words in zip(*(a.words for a in args), strict=True))
+    return Value(tuple(writer.let(word) for word in words), writer.both(*args))
 
 
 def bit_count(call: Call, context: Context) -> Apply:
@@ -50,15 +46,23 @@ def bit_count(call: Call, context: Context) -> Apply:
     return apply
 
 
-def shift_right(call: Call, context: Context) -> Apply:
-    """shift_right(a, b)."""
-    width = TRAITS[call.type.kind].bits
+def _shift_right(writer: Script, call: Call, args: list[Value]) -> Value:
+    if call.type.physical is Physical.WIDE:
+        raise NotCompiledError(call.function)
+    a, b = (arg.word for arg in args)
+    inside = writer.let(f"({b} >= 0) & ({b} < {TRAITS[call.type.kind].bits})")
+    return Value((writer.let(f"({a} >> {b} * {inside}) * {inside}"),), writer.both(*args))
+
+
+def _wide_shift_right(call: Call, context: Context) -> Apply | None:
+    if call.type.physical is not Physical.WIDE:
+        return None
 
     def apply(a: Column, b: Column) -> Column:
         x, y = _objects(a), _objects(b)
-        inside = (y >= 0) & (y < width)
+        inside = (y >= 0) & (y < 128)
         values = np.where(inside, x >> np.where(inside, y, 0), 0)
-        return Column(stored(values, call.type.physical), all_valid((a, b)))
+        return Column(stored(values, Physical.WIDE), all_valid((a, b)))
 
     return apply
 
@@ -111,12 +115,12 @@ def factorial(call: Call, context: Context) -> Apply:
     return apply
 
 
-STRICT = {
-    **dict.fromkeys(_PLAIN, plain),
-    "bit_count": bit_count,
-    "shift_left": shift_left,
-    "shift_right": shift_right,
-    "gcd": divisors,
-    "lcm": divisors,
-    "factorial": factorial,
-}
+BODIES = (
+    *(Body(name, _word_by_word) for name in _EXPRESSIONS),
+    Body("bit_count", strict=bit_count),
+    Body("shift_left", strict=shift_left),
+    Body("shift_right", _shift_right, strict=_wide_shift_right),
+    Body("gcd", strict=divisors),
+    Body("lcm", strict=divisors),
+    Body("factorial", strict=factorial),
+)

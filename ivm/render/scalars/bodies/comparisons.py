@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 
 from catalog.types import Physical, SqlType
+from ivm.kernels.numbers import elementwise
+from ivm.render.scalars.bodies.body import Body, EmitScalar
 from ivm.render.scalars.columns import both, constant, truth
 from ivm.render.scalars.functions import Apply, Build, Context, Evaluate
 from ivm.render.scalars.rows import Rows
 from ivm.render.scalars.texts import compare_columns, compare_memo
+from ivm.render.scalars.writer import NotCompiledError, Value, Writer
 from ivm.trace.column import Bools, Column
-from sql.ir.functions import MIRRORED
+from sql.ir.functions import MIRRORED, NEGATED
 from sql.ir.scalar import Call, Literal
 
 _OPERATIONS: dict[str, Callable[..., Any]] = {
@@ -37,14 +40,11 @@ def test_of(function: str, type_: SqlType, context: Context) -> Test:
 
 def _float_test(function: str) -> Test:
     """NaN equals NaN and is greater than all others."""
-    if function == "eq":
-        return lambda a, b: (a == b) | (np.isnan(a) & np.isnan(b))
-    if function == "lt":
-        return lambda a, b: (a < b) | (np.isnan(b) & ~np.isnan(a))
-    if function == "le":
-        return lambda a, b: (a <= b) | np.isnan(b)
-    if function == "ne":
-        return lambda a, b: ~_float_test("eq")(a, b)
+    if function in ("eq", "lt"):
+        return elementwise.double_eq if function == "eq" else elementwise.double_lt
+    if function in ("ne", "ge"):
+        opposite = _float_test(NEGATED[function])
+        return lambda a, b: ~opposite(a, b)
     mirrored = _float_test(MIRRORED[function])
     return lambda a, b: mirrored(b, a)
 
@@ -179,8 +179,86 @@ def lazy_in(call: Call, context: Context, build: Build) -> Evaluate:
     return evaluate
 
 
-STRICT = {
-    **dict.fromkeys(_OPERATIONS, _comparison),
-    "is_null": is_null, "is_distinct": is_distinct, "nullif": nullif, "greatest": extreme, "least": extreme,
+_SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_DOUBLE = {
+    "eq": "double_eq({0}, {1})", "ne": "not double_eq({0}, {1})", "lt": "double_lt({0}, {1})",
+    "le": "not double_lt({1}, {0})", "gt": "double_lt({1}, {0})", "ge": "not double_lt({0}, {1})",
 }  # fmt: skip
-LAZY = {"in": lazy_in}
+
+
+def compared(function: str, type_: SqlType, a: Value, b: Value) -> str:
+    """The comparison of two values that are not NULL, as an expression."""
+    if type_.physical is Physical.FLOAT64:
+        return _DOUBLE[function].format(a.word, b.word)
+    if type_.physical is Physical.WIDE:
+        return f"wide_compare({', '.join((*a.words, *b.words))}) {_SIGNS[function]} 0"
+    if type_.physical is Physical.CODE and function not in ("eq", "ne"):
+        raise NotCompiledError(function)
+    return f"{a.word} {_SIGNS[function]} {b.word}"
+
+
+def _comparison_in_loop(writer: Writer, call: Call, args: list[Value]) -> Value:
+    return Value((writer.let(compared(call.function, call.args[0].type, *args)),), writer.both(*args))
+
+
+def _null_in_loop(writer: Writer, call: Call, args: list[Value]) -> Value:
+    return Value(("False" if args[0].valid is None else writer.let(f"not {args[0].valid}"),))
+
+
+def _distinct_in_loop(writer: Writer, call: Call, args: list[Value]) -> Value:
+    a, b = args
+    differ = writer.let(compared("ne", call.args[0].type, a, b))
+    if a.valid is None and b.valid is None:
+        return Value((differ,))
+    x, y = a.valid or "True", b.valid or "True"
+    return Value((writer.let(f"({x} != {y}) or ({x} and {y} and {differ})"),))
+
+
+def _nullif_in_loop(writer: Writer, call: Call, args: list[Value]) -> Value:
+    equal = writer.let(compared("eq", call.args[0].type, *args))
+    valid = writer.both(*args)
+    same = equal if valid is None else writer.let(f"{valid} and {equal}")
+    return Value(args[0].words, writer.let(f"{args[0].valid or 'True'} and not {same}"))
+
+
+def _extreme_in_loop(writer: Writer, call: Call, args: list[Value]) -> Value:
+    function, best = ("gt" if call.function == "greatest" else "lt"), args[0]
+    for other in args[1:]:
+        wins = writer.let(compared(function, call.type, other, best))
+        if best.valid is not None:
+            wins = writer.let(f"{wins} or not {best.valid}")
+        if other.valid is not None:
+            wins = writer.let(f"{wins} and {other.valid}")
+        words = tuple(writer.let(f"{o} if {wins} else {b}") for o, b in zip(other.words, best.words, strict=True))
+        valid = None
+        if best.valid is not None and other.valid is not None:
+            valid = writer.let(f"{best.valid} or {other.valid}")
+        best = Value(words, valid)
+    return best
+
+
+def _in_list_in_loop(writer: Writer, call: Call, emit: EmitScalar) -> Value:
+    value, type_ = emit(writer, call.args[0]), call.args[0].type
+    items = [item for item in call.args[1:] if isinstance(item, Literal) and item.value is not None]
+    if len(items) > 8 and type_.physical in (Physical.INT32, Physical.INT64, Physical.CODE):
+        code: Callable[[Any], int] = writer.context.dictionary.code if type_.physical is Physical.CODE else int
+        members = np.unique(np.array([code(item.value) for item in items], np.int64))
+        hit = writer.let(f"contains({writer.ordered_set(members)}, {value.word})")
+    else:
+        terms = [f"({compared('eq', type_, value, emit(writer, item))})" for item in items]
+        hit = writer.let(" or ".join(terms) or "False")
+    if len(items) == len(call.args) - 1:
+        return Value((hit,), value.valid)
+    return Value((hit,), hit if value.valid is None else writer.let(f"{value.valid} and {hit}"))
+
+
+BODIES = (
+    *(Body(name, strict=_comparison, loop=_comparison_in_loop, by_code=True) for name in ("eq", "ne")),
+    *(Body(name, strict=_comparison, loop=_comparison_in_loop) for name in ("lt", "le", "gt", "ge")),
+    Body("is_null", strict=is_null, loop=_null_in_loop, by_code=True),
+    Body("is_distinct", strict=is_distinct, loop=_distinct_in_loop),
+    Body("nullif", strict=nullif, loop=_nullif_in_loop),
+    Body("greatest", strict=extreme, loop=_extreme_in_loop),
+    Body("least", strict=extreme, loop=_extreme_in_loop),
+    Body("in", lazy=lazy_in, lazy_loop=_in_list_in_loop, by_code=True),
+)

@@ -1,0 +1,1 @@
+"""The bodies of the scalar functions, by families; `table` has them all."""

@@ -1,0 +1,171 @@
+"""Arithmetic: exact and checked on integers and DECIMAL, IEEE on DOUBLE and FLOAT."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from catalog.types import Kind, Physical, SqlType
+from ivm.analysis.ranges import fits, unchecked_range
+from ivm.render.scalars.bodies.body import Body
+from ivm.render.scalars.columns import both, objects, stored
+from ivm.render.scalars.failures import describe, division_by_zero, first_bad, overflow
+from ivm.render.scalars.functions import Apply, Context
+from ivm.render.scalars.writer import NotCompiledError, Script, Value
+from ivm.trace.column import Column
+from sql.ir.functions import function_of
+from sql.ir.limits import Range, is_exact, limits
+from sql.ir.scalar import Call
+
+WORD_RANGE: Range = (-(2**63), 2**63 - 1)
+_LEAST = "(-9223372036854775807 - 1)"
+
+
+def in_words(call: Call) -> bool:
+    """Whether every argument and every possible result of the function fits int64, so that words suffice."""
+    if any(a.type.physical is Physical.WIDE or not is_exact(a.type) for a in (call, *call.args)):
+        return False
+    found = unchecked_range(call)
+    return found is not None and WORD_RANGE[0] <= found[0] and found[1] <= WORD_RANGE[1]
+
+
+def wide(writer: Script, value: Value) -> Value:
+    """The value as two words."""
+    if len(value.words) == 2:
+        return value
+    return Value((value.word, writer.let(f"{value.word} >> 63")), value.valid)
+
+
+def literal_word(value: int) -> str:
+    """An int64 as source text."""
+    return _LEAST if value == WORD_RANGE[0] else str(value)
+
+
+def check_word(writer: Script, value: Value, type_: SqlType) -> None:
+    """Fail where an int64 lies outside a type's range."""
+    low, high = limits(type_)
+    if low != WORD_RANGE[0]:
+        writer.fail(f"({value.word} > {high}) | ({value.word} < {low})", value.valid)
+
+
+def check_wide(writer: Script, words: tuple[str, str], lost: str, valid: str | None, type_: SqlType) -> None:
+    """Fail where a 128-bit result was lost or lies outside its type: has more digits, or has a sign or over 64 bits."""
+    if type_.kind is Kind.UBIGINT:
+        writer.fail(f"{lost} | ({words[1]} != 0)", valid)
+    elif type_.kind is Kind.DECIMAL:
+        writer.fail(f"{lost} | exceeds({words[0]}, {words[1]}, {type_.precision})", valid)
+    else:
+        writer.fail(lost, valid)
+
+
+def arithmetic(writer: Script, call: Call, args: list[Value]) -> Value:
+    """add, sub, mul."""
+    return computed(writer, call, call.function, args)
+
+
+def computed(writer: Script, call: Call, function: str, args: list[Value]) -> Value:
+    """The sum, difference or product of the arguments, of the call's type."""
+    valid, symbol = writer.both(*args), function_of(function).symbol
+    if call.type.is_float:
+        return rounded(writer, call, f"{args[0].word} {symbol} {args[1].word}", valid)
+    if Physical.WIDE in (call.type.physical, *(a.type.physical for a in call.args)):
+        return _wide_arithmetic(writer, call, function, args, valid)
+    if in_words(call):
+        result = Value((writer.let(f"{args[0].word} {symbol} {args[1].word}"),), valid)
+    else:
+        name, lost = writer.lets(f"{function}_checked({args[0].word}, {args[1].word})", 2)
+        writer.fail(lost, valid)
+        result = Value((name,), valid)
+    if not fits(call):
+        check_word(writer, result, call.type)
+    return result
+
+
+def rounded(writer: Script, call: Call, expression: str, valid: str | None) -> Value:
+    """A DOUBLE, or the FLOAT nearest to it: for one operation on FLOATs that is what 32 bits would give."""
+    single = call.type.kind is Kind.FLOAT
+    return Value((writer.let(f"float64(float32({expression}))" if single else expression),), valid)
+
+
+def _wide_arithmetic(writer: Script, call: Call, function: str, args: list[Value], valid: str | None) -> Value:
+    if function == "mul" and all(len(a.words) == 1 for a in args):
+        low, high = writer.lets(f"mul_signed({args[0].word}, {args[1].word})", 2)
+        lost = "False"
+    else:
+        words = ", ".join(word for a in args for word in wide(writer, a).words)
+        low, high, lost = writer.lets(f"wide_{function}({words})", 3)
+    if lost != "False" or not fits(call):
+        check_wide(writer, (low, high), lost, valid, call.type)
+    # What was checked to fit its type needs no high word if the type is narrow.
+    return Value((low, high) if call.type.physical is Physical.WIDE else (low,), valid)
+
+
+def sign_change(writer: Script, call: Call, args: list[Value]) -> Value:
+    """neg, abs."""
+    (a,) = args
+    if call.type.physical is not Physical.WIDE:
+        if not call.type.is_float and not fits(call):
+            writer.fail(f"{a.word} == {literal_word(limits(call.type)[0])}", a.valid)
+        return Value((writer.let(f"-{a.word}" if call.function == "neg" else f"abs({a.word})"),), a.valid)
+    low, high, lost = writer.lets(f"wide_neg({', '.join(a.words)})", 3)
+    if call.function == "neg":
+        writer.fail(lost, a.valid)
+        return Value((low, high), a.valid)
+    negative = writer.let(f"{a.words[1]} < 0")
+    writer.fail(f"{lost} & {negative}", a.valid)
+    pairs = zip(a.words, (low, high), strict=True)
+    return Value(tuple(writer.let(f"{word} + ({minus} - {word}) * {negative}") for word, minus in pairs), a.valid)
+
+
+def division(writer: Script, call: Call, args: list[Value]) -> Value:
+    """div, idiv (truncating), mod (with the dividend's sign)."""
+    valid = writer.both(*args)
+    if call.type.is_float:
+        form = "{} / {}" if call.function == "div" else "np.fmod({}, {})"
+        return rounded(writer, call, form.format(args[0].word, args[1].word), valid)
+    if call.type.physical is Physical.WIDE:
+        raise NotCompiledError(call.function)
+    a, b = args[0].word, args[1].word
+    zero, least = writer.let(f"{b} == 0"), writer.let(f"({b} == -1) & ({a} == {_LEAST})")
+    writer.fail(zero, valid, division_by_zero)
+    if call.type.kind is not Kind.DECIMAL:
+        writer.fail(f"({a} == {literal_word(limits(call.type)[0])}) & ({b} == -1)", valid)
+    # Under NULL anything may stand, so the divisor is made harmless.
+    harmless = writer.let(f"{b} + (1 - {b}) * ({zero} | {least})")
+    return Value((writer.let(f"{'truncated' if call.function == 'idiv' else 'remainder'}({a}, {harmless})"),), valid)
+
+
+def _wide_division(call: Call, context: Context) -> Apply | None:
+    """Of what does not fit 64 bits, over Python's integers."""
+    if call.type.physical is not Physical.WIDE:
+        return None
+    least = limits(call.type)[0] if call.type.kind is not Kind.DECIMAL else None
+
+    def apply(a: Column, b: Column) -> Column:
+        valid = both(a.valid, b.valid)
+        x: Any = objects(a.values)
+        y: Any = objects(b.values)
+        row = first_bad(y == 0, valid)
+        if row is not None:
+            raise division_by_zero(describe(call, (a, b))(row), call.type)
+        if least is not None and (row := first_bad((x == least) & (y == -1), valid)) is not None:
+            raise overflow(describe(call, (a, b))(row), call.type)
+        divisor = np.where(y == 0, 1, y)
+        quotient = np.abs(x) // np.abs(divisor)
+        quotient = np.where((x < 0) != (divisor < 0), -quotient, quotient)
+        return Column(stored(quotient if call.function == "idiv" else x - quotient * divisor, Physical.WIDE), valid)
+
+    return apply
+
+
+BODIES = (
+    Body("add", arithmetic),
+    Body("sub", arithmetic),
+    Body("mul", arithmetic),
+    Body("neg", sign_change),
+    Body("abs", sign_change),
+    Body("div", division),
+    Body("idiv", division, strict=_wide_division),
+    Body("mod", division, strict=_wide_division),
+)

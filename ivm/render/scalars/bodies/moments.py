@@ -1,0 +1,205 @@
+"""Dates and timestamps: DATE as days, TIMESTAMP as microseconds; the calendar is `catalog.calendar`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from catalog import calendar
+from catalog.calendar import CLOCK, DAY, MONTHS, PARTS_OF_CLOCK, PARTS_OF_DAY
+from catalog.errors import NumericError
+from catalog.types import Kind
+from ivm.analysis.ranges import fits
+from ivm.render.scalars.bodies.arithmetic import check_word, computed
+from ivm.render.scalars.bodies.body import Body
+from ivm.render.scalars.columns import all_valid
+from ivm.render.scalars.failures import describe, first_bad
+from ivm.render.scalars.functions import Apply, Context
+from ivm.render.scalars.writer import Script, Value
+from ivm.trace.column import Column
+from sql.ir.limits import TIMESTAMP_RANGE, limits
+from sql.ir.scalar import Call, Literal
+
+_JULIAN = 2440588.0
+"""The Julian day number of 1970-01-01."""
+
+
+def _part_of(call: Call) -> str:
+    """The literal part of a call, which the binder has given its one name."""
+    literal = call.args[0]
+    assert isinstance(literal, Literal), "a part is a literal"
+    return str(literal.value)
+
+
+def _is_date(call: Call, place: int) -> bool:
+    return call.args[place].type.kind is Kind.DATE
+
+
+def _days(script: Script, call: Call, place: int, value: Value) -> str:
+    return value.word if _is_date(call, place) else script.let(f"{value.word} // {DAY}")
+
+
+def extract(script: Script, call: Call, args: list[Value]) -> Value:
+    """extract(part, DATE | TIMESTAMP); 'epoch' and 'julian' are DOUBLE."""
+    part, (value,) = _part_of(call), args
+    a, of_day = value.word, _is_date(call, 1)
+    if part in PARTS_OF_DAY:
+        form = f"{PARTS_OF_DAY[part].__name__}({_days(script, call, 1, value)})"
+    elif part == "epoch":
+        form = f"{a} * 86400.0" if of_day else f"{a} / 1e6"
+    elif part == "julian":
+        form = f"{a} + {_JULIAN}" if of_day else f"{a} // {DAY} + {_JULIAN} + {a} % {DAY} / {DAY}"
+    else:
+        form = "int64(0)" if of_day else f"{PARTS_OF_CLOCK[part].__name__}({script.let(f'{a} % {DAY}')})"
+    return Value((script.let(form),), value.valid)
+
+
+def date_trunc(script: Script, call: Call, args: list[Value]) -> Value:
+    """date_trunc(part, DATE | TIMESTAMP)."""
+    part, (value,) = _part_of(call), args
+    if part in CLOCK and not _is_date(call, 1):
+        return Value((script.let(f"{value.word} - {value.word} % {CLOCK[part]}"),), value.valid)
+    days = _days(script, call, 1, value)
+    if part in MONTHS:
+        days = script.let(f"first_of_period({days}, {MONTHS[part]})")
+    elif part == "isoyear":
+        days = script.let(f"first_of_iso_year({days})")
+    elif part in ("week", "yearweek"):
+        days = script.let(f"monday({days})")
+    if call.type.kind is Kind.DATE:
+        return Value((days,), value.valid)
+    _check_days(script, call, days, value.valid)
+    return Value((script.let(f"{days} * {DAY}"),), value.valid)
+
+
+def _check_days(script: Script, call: Call, days: str, valid: str | None) -> None:
+    """Fail where a day has no TIMESTAMP."""
+    low, high = limits(call.type)
+    script.fail(f"({days} > {high // DAY}) | ({days} < {-(-low // DAY)})", valid)
+
+
+def add_months(script: Script, call: Call, args: list[Value]) -> Value:
+    """add_months(DATE | TIMESTAMP, INTEGER): the same day of the month, or its last."""
+    valid = script.both(*args)
+    shifted = script.let(f"shift_months({_days(script, call, 0, args[0])}, {args[1].word})")
+    if call.type.kind is not Kind.DATE:
+        _check_days(script, call, shifted, valid)
+        shifted = script.let(f"{shifted} * {DAY} + {args[0].word} % {DAY}")
+    result = Value((shifted,), valid)
+    check_word(script, result, call.type)
+    return result
+
+
+def _sum(script: Script, call: Call, args: list[Value]) -> Value:
+    return computed(script, call, "add", args)
+
+
+def _difference(script: Script, call: Call, args: list[Value]) -> Value:
+    return computed(script, call, "sub", args)
+
+
+def last_day(script: Script, call: Call, args: list[Value]) -> Value:
+    """last_day(DATE)."""
+    result = Value((script.let(f"last_of_month({args[0].word})"),), args[0].valid)
+    check_word(script, result, call.type)
+    return result
+
+
+def from_micros(script: Script, call: Call, args: list[Value]) -> Value:
+    """from_micros(BIGINT)."""
+    if not fits(call):
+        check_word(script, args[0], call.type)
+    return args[0]
+
+
+def date_diff(script: Script, call: Call, args: list[Value]) -> Value:
+    """date_diff(part, a, b): the boundaries of the part that lie between a and b."""
+    part, of_day = _part_of(call), _is_date(call, 1)
+    valid = script.both(*args)
+    if part in CLOCK:
+        form = f"{{}} * {DAY // CLOCK[part]}" if of_day else f"{{}} // {CLOCK[part]}"
+        words = [value.word for value in args]
+    else:
+        forms = {"day": "{}", "week": "{}", "isoyear": "iso_year({})"}
+        form = f"period_of({{}}, {MONTHS[part]})" if part in MONTHS else forms[part]
+        words = [_days(script, call, 1, value) for value in args]
+    start, end = (form.format(word) for word in words)
+    between = f"toward_zero({end} - {start}, 7)" if part == "week" else f"{end} - {start}"
+    return Value((script.let(between),), valid)
+
+
+_UNITS = {"day": DAY, "week": 7 * DAY, **CLOCK}
+
+
+def date_sub(script: Script, call: Call, args: list[Value]) -> Value:
+    """date_sub(part, a, b): the whole parts between two timestamps."""
+    part, (a, b) = _part_of(call), (value.word for value in args)
+    if part in _UNITS:
+        form = f"toward_zero({b} - {a}, {_UNITS[part]})"
+    else:
+        form = f"toward_zero(whole_months({a}, {b}), {MONTHS.get(part, 12)})"
+    return Value((script.let(form),), script.both(*args))
+
+
+_MOST_YEARS = 5_877_641
+"""Years that a DATE reaches."""
+
+
+def make_date(call: Call, context: Context) -> Apply:
+    """make_date(year, month, day)."""
+
+    def apply(*columns: Column) -> Column:
+        valid = all_valid(columns)
+        return Column(_made_days(call, columns, valid).astype(np.int32), valid)
+
+    return apply
+
+
+def _made_days(call: Call, columns: tuple[Column, ...], valid: Any) -> Any:
+    year, month, day = (c.values.astype(np.int64) for c in columns[:3])
+    bad = (month < 1) | (month > 12) | (np.abs(year) > _MOST_YEARS) | (day < 1) | (day > 31)
+    number = np.where(bad, 1970, year) * 12 + np.where(bad, 1, month) - 1
+    days = calendar.first_of_month(number) + np.where(bad, 1, day) - 1
+    low, high = limits(call.type) if call.type.kind is Kind.DATE else (-(2**31), 2**31)
+    row = first_bad(bad | (days >= calendar.first_of_month(number + 1)) | (days < low) | (days > high), valid)
+    if row is not None:
+        raise NumericError(f"cannot compute {describe(call, columns)(row)}: there is no such date")
+    return days
+
+
+def make_timestamp(call: Call, context: Context) -> Apply:
+    """make_timestamp(year, month, day, hour, minute, seconds)."""
+
+    def apply(*columns: Column) -> Column:
+        valid = all_valid(columns)
+        days = _made_days(call, columns, valid)
+        hour, minute = (c.values.astype(np.int64) for c in columns[3:5])
+        seconds: Any = columns[5].values
+        bad = (hour < 0) | (hour > 24) | (minute < 0) | (minute > 59) | ~((seconds >= 0) & (seconds <= 60))
+        row = first_bad(bad | (np.abs(days) > TIMESTAMP_RANGE[1] // DAY - 1), valid)
+        if row is not None:
+            raise NumericError(f"cannot compute {describe(call, columns)(row)}: there is no such time")
+        micros = np.rint(np.where(bad, 0.0, seconds) * 1e6).astype(np.int64)
+        clock = (np.where(bad, 0, hour) * 60 + np.where(bad, 0, minute)) * 60_000_000 + micros
+        return Column(days * DAY + clock, valid)
+
+    return apply
+
+
+BODIES = (
+    Body("extract", extract, literals=1),
+    Body("date_trunc", date_trunc, literals=1),
+    Body("date_diff", date_diff, literals=1),
+    Body("date_sub", date_sub, literals=1),
+    Body("add_days", _sum),
+    Body("add_micros", _sum),
+    Body("add_months", add_months),
+    Body("days_between", _difference),
+    Body("micros_between", _difference),
+    Body("from_micros", from_micros),
+    Body("to_micros", lambda script, call, args: args[0]),
+    Body("last_day", last_day),
+    Body("make_date", strict=make_date),
+    Body("make_timestamp", strict=make_timestamp),
+)

@@ -1,0 +1,35 @@
+"""What computes each scalar function: one body for each that `sql.ir.functions` declares.
+
+Importing this raises if a declared function has no body, or a body no declaration.
+
+How to add a body, in the file of its family or in a new one that is listed below:
+
+* A function of text is a line of `TEXTS` in `texts.py`: how Python computes it of single values and, if it reads one
+  text and is called often, a native over bytes. Memos, dictionaries and NULLs are taken care of.
+* A function of numbers, dates or truth has `steps`: expressions that mean the same of whole columns as of one row's
+  words, such as `script.let(f"{a} + {b}")`. numpy runs them for the interpreter, and a fused loop has them compiled in.
+  They may call the functions of `catalog.calendar` and `ivm.kernels.numbers.elementwise`, where longer ones go.
+* What cannot be said in such steps, since it is evaluated on some rows only or computes with Python's integers, has a
+  form for the interpreter and, where it is worth it, one for loops. `Body` says which there are.
+"""
+
+from __future__ import annotations
+
+from ivm.render.scalars import regexes
+from ivm.render.scalars.bodies import arithmetic, bits, casts, comparisons, doubles, logic, moments, rounding
+from ivm.render.scalars.bodies.body import Body
+from ivm.render.scalars.bodies.texts import TEXTS
+from ivm.render.scalars.texts import text_call
+from sql.ir.functions import FUNCTIONS
+
+_FAMILIES = (arithmetic, rounding, bits, doubles, comparisons, logic, casts, moments)
+
+BODIES = {
+    **{body.name: body for family in _FAMILIES for body in family.BODIES},
+    **{name: Body(name, lazy=text_call) for name in (*TEXTS, *regexes.FUNCTIONS)},
+}
+"""All bodies by the functions' names."""
+
+if BODIES.keys() != FUNCTIONS.keys():
+    missing, unknown = sorted(FUNCTIONS.keys() - BODIES.keys()), sorted(BODIES.keys() - FUNCTIONS.keys())
+    raise ImportError(f"functions that are declared without a body: {missing}; bodies that nobody declared: {unknown}")

@@ -1,0 +1,119 @@
+"""Functions of text: how Python computes each of single values, and how its native does of bytes, if it has one.
+
+Those that are not fully `light` read the whole string. A string without a value raises ValueError, where the function
+is declared to raise; its message completes "cannot compute f(...): ".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from catalog.types import Kind
+from ivm.render.scalars import text_dates, text_functions, text_natives, text_pieces
+from ivm.render.scalars.text_formats import formatted
+from ivm.render.scalars.text_natives import Native, always
+from sql.ir.scalar import Call, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A function of text.
+
+    Attributes:
+        each: its value of one value of each argument; None is NULL.
+        native: from the literals behind a text to what computes the function of the text's bytes (see
+            `ivm.render.scalars.text_natives`); None where nothing does.
+        light: whether the native looks at the ends of a string alone, or what says so of the literals.
+    """
+
+    each: Callable[..., Any]
+    native: Callable[..., Native | None] | None = None
+    light: bool | Callable[..., bool] = False
+
+
+def _like_is_light(pattern: str, escape: str | None = None) -> bool:
+    """Whether nothing but the ends is looked at."""
+    wild = [char for char, wild in text_functions.like_parts(pattern, escape) if wild]
+    return wild in ([], ["%"])
+
+
+TEXTS = {
+    "upper": Text(text_functions.upper, text_natives.case_changed(text_functions.upper, "a", "z")),
+    "lower": Text(text_functions.lower, text_natives.case_changed(text_functions.lower, "A", "Z")),
+    "trim": Text(text_functions.trim, text_natives.trimmed(True, True)),
+    "ltrim": Text(text_functions.ltrim, text_natives.trimmed(True, False)),
+    "rtrim": Text(text_functions.rtrim, text_natives.trimmed(False, True)),
+    "length": Text(len, always(text_natives.length)),
+    "strlen": Text(text_pieces.byte_length, always(text_natives.byte_length), light=True),
+    "bit_length": Text(text_pieces.bit_length, always(text_natives.bit_length), light=True),
+    "substring": Text(text_functions.substring, text_natives.substring, light=True),
+    "left": Text(text_pieces.left, text_natives.left, light=True),
+    "right": Text(text_pieces.right, text_natives.right),
+    "cut": Text(text_pieces.cut),
+    "concat": Text(lambda *texts: "".join(texts)),
+    "replace": Text(text_functions.replace),
+    "repeat": Text(text_pieces.repeat),
+    "lpad": Text(text_pieces.lpad),
+    "rpad": Text(text_pieces.rpad),
+    "reverse": Text(text_pieces.reverse),
+    "translate": Text(text_pieces.translate),
+    "split_part": Text(text_pieces.split_part),
+    "strpos": Text(text_pieces.position),
+    "starts_with": Text(str.startswith, text_natives.starts_with, light=True),
+    "ends_with": Text(str.endswith, text_natives.ends_with, light=True),
+    "contains": Text(lambda text, part: part in text, text_natives.contains),
+    "ascii": Text(text_pieces.code_point),
+    "unicode": Text(text_pieces.unicode),
+    "chr": Text(text_pieces.character),
+    "levenshtein": Text(text_pieces.levenshtein),
+    "hex": Text(text_pieces.hexadecimal),
+    "md5": Text(text_pieces.digest("md5")),
+    "sha1": Text(text_pieces.digest("sha1")),
+    "sha256": Text(text_pieces.digest("sha256")),
+    "formatted": Text(formatted),
+    "like": Text(text_functions.like, text_natives.like, light=_like_is_light),
+    "ilike": Text(text_functions.ilike),
+    "dayname": Text(text_dates.day_name),
+    "monthname": Text(text_dates.month_name),
+    "strftime": Text(text_dates.strftime),
+    "strptime": Text(text_dates.strptime),
+    "try_strptime": Text(text_dates.try_strptime),
+}
+"""By the function's name. Regular expressions stand in `ivm.render.scalars.regexes`, comparisons in `comparisons`."""
+
+_COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
+
+
+def native_of(call: Call) -> Native | None:
+    """What computes the function from its text, if that is its one argument that is no literal; None if nothing does.
+
+    A text that is compared may be on either side; in all other functions it comes first.
+    """
+    given = [a for a in call.args if not isinstance(a, Literal)]
+    if len(given) != 1 or given[0].type.kind is not Kind.VARCHAR:
+        return None
+    values = tuple(a.value for a in call.args if isinstance(a, Literal))
+    if any(value is None for value in values):
+        return None
+    mirrored = isinstance(call.args[0], Literal)
+    if call.function in _COMPARISONS:
+        return text_natives.comparison(call.function, str(values[0]), mirrored)
+    if mirrored:
+        return None
+    if call.function == "in":
+        return text_natives.one_of(*map(str, values))
+    text = TEXTS.get(call.function)
+    return None if text is None or text.native is None else text.native(*values)
+
+
+def is_light(call: Call) -> bool:
+    """Whether the native of a call that has one looks at the ends of a string alone.
+
+    That costs less than to look the string up in a dictionary.
+    """
+    if call.function not in TEXTS:  # comparisons
+        return True
+    light = TEXTS[call.function].light
+    return light if isinstance(light, bool) else light(*(a.value for a in call.args if isinstance(a, Literal)))
