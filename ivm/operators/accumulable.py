@@ -32,7 +32,7 @@ from ivm.operators.groups import Cells, frozen, frozen_diffs
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.delta import Delta
 
-_FUNCTIONS = {
+FUNCTIONS = {
     "count_star": COUNTS,
     "count": COUNTS,
     "sum": TOTAL,
@@ -45,6 +45,7 @@ _FUNCTIONS = {
     "max": EXTREMUM,
     **dict.fromkeys(FORMS, EXTREMUM),
 }
+"""What makes the value of each aggregate of its sums."""
 _SPREADS = (VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP)
 _TOGETHER = 2048  # rows up to which one call for all accumulators beats the copies that it needs
 
@@ -89,7 +90,7 @@ class Accumulators:
             return
         assert spec.argument_type is not None, "an aggregate with an argument has the argument's type"
         physical, nullable = spec.argument_type.physical, spec.argument_nullable
-        function = _FUNCTIONS[spec.function]
+        function = FUNCTIONS[spec.function]
         if spec.ordered is not None:
             self._part(ORDERED, index).width = 3 if spec.type.physical is Physical.WIDE else 2
             return
@@ -147,7 +148,7 @@ class Accumulators:
 
     def _output(self, index: int, spec: AggregateSpec, at: int) -> list[int]:
         """The row of `outputs` for an aggregate (see `ivm.kernels.groups.finalize`)."""
-        function = _FUNCTIONS[spec.function]
+        function = FUNCTIONS[spec.function]
         words = 2 if spec.type.physical is Physical.WIDE else 1
         if spec.argument is None:
             return [function, 0, 1, 0, 0, 0, 0, words, at, 0, COUNT]

@@ -12,16 +12,11 @@ from catalog.types import SqlType
 from ivm.plan.estimate import GROUP, IN_ORDER, Estimate, rows_of
 from ivm.plan.node import Change, Names, NamesOf, Plan, Sizes, order_text
 from ivm.plan.row import Row, row_of
+from sql.ir.aggregates import Reduction, aggregate_of
 from sql.ir.compared_once import compared_once
 from sql.ir.relation import Aggregate, Order, Reduce, Relation
 from sql.ir.scalar import Literal, Scalar
 from sql.ir.text import scalar_text
-
-_ACCUMULATED = frozenset(
-    ("count", "count_star", "sum", "avg", "stddev_samp", "stddev_pop", "var_samp", "var_pop", "bool_and", "bool_or")
-)
-_EXTREMES = frozenset(("min", "max"))
-_WHOLE_GROUP = frozenset(("string_agg", "list"))
 
 
 @compared_once
@@ -61,7 +56,8 @@ class ReducePlan(Plan):
 
     def keeps_order(self, aggregate: AggregatePlan) -> bool:
         """Whether the rows of each group are kept in order for an aggregate."""
-        return aggregate.function not in (_ACCUMULATED | _EXTREMES if self.append_only else _ACCUMULATED)
+        reduction = aggregate_of(aggregate.function).reduction
+        return reduction is Reduction.ORDERED or (reduction is Reduction.EXTREME and not self.append_only)
 
     def below(self) -> tuple[Plan, ...]:
         """The input."""
@@ -112,14 +108,14 @@ class ReducePlan(Plan):
         change.lookups += rate
         change.visited += rate
         change.visited += rate * ordered * sum(map(self.keeps_order, self.aggregates))
-        if any(each.function in _WHOLE_GROUP for each in self.aggregates):
+        if any(aggregate_of(each.function).whole for each in self.aggregates):
             change.whole[f"all values of a group of {self.input.called()}"] = None
             change.visited += rate * change.partition(self.input, tuple(range(self.keys)))
         return rate if sizes is None else min(rate, groups) * 2.0
 
     def remarks(self) -> Iterator[str]:
         """An aggregate that holds all values of a group, so that each of them is written anew with it."""
-        for function in (each.function for each in self.aggregates if each.function in _WHOLE_GROUP):
+        for function in (each.function for each in self.aggregates if aggregate_of(each.function).whole):
             yield f"a change of {self.input.called()} writes {function} of its group anew, all its values"
 
 

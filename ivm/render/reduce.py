@@ -6,13 +6,19 @@ from decimal import Decimal
 
 from catalog.types import Kind
 from ivm.dataflow.node import Node
+from ivm.operators.accumulable import FUNCTIONS
 from ivm.operators.aggregate_order import FORMS, Ordered, ordered_by
 from ivm.operators.reduce import AggregateSpec, Reduce
 from ivm.plan.reduce import AggregatePlan, ReducePlan
 from ivm.render.context import Context
 from ivm.trace.row_order import Term
+from sql.ir.aggregates import AGGREGATES, Reduction, kept_as
 from sql.ir.relation import Order
 from sql.ir.scalar import Literal
+
+_WITHOUT = kept_as(Reduction.EXPANDED, Reduction.REWRITTEN)
+if FORMS.keys() != kept_as(Reduction.ORDERED) or FUNCTIONS.keys() != AGGREGATES.keys() - _WITHOUT:
+    raise ImportError(f"aggregates that no operator keeps: {sorted(AGGREGATES.keys() - _WITHOUT - FUNCTIONS.keys())}")
 
 
 def render_reduce(context: Context, plan: ReducePlan) -> Node:

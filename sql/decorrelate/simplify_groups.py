@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sql.decorrelate.expand_predicates import null_with
+from sql.ir.aggregates import aggregate_of
 from sql.ir.relation import Aggregate, Apply, Map, Project, Reduce, Relation, Union
 from sql.ir.scalar import Literal, Scalar, columns_of, remap
-
-_SKIP_NULL = frozenset(
-    ("count", "sum", "avg", "min", "max", "stddev_samp", "stddev_pop", "var_samp", "var_pop", "bool_and", "bool_or")
-)
 
 
 def over_matches(reduce: Reduce) -> Reduce:
@@ -59,6 +56,6 @@ def _has_more(aggregate: Aggregate) -> bool:
 
 def _skips(aggregate: Aggregate, width: int, total: int) -> bool:
     arg = aggregate.arg
-    if aggregate.function not in _SKIP_NULL or arg is None:
+    if arg is None or not aggregate_of(aggregate.function).skips_nulls:
         return False
     return any(null_with(arg, column) for column in range(width, total))

@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from catalog.types import BIGINT, HUGEINT
+from sql.ir.aggregates import aggregate_of
 from sql.ir.relation import Aggregate, Map, Project, Reduce, Relation
 from sql.ir.scalar import Call, Column, Literal, Scalar
-
-_COUNTS = frozenset(["count", "count_star"])
 
 
 def decomposes(aggregates: Sequence[Aggregate]) -> bool:
     """Whether all aggregates of a group follow from those of its parts, exactly; a rounded sum of doubles does not."""
-    return all(
-        not a.distinct
-        and (
-            a.function in (*_COUNTS, "min", "max")
-            or (a.function == "sum" and a.arg is not None and not a.arg.type.is_float)
-        )
-        for a in aggregates
-    )
+    return all(not a.distinct and _of_parts(a) is not None for a in aggregates)
+
+
+def _of_parts(aggregate: Aggregate) -> str | None:
+    over = aggregate_of(aggregate.function).of_parts
+    return None if over == "sum" and aggregate.type.is_float else over
 
 
 def coarser(finest: Reduce, keys: Sequence[int], wanted: Sequence[int] | None = None) -> Relation:
@@ -36,7 +33,7 @@ def coarser(finest: Reduce, keys: Sequence[int], wanted: Sequence[int] | None = 
     over = tuple(_over(finest.aggregates[i], columns[width + i], bool(keys)) for i in chosen)
     names = (*(finest.names[i] for i in keys), *(finest.names[width + i] for i in chosen))
     reduced = Reduce(finest, tuple(columns[i] for i in keys), over, names)
-    counts = [place for place, i in enumerate(chosen) if finest.aggregates[i].function in _COUNTS]
+    counts = [place for place, i in enumerate(chosen) if _is_count(finest.aggregates[i])]
     if not counts:
         return reduced
     fields, start = reduced.schema, len(keys)
@@ -49,9 +46,13 @@ def coarser(finest: Reduce, keys: Sequence[int], wanted: Sequence[int] | None = 
 
 def _over(aggregate: Aggregate, column: Column, grouped: bool) -> Aggregate:
     nullable = column.nullable or not grouped
-    if aggregate.function in _COUNTS:
-        return Aggregate("sum", column, HUGEINT, nullable)
-    return Aggregate(aggregate.function, column, aggregate.type, nullable)
+    function = aggregate_of(aggregate.function).of_parts
+    assert function is not None, "it decomposes"
+    return Aggregate(function, column, HUGEINT if _is_count(aggregate) else aggregate.type, nullable)
+
+
+def _is_count(aggregate: Aggregate) -> bool:
+    return aggregate.function in ("count", "count_star")
 
 
 def _counted(total: Scalar) -> Scalar:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sql.bind.expressions.binder import Binder
+from sql.ir.aggregates import aggregate_of
 from sql.source import text_of
 
 FUNCTIONS: dict[type[exp.Expr], str] = {
@@ -41,11 +42,6 @@ AGGREGATES = tuple(FUNCTIONS)
 """The kinds of nodes that are aggregates."""
 WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls)
 """What may stand around one."""
-ARITY = {
-    **dict.fromkeys(["arg_min", "arg_max", "quantile_cont", "quantile_disc"], (2, 2)),
-    "string_agg": (1, 2),
-}
-"""How many arguments those of more than one take, at least and at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +111,8 @@ def _values(node: exp.Expr) -> Sequence[exp.Expr]:
 
 def _check_arity(binder: Binder, call: AggregateCall) -> None:
     function, given = call.function, len(call.args)
-    least, most = ARITY.get(function, (0 if function == "count" else 1, 1))
+    declared = aggregate_of(function)
+    least, most = declared.least, declared.most
     if least <= given <= most:
         return
     wanted = "one" if most == 1 else "two" if least == 2 else "one or two"

@@ -8,10 +8,11 @@ from sqlglot import exp
 
 from catalog.types import BIGINT
 from sql.bind.aggregates.calls import AGGREGATES, WRAPPERS, read_call
-from sql.bind.aggregates.types import NULL_OF_ONE, typed_aggregate
+from sql.bind.aggregates.types import typed_aggregate
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.bind.names.columns import column_name
+from sql.ir.aggregates import aggregate_of
 from sql.ir.relation import Aggregate
 from sql.ir.scalar import Call
 
@@ -40,7 +41,7 @@ def bind_aggregate(binder: Binder, node: exp.Expr) -> Operand:
 def _may_be_null(bound: Aggregate) -> bool:
     """Whether a group that has rows may have no value."""
     read = bound.others if bound.function == "list" or bound.arg is None else (bound.arg, *bound.others)
-    return bound.function in NULL_OF_ONE or any(scalar.nullable for scalar in read)
+    return aggregate_of(bound.function).null_of_values or any(scalar.nullable for scalar in read)
 
 
 _MOST_KEYS = 63

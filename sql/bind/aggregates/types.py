@@ -25,16 +25,11 @@ from catalog.types import (
 from sql.bind.aggregates.calls import AggregateCall
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.operand import Operand
+from sql.ir.aggregates import aggregate_of
 from sql.ir.relation import Aggregate, AggregateOrder
 from sql.ir.scalar import Call, Literal, Scalar, some_value
 from sql.source import text_of
 
-NULL_OF_ONE = frozenset(["stddev_samp", "var_samp"])
-"""Those that may be NULL where there are values."""
-_ANY_OFTEN = frozenset(
-    ["min", "max", "bool_and", "bool_or", "any_value", "first", "last", "mode", "arg_min", "arg_max"]
-)
-"""Those that see no difference between one and many of the same value."""
 _DECIDED_BY_ORDER = frozenset(["arg_min", "arg_max", "mode"])
 """Those in which ORDER BY would decide between values that are tied."""
 _HALF = Literal(5, decimal(2, 1))
@@ -52,8 +47,8 @@ def typed_aggregate(binder: Binder, call: AggregateCall) -> Aggregate:
     if call.order and call.function in _DECIDED_BY_ORDER:
         instead = "arg_min(x, y) or arg_max(x, y) with the order as y" if call.function != "mode" else "mode(x)"
         binder.refuse(call.order[0], f"{call.function}() with ORDER BY is not supported; write {instead}")
-    bound = _RULES.get(call.function, _number)(binder, call)
-    if call.distinct and call.function not in _ANY_OFTEN:
+    bound = RULES[call.function](binder, call)
+    if call.distinct and aggregate_of(call.function).repeats:
         _check_order(binder, call, bound)
         bound = replace(bound, distinct=True)
     return _counted(bound if condition is None else _filtered(bound, condition))
@@ -272,7 +267,8 @@ def _fraction(binder: Binder, call: AggregateCall) -> tuple[Literal, bool]:
     return Literal(abs(value), literal.type), value < 0
 
 
-_RULES: dict[str, Callable[[Binder, AggregateCall], Aggregate]] = {
+RULES: dict[str, Callable[[Binder, AggregateCall], Aggregate]] = {
+    **dict.fromkeys(("sum", "count_if", "avg", "stddev_samp", "stddev_pop", "var_samp", "var_pop"), _number),
     "count": _count,
     "min": _extreme("min"),
     "max": _extreme("max"),
@@ -290,3 +286,4 @@ _RULES: dict[str, Callable[[Binder, AggregateCall], Aggregate]] = {
     "quantile_cont": _quantile,
     "quantile_disc": _quantile,
 }
+"""How the arguments of each are bound."""

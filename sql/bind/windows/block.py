@@ -14,9 +14,10 @@ from sql.bind.names.columns import column_name
 from sql.bind.names.outer import WINDOWED
 from sql.bind.names.scope import Scope
 from sql.bind.windows.frames import bind_frame, bind_spec
-from sql.bind.windows.functions import AGGREGATE_NAMES, VALUES, bind_function, stored
+from sql.bind.windows.functions import VALUES, bind_function, stored
 from sql.bind.windows.specs import Spec
 from sql.decorrelate.nodes import outers, relation_scalars
+from sql.ir.aggregates import AGGREGATES
 from sql.ir.relation import Apply, Filter, Map, Order, Project, Relation, Window, WindowFunction
 from sql.ir.scalar import Column, Literal, Outer, Scalar, columns_of, remap, rewrite
 
@@ -209,7 +210,7 @@ def _refinement(node: exp.Expr, spec: Spec, function: WindowFunction, ties: tupl
         return Refinement(node, spec, ties)
     if function.function in VALUES.values():
         return Refinement(node, spec, ties, within=frame.peers or whole)
-    if function.function in AGGREGATE_NAMES and not frame.peers and not whole:
+    if function.function in AGGREGATES and not frame.peers and not whole:
         return Refinement(node, spec, ties)
     return None
 

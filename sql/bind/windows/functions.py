@@ -12,6 +12,7 @@ from sql.bind.aggregates.expressions import bind_aggregate
 from sql.bind.expressions.binder import Aggregates, Binder
 from sql.bind.expressions.operand import Operand
 from sql.bind.windows.frames import FAR
+from sql.ir.aggregates import aggregate_of
 from sql.ir.relation import Frame, WindowFunction
 from sql.ir.scalar import Literal, Scalar
 from sql.source import text_of
@@ -29,9 +30,6 @@ VALUES: dict[type[exp.Expr], str] = {
     exp.NthValue: "nth_value",
 }
 _SHIFTS: dict[type[exp.Expr], str] = {exp.Lag: "lag", exp.Lead: "lead"}
-AGGREGATE_NAMES = frozenset(
-    ("count_star", "count", "sum", "avg", "min", "max", "stddev_samp", "stddev_pop", "var_samp", "var_pop")
-)
 _OFFERED = (
     "row_number, rank, dense_rank, ntile, lag, lead, first_value, last_value, nth_value, sum, count, avg, min and max"
 )
@@ -120,7 +118,7 @@ def _aggregate(binder: Binder, node: exp.Expr, call: exp.Expr, frame: Frame, ski
         bound = binder.aggregates.found[0]
     finally:
         binder.aggregates, binder.known = own, known
-    if bound.function not in AGGREGATE_NAMES or bound.distinct or bound.order or bound.others:
+    if not aggregate_of(bound.function).windowed or bound.distinct or bound.order or bound.others:
         what = f"{text_of(inner)[:60]} OVER is not maintained"
         binder.refuse(node, f"{what}; window functions are {_OFFERED}, without DISTINCT or ORDER BY inside")
     args = () if bound.arg is None else (bound.arg,)

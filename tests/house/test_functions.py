@@ -1,0 +1,130 @@
+"""Functions and aggregates are declared once, and one that is missing anywhere is an error, not a default."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from catalog.catalog import Catalog
+from catalog.errors import UnsupportedError
+from catalog.types import BIGINT, BOOLEAN, SqlType
+from ivm.analysis.cardinality import selectivity
+from ivm.analysis.ranges import can_raise, value_range
+from ivm.operators import accumulable, aggregate_order
+from ivm.render import reduce
+from ivm.render.scalars.bodies import table
+from ivm.render.scalars.cost import cost_rank
+from ivm.render.scalars.functions import Context
+from ivm.render.scalars.interpret import interpreter
+from ivm.render.scalars.text_memo import memos_of
+from ivm.trace.dictionary import TextDictionary
+from ivm.transform.fold_constants import folded
+from sql.bind import bind
+from sql.bind.aggregates.calls import FUNCTIONS as CALLED
+from sql.bind.aggregates.types import RULES
+from sql.decorrelate.expand_predicates import null_with
+from sql.ir.aggregates import AGGREGATES, Reduction, aggregate_of, kept_as
+from sql.ir.functions import FUNCTIONS, Function, function_of
+from sql.ir.relation import Map, inputs_of
+from sql.ir.scalar import Call, Column, Literal, Scalar, walk
+from sql.ir.scalar_text import scalar_text
+from sql.plain_functions import PLAIN
+from tests.scalars.cases import all_cases
+from tests.scalars.functions import function_cases
+
+UNKNOWN = Call("frobnicate", (Column(0, BIGINT),), BIGINT)
+CONTEXT = Context(TextDictionary(), memos_of(TextDictionary()))
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda call: function_of(call.function),
+        can_raise,
+        lambda call: value_range(Call("neg", (call,), BIGINT)),
+        lambda call: selectivity(replace(call, type=BOOLEAN)),
+        lambda call: folded(replace(call, args=(Literal(1, BIGINT),))),
+        lambda call: null_with(call, 0),
+        scalar_text,
+        cost_rank,
+        lambda call: interpreter(call, CONTEXT),
+    ],
+)
+def test_what_nobody_declared_is_unknown_to_all(ask: Callable[[Scalar], Any]) -> None:
+    with pytest.raises(UnsupportedError, match="cannot evaluate frobnicate: the engine has no such function"):
+        ask(UNKNOWN)
+
+
+def test_each_function_has_a_body() -> None:
+    assert table.BODIES.keys() == FUNCTIONS.keys()
+    for name, body in table.BODIES.items():
+        assert body.name == name
+        assert body.steps or body.strict or body.lazy, f"the interpreter has no form of {name}"
+        assert not (body.lazy_loop and body.loop), f"{name} has two forms for loops"
+        assert not (body.lazy and body.steps), f"{name} has two forms for the interpreter"
+
+
+@pytest.mark.parametrize("missing", ["body", "declaration"])
+def test_a_half_that_is_missing_is_an_error_when_the_other_is_imported(monkeypatch, missing: str) -> None:
+    if missing == "body":
+        monkeypatch.setitem(FUNCTIONS, "frobnicate", Function("frobnicate", (BIGINT,), BIGINT))
+    else:
+        monkeypatch.delitem(FUNCTIONS, "substring")
+    with pytest.raises(ImportError, match="'frobnicate'" if missing == "body" else "'substring'"):
+        importlib.reload(table)
+
+
+def calls(text: str) -> list[Call]:
+    waiting = [bind(f"SELECT {text}", Catalog()).relation]
+    found: list[Call] = []
+    for relation in waiting:  # which grows meanwhile
+        waiting += inputs_of(relation)
+        if isinstance(relation, Map):
+            found += [each for scalar in relation.scalars for each in walk(scalar) if isinstance(each, Call)]
+    return found
+
+
+@pytest.mark.parametrize("name", list(PLAIN))
+def test_sql_calls_it_by_each_of_its_names(name: str) -> None:
+    function = PLAIN[name]
+    written = [f"CAST(NULL AS {type_})" for type_ in function.takes]
+    for left_out in range(function.optional + 1):
+        args = ", ".join(written[: len(written) - left_out])
+        text = f"position({args.replace(', ', ' IN ')})" if name == "position" else f"{name}({args})"
+        (found,) = [call for call in calls(text) if call.function == function.name]
+        assert found.type == function.gives
+        assert [arg.type for arg in found.args] == list(function.takes[: len(written) - left_out])
+
+
+def test_types_are_told_of_what_is_called_by_name() -> None:
+    for function in PLAIN.values():
+        assert all(isinstance(type_, SqlType) for type_ in (*function.takes, function.gives)), function.name
+
+
+# In tests/scalars; these are compared by whole queries alone, in tests/sql/scalars.txt.
+UNCOMPARED = {"formatted", "from_micros", "make_timestamp"}
+
+
+def test_each_function_is_compared_with_duckdb() -> None:
+    compared = {s.function for c in (*all_cases(), *function_cases()) for s in walk(c.scalar) if isinstance(s, Call)}
+    assert FUNCTIONS.keys() - compared == UNCOMPARED
+
+
+def test_each_aggregate_is_bound_and_kept() -> None:
+    assert RULES.keys() == AGGREGATES.keys() - {"count_star"}
+    assert set(CALLED.values()) == RULES.keys()
+    assert aggregate_order.FORMS.keys() == kept_as(Reduction.ORDERED)
+    kept = (Reduction.ACCUMULABLE, Reduction.EXTREME, Reduction.ORDERED)
+    assert accumulable.FUNCTIONS.keys() == kept_as(*kept)
+    with pytest.raises(UnsupportedError, match="cannot aggregate by frobnicate"):
+        aggregate_of("frobnicate")
+
+
+def test_an_aggregate_that_no_operator_keeps_is_an_error(monkeypatch) -> None:
+    monkeypatch.delitem(accumulable.FUNCTIONS, "avg")
+    with pytest.raises(ImportError, match="'avg'"):
+        importlib.reload(reduce)
