@@ -24,7 +24,7 @@ from benchmarks.process import Steps, answer, task
 from benchmarks.warm_up import warm_up
 from ivm.database import core_of
 from tpch import queries
-from tpch.reader import Batch, Stream, open_stream
+from tpch.reader import Stream, StreamBatch, open_stream
 from tpch.schema import ddl
 
 
@@ -146,7 +146,7 @@ class _Run:
                 if not there:
                     self.db.sql(f"DROP VIEW {view}")
 
-    def _commit(self, batch: Batch) -> None:
+    def _commit(self, batch: StreamBatch) -> None:
         started = perf_counter()
         self.db.apply(batch.tables)
         self.commits.append(perf_counter() - started)

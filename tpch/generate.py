@@ -14,7 +14,7 @@ from tpch import manifest
 from tpch.errors import GenerateError
 from tpch.manifest import Entry, File, Manifest
 from tpch.schema import relations, update_schema
-from tpch.source import SMALLEST_SCALE, Source, generate_tables
+from tpch.source import SMALLEST_SCALE, Generated, generate_tables
 from tpch.spark import session
 from tpch.streams import churn, load, refresh, window
 from tpch.streams.plan import Plan
@@ -98,7 +98,7 @@ def _check(sf: float, streams: Sequence[str], out: Path, options: Options) -> No
             raise GenerateError(f"{out / stream} exists already; remove it or choose another directory")
 
 
-def _plan(stream: str, source: Source, sf: float, seed: int, options: Options) -> Plan:
+def _plan(stream: str, source: Generated, sf: float, seed: int, options: Options) -> Plan:
     if stream == "load":
         return load.plan(source)
     if stream == "refresh":
@@ -108,7 +108,7 @@ def _plan(stream: str, source: Source, sf: float, seed: int, options: Options) -
     return window.plan(source, options.window)
 
 
-def _total_rows(source: Source, plans: dict[str, Plan]) -> int:
+def _total_rows(source: Generated, plans: dict[str, Plan]) -> int:
     """About how many rows will be written: each base relation once, and all changes."""
     base = {relation for plan in plans.values() for relation in plan.base}
     changes = sum(change.rows for plan in plans.values() for change in plan.changes)
@@ -119,7 +119,7 @@ def _total_rows(source: Source, plans: dict[str, Plan]) -> int:
 class _Making:
     """One run: base snapshots are the same in every stream, so that each relation's is written once and linked."""
 
-    source: Source
+    source: Generated
     scratch: Path
     progress: Progress
     total: int

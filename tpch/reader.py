@@ -23,7 +23,7 @@ _WAIT_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class StreamBatch:
     """The changes of the times [first_time, last_time], by relation; a relation without changes is left out.
 
     The tables have the relation's columns and, unless the batch was coalesced, `_time`; `_diff` is left out only of
@@ -70,7 +70,7 @@ class Stream:
 
     def batches(
         self, times: int, wanted: Sequence[str] | None = None, coalesce: bool = False, ahead: bool = True
-    ) -> Iterator[Batch]:
+    ) -> Iterator[StreamBatch]:
         """The changes in physical batches of `times` consecutive logical times across the relations `wanted`.
 
         `coalesce` makes each batch one logical time, by leaving `_time` out. With `ahead` a thread decodes a few
@@ -83,7 +83,7 @@ class Stream:
         decoded = self._decoded(times, wanted, coalesce)
         return _ahead(decoded) if ahead else decoded
 
-    def _decoded(self, times: int, wanted: Sequence[str] | None, coalesce: bool) -> Iterator[Batch]:
+    def _decoded(self, times: int, wanted: Sequence[str] | None, coalesce: bool) -> Iterator[StreamBatch]:
         entries = self._entries(wanted)
         cursors = {
             name: Cursor(self.directory, entry.changes, self.dictionaries[name]) for name, entry in entries.items()
@@ -96,7 +96,7 @@ class Stream:
                 table = cursor.take_until(last)
                 if table is not None:
                     tables[name] = _coalesced(table, entries[name]) if coalesce else table
-            yield Batch(first, last, tables, time.perf_counter() - started)
+            yield StreamBatch(first, last, tables, time.perf_counter() - started)
 
     def _entries(self, wanted: Sequence[str] | None) -> dict[str, Entry]:
         if wanted is None:
@@ -129,12 +129,12 @@ def _coalesced(table: pa.Table, entry: Entry) -> pa.Table:
     return table.drop_columns([TIME, DIFF] if entry.append_only else [TIME])
 
 
-def _ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
+def _ahead(batches: Iterator[StreamBatch]) -> Iterator[StreamBatch]:
     """The same batches, made by another thread up to a few ahead of their use."""
-    made: queue.Queue[Batch | BaseException | None] = queue.Queue(_AHEAD)
+    made: queue.Queue[StreamBatch | BaseException | None] = queue.Queue(_AHEAD)
     abandoned = threading.Event()
 
-    def hand_over(item: Batch | BaseException | None) -> bool:
+    def hand_over(item: StreamBatch | BaseException | None) -> bool:
         while not abandoned.is_set():
             try:
                 made.put(item, timeout=_WAIT_SECONDS)

@@ -11,7 +11,7 @@ import numpy as np
 
 import ivm
 from tpch import queries
-from tpch.reader import Batch, Stream
+from tpch.reader import Stream, StreamBatch
 from tpch.rerun import rerun_seconds
 from tpch.schema import ddl
 
@@ -229,7 +229,7 @@ def _apply(db: ivm.Database, stream: Stream, settings: Settings, checks: _Checks
     return commits
 
 
-def _commit(db: ivm.Database, batch: Batch) -> _Commit:
+def _commit(db: ivm.Database, batch: StreamBatch) -> _Commit:
     started = time.perf_counter()
     db.apply(batch.tables)
     seconds = time.perf_counter() - started

@@ -47,7 +47,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class Generated:
     """Generated tables in a directory, with the number of rows of each part, in the generator's order."""
 
     spark: SparkSession
@@ -77,7 +77,7 @@ class Source:
         return F.element_at(F.create_map(*starts), F.col("_metadata.file_name"))
 
 
-def generate_tables(spark: SparkSession, sf: float, directory: Path, parts: int | None = None) -> Source:
+def generate_tables(spark: SparkSession, sf: float, directory: Path, parts: int | None = None) -> Generated:
     """Generate all eight relations at scale factor `sf` into `directory`, a Spark task for parts of equal number.
 
     A run of the generator costs most of a second before its first row, so one run makes what one command can make.
@@ -92,7 +92,7 @@ def generate_tables(spark: SparkSession, sf: float, directory: Path, parts: int 
     target = str(directory)
     tasks = spark.sparkContext.parallelize(list(runs.values()), len(runs))
     counted = tasks.flatMap(lambda together: _generate(together, sf, target)).collectAsMap()
-    return Source(spark, directory, {part: counted[part] for part in wanted})
+    return Generated(spark, directory, {part: counted[part] for part in wanted})
 
 
 def _parts(relation: str, sf: float, parts: int | None) -> list[Part]:

@@ -14,13 +14,13 @@ from pyspark.sql import functions as F
 from tpch.errors import GenerateError
 from tpch.manifest import File
 from tpch.schema import DIFF, TIME, relations
-from tpch.source import Source
-from tpch.streams.plan import BASE_TIME, INSERT, Changes, updates
+from tpch.source import Generated
+from tpch.streams.plan import BASE_TIME, INSERT, RelationChanges, updates
 
 _ROWS_PER_FILE = 1_500_000
 
 
-def write_changes(changes: Changes, directory: Path) -> tuple[File, ...]:
+def write_changes(changes: RelationChanges, directory: Path) -> tuple[File, ...]:
     """Write `changes` into `directory`/changes; the files in time order. Cost: a Spark job, with a sort if needed."""
     frame = changes.frame
     if not changes.in_order:
@@ -32,7 +32,7 @@ def write_changes(changes: Changes, directory: Path) -> tuple[File, ...]:
     return _gather(made, directory, f"changes/{changes.relation}")
 
 
-def write_base(source: Source, relation: str, directory: Path) -> tuple[File, ...]:
+def write_base(source: Generated, relation: str, directory: Path) -> tuple[File, ...]:
     """Write all generated rows of `relation`, at time 1, into `directory`/base."""
     made = directory / f"{relation}.making"
     updates(source.frame(relation), relation, F.lit(BASE_TIME), INSERT).write.parquet(str(made))

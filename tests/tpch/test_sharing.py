@@ -15,7 +15,7 @@ from ivm.database import core_of
 from ivm.plan.existing import Existing
 from tpch.generate import STREAMS
 from tpch.queries import NAMES, view_sql
-from tpch.reader import Batch, Stream, open_stream
+from tpch.reader import Stream, StreamBatch, open_stream
 from tpch.schema import ddl
 
 HELD = "SELECT arrangement, kind, rows, views FROM ivm_arrangements ORDER BY ALL"
@@ -78,7 +78,7 @@ def test_the_same_answers_in_small_batches(larger_streams: Path, name: str, coal
     compare(open_stream(larger_streams / name), 60, order, coalesce=coalesce)
 
 
-def commit(db: ivm.Database, batches: list[Batch], chance: random.Random) -> None:
+def commit(db: ivm.Database, batches: list[StreamBatch], chance: random.Random) -> None:
     """A batch on most occasions, and sometimes one that fails and is undone."""
     if batches and chance.random() < 0.7:
         db.apply(batches.pop(0).tables)

@@ -6,15 +6,15 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from tpch.schema import relations
-from tpch.source import ROW, Source
+from tpch.source import ROW, Generated
 from tpch.streams.attributes import Attribute, attributes
-from tpch.streams.plan import DELETE, FIRST_CHANGE, INSERT, Changes, Plan, chance, updates
+from tpch.streams.plan import DELETE, FIRST_CHANGE, INSERT, Plan, RelationChanges, chance, updates
 
 _UPDATES_AT_SCALE_1 = 150_000
 _FEWEST = 100
 
 
-def plan(source: Source, sf: float, seed: int, count: int | None = None) -> Plan:
+def plan(source: Generated, sf: float, seed: int, count: int | None = None) -> Plan:
     """`count` updates (default: 150,000 * sf, at least 100), one per logical time, of a base of all generated rows."""
     total = max(_FEWEST, round(sf * _UPDATES_AT_SCALE_1)) if count is None else count
     kinds = attributes()
@@ -24,7 +24,7 @@ def plan(source: Source, sf: float, seed: int, count: int | None = None) -> Plan
     return Plan(tuple(relations()), changes, FIRST_CHANGE, FIRST_CHANGE + total - 1, {"updates": total})
 
 
-def _draws(source: Source, seed: int, kinds: tuple[Attribute, ...], total: int) -> DataFrame:
+def _draws(source: Generated, seed: int, kinds: tuple[Attribute, ...], total: int) -> DataFrame:
     """For each update `_update` (from 0): its `_kind`, an index into `kinds`, `_pick`, for the row, and `_chance`."""
     wheel = [index for index, kind in enumerate(kinds) for _ in range(kind.weight)]
     update = F.col("id")
@@ -37,7 +37,9 @@ def _draws(source: Source, seed: int, kinds: tuple[Attribute, ...], total: int) 
     )
 
 
-def _changes(source: Source, relation: str, kinds: tuple[Attribute, ...], draws: DataFrame, total: int) -> Changes:
+def _changes(
+    source: Generated, relation: str, kinds: tuple[Attribute, ...], draws: DataFrame, total: int
+) -> RelationChanges:
     mine = {index: kind for index, kind in enumerate(kinds) if kind.relation == relation}
     row = F.pmod(F.col("_pick"), F.lit(source.rows(relation)))
     drawn = draws.where(F.col("_kind").isin(list(mine))).select("_update", "_kind", "_chance", row.alias(ROW))
@@ -48,7 +50,7 @@ def _changes(source: Source, relation: str, kinds: tuple[Attribute, ...], draws:
         values |= _values(index, kind)
     frame = updates(both.withColumns(values), relation, F.col("_update") + FIRST_CHANGE, F.col("_side"))
     share = sum(kind.weight for kind in mine.values()) / sum(kind.weight for kind in kinds)
-    return Changes(relation, frame, round(2 * total * share), in_order=False, append_only=False)
+    return RelationChanges(relation, frame, round(2 * total * share), in_order=False, append_only=False)
 
 
 def _moved(drawn: DataFrame, kinds: dict[int, Attribute]) -> DataFrame:

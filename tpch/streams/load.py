@@ -5,14 +5,14 @@ from __future__ import annotations
 from pyspark.sql import functions as F
 
 from tpch.schema import relations
-from tpch.source import ROW, Source
-from tpch.streams.plan import INSERT, Changes, Plan, updates
+from tpch.source import ROW, Generated
+from tpch.streams.plan import INSERT, Plan, RelationChanges, updates
 
 
-def plan(source: Source) -> Plan:
+def plan(source: Generated) -> Plan:
     """Row i (from 0) of each relation, in the generator's order, is inserted at time i + 1."""
     changes = tuple(
-        Changes(
+        RelationChanges(
             relation,
             updates(source.frame(relation), relation, F.col(ROW) + 1, INSERT),
             rows=source.rows(relation),

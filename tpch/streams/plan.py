@@ -15,7 +15,7 @@ INSERT, DELETE = 1, -1
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class RelationChanges:
     """The changes of one relation: a frame with the relation's columns, `_time` and `_diff`.
 
     `rows` is how many they are, about. `in_order` says that the frame's partitions, and the rows in them, already come
@@ -37,7 +37,7 @@ class Plan:
     """
 
     base: tuple[str, ...]
-    changes: tuple[Changes, ...]
+    changes: tuple[RelationChanges, ...]
     first_time: int
     last_time: int
     parameters: dict[str, int]

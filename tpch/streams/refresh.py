@@ -16,8 +16,8 @@ from pyspark.sql import functions as F
 
 from tpch.errors import GenerateError
 from tpch.schema import relations
-from tpch.source import ROW, Source
-from tpch.streams.plan import DELETE, FIRST_CHANGE, INSERT, Changes, Plan, chance, updates
+from tpch.source import ROW, Generated
+from tpch.streams.plan import DELETE, FIRST_CHANGE, INSERT, Plan, RelationChanges, chance, updates
 
 _ORDERS_PER_PAIR = 1_500  # at scale factor 1
 _FREE_KEY_SETS = 3
@@ -26,7 +26,7 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 DEFAULT_PAIRS = 100
 
 
-def plan(source: Source, sf: float, seed: int, pairs: int = DEFAULT_PAIRS) -> Plan:
+def plan(source: Generated, sf: float, seed: int, pairs: int = DEFAULT_PAIRS) -> Plan:
     """`pairs` pairs of RF1 and RF2, after a base of all generated rows.
 
     Raises GenerateError if there are more pairs than keys for new orders (about 3,000).
@@ -48,17 +48,17 @@ def plan(source: Source, sf: float, seed: int, pairs: int = DEFAULT_PAIRS) -> Pl
 
 @dataclass(frozen=True, slots=True)
 class _Refresh:
-    source: Source
+    source: Generated
     seed: int
     orders: int
     per_pair: int
     total: int
 
-    def changes(self, relation: str, rows: int) -> Changes:
+    def changes(self, relation: str, rows: int) -> RelationChanges:
         base, new = self._pool(relation), self._new(relation)
         inserts = updates(new, relation, self._time("_new", 0), INSERT)
         deletes = updates(self._leaving(base, new), relation, self._time("_place", self.per_pair), DELETE)
-        return Changes(relation, inserts.unionByName(deletes), rows, in_order=False, append_only=False)
+        return RelationChanges(relation, inserts.unionByName(deletes), rows, in_order=False, append_only=False)
 
     def _time(self, place: str, offset: int) -> Column:
         pair = F.floor(F.col(place) / self.per_pair)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pyspark.sql import functions as F
 
 from tpch.schema import relations
-from tpch.source import ROW, Source
-from tpch.streams.plan import DELETE, FIRST_CHANGE, INSERT, Changes, Plan, updates
+from tpch.source import ROW, Generated
+from tpch.streams.plan import DELETE, FIRST_CHANGE, INSERT, Plan, RelationChanges, updates
 
 SLIDING = "lineitem"
 
 
-def plan(source: Source, window: int | None = None) -> Plan:
+def plan(source: Generated, window: int | None = None) -> Plan:
     """At each time one row of lineitem comes, and the row that came `window` times earlier goes.
 
     The other relations are the base. `window` defaults to a tenth of lineitem.
@@ -22,7 +22,7 @@ def plan(source: Source, window: int | None = None) -> Plan:
     both = source.frame(SLIDING).withColumn("_side", sides)
     leaves = (F.col("_side") == INSERT) | (F.col(ROW) + width < rows)
     time = F.col(ROW) + FIRST_CHANGE + F.when(F.col("_side") == DELETE, width).otherwise(0)
-    sliding = Changes(
+    sliding = RelationChanges(
         SLIDING,
         updates(both.where(leaves), SLIDING, time, F.col("_side")),
         rows=2 * rows - min(width, rows),
