@@ -14,7 +14,7 @@ from sqlglot import exp
 from catalog.errors import UnsupportedError
 from sql.plain_functions import KINDS
 from sql.reader import LOST
-from sql.source import Source, text_of
+from sql.sql_text import SqlText, text_of
 
 _ENDING = ("order", "limit", "offset")
 _SET = ("with_", "this", "expression", "distinct", "by_name", *_ENDING)
@@ -170,7 +170,7 @@ IMPLIED: dict[type[exp.Expr], frozenset[str]] = {
 """Arguments that say nothing more than the kind of node does: flags, words and names, never expressions."""
 
 
-def refuse_unread(nodes: Iterable[exp.Expr], source: Source) -> None:
+def refuse_unread(nodes: Iterable[exp.Expr], source: SqlText) -> None:
     """UnsupportedError for the first argument of these nodes that nobody reads, with its position.
 
     Cost: one look at each node.
@@ -215,14 +215,14 @@ def _is_implied(kind: type[exp.Expr], arg: str, value: object) -> bool:
     return plain and arg in IMPLIED.get(kind, ())
 
 
-def _refuse(node: exp.Expr, arg: str, value: object, source: Source) -> NoReturn:
+def _refuse(node: exp.Expr, arg: str, value: object, source: SqlText) -> NoReturn:
     found = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, exp.Expr)]
     what = ", ".join(text_of(each)[:60] for each in found) or arg.strip("_").upper().replace("_", " ")
     at = next((each for each in found if source.knows(each)), node)
     raise UnsupportedError(source.locate(f"{what} in {_name(node, source)} is not supported; leave it out", at))
 
 
-def _name(node: exp.Expr, source: Source) -> str:
+def _name(node: exp.Expr, source: SqlText) -> str:
     if not isinstance(node, exp.Func):
         return type(node).__name__.upper()
     start, end = node.meta.get("start"), node.meta.get("end")

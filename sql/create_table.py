@@ -15,7 +15,7 @@ from catalog.types import INTERVAL
 from sql.bind.expressions.conditions import bind_condition
 from sql.duckdb_text import duckdb_text
 from sql.names import table_name
-from sql.source import Source, text_of
+from sql.sql_text import SqlText, text_of
 from sql.statements import CreateTable
 from sql.tree import nodes_of
 from sql.types.declared import declared_type
@@ -40,7 +40,7 @@ class _Declaration:
     defaults: list[Default] = field(default_factory=list)
 
 
-def create_table(tree: exp.Create, source: Source, dialect: str) -> CreateTable:
+def create_table(tree: exp.Create, source: SqlText, dialect: str) -> CreateTable:
     """The table that `tree` declares.
 
     Read are columns with their types, NOT NULL and DEFAULT, and, in the column or at the table's end, PRIMARY KEY
@@ -86,18 +86,18 @@ def table_like(name: str, columns: Sequence[tuple[str, str]]) -> Table:
             kind = exp.DataType.build("INTEGER" if type_ == '"NULL"' else type_, dialect="duckdb")
         except SqlglotError as error:
             raise UnsupportedError(f"{what} has type {type_}, which is not supported; cast it to another") from error
-        fields.append(Field(column, declared_type(kind, Source(""), what)))
+        fields.append(Field(column, declared_type(kind, SqlText(""), what)))
     return Table(name, tuple(fields))
 
 
-def _checks(declaration: _Declaration, table: Table, source: Source, dialect: str) -> tuple[Check, ...]:
+def _checks(declaration: _Declaration, table: Table, source: SqlText, dialect: str) -> tuple[Check, ...]:
     for _, node in declaration.checks:
         if dialect == "duckdb":  # any other is read once more when it is DuckDB's
             bind_condition(node, table, source)
     return tuple(Check(duckdb_text(node), name) for name, node in declaration.checks)
 
 
-def _read_column(declaration: _Declaration, item: exp.ColumnDef, source: Source) -> None:
+def _read_column(declaration: _Declaration, item: exp.ColumnDef, source: SqlText) -> None:
     name = item.name
     what = f"CREATE TABLE {declaration.name}: column {name!r}"
     if not isinstance(item.kind, exp.DataType):
@@ -127,7 +127,7 @@ def _read_column(declaration: _Declaration, item: exp.ColumnDef, source: Source)
     declaration.fields.append(Field(name, type_, nullable))
 
 
-def _set_default(declaration: _Declaration, column: str, value: exp.Expr, source: Source) -> None:
+def _set_default(declaration: _Declaration, column: str, value: exp.Expr, source: SqlText) -> None:
     what = f"CREATE TABLE {declaration.name}: DEFAULT of column {column!r}"
     if any(default.column == column for default in declaration.defaults):
         raise BindError(source.locate(f"{what} is declared twice; declare it once", value))
@@ -140,7 +140,7 @@ def _set_default(declaration: _Declaration, column: str, value: exp.Expr, source
     declaration.defaults.append(Default(column, duckdb_text(value), constant))
 
 
-def _read_constraint(declaration: _Declaration, item: exp.Expr, source: Source, name: str = "") -> None:
+def _read_constraint(declaration: _Declaration, item: exp.Expr, source: SqlText, name: str = "") -> None:
     if isinstance(item, exp.Constraint):
         for inner in item.expressions:
             _read_constraint(declaration, inner, source, item.name)
@@ -159,7 +159,7 @@ def _read_constraint(declaration: _Declaration, item: exp.Expr, source: Source, 
         raise _unsupported(declaration, item, source, item)
 
 
-def _set_primary_key(declaration: _Declaration, columns: tuple[str, ...], source: Source, node: exp.Expr) -> None:
+def _set_primary_key(declaration: _Declaration, columns: tuple[str, ...], source: SqlText, node: exp.Expr) -> None:
     if declaration.primary_key:
         what = f"CREATE TABLE {declaration.name} has two primary keys; write one PRIMARY KEY (a, b) at the table's end"
         raise BindError(source.locate(what, node))
@@ -167,7 +167,7 @@ def _set_primary_key(declaration: _Declaration, columns: tuple[str, ...], source
 
 
 def _foreign_key(
-    declaration: _Declaration, columns: tuple[str, ...], reference: exp.Reference, source: Source
+    declaration: _Declaration, columns: tuple[str, ...], reference: exp.Reference, source: SqlText
 ) -> ForeignKey:
     if reference.args.get("options"):
         raise _unsupported(declaration, reference, source, reference)
@@ -181,14 +181,14 @@ def _columns(node: exp.Expr) -> tuple[str, ...]:
     return tuple(column.name for column in node.expressions)
 
 
-def _unsupported(declaration: _Declaration, node: exp.Expr, source: Source, at: exp.Expr) -> UnsupportedError:
+def _unsupported(declaration: _Declaration, node: exp.Expr, source: SqlText, at: exp.Expr) -> UnsupportedError:
     text = text_of(node)
     known = "NOT NULL, DEFAULT, CHECK, UNIQUE, PRIMARY KEY and REFERENCES are"
     what = f"CREATE TABLE {declaration.name}: {text} is not supported; {known}"
     return UnsupportedError(source.locate(what, at))
 
 
-def _options(tree: exp.Create, source: Source) -> frozenset[str]:
+def _options(tree: exp.Create, source: SqlText) -> frozenset[str]:
     """Those of `OPTIONS` that are set to true."""
     properties = tree.args.get("properties")
     values: dict[str, bool] = {}

@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from catalog.errors import BindError, ParseError, UnsupportedError
-from sql.source import Source
+from sql.sql_text import SqlText
 from sql.statements import CreateType, DropType
 from sql.types.declared import declared_type, is_type
 
@@ -22,7 +22,7 @@ def is_about_type(tokens: Sequence[Token]) -> bool:
     return words[:1] in (["CREATE"], ["DROP"]) and (words[1:2] == ["TYPE"] or words[1:] == ["OR", "REPLACE", "TYPE"])
 
 
-def about_type(tokens: Sequence[Token], source: Source) -> CreateType | DropType:
+def about_type(tokens: Sequence[Token], source: SqlText) -> CreateType | DropType:
     """The statement of these tokens. ParseError for what is none; UnsupportedError for what is not supported of it."""
     start = tokens[0].start
     if tokens[1].text.upper() != "TYPE":
@@ -30,7 +30,7 @@ def about_type(tokens: Sequence[Token], source: Source) -> CreateType | DropType
     return _create(tokens, source) if tokens[0].text.upper() == "CREATE" else _drop(tokens, source)
 
 
-def _create(tokens: Sequence[Token], source: Source) -> CreateType:
+def _create(tokens: Sequence[Token], source: SqlText) -> CreateType:
     exists, rest = _without(("IF", "NOT", "EXISTS"), tokens[2:])
     if len(rest) < 3 or rest[1].text.upper() != "AS":
         raise ParseError(source.locate(f"cannot read this CREATE TYPE; write {_CREATE}", tokens[0].start))
@@ -44,10 +44,10 @@ def _create(tokens: Sequence[Token], source: Source) -> CreateType:
         said = f"{what} takes an ENUM with its labels; write {_CREATE}"
         raise UnsupportedError(source.locate(said, rest[2].start))
     node = exp.DataType(this=exp.DType.ENUM, expressions=[exp.Literal.string(label.text) for label in labels])
-    return CreateType(name, declared_type(node, Source(""), what), exists)
+    return CreateType(name, declared_type(node, SqlText(""), what), exists)
 
 
-def _drop(tokens: Sequence[Token], source: Source) -> DropType:
+def _drop(tokens: Sequence[Token], source: SqlText) -> DropType:
     exists, rest = _without(("IF", "EXISTS"), tokens[2:])
     if len(rest) == 2 and rest[1].text.upper() in ("RESTRICT", "CASCADE"):
         if rest[1].text.upper() == "CASCADE":
@@ -65,7 +65,7 @@ def _without(words: tuple[str, ...], tokens: Sequence[Token]) -> tuple[bool, Seq
     return found, tokens[len(words) :] if found else tokens
 
 
-def _named(token: Token, source: Source) -> str:
+def _named(token: Token, source: SqlText) -> str:
     if token.token_type in (TokenType.STRING, TokenType.NUMBER) or not token.text:
         raise ParseError(source.locate(f"expected the name of a type, not {token.text!r}", token.start))
     return token.text

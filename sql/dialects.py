@@ -14,13 +14,13 @@ from catalog.errors import UnsupportedError
 from catalog.schema import Table
 from sql.duckdb_text import duckdb_text
 from sql.names import names_read
-from sql.source import Source
+from sql.sql_text import SqlText
 from sql.syntax import dialect_named, query
 
 _MARK = "ivm_division"
 
 
-def translated(source: Source, dialect: str, catalog: Catalog) -> str:
+def translated(source: SqlText, dialect: str, catalog: Catalog) -> str:
     """The query in the text, which is in `dialect`, in DuckDB's dialect; the types of names are the catalog's.
 
     Where the dialect divides integers to an integer, so does the translation. Other differences that sqlglot does not
@@ -33,7 +33,7 @@ def translated(source: Source, dialect: str, catalog: Catalog) -> str:
     return duckdb_text(tree, pretty=True)
 
 
-def _divide_integers(tree: exp.Expr, source: Source, catalog: Catalog) -> None:
+def _divide_integers(tree: exp.Expr, source: SqlText, catalog: Catalog) -> None:
     divisions = list(tree.find_all(exp.Div))
     for number, node in enumerate(divisions):
         node.meta[_MARK] = number

@@ -12,7 +12,7 @@ from typing import Any
 from sqlglot.tokenizer_core import TokenType
 
 from sql.parameters import Parameters, filled
-from sql.source import Source
+from sql.sql_text import SqlText
 from sql.syntax import dialect_named, statement_tokens
 
 _ONLY_PLACES = re.compile(r"\(\s*\?\s*(?:,\s*\?\s*)*\)")
@@ -37,7 +37,7 @@ def filled_for_all(text: str, params: Iterable[Parameters]) -> Iterator[str]:
 
 def _row_to_insert(text: str) -> slice | None:
     """Where the one row of INSERT .. VALUES stands, with its parentheses, if no parameter stands anywhere else."""
-    tokens = statement_tokens(dialect_named("duckdb"), Source(text))
+    tokens = statement_tokens(dialect_named("duckdb"), SqlText(text))
     while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
         tokens = tokens[:-1]
     kinds = [token.token_type for token in tokens]

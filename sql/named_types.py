@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from sqlglot.tokenizer_core import Token, TokenType
 
 from catalog.names import key
-from sql.source import Source
+from sql.sql_text import SqlText
 from sql.syntax import dialect_named, statement_tokens
 
 _CREATES = re.compile(r"create\s+type\s")
@@ -30,7 +30,7 @@ def with_types(text: str, types: Mapping[str, str], dialect: str = "duckdb") -> 
     if not any(name in folded for name in types) and _CREATES.search(folded) is None:
         return text
     known, places = dict(types), list[tuple[int, int, str]]()
-    for tokens in _statements(statement_tokens(dialect_named(dialect), Source(text))):
+    for tokens in _statements(statement_tokens(dialect_named(dialect), SqlText(text))):
         created = _created(tokens, text)
         if created is not None:
             known.update([created])

@@ -8,11 +8,11 @@ from sqlglot import exp
 
 from catalog.errors import UnsupportedError
 from catalog.names import by_key, key, written
-from sql.source import Source, text_of
+from sql.sql_text import SqlText, text_of
 from sql.tree import nodes_of
 
 
-def table_name(node: exp.Expr | None, source: Source, what: str) -> str:
+def table_name(node: exp.Expr | None, source: SqlText, what: str) -> str:
     """The name of a table as written; UnsupportedError if it stands in a catalog or in a schema other than main."""
     if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
         raise UnsupportedError(source.locate(f"{what} needs a plain name; write it as {what} name", node))

@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from catalog.errors import BindError, TypeMismatchError
 from catalog.names import suggestion
 from catalog.types import MAX_DIGITS
-from sql.source import Source
+from sql.sql_text import SqlText
 from sql.syntax import dialect_named, statement_tokens
 
 Parameters = Sequence[object] | Mapping[str, object]
@@ -33,7 +33,7 @@ def filled(text: str, values: Parameters | None, dialect: str = "duckdb") -> str
     counted over the whole text, which may hold several statements. BindError for a parameter without a value, a value
     without a parameter, or different kinds of parameters; TypeMismatchError for a value of another type.
     """
-    source = Source(text)
+    source = SqlText(text)
     if values is None and "?" not in text and "$" not in text:
         return text
     reader = dialect_named(dialect)
@@ -64,7 +64,7 @@ def _places(text: str, tokens: Sequence[Token]) -> list[Place]:
     return found
 
 
-def _chosen(source: Source, places: Sequence[Place], values: Parameters) -> list[Any]:
+def _chosen(source: SqlText, places: Sequence[Place], values: Parameters) -> list[Any]:
     """The value of each place."""
     kinds = {"?" if not name else "$1" if name.isdecimal() else "$name" for _, _, name in places}
     if len(kinds) > 1:
@@ -85,7 +85,7 @@ def _chosen(source: Source, places: Sequence[Place], values: Parameters) -> list
     return [values[number - 1] for number in numbers]
 
 
-def _by_name(source: Source, places: Sequence[Place], values: Parameters) -> list[Any]:
+def _by_name(source: SqlText, places: Sequence[Place], values: Parameters) -> list[Any]:
     if not isinstance(values, Mapping):
         what = f"${places[0][2]} takes its value by name; give params as a dict, as in {{'{places[0][2]}': 1}}"
         raise BindError(source.locate(what, places[0][0]))
@@ -101,7 +101,7 @@ def _by_name(source: Source, places: Sequence[Place], values: Parameters) -> lis
     return [values[name] for _, _, name in places]
 
 
-def _literal(source: Source, start: int, name: str, value: Any) -> exp.Expr:
+def _literal(source: SqlText, start: int, name: str, value: Any) -> exp.Expr:
     scalar = value.item() if hasattr(value, "item") else value
     make = next((make for kind, make in _MAKE if isinstance(scalar, kind)), None)
     literal = make(scalar) if make is not None else None

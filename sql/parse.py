@@ -21,7 +21,7 @@ from sql.duckdb_text import duckdb_text
 from sql.names import names_read, table_name
 from sql.parse_copy import copy
 from sql.refused import STARTS
-from sql.source import Source, offset_of, text_of
+from sql.sql_text import SqlText, offset_of, text_of
 from sql.statements import (
     SHOWN,
     CreateIndex,
@@ -48,11 +48,11 @@ def parse(text: str, dialect: str = "duckdb") -> tuple[Statement, ...]:
     ParseError with line and column if the text is not SQL; UnsupportedError for a statement that the engine does
     not run; BindError for a table declaration that contradicts itself. Names are not looked up here.
     """
-    source = Source(text)
+    source = SqlText(text)
     return tuple(_statement(syntax, source, dialect) for syntax in statements(source, dialect))
 
 
-def _statement(syntax: Syntax, source: Source, dialect: str) -> Statement:
+def _statement(syntax: Syntax, source: SqlText, dialect: str) -> Statement:
     tree = syntax.tree
     for kind, convert in _CONVERT.items():
         if isinstance(tree, kind):
@@ -74,7 +74,7 @@ _QUERY_STARTS = frozenset(["SELECT", "WITH", "FROM", "VALUES", "TABLE", "("])
 _CREATED = frozenset(["TABLE", "VIEW"])
 
 
-def _explain_unreadable(syntax: Syntax, source: Source, dialect: str) -> NoReturn:
+def _explain_unreadable(syntax: Syntax, source: SqlText, dialect: str) -> NoReturn:
     """Raise the error for a statement that sqlglot gave up on: at the query inside it, if that is where it fails."""
     first = syntax.tokens[0]
     words = [token.text.upper() for token in syntax.tokens[:6]]
@@ -86,24 +86,24 @@ def _explain_unreadable(syntax: Syntax, source: Source, dialect: str) -> NoRetur
         if body.text.upper() not in _QUERY_STARTS:
             raise ParseError(source.locate(f"expected SELECT after AS, not {body.text!r}", body.start))
         blank = "".join(c if c == "\n" else " " for c in source.text[: body.start])
-        statements(Source(blank + source.text[body.start : syntax.tokens[-1].end + 1]), dialect)
+        statements(SqlText(blank + source.text[body.start : syntax.tokens[-1].end + 1]), dialect)
     raise ParseError(source.locate("syntax error in this CREATE statement; check its name and commas", first.start))
 
 
-def _explained(statement: Statement, syntax: Syntax, source: Source) -> Explain:
+def _explained(statement: Statement, syntax: Syntax, source: SqlText) -> Explain:
     if isinstance(statement, Query | CreateView):
         return Explain(statement)
     what = "EXPLAIN is for queries and views; write EXPLAIN SELECT ... or EXPLAIN CREATE MATERIALIZED VIEW ..."
     raise UnsupportedError(source.locate(what, syntax.tokens[0].start))
 
 
-def _query(syntax: Syntax, source: Source, dialect: str) -> Query:
+def _query(syntax: Syntax, source: SqlText, dialect: str) -> Query:
     query = _query_within(syntax.tree, syntax.tokens, source, dialect)
     read = part(syntax.tree, syntax.tokens[0].start) if dialect == "duckdb" and syntax.explain else None
     return replace(query, syntax=read)
 
 
-def _query_within(tree: exp.Expr, tokens: Sequence[Token], source: Source, dialect: str) -> Query:
+def _query_within(tree: exp.Expr, tokens: Sequence[Token], source: SqlText, dialect: str) -> Query:
     """The query that a part of a statement is, with its tree and its tokens."""
     first, last = tokens[0], tokens[-1]
     written = source.text[first.start : last.end + 1]
@@ -112,7 +112,7 @@ def _query_within(tree: exp.Expr, tokens: Sequence[Token], source: Source, diale
     return Query(text, names_read(tree), written, source.position(first.start))
 
 
-def _refuse_changes_within(tree: exp.Expr, source: Source) -> None:
+def _refuse_changes_within(tree: exp.Expr, source: SqlText) -> None:
     """A query changes nothing: not by what stands in its WITH either."""
     for cte in nodes_of(tree):
         if isinstance(cte, exp.CTE) and isinstance(cte.this, exp.DML | exp.DDL | exp.Drop):
@@ -120,7 +120,7 @@ def _refuse_changes_within(tree: exp.Expr, source: Source) -> None:
             raise UnsupportedError(source.locate(what, cte))
 
 
-def _create(syntax: Syntax, source: Source, dialect: str) -> CreateTable | CreateTableAs | CreateView | CreateIndex:
+def _create(syntax: Syntax, source: SqlText, dialect: str) -> CreateTable | CreateTableAs | CreateView | CreateIndex:
     tree = syntax.tree
     assert isinstance(tree, exp.Create), "dispatched by class"
     if tree.args.get("replace") and tree.args.get("exists"):
@@ -137,7 +137,7 @@ def _create(syntax: Syntax, source: Source, dialect: str) -> CreateTable | Creat
     raise UnsupportedError(source.locate(what, syntax.tokens[0].start))
 
 
-def _create_table_as(tree: exp.Create, syntax: Syntax, source: Source, dialect: str) -> CreateTableAs:
+def _create_table_as(tree: exp.Create, syntax: Syntax, source: SqlText, dialect: str) -> CreateTableAs:
     target: exp.Expr = tree.this
     columns = _plain_columns(target, source) if isinstance(target, exp.Schema) else ()
     target = target.this if isinstance(target, exp.Schema) else target
@@ -155,7 +155,7 @@ def _create_table_as(tree: exp.Create, syntax: Syntax, source: Source, dialect: 
     return CreateTableAs(name, query, columns, *flags, empty)
 
 
-def _plain_columns(schema: exp.Schema, source: Source) -> tuple[str, ...]:
+def _plain_columns(schema: exp.Schema, source: SqlText) -> tuple[str, ...]:
     for item in schema.expressions:
         if not isinstance(item, exp.Identifier):
             what = "CREATE TABLE ... AS takes names of columns without types; the query has these"
@@ -163,7 +163,7 @@ def _plain_columns(schema: exp.Schema, source: Source) -> tuple[str, ...]:
     return tuple(item.name for item in schema.expressions)
 
 
-def _create_index(tree: exp.Create, syntax: Syntax, source: Source) -> CreateIndex:
+def _create_index(tree: exp.Create, syntax: Syntax, source: SqlText) -> CreateIndex:
     index, start = tree.this, syntax.tokens[0].start
     if tree.args.get("replace"):
         raise UnsupportedError(source.locate("CREATE OR REPLACE INDEX is not supported; drop it first", start))
@@ -185,7 +185,7 @@ def _create_index(tree: exp.Create, syntax: Syntax, source: Source) -> CreateInd
     return CreateIndex(table, Index(index.name, tuple(columns), unique), bool(tree.args.get("exists")))
 
 
-def _show(syntax: Syntax, source: Source, dialect: str) -> Show | Describe:
+def _show(syntax: Syntax, source: SqlText, dialect: str) -> Show | Describe:
     """SHOW TABLES, SHOW ALL TABLES, SHOW VIEWS; of any other name DESCRIBE, as in DuckDB."""
     named = isinstance(syntax.tree, exp.Show)
     words = str(syntax.tree.args["this"]) if named else " ".join(token.text for token in syntax.tokens[1:])
@@ -198,7 +198,7 @@ def _show(syntax: Syntax, source: Source, dialect: str) -> Show | Describe:
     )
 
 
-def _describe(syntax: Syntax, source: Source, dialect: str) -> Describe | Summarize:
+def _describe(syntax: Syntax, source: SqlText, dialect: str) -> Describe | Summarize:
     inner, tokens = syntax.tree.this, syntax.tokens[1:]
     summarizes = isinstance(syntax.tree, exp.Summarize)
     if isinstance(inner, exp.Table) and isinstance(inner.this, exp.Identifier):
@@ -215,7 +215,7 @@ def _describe(syntax: Syntax, source: Source, dialect: str) -> Describe | Summar
     return Summarize(query) if summarizes else Describe(query)
 
 
-def _create_view(tree: exp.Create, syntax: Syntax, source: Source, dialect: str) -> CreateView:
+def _create_view(tree: exp.Create, syntax: Syntax, source: SqlText, dialect: str) -> CreateView:
     target, columns = tree.this, ()
     if isinstance(target, exp.Schema):
         target, columns = target.this, tuple(item.name for item in target.expressions)
@@ -257,7 +257,7 @@ def _after(tokens: tuple[Token, ...], first: Token | None) -> tuple[Token, ...]:
     return tokens if first is None else tokens[next(i for i, token in enumerate(tokens) if token is first) :]
 
 
-def _drop(syntax: Syntax, source: Source, dialect: str) -> DropTable | DropView | DropIndex:
+def _drop(syntax: Syntax, source: SqlText, dialect: str) -> DropTable | DropView | DropIndex:
     tree, start = syntax.tree, syntax.tokens[0].start
     kind = tree.args.get("kind")
     if kind not in ("TABLE", "VIEW", "INDEX"):
@@ -272,7 +272,7 @@ def _drop(syntax: Syntax, source: Source, dialect: str) -> DropTable | DropView 
     return DropTable(name, exists, cascade) if kind == "TABLE" else DropView(name, exists, cascade)
 
 
-_CONVERT: dict[type[exp.Expr], Callable[[Syntax, Source, str], Statement]] = {
+_CONVERT: dict[type[exp.Expr], Callable[[Syntax, SqlText, str], Statement]] = {
     exp.Create: _create,
     exp.Drop: _drop,
     exp.Insert: parse_changes.insert,

@@ -10,7 +10,7 @@ from catalog.errors import BindError, UnsupportedError
 from catalog.names import written
 from sql.duckdb_text import duckdb_text
 from sql.names import names_read, table_name
-from sql.source import Source
+from sql.sql_text import SqlText
 from sql.statements import Assignments, Conflict, Delete, Insert, Query, Update
 from sql.syntax import Syntax
 from sql.tree import nodes_of
@@ -18,7 +18,7 @@ from sql.tree import nodes_of
 _DEFAULT = "DEFAULT"
 
 
-def insert(syntax: Syntax, source: Source, dialect: str) -> Insert:
+def insert(syntax: Syntax, source: SqlText, dialect: str) -> Insert:
     """INSERT [OR REPLACE | OR IGNORE] INTO, with BY NAME, DEFAULT VALUES, ON CONFLICT and RETURNING."""
     tree = syntax.tree
     _refuse(tree, source, "INSERT", {"overwrite": "OVERWRITE is not supported; write DELETE FROM first"})
@@ -49,7 +49,7 @@ def insert(syntax: Syntax, source: Source, dialect: str) -> Insert:
     )
 
 
-def delete(syntax: Syntax, source: Source, dialect: str) -> Delete:
+def delete(syntax: Syntax, source: SqlText, dialect: str) -> Delete:
     """DELETE FROM, with USING, WITH and RETURNING."""
     tree = syntax.tree
     table = table_name(tree.this, source, "DELETE FROM")
@@ -65,7 +65,7 @@ def delete(syntax: Syntax, source: Source, dialect: str) -> Delete:
     )
 
 
-def truncate(syntax: Syntax, source: Source, dialect: str) -> Delete:
+def truncate(syntax: Syntax, source: SqlText, dialect: str) -> Delete:
     """TRUNCATE [TABLE]: a DELETE of all rows."""
     tree = syntax.tree
     refused = {
@@ -80,7 +80,7 @@ def truncate(syntax: Syntax, source: Source, dialect: str) -> Delete:
     return Delete(table, table, "", (table,))
 
 
-def update(syntax: Syntax, source: Source, dialect: str) -> Update:
+def update(syntax: Syntax, source: SqlText, dialect: str) -> Update:
     """UPDATE ... SET, with FROM, WITH and RETURNING."""
     tree = syntax.tree
     table = table_name(tree.this, source, "UPDATE")
@@ -97,7 +97,7 @@ def update(syntax: Syntax, source: Source, dialect: str) -> Update:
     )
 
 
-def _rows(tree: exp.Expr, source: Source) -> exp.Expr:
+def _rows(tree: exp.Expr, source: SqlText) -> exp.Expr:
     if tree.expression is None:  # sqlglot takes VALUES in parentheses for names of columns
         what = "INSERT needs VALUES or a SELECT, without parentheses around VALUES"
         raise UnsupportedError(source.locate(what, tree))
@@ -125,7 +125,7 @@ def _value(node: exp.Expr) -> str | None:
     return None if unquoted and name.name.upper() == _DEFAULT else duckdb_text(node)
 
 
-def _assignments(items: Sequence[exp.Expr], source: Source, what: str) -> Assignments:
+def _assignments(items: Sequence[exp.Expr], source: SqlText, what: str) -> Assignments:
     assignments: dict[str, str | None] = {}
     for item in items:
         column = item.this.name
@@ -137,7 +137,7 @@ def _assignments(items: Sequence[exp.Expr], source: Source, what: str) -> Assign
     return tuple(assignments.items())
 
 
-def _conflict(tree: exp.Expr, source: Source) -> Conflict | None:
+def _conflict(tree: exp.Expr, source: SqlText) -> Conflict | None:
     alternative, clause = (tree.args.get("alternative") or "").upper(), tree.args.get("conflict")  # as it was written
     if alternative and clause:
         what = f"INSERT OR {alternative} and ON CONFLICT exclude each other; write one of them"
@@ -151,7 +151,7 @@ def _conflict(tree: exp.Expr, source: Source) -> Conflict | None:
     return _on_conflict(clause, source) if clause else None
 
 
-def _on_conflict(clause: exp.Expr, source: Source) -> Conflict:
+def _on_conflict(clause: exp.Expr, source: SqlText) -> Conflict:
     refused = {
         "duplicate": "ON DUPLICATE KEY is not supported; write ON CONFLICT (columns) DO UPDATE SET ...",
         "index_predicate": "a condition after the columns of ON CONFLICT is not supported; leave it out",
@@ -176,7 +176,7 @@ def _also(names: tuple[str, ...], clause: exp.Expr | None) -> tuple[str, ...]:
     return (*names, *(name for name in more if written(name, names) is None))
 
 
-def _returning(tree: exp.Expr, source: Source) -> str:
+def _returning(tree: exp.Expr, source: SqlText) -> str:
     clause = tree.args.get("returning")
     if not clause:
         return ""
@@ -197,7 +197,7 @@ def _condition(tree: exp.Expr) -> str:
     return duckdb_text(where.this) if where else ""
 
 
-def _refuse(tree: exp.Expr, source: Source, statement: str, refused: dict[str, str]) -> None:
+def _refuse(tree: exp.Expr, source: SqlText, statement: str, refused: dict[str, str]) -> None:
     for arg, what in refused.items():
         if tree.args.get(arg):
             raise UnsupportedError(source.locate(f"{statement}: {what}", tree))

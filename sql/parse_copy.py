@@ -8,7 +8,7 @@ from catalog.errors import BindError, UnsupportedError
 from catalog.names import quoted
 from sql.duckdb_text import duckdb_text
 from sql.names import names_read, table_name
-from sql.source import Source, text_of
+from sql.sql_text import SqlText, text_of
 from sql.statements import Copy, Query
 from sql.syntax import Syntax
 
@@ -26,7 +26,7 @@ _OPTIONS = {
 """Of a format, into a table or out of one, the options there are, and what DuckDB's readers call them."""
 
 
-def copy(syntax: Syntax, source: Source, dialect: str) -> Copy:
+def copy(syntax: Syntax, source: SqlText, dialect: str) -> Copy:
     """COPY table FROM 'file', COPY table TO 'file', COPY (SELECT ...) TO 'file', each with (options).
 
     Without FORMAT a file whose name ends in .parquet is Parquet, any other CSV. UnsupportedError for any other format
@@ -65,7 +65,7 @@ def _format_of(path: str) -> str:
     return "parquet" if path.lower().endswith((".parquet", ".pq")) else "csv"
 
 
-def _value(item: exp.Expr, source: Source) -> str:
+def _value(item: exp.Expr, source: SqlText) -> str:
     value = item.args.get("expression")
     if value is None:
         return "true"

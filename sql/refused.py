@@ -6,7 +6,7 @@ import re
 import sys
 
 from catalog.errors import UnsupportedError
-from sql.source import Source
+from sql.sql_text import SqlText
 
 STARTS = "CREATE, DROP, SELECT, INSERT, UPDATE, DELETE, TRUNCATE, COPY, SHOW, DESCRIBE, SUMMARIZE or EXPLAIN"
 _FOREIGN_STARTS = re.compile(
@@ -33,7 +33,7 @@ _INSTEAD = {
 }
 
 
-def refuse_foreign(word: str, offset: int, source: Source) -> None:
+def refuse_foreign(word: str, offset: int, source: SqlText) -> None:
     """UnsupportedError if the engine runs no statement that begins with `word`, which stands at `offset`."""
     if _FOREIGN_STARTS.fullmatch(word.upper()):
         instead = _INSTEAD.get(word.upper(), f"a statement begins with {STARTS}")

@@ -20,7 +20,7 @@ from catalog.errors import BindError, ParseError, UnsupportedError
 from catalog.names import suggestion
 from sql.reader import parser_of
 from sql.refused import refuse_foreign, too_deep
-from sql.source import Source
+from sql.sql_text import SqlText
 from sql.tree import nodes_of
 
 
@@ -33,7 +33,7 @@ class Syntax:
     explain: bool
 
 
-def statements(source: Source, dialect: str) -> tuple[Syntax, ...]:
+def statements(source: SqlText, dialect: str) -> tuple[Syntax, ...]:
     """The statements of the text, empty ones left out; ParseError with line, column and the line itself."""
     reader = dialect_named(dialect)
     text, read, explains = _without_explain(source, reader)
@@ -47,7 +47,7 @@ def statements(source: Source, dialect: str) -> tuple[Syntax, ...]:
     return tuple(found)
 
 
-def query(source: Source, dialect: str) -> Syntax:
+def query(source: SqlText, dialect: str) -> Syntax:
     """The single statement in the text; ParseError if there is none or another follows."""
     found = statements(source, dialect)
     if len(found) != 1:
@@ -70,7 +70,7 @@ def part(tree: exp.Expr, begin: int) -> Syntax:
     return Syntax(tree.pop(), (), False)
 
 
-def statement_tokens(reader: Dialect, source: Source) -> tuple[Token, ...]:
+def statement_tokens(reader: Dialect, source: SqlText) -> tuple[Token, ...]:
     """The tokens of statements in a dialect, EXPLAIN left out; ParseError as for `tokens`."""
     return tuple(_without_explain(source, reader)[1])
 
@@ -92,7 +92,7 @@ _EXPLAINED = re.compile(rf"\s*({_EXPLAIN})(?=\s)", re.IGNORECASE)
 _EXPORT_STATE = "EXPORT_STATE"
 
 
-def _without_explain(source: Source, reader: Dialect) -> tuple[str, list[Token], list[int]]:
+def _without_explain(source: SqlText, reader: Dialect) -> tuple[str, list[Token], list[int]]:
     # sqlglot reads what follows EXPLAIN as one opaque string, so the word is blanked before it reads the text.
     text = source.text
     explains: list[int] = []
@@ -112,7 +112,7 @@ def _without_explain(source: Source, reader: Dialect) -> tuple[str, list[Token],
         text = text[:start] + " " * len(_EXPLAIN) + text[start + len(_EXPLAIN) :]
 
 
-def _tokens(reader: Dialect, text: str, source: Source) -> list[Token]:
+def _tokens(reader: Dialect, text: str, source: SqlText) -> list[Token]:
     try:
         return reader.tokenize(text)
     except TokenError as error:
@@ -148,7 +148,7 @@ def _chunks(read: list[Token]) -> Iterator[list[Token]]:
         yield chunk
 
 
-def _parse(reader: Dialect, chunk: list[Token], text: str, source: Source) -> exp.Expr:
+def _parse(reader: Dialect, chunk: list[Token], text: str, source: SqlText) -> exp.Expr:
     try:
         with _quiet():
             trees = parser_of(reader).parse(chunk, text)
@@ -178,7 +178,7 @@ def _restore_all(nodes: Sequence[exp.Expr]) -> None:
             call.replace(exp.All(this=call.expressions[0]))
 
 
-def _check_names(nodes: Sequence[exp.Expr], source: Source) -> None:
+def _check_names(nodes: Sequence[exp.Expr], source: SqlText) -> None:
     """Refuse names that DuckDB and Arrow cannot hold."""
     for identifier in nodes:
         if isinstance(identifier, exp.Identifier) and (not identifier.name or "\0" in identifier.name):
@@ -186,7 +186,7 @@ def _check_names(nodes: Sequence[exp.Expr], source: Source) -> None:
             raise ParseError(source.locate(f"the name {identifier.name!r} {what}; choose another", identifier))
 
 
-def _refuse_states(nodes: Sequence[exp.Expr], chunk: list[Token], source: Source) -> None:
+def _refuse_states(nodes: Sequence[exp.Expr], chunk: list[Token], source: SqlText) -> None:
     """Refuse EXPORT_STATE after a call, which sqlglot takes for the name of the column."""
     places = {
         word.start
@@ -201,7 +201,7 @@ def _refuse_states(nodes: Sequence[exp.Expr], chunk: list[Token], source: Source
             raise UnsupportedError(source.locate(what, item.args["alias"]))
 
 
-def _message(error: SqlglotParseError, source: Source) -> str:
+def _message(error: SqlglotParseError, source: SqlText) -> str:
     if not error.errors:
         return str(error)
     first = error.errors[0]

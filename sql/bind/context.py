@@ -15,7 +15,7 @@ from catalog.schema import View
 from sql.bind.names.outer import OuterRow
 from sql.bind.windows.specs import Spec
 from sql.ir.relation import Relation
-from sql.source import Source
+from sql.sql_text import SqlText
 
 Ctes = Mapping[str, Relation]
 """The common table expressions in reach, by name."""
@@ -80,7 +80,7 @@ class Context:
     """
 
     catalog: Catalog
-    source: Source
+    source: SqlText
     query: Callable[[Context, exp.Expr, Ctes], Block]
     view: Callable[[Catalog, View], Relation]
     uses: dict[str, None] = field(default_factory=dict)

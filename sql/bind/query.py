@@ -23,7 +23,7 @@ from sql.dialects import translated
 from sql.ir.rebuild import settle
 from sql.ir.relation import Relation
 from sql.refused import too_deep
-from sql.source import Source, text_of
+from sql.sql_text import SqlText, text_of
 from sql.syntax import Syntax, query
 from sql.tree import nodes_of
 
@@ -67,16 +67,16 @@ def bind(
 
     ParseError, BindError, TypeMismatchError or UnsupportedError, each with line, column and the line of the text.
     """
-    source = Source(query_text, *origin)
+    source = SqlText(query_text, *origin)
     if dialect != "duckdb":
-        source = Source(translated(source, dialect, catalog))
+        source = SqlText(translated(source, dialect, catalog))
     try:
         return _bind(source, (syntax or query(source, "duckdb")).tree, catalog)
     except RecursionError:
         raise UnsupportedError(source.locate(too_deep(), 0)) from None
 
 
-def _bind(source: Source, tree: exp.Expr, catalog: Catalog) -> BoundQuery:
+def _bind(source: SqlText, tree: exp.Expr, catalog: Catalog) -> BoundQuery:
     context = Context(catalog, source, bind_query, registered)
     block = bind_query(context, tree, {})
     refuse_unread(nodes_of(tree), source)

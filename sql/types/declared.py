@@ -34,7 +34,7 @@ from catalog.types import (
     decimal,
     enum_of,
 )
-from sql.source import Source, text_of
+from sql.sql_text import SqlText, text_of
 
 _D = exp.DType
 
@@ -99,7 +99,7 @@ _SUPPORTED = (
 )
 
 
-def declared_type(node: exp.DataType, source: Source, what: str, at: exp.Expr | None = None) -> SqlType:
+def declared_type(node: exp.DataType, source: SqlText, what: str, at: exp.Expr | None = None) -> SqlType:
     """The type that `node` writes; `what` begins the messages, such as "column 'a'", and `at` gives their position.
 
     UnsupportedError, with what to write, for a type that the engine does not hold; BindError for a DECIMAL of no
@@ -139,7 +139,7 @@ def _is_precise(node: exp.DataType) -> bool:
     return _TYPES[node.this] == TIMESTAMP and digits in (["4"], ["5"], ["6"])
 
 
-def _decimal(node: exp.DataType, source: Source, what: str, at: exp.Expr) -> SqlType:
+def _decimal(node: exp.DataType, source: SqlText, what: str, at: exp.Expr) -> SqlType:
     written = [param.this if isinstance(param, exp.DataTypeParam) else param for param in node.expressions]
     if len(written) > 2 or not all(isinstance(param, exp.Literal) and param.is_int for param in written):
         what = f"{what} has type {text_of(node)}; write DECIMAL(p,s) with the numbers of digits and of decimals"
@@ -154,7 +154,7 @@ def _decimal(node: exp.DataType, source: Source, what: str, at: exp.Expr) -> Sql
     return decimal(precision, scale)
 
 
-def _enum(node: exp.DataType, source: Source, what: str, at: exp.Expr) -> SqlType:
+def _enum(node: exp.DataType, source: SqlText, what: str, at: exp.Expr) -> SqlType:
     labels = tuple(label.name for label in node.expressions if isinstance(label, exp.Literal) and label.is_string)
     if not labels or len(labels) != len(node.expressions):
         raise BindError(source.locate(f"{what} is an ENUM; write its labels as texts: ENUM('a', 'b')", at))

@@ -15,7 +15,7 @@ from sql.decorrelate.expand import expand
 from sql.decorrelate.simplify_outer import simplify_outer
 from sql.ir.relation import Aggregate, Apply, Filter, Join, Order, Project, Reduce, Relation, TopK, Union
 from sql.ir.scalar import Call, Literal
-from sql.source import Source
+from sql.sql_text import SqlText
 from sql.syntax import query
 from tests.joins.test_expand import LEFT, RELAXED, RIGHT, contents, nodes, row, sides
 from tests.joins.test_queries import catalog
@@ -129,7 +129,7 @@ KINDS = {
 @cache
 def _bound(text: str) -> Relation:
     """The relation as it is bound, before joins are written in other nodes."""
-    source = Source(text)
+    source = SqlText(text)
     context = Context(catalog(), source, bind_query, lambda catalog, text: LEFT)
     return bind_query(context, query(source, "duckdb").tree, {}).relation
 

@@ -17,7 +17,7 @@ from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.names import columns
 from sql.bind.windows import block as windows
 from sql.parse import parse
-from sql.source import Source
+from sql.sql_text import SqlText
 from sql.syntax import query, statements
 from tests.sql.test_answers import QUERIES
 from tests.sql.world import catalog
@@ -139,9 +139,9 @@ def test_an_argument_is_read_or_refused(kind: type[exp.Expr]):
         node.args[arg] = exp.Literal.string("written")
         if arg not in READ[kind]:
             with pytest.raises(UnsupportedError, match="is not supported; leave it out"):
-                refuse_unread([node], Source("written"))
+                refuse_unread([node], SqlText("written"))
         else:
-            refuse_unread([node], Source("written"))
+            refuse_unread([node], SqlText("written"))
 
 
 def test_no_kind_claims_what_it_has_not():
@@ -158,12 +158,12 @@ def test_what_is_called_read_is_asked_for(monkeypatch: pytest.MonkeyPatch):
     texts = (*QUERIES, *MORE, *(f"SELECT {line} FROM t" for line in _SCALARS if line and not line.startswith("#")))
     asked: set[tuple[type[exp.Expr], str]] = set()
     for text in texts:
-        syntax = query(Source(text), "duckdb")
+        syntax = query(SqlText(text), "duckdb")
         asked_here = watched([syntax.tree])
         bind(text, catalog(), syntax=syntax)
         asked |= asked_here
     for text in REFUSED:
-        syntax = query(Source(text), "duckdb")
+        syntax = query(SqlText(text), "duckdb")
         asked_here = watched([syntax.tree])
         with pytest.raises(UnsupportedError):
             bind(text, catalog(), syntax=syntax)
@@ -174,7 +174,7 @@ def test_what_is_called_read_is_asked_for(monkeypatch: pytest.MonkeyPatch):
 
 
 def _asked_by_statement(text: str, monkeypatch: pytest.MonkeyPatch) -> set[tuple[type[exp.Expr], str]]:
-    found = statements(Source(text), "duckdb")
+    found = statements(SqlText(text), "duckdb")
     asked = watched([syntax.tree for syntax in found])
     with monkeypatch.context() as patched:
         patched.setattr("sql.parse.statements", lambda source, dialect: found)

@@ -18,7 +18,7 @@ from catalog.types import (
     decimal,
 )
 from sql.parse import parse
-from sql.source import Source
+from sql.sql_text import SqlText
 from sql.statements import CreateTable, CreateView, Delete, DropTable, DropView, Explain, Insert, Query, Update
 from sql.syntax import Syntax, query
 from tpch.queries import NAMES, view_sql
@@ -248,7 +248,7 @@ def test_a_long_line_is_shown_around_the_place():
 def test_the_query_of_a_view_is_read_with_it_as_it_is_alone(text: str):
     found = next(each for each in parse(text) if isinstance(each, CreateView))
     assert found.syntax is not None
-    alone = query(Source(found.query_text), "duckdb")
+    alone = query(SqlText(found.query_text), "duckdb")
     assert found.syntax.tree == alone.tree
     assert _places(found.syntax) == _places(alone)
 
@@ -272,7 +272,7 @@ def test_what_is_explained_is_read_once(text: str):
     (found,) = (each for each in parse(text) if isinstance(each, Explain))
     inner = found.inner
     assert inner.syntax is not None
-    alone = query(Source(inner.query_text if isinstance(inner, CreateView) else inner.text), "duckdb")
+    alone = query(SqlText(inner.query_text if isinstance(inner, CreateView) else inner.text), "duckdb")
     assert inner.syntax.tree == alone.tree
     assert _places(inner.syntax) == _places(alone)
 

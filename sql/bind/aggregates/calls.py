@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from sql.bind.expressions.binder import Binder
 from sql.ir.aggregates import aggregate_of
-from sql.source import text_of
+from sql.sql_text import text_of
 
 FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.Count: "count",

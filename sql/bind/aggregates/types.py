@@ -28,7 +28,7 @@ from sql.bind.expressions.operand import Operand
 from sql.ir.aggregates import aggregate_of
 from sql.ir.relation import Aggregate, AggregateOrder
 from sql.ir.scalar import Call, Literal, Scalar, some_value
-from sql.source import text_of
+from sql.sql_text import text_of
 
 _DECIDED_BY_ORDER = frozenset(["arg_min", "arg_max", "mode"])
 """Those in which ORDER BY would decide between values that are tied."""

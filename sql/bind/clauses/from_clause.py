@@ -22,7 +22,7 @@ from sql.bind.names.outer import OuterRow
 from sql.bind.names.scope import scope_of
 from sql.bind.names.unnamed import is_joined, name_subqueries
 from sql.ir.relation import Constant, Get, Project, Reference, Relation
-from sql.source import text_of
+from sql.sql_text import text_of
 
 
 def bind_from(context: Context, node: exp.Expr | None, joins: Sequence[exp.Join], ctes: Ctes) -> From:

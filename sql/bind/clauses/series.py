@@ -16,7 +16,7 @@ from sql.bind.expressions.operand import Operand
 from sql.bind.names.scope import Scope
 from sql.ir.relation import Constant
 from sql.ir.scalar import Literal
-from sql.source import text_of
+from sql.sql_text import text_of
 from sql.types.calendar import Interval, add_interval
 
 MOST_ROWS = 1_000_000

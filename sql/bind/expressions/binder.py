@@ -19,7 +19,7 @@ from sql.bind.names.scope import Scope
 from sql.ir.relation import Aggregate
 from sql.ir.scalar import Call, Column, Literal, Scalar, walk
 from sql.refused import FOREIGN_FUNCTIONS
-from sql.source import Source, text_of
+from sql.sql_text import SqlText, text_of
 from sql.types.literals import convert
 
 MOST_REPEATED = 50_000
@@ -62,7 +62,7 @@ class Binder:
     `above`, over its groups.
     """
 
-    source: Source
+    source: SqlText
     scope: Scope
     handlers: Mapping[type[exp.Expr], Handler]
     clause: str

@@ -13,7 +13,7 @@ from sql.bind.expressions.logic import junction, negation
 from sql.bind.expressions.operand import Operand
 from sql.bind.functions.intervals import comparable
 from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar
-from sql.source import text_of
+from sql.sql_text import text_of
 from sql.types.literals import exactly
 from sql.types.unify import unify
 

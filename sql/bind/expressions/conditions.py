@@ -11,7 +11,7 @@ from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.names.scope import Scope, ScopeColumn
 from sql.ir.scalar import Column, Scalar
-from sql.source import Source
+from sql.sql_text import SqlText
 from sql.syntax import query
 from sql.tree import nodes_of
 
@@ -20,12 +20,12 @@ _CLAUSE = "CHECK"
 
 def condition_of(text: str, table: Table) -> Scalar:
     """The condition that a text in DuckDB's dialect writes over the columns of `table`; see `bind_condition`."""
-    source = Source(f"SELECT {text}")
+    source = SqlText(f"SELECT {text}")
     (item,) = query(source, "duckdb").tree.expressions
     return bind_condition(item, table, source)
 
 
-def bind_condition(node: exp.Expr, table: Table, source: Source) -> Scalar:
+def bind_condition(node: exp.Expr, table: Table, source: SqlText) -> Scalar:
     """The condition that `node` writes over the columns of `table`: a BOOLEAN.
 
     BindError, TypeMismatchError or UnsupportedError, each with its position: for subqueries, aggregates, and functions

@@ -18,7 +18,7 @@ from sql.bind.expressions.logic import junction, negation
 from sql.bind.expressions.operand import Operand
 from sql.bind.functions.intervals import comparable
 from sql.ir.scalar import FALSE, Call, Scalar
-from sql.source import text_of
+from sql.sql_text import text_of
 
 
 def parts_of(node: exp.Expr) -> list[exp.Expr] | None:

@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
-from sql.source import text_of
+from sql.sql_text import text_of
 
 _CLOCK = "keep a table of one row with the present date or time, join with it, and update it when time has moved on"
 _CHANCE = "draw the value when a row is inserted and store it in a column"

@@ -13,7 +13,7 @@ from sql.bind.context import Context
 from sql.bind.names.keywords import KEYWORDS
 from sql.bind.names.scope import Scope
 from sql.bind.windows.specs import resolved
-from sql.source import Source, offset_of, text_of
+from sql.sql_text import SqlText, offset_of, text_of
 
 _BINARY: dict[type[exp.Expr], str] = {
     exp.Add: "+",
@@ -62,7 +62,7 @@ def _identifier(name: str) -> str:
     return name if _PLAIN.fullmatch(name) and key(name) not in KEYWORDS else quoted(name)
 
 
-def column_name(node: exp.Expr, source: Source) -> str:
+def column_name(node: exp.Expr, source: SqlText) -> str:
     """An expression as DuckDB writes it. Rarer expressions are called by sqlglot's text of them."""
     if isinstance(node, exp.Paren):
         return column_name(node.this, source)
@@ -125,7 +125,7 @@ def column_name(node: exp.Expr, source: Source) -> str:
     return text_of(node)
 
 
-def _window(node: exp.Window, source: Source) -> str:
+def _window(node: exp.Window, source: SqlText) -> str:
     spec, call = resolved(node), node.this
     over = text_of(node) if spec is None else spec.name(lambda each: column_name(each, source))
     if isinstance(call, exp.IgnoreNulls):
@@ -162,7 +162,7 @@ def unique_names(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(unique)
 
 
-def _negation(node: exp.Not, source: Source) -> str:
+def _negation(node: exp.Not, source: SqlText) -> str:
     if isinstance(node.this, exp.Is) and isinstance(node.this.expression, exp.Null):
         return f"({column_name(node.this.this, source)} IS NOT NULL)"
     if isinstance(node.this, exp.Is) and isinstance(node.this.expression, exp.Boolean):
@@ -170,12 +170,12 @@ def _negation(node: exp.Not, source: Source) -> str:
     return f"(NOT {column_name(node.this, source)})"
 
 
-def _truth_test(node: exp.Is, sign: str, source: Source) -> str:
+def _truth_test(node: exp.Is, sign: str, source: SqlText) -> str:
     word = "true" if node.expression.this else "false"
     return f"(CAST({column_name(node.this, source)} AS BOOLEAN) {sign} {word})"
 
 
-def _case(node: exp.Case, source: Source) -> str:
+def _case(node: exp.Case, source: SqlText) -> str:
     parts = ["CASE "]
     for branch in node.args["ifs"]:
         condition = column_name(branch.this, source)
@@ -187,7 +187,7 @@ def _case(node: exp.Case, source: Source) -> str:
     return "".join(parts)
 
 
-def _function(node: exp.Func, source: Source) -> str:
+def _function(node: exp.Func, source: SqlText) -> str:
     start, end = node.meta.get("start"), node.meta.get("end")
     if start is None or end is None:
         name = node.name if isinstance(node, exp.Anonymous) else node.sql_name()
@@ -216,5 +216,5 @@ def _made_up(node: exp.Expr) -> bool:
     return isinstance(node, exp.Literal) and "start" not in node.meta and node.name in ("0", "2", "3", "6", "10", "256")
 
 
-def _list(nodes: Sequence[exp.Expr], source: Source) -> str:
+def _list(nodes: Sequence[exp.Expr], source: SqlText) -> str:
     return ", ".join(column_name(node, source) for node in nodes)

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from catalog.names import key
 from sql.bind.context import Context
-from sql.source import text_of
+from sql.sql_text import text_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from sql.bind.windows.frames import FAR
 from sql.ir.aggregates import aggregate_of
 from sql.ir.relation import Frame, WindowFunction
 from sql.ir.scalar import Literal, Scalar
-from sql.source import text_of
+from sql.sql_text import text_of
 
 _RANKS: dict[type[exp.Expr], str] = {
     exp.RowNumber: "row_number",

@@ -10,7 +10,7 @@ from sqlglot.errors import ErrorLevel
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SqlText:
     """A piece of SQL text; `line` and `column` (both from 1) say where it begins in what the user wrote."""
 
     text: str
