@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 from ivm.trace.column import Array, Ints
 from ivm.trace.enums import in_order
 
-Term = tuple[int, bool, bool]
+SortKey = tuple[int, bool, bool]
 """Column position, descending, NULLs first."""
 
 
-def sort_table(table: pa.Table, order: Sequence[Term]) -> pa.Table:
+def sort_table(table: pa.Table, order: Sequence[SortKey]) -> pa.Table:
     """The rows by the terms, ties by all columns, ascending, NULLs last; NaN is greater than every number.
 
     Without terms the table as it is. Cost: a sort, which looks at a column only where those before it are equal; lists
@@ -34,7 +34,7 @@ def sort_table(table: pa.Table, order: Sequence[Term]) -> pa.Table:
 
 
 def first_by(
-    order: Sequence[Term],
+    order: Sequence[SortKey],
     columns: int,
     rows: int,
     wanted: int,
@@ -78,7 +78,7 @@ def _as_numbers(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     return pa.array(bits ^ ((bits >> 63) & np.iinfo(np.int64).max), mask=~valid)
 
 
-def _keys(table: pa.Table, order: Sequence[Term]) -> tuple[pa.Table, list[tuple[str, str, str]]]:
+def _keys(table: pa.Table, order: Sequence[SortKey]) -> tuple[pa.Table, list[tuple[str, str, str]]]:
     """The columns to sort by, and how each is sorted."""
     columns: list[pa.ChunkedArray] = []
     directions: list[tuple[str, str, str]] = []

@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from catalog.types import BIGINT, DOUBLE, FLOAT, HUGEINT, MAX_DIGITS, MAX_NARROW_DIGITS, NULL, SqlType, decimal
-from sql.types.term import Term, as_decimal
+from sql.types.operand_type import OperandType, as_decimal
 from sql.types.unify import unify
 
 
-def arithmetic_type(function: str, left: Term, right: Term) -> SqlType | None:
+def arithmetic_type(function: str, left: OperandType, right: OperandType) -> SqlType | None:
     """The type of add, sub, mul or mod of two numbers; None if one is not a number or the result has over 38 decimals.
 
     NULL with a DECIMAL is NULL, as in DuckDB; with another number it has that number's type.
@@ -40,7 +40,7 @@ def arithmetic_type(function: str, left: Term, right: Term) -> SqlType | None:
     return _decimal_type(function, as_decimal(types[0]), as_decimal(types[1]))
 
 
-def integer_type(terms: Sequence[Term]) -> SqlType | None:
+def integer_type(terms: Sequence[OperandType]) -> SqlType | None:
     """The type in which operators on integers compute, and that they result in; None if there is none.
 
     If one type has a sign and the other has not, and neither holds the other, it is BIGINT or, with UBIGINT, HUGEINT.

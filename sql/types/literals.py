@@ -31,8 +31,8 @@ from catalog.uuids import uuid_of
 from sql.ir.blobs import bytes_of
 from sql.ir.scalar import Literal, Value
 from sql.types.calendar import date_text, days_of, is_plain, micros_of, timestamp_text
+from sql.types.operand_type import SIGNED, fits
 from sql.types.single import nearest_single, single
-from sql.types.term import SIGNED, fits
 
 _WIDE = Context(prec=100)
 _PLAIN = re.compile(r"-?\d{1,60}(\.\d{1,60})?([eE][+-]?\d{1,2})?", re.ASCII)

@@ -17,10 +17,10 @@ from catalog.types import (
     SqlType,
     decimal,
 )
-from sql.types.term import SIGNED, Term, as_decimal, fits, holds
+from sql.types.operand_type import SIGNED, OperandType, as_decimal, fits, holds
 
 
-def unify(terms: Sequence[Term]) -> SqlType | None:
+def unify(terms: Sequence[OperandType]) -> SqlType | None:
     """The type that all `terms` are cast to, or None if they have none in common.
 
     Literals come last: an integer literal takes the type of what it meets where that holds it, a text literal takes
@@ -80,7 +80,7 @@ def _common_number(left: SqlType, right: SqlType) -> SqlType:
     return decimal(min(whole + scale, MAX_DIGITS), scale)
 
 
-def _with_integer(common: SqlType, term: Term) -> SqlType | None:
+def _with_integer(common: SqlType, term: OperandType) -> SqlType | None:
     if common.is_integer and term.integer is not None and fits(term.integer, common):
         return common
     return common_type(common, term.type)

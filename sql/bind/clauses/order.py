@@ -13,7 +13,7 @@ from sql.ir.scalar import Scalar
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class OrderTerm:
     """One term of ORDER BY over the block's output columns, or over the hidden ones that stand after them."""
 
     column: int
@@ -36,13 +36,13 @@ def bind_order(
     names: Sequence[str],
     outputs: list[Scalar],
     bind: Callable[[exp.Expr], Scalar],
-) -> tuple[tuple[Term, ...], list[exp.Expr]]:
+) -> tuple[tuple[OrderTerm, ...], list[exp.Expr]]:
     """The terms of ORDER BY, and the expressions among them that are no output column.
 
     A number is a position, a name that an output has is that output; what else is `bind`-ed, and put at the end of
     `outputs` as a hidden column if it is none of them. NULLs come last unless the text says otherwise.
     """
-    terms: list[Term] = []
+    terms: list[OrderTerm] = []
     hidden: list[exp.Expr] = []
     width = len(outputs)
     for item in node.expressions if node else ():
@@ -81,8 +81,8 @@ def is_all(item: exp.Expr) -> bool:
     return isinstance(item.this, exp.Var) and item.this.name.upper() == "ALL"
 
 
-def _term(item: exp.Expr, column: int) -> Term:
-    return Term(column, bool(item.args.get("desc")), bool(item.args.get("nulls_first")))
+def _term(item: exp.Expr, column: int) -> OrderTerm:
+    return OrderTerm(column, bool(item.args.get("desc")), bool(item.args.get("nulls_first")))
 
 
 def position(context: Context, node: exp.Expr, names: Sequence[str], width: int, clause: str) -> int | None:

@@ -12,7 +12,7 @@ from sql.bind.aggregates.groups import WHOLE, Grouping, bind_keys, group_ties, g
 from sql.bind.clauses.distinct import Distinct, bind_distinct, distinct, first_rows, over_distinct
 from sql.bind.clauses.from_clause import bind_from
 from sql.bind.clauses.joins import From
-from sql.bind.clauses.order import Limit, Term, bind_limit, bind_order, is_all
+from sql.bind.clauses.order import Limit, OrderTerm, bind_limit, bind_order, is_all
 from sql.bind.clauses.with_clause import bind_with
 from sql.bind.context import Block, Context, Ctes, Limited
 from sql.bind.expressions.binder import Aggregates, Binder
@@ -211,7 +211,7 @@ def _grouped(
 
 
 def _finished(
-    rows: _Rows, names: tuple[str, ...], terms: tuple[Term, ...], limit: Limit | None, clause: Distinct | None
+    rows: _Rows, names: tuple[str, ...], terms: tuple[OrderTerm, ...], limit: Limit | None, clause: Distinct | None
 ) -> Block:
     """The rows with the outputs as their columns, the first of each group of DISTINCT ON, cut by LIMIT."""
     width, order = len(names), _order(terms)
@@ -229,7 +229,7 @@ def _distinct_rows(
     context: Context,
     rows: _Rows,
     names: tuple[str, ...],
-    terms: tuple[Term, ...],
+    terms: tuple[OrderTerm, ...],
     hidden: Sequence[exp.Expr],
     limit: Limit | None,
 ) -> Block:
@@ -256,7 +256,7 @@ def first_columns(relation: Relation, width: int) -> Relation:
     return relation if len(relation.schema) == width else Project(relation, tuple(range(width)))
 
 
-def _order(terms: Sequence[Term]) -> tuple[Order, ...]:
+def _order(terms: Sequence[OrderTerm]) -> tuple[Order, ...]:
     return tuple(Order(term.column, term.descending, term.nulls_first) for term in terms)
 
 

@@ -9,7 +9,7 @@ from sqlglot import exp
 from catalog.types import INTERVAL, VARCHAR, SqlType
 from sql.ir.scalar import Literal, Scalar
 from sql.types.calendar import Interval
-from sql.types.term import Term
+from sql.types.operand_type import OperandType
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,9 @@ class Operand:
         return INTERVAL if self.interval is not None or self.span is not None else self.scalar.type
 
     @property
-    def term(self) -> Term:
+    def term(self) -> OperandType:
         """What the typing rules need to know."""
-        return Term(self.type, self.integer, self.is_text_literal)
+        return OperandType(self.type, self.integer, self.is_text_literal)
 
     @property
     def integer(self) -> int | None:

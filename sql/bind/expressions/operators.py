@@ -27,7 +27,7 @@ from sql.ir.scalar import Call, Literal
 from sql.types.arithmetic import arithmetic_type, integer_type
 from sql.types.declared import declared_type
 from sql.types.literals import NULL_LITERAL, convert, negated, number
-from sql.types.term import as_decimal
+from sql.types.operand_type import as_decimal
 
 
 def bind_literal(binder: Binder, node: exp.Expr) -> Operand:

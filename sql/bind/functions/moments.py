@@ -11,7 +11,7 @@ from sql.bind.expressions.operand import Operand, Span
 from sql.bind.functions.intervals import difference, negative, span_of, without_zone
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.types.calendar import Interval, add_interval
-from sql.types.term import holds
+from sql.types.operand_type import holds
 
 
 def add_moment(binder: Binder, node: exp.Expr, moment: Operand, added: Operand, sign: int) -> Operand:

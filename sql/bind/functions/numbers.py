@@ -12,7 +12,7 @@ from sql.bind.expressions.operand import Operand
 from sql.bind.functions.signatures import apply, double, number_operand
 from sql.ir.scalar import Call, Literal
 from sql.types.arithmetic import integer_type
-from sql.types.term import holds
+from sql.types.operand_type import holds
 
 
 def bind_abs(binder: Binder, node: exp.Expr) -> Operand:

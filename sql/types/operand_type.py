@@ -20,7 +20,7 @@ from catalog.types import (
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class OperandType:
     """An operand's type. A literal adapts to what it meets: `integer` is its value, `text` says that it is text."""
 
     type: SqlType
