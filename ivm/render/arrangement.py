@@ -9,13 +9,13 @@ from ivm.operators.arrange import ArrangeDerived, ArrangeGroups, ArrangeTable
 from ivm.operators.reduce import Reduce
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.table import TablePlan
-from ivm.render.context import Context
+from ivm.render.context import RenderContext
 from ivm.render.threshold_join import render_ordered
 from ivm.trace.arrangement import DerivedArrangement
 from ivm.trace.keys import KeyLayout
 
 
-def render_arrangement(context: Context, plan: ArrangementPlan) -> Node:
+def render_arrangement(context: RenderContext, plan: ArrangementPlan) -> Node:
     """The arrangement's node, hydrated."""
     source = context.node(plan.collection)
     if plan.value is not None:

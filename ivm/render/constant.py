@@ -10,7 +10,7 @@ from catalog.types import Physical
 from ivm.dataflow.node import Node
 from ivm.operators.source import Source
 from ivm.plan.constant import ConstantPlan
-from ivm.render.context import Context
+from ivm.render.context import RenderContext
 from ivm.trace.column import DTYPES, Column
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
@@ -19,7 +19,7 @@ from sql.ir.scalar import Value
 _WORD = 1 << 64
 
 
-def render_constant(context: Context, plan: ConstantPlan) -> Node:
+def render_constant(context: RenderContext, plan: ConstantPlan) -> Node:
     """A source that never changes."""
     columns = [
         _column([row[i] for row in plan.rows], column.type.physical, context.dictionary)

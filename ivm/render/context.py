@@ -13,7 +13,7 @@ from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.mfp import Mfp
 from ivm.plan.node import Plan
 from ivm.plan.row import Row
-from ivm.render.scalars.functions import Context as Scope
+from ivm.render.scalars.functions import Context
 from ivm.render.scalars.program import Compiler, MfpProgram
 from ivm.render.scalars.text_function import functions_in
 from ivm.render.scalars.text_memo import memos_of
@@ -28,7 +28,7 @@ _Wanted = tuple[tuple[Scalar, ...], tuple[Scalar, ...], tuple[int, ...], int, bo
 
 
 @dataclass
-class Context(ABC):
+class RenderContext(ABC):
     """`sources`: the nodes of tables, by name. `sharing`: whether table indexes may have more users.
 
     `programs`: those in use. They hold no state, so that views share them whatever else they share. `recent`: those
@@ -75,7 +75,7 @@ class Context(ABC):
 
     def functions_of_text(self, scalars: Iterable[Scalar], width: int) -> dict[int, tuple[TextFunction, ...]]:
         """The columns below `width` of whose text the expressions read functions of its bytes alone, and these."""
-        found = functions_in(scalars, width, Scope(self.dictionary, memos_of(self.dictionary)))
+        found = functions_in(scalars, width, Context(self.dictionary, memos_of(self.dictionary)))
         return {column: tuple(dict.fromkeys(each.values())) for column, each in found.items()}
 
     def hydrated(self, node: Node) -> Node:

@@ -16,14 +16,14 @@ from ivm.plan.join import JoinPlan, PathPlan, StagePlan
 from ivm.plan.join_careful import apart
 from ivm.plan.mfp import Mfp
 from ivm.plan.row import Row
-from ivm.render.context import Context
+from ivm.render.context import RenderContext
 from ivm.render.threshold_join import render_threshold_join
 from ivm.trace.computed import TextFunction
 from ivm.trace.ordered_arrangement import OrderedArrangement
 from sql.ir.scalar import Scalar, columns_of
 
 
-def render_join(context: Context, plan: JoinPlan) -> Node:
+def render_join(context: RenderContext, plan: JoinPlan) -> Node:
     """The join's node; it waits for its arrangements, so that they show the batch that it looks up."""
     inputs = tuple(context.node(each) for each in plan.inputs)
     arrangements = dict.fromkeys(context.node(s.arrangement) for path in plan.paths for s in path.stages)
@@ -33,7 +33,7 @@ def render_join(context: Context, plan: JoinPlan) -> Node:
     return context.graph.add("join", operator, inputs, tuple(arrangements))
 
 
-def _careful(context: Context, plan: JoinPlan) -> Callable[[], Careful] | None:
+def _careful(context: RenderContext, plan: JoinPlan) -> Callable[[], Careful] | None:
     """What makes, when it is needed, the join without that which can raise; None if nothing can."""
     if not plan.is_risky:
         return None
@@ -48,7 +48,7 @@ def _careful(context: Context, plan: JoinPlan) -> Callable[[], Careful] | None:
     return made
 
 
-def _path(context: Context, plan: JoinPlan, path: PathPlan) -> Path:
+def _path(context: RenderContext, plan: JoinPlan, path: PathPlan) -> Path:
     row = plan.joined_row
     last = len(path.stages) - 1
     read = _read(context, plan, path)
@@ -62,7 +62,7 @@ def _path(context: Context, plan: JoinPlan, path: PathPlan) -> Path:
 
 
 def _stage(
-    context: Context, plan: JoinPlan, stage: StagePlan, joined: Row, read: _Read, last: bool
+    context: RenderContext, plan: JoinPlan, stage: StagePlan, joined: Row, read: _Read, last: bool
 ) -> HalfJoin | ThresholdJoin:
     offset, width = plan.offsets[stage.input], len(stage.arrangement.collection.row)
     computed = tuple((c - offset, each) for c, each in read.computed.items() if offset <= c < offset + width)
@@ -95,7 +95,7 @@ class _Read:
     computed: dict[int, tuple[TextFunction, ...]]
 
 
-def _read(context: Context, plan: JoinPlan, path: PathPlan) -> _Read:
+def _read(context: RenderContext, plan: JoinPlan, path: PathPlan) -> _Read:
     """What anything reads on a path."""
     read = {p for p in plan.final.projection if p < plan.final.width}
     for each in path.stages:
@@ -109,7 +109,7 @@ def _read(context: Context, plan: JoinPlan, path: PathPlan) -> _Read:
     return _Read(frozenset(read), computed)
 
 
-def _filter(context: Context, predicates: tuple[Scalar, ...], row: Row) -> Program | None:
+def _filter(context: RenderContext, predicates: tuple[Scalar, ...], row: Row) -> Program | None:
     if not predicates:
         return None
     return context.program(Mfp(len(row), (), predicates, tuple(range(len(row)))), row).run

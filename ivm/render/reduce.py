@@ -10,7 +10,7 @@ from ivm.operators.accumulable import FUNCTIONS
 from ivm.operators.aggregate_order import FORMS, Ordered, ordered_by
 from ivm.operators.reduce import AggregateSpec, Reduce
 from ivm.plan.reduce import AggregatePlan, ReducePlan
-from ivm.render.context import Context
+from ivm.render.context import RenderContext
 from ivm.trace.row_order import Term
 from sql.ir.aggregates import AGGREGATES, Reduction, kept_as
 from sql.ir.relation import Order
@@ -21,7 +21,7 @@ if FORMS.keys() != kept_as(Reduction.ORDERED) or FUNCTIONS.keys() != AGGREGATES.
     raise ImportError(f"aggregates that no operator keeps: {sorted(AGGREGATES.keys() - _WITHOUT - FUNCTIONS.keys())}")
 
 
-def render_reduce(context: Context, plan: ReducePlan) -> Node:
+def render_reduce(context: RenderContext, plan: ReducePlan) -> Node:
     """The reduce's node, hydrated."""
     keys = tuple((column.type, column.nullable) for column in plan.input.row[: plan.keys])
     operator = Reduce(

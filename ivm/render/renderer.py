@@ -24,7 +24,7 @@ from ivm.plan.union import UnionPlan
 from ivm.plan.window import WindowPlan
 from ivm.render.arrangement import render_arrangement
 from ivm.render.constant import render_constant
-from ivm.render.context import Context
+from ivm.render.context import RenderContext
 from ivm.render.join import render_join
 from ivm.render.mfp import render_mfp
 from ivm.render.negate import render_negate
@@ -38,7 +38,7 @@ from ivm.trace.turns import Aside, at_once
 
 
 @dataclass
-class Renderer(Context):
+class Renderer(RenderContext):
     """Remembers what was rendered, so that equal plans share a node; drops what nobody uses any more.
 
     `existing`: what is rendered, as the planner sees it.

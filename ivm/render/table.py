@@ -5,10 +5,10 @@ from __future__ import annotations
 from ivm.dataflow.node import Node
 from ivm.operators.source import Source
 from ivm.plan.table import TablePlan
-from ivm.render.context import Context
+from ivm.render.context import RenderContext
 
 
-def render_table(context: Context, plan: TablePlan) -> Node:
+def render_table(context: RenderContext, plan: TablePlan) -> Node:
     """The table's node."""
     known = context.sources.get(plan.name)
     if known is None:

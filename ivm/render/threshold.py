@@ -5,10 +5,10 @@ from __future__ import annotations
 from ivm.dataflow.node import Node
 from ivm.operators.threshold import Threshold
 from ivm.plan.threshold import ThresholdPlan
-from ivm.render.context import Context
+from ivm.render.context import RenderContext
 
 
-def render_threshold(context: Context, plan: ThresholdPlan) -> Node:
+def render_threshold(context: RenderContext, plan: ThresholdPlan) -> Node:
     """The threshold's node, hydrated."""
     types = tuple((column.type, column.nullable) for column in plan.row)
     return context.hydrated(context.graph.add("threshold", Threshold(types), (context.node(plan.input),)))

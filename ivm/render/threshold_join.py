@@ -11,7 +11,7 @@ from ivm.plan.join import BoundPlan, StagePlan
 from ivm.plan.mfp import Mfp
 from ivm.plan.row import Row
 from ivm.plan.table import TablePlan
-from ivm.render.context import Context
+from ivm.render.context import RenderContext
 from ivm.trace.arrangement import DerivedRows
 from ivm.trace.column import Column as Values
 from ivm.trace.computed import Computed
@@ -22,7 +22,7 @@ from ivm.trace.row_store import RowStore
 from sql.ir.scalar import Column, Scalar, columns_of
 
 
-def render_ordered(context: Context, plan: ArrangementPlan, source: Node) -> Node:
+def render_ordered(context: RenderContext, plan: ArrangementPlan, source: Node) -> Node:
     """The node of an ordered arrangement, hydrated: over a base table's rows, or over rows of its own."""
     row, value = plan.collection.row, plan.value
     assert value is not None, "an ordered arrangement has a value"
@@ -47,7 +47,7 @@ def render_ordered(context: Context, plan: ArrangementPlan, source: Node) -> Nod
 
 
 def render_threshold_join(
-    context: Context,
+    context: RenderContext,
     stage: StagePlan,
     bound: BoundPlan,
     ordered: OrderedArrangement,
@@ -79,7 +79,7 @@ def render_threshold_join(
     )
 
 
-def _valued(context: Context, scalar: Scalar, row: Row) -> Valued:
+def _valued(context: RenderContext, scalar: Scalar, row: Row) -> Valued:
     """What computes `scalar` for each row of a delta."""
     if isinstance(scalar, Column):
         return lambda delta: delta.column(scalar.index)

@@ -6,10 +6,10 @@ from ivm.dataflow.node import Node
 from ivm.operators.growing_top_k import GrowingTopK
 from ivm.operators.top_k import TopK
 from ivm.plan.top_k import TopKPlan
-from ivm.render.context import Context
+from ivm.render.context import RenderContext
 
 
-def render_top_k(context: Context, plan: TopKPlan) -> Node:
+def render_top_k(context: RenderContext, plan: TopKPlan) -> Node:
     """The top-k's node, hydrated."""
     types = tuple((column.type, column.nullable) for column in plan.row)
     order = tuple((term.column, term.descending, term.nulls_first) for term in plan.order)

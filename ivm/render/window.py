@@ -5,11 +5,11 @@ from __future__ import annotations
 from ivm.dataflow.node import Node
 from ivm.operators.window import FunctionSpec, Window
 from ivm.plan.window import WindowFunctionPlan, WindowPlan
-from ivm.render.context import Context
+from ivm.render.context import RenderContext
 from ivm.trace.dictionary import TextDictionary
 
 
-def render_window(context: Context, plan: WindowPlan) -> Node:
+def render_window(context: RenderContext, plan: WindowPlan) -> Node:
     """The window's node, hydrated."""
     operator = window_operator(plan, context.dictionary)
     return context.hydrated(context.graph.add("window", operator, (context.node(plan.input),)))

@@ -72,7 +72,7 @@ class Block:
 
 
 @dataclass(slots=True)
-class Context:
+class BindContext:
     """The text, the catalog, and what binding finds out: tables and views used, blocks with a LIMIT or DISTINCT ON.
 
     `query` binds a block inside; it is passed here so that FROM does not have to know SELECT. `outer_rows` are those
@@ -81,7 +81,7 @@ class Context:
 
     catalog: Catalog
     source: SqlText
-    query: Callable[[Context, exp.Expr, Ctes], Block]
+    query: Callable[[BindContext, exp.Expr, Ctes], Block]
     view: Callable[[Catalog, View], Relation]
     uses: dict[str, None] = field(default_factory=dict)
     limited: list[Limited] = field(default_factory=list)

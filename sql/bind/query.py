@@ -14,7 +14,7 @@ from sql.arguments import refuse_unread
 from sql.bind.clauses.select import bind_select, first_columns
 from sql.bind.clauses.set_operations import bind_set_operation
 from sql.bind.clauses.values import bind_values
-from sql.bind.context import Block, Context, Ctes
+from sql.bind.context import BindContext, Block, Ctes
 from sql.bind.expressions.lists import UNORDERED, orders_lists
 from sql.bind.names.sides import order_of_sides
 from sql.bind.oracle import oracle_text
@@ -77,7 +77,7 @@ def bind(
 
 
 def _bind(source: SqlText, tree: exp.Expr, catalog: Catalog) -> BoundQuery:
-    context = Context(catalog, source, bind_query, registered)
+    context = BindContext(catalog, source, bind_query, registered)
     block = bind_query(context, tree, {})
     refuse_unread(nodes_of(tree), source)
     relation = decorrelate(block.kept or block.relation)
@@ -109,7 +109,7 @@ def registered(catalog: Catalog, view: View) -> Relation:
     return found[1]
 
 
-def bind_query(context: Context, node: exp.Expr, ctes: Ctes) -> Block:
+def bind_query(context: BindContext, node: exp.Expr, ctes: Ctes) -> Block:
     """The block that `node` is: SELECT, a set operation, VALUES, or one of them in parentheses."""
     if isinstance(node, exp.Select):
         return bind_select(context, node, ctes)
@@ -127,7 +127,7 @@ def bind_query(context: Context, node: exp.Expr, ctes: Ctes) -> Block:
 _ENDINGS = ("order", "limit", "offset")
 
 
-def _bind_ended(context: Context, node: exp.Expr, ctes: Ctes) -> Block:
+def _bind_ended(context: BindContext, node: exp.Expr, ctes: Ctes) -> Block:
     """A set operation or VALUES with ORDER BY or LIMIT: SELECT * FROM (..) ORDER BY ... LIMIT ..."""
     bare = type(node)(**{arg: value for arg, value in node.args.items() if arg not in (*_ENDINGS, "with_")})
     return _bind_around(context, exp.Subquery(this=bare), _clauses(node), ctes)
@@ -137,7 +137,7 @@ def _clauses(node: exp.Expr) -> dict[str, exp.Expr]:
     return {arg: node.args[arg] for arg in ("with_", *_ENDINGS) if node.args.get(arg)}
 
 
-def _bind_parentheses(context: Context, node: exp.Subquery, ctes: Ctes) -> Block:
+def _bind_parentheses(context: BindContext, node: exp.Subquery, ctes: Ctes) -> Block:
     clauses = _clauses(node)
     if not clauses:
         return bind_query(context, node.this, ctes)
@@ -153,7 +153,7 @@ def _bind_parentheses(context: Context, node: exp.Subquery, ctes: Ctes) -> Block
     return _bind_around(context, exp.Subquery(this=node.this, alias=node.args.get("alias")), clauses, ctes)
 
 
-def _bind_around(context: Context, inner: exp.Subquery, clauses: dict[str, exp.Expr], ctes: Ctes) -> Block:
+def _bind_around(context: BindContext, inner: exp.Subquery, clauses: dict[str, exp.Expr], ctes: Ctes) -> Block:
     """(SELECT ...) ORDER BY ... LIMIT ..., which is SELECT * FROM (SELECT ...) ORDER BY ... LIMIT ..."""
     order, query = clauses.get("order"), inner.unnest()
     if isinstance(order, exp.Order) and isinstance(query, exp.SetOperation):
@@ -161,7 +161,7 @@ def _bind_around(context: Context, inner: exp.Subquery, clauses: dict[str, exp.E
     return bind_select(context, exp.Select(expressions=[exp.Star()], from_=exp.From(this=inner), **clauses), ctes)
 
 
-def _refuse_expressions(context: Context, order: exp.Expr) -> None:
+def _refuse_expressions(context: BindContext, order: exp.Expr) -> None:
     """Refuse what is neither a name nor a position nor ALL."""
     for item in order.expressions:
         if not isinstance(item.this.unnest(), exp.Column | exp.Literal | exp.Var):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.types import BIGINT, BOOLEAN
-from sql.bind.context import Context
+from sql.bind.context import BindContext
 from sql.bind.query import bind_query
 from sql.decorrelate.expand import expand
 from sql.decorrelate.simplify_outer import simplify_outer
@@ -130,7 +130,7 @@ KINDS = {
 def _bound(text: str) -> Relation:
     """The relation as it is bound, before joins are written in other nodes."""
     source = SqlText(text)
-    context = Context(catalog(), source, bind_query, lambda catalog, text: LEFT)
+    context = BindContext(catalog(), source, bind_query, lambda catalog, text: LEFT)
     return bind_query(context, query(source, "duckdb").tree, {}).relation
 
 

@@ -7,14 +7,14 @@ from itertools import combinations
 
 from sqlglot import exp
 
-from sql.bind.context import Context
+from sql.bind.context import BindContext
 
 Set = tuple[exp.Expr, ...]
 
 MOST_SETS = 128
 
 
-def written_sets(context: Context, nodes: Sequence[exp.Expr]) -> list[Set]:
+def written_sets(context: BindContext, nodes: Sequence[exp.Expr]) -> list[Set]:
     """The grouping sets of a GROUP BY list: what its items are, combined with each other.
 
     A plain expression is one set of one. Each set becomes a Reduce of its own, so their number is bounded.
@@ -32,7 +32,7 @@ def is_set(node: exp.Expr) -> bool:
     return isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets)
 
 
-def _item(context: Context, node: exp.Expr) -> list[Set]:
+def _item(context: BindContext, node: exp.Expr) -> list[Set]:
     if isinstance(node, exp.Rollup):
         units = [_unit(each) for each in node.expressions]
         return [_flat(units[:length]) for length in range(len(units), -1, -1)]

@@ -10,7 +10,7 @@ from sqlglot import exp
 from catalog.types import BIGINT, INTEGER, NULL
 from sql.bind.aggregates.calls import AGGREGATES, WRAPPERS
 from sql.bind.aggregates.grouping_sets import is_set, written_sets
-from sql.bind.context import Context, GroupedByAll
+from sql.bind.context import BindContext, GroupedByAll
 from sql.bind.expressions.binder import Aggregates, Binder
 from sql.ir.coarser import coarser, decomposes
 from sql.ir.relation import Map, Project, Reduce, Relation, Union
@@ -64,7 +64,7 @@ def _is_windowed(node: exp.Expr) -> bool:
     return isinstance(above, exp.Window)
 
 
-def bind_keys(context: Context, binder: Binder, group: exp.Expr | None, items: Sequence[exp.Expr]) -> Grouping | None:
+def bind_keys(context: BindContext, binder: Binder, group: exp.Expr | None, items: Sequence[exp.Expr]) -> Grouping | None:
     """The keys of GROUP BY: expressions, aliases, positions or ALL, in sets; None if there is no GROUP BY."""
     if group is None:
         return None
@@ -107,7 +107,7 @@ def storable(scalar: Scalar) -> Scalar:
     return Literal(None, INTEGER) if scalar.type == NULL else scalar
 
 
-def _at_position(context: Context, node: exp.Expr, items: Sequence[exp.Expr]) -> exp.Expr:
+def _at_position(context: BindContext, node: exp.Expr, items: Sequence[exp.Expr]) -> exp.Expr:
     if not isinstance(node, exp.Literal) or node.is_string:
         return node
     if not node.is_int or not 1 <= int(node.name) <= len(items):
@@ -116,7 +116,7 @@ def _at_position(context: Context, node: exp.Expr, items: Sequence[exp.Expr]) ->
 
 
 def grouped(
-    context: Context, relation: Relation, scalars: Iterable[Scalar], grouping: Grouping, binder: Binder
+    context: BindContext, relation: Relation, scalars: Iterable[Scalar], grouping: Grouping, binder: Binder
 ) -> tuple[Relation, list[Scalar]]:
     """The groups of a block's rows, and the expressions over them."""
     assert binder.aggregates is not None, "the block is grouped"
@@ -175,7 +175,7 @@ def _bits(grouping: Grouping, wanted: tuple[int, ...], call: Call) -> int:
 
 
 def _grouping_calls(
-    context: Context, scalars: Iterable[Scalar], grouping: Grouping, binder: Binder
+    context: BindContext, scalars: Iterable[Scalar], grouping: Grouping, binder: Binder
 ) -> tuple[Call, ...]:
     """The GROUPING() calls among the expressions, each once."""
     found = [s for scalar in scalars for s in walk(scalar) if isinstance(s, Call) and s.function == "grouping"]
@@ -188,7 +188,7 @@ def _grouping_calls(
 
 
 def over_groups(
-    context: Context, scalars: Iterable[Scalar], grouping: Grouping, binder: Binder, calls: Sequence[Call] = ()
+    context: BindContext, scalars: Iterable[Scalar], grouping: Grouping, binder: Binder, calls: Sequence[Call] = ()
 ) -> list[Scalar]:
     """The expressions over the rows of the groups: keys, aggregates and GROUPING() are their columns.
 
@@ -223,7 +223,7 @@ def over_groups(
 _NEVER_NULL = frozenset(["is_null", "is_distinct"])
 
 
-def _ungrouped(context: Context, binder: Binder, column: Column) -> None:
+def _ungrouped(context: BindContext, binder: Binder, column: Column) -> None:
     node = binder.mentions.get(column.index)
     name = node.name if node else "a column"
     what = f"column {name!r} is neither in GROUP BY nor inside an aggregate"

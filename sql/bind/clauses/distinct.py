@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sql.bind.clauses.order import position
-from sql.bind.context import Chosen, Context
+from sql.bind.context import BindContext, Chosen
 from sql.ir.relation import Order, Reduce, Relation, TopK
 from sql.ir.scalar import Call, Column, Literal, Scalar
 
@@ -21,7 +21,7 @@ class Distinct:
 
 
 def bind_distinct(
-    context: Context,
+    context: BindContext,
     node: exp.Select,
     names: Sequence[str],
     outputs: list[Scalar],
@@ -43,7 +43,7 @@ def bind_distinct(
 
 
 def _column(
-    context: Context,
+    context: BindContext,
     item: exp.Expr,
     names: Sequence[str],
     width: int,
@@ -60,7 +60,7 @@ def _column(
 
 
 def over_distinct(
-    context: Context, outputs: Sequence[Scalar], hidden: Sequence[tuple[Scalar, exp.Expr]]
+    context: BindContext, outputs: Sequence[Scalar], hidden: Sequence[tuple[Scalar, exp.Expr]]
 ) -> list[Scalar]:
     """ORDER BY expressions, each with its node, over the distinct rows of `outputs`.
 

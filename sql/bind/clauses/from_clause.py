@@ -13,7 +13,7 @@ from catalog.schema import Field, ForeignKey, Table, View
 from sql.bind.clauses.joins import NOTHING, From, bind_join, cross, is_comma
 from sql.bind.clauses.series import bind_series
 from sql.bind.clauses.values import bind_values
-from sql.bind.context import Context, Ctes
+from sql.bind.context import BindContext, Ctes
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.expressions.nested import inside
@@ -25,7 +25,7 @@ from sql.ir.relation import Constant, Get, Project, Reference, Relation
 from sql.sql_text import text_of
 
 
-def bind_from(context: Context, node: exp.Expr | None, joins: Sequence[exp.Join], ctes: Ctes) -> From:
+def bind_from(context: BindContext, node: exp.Expr | None, joins: Sequence[exp.Join], ctes: Ctes) -> From:
     """The FROM clause that begins with `node` (None: one row without columns), with the `joins` that follow.
 
     A subquery may name columns of what stands to its left, as after LATERAL. UnsupportedError for ASOF and POSITIONAL
@@ -37,7 +37,7 @@ def bind_from(context: Context, node: exp.Expr | None, joins: Sequence[exp.Join]
     return _joined(context, node, joins, ctes)
 
 
-def _joined(context: Context, node: exp.Expr, joins: Sequence[exp.Join], ctes: Ctes) -> From:
+def _joined(context: BindContext, node: exp.Expr, joins: Sequence[exp.Join], ctes: Ctes) -> From:
     bound = _bind_item(context, node, ctes)
     for group in _groups(joins):
         if is_comma(group[0]) and not _left_deep(group):
@@ -50,7 +50,7 @@ def _joined(context: Context, node: exp.Expr, joins: Sequence[exp.Join], ctes: C
     return bound
 
 
-def _lateral_row(context: Context, left: From) -> OuterRow:
+def _lateral_row(context: BindContext, left: From) -> OuterRow:
     """The row of what stands to the left, which a subquery to its right may name."""
     binder = Binder(context.source, left.scope, HANDLERS, "FROM", outer=tuple(context.outer_rows))
     return OuterRow(binder, context.number())
@@ -77,7 +77,7 @@ def _has_on(item: exp.Join) -> bool:
     return bool(item.args.get("on"))
 
 
-def _folded(context: Context, left: From, joins: Sequence[exp.Join], ctes: Ctes) -> From:
+def _folded(context: BindContext, left: From, joins: Sequence[exp.Join], ctes: Ctes) -> From:
     for item in joins:
         if isinstance(item.this, exp.Unnest):
             context.refuse(item, "UNNEST in FROM is not maintained yet; join tables, views and subqueries")
@@ -88,7 +88,7 @@ def _folded(context: Context, left: From, joins: Sequence[exp.Join], ctes: Ctes)
     return left
 
 
-def _bind_item(context: Context, node: exp.Expr, ctes: Ctes) -> From:
+def _bind_item(context: BindContext, node: exp.Expr, ctes: Ctes) -> From:
     if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
         node = exp.Subquery(this=node.this.this if _is_plain(node.this) else node.this, alias=node.args.get("alias"))
     if isinstance(node, exp.Table | exp.Lateral) and isinstance(node.this, exp.GenerateSeries):
@@ -122,13 +122,13 @@ def _is_plain(node: exp.Subquery) -> bool:
     return not any(node.args.get(arg) for arg in ("order", "limit", "offset", "with_"))
 
 
-def _refuse_options(context: Context, node: exp.Expr) -> None:
+def _refuse_options(context: BindContext, node: exp.Expr) -> None:
     for arg in ("sample", "pivots", "when", "laterals", "hints", "ordinality", "only", "partition", "changes"):
         if node.args.get(arg):
             context.refuse(node, f"{arg.upper().removesuffix('S')} in FROM is not supported; leave it out")
 
 
-def _bind_table(context: Context, node: exp.Table, ctes: Ctes) -> From:
+def _bind_table(context: BindContext, node: exp.Table, ctes: Ctes) -> From:
     _refuse_options(context, node)
     if not isinstance(node.this, exp.Identifier):
         what = f"the table function {text_of(node.this or node)} is not supported"
@@ -140,7 +140,7 @@ def _bind_table(context: Context, node: exp.Table, ctes: Ctes) -> From:
     return _one(context, node, relation or _stored(context, node, name), node.alias or name)
 
 
-def _bind_series(context: Context, node: exp.Expr, call: exp.GenerateSeries) -> From:
+def _bind_series(context: BindContext, node: exp.Expr, call: exp.GenerateSeries) -> From:
     """Its column is called as the table is, unless the alias says more."""
     _refuse_options(context, node)
     series = bind_series(context, call)
@@ -148,7 +148,7 @@ def _bind_series(context: Context, node: exp.Expr, call: exp.GenerateSeries) -> 
     return _one(context, node, Constant(series.rows, (replace(series.schema[0], name=name),)), name)
 
 
-def _stored(context: Context, node: exp.Table, name: str) -> Relation:
+def _stored(context: BindContext, node: exp.Table, name: str) -> Relation:
     try:
         entry = context.catalog.lookup(name)
     except BindError as error:
@@ -157,7 +157,7 @@ def _stored(context: Context, node: exp.Table, name: str) -> Relation:
     return _table(context, entry) if isinstance(entry, Table) else _view(context, entry)
 
 
-def _table(context: Context, table: Table) -> Relation:
+def _table(context: BindContext, table: Table) -> Relation:
     keys = (table.key_indexes,) if table.primary_key else ()
     references = tuple(_reference(context, table, key) for key in table.foreign_keys if key.enforced)
     return Get(
@@ -165,7 +165,7 @@ def _table(context: Context, table: Table) -> Relation:
     )
 
 
-def _reference(context: Context, table: Table, key: ForeignKey) -> Reference:
+def _reference(context: BindContext, table: Table, key: ForeignKey) -> Reference:
     target = context.catalog.table(key.table)
     return Reference(
         tuple(table.index(name) for name in key.columns),
@@ -174,14 +174,14 @@ def _reference(context: Context, table: Table, key: ForeignKey) -> Reference:
     )
 
 
-def _view(context: Context, view: View) -> Relation:
+def _view(context: BindContext, view: View) -> Relation:
     if view.maintained:
         kept = Get(view.name, view.columns, is_table=False)
         return Project(kept, tuple(range(len(view.schema)))) if view.hidden else kept
     return context.view(context.catalog, view)
 
 
-def _one(context: Context, node: exp.Expr, relation: Relation, alias: str) -> From:
+def _one(context: BindContext, node: exp.Expr, relation: Relation, alias: str) -> From:
     """One relation under its alias, its columns renamed where the alias says so."""
     alias_node = node.args.get("alias")
     written = alias_node.args.get("columns") if isinstance(alias_node, exp.TableAlias) else None

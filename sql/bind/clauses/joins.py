@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from catalog.names import by_key, key, written
 from catalog.types import BOOLEAN
-from sql.bind.context import Context, Ctes
+from sql.bind.context import BindContext, Ctes
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.comparisons import same_type
 from sql.bind.expressions.handlers import HANDLERS
@@ -42,7 +42,7 @@ Pair = tuple[ScopeColumn, ScopeColumn]
 """Two columns, left and right, that USING makes one."""
 
 
-def cross(context: Context, left: From, right: From, node: exp.Expr, binding: int = 0) -> From:
+def cross(context: BindContext, left: From, right: From, node: exp.Expr, binding: int = 0) -> From:
     """All pairs of rows; the two may not name a table alike. The right side may read the left row by a `binding`."""
     for table in right.scope.tables:
         if table and left.scope.has(table):
@@ -60,7 +60,7 @@ def is_comma(node: exp.Join) -> bool:
     return not any(node.args.get(arg) for arg in args)
 
 
-def bind_join(context: Context, left: From, right: From, node: exp.Join, ctes: Ctes, binding: int = 0) -> From:
+def bind_join(context: BindContext, left: From, right: From, node: exp.Join, ctes: Ctes, binding: int = 0) -> From:
     """The rows of `left` and `right` joined as `node` says.
 
     An inner join adds to the inputs and conditions; any other makes one input of all. Of the columns that USING and
@@ -92,7 +92,7 @@ def bind_join(context: Context, left: From, right: From, node: exp.Join, ctes: C
 
 
 def _applied(
-    context: Context,
+    context: BindContext,
     kind: str,
     sides: tuple[Relation, Relation],
     subqueries: Subqueries,
@@ -110,7 +110,7 @@ _INSTEAD = {
 }
 
 
-def _kind(context: Context, node: exp.Join) -> str:
+def _kind(context: BindContext, node: exp.Join) -> str:
     side, kind, method = node.side.upper(), node.kind.upper(), node.method.upper()
     if method not in ("", "NATURAL"):
         instead = _INSTEAD.get(method, "write JOIN ... ON")
@@ -128,7 +128,7 @@ def _written(node: exp.Join) -> str:
     return " ".join(filter(None, (node.method, node.side, node.kind))).upper()
 
 
-def _using(context: Context, node: exp.Join, left: Scope, right: Scope) -> tuple[Pair, ...]:
+def _using(context: BindContext, node: exp.Join, left: Scope, right: Scope) -> tuple[Pair, ...]:
     """The pairs of columns that USING or NATURAL makes equal, by their places in the joined row."""
     natural = node.method.upper() == "NATURAL"
     if natural:
@@ -145,7 +145,7 @@ def _using(context: Context, node: exp.Join, left: Scope, right: Scope) -> tuple
     )
 
 
-def _side(context: Context, node: exp.Join, name: str, side: str, columns: Sequence[ScopeColumn]) -> ScopeColumn:
+def _side(context: BindContext, node: exp.Join, name: str, side: str, columns: Sequence[ScopeColumn]) -> ScopeColumn:
     found = [c for c in columns if key(c.name) == key(name) and not c.merged]
     if len(found) != 1:
         what = "is ambiguous" if found else "does not exist"
@@ -164,7 +164,7 @@ def _equal(binder: Binder, node: exp.Expr, pair: Pair) -> Scalar:
 
 
 def _outer(
-    context: Context,
+    context: BindContext,
     binder: Binder,
     kind: str,
     sides: tuple[From, From],

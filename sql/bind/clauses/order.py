@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from catalog.names import key
-from sql.bind.context import Context
+from sql.bind.context import BindContext
 from sql.ir.scalar import Scalar
 
 
@@ -31,7 +31,7 @@ class Limit:
 
 
 def bind_order(
-    context: Context,
+    context: BindContext,
     node: exp.Expr | None,
     names: Sequence[str],
     outputs: list[Scalar],
@@ -61,7 +61,7 @@ def bind_order(
     return tuple(terms), hidden
 
 
-def _refuse_constant(context: Context, node: exp.Expr) -> None:
+def _refuse_constant(context: BindContext, node: exp.Expr) -> None:
     """Refuse what DuckDB takes for a misunderstanding: a constant that orders nothing."""
     if isinstance(node, exp.Literal | exp.Null | exp.Boolean):
         context.fail(
@@ -85,7 +85,7 @@ def _term(item: exp.Expr, column: int) -> OrderTerm:
     return OrderTerm(column, bool(item.args.get("desc")), bool(item.args.get("nulls_first")))
 
 
-def position(context: Context, node: exp.Expr, names: Sequence[str], width: int, clause: str) -> int | None:
+def position(context: BindContext, node: exp.Expr, names: Sequence[str], width: int, clause: str) -> int | None:
     """The output column that a number or a name in `clause` stands for; None if it is neither."""
     node = node.unnest()
     if isinstance(node, exp.Literal) and not node.is_string:
@@ -97,7 +97,7 @@ def position(context: Context, node: exp.Expr, names: Sequence[str], width: int,
     return None
 
 
-def bind_limit(context: Context, node: exp.Expr) -> Limit | None:
+def bind_limit(context: BindContext, node: exp.Expr) -> Limit | None:
     """The LIMIT and OFFSET of a block, both integer literals; None if it has neither."""
     limit, offset = node.args.get("limit"), node.args.get("offset")
     clause = limit or offset
@@ -114,7 +114,7 @@ def bind_limit(context: Context, node: exp.Expr) -> Limit | None:
     return None if count is None and skip is None else Limit(count, skip or 0, clause)
 
 
-def _count(context: Context, node: exp.Expr, what: str) -> int | None:
+def _count(context: BindContext, node: exp.Expr, what: str) -> int | None:
     written = node.unnest()
     if isinstance(written, exp.Null) or (isinstance(written, exp.Var) and written.name.upper() == "ALL"):
         return None

@@ -14,7 +14,7 @@ from sql.bind.clauses.from_clause import bind_from
 from sql.bind.clauses.joins import From
 from sql.bind.clauses.order import Limit, OrderTerm, bind_limit, bind_order, is_all
 from sql.bind.clauses.with_clause import bind_with
-from sql.bind.context import Block, Context, Ctes, Limited
+from sql.bind.context import BindContext, Block, Ctes, Limited
 from sql.bind.expressions.binder import Aggregates, Binder
 from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.expressions.nested import Pending, Subqueries, filtered, placed, terms_of, with_terms
@@ -60,7 +60,7 @@ class _Rows:
     scalars: list[Scalar]
 
 
-def bind_select(context: Context, node: exp.Select, ctes: Ctes) -> Block:
+def bind_select(context: BindContext, node: exp.Select, ctes: Ctes) -> Block:
     """The relation of one SELECT, with its ORDER BY; the errors of each clause carry their position."""
     _refuse_clauses(context, node)
     ctes = bind_with(context, node, ctes)
@@ -118,7 +118,7 @@ def _order_items(node: exp.Expr) -> Sequence[exp.Expr]:
     return order.expressions if order else ()
 
 
-def _refuse_clauses(context: Context, node: exp.Select) -> None:
+def _refuse_clauses(context: BindContext, node: exp.Select) -> None:
     for arg, value in node.args.items():
         if not value or arg in _CLAUSES:
             continue
@@ -132,13 +132,13 @@ def _has_position(node: exp.Expr) -> bool:
 
 
 def _binder(
-    context: Context, scope: Scope, clause: str, aliases: dict[str, exp.Expr], subqueries: Subqueries
+    context: BindContext, scope: Scope, clause: str, aliases: dict[str, exp.Expr], subqueries: Subqueries
 ) -> Binder:
     outer = tuple(context.outer_rows)
     return Binder(context.source, scope, HANDLERS, clause, aliases, outer=outer, below=subqueries)
 
 
-def _filtered(context: Context, node: exp.Select, source: From, aliases: dict[str, exp.Expr], ctes: Ctes) -> Relation:
+def _filtered(context: BindContext, node: exp.Select, source: From, aliases: dict[str, exp.Expr], ctes: Ctes) -> Relation:
     relation = source.inputs[0] if len(source.inputs) == 1 else Join(source.inputs)
     predicates = [part for condition in source.conditions for part in _conjuncts(condition)]
     where = node.args.get("where")
@@ -185,7 +185,7 @@ def _with_subqueries(rows: _Rows, pending: Sequence[Pending]) -> _Rows:
 
 
 def _grouped(
-    context: Context, rows: _Rows, groups: Grouping, having: list[Scalar], tests: list[Pending], binder: Binder
+    context: BindContext, rows: _Rows, groups: Grouping, having: list[Scalar], tests: list[Pending], binder: Binder
 ) -> _Rows:
     """The groups; subqueries of keys and aggregates are joined below them, those of HAVING and outputs above."""
     assert binder.aggregates is not None, "the block is grouped"
@@ -226,7 +226,7 @@ def _finished(
 
 
 def _distinct_rows(
-    context: Context,
+    context: BindContext,
     rows: _Rows,
     names: tuple[str, ...],
     terms: tuple[OrderTerm, ...],

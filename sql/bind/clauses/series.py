@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from catalog.schema import Field
 from catalog.types import BIGINT, DATE, INTERVAL, NULL, TIMESTAMP, VARCHAR, SqlType
-from sql.bind.context import Context
+from sql.bind.context import BindContext
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.expressions.operand import Operand
@@ -23,7 +23,7 @@ MOST_ROWS = 1_000_000
 """So many rows may a query write with one range() or generate_series(); they are kept as if they were VALUES."""
 
 
-def bind_series(context: Context, node: exp.GenerateSeries) -> Constant:
+def bind_series(context: BindContext, node: exp.GenerateSeries) -> Constant:
     """The rows of range(end), range(start, end) or range(start, end, step), and of generate_series, which has the end.
 
     Numbers are BIGINT, dates and timestamps with an INTERVAL as the step are TIMESTAMP; a NULL gives no rows. The

@@ -11,7 +11,7 @@ from catalog.names import twice as standing_twice
 from catalog.types import BLOB, INTEGER, NULL, VARCHAR, SqlType
 from sql.bind.clauses.distinct import distinct
 from sql.bind.clauses.with_clause import bind_with
-from sql.bind.context import Block, Context, Ctes
+from sql.bind.context import BindContext, Block, Ctes
 from sql.ir.relation import (
     MOST_TERMS,
     Constant,
@@ -29,7 +29,7 @@ from sql.ir.scalar import Call, Column, Literal, Scalar
 from sql.types.unify import common_type
 
 
-def bind_set_operation(context: Context, node: exp.SetOperation, ctes: Ctes) -> Block:
+def bind_set_operation(context: BindContext, node: exp.SetOperation, ctes: Ctes) -> Block:
     """The block of a set operation without ORDER BY and LIMIT of its own.
 
     Names are those of the first side; each column has the common type of both sides, as DuckDB has it: text if one
@@ -53,7 +53,7 @@ def _clauses(node: exp.Expr) -> bool:
     return any(node.args.get(arg) for arg in ("order", "limit", "offset"))
 
 
-def _combined(context: Context, node: exp.SetOperation, left: Relation, right: Relation) -> Relation:
+def _combined(context: BindContext, node: exp.SetOperation, left: Relation, right: Relation) -> Relation:
     each_once = bool(node.args.get("distinct"))
     if isinstance(node, exp.Union) and each_once:
         # The sum is made distinct, so that its sides need not be.
@@ -84,7 +84,7 @@ def _undone(relation: Relation) -> Relation:
     return relation
 
 
-def _aligned(context: Context, node: exp.SetOperation, left: Relation, right: Relation) -> tuple[Relation, Relation]:
+def _aligned(context: BindContext, node: exp.SetOperation, left: Relation, right: Relation) -> tuple[Relation, Relation]:
     """Both sides with columns of the same types."""
     widths = len(left.schema), len(right.schema)
     if widths[0] != widths[1]:
@@ -94,7 +94,7 @@ def _aligned(context: Context, node: exp.SetOperation, left: Relation, right: Re
     return _cast(left, types), _cast(right, types)
 
 
-def _common(context: Context, node: exp.SetOperation, left: Relation, right: Relation, column: int) -> SqlType:
+def _common(context: BindContext, node: exp.SetOperation, left: Relation, right: Relation, column: int) -> SqlType:
     one, other = left.schema[column], right.schema[column]
     if is_nothing(left, column):
         return other.type
@@ -163,7 +163,7 @@ def _cast(relation: Relation, types: Sequence[SqlType]) -> Relation:
     return Project(mapped, tuple(places.get(i, i) for i in range(len(fields))), names)
 
 
-def _by_name(context: Context, node: exp.SetOperation, left: Relation, right: Relation) -> tuple[Relation, Relation]:
+def _by_name(context: BindContext, node: exp.SetOperation, left: Relation, right: Relation) -> tuple[Relation, Relation]:
     """Both sides with the columns of the left and those that only the right has, NULL where a side has it not."""
     names = [[field.name for field in side.schema] for side in (left, right)]
     for side in names:

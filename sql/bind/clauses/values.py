@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from catalog.schema import Field
 from catalog.types import INTEGER, NULL
-from sql.bind.context import Context
+from sql.bind.context import BindContext
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.expressions.operand import Operand
@@ -16,7 +16,7 @@ from sql.ir.scalar import Literal, Value
 from sql.types.unify import unify
 
 
-def bind_values(context: Context, node: exp.Values) -> Constant:
+def bind_values(context: BindContext, node: exp.Values) -> Constant:
     """The rows of VALUES (...), (...); columns are called col0, col1, ... and have the common type of their values."""
     binder = Binder(context.source, Scope(), HANDLERS, "VALUES", outer=tuple(context.outer_rows))
     rows = [[binder.value(item) for item in _items(row)] for row in node.expressions]

@@ -6,10 +6,10 @@ from sqlglot import exp
 
 from catalog.names import key, twice
 from sql.bind.clauses.from_clause import renamed
-from sql.bind.context import Context, Ctes
+from sql.bind.context import BindContext, Ctes
 
 
-def bind_with(context: Context, node: exp.Expr, ctes: Ctes) -> Ctes:
+def bind_with(context: BindContext, node: exp.Expr, ctes: Ctes) -> Ctes:
     """The expressions in reach of a block: those of its WITH added to those in reach of it."""
     clause = node.args.get("with_")
     if clause is None:

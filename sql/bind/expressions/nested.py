@@ -13,7 +13,7 @@ from functools import partial
 
 from sqlglot import exp
 
-from sql.bind.context import Context, Ctes
+from sql.bind.context import BindContext, Ctes
 from sql.bind.names.outer import OuterRow, seen_from_inside
 from sql.decorrelate.nodes import map_scalars, relation_scalars
 from sql.ir.rebuild import Known
@@ -38,7 +38,7 @@ class Pending:
 class Subqueries:
     """The subqueries of one clause of a block, in the order in which they are to be joined."""
 
-    context: Context
+    context: BindContext
     ctes: Ctes
     found: list[Pending] = field(default_factory=list)
     values: dict[exp.Expr, Scalar] = field(default_factory=dict)
@@ -62,7 +62,7 @@ _NO_COLUMNS = Constant((), ())
 
 
 @contextmanager
-def inside(context: Context, row: OuterRow) -> Iterator[None]:
+def inside(context: BindContext, row: OuterRow) -> Iterator[None]:
     """What is bound meanwhile may name the columns of `row`."""
     context.outer_rows.append(row)
     try:
@@ -203,7 +203,7 @@ def seen_from_left(
 
 
 def outer_join(
-    context: Context,
+    context: BindContext,
     kind: str,
     sides: tuple[Relation, Relation],
     found: Sequence[Pending],

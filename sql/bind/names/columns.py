@@ -9,7 +9,7 @@ from itertools import chain, count
 from sqlglot import exp
 
 from catalog.names import key, quoted
-from sql.bind.context import Context
+from sql.bind.context import BindContext
 from sql.bind.names.keywords import KEYWORDS
 from sql.bind.names.scope import Scope
 from sql.bind.windows.specs import resolved
@@ -45,7 +45,7 @@ _OPERATED: dict[type[exp.Expr], str] = {exp.SimilarTo: "regexp_full_match", exp.
 """Functions that are written as operators."""
 
 
-def output_name(context: Context, scope: Scope, item: exp.Expr) -> str:
+def output_name(context: BindContext, scope: Scope, item: exp.Expr) -> str:
     """What DuckDB calls an item of the SELECT list: its alias, the name of a column as that was declared, or the
     expression as DuckDB writes it.
     """

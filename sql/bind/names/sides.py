@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from catalog.names import key
-from sql.bind.context import Context
+from sql.bind.context import BindContext
 from sql.sql_text import text_of
 
 
@@ -26,7 +26,7 @@ class _Term:
         return self.bare == other.bare and (self.exact == self.bare or other.exact == other.bare)
 
 
-def order_of_sides(context: Context, node: exp.SetOperation, order: exp.Order) -> exp.Order:
+def order_of_sides(context: BindContext, node: exp.SetOperation, order: exp.Order) -> exp.Order:
     """The ORDER BY, with a position for each term that is written as an item of a side, or named as one by another side
     than the first. Other expressions are left as they are: they are over the columns of the result.
     """
@@ -54,7 +54,7 @@ def _sides(node: exp.Expr) -> Iterator[Sequence[exp.Expr]]:
             yield each.expressions if isinstance(each, exp.Select) else ()
 
 
-def _position(context: Context, node: exp.Expr, sides: Sequence[Sequence[exp.Expr]]) -> int | None:
+def _position(context: BindContext, node: exp.Expr, sides: Sequence[Sequence[exp.Expr]]) -> int | None:
     if isinstance(node, exp.Literal):
         return None
     if isinstance(node, exp.Column) and not node.table:

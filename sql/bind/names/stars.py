@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from catalog.names import by_key, key, suggestion
-from sql.bind.context import Context
+from sql.bind.context import BindContext
 from sql.bind.names.scope import Scope
 
 
-def expand_stars(context: Context, scope: Scope, items: Sequence[exp.Expr]) -> list[exp.Expr]:
+def expand_stars(context: BindContext, scope: Scope, items: Sequence[exp.Expr]) -> list[exp.Expr]:
     """The items with each star replaced by the columns that it stands for; * EXCLUDE (...) leaves some out."""
     expanded: list[exp.Expr] = []
     for item in items:
@@ -26,7 +26,7 @@ def expand_stars(context: Context, scope: Scope, items: Sequence[exp.Expr]) -> l
     return expanded
 
 
-def _columns(context: Context, scope: Scope, star: exp.Star, table: str) -> list[exp.Expr]:
+def _columns(context: BindContext, scope: Scope, star: exp.Star, table: str) -> list[exp.Expr]:
     for arg in ("replace", "rename", "ilike"):
         if star.args.get(arg):
             context.refuse(star, f"* {arg.upper()} is not supported; list the columns")

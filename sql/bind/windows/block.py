@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from sql.bind.context import Context, Refinement
+from sql.bind.context import BindContext, Refinement
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.bind.names.columns import column_name
@@ -172,7 +172,7 @@ def _with_keys(relation: Relation, found: Sequence[_Windowed]) -> tuple[Relation
 
 
 def with_windows(
-    context: Context,
+    context: BindContext,
     relation: Relation,
     scalars: Sequence[Scalar],
     windows: Windows,
