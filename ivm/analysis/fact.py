@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 
 from sql.ir.remembering import Remembering
 
-Node = TypeVar("Node", bound=Remembering)
+Remembers = TypeVar("Remembers", bound=Remembering)
 Part = TypeVar("Part")
 Fact = TypeVar("Fact")
 _MOST_REMEMBERED = 1 << 14
@@ -16,7 +16,7 @@ _ITSELF = object()
 """Remembered in place of the node itself, which would never be freed if it held itself."""
 
 
-def fact(function: Callable[[Node], Fact]) -> Callable[[Node], Fact]:
+def fact(function: Callable[[Remembers], Fact]) -> Callable[[Remembers], Fact]:
     """Compute `function` once for each node.
 
     Nodes are immutable, so a fact never goes stale and lives as long as its node; equality and hashes of nodes
@@ -25,13 +25,13 @@ def fact(function: Callable[[Node], Fact]) -> Callable[[Node], Fact]:
     name = f"_{function.__module__}.{function.__name__}"
 
     @wraps(function)
-    def remembered(node: Node) -> Fact:
+    def remembered(node: Remembers) -> Fact:
         return recalled(node, name, function)
 
     return remembered
 
 
-def recalled(node: Node, name: str, function: Callable[[Node], Fact]) -> Fact:
+def recalled(node: Remembers, name: str, function: Callable[[Remembers], Fact]) -> Fact:
     """What `node` remembers by `name`; computed by `function`, if it has not been."""
     known = node.found
     found = known.get(name, known)

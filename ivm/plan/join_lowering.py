@@ -155,7 +155,7 @@ def _joined_row(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existin
 
 
 @dataclass
-class _Bound:
+class _Met:
     """The inputs that a path has met so far, and of each class that they have columns in, the first such column."""
 
     joined: _JoinedRow
@@ -217,7 +217,7 @@ def _final(joined: _JoinedRow, mfp: Mfp) -> Mfp:
 
 
 def _path(joined: _JoinedRow, source: int, steps: tuple[Step, ...], final: Mfp, choice: Choice) -> PathPlan:
-    bound = _Bound(joined)
+    bound = _Met(joined)
     equal = _equal_within(joined, source, bound)
     bound.add(source)
     pending = list(joined.predicates)
@@ -228,7 +228,7 @@ def _path(joined: _JoinedRow, source: int, steps: tuple[Step, ...], final: Mfp, 
     return PathPlan(source, _needed(joined, source, first, stages, final), first, stages)
 
 
-def _stage(joined: _JoinedRow, source: int, step: Step, bound: _Bound, pending: list[Scalar]) -> StagePlan:
+def _stage(joined: _JoinedRow, source: int, step: Step, bound: _Met, pending: list[Scalar]) -> StagePlan:
     """The next stage of a path; equalities with what is bound that are not in the key are tested after the lookup."""
     target, offset = joined.inputs[step.input], joined.offsets[step.input]
     streams = {column - offset: bound.known[g] for g, column in joined.members[step.input] if g in bound.known}
@@ -288,14 +288,14 @@ def _needed(
     return () if isinstance(collection, _NET) and len(needed) == len(collection.row) else needed
 
 
-def _equal_within(joined: _JoinedRow, target: int, bound: _Bound) -> tuple[Scalar, ...]:
+def _equal_within(joined: _JoinedRow, target: int, bound: _Met) -> tuple[Scalar, ...]:
     """Columns of one input that a class makes equal to each other, where nothing bound is compared with each."""
     classes = [group for number, group in enumerate(joined.classes) if number not in bound.known]
     own = [[c for c in group if joined.owner(c) == target] for group in classes]
     return tuple(_equal(joined, group[0], other) for group in own for other in group[1:])
 
 
-def _ready(joined: _JoinedRow, pending: list[Scalar], bound: _Bound) -> tuple[Scalar, ...]:
+def _ready(joined: _JoinedRow, pending: list[Scalar], bound: _Met) -> tuple[Scalar, ...]:
     """Take the predicates whose columns are all bound out of `pending`."""
     ready = [p for p in pending if all(joined.owner(c) in bound.inputs for c in columns_of(p))]
     for predicate in ready:

@@ -60,7 +60,7 @@ def _looks_back(function: WindowFunction) -> bool:
 
 
 @dataclass(frozen=True)
-class _Bound:
+class _FirstRows:
     """Only the first `reach[0]` rows of a partition, with ties if `reach[1]`, can satisfy a predicate.
 
     `implied`: all of them do.
@@ -70,7 +70,7 @@ class _Bound:
     implied: bool
 
 
-def _bound(predicate: Scalar, window: Window) -> _Bound | None:
+def _bound(predicate: Scalar, window: Window) -> _FirstRows | None:
     match predicate:
         case Call(function, (Column(column), Literal(int() as value))) if function in MIRRORED:
             pass
@@ -82,7 +82,7 @@ def _bound(predicate: Scalar, window: Window) -> _Bound | None:
     if ties is None or function not in ("eq", "le", "lt"):
         return None
     limit = max(value - (function == "lt"), 0)
-    return _Bound((limit, ties and limit > 0), function != "eq" or value == 1)
+    return _FirstRows((limit, ties and limit > 0), function != "eq" or value == 1)
 
 
 def _has_ties(column: int, window: Window) -> bool | None:

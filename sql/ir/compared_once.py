@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import TypeVar, cast
 from weakref import ref
 
-Node = TypeVar("Node")
+Value = TypeVar("Value")
 
 
-def compared_once(node: type[Node]) -> type[Node]:
+def compared_once(node: type[Value]) -> type[Value]:
     """A frozen class whose instances are compared by their fields once, and then known to be equal, or not to be.
 
     Nodes share what is below them, so there may be exponentially many ways down to a node; and what is above a change
@@ -17,10 +17,10 @@ def compared_once(node: type[Node]) -> type[Node]:
     compared with each other before. Of those that were unequal each remembers the last. A hash is computed once, and
     those above make theirs from it.
     """
-    compare = cast(Callable[[Node, object], bool], node.__eq__)
-    compute = cast(Callable[[Node], int], node.__hash__)
+    compare = cast(Callable[[Value, object], bool], node.__eq__)
+    compute = cast(Callable[[Value], int], node.__hash__)
 
-    def equal(self: Node, other: object) -> bool:
+    def equal(self: Value, other: object) -> bool:
         if self is other:
             return True
         if other.__class__ is not self.__class__:
@@ -40,7 +40,7 @@ def compared_once(node: type[Node]) -> type[Node]:
         mine["_unlike"] = ref(other)
         return False
 
-    def hashed(self: Node) -> int:
+    def hashed(self: Value) -> int:
         known = self.__dict__.get("_hash")
         if known is None:
             known = self.__dict__["_hash"] = compute(self)

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-Node = TypeVar("Node")
+Tree = TypeVar("Tree")
 
 
-class TreeText(Generic[Node]):
+class TreeText(Generic[Tree]):
     """The lines of `root`: those of each node as `lines_of` gives them, the first at the node's depth, and below them
     its inputs, one level deeper.
 
@@ -19,10 +19,10 @@ class TreeText(Generic[Node]):
     """
 
     def __init__(
-        self, root: Node, inputs_of: Callable[[Node], Sequence[Node]], lines_of: Callable[[Node], Sequence[str]]
+        self, root: Tree, inputs_of: Callable[[Tree], Sequence[Tree]], lines_of: Callable[[Tree], Sequence[str]]
     ) -> None:
         self._inputs_of, self._lines_of = inputs_of, lines_of
-        self._alive: list[Node] = []  # so that no other node takes an id
+        self._alive: list[Tree] = []  # so that no other node takes an id
         self._number_of: dict[int, int] = {}
         self._numbers: dict[tuple[tuple[str, ...], tuple[int, ...]], int] = {}
         self._lines: list[tuple[str, ...]] = []
@@ -40,7 +40,7 @@ class TreeText(Generic[Node]):
         self._write(self._root, 0, uses, {}, lines)
         return "\n".join(lines)
 
-    def _visit(self, node: Node) -> int:
+    def _visit(self, node: Tree) -> int:
         known = self._number_of.get(id(node))
         if known is None:
             inputs = tuple(map(self._visit, self._inputs_of(node)))

@@ -64,7 +64,9 @@ def _is_windowed(node: exp.Expr) -> bool:
     return isinstance(above, exp.Window)
 
 
-def bind_keys(context: BindContext, binder: Binder, group: exp.Expr | None, items: Sequence[exp.Expr]) -> Grouping | None:
+def bind_keys(
+    context: BindContext, binder: Binder, group: exp.Expr | None, items: Sequence[exp.Expr]
+) -> Grouping | None:
     """The keys of GROUP BY: expressions, aliases, positions or ALL, in sets; None if there is no GROUP BY."""
     if group is None:
         return None

@@ -138,7 +138,9 @@ def _binder(
     return Binder(context.source, scope, HANDLERS, clause, aliases, outer=outer, below=subqueries)
 
 
-def _filtered(context: BindContext, node: exp.Select, source: From, aliases: dict[str, exp.Expr], ctes: Ctes) -> Relation:
+def _filtered(
+    context: BindContext, node: exp.Select, source: From, aliases: dict[str, exp.Expr], ctes: Ctes
+) -> Relation:
     relation = source.inputs[0] if len(source.inputs) == 1 else Join(source.inputs)
     predicates = [part for condition in source.conditions for part in _conjuncts(condition)]
     where = node.args.get("where")

@@ -84,7 +84,9 @@ def _undone(relation: Relation) -> Relation:
     return relation
 
 
-def _aligned(context: BindContext, node: exp.SetOperation, left: Relation, right: Relation) -> tuple[Relation, Relation]:
+def _aligned(
+    context: BindContext, node: exp.SetOperation, left: Relation, right: Relation
+) -> tuple[Relation, Relation]:
     """Both sides with columns of the same types."""
     widths = len(left.schema), len(right.schema)
     if widths[0] != widths[1]:
@@ -163,7 +165,9 @@ def _cast(relation: Relation, types: Sequence[SqlType]) -> Relation:
     return Project(mapped, tuple(places.get(i, i) for i in range(len(fields))), names)
 
 
-def _by_name(context: BindContext, node: exp.SetOperation, left: Relation, right: Relation) -> tuple[Relation, Relation]:
+def _by_name(
+    context: BindContext, node: exp.SetOperation, left: Relation, right: Relation
+) -> tuple[Relation, Relation]:
     """Both sides with the columns of the left and those that only the right has, NULL where a side has it not."""
     names = [[field.name for field in side.schema] for side in (left, right)]
     for side in names:
