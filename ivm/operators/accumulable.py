@@ -6,7 +6,9 @@ Aggregates share accumulators: sum and avg of one column the sum, all of them th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -31,6 +33,7 @@ from ivm.operators.aggregate_order import FORMS, Ordered
 from ivm.operators.groups import Cells, frozen, frozen_diffs
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.delta import Delta
+from ivm.trace.segment import Scalar
 
 FUNCTIONS = {
     "count_star": COUNTS,
@@ -202,6 +205,31 @@ class Accumulators:
             for key, part in self.parts.items():
                 move(before, after, part, *old[key])
         return moved
+
+    @property
+    def saved(self) -> Scalar:
+        """The windows of doubles: column, lowest exponent, span."""
+        windows = ((column, self.arguments[column].window) for column in self.doubles)
+        return [[column, window.base, window.span] for column, window in windows]
+
+    def restored(self, saved: Scalar) -> Accumulators:
+        """The accumulators of the same aggregates with such windows."""
+        made = deepcopy(self)
+        for column, base, span in cast(Sequence[Sequence[int]], saved):
+            made.arguments[column].window = Window(base, span)
+        made._lay_out()
+        return made
+
+    def widened(self, columns: dict[int, Column]) -> Accumulators | None:
+        """Those with room for the doubles in `columns` too; None if these have, which is the rule."""
+        made = deepcopy(self)
+        return None if made.widen(columns, []) is None else made
+
+    def move(self, narrow: Accumulators, old: Ints, new: Ints) -> None:
+        """Copy fields (n, narrow.fields) of the accumulators that these were widened from to (n, fields), all zero."""
+        for key, part in self.parts.items():
+            was = narrow.parts[key]
+            move(old, new, part, was.at, was.width, was.base)
 
     def add(self, columns: dict[int, Column], diffs: Ints | None, cells: Cells, fields: Ints) -> None:
         """Add a batch to the fields of its cells. Raises NumericError if a sum leaves 128 bits."""

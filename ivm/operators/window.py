@@ -6,13 +6,12 @@ State: the rows in order, a node for each copy, with the values shown.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ivm.kernels.windows.functions import apply_window, living
-from ivm.kernels.windows.tree import KEY, LIVE, USED, VALUES, VISITED, WORDS
+from ivm.kernels.windows.functions import CELL, DIFF
+from ivm.kernels.windows.tree import KEY
 from ivm.operators.groups import Cells, Groups, cell_times, frozen, frozen_diffs, live_input
 from ivm.operators.operator import Contents, StateSize
 from ivm.operators.present import Present
@@ -21,27 +20,13 @@ from ivm.trace.column import Ints
 from ivm.trace.consolidate import consolidate, sum_equal
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.growable import Growable
 from ivm.trace.keys import KeyLayout
 from ivm.trace.row_order import total_order
+from ivm.trace.window_tree import RowChanges, WindowReader, WindowTree
 
 __all__ = ["FunctionSpec", "Window"]
 
-_CHUNK = 1 << 16
 _MANY = 512
-
-
-@dataclass(slots=True)
-class _Batch:
-    """What a step applied, by cells, to take it back or make it final."""
-
-    rows: Ints
-    diffs: Ints
-    order: Ints
-    begin: Ints
-    cells: Cells
-    after: Ints
-    progress: Ints
 
 
 class Window(Present):
@@ -64,26 +49,24 @@ class Window(Present):
         dictionary: TextDictionary,
     ) -> None:
         terms = len({column for column, _, _ in order})
-        self._layout = WindowLayout(types, width, total_order(types[:width], partition, order), terms, functions)
+        rows = total_order(types[:width], partition, order)
+        self._rows = WindowTree(WindowLayout(types, width, rows, terms, functions, dictionary), dictionary)
         self._partition = partition
         parts = tuple((types[column][0].physical, types[column][1]) for column in partition)
         self._keys = KeyLayout(parts, nulls="match")
-        self._dictionary = dictionary
-        self._defaults = self._layout.defaults(dictionary)
         self._groups = Groups(self._keys.words, 1)
         self._types = [type_ for type_, _ in types[:width]] + [f.type for f in functions]
-        self._batch: _Batch | None = None
-        self._clear()
-
-    def _clear(self) -> None:
-        self._nodes: Growable[np.int64] = Growable(np.dtype(np.int64), self._layout.node_words)
-        self._roots = np.zeros(0, np.int32)
-        self._sizes = np.zeros(4, np.int64)
+        self._after: Ints | None = None
 
     @property
     def visited(self) -> int:
         """Nodes visited so far."""
-        return int(self._sizes[VISITED])
+        return self._rows.visited
+
+    @property
+    def states(self) -> tuple[Any, ...]:
+        """The partitions, and the rows in order."""
+        return (self, self._rows)
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The rows that go and come at each time, by time. Raises NumericError if a sum does not fit its type."""
@@ -92,102 +75,61 @@ class Window(Present):
             return None
         words, _ = self._keys.pack([delta.column(c) for c in self._partition], len(delta))
         cells = self._groups.open(words, delta.times)
-        self._widen(delta)
-        layout = self._layout
-        keys = layout.order.encode([delta.column(c) for c in range(layout.width)], len(delta))
-        rows = layout.encode(delta, keys)
-        batch = self._batched(rows, keys.shape[1], frozen_diffs(delta.diffs), cells)
-        self._make_room(batch)
-        self._batch = batch
-        out, count = apply_window(*self._arguments(batch, False))
-        if batch.progress[0] < len(batch.order):
+        wider = self._rows.layout.widened(delta)
+        if wider is not None:
+            self._rows.widen(wider)
+        changes = _in_cells(self._rows.layout, delta, cells)
+        self._after = changes.after
+        out, enough = self._rows.apply(changes)
+        if not enough:
             raise AssertionError(
                 "internal error: a window function has no row to retract; the view that feeds it is wrong. Please "
                 "report this with the view's SQL"
             )
-        return self._output(out[:count], cells) if count else None
-
-    def _batched(self, rows: Ints, width: int, diffs: Ints, cells: Cells) -> _Batch:
-        """The batch by cells; diffs of equal rows of a cell added up where some of them are negative."""
-        row_cell = cells.row_cell
-        if len(diffs) and len(diffs) > 1 and bool((diffs < 0).any()):
-            whole = np.concatenate([rows[:, :width], row_cell[:, None]], axis=1)
-            first, sums = sum_equal(whole, diffs)
-            rows, diffs, row_cell = rows[first], frozen(sums), row_cell[first]
-        order = np.argsort(row_cell, kind="stable")
-        if len(order) >= _MANY:  # what goes to one place of a tree goes there one after the other
-            order = np.lexsort((*(rows[:, w] for w in range(min(width, 3) - 1, -1, -1)), row_cell))
-        begin = np.zeros(len(cells) + 1, np.int64)
-        np.cumsum(np.bincount(row_cell, minlength=len(cells)), out=begin[1:])
-        return _Batch(rows, diffs, order, begin, cells, np.zeros((len(cells), 1), np.int64), np.zeros(1, np.int64))
-
-    def _arguments(self, batch: _Batch, undo: bool) -> tuple[Any, ...]:
-        layout = self._layout
-        return (
-            self._nodes.array, self._roots, self._sizes, layout.kinds, self._dictionary.heap, self._dictionary.offsets,
-            layout.shape, layout.carries, layout.extremes, layout.plan, self._defaults, batch.rows, batch.diffs,
-            batch.order, batch.begin, batch.cells.slot, layout.uses_peers, batch.after, batch.progress, undo,
-        )  # fmt: skip
+        return self._output(out, cells) if len(out) else None
 
     def _output(self, out: Ints, cells: Cells) -> Delta | None:
-        layout = self._layout
-        width = int(layout.shape[KEY]) - 1
-        end = width + int(layout.shape[WORDS])
-        columns = layout.columns(out[:, :width], out[:, width:end])
-        diffs = np.ascontiguousarray(out[:, end])
-        delta = delta_of(columns, cell_times(cells.times, out[:, end + 1]), diffs, len(out))
+        layout = self._rows.layout
+        delta = delta_of(layout.columns(out), cell_times(cells.times, out[:, CELL]), out[:, DIFF].copy(), len(out))
         return delta if layout.is_settled else consolidate(delta, self._types)
-
-    def _widen(self, delta: Delta) -> None:
-        moved = self._layout.widened(delta, self._nodes.array[: int(self._sizes[USED])])
-        if moved is not None:
-            self._nodes = Growable(np.dtype(np.int64), self._layout.node_words)
-            self._nodes.append(moved)
-
-    def _make_room(self, batch: _Batch) -> None:
-        """Room for as many new nodes as there are changes, and for the roots of all groups; amortized."""
-        more = int(np.abs(batch.diffs).sum()) if len(batch.diffs) else len(batch.rows)
-        self._nodes.length = int(self._sizes[USED])
-        self._nodes.reserve(self._nodes.length + more)
-        if self._groups.capacity > len(self._roots):
-            roots = np.zeros(self._groups.capacity, np.int32)
-            roots[: len(self._roots)] = self._roots
-            self._roots = roots
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """All rows with their present values."""
-        shape = self._layout.shape
-        width, values = int(shape[KEY]) - 1, int(shape[VALUES])
-        used = int(self._sizes[USED])
-        for start in range(0, used, _CHUNK):
-            nodes = self._nodes.array[living(self._nodes.array, shape, start, min(start + _CHUNK, used))]
-            if len(nodes):
-                columns = self._layout.columns(nodes[:, :width], nodes[:, values : values + int(shape[WORDS])])
-                yield delta_of(columns, time, None, len(nodes))
+        return _shown(self._rows.reader(), time)
 
     def seal(self, upper: int, since: int) -> None:
         """Write the partitions' sizes; those without rows go."""
-        self._groups.close(None if self._batch is None else self._batch.after)
-        self._batch = None
-        self._give_back()
+        self._groups.close(self._after)
+        self._after = None
 
     def rollback(self, mark: None) -> None:
-        """Take the last batch back."""
-        if self._batch is not None:
-            self._make_room(self._batch)
-            apply_window(*self._arguments(self._batch, True))
+        """Forget the last batch."""
         self._groups.close(None)
-        self._batch = None
-        self._give_back()
-
-    def _give_back(self) -> None:
-        """Free everything where no node is in use; keep the count of nodes visited."""
-        if self._sizes[LIVE] == 0 and self._sizes[USED] > 0:
-            visited = self.visited
-            self._clear()
-            self._sizes[VISITED] = visited
+        self._after = None
 
     def size(self) -> StateSize:
         """Rows, partitions, bytes."""
-        used = int(self._sizes[USED]) * self._layout.node_words * 8
-        return StateSize(int(self._sizes[LIVE]), len(self._groups), used + self._roots.nbytes + self._groups.nbytes)
+        own = self._rows.size()
+        return StateSize(own.rows, len(self._groups), own.bytes + self._groups.nbytes)
+
+
+def _shown(reader: WindowReader[WindowLayout], time: int) -> Iterator[Delta]:
+    for layout, rows, diffs in reader.read():
+        if len(rows):
+            yield delta_of(layout.columns(rows), time, diffs, len(rows))
+
+
+def _in_cells(layout: WindowLayout, delta: Delta, cells: Cells) -> RowChanges:
+    """The changes by cells; diffs of equal rows of a cell added up where some of them are negative."""
+    rows, diffs, row_cell = layout.encode(delta), frozen_diffs(delta.diffs), cells.row_cell
+    width = int(layout.shape[KEY]) - 1
+    if len(diffs) > 1 and bool((diffs < 0).any()):
+        whole = np.concatenate([rows[:, :width], row_cell[:, None]], axis=1)
+        first, sums = sum_equal(whole, diffs)
+        rows, diffs, row_cell = rows[first], frozen(sums), row_cell[first]
+    order = np.argsort(row_cell, kind="stable")
+    if len(order) >= _MANY:  # what goes to one place of a tree goes there one after the other
+        order = np.lexsort((*(rows[:, w] for w in range(min(width, 3) - 1, -1, -1)), row_cell))
+    begin = np.zeros(len(cells) + 1, np.int64)
+    np.cumsum(np.bincount(row_cell, minlength=len(cells)), out=begin[1:])
+    return RowChanges(rows, diffs, order, begin, cells.slot, np.zeros((len(cells), 1), np.int64))

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
 
 from catalog.types import BIGINT, DOUBLE, Physical, SqlType
-from ivm.kernels.groups.accumulate import COUNT, SUM_DOUBLE
+from ivm.kernels.groups.accumulate import COUNT
 from ivm.kernels.groups.finalize import finalize
-from ivm.kernels.numbers.exact_float import exponent_range
+from ivm.kernels.types import Int32s
 from ivm.kernels.windows import reach as window_reach
 from ivm.kernels.windows import values as window_values
 from ivm.kernels.windows.tree import INPUT, KEY, OWN, PAYLOAD, PEERS, SHAPE, TREE, VALUES, WORDS
 from ivm.kernels.windows.values import FAR
 from ivm.operators.accumulable import Accumulators, AggregateSpec, overflow_error
-from ivm.operators.accumulator import mask, value_words
 from ivm.operators.groups import Cells
 from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.row_order import RowOrder, narrowed, ordered_words, values_of
+from ivm.trace.segment import Segment, Segments, column_from_arrow, column_to_arrow, segment_of
+from ivm.trace.sequences import numbers_from
 
 Types = tuple[tuple[SqlType, bool], ...]
 
+_SEGMENT = "window rows"
 _LINKS = 3  # words of a node between its key and its arguments
 _KINDS = {
     "row_number": window_values.ROW_NUMBER,
@@ -90,25 +93,39 @@ class _Value:
 
 
 class WindowLayout:
-    """The words of a node, and the kernels' plans; what depends on the width of sums of doubles changes with it.
+    """The words of a node, and the kernels' plans. Never changed: for wider sums of doubles there is another one.
 
     `types` are those of the input: the `width` columns of the row, then computed arguments.
     """
 
     def __init__(
-        self, types: Types, width: int, order: RowOrder, terms: int, functions: Sequence[FunctionSpec]
+        self,
+        types: Types,
+        width: int,
+        order: RowOrder,
+        terms: int,
+        functions: Sequence[FunctionSpec],
+        dictionary: TextDictionary,
     ) -> None:
         self.types = types
         self.width = width
         self.order = order
         self.functions = tuple(functions)
+        self._dictionary = dictionary
         self.kinds = np.append(order.kinds, 0)
         self._peers = sum(term.words for term in order.terms[:terms])
         self.uses_peers = any(f.peers or f.function in _OF_PEERS for f in self.functions)
         self._values = self._place_values()
         self._aggregates = self._wanted_aggregates()
         self.sums = Accumulators(tuple(self._aggregates)) if self._aggregates else None
-        self.lay_out()
+        self._lay_out()
+        self.defaults = self._words_of_defaults()
+
+    def _with_sums(self, sums: Accumulators) -> WindowLayout:
+        made = copy(self)
+        made.sums = sums
+        made._lay_out()
+        return made
 
     @property
     def is_settled(self) -> bool:
@@ -146,7 +163,7 @@ class WindowLayout:
         argument_type, nullable = self.types[f.argument]
         return AggregateSpec(function, f.argument, argument_type, nullable, type_)
 
-    def lay_out(self) -> None:
+    def _lay_out(self) -> None:
         """Place what the width of sums decides."""
         fields = self.sums.fields if self.sums is not None else 0
         self.carries = np.zeros(fields, np.int64)
@@ -206,26 +223,19 @@ class WindowLayout:
             kind, at, words, argument, start, end, int(f.peers), counted, f.number, REACHES[f.reach], f.before, f.after,
         ]  # fmt: skip
 
-    def defaults(self, dictionary: TextDictionary) -> Ints:
+    def _words_of_defaults(self) -> Ints:
         """The words of the functions' defaults (functions of the plan, 3)."""
         words = np.zeros((len(self.plan), 3), np.int64)
         for row, f in zip(words, self._planned, strict=True):
             if f.default is not None:
                 row[0] = 1
-                row[1:] = np.resize(_words_of(f.default, f.type.physical, dictionary), 2)
+                row[1:] = np.resize(_words_of(f.default, f.type.physical, self._dictionary), 2)
         return words
 
-    def encode(self, delta: Delta, keys: Ints) -> Ints:
-        """The rows of a delta as kernels take them (n, input words), from their key words. Widens sums of doubles."""
+    def encode(self, delta: Delta) -> Ints:
+        """The rows of a delta as kernels take them (n, input words); its sums of doubles must have room."""
         n = len(delta)
-        rows = np.zeros((n, int(self.shape[INPUT])), np.int64)
-        rows[:, : keys.shape[1]] = keys
-        for argument, value in self._values.items():
-            column = delta.column(argument)
-            at = value.at - _LINKS
-            rows[:, at] = True if column.valid is None else column.valid
-            rows[:, at + 1 : at + 1 + value.words] = ordered_words(column.values, self.types[argument][0].physical)
-            rows[:, at + 1 : at + 1 + value.words] *= rows[:, at : at + 1]
+        rows = self._without_sums([delta.column(c) for c in range(self.width)], map(delta.column, self._values), n)
         if self.sums is not None:
             fields = np.zeros((n, self.sums.fields), np.int64)
             every = Cells(np.arange(n, dtype=np.int32), _NO_CELLS, _NO_CELLS, 0)
@@ -233,51 +243,88 @@ class WindowLayout:
             rows[:, self._own - _LINKS :] = fields
         return rows
 
-    def widened(self, delta: Delta, nodes: Ints) -> Ints | None:
-        """Make sums of doubles wide enough for a delta: the nodes in their new places; None if all has room."""
-        if self.sums is None or self._has_room(delta):
-            return None
-        old, before = self.sums.fields, self.shape.copy()
-        starts = [self._own, self._own + old]
-        starts += [int(before[VALUES]) + at for block, at in self.blocks.items() if block[0] == "sums"]
-        blocks = [nodes[:, at : at + old] for at in starts]
-        moved = self.sums.widen(self.sums.read(delta), blocks)
-        if moved is None:
-            return None
-        plan, sum_kind = self.plan, window_values.SUMS
-        self.lay_out()
-        wider = np.zeros((len(nodes), self.node_words), np.int64)
-        wider[:, : self._own] = nodes[:, : self._own]
-        extremes = int(before[VALUES] - before[TREE]) - old
-        wider[:, int(self.shape[VALUES]) - extremes : int(self.shape[VALUES])] = nodes[
-            :, int(before[VALUES]) - extremes : int(before[VALUES])
-        ]
-        pieces = iter(moved)
-        for at in (self._own, int(self.shape[TREE])):
-            wider[:, at : at + self.sums.fields] = next(pieces)
-        for was, now in zip(plan, self.plan, strict=True):
-            to, words = int(self.shape[VALUES] + now[window_values.AT]), int(now[window_values.COUNT])
-            at = int(before[VALUES] + was[window_values.AT])
-            wider[:, to : to + words] = next(pieces) if was[0] == sum_kind else nodes[:, at : at + words]
-        return wider
+    def _without_sums(self, columns: Sequence[Column], arguments: Iterable[Column], n: int) -> Ints:
+        rows = np.zeros((n, int(self.shape[INPUT])), np.int64)
+        keys = self.order.encode(columns, n)
+        rows[:, : keys.shape[1]] = keys
+        for column, (argument, value) in zip(arguments, self._values.items(), strict=True):
+            at = value.at - _LINKS
+            rows[:, at] = True if column.valid is None else column.valid
+            rows[:, at + 1 : at + 1 + value.words] = ordered_words(column.values, self.types[argument][0].physical)
+            rows[:, at + 1 : at + 1 + value.words] *= rows[:, at : at + 1]
+        return rows
 
-    def _has_room(self, delta: Delta) -> bool:
-        """Whether sums of doubles are wide enough for the values of a delta. Cost: a pass over the doubles."""
-        assert self.sums is not None
-        for kind, position, _ in self.sums.parts:
-            if kind == SUM_DOUBLE and position is not None:
-                argument, column = self.sums.arguments[position], delta.column(position)
-                valid = mask(column)
-                low, high = exponent_range(value_words(column, argument), 0, valid, 0 if len(valid) else -1)
-                if argument.window.widened(low, high) is not argument.window:
-                    return False
-        return True
+    def segment(self, slots: Ints, rows: Ints) -> Segment:
+        """Rows, as kernels take them, and their partitions' slots as a segment."""
+        arrays = {"slot": numbers_from(slots)}
+        for place, column in enumerate(self.order.decode(rows[:, : len(self.kinds) - 1])):
+            arrays[f"column {place}"] = column_to_arrow(column, self.types[place][0], self._dictionary)
+        for argument, value in self._values.items():
+            at = value.at - _LINKS
+            column = self._argument(argument, rows[:, at : at + 1 + value.words])
+            arrays[f"argument {argument}"] = column_to_arrow(column, self.types[argument][0], self._dictionary)
+        for field, words in enumerate(rows[:, self._own - _LINKS :].T):
+            arrays[f"field {field}"] = numbers_from(words)
+        return segment_of(_SEGMENT, arrays, {"windows": None if self.sums is None else self.sums.saved})
 
-    def columns(self, keys: Ints, values: Ints) -> list[Column]:
-        """The output's columns from key words (n, K) and values (n, words).
+    def restored(self, segments: Segments) -> Iterator[tuple[WindowLayout, Int32s, Ints]]:
+        """The slots and rows that the segments were made of, and the layout with which these are written."""
+        for segment in segments.all_of(_SEGMENT):
+            layout = self if self.sums is None else self._with_sums(self.sums.restored(segment.scalars["windows"]))
+            columns = [layout._column(segment, f"column {place}", place) for place in range(self.width)]
+            arguments = [layout._column(segment, f"argument {place}", place) for place in self._values]
+            rows = layout._without_sums(columns, arguments, segment.rows)
+            for field, words in enumerate(rows[:, self._own - _LINKS :].T):
+                words[:] = segment.ints(f"field {field}")
+            yield layout, segment.ints("slot").astype(np.int32), rows
+
+    def _column(self, segment: Segment, name: str, place: int) -> Column:
+        return column_from_arrow(segment.column(name), self.types[place][0], self._dictionary)
+
+    def widened(self, delta: Delta) -> WindowLayout | None:
+        """The layout with room for the doubles of a delta too; None if this one has. Cost: a pass over the doubles."""
+        if self.sums is None or not self.sums.doubles:
+            return None
+        sums = self.sums.widened(self.sums.read(delta))
+        return None if sums is None else self._with_sums(sums)
+
+    def moved(self, narrow: WindowLayout, nodes: Ints) -> Ints:
+        """Nodes of the layout that this one was widened from."""
+        wide = np.zeros((len(nodes), self.node_words), np.int64)
+        wide[:, : self._own] = nodes[:, : self._own]
+        places = (narrow.shape[[OWN, TREE]], self.shape[[OWN, TREE]])
+        for was, now in zip(*places, strict=True):
+            self._move_sums(narrow, nodes[:, was:], wide[:, now:])
+        extremes = int(self.extremes[:, 1].sum()) + len(self.extremes)
+        was, now = narrow.shape[VALUES], self.shape[VALUES]
+        wide[:, now - extremes : now] = nodes[:, was - extremes : was]
+        for old, new in zip(narrow.plan, self.plan, strict=True):
+            source, target = nodes[:, was + old[window_values.AT] :], wide[:, now + new[window_values.AT] :]
+            if new[window_values.KIND] == window_values.SUMS:
+                self._move_sums(narrow, source, target)
+            else:
+                words = new[window_values.COUNT]
+                target[:, :words] = source[:, :words]
+        return wide
+
+    def moved_rows(self, narrow: WindowLayout, rows: Ints) -> Ints:
+        """Rows, as kernels take them, of the layout that this one was widened from."""
+        wide, own = np.zeros((len(rows), int(self.shape[INPUT])), np.int64), self._own - _LINKS
+        wide[:, :own] = rows[:, :own]
+        self._move_sums(narrow, rows[:, own:], wide[:, own:])
+        return wide
+
+    def _move_sums(self, narrow: WindowLayout, old: Ints, new: Ints) -> None:
+        assert self.sums is not None, "without sums nothing is widened"
+        assert narrow.sums is not None, "of the same functions"
+        self.sums.move(narrow.sums, old[:, : narrow.sums.fields], new[:, : self.sums.fields])
+
+    def columns(self, out: Ints) -> list[Column]:
+        """The columns of output rows, whose first words are the row's and the values.
 
         Raises NumericError if a sum does not fit its type.
         """
+        keys, values = out[:, : len(self.kinds) - 1], out[:, len(self.kinds) - 1 :][:, : self.words]
         found = self.order.decode(keys)
         for f, at in zip(self.functions, self.places, strict=True):
             found.append(self._sum_column(f, at, values) if f.is_sum else self._value_column(f, at, values))
@@ -289,9 +336,13 @@ class WindowLayout:
             return Column(np.ascontiguousarray(values[:, at]).view(np.float64))
         if f.argument is None:
             return Column(narrowed(np.ascontiguousarray(values[:, at]), physical))
-        words = self._values[f.argument].words
-        plain = narrowed(values_of(np.ascontiguousarray(values[:, at + 1 : at + 1 + words]), physical), physical)
-        valid = values[:, at] != 0
+        return self._argument(f.argument, values[:, at : at + 1 + self._values[f.argument].words])
+
+    def _argument(self, argument: int, words: Ints) -> Column:
+        """The values of an argument from a word that says whether there is one, and its ordered words."""
+        physical = self.types[argument][0].physical
+        plain = narrowed(values_of(np.ascontiguousarray(words[:, 1:]), physical), physical)
+        valid = words[:, 0] != 0
         if valid.all():
             return Column(plain)
         return Column(np.where(valid[:, None] if plain.ndim == 2 else valid, plain, 0).astype(plain.dtype), valid)

@@ -36,6 +36,7 @@ ALLOWED = {
     "ivm.trace.row_store.RowStore.is_hot": "tests see by it what reading has made of a column",
     "ivm.trace.ordered_rows.OrderedRows.segments": "what writes states to disk calls it",
     "ivm.trace.view_log.ViewLog.segments": "what writes states to disk calls it",
+    "ivm.trace.window_tree.WindowTree.segments": "what writes states to disk calls it",
     "ivm.trace.segment": "what writes states to disk, and reads them, calls it",
     "ivm.render.scalars.elsewhere.Elsewhere.pid": "whether a process ends cannot be seen otherwise",
 }

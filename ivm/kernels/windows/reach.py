@@ -50,9 +50,13 @@ def find_stretches(
     first: Word,
     stop: Word,
     peers: bool,
+    room: Ints,
 ) -> Ints:
-    """The stretches (n, 4) that the rows order[first:stop] have changed, by position, each with its peers."""
-    found = np.empty((stop - first, 4), np.int64)
+    """The stretches (n, 4) that the rows order[first:stop] have changed, by position, each with its peers.
+
+    They are written to `room`, which has twice as many rows at least.
+    """
+    found, other = room[: stop - first], room[stop - first : 2 * (stop - first)]
     key = shape[KEY]
     terms = kinds[: shape[PEERS]]
     for k in range(stop - first):
@@ -63,15 +67,16 @@ def find_stretches(
         if peers:
             found[k, FIRST_PEER] = bound(nodes, root, sizes, key, terms, heap, starts, rows, i, False)
             found[k, BEHIND_PEERS] = bound(nodes, root, sizes, key, terms, heap, starts, rows, i, True)
-    return _sorted_by_start(found)
+    return _sorted_by_start(found, other)
 
 
 @part(counted=True)
-def _sorted_by_start(found: Ints) -> Ints:
+def _sorted_by_start(found: Ints, other: Ints) -> Ints:
+    """The rows of `found` in order, there or in `other`."""
     ascending = True
     for k in range(1, len(found)):
         ascending = ascending and found[k - 1, 0] <= found[k, 0]
-    run, other = len(found) if ascending else 1, found if ascending else np.empty(found.shape, np.int64)
+    run = len(found) if ascending else 1
     while run < len(found):  # runs that are in order are merged two by two
         for low in range(0, len(found), 2 * run):
             middle, high = min(low + run, len(found)), min(low + 2 * run, len(found))
@@ -99,12 +104,17 @@ def find_intervals(
     f: Word,
     stretches: Ints,
     memory: Ints,
+    room: Ints,
 ) -> Ints:
-    """The intervals (n, 2) of positions that function f must look at, by start; mirrored where it goes backward."""
+    """The intervals, of two words, of positions that function f must look at, by start; mirrored if it goes backward.
+
+    They are written to `room`, which has four rows a stretch at least, and two more.
+    """
     reach, peers = functions[f, REACH], functions[f, OF_PEERS] != 0
     count = size(nodes, shape[KEY], root)
     n = len(stretches)
-    found = np.empty((2 * n if reach == RANKED else n + 1, 2), np.int64)
+    most = 2 * n if reach == RANKED else n + 1
+    found, spare = room[:most], room[most : 2 * most]
     found[n, 0] = found[n, 1] = 0
     if reach == PARTITION:
         found[0, 0], found[0, 1] = 0, count
@@ -132,7 +142,7 @@ def find_intervals(
     if reach == BACKWARD:
         for k in range(len(found)):
             found[k, 0], found[k, 1] = count - found[k, 1], count - found[k, 0]
-    return _sorted_by_start(found)
+    return _sorted_by_start(found, spare[: len(found)])
 
 
 @part()

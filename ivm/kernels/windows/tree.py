@@ -6,15 +6,16 @@
 - both children, as node + 1 in the low half (the smaller keys) and the high half;
 - the parent, as node + 1, in the low half, and the number of nodes of the subtree in the high half; a size of 0 says
   that the size and totals are to be computed anew (then so are those of all nodes above);
-- a mark, `GONE` where the node is free, 0 between batches;
+- a mark, `GONE` where the node is free, else what `windows.functions` last wrote of it;
 - from `shape[PAYLOAD]` on the values of arguments; from `shape[OWN]` on what the node adds to sums, a word for each
   of `carries`; from `shape[TREE]` on the sums of its subtree, then the extremes of its subtree;
 - from `shape[VALUES]` on `shape[WORDS]` words of the functions' present values.
 
 A node's priority is the hash of its key, so equal sets have equal trees, whatever their history, and depth is
 logarithmic whatever the order of arrival. `roots` is int32, node + 1 for each group, 0 for an empty set. `sizes` is
-int64 (4): nodes ever used, the first free node + 1 (the others follow through their words of children), nodes in use,
-and nodes visited so far, which is the measure of work. `kinds` is int64, how each word of a key compares, `heap` and
+int64 (SIZES,): nodes ever used, the first free node + 1 (the others follow through their words of children), nodes in
+use, nodes visited so far, which is the measure of work, changes that were made and not undone, and the number of the
+cell that was begun last. `kinds` is int64, how each word of a key compares, `heap` and
 `starts` the dictionary's, all as in `ordered.tree`. `carries[f]` is 1 where field f goes on with the carry of the
 field before it. `extremes` is int64 (extremes, 5): where the argument stands, its words, whether the largest is
 wanted, how its words compare, and where the subtree's extreme stands; the value is preceded by a word that says
@@ -32,7 +33,8 @@ from ivm.kernels.ordered.keys import compare_keys
 from ivm.kernels.texts.dictionary import Bytes, compare_text
 from ivm.kernels.types import Int32s, Ints
 
-USED, FREE, LIVE, VISITED = range(4)
+USED, FREE, LIVE, VISITED, CHANGES, BEGUN = range(6)
+SIZES = 6
 LEFT, RIGHT = 0, 1
 NOWHERE = -1  # stands for the group's root where a parent is asked for
 KEY, PAYLOAD, OWN, TREE, VALUES, WORDS, PEERS, INPUT = range(8)

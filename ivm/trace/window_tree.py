@@ -1,0 +1,279 @@
+"""The ordered kind of state where places count: the rows of partitions, with what window functions show of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+from weakref import WeakSet
+
+import numpy as np
+
+from ivm.kernels.types import Int32s
+from ivm.kernels.windows.functions import DIFF, NODE, ROOM, SCRATCH, apply_window, copy_rows, living
+from ivm.kernels.windows.tree import CHANGES, INPUT, KEY, LIVE, SIZES, USED, VALUES, VISITED, WORDS
+from ivm.kernels.windows.values import COUNT
+from ivm.trace.column import Ints
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.growable import Growable
+from ivm.trace.readonly import readonly
+from ivm.trace.segment import Segment, Segments
+from ivm.trace.size import StateSize
+
+_CHUNK = 1 << 16
+
+
+class Layout(Protocol):
+    """What the words of a node are, and what is computed (see `ivm.kernels.windows`). Never changed, but exchanged."""
+
+    kinds: Ints
+    shape: Ints
+    carries: Ints
+    extremes: Ints
+    plan: Ints
+    defaults: Ints
+    uses_peers: bool
+    node_words: int
+
+    def segment(self, slots: Int32s, rows: Ints) -> Segment:
+        """Rows, as batches have them, and their partitions' slots as a segment."""
+        ...
+
+    def restored(self, segments: Segments) -> Iterator[tuple[Self, Int32s, Ints]]:
+        """The slots and rows that the segments were made of, and the layout with which these are written."""
+        ...
+
+    def moved(self, narrow: Self, nodes: Ints) -> Ints:
+        """Nodes of the layout that this one was widened from."""
+        ...
+
+    def moved_rows(self, narrow: Self, rows: Ints) -> Ints:
+        """Rows, as batches have them, of the layout that this one was widened from."""
+        ...
+
+
+AnyLayout = TypeVar("AnyLayout", bound=Layout)
+
+
+class RowChanges(NamedTuple):
+    """Changes by cells, as the kernel takes them (see `apply_window`); `copies`: of how many rows at most."""
+
+    rows: Ints
+    diffs: Ints
+    order: Ints
+    begin: Ints
+    slots: Int32s
+    after: Ints
+
+    @property
+    def copies(self) -> int:
+        """How many nodes may be needed."""
+        return int(np.abs(self.diffs).sum()) if len(self.diffs) else len(self.rows)
+
+
+class _Entry(NamedTuple):
+    """Of the journal: changes, how many the tree had seen before, and room for the kernel to do and undo them."""
+
+    changes: RowChanges
+    before: int
+    room: Ints
+    scratch: Ints
+
+
+class _Nodes(Generic[AnyLayout]):
+    """The arrays of all trees, their layout, and the changes that are not final, which are exchanged as one."""
+
+    def __init__(self, layout: AnyLayout, visited: int = 0, changes: int = 0) -> None:
+        self.layout = layout
+        self.rows: Growable[np.int64] = Growable(np.dtype(np.int64), layout.node_words)
+        self.roots: Growable[np.int32] = Growable(np.dtype(np.int32))
+        self.sizes = np.zeros(SIZES, np.int64)
+        self.sizes[[VISITED, CHANGES]] = visited, changes
+        self.journal: list[_Entry] = []
+
+
+class WindowTree(Generic[AnyLayout]):
+    """Rows in order by partition, whose slot is given, with the values of window functions at each.
+
+    The journal has all changes before the kernel runs, and the kernel counts what it has applied, so that `rollback`
+    undoes just that. State: a node for each copy, whose words `layout` says, and 4 bytes a partition.
+    A node has parent, children, and what its subtree adds up to, which the nodes of `ivm.trace.ordered_tree` cannot
+    have for each frame; for that an entry takes five times the memory, and a search twice the time.
+    """
+
+    def __init__(self, layout: AnyLayout, dictionary: TextDictionary) -> None:
+        self._dictionary = dictionary
+        self._nodes = _Nodes(layout)
+        self._written: list[tuple[int, Ints]] = []
+        """What the steps since the last seal have put out, while there are readers; with the changes before."""
+        self._readers: WeakSet[WindowReader[AnyLayout]] = WeakSet()
+
+    @property
+    def layout(self) -> AnyLayout:
+        """The layout."""
+        return self._nodes.layout
+
+    def __len__(self) -> int:
+        """Rows, each as often as it is there."""
+        return int(self._nodes.sizes[LIVE])
+
+    @property
+    def used(self) -> int:
+        """Nodes that were ever in use."""
+        return int(self._nodes.sizes[USED])
+
+    @property
+    def visited(self) -> int:
+        """Nodes visited so far."""
+        return int(self._nodes.sizes[VISITED])
+
+    def apply(self, changes: RowChanges) -> tuple[Ints, bool]:
+        """Apply changes: the output (see `ivm.kernels.windows.functions`), and whether there were all rows to take out.
+
+        Cost: see `apply_window`.
+        """
+        nodes, layout = self._nodes, self._nodes.layout
+        nodes.rows.length = self.used
+        nodes.rows.reserve(self.used + changes.copies)
+        nodes.roots.fill(0, int(changes.slots.max(initial=-1)) + 1)
+        entry = _Entry(changes, self.mark(), *_room(layout, changes))
+        nodes.journal.append(entry)
+        out, count = self._run(entry, False)
+        if self._readers:
+            self._written.append((entry.before, out[:count]))
+        return out[:count], self.mark() - entry.before == len(changes.order)
+
+    def _run(self, entry: _Entry, undo: bool) -> tuple[Ints, int]:
+        nodes, layout, dictionary = self._nodes, self._nodes.layout, self._dictionary
+        rows, diffs, order, begin, slots, after = entry.changes
+        out, count = apply_window(
+            nodes.rows.array, nodes.roots.array, nodes.sizes, layout.kinds, dictionary.heap, dictionary.offsets,
+            layout.shape, layout.carries, layout.extremes, layout.plan, layout.defaults, rows, diffs, order, begin,
+            slots, layout.uses_peers, after, entry.room, entry.scratch, entry.before, undo,
+        )  # fmt: skip
+        return out, count
+
+    def widen(self, layout: AnyLayout) -> None:
+        """Exchange the layout for one with more room for sums. Cost: a pass over all nodes, which is rare."""
+        old, new = self._nodes, _Nodes(layout)
+        new.rows.append(layout.moved(old.layout, old.rows.array[: self.used]))
+        new.roots, new.sizes = old.roots, old.sizes
+        for entry in old.journal:
+            changes = entry.changes._replace(rows=layout.moved_rows(old.layout, entry.changes.rows))
+            new.journal.append(_Entry(changes, entry.before, *_room(layout, changes)))
+        self._nodes = new
+
+    def mark(self) -> int:
+        """How many changes were made."""
+        return int(self._nodes.sizes[CHANGES])
+
+    def rollback(self, mark: int) -> None:
+        """Undo what was applied since."""
+        while self._written and self._written[-1][0] >= mark:
+            self._written.pop()
+        while self._nodes.journal and self._nodes.journal[-1].before >= mark:
+            self._run(self._nodes.journal[-1], True)
+            self._nodes.journal.pop()
+
+    def seal(self, upper: int, since: int) -> None:
+        """Forget how to undo the changes, and tell readers; free everything where nothing is left."""
+        for reader in self._readers:
+            for before, out in self._written:
+                reader.note(before, out)
+        self._written.clear()
+        self._nodes.journal.clear()
+        sizes = self._nodes.sizes
+        if sizes[LIVE] == 0 and sizes[USED] > 0:
+            self._nodes = _Nodes(self.layout, self.visited, self.mark())
+
+    def reader(self) -> WindowReader[AnyLayout]:
+        """The rows as they are now, for as long as the reader is kept, whatever is sealed meanwhile."""
+        reader = WindowReader(self)
+        self._readers.add(reader)
+        return reader
+
+    def read(self, first: int, stop: int) -> Ints:
+        """What is shown of those of the nodes from `first` to `stop` that are in use, as rows of the output."""
+        nodes, shape = self._nodes.rows.array, self.layout.shape
+        found = np.empty(stop - first, np.int64)
+        there = nodes[found[: living(nodes, shape, first, stop, found)]]
+        values = int(shape[VALUES])
+        return np.concatenate([there[:, : shape[KEY] - 1], there[:, values : values + shape[WORDS]]], axis=1)
+
+    def segments(self) -> Iterator[Segment]:
+        """All rows in order, with their partitions' slots; what is shown follows from them."""
+        nodes, shape = self._nodes, self.layout.shape
+        sizes, slot, node = nodes.sizes.copy(), 0, -1
+        while slot < nodes.roots.length:
+            rows, slots = np.empty((_CHUNK, int(shape[INPUT])), np.int64), np.empty(_CHUNK, np.int32)
+            count, slot, node = copy_rows(
+                nodes.rows.array, nodes.roots.view(), sizes, shape, slot, node, slots, rows
+            )  # fmt: skip
+            yield self.layout.segment(slots[:count], rows[:count])
+
+    def restore(self, segments: Segments) -> None:
+        """Become what the segments say; there must be nothing yet."""
+        for layout, slots, rows in self.layout.restored(segments):
+            if len(self._nodes.rows.array) == 0:
+                self._nodes = _Nodes(layout)
+            self.apply(_in_cells(rows, slots, int(layout.shape[KEY]) - 1))
+            self.seal(0, 0)
+
+    def size(self) -> StateSize:
+        """Rows and bytes."""
+        nodes = self._nodes
+        bytes_ = self.used * nodes.layout.node_words * 8 + nodes.roots.nbytes
+        return StateSize(len(self), 0, bytes_ + sum(reader.nbytes for reader in self._readers))
+
+
+class WindowReader(Generic[AnyLayout]):
+    """What is shown of a tree's rows as of when the reader was made.
+
+    Nodes are read as they are when their turn comes; what was put out before that is taken back. `read` comes between
+    commits, any number of times.
+    """
+
+    def __init__(self, tree: WindowTree[AnyLayout]) -> None:
+        self._tree = tree
+        self._since: list[tuple[int, AnyLayout, Ints]] = []
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of what was put out since."""
+        return sum(out.nbytes for _, _, out in self._since)
+
+    def note(self, before: int, out: Ints) -> None:
+        """This output is final; `before` is how many changes the tree had seen. It may be told again."""
+        if not self._since or self._since[-1][0] < before:
+            self._since.append((before, self._tree.layout, out))
+
+    def read(self) -> Iterator[tuple[AnyLayout, Ints, Ints | None]]:
+        """Rows, as those of the output, with their layout and their diffs, None if all are one; they add up."""
+        at = known = 0
+        back: list[tuple[AnyLayout, Ints]] = []
+        while at < self._tree.used or known < len(self._since):
+            back += [(layout, out[out[:, NODE] >= at]) for _, layout, out in self._since[known:]]
+            known = len(self._since)
+            first, at = at, max(at, min(at + _CHUNK, self._tree.used))
+            yield self._tree.layout, self._tree.read(first, at), None
+        for layout, out in back:
+            yield layout, out, -out[:, DIFF]
+
+
+def _room(layout: Layout, changes: RowChanges) -> tuple[Ints, Ints]:
+    """Room for the kernel to do and undo changes."""
+    most = int(np.diff(changes.begin).max(initial=0))
+    words = int(layout.plan[:, COUNT].max(initial=1))
+    return np.empty((ROOM * most + 2, 4), np.int64), np.empty(SCRATCH + words, np.int64)
+
+
+def _in_cells(rows: Ints, slots: Int32s, key: int) -> RowChanges:
+    """Rows of partitions, in order, as a batch: each once, with its copies, and a cell for each partition."""
+    new = np.ones(len(rows), np.bool_)
+    new[1:] = (slots[1:] != slots[:-1]) | (rows[1:, :key] != rows[:-1, :key]).any(axis=1)
+    first = np.flatnonzero(new)
+    copies = np.diff(np.append(first, len(rows)))
+    cells = np.flatnonzero(np.append(True, np.diff(slots[first]) != 0))
+    begin = np.append(cells, len(first))
+    after = np.zeros((len(cells), 1), np.int64)
+    order = np.arange(len(first))
+    return RowChanges(np.ascontiguousarray(rows[first]), readonly(copies), order, begin, slots[first[cells]], after)
