@@ -91,9 +91,9 @@ class _Reading:
 class Sealed:
     """The log as it was sealed: its first `length` updates, which nobody writes to. Readers need no lock.
 
-    `last` is the latest time among them, `kept` how many a merge has left, and `retracted` how many of the others take
-    something back. What reading has made of them is kept here: `reading` the rows, `merged` updates that may stand in
-    for these, and `is_distinct` whether no two are of equal rows.
+    `last` is the time of the last commit among them, `kept` how many a merge has left, and `retracted` how many of the
+    others take something back. What reading has made of them is kept here: `reading` the rows, `merged` updates that
+    may stand in for these, and `is_distinct` whether no two are of equal rows.
     """
 
     types: Sequence[SqlType]
@@ -168,6 +168,7 @@ class ViewLog:
         self._types = tuple(types)
         self._dictionary = dictionary
         self._compaction: _Compaction | None = None
+        self._retracted = 0  # since the last seal, or more: it only helps to guess
         self.sealed = Sealed(self._types, _Updates(self._types))
 
     def __len__(self) -> int:
@@ -177,6 +178,8 @@ class ViewLog:
     def append(self, delta: Delta) -> None:
         """Add updates at the end. Cost: copies them, amortized."""
         self.sealed.updates.append(delta.columns(), delta.times, delta.diffs, len(delta))
+        if delta.diffs is not None:
+            self._retracted += int(np.count_nonzero(delta.diffs < 0))
 
     def mark(self) -> int:
         """Where the log ends now, to come back to with `rollback` before the next `seal`."""
@@ -199,19 +202,20 @@ class ViewLog:
         length, since = len(old.updates), max(old.since, since)
         if length == old.length and since == old.since:
             return
-        columns, times, diffs = old.updates.part(old.length, length)
-        retracted = int(np.count_nonzero(diffs < 0))
-        last = max(old.last, int(times.max(initial=_BEFORE_ALL)))
+        appended, last = length - old.length, old.last
+        if appended:
+            last = max(last, upper - 1)
         if old.merged is None:
-            kept, retracted, distinct = old.kept, old.retracted + retracted, old.is_distinct and length == old.length
+            kept, retracted, distinct = old.kept, old.retracted + self._retracted, old.is_distinct and not appended
             self.sealed = Sealed(self._types, old.updates, length, since, last, kept, retracted, distinct)
         else:
             merged, kept = old.merged
             merged.truncate(kept)
-            merged.append(columns, times, diffs, len(times))
+            merged.append(*old.updates.part(old.length, length), appended)
             self._compaction = None
-            self.sealed = Sealed(self._types, merged, len(merged), since, last, kept, retracted, len(merged) == kept)
-        self._compact(length - old.length)
+            self.sealed = Sealed(self._types, merged, kept + appended, since, last, kept, self._retracted, not appended)
+        self._retracted = 0
+        self._compact(appended)
 
     def segments(self) -> Iterator[Segment]:
         """The updates that are sealed."""

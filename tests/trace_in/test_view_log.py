@@ -76,7 +76,7 @@ def test_a_log_shows_every_time_that_it_keeps(drawn, spare):
             else:
                 twin.log += batch
                 since = max(now - history, since)
-                log.seal(since, since)
+                log.seal(now + 1, since)
             if reads:
                 assert contents(log, None) == twin.rows(now)
                 for time in range(since, now + 1):
