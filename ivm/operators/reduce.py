@@ -11,10 +11,10 @@ import numpy as np
 from catalog.types import SqlType
 from ivm.kernels.groups.emit import emit, read_groups
 from ivm.operators.accumulable import Accumulators, AggregateSpec, overflow_error
+from ivm.operators.append_only_extremes import AppendOnlyExtremes
 from ivm.operators.extremes import Extremes
 from ivm.operators.group_rows import GroupRows, aggregate_values
 from ivm.operators.groups import Cells, Groups, cell_times, live_input
-from ivm.operators.monotone import GrowingExtremes
 from ivm.operators.operator import Contents, StateSize
 from ivm.operators.ordered_aggregates import OrderedAggregates
 from ivm.operators.present import Present
@@ -35,8 +35,8 @@ class Reduce(Present):
 
     A group exists while its multiplicity is not zero; with no keys there is one group that always exists. The output
     has the keys, then the aggregates. `step` writes to no group before `commit`, so undoing it is forgetting it; only
-    the ordered rows of min, max and their like are changed at once, and changed back. `growing`: no row of the input
-    ever goes, so that min and max keep nothing but themselves.
+    the ordered rows of min, max and their like are changed at once, and changed back. `append_only`: no row of the
+    input ever goes, so that min and max keep nothing but themselves.
 
     The groups are an arrangement of the output by its keys, for joins on them: see `look_up`.
     """
@@ -47,16 +47,16 @@ class Reduce(Present):
         aggregates: Sequence[AggregateSpec],
         dictionary: TextDictionary,
         *,
-        growing: bool = False,
+        append_only: bool = False,
     ) -> None:
         self._layout = KeyLayout(tuple((type_.physical, nullable) for type_, nullable in keys), nulls="match")
         self.layout = replace(self._layout, nulls="find")
         self._keys = len(keys)
         self._parts = Accumulators(aggregates)
         self._groups = Groups(self._layout.words, self._parts.fields)
-        self._extremes: Extremes | GrowingExtremes = Extremes(self._parts, dictionary)
-        if growing:
-            self._extremes = GrowingExtremes(self._parts, dictionary)
+        self._extremes: Extremes | AppendOnlyExtremes = Extremes(self._parts, dictionary)
+        if append_only:
+            self._extremes = AppendOnlyExtremes(self._parts, dictionary)
         self._ordered = OrderedAggregates(self._parts, dictionary)
         self._trees = (*self._extremes.states, *self._ordered.states)
         self.at_once = self._ordered.shows_all_rows

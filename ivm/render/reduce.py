@@ -25,7 +25,7 @@ def render_reduce(context: RenderContext, plan: ReducePlan) -> Node:
     """The reduce's node, hydrated."""
     keys = tuple((column.type, column.nullable) for column in plan.input.row[: plan.keys])
     operator = Reduce(
-        keys, tuple(_spec(plan, a) for a in plan.aggregates), context.dictionary, growing=plan.append_only
+        keys, tuple(_spec(plan, a) for a in plan.aggregates), context.dictionary, append_only=plan.append_only
     )
     return context.hydrated(context.graph.add("reduce", operator, (context.node(plan.input),)))
 

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from catalog.types import BIGINT, VARCHAR
-from ivm.operators.growing_top_k import GrowingTopK
+from ivm.operators.append_only_top_k import AppendOnlyTopK
 from tests.reduce.test_top_k import Driver as AnyDriver
 from tests.reduce.test_top_k import assert_the_laws, worlds
 from tests.states import seal
@@ -20,7 +20,7 @@ class Driver(AnyDriver):
 
     def __init__(self, types: Any, group: Any, order: Any, limit: int, offset: int) -> None:
         super().__init__(types, group, order, limit, offset)
-        self.top = GrowingTopK(types, group, order, limit, offset, self.dictionary)
+        self.top = AppendOnlyTopK(types, group, order, limit, offset, self.dictionary)
 
 
 @settings(deadline=None, max_examples=300)

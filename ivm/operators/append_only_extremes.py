@@ -15,7 +15,7 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.row_order import ordered_words, word_kinds
 
 
-class GrowingExtremes:
+class AppendOnlyExtremes:
     """All MIN and MAX of a reduce whose input never loses a row; in place of `ivm.operators.extremes.Extremes`."""
 
     states = ()

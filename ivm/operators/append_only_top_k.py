@@ -21,7 +21,7 @@ _CHUNK = 1 << 16
 _HEAD = 2  # fields of a group before those of its rows
 
 
-class GrowingTopK(Present):
+class AppendOnlyTopK(Present):
     """`ivm.operators.top_k.TopK` with a limit, over an input of which no row ever goes.
 
     Per change a binary search, and a pass over `offset` + `limit` rows for each group and time that a batch touches.
