@@ -24,7 +24,7 @@ from ivm.trace.column import Column
 from sql.ir.scalar import Call
 
 
-def over_arrays(steps: Steps, call: Call) -> Apply:
+def over_arrays(steps: Steps, call: Call, narrow: bool) -> Apply:
     """The function of columns that a body's steps are; written once for each way in which columns have masks."""
     known: dict[tuple[bool, ...], Apply] = {}
 
@@ -32,7 +32,7 @@ def over_arrays(steps: Steps, call: Call) -> Apply:
         masked = tuple([column.valid is not None for column in columns])
         function = known.get(masked)
         if function is None:
-            function = known[masked] = _function(steps, call, masked)
+            function = known[masked] = _function(steps, call, masked, narrow)
         return function(*columns)
 
     return apply
@@ -73,7 +73,7 @@ class _Arrays:
         return self.let(" & ".join(names)) if len(names) > 1 else names[0] if names else None
 
 
-def _function(steps: Steps, call: Call, masked: tuple[bool, ...]) -> Apply:
+def _function(steps: Steps, call: Call, masked: tuple[bool, ...], narrow: bool) -> Apply:
     script = _Arrays()
     given = []
     types = [arg.type.physical for arg in call.args[len(call.args) - len(masked) :]]
@@ -82,7 +82,7 @@ def _function(steps: Steps, call: Call, masked: tuple[bool, ...]) -> Apply:
         if physical is Physical.WIDE:
             words = [script.let(f"{column}.values[:, 0]"), script.let(f"{column}.values[:, 1]")]
         else:
-            words = [script.let(f"{column}.values{'.astype(int64)' * (physical is Physical.INT32)}")]
+            words = [script.let(f"{column}.values{'.astype(int64)' * (physical is Physical.INT32 and not narrow)}")]
         given.append(Value(tuple(words), script.let(f"{column}.valid") if masked[i] else None))
     found = steps(script, call, given)
     words_of = f"({', '.join(found.words)},)"
@@ -173,6 +173,12 @@ def _wide_neg(low: Any, high: Any) -> Any:
     return _plain(wide.sub)(0 * low, 0 * high, low, high)
 
 
+def _wide_compare(al: Any, ah: Any, bl: Any, bh: Any) -> Any:
+    """By the high words, signed, then the low words, unsigned: -1, 0 or 1."""
+    lows = 1 * (np.uint64(al) > np.uint64(bl)) - 1 * (np.uint64(al) < np.uint64(bl))
+    return np.where(ah == bh, lows, 1 * (ah > bh) - 1 * (ah < bh))
+
+
 def _exceeds(low: Any, high: Any, digits: int) -> Any:
     if digits > 18 and (low >> 63 == high).all():
         return False
@@ -192,10 +198,10 @@ def _functions_of(module: Any) -> dict[str, Any]:
 
 
 _HELPERS: dict[str, Any] = {
-    **_functions_of(calendar), **_functions_of(elementwise), "np": np,
+    **_functions_of(calendar), **_functions_of(elementwise), "np": np, "where": np.where,
     "int64": np.int64, "float64": np.float64, "float32": np.float32,
     "add_checked": _add_checked, "sub_checked": _sub_checked, "mul_checked": _mul_checked,
     "wide_add": _plain(wide.add), "wide_sub": _plain(wide.sub), "wide_mul": _wide_mul, "wide_neg": _wide_neg,
-    "mul_signed": _mul_signed, "exceeds": _exceeds,
+    "wide_compare": _wide_compare, "mul_signed": _mul_signed, "exceeds": _exceeds,
 }  # fmt: skip
 """What expressions call, by the names under which a loop imports it."""

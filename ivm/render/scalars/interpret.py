@@ -35,7 +35,7 @@ def interpreter(scalar: Scalar, context: Context) -> Evaluate:
     apply = None if body.strict is None else body.strict(scalar, context)
     if apply is None:
         assert body.steps is not None, "a body has some form for the interpreter"
-        apply = over_arrays(body.steps, scalar)
+        apply = over_arrays(body.steps, scalar, body.narrow)
     return _applied(apply, [interpreter(a, context) for a in scalar.args[body.literals :]])
 
 

@@ -27,6 +27,7 @@ class Body:
         loop: how a loop computes what the interpreter has a `strict` form for; without it and without `steps`, the
             interpreter computes the call before the loop runs.
         lazy_loop: how a loop computes what the interpreter has a `lazy` form for.
+        narrow: `steps` computes nothing that could leave 32 bits, so that such columns need not be widened.
         by_code: of texts it asks only whether they are equal, or are there.
     """
 
@@ -37,4 +38,5 @@ class Body:
     lazy: Lazy | None = None
     loop: Callable[[Writer, Call, list[Value]], Value] | None = None
     lazy_loop: Callable[[Writer, Call, EmitScalar], Value] | None = None
+    narrow: bool = False
     by_code: bool = False

@@ -8,181 +8,20 @@ from typing import Any
 import numpy as np
 
 from catalog.types import Physical, SqlType
-from ivm.kernels.numbers import elementwise
+from ivm.kernels.numbers.elementwise import double_eq
 from ivm.render.scalars.bodies.body import Body, EmitScalar
-from ivm.render.scalars.columns import both, constant, truth
+from ivm.render.scalars.columns import both, constant
 from ivm.render.scalars.functions import Apply, Build, Context, Evaluate
 from ivm.render.scalars.rows import Rows
 from ivm.render.scalars.texts import compare_columns, compare_memo
-from ivm.render.scalars.writer import NotCompiledError, Value, Writer
+from ivm.render.scalars.writer import NotCompiledError, Script, Value, Writer
 from ivm.trace.column import Bools, Column
-from sql.ir.functions import MIRRORED, NEGATED
 from sql.ir.scalar import Call, Literal
-
-_OPERATIONS: dict[str, Callable[..., Any]] = {
-    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge":
-    np.greater_equal, }  # fmt: skip
-
-Test = Callable[[Any, Any], Bools]
-
-
-def test_of(function: str, type_: SqlType, context: Context) -> Test:
-    """The vectorized comparison `function` over two arrays of values of a type (NULLs not considered)."""
-    physical = type_.physical
-    if physical is Physical.FLOAT64:
-        return _float_test(function)
-    if physical is Physical.WIDE:
-        return lambda a, b: _wide_test(function, a, b)
-    if physical is Physical.CODE and function not in ("eq", "ne"):
-        return lambda a, b: _OPERATIONS[function](compare_columns(context.dictionary, a, b), 0)
-    return _OPERATIONS[function]
-
-
-def _float_test(function: str) -> Test:
-    """NaN equals NaN and is greater than all others."""
-    if function in ("eq", "lt"):
-        return elementwise.double_eq if function == "eq" else elementwise.double_lt
-    if function in ("ne", "ge"):
-        opposite = _float_test(NEGATED[function])
-        return lambda a, b: ~opposite(a, b)
-    mirrored = _float_test(MIRRORED[function])
-    return lambda a, b: mirrored(b, a)
-
-
-def _wide_test(function: str, a: Any, b: Any) -> Bools:
-    """By the high words, signed, then the low words, unsigned."""
-    equal = (a[:, 1] == b[:, 1]) & (a[:, 0] == b[:, 0])
-    if function in ("eq", "ne"):
-        return equal if function == "eq" else ~equal
-    low_a = np.ascontiguousarray(a[:, 0]).view(np.uint64)
-    low_b = np.ascontiguousarray(b[:, 0]).view(np.uint64)
-    less = (a[:, 1] < b[:, 1]) | ((a[:, 1] == b[:, 1]) & (low_a < low_b))
-    if function == "lt":
-        return less
-    if function == "le":
-        return less | equal
-    return ~(less | equal) if function == "gt" else ~less
-
-
-def _comparison(call: Call, context: Context) -> Apply:
-    memo = compare_memo(call, context)
-    if memo is not None:
-        return memo
-    test = test_of(call.function, call.args[0].type, context)
-    return lambda a, b: Column(test(a.values, b.values), both(a.valid, b.valid))
-
-
-def is_null(call: Call, context: Context) -> Apply:
-    """is_null(a), never NULL itself."""
-
-    def apply(a: Column) -> Column:
-        return Column(np.zeros(1, np.bool_) if a.valid is None else ~a.valid)
-
-    return apply
-
-
-def is_distinct(call: Call, context: Context) -> Apply:
-    """is_distinct(a, b): NULL equals NULL and nothing else."""
-    differ = test_of("ne", call.args[0].type, context)
-
-    def apply(a: Column, b: Column) -> Column:
-        values = differ(a.values, b.values)
-        if a.valid is None and b.valid is None:
-            return Column(values)
-        x = np.ones(1, np.bool_) if a.valid is None else a.valid
-        y = np.ones(1, np.bool_) if b.valid is None else b.valid
-        return Column((x != y) | (x & y & values))
-
-    return apply
-
-
-def in_list(call: Call, context: Context) -> Apply:
-    """in(a, literal, ...): TRUE if equal to one, else NULL if the list holds NULL, else FALSE."""
-    physical = call.args[0].type.physical
-    literals = [item.value for item in call.args[1:] if isinstance(item, Literal) and item.value is not None]
-    with_null = len(literals) < len(call.args) - 1
-    if physical is Physical.CODE:
-        literals = context.dictionary.codes(literals).tolist()
-    found = _membership(literals, physical, test_of("eq", call.args[0].type, context))
-
-    def apply(a: Column, *_: Column) -> Column:
-        hits = found(a.values)
-        return Column(hits, both(a.valid, hits) if with_null else a.valid)
-
-    return apply
-
-
-def _membership(literals: list[Any], physical: Physical, equal: Test) -> Callable[[Any], Bools]:
-    """Few literals are compared one by one; many integers are looked up in order."""
-    if len(literals) > 8 and physical in (Physical.INT32, Physical.INT64, Physical.CODE):
-        ordered = np.unique(np.array(literals, np.int64))
-
-        def search(values: Any) -> Bools:
-            places = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
-            return ordered[places] == values
-
-        return search
-    wanted = [constant(literal, physical).values for literal in literals]
-
-    def one_by_one(values: Any) -> Bools:
-        hits = np.zeros(len(values), np.bool_)
-        for value in wanted:
-            hits |= equal(values, value)
-        return hits
-
-    return one_by_one
-
-
-def nullif(call: Call, context: Context) -> Apply:
-    """nullif(a, b): NULL where equal, else a."""
-    equal = test_of("eq", call.args[0].type, context)
-
-    def apply(a: Column, b: Column) -> Column:
-        same = truth(Column(equal(a.values, b.values), both(a.valid, b.valid)))
-        return Column(a.values, both(a.valid, ~same))
-
-    return apply
-
-
-def extreme(call: Call, context: Context) -> Apply:
-    """greatest(a, ...), least(a, ...): NULLs are skipped."""
-    better = test_of("gt" if call.function == "greatest" else "lt", call.type, context)
-
-    def choose(a: Column, b: Column) -> Column:
-        wins = better(b.values, a.values)
-        if b.valid is not None:
-            wins = wins & b.valid
-        if a.valid is not None:
-            # Where a is NULL, b wins, unless it is NULL as well, and then it does not matter.
-            wins = wins | ~a.valid
-        chosen = wins[:, None] if call.type.physical is Physical.WIDE else wins
-        values = np.where(chosen, b.values, a.values)
-        valid = None if a.valid is None or b.valid is None else a.valid | b.valid
-        return Column(values, valid)
-
-    def apply(*columns: Column) -> Column:
-        best = columns[0]
-        for column in columns[1:]:
-            best = choose(best, column)
-        return best
-
-    return apply
-
-
-def lazy_in(call: Call, context: Context, build: Build) -> Evaluate:
-    """Only the first argument is evaluated: the rest are literals."""
-    first, apply = build(call.args[0]), in_list(call, context)
-
-    def evaluate(rows: Rows) -> Column:
-        return apply(first(rows))
-
-    return evaluate
-
 
 _SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 _DOUBLE = {
-    "eq": "double_eq({0}, {1})", "ne": "not double_eq({0}, {1})", "lt": "double_lt({0}, {1})",
-    "le": "not double_lt({1}, {0})", "gt": "double_lt({1}, {0})", "ge": "not double_lt({0}, {1})",
+    "eq": "double_eq({0}, {1})", "ne": "double_eq({0}, {1}) ^ True", "lt": "double_lt({0}, {1})",
+    "le": "double_lt({1}, {0}) ^ True", "gt": "double_lt({1}, {0})", "ge": "double_lt({0}, {1}) ^ True",
 }  # fmt: skip
 
 
@@ -197,52 +36,141 @@ def compared(function: str, type_: SqlType, a: Value, b: Value) -> str:
     return f"{a.word} {_SIGNS[function]} {b.word}"
 
 
-def _comparison_in_loop(writer: Writer, call: Call, args: list[Value]) -> Value:
-    return Value((writer.let(compared(call.function, call.args[0].type, *args)),), writer.both(*args))
+def comparison(script: Script, call: Call, args: list[Value]) -> Value:
+    """eq, ne, lt, le, gt, ge."""
+    return Value((script.let(compared(call.function, call.args[0].type, *args)),), script.both(*args))
 
 
-def _null_in_loop(writer: Writer, call: Call, args: list[Value]) -> Value:
-    return Value(("False" if args[0].valid is None else writer.let(f"not {args[0].valid}"),))
+def is_null(script: Script, call: Call, args: list[Value]) -> Value:
+    """is_null(a), never NULL itself."""
+    return Value(("False" if args[0].valid is None else script.let(f"{args[0].valid} ^ True"),))
 
 
-def _distinct_in_loop(writer: Writer, call: Call, args: list[Value]) -> Value:
+def is_distinct(script: Script, call: Call, args: list[Value]) -> Value:
+    """is_distinct(a, b): NULL equals NULL and nothing else."""
     a, b = args
-    differ = writer.let(compared("ne", call.args[0].type, a, b))
+    differ = script.let(compared("ne", call.args[0].type, a, b))
     if a.valid is None and b.valid is None:
         return Value((differ,))
     x, y = a.valid or "True", b.valid or "True"
-    return Value((writer.let(f"({x} != {y}) or ({x} and {y} and {differ})"),))
+    return Value((script.let(f"({x} != {y}) | ({x} & {y} & {differ})"),))
 
 
-def _nullif_in_loop(writer: Writer, call: Call, args: list[Value]) -> Value:
-    equal = writer.let(compared("eq", call.args[0].type, *args))
-    valid = writer.both(*args)
-    same = equal if valid is None else writer.let(f"{valid} and {equal}")
-    return Value(args[0].words, writer.let(f"{args[0].valid or 'True'} and not {same}"))
+def nullif(script: Script, call: Call, args: list[Value]) -> Value:
+    """nullif(a, b): NULL where equal, else a."""
+    same = script.let(compared("eq", call.args[0].type, *args))
+    valid = script.both(*args)
+    if valid is not None:
+        same = script.let(f"{valid} & {same}")
+    return Value(args[0].words, script.let(f"{args[0].valid or 'True'} & ({same} ^ True)"))
 
 
-def _extreme_in_loop(writer: Writer, call: Call, args: list[Value]) -> Value:
+def extreme(script: Script, call: Call, args: list[Value]) -> Value:
+    """greatest(a, ...), least(a, ...): NULLs are skipped."""
     function, best = ("gt" if call.function == "greatest" else "lt"), args[0]
     for other in args[1:]:
-        wins = writer.let(compared(function, call.type, other, best))
+        wins = script.let(compared(function, call.type, other, best))
         if best.valid is not None:
-            wins = writer.let(f"{wins} or not {best.valid}")
+            # Where the best is NULL, the other wins, unless it is NULL as well, and then it does not matter.
+            wins = script.let(f"{wins} | ({best.valid} ^ True)")
         if other.valid is not None:
-            wins = writer.let(f"{wins} and {other.valid}")
-        words = tuple(writer.let(f"{o} if {wins} else {b}") for o, b in zip(other.words, best.words, strict=True))
+            wins = script.let(f"{wins} & {other.valid}")
+        words = tuple(script.let(f"where({wins}, {o}, {b})") for o, b in zip(other.words, best.words, strict=True))
         valid = None
         if best.valid is not None and other.valid is not None:
-            valid = writer.let(f"{best.valid} or {other.valid}")
+            valid = script.let(f"{best.valid} | {other.valid}")
         best = Value(words, valid)
     return best
+
+
+def _ordered_texts(call: Call, context: Context) -> Apply | None:
+    """lt, le, gt, ge of texts, which have codes in no order."""
+    if call.args[0].type.physical is not Physical.CODE:
+        return None
+    memo = compare_memo(call, context)
+    if memo is not None:
+        return memo
+    holds = _ORDERS[call.function]
+    return lambda a, b: Column(
+        holds(compare_columns(context.dictionary, a.values, b.values), 0), both(a.valid, b.valid)
+    )
+
+
+_ORDERS: dict[str, Callable[..., Any]] = {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}
+
+
+def _extreme_texts(call: Call, context: Context) -> Apply | None:
+    if call.type.physical is not Physical.CODE:
+        return None
+    sign = 1 if call.function == "greatest" else -1
+
+    def apply(*columns: Column) -> Column:
+        best = columns[0]
+        for other in columns[1:]:
+            wins: Any = compare_columns(context.dictionary, other.values, best.values) == sign
+            wins = wins if best.valid is None else wins | ~best.valid
+            wins = wins if other.valid is None else wins & other.valid
+            valid = None if best.valid is None or other.valid is None else best.valid | other.valid
+            best = Column(np.where(wins, other.values, best.values), valid)
+        return best
+
+    return apply
+
+
+def in_list(call: Call, context: Context, build: Build) -> Evaluate:
+    """in(a, literal, ...): TRUE if equal to one, else NULL if the list holds NULL, else FALSE."""
+    first, physical = build(call.args[0]), call.args[0].type.physical
+    literals = _items(call, context)
+    with_null = len(literals) < len(call.args) - 1
+    found = _membership(literals, physical)
+
+    def evaluate(rows: Rows) -> Column:
+        a = first(rows)
+        hits = found(a.values)
+        return Column(hits, both(a.valid, hits) if with_null else a.valid)
+
+    return evaluate
+
+
+def _items(call: Call, context: Context) -> list[Any]:
+    """The values of the list that are not NULL."""
+    literals = [item.value for item in call.args[1:] if isinstance(item, Literal) and item.value is not None]
+    coded = call.args[0].type.physical is Physical.CODE
+    return context.dictionary.codes(literals).tolist() if coded else literals
+
+
+def _are_searched(literals: list[Any], physical: Physical) -> bool:
+    """Few literals are compared one by one; many integers are looked up in order."""
+    return len(literals) > 8 and physical in (Physical.INT32, Physical.INT64, Physical.CODE)
+
+
+def _membership(literals: list[Any], physical: Physical) -> Callable[[Any], Bools]:
+    if _are_searched(literals, physical):
+        ordered = np.unique(np.array(literals, np.int64))
+
+        def search(values: Any) -> Bools:
+            places = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+            return ordered[places] == values
+
+        return search
+    wanted = [constant(literal, physical).values for literal in literals]
+    equal = double_eq if physical is Physical.FLOAT64 else np.equal
+
+    def one_by_one(values: Any) -> Bools:
+        hits = np.zeros(len(values), np.bool_)
+        for value in wanted:
+            same = equal(values, value)
+            hits |= same if same.ndim == 1 else same.all(axis=1)
+        return hits
+
+    return one_by_one
 
 
 def _in_list_in_loop(writer: Writer, call: Call, emit: EmitScalar) -> Value:
     value, type_ = emit(writer, call.args[0]), call.args[0].type
     items = [item for item in call.args[1:] if isinstance(item, Literal) and item.value is not None]
-    if len(items) > 8 and type_.physical in (Physical.INT32, Physical.INT64, Physical.CODE):
-        code: Callable[[Any], int] = writer.context.dictionary.code if type_.physical is Physical.CODE else int
-        members = np.unique(np.array([code(item.value) for item in items], np.int64))
+    if _are_searched(items, type_.physical):
+        members = np.unique(np.array(_items(call, writer.context), np.int64))
         hit = writer.let(f"contains({writer.ordered_set(members)}, {value.word})")
     else:
         terms = [f"({compared('eq', type_, value, emit(writer, item))})" for item in items]
@@ -253,12 +181,12 @@ def _in_list_in_loop(writer: Writer, call: Call, emit: EmitScalar) -> Value:
 
 
 BODIES = (
-    *(Body(name, strict=_comparison, loop=_comparison_in_loop, by_code=True) for name in ("eq", "ne")),
-    *(Body(name, strict=_comparison, loop=_comparison_in_loop) for name in ("lt", "le", "gt", "ge")),
-    Body("is_null", strict=is_null, loop=_null_in_loop, by_code=True),
-    Body("is_distinct", strict=is_distinct, loop=_distinct_in_loop),
-    Body("nullif", strict=nullif, loop=_nullif_in_loop),
-    Body("greatest", strict=extreme, loop=_extreme_in_loop),
-    Body("least", strict=extreme, loop=_extreme_in_loop),
-    Body("in", lazy=lazy_in, lazy_loop=_in_list_in_loop, by_code=True),
+    *(Body(name, comparison, narrow=True, by_code=True) for name in ("eq", "ne")),
+    *(Body(name, comparison, narrow=True, strict=_ordered_texts) for name in _ORDERS),
+    Body("is_null", is_null, narrow=True, by_code=True),
+    Body("is_distinct", is_distinct, narrow=True),
+    Body("nullif", nullif, narrow=True),
+    Body("greatest", extreme, narrow=True, strict=_extreme_texts),
+    Body("least", extreme, narrow=True, strict=_extreme_texts),
+    Body("in", lazy=in_list, lazy_loop=_in_list_in_loop, by_code=True),
 )
