@@ -10,12 +10,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from catalog.calendar import DAY
 from catalog.types import Kind, SqlType
 from sql.ir.functions import NotFoldableError, function_of
-from sql.ir.limits import is_exact, limits, rescale
+from sql.ir.limits import is_exact, limits
 from sql.ir.scalar import Call, Literal, Value
-from sql.types.calendar import days_of, is_plain, micros_of
+from sql.types.literals import convert
 from sql.types.single import single
 
 
@@ -44,35 +43,10 @@ def _checked(value: Value, type_: SqlType) -> Value:
 
 
 def _cast(call: Call, values: Sequence[Any]) -> Value:
-    source, target, value = call.args[0].type, call.type, values[0]
-    if source == target:
-        return value
-    match source.kind, target.kind:
-        case Kind.VARCHAR, Kind.DATE:
-            return days_of(_plain(value))
-        case Kind.VARCHAR, Kind.TIMESTAMP:
-            return micros_of(_plain(value))
-        case Kind.DATE, Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
-            return int(value * DAY)
-        case Kind.TIMESTAMP | Kind.TIMESTAMPTZ, Kind.DATE:
-            return int(value // DAY)
-        case (Kind.TIMESTAMP, Kind.TIMESTAMPTZ) | (Kind.TIMESTAMPTZ, Kind.TIMESTAMP):
-            return value
-    if not (_is_exact_number(source) and (_is_exact_number(target) or target.kind is Kind.DOUBLE)):
+    """As the binder casts a literal."""
+    (literal,) = call.args
+    assert isinstance(literal, Literal), "all arguments are literals"
+    found = convert(literal, call.type)
+    if found is None:
         raise NotFoldableError
-    if target.is_float:
-        if abs(value) >= 2**53:  # the runtime may round such a value in two steps
-            raise NotFoldableError
-        return float(value / 10**source.scale)
-    return rescale(value, target.scale - source.scale)
-
-
-def _plain(text: str) -> str:
-    """The text of a date or timestamp that everyone reads alike."""
-    if not is_plain(text):
-        raise NotFoldableError
-    return text
-
-
-def _is_exact_number(type_: SqlType) -> bool:
-    return type_.is_integer or type_.kind is Kind.DECIMAL
+    return found.value

@@ -50,12 +50,13 @@ _UNITS = {
     "century": Interval(months=1_200),
     "millennium": Interval(months=12_000),
 }
-_ABBREVIATED = {
+ABBREVIATED = {
     "y": "year", "yr": "year", "mon": "month", "w": "week", "d": "day", "h": "hour", "hr": "hour", "m": "minute",
     "min": "minute", "s": "second", "sec": "second", "ms": "millisecond", "msec": "millisecond", "us": "microsecond",
     "usec": "microsecond", "dec": "decade", "c": "century", "cent": "century", "centuries": "century",
     "mil": "millennium", "millennia": "millennium",
 }  # fmt: skip
+"""Shorter names of parts of a date, and plurals without an s."""
 _MOST = 1 << 31
 """Months and days of an interval are below that, and its microseconds below its square."""
 
@@ -105,8 +106,8 @@ def _time_of(clock: re.Match[str]) -> int:
 def unit_of(name: str) -> Interval:
     """One `name`, such as 'day' or 'DAYS'; ValueError if there is no such unit."""
     lower = name.lower()
-    singular = lower if lower in _ABBREVIATED or lower in _UNITS else lower.removesuffix("s")
-    found = _UNITS.get(_ABBREVIATED.get(singular, singular))
+    singular = lower if lower in ABBREVIATED or lower in _UNITS else lower.removesuffix("s")
+    found = _UNITS.get(ABBREVIATED.get(singular, singular))
     if found is None:
         raise ValueError(f"{name!r} is not a unit of time; units are {', '.join(_UNITS)}")
     return found
@@ -170,16 +171,19 @@ def _within(micros: int) -> int:
 
 
 def date_text(days: int) -> str:
-    """A date as DuckDB writes it; ValueError outside years 1-9999."""
-    year, month, day = civil(_within(days * DAY) // DAY)
-    return f"{year:04}-{month:02}-{day:02}"
+    """A date as DuckDB writes it."""
+    year, month, day = civil(days)
+    return f"{year:04}-{month:02}-{day:02}" if year > 0 else f"{1 - year:04}-{month:02}-{day:02} (BC)"
 
 
 def timestamp_text(micros: int) -> str:
-    """A timestamp as DuckDB writes it: the fraction only where there is one, without trailing zeros."""
-    days, time = divmod(micros, DAY)
-    seconds, fraction = divmod(time, 1_000_000)
-    minutes, second = divmod(seconds, 60)
-    hour, minute = divmod(minutes, 60)
-    end = f".{fraction:06}".rstrip("0") if fraction else ""
-    return f"{date_text(days)} {hour:02}:{minute:02}:{second:02}{end}"
+    """A timestamp as DuckDB writes it."""
+    days, clock = divmod(micros, DAY)
+    return f"{date_text(days)} {time_text(clock)}"
+
+
+def time_text(clock: int) -> str:
+    """A time of day as DuckDB writes it: the fraction only where there is one, without trailing zeros."""
+    seconds, fraction = divmod(clock, 1_000_000)
+    text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return text + f".{fraction:06}".rstrip("0") if fraction else text

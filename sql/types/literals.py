@@ -30,7 +30,7 @@ from catalog.types import (
 from catalog.uuids import uuid_of
 from sql.ir.blobs import bytes_of
 from sql.ir.scalar import Literal, Value
-from sql.types.calendar import date_text, days_of, is_plain, micros_of, timestamp_text
+from sql.types.calendar import date_text, days_of, is_plain, micros_of, time_text, timestamp_text
 from sql.types.operand_type import SIGNED, fits
 from sql.types.single import nearest_single, single
 
@@ -280,7 +280,7 @@ def _to_text(literal: Literal, target: SqlType) -> Value:
     if type_ == TIMESTAMPTZ and isinstance(value, int):
         return f"{timestamp_text(value)}+00"
     if type_ == TIME and isinstance(value, int):
-        return timestamp_text(value).partition(" ")[2]
+        return time_text(value)
     exact = _exact(literal)
     if exact is None:
         return None

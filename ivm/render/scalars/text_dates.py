@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from catalog.calendar import DAY, civil, day_of, last_of_month, month_of
+from catalog.calendar import DAY, civil, day_of, day_of_year, iso_week, iso_year, last_of_month, month_of
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
@@ -40,12 +40,7 @@ class Moment:
     @property
     def day_of_year(self) -> int:
         """From 1."""
-        return self.days - day_of(self.year, 1, 1) + 1
-
-    @property
-    def thursday(self) -> Moment:
-        """The Thursday of the week: it says which year the week belongs to."""
-        return Moment((self.days - self.weekday + 3) * DAY)
+        return int(day_of_year(self.days))
 
 
 _civil = lru_cache(maxsize=1 << 16)(civil)
@@ -67,8 +62,8 @@ _WRITE: dict[str, Callable[[Moment], str]] = {
     "j": lambda m: f"{m.day_of_year:03d}",
     "U": lambda m: f"{(m.day_of_year + 6 - (m.weekday + 1) % 7) // 7:02d}",
     "W": lambda m: f"{(m.day_of_year + 6 - m.weekday) // 7:02d}",
-    "V": lambda m: f"{(m.thursday.day_of_year - 1) // 7 + 1:02d}",
-    "G": lambda m: f"{m.thursday.year:04d}",
+    "V": lambda m: f"{iso_week(m.days):02d}",
+    "G": lambda m: f"{iso_year(m.days):04d}",
     "u": lambda m: str(m.weekday + 1),
     "w": lambda m: str((m.weekday + 1) % 7),
     "a": lambda m: DAYS[m.weekday][:3],

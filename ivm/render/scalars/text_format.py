@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from catalog.calendar import DAY, civil
 from catalog.types import Kind, SqlType
+from sql.types.calendar import date_text, time_text, timestamp_text
 
 
 def to_text(value: Any, type_: SqlType) -> str:
@@ -46,40 +46,12 @@ def _boolean(value: bool) -> str:
     return "true" if value else "false"
 
 
-def _date(days: int) -> str:
-    text, before_christ = _day(int(days))
-    return text + before_christ
-
-
-def _timestamp(micros: int) -> str:
-    days, rest = divmod(int(micros), DAY)
-    text, before_christ = _day(days)
-    return f"{text}{before_christ} {_time(rest)}"
-
-
-def _instant(micros: int) -> str:
-    return f"{_timestamp(micros)}+00"
-
-
-def _time(micros: int) -> str:
-    seconds, fraction = divmod(int(micros), 1_000_000)
-    clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-    return clock + f".{fraction:06d}".rstrip("0") if fraction else clock
-
-
-def _day(days: int) -> tuple[str, str]:
-    year, month, day = civil(days)
-    if year > 0:
-        return f"{year:04d}-{month:02d}-{day:02d}", ""
-    return f"{1 - year:04d}-{month:02d}-{day:02d}", " (BC)"
-
-
 _FORMATTERS: dict[Kind, Callable[[Any], str]] = {
     Kind.FLOAT: _single,
     Kind.DOUBLE: _double,
     Kind.BOOLEAN: _boolean,
-    Kind.DATE: _date,
-    Kind.TIMESTAMP: _timestamp,
-    Kind.TIMESTAMPTZ: _instant,
-    Kind.TIME: _time,
+    Kind.DATE: date_text,
+    Kind.TIMESTAMP: timestamp_text,
+    Kind.TIMESTAMPTZ: lambda micros: f"{timestamp_text(micros)}+00",
+    Kind.TIME: time_text,
 }

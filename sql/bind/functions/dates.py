@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.calendar import DAY
+from catalog.calendar import CLOCK, DAY, MONTHS, PARTS_OF_CLOCK, PARTS_OF_DAY
 from catalog.types import (
     BIGINT,
     BOOLEAN,
@@ -29,27 +29,23 @@ from sql.bind.functions.moments import add_moment
 from sql.bind.functions.signatures import double, integer, moment_as, text
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.reader import LOST
-from sql.types.calendar import unit_of
+from sql.types.calendar import ABBREVIATED, unit_of
 from sql.types.formats import READ, WRITTEN, unknown_specifier
 
-_PARTS = (
-    "year", "month", "day", "quarter", "week", "dow", "isodow", "doy", "hour", "minute", "second", "millisecond",
-    "microsecond", "decade", "century", "millennium", "era", "isoyear", "yearweek",
-)  # fmt: skip
 _DOUBLE_PARTS = ("epoch", "julian")
+_PARTS = (*PARTS_OF_DAY, *PARTS_OF_CLOCK)
 _PART_NAMES = {
-    "dayofweek": "dow", "weekday": "dow", "dayofyear": "doy", "weekofyear": "week", "dayofmonth": "day",
-    "centuries": "century", "millennia": "millennium", "y": "year", "yr": "year", "mon": "month", "d": "day",
-    "h": "hour", "hr": "hour", "m": "minute", "min": "minute", "s": "second", "sec": "second", "ms": "millisecond",
-    "us": "microsecond", "w": "week", "dec": "decade", "c": "century", "cent": "century", "mil": "millennium",
-    "msec": "millisecond", "usec": "microsecond",
-}  # fmt: skip
+    **ABBREVIATED,
+    "dayofweek": "dow",
+    "weekday": "dow",
+    "dayofyear": "doy",
+    "weekofyear": "week",
+    "dayofmonth": "day",
+}
 _DIFFERENCES = {
-    **{part: part for part in ("year", "month", "day", "quarter", "week", "hour", "minute", "second", "millisecond")},
-    **{part: part for part in ("microsecond", "decade", "century", "millennium", "isoyear")},
+    **{part: part for part in ("day", "week", "isoyear", *MONTHS, *CLOCK)},
     **dict.fromkeys(("dow", "isodow", "doy", "julian"), "day"), "yearweek": "week", "epoch": "second",
 }  # fmt: skip
-_CLOCK = ("hour", "minute", "second", "millisecond", "microsecond")
 
 
 def bind_extract(binder: Binder, node: exp.Expr) -> Operand:
@@ -67,8 +63,8 @@ def extract(binder: Binder, node: exp.Expr, part: str, of: exp.Expr) -> Operand:
         return _of_interval(binder, node, name, operand)
     type_ = DOUBLE if name in _DOUBLE_PARTS else BIGINT
     if operand.type == TIME:
-        if name not in ("epoch", *_CLOCK):
-            binder.fail(node, f"a TIME has no part {part!r}; its parts are {', '.join(_CLOCK)} and epoch")
+        if name not in ("epoch", *CLOCK):
+            binder.fail(node, f"a TIME has no part {part!r}; its parts are {', '.join(CLOCK)} and epoch")
         stamp = Call("cast", (operand.scalar,), TIMESTAMP, operand.scalar.nullable)
         return binder.call(node, "extract", (Literal(name, VARCHAR), stamp), type_)
     moment = _moment(binder, node, operand, "extract")
@@ -78,7 +74,7 @@ def extract(binder: Binder, node: exp.Expr, part: str, of: exp.Expr) -> Operand:
 def _of_interval(binder: Binder, node: exp.Expr, part: str, operand: Operand) -> Operand:
     """A part of the difference of two timestamps, which has no months."""
     span = span_of(operand)
-    if span.months is not None or part not in ("epoch", "day", *_CLOCK):
+    if span.months is not None or part not in ("epoch", "day", *CLOCK):
         what = f"the part {part!r} of an INTERVAL is not supported"
         binder.refuse(node, f"{what}; epoch, day, hour, minute and second of a difference of timestamps are")
     micros = span.micros or Literal(0, BIGINT)
@@ -144,7 +140,7 @@ def _between(binder: Binder, node: exp.Expr, function: str, part: str, args: Seq
         binder.refuse(node, f"{function} by {part!r} is not supported; parts are {', '.join(sorted(_DIFFERENCES))}")
     operands = [binder.value(arg) for arg in args]
     dates = all(operand.type in (DATE, NULL) or operand.is_text_literal for operand in operands)
-    target = DATE if dates and function == "date_diff" and name not in _CLOCK else TIMESTAMP
+    target = DATE if dates and function == "date_diff" and name not in CLOCK else TIMESTAMP
     zoned = any(operand.type == TIMESTAMPTZ for operand in operands)
     scalars = tuple(
         without_zone(binder, operand, zoned)
