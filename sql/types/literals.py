@@ -176,7 +176,9 @@ def _to_double(literal: Literal, target: SqlType) -> Value:
     if literal.type.is_float:
         return literal.value
     exact = _exact(literal)
-    return None if exact is None else float(exact)
+    # Of longer decimals, DuckDB converts the whole part and the fraction one by one.
+    long = literal.type.kind is Kind.DECIMAL and isinstance(literal.value, int) and abs(literal.value) >= 1 << 53
+    return None if exact is None or long else float(exact)
 
 
 def _to_single(literal: Literal, target: SqlType) -> Value:
