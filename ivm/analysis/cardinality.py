@@ -1,4 +1,9 @@
-"""A rough estimate of how many rows a relation has, from the sizes of what it reads and textbook selectivities."""
+"""A rough estimate of how many rows a relation has, from the sizes of what it reads and textbook selectivities.
+
+The joins are planned by it, so it works on relations, of which no plan is there yet. `ivm.plan.node.Sizes` answers the
+same of plans, since a plan is all that remains when EXPLAIN and the memory limit ask; to ask relations there too would
+take keeping them. `ivm.plan.join_keys` compares ways through one join, and asks neither beyond the sizes of its inputs.
+"""
 
 from __future__ import annotations
 

@@ -34,12 +34,12 @@ ALLOWED = {
     "ivm.kernels.compiling.signatures.write_signatures": "`make kernels` runs the tests to list what is called",
     "ivm.render.scalars.compiler.Compiler.failures": "a loop that does not compile is a defect that nothing else shows",
     "ivm.trace.row_store.RowStore.is_hot": "tests see by it what reading has made of a column",
-    "ivm.trace.ordered_rows.OrderedRows.segments": "what writes states to disk calls it",
-    "ivm.trace.view_log.ViewLog.segments": "what writes states to disk calls it",
-    "ivm.trace.window_tree.WindowTree.segments": "what writes states to disk calls it",
     "ivm.trace.segment": "what writes states to disk, and reads them, calls it",
     "ivm.render.scalars.elsewhere.Elsewhere.pid": "whether a process ends cannot be seen otherwise",
 }
+
+CONTRACT = {"segments", "restore"}
+"""Methods of states for what writes them to disk, and reads them."""
 
 PLAIN = {"property", "cached_property", "staticmethod", "classmethod", "cache", "fact", "scalar_fact", "dataclass"}
 PLAIN |= {
@@ -108,7 +108,11 @@ def definitions(module: Module, body: list[ast.stmt], owner: str = "") -> Iterat
     for node in body:
         at = f"{module.path}:{node.lineno}"
         if isinstance(node, Definition):
-            if node.name.startswith("__") or any(last_word(d) not in PLAIN for d in node.decorator_list):
+            if (
+                node.name.startswith("__")
+                or (owner and node.name in CONTRACT)
+                or any(last_word(d) not in PLAIN for d in node.decorator_list)
+            ):
                 continue
             yield Defined(module.name, owner, node.name, at, node)
             is_face = f"{module.name}.{node.name}" in FACE

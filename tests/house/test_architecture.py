@@ -1,0 +1,30 @@
+"""ARCHITECTURE.md names what is there."""
+
+from __future__ import annotations
+
+import re
+
+from tests.house.floors import PLACES
+from tests.house.modules import ROOT
+
+PAGE = ROOT / "ARCHITECTURE.md"
+
+
+def test_every_file_and_folder_that_it_names_exists():
+    named = re.findall(r"`([\w.]+/[\w./]*|\w+\.(?:md|lock))`", PAGE.read_text())
+    missing = sorted({name for name in named if not (ROOT / name).exists()})
+    assert not missing, f"ARCHITECTURE.md names what is not there: {missing}"
+    assert len(named) > 80
+
+
+def test_every_place_of_the_house_is_in_its_table():
+    table = PAGE.read_text().partition("| floor |")[2].partition("\n\n")[0]
+    folders = [place.prefix for place in PLACES if (ROOT / place.prefix.replace(".", "/")).is_dir()]
+    absent = [prefix for prefix in folders if f"| `{prefix.replace('.', '/')}/`" not in table]
+    assert [each for each in absent if each != "benchmarks"] == []
+
+
+def test_every_folder_of_kernels_is_named():
+    folders = {path.parent.name for path in (ROOT / "ivm" / "kernels").glob("*/__init__.py")}
+    page = PAGE.read_text()
+    assert not [folder for folder in folders if f"`{folder}`" not in page]
