@@ -10,13 +10,14 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from catalog.types import SqlType
+from ivm.trace.applied import Applied
 from ivm.trace.changes import in_order
 from ivm.trace.column import Bools, Ints
 from ivm.trace.computed import Computed
 from ivm.trace.delta import Delta, Group
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.distinct_keys import DistinctKeys
-from ivm.trace.index import Applied, Index
+from ivm.trace.index import Index
 from ivm.trace.keys import KeyLayout
 from ivm.trace.living_rows import LivingRows
 from ivm.trace.row_store import Compaction, Mark, RowStore
@@ -97,6 +98,7 @@ class Arrangement:
         self.key = tuple(key)
         self.layout = layout
         self.users = 0
+        self._is_aside = False
         self._keys = _Keys(store, self.key, layout)
         runs = unique or layout.words == 1
         self.index = Index(layout.words, unique, self._keys.words if runs else None, layout.lead_shift if unique else 0)
@@ -138,8 +140,8 @@ class Arrangement:
             self.catch_up(_FILL_ROWS)
             return
         words, dropped = self._keys.pack(slice(self.index.rows, min(self.index.rows + _FILL_ROWS, self.store.rows)))
-        died = self.store.died
-        aside(partial(self.index.insert, words, dropped, died))
+        self._go_aside(aside, partial(self.index.insert, words, dropped, self.store.died))
+        self.index.seal(self.index.since, self.store.died)
 
     def _reserve(self, aside: Aside) -> Iterator[int]:
         """Make room for the keys of all rows; yields no rows, bit by bit."""
@@ -147,8 +149,15 @@ class Arrangement:
         for start in range(0, end, _FILL_ROWS):
             keys.add(*self._keys.pack(slice(start, min(start + _FILL_ROWS, end))))
             yield 0
-        died = self.store.died
-        aside(partial(self.index.reserve, keys.count, died))
+        self._go_aside(aside, partial(self.index.reserve, keys.count, self.store.died))
+
+    def _go_aside(self, aside: Aside, work: Callable[[], None]) -> None:
+        """Let commits in while the index is worked on, which they then must leave alone."""
+        self._is_aside = True
+        try:
+            aside(work)
+        finally:
+            self._is_aside = False
 
     def probe(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Ints]:
         """The rows of each key as of its time: (position of the key, row of the store), by position.
@@ -185,17 +194,19 @@ class Arrangement:
 
     def truncate(self, rows: int) -> None:
         """Take the rows from `rows` on out of the index, before the store drops them."""
-        if self.index.rows > rows:
-            words, dropped = self._keys.pack(slice(rows, self.index.rows))
-            self.index.truncate(rows, words, dropped)
+        if not self._is_aside:  # where it has no rows that are not final
+            self.index.truncate(rows)
 
     def forget(self, since: int) -> None:
-        """Nobody reads as of a time before `since` any more."""
-        self.index.since = since
+        """Make the rows final; nobody reads as of a time before `since` any more."""
+        if self._is_aside:
+            self.index.since = since
+        else:
+            self.index.seal(since, self.store.died)
 
     def renumber(self, compaction: Compaction) -> None:
         """The store has renumbered its rows. Cost: a pass over the index."""
-        self.index.renumber(compaction.mapping, compaction.survivors_before)
+        self.index = self.index.renumbered(compaction.mapping, compaction.survivors_before)
 
 
 Arranged = TypeVar("Arranged", bound=Follower)

@@ -2,80 +2,50 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import NamedTuple
+
 import numpy as np
 
-from ivm.kernels.hashing.changes import COUNTS, FAILED, INSERTED, KILLED, NEW_KEYS, apply_changes
-from ivm.kernels.hashing.index import (
-    count_keys,
-    hash_rows,
-    insert_rows,
-    link_again,
-    link_ranges,
-    rehash,
-    renumber,
-    unlink_rows,
-)
-from ivm.kernels.hashing.probe import absent_keys, probe_rows, probe_unique
+from ivm.kernels.hashing.probe import absent_keys
 from ivm.kernels.types import Hashes, Int32s
+from ivm.trace.applied import Applied
+from ivm.trace.chains import Chains
 from ivm.trace.column import Bools, Ints
-from ivm.trace.growable import Growable
+from ivm.trace.index_reader import Found, IndexReader, Lesson, hashed
 from ivm.trace.run import BLOCK, AscendingRun, WordsOf
 from ivm.trace.time import BEGINNING, FOREVER
 
 _ALL = np.empty(0, np.bool_)
 _NOBODY = np.empty(0, np.int64)
 _NO_KEY = np.empty((0, 1), np.int64)
-_LARGE = 1 << 18
-"""Slots below which a table grows fourfold: half the copying, and half the memory touched on the way."""
-_SMALLEST = 16
-_RESERVED_LOAD = 0.6
-_MAX_FAILURES = 3
 _AT_ONCE = 1 << 17
 _MELT = 1024
 _SEARCH = 64
 """How many keys are found in a run in the time that the search itself takes."""
 _SEARCHES_A_ROW = 5
 """How many rows are moved to the table in the time that finding a key in the run takes."""
+_FEW = 4
+"""Keys are noted for undoing up to the slots of the table divided by this; with more of them a pass is no dearer."""
 
 
-class Applied:
-    """What a sequence of changes did: rows inserted, rows killed and when, positions of changes that had to fail.
+class Mark(NamedTuple):
+    """A state of an index to which `rollback` returns."""
 
-    It is made before, with room for `changes` of them, and known to whoever would have to undo them: the kernel that
-    carries them out says here in the same call how far it came. Until then nothing was done.
+    steps: int
+    rows: int
+
+
+class _Step(NamedTuple):
+    """What undoes a change, written before it: the keys whose chains get rows (None: too many to name).
+
+    No row before `first_row` comes; `applied` and `inserts` say more where rows may leave chains too.
     """
 
-    __slots__ = ("_failed", "_killed", "_killed_at", "counts")
-
-    def __init__(self, changes: int, *, go_on: bool = False) -> None:
-        self.counts = np.zeros(COUNTS, np.int64)
-        self._killed, self._killed_at = np.empty(changes, np.int64), np.empty(changes, np.int64)
-        self._failed = np.empty(changes + 1 if go_on else _MAX_FAILURES, np.int64)
-
-    @property
-    def inserted(self) -> int:
-        """How many rows were inserted."""
-        return int(self.counts[INSERTED])
-
-    @property
-    def killed(self) -> Ints:
-        """The rows that died, in the order of the changes."""
-        return self._killed[: self.counts[KILLED]]
-
-    @property
-    def killed_at(self) -> Ints:
-        """When each of them died."""
-        return self._killed_at[: self.counts[KILLED]]
-
-    @property
-    def failed(self) -> Ints:
-        """The positions of changes that were not possible, the first few at least."""
-        return self._failed[: self.counts[FAILED]]
-
-    @property
-    def room(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """What `apply_changes` writes to."""
-        return self._killed, self._killed_at, self._failed, self.counts
+    first_row: int
+    words: Ints | None
+    applied: Applied | None = None
+    inserts: Bools = _ALL
 
 
 class Index:
@@ -88,12 +58,9 @@ class Index:
     of its rows in that slot's chain; the rows of the others are in the run.
 
     Every method that changes or reads chains takes `died` (int64 by row number, of length 0 while nobody ever died).
-    `since`: nobody reads as of an earlier time, so rows that died by then are unlinked where they are met.
-    Rows with a True in `dropped` (None: none) are not indexed; keys with one find nothing.
-    Size: 8 (W + 1) bytes a slot, of which at most three quarters are used, and 4 bytes a row; see `nbytes`.
+    Rows with a True in `dropped` (None: none) are not indexed; keys with one find nothing. Changes can be undone until
+    the next `seal`. Size: see `Chains` and `AscendingRun`.
     """
-
-    max_load = 0.75
 
     def __init__(self, words: int, unique: bool = False, words_of: WordsOf | None = None, shift: int = 0) -> None:
         self.words = words
@@ -101,23 +68,26 @@ class Index:
         self.rows = 0
         self.visited = 0
         self.since = BEGINNING
-        self._words_of = _no_words if words_of is None else words_of
-        self._run = AscendingRun(self._words_of, shift, unique)
+        self._shift = shift
+        self._words_of = words_of
+        self._chains = Chains(words)
+        self._run = AscendingRun(_no_words if words_of is None else words_of, shift, unique)
         self._ascending = words_of is not None
+        self._lessons: list[Lesson] = []
+        self._absent = 0
         self._searched = 0
-        self._slots = np.zeros((_SMALLEST, words + 1), np.int64)
-        self._used = 0
-        self._following = Growable(np.dtype(np.int32))
+        self._journal: list[_Step] = []
+        self._undone = [0]
 
     @property
     def nbytes(self) -> int:
         """Bytes of slots, chains and fences."""
-        return self._slots.nbytes + self._following.nbytes + self._run.nbytes
+        return self._chains.nbytes + self._run.nbytes
 
     @property
     def keys(self) -> int:
-        """The slots in use: keys in the hash table, with those whose rows are all gone and not yet forgotten."""
-        return self._used
+        """Keys in the hash table, with those whose rows are all gone and not yet forgotten."""
+        return self._chains.keys
 
     @property
     def backlog(self) -> int:
@@ -130,14 +100,46 @@ class Index:
 
         Cost: where there is a run, a pass over the table.
         """
-        heads = self._slots[:, self.words] - 1
-        known = np.count_nonzero((heads >= self._run.start) & (heads < self._run.stop)) if self.backlog else 0
-        return self.rows - self.backlog + int(known)
+        known = self._chains.count(self._run.start, self._run.stop) if self.backlog else 0
+        return self.rows - self.backlog + known
+
+    def mark(self) -> Mark:
+        """Where the index is now, for `rollback`."""
+        return Mark(len(self._journal), self.rows)
+
+    def rollback(self, mark: Mark) -> None:
+        """Undo all changes since `mark`. Called again after it was interrupted, it goes on.
+
+        Cost: a random access a row, or a pass over the table where they were many.
+        """
+        self._undo(mark.steps, mark.steps, mark.rows)
+
+    def truncate(self, first_row: int) -> None:
+        """Undo the inserts of the rows from `first_row` on, in an index that is unique or was changed by no `apply`.
+
+        Whoever inserts rows before it meanwhile, in another thread, is not disturbed. Cost: as that of `rollback` to
+        the last `seal`.
+        """
+        kept = len(self._journal)
+        while kept and self._journal[kept - 1].first_row >= first_row:
+            kept -= 1
+        self._undo(0, kept, first_row)
+
+    def seal(self, since: int, died: Ints) -> None:
+        """Make all changes final; nobody reads as of a time before `since` any more.
+
+        Does what use has taught, and moves what waits to its place, in proportion to what came and what was asked for.
+        """
+        self.since = since
+        with suppress(MemoryError):  # it can all wait
+            self._maintain(died)
+        self._lessons.clear()
+        self._chains.seal(died, since)
+        self._journal.clear()
 
     def reserve(self, keys: float, died: Ints) -> None:
         """Make room for about so many keys in all, so that the table need not grow on the way there."""
-        if keys > len(self._slots) * self.max_load:
-            self._move(int(keys / _RESERVED_LOAD), died)
+        self._chains.reserve(keys, died, self.since)
 
     def insert(self, words: Ints, dropped: Bools | None, died: Ints) -> None:
         """Index the rows from `rows` on with these keys. Cost: a comparison a row while keys ascend, else 17-19 ns."""
@@ -145,9 +147,9 @@ class Index:
             return
         words = self._shaped(words)
         dropped = _ALL if dropped is None else dropped
-        hashes = _hashed(words)
+        hashes = hashed(words)
         self._settle(words, hashes, dropped, died)
-        self._insert(words, hashes, dropped, self.rows, died)
+        self._insert(words, hashes, dropped, died)
         self.rows += len(words)
 
     def extend(self, words: Ints, dropped: Bools | None, died: Ints = _NOBODY) -> bool:
@@ -156,9 +158,13 @@ class Index:
             return False
         words = self._shaped(words)
         last = _NO_KEY if self.unique else self._run.last_key()
+        goes_on = bool(len(last) and len(words) and words[0, 0] == last[0, 0])
+        if goes_on:
+            self._lessons.clear()  # it may have been learnt how many rows the key had
+        self._journal.append(_Step(self.rows, words[:0]))
         if not self._run.extend(words):
             return False
-        if len(last) and len(words) and words[0, 0] == last[0, 0]:
+        if goes_on:
             self._extend_key(last, words, died)
         self.rows += len(words)
         return True
@@ -173,201 +179,172 @@ class Index:
         rows are unlinked as they die: all that are linked live, which `since` has to say, and none are looked up as of
         the past. A delete without a living row fails. `died` is written to and covers the rows to come, unless all are
         plain inserts. After a few failures nothing more is done, unless `applied` is to go on. After one the caller
-        undoes everything: `truncate` here, then `link_again` what was unlinked; the store revives the rows killed. If
-        he lets the failures be, nothing.
+        goes back to a mark, and the store revives the rows killed; or, if he lets the failures be, nothing.
         """
         words = self._shaped(words)
-        hashes = _hashed(words)
+        hashes = hashed(words)
         self._settle(words, hashes, _ALL, died)
-        n = len(words)
-        self._ensure(n, died)
-        self._following.reserve(self.rows + n)
-        apply_changes(
-            self._slots, self._following.array, died, words, hashes, inserts, times, self.rows, self.since,
-            self.unique, replace, *applied.room,
-        )  # fmt: skip
-        self._used += int(applied.counts[NEW_KEYS])
+        self._chains.ensure(len(words), died, self.since)
+        self._journal.append(_Step(self.rows, words, applied, inserts))
+        self._chains.apply(
+            words, hashes, inserts, times, self.rows, died, self.since, applied, unique=self.unique, replace=replace
+        )
         self.rows += applied.inserted
-        self._following.length = self.rows
 
     def probe(self, words: Ints, dropped: Bools | None, limits: Ints, died: Ints, times: Ints) -> tuple[Ints, Ints]:
         """(position of the key, row) for the rows of each key with row < limits[i] and died[row] > times[i], by
         position.
 
-        `limits` and `times` have length n, or 1 if all are the same; times are at least `since`. The order of the
-        rows of one key is unspecified. Cost: about two random accesses a key and one for each further entry of its
-        chain; a key changed k times between `since` and its time has k entries more.
+        For steps, which the index learns from; others take a `reader`. `limits` and `times` have length n, or 1 if all
+        are the same; times are at least `since`. The order of the rows of one key is unspecified. Cost: about two
+        random accesses a key and one for each further entry of its chain; a key changed k times between `since` and its
+        time has k entries more.
         """
-        dropped = _ALL if dropped is None else dropped
-        words = self._shaped(words)
-        hashes = _hashed(words)
-        self._settle(words, hashes, dropped, died)
-        if self.unique:
-            return self._probe_unique(words, hashes, dropped, limits, died, times)
-        n = len(words)
-        positions, rows = np.empty(2 * n + 16, np.int64), np.empty(2 * n + 16, np.int64)
-        at = count = 0
-        while True:
-            at, count, visited = probe_rows(
-                self._slots, self._following.array, died, words, hashes, dropped, limits, times, self.since,
-                at, count, positions, rows,
-            )  # fmt: skip
-            self.visited += visited
-            if at == n:
-                return positions[:count], rows[:count]
-            positions, rows = _doubled(positions), _doubled(rows)
+        if self._lessons:  # of an earlier step
+            self._maintain(died)
+        found: Found = self.reader().probe(words, dropped, limits, died, times)
+        self.visited += found.visited
+        if found.lesson is not None:
+            self._learn(found.lesson.absent)
+            self._lessons.append(found.lesson)
+        return found.positions, found.rows
 
-    def truncate(self, first_row: int, words: Ints, dropped: Bools | None) -> None:
-        """Undo the inserts of the rows from `first_row` on, whose keys are `words`."""
-        dropped = _ALL if dropped is None else dropped
-        words = self._shaped(words)
-        unlinked = unlink_rows(self._slots, self._following.array, words, _hashed(words), dropped, first_row)
-        if unlinked:
-            # The table may know keys above the run's last one now, so order alone no longer proves a key new.
-            self._ascending = False
-        self._run.truncate(first_row)
-        self._following.truncate(first_row)
-        self.rows = min(self.rows, first_row)
+    def reader(self, words_of: WordsOf | None = None) -> IndexReader:
+        """What the index is now, for whoever reads while it changes. `words_of` reads keys from the store meanwhile.
 
-    def link_again(self, words: Ints, rows: Ints) -> None:
-        """Undo that `apply` unlinked `rows`, ascending, whose keys are `words`."""
-        words = self._shaped(words)
-        self._ensure(len(words), _NOBODY)
-        self._used += link_again(self._slots, words, _hashed(words), rows)
-
-    def renumber(self, mapping: Int32s, survivors_before: Ints) -> None:
-        """The store's rows got new numbers: row r is now mapping[r], gone if -1; survivors_before[r] are left below r.
-
-        Cost: one pass over slots and chains.
+        Nothing is written, here or there.
         """
-        rows = int(survivors_before[self.rows])
-        self._run.renumber(survivors_before)
+        return IndexReader(
+            self.words, self.unique, self.since, self._chains.tables, self._chains.following,
+            self._run.reader(words_of), self._undone,
+        )  # fmt: skip
+
+    def renumbered(self, mapping: Int32s, survivors_before: Ints) -> Index:
+        """The index of the same rows by new numbers: row r is mapping[r], gone if -1; survivors_before[r] are left
+        below r.
+
+        Only after `seal`. Cost: one pass over slots and chains.
+        """
+        made = Index(self.words, self.unique, self._words_of, self._shift)
+        made.rows = int(survivors_before[self.rows])
+        made.since, made.visited = self.since, self.visited
+        made._chains = self._chains.renumbered(mapping, made.rows)
+        made._run = self._run.renumbered(survivors_before)
         # The table may know keys of rows that are gone, above the last one left.
-        self._ascending = self._ascending and self._used == 0
-        chains = Growable(np.dtype(np.int32))
-        renumber(self._slots, self._following.array, mapping, chains.reserve(rows))
-        chains.length = rows
-        self._following = chains
-        self.rows = rows
+        made._ascending = self._ascending and made.keys == 0
+        made._searched = self._searched
+        return made
 
-    def _probe_unique(
-        self, words: Ints, hashes: Hashes, dropped: Bools, limits: Ints, died: Ints, times: Ints
-    ) -> tuple[Ints, Ints]:
-        positions, rows = np.empty(len(words), np.int64), np.empty(len(words), np.int64)
-        count, visited = probe_unique(
-            self._slots, self._following.array, died, words, hashes, dropped, limits, times, positions, rows
-        )
-        self.visited += visited
-        return positions[:count], rows[:count]
+    def _undo(self, last: int, kept: int, first_row: int) -> None:
+        """Undo steps down to number `last`, for rows from `first_row` on, and forget those from number `kept` on."""
+        if len(self._journal) <= last:
+            return
+        self._lessons.clear()
+        ascending, cut = self._ascending, 0
+        self._ascending = False
+        for number in range(len(self._journal) - 1, last - 1, -1):
+            step = self._journal[number]
+            if step.applied is not None and not self.unique:
+                assert step.words is not None
+                self._chains.undo(step.words, step.inserts, step.first_row, step.applied)
+            else:
+                cut += self._chains.cut(step.words, first_row)
+        self._run.truncate(first_row)
+        self._chains.following.truncate(first_row)
+        self.rows = min(self.rows, first_row)
+        self._undone[0] += 1
+        # The table may know keys above the run's last one now: then order alone no longer proves a key new.
+        self._ascending = ascending and not cut
+        del self._journal[kept:]
+
+    def _shaped(self, words: Ints) -> Ints:
+        return words.reshape(-1, self.words)
 
     def _settle(self, words: Ints, hashes: Hashes, dropped: Bools, died: Ints) -> None:
-        """Bring every row of the run that these keys could find into the hash table."""
+        """Bring every row of the run that these keys could find into the hash table, before rows of theirs come."""
         if not len(self._run):
             return
-        positions, run = np.empty(len(words), np.int64), self._run
-        # Keys that come in order are often looked for before they come: those beyond the last one are not in the run.
-        absent = absent_keys(self._slots, words, hashes, dropped, run.shift, run.last_lead, positions)
+        run, positions = self._run.reader(), np.empty(len(words), np.int64)
+        slots, old, _ = self._chains.tables
+        absent = absent_keys(slots, old, words, hashes, dropped, run.shift, run.last_lead, positions)
         if absent:
-            self._find_in_run(words, hashes, positions[:absent], died)
+            self._learn(absent)
+            self._melt_some(died)
+            keys = words[positions[:absent]]
+            if len(self._run):
+                self._link(keys, hashes[positions[:absent]], *self._run.reader().find(keys), died)
 
-    def _find_in_run(self, words: Ints, hashes: Hashes, absent: Ints, died: Ints) -> None:
-        """Bring the rows of the run that have the keys at `absent`, which the table does not know, into it.
+    def _learn(self, absent: int) -> None:
+        self._absent += absent
+        self._searched += absent + _SEARCH
 
-        Once searching has cost as much as moving all rows, they move in proportion to the number of such keys, so that
-        the backlog melts away with use.
+    def _maintain(self, died: Ints) -> None:
+        """Do what probes have taught: link what they found in the run, and shorten long chains."""
+        self._melt_some(died)
+        while self._lessons:
+            lesson = self._lessons[-1]
+            if len(lesson.words):
+                self._link(lesson.words, hashed(lesson.words), lesson.firsts, lesson.lengths, died)
+            if len(lesson.long):
+                self._chains.shorten(lesson.long, died, self.since)
+            self._lessons.pop()
+
+    def _melt_some(self, died: Ints) -> None:
+        """Move rows of the run to the hash table, once searching it has cost as much as moving all of them.
+
+        They move in proportion to the number of keys that were looked for, so that the backlog melts away with use.
         """
-        self._searched += len(absent) + _SEARCH
-        if self._searched * _SEARCHES_A_ROW >= len(self._run):
-            if 4 * BLOCK * len(absent) >= len(self._run):
-                self._melt(len(self._run), died)
-                # Where order is not asked to prove anything, a run that is used up as it comes is only a detour.
-                self._ascending = self._ascending and self.unique
-            else:
-                self._melt(max(4 * len(absent), _MELT), died)
-        if len(self._run):
-            self._link(words[absent], hashes[absent], *self._run.find(words[absent]), died)
+        absent, self._absent = self._absent, 0
+        if not absent or self._searched * _SEARCHES_A_ROW < len(self._run):
+            return
+        if 4 * BLOCK * absent >= len(self._run):
+            self._melt(len(self._run), died)
+            # Where order is not asked to prove anything, a run that is used up as it comes is only a detour.
+            self._ascending = self._ascending and self.unique
+        else:
+            self._melt(max(4 * absent, _MELT), died)
+
+    def _melt(self, count: int, died: Ints) -> None:
+        """Move the first `count` rows of the run, and what else their last key has, into the hash table."""
+        run, words_of = self._run, self._words_of
+        assert words_of is not None, "an index without a run has nothing to melt"
+        goal = min(run.start + count, run.stop)
+        while run.start < goal:
+            stop = min(run.start + _AT_ONCE, goal)
+            if not self.unique:
+                stop = run.end_of_key(stop - 1)
+            words = words_of(slice(run.start, stop))
+            first = np.arange(len(words))
+            if not self.unique and len(words):
+                first = np.flatnonzero(np.concatenate([[True], words[1:, 0] != words[:-1, 0]]))
+                words = words[first]
+            counts = np.diff(first, append=stop - run.start)
+            self._link(words, hashed(words), first + run.start, counts, died)
+            run.start = stop
 
     def _extend_key(self, key: Ints, words: Ints, died: Ints) -> None:
         """The run's last key goes on in `words`: link those rows if the table knows the key.
 
         Where rows die the table has to, so that a key that is updated over and over keeps a short chain.
         """
-        absent = absent_keys(self._slots, key, _hashed(key), _ALL, 0, FOREVER, np.empty(1, np.int64))
+        slots, old, _ = self._chains.tables
+        absent = absent_keys(slots, old, key, hashed(key), _ALL, 0, FOREVER, np.empty(1, np.int64))
         if absent and len(died):
-            self._link(key, _hashed(key), *self._run.find(key), died)
+            self._link(key, hashed(key), *self._run.reader().find(key), died)
         elif not absent:
             others = np.flatnonzero(words[:, 0] != key[0, 0])
             words = words[: others[0]] if len(others) else words
-            self._insert(words, _hashed(words), _ALL, self.rows, died)
+            self._insert(words, hashed(words), _ALL, died)
 
-    def _shaped(self, words: Ints) -> Ints:
-        return words.reshape(-1, self.words)
+    def _link(self, words: Ints, hashes: Hashes, firsts: Ints, lengths: Ints, died: Ints) -> None:
+        self._journal.append(_Step(0, words))
+        self._chains.link(words, hashes, firsts, lengths, self._run.stop, died, self.since)
 
-    def _melt(self, count: int, died: Ints) -> None:
-        """Move the first `count` rows of the run, and what else their last key has, into the hash table."""
-        run = self._run
-        goal = min(run.start + count, run.stop)
-        while run.start < goal:
-            stop = min(run.start + _AT_ONCE, goal)
-            if not self.unique:
-                stop = run.end_of_key(stop - 1)
-            words = self._words_of(slice(run.start, stop))
-            first = np.arange(len(words))
-            if not self.unique and len(words):
-                first = np.flatnonzero(np.concatenate([[True], words[1:, 0] != words[:-1, 0]]))
-                words = words[first]
-            counts = np.diff(first, append=stop - run.start)
-            self._link(words, _hashed(words), first + run.start, counts, died)
-            run.start = stop
-
-    def _link(self, words: Ints, hashes: Hashes, firsts: Ints, counts: Ints, died: Ints) -> None:
-        self._ensure(len(words), died)
-        self._following.reserve(self._run.stop)
-        # What lies behind its length a growing array does not take along.
-        self._following.length = max(self._following.length, self._run.stop)
-        self._used += link_ranges(self._slots, self._following.array, words, hashes, firsts, counts)
-
-    def _insert(self, words: Ints, hashes: Hashes, dropped: Bools, first_row: int, died: Ints) -> None:
-        self._following.reserve(first_row + len(words))
-        self._following.length = max(self._following.length, first_row + len(words))
-        at = 0
-        while True:
-            room = int(len(self._slots) * self.max_load) - self._used
-            at, new = insert_rows(
-                self._slots, self._following.array, died, words, hashes, dropped, at, first_row, self.since, room
-            )
-            self._used += new
-            if at == len(words):
-                return
-            self._ensure(1, died)
-
-    def _ensure(self, keys: int, died: Ints) -> None:
-        """Make room for so many new keys; forgets keys whose rows have all died by `since`."""
-        if self._used + keys <= int(len(self._slots) * self.max_load):
-            return
-        left = count_keys(self._slots, self._following.array, died, self.since)
-        capacity = len(self._slots)
-        while left + keys > int(capacity * self.max_load * 0.75):
-            capacity *= 4 if capacity < _LARGE and keys < left else 2
-        self._move(capacity, died)
-
-    def _move(self, capacity: int, died: Ints) -> None:
-        slots = np.zeros((capacity, self.words + 1), np.int64)
-        self._used = rehash(self._slots, slots, self._following.array, died, self.since)
-        self._slots = slots
+    def _insert(self, words: Ints, hashes: Hashes, dropped: Bools, died: Ints) -> None:
+        named = len(words) * _FEW <= len(self._chains.tables.slots)
+        self._journal.append(_Step(self.rows, words if named else None))
+        self._chains.insert(words, hashes, dropped, self.rows, died, self.since)
 
 
 def _no_words(rows: Ints | slice) -> Ints:
     raise AssertionError("an index without a run has no rows to read")
-
-
-def _hashed(words: Ints) -> Hashes:
-    hashes = np.empty(len(words), np.uint64)
-    hash_rows(words, hashes)
-    return hashes
-
-
-def _doubled(array: Ints) -> Ints:
-    grown = np.empty(2 * len(array), np.int64)
-    grown[: len(array)] = array
-    return grown

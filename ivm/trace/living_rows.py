@@ -8,14 +8,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from ivm.kernels.hashing.digest import WORDS, digest_rows
+from ivm.trace.applied import Applied
 from ivm.trace.column import Bools, Column, Ints
-from ivm.trace.index import Applied, Index
+from ivm.trace.index import Index, Mark
 from ivm.trace.keys import KeyLayout
 from ivm.trace.readonly import readonly
 from ivm.trace.row_store import Compaction, RowStore
 from ivm.trace.size import StateSize
 from ivm.trace.time import FOREVER
 
+_NEVER = FOREVER - 1
+"""Whoever is dead is out: nobody reads as of a time before."""
 _AT_ONCE = 1 << 20
 """About how many words are packed at a time."""
 
@@ -34,7 +37,7 @@ class LivingRows:
         self._layout = KeyLayout(tuple((t.physical, True) for t in store.types), nulls="match")
         self._factors = _random(self._layout.words)
         self._index = Index(min(self._layout.words, WORDS))
-        self._index.since = FOREVER - 1  # whoever is dead is out
+        self._index.since = _NEVER
 
     def catch_up(self, most: int | None = None) -> int:
         """Index the rows that the store has gained, at most so many of them; how many are left.
@@ -58,27 +61,28 @@ class LivingRows:
         return digests
 
     def apply(self, words: Ints, inserts: Bools, times: Ints, died: Ints, applied: Applied) -> None:
-        """Insert further rows and kill living ones; see `Index.apply`. After a failure the caller calls `take_back`."""
+        """Insert further rows and kill living ones; see `Index.apply`."""
         self._index.apply(words, inserts, times, died, applied)
 
-    def take_back(self, first_row: int, words: Ints, killed: Ints) -> None:
-        """Undo the inserts of rows from `first_row` on, whose words are `words`, and the deaths of rows `killed`."""
-        self._index.truncate(first_row, words, None)
-        back = np.sort(killed[killed < first_row])
-        if len(back):
-            self._index.link_again(self._words_of(back), back)
+    def mark(self) -> Mark:
+        """Where the index is now, for `rollback`."""
+        return self._index.mark()
+
+    def rollback(self, mark: Mark) -> None:
+        """Undo what came and died since `mark`; the store does so for itself."""
+        self._index.rollback(mark)
 
     def truncate(self, rows: int) -> None:
-        """Undo everything since the store's last `commit`, when it had so many rows; before the store does."""
-        new = slice(rows, max(self._index.rows, rows))
-        self.take_back(rows, self._words_of(new), self.store.killed)
+        """Undo everything since the store's last `commit`, when it had so many rows."""
+        self._index.rollback(Mark(0, rows))
 
     def forget(self, since: int) -> None:
-        """Nothing: there is no past to be read here."""
+        """Make the rows final; there is no past to be read here."""
+        self._index.seal(_NEVER, self.store.died)
 
     def renumber(self, compaction: Compaction) -> None:
         """The store has renumbered its rows. Cost: a pass over the index."""
-        self._index.renumber(compaction.mapping, compaction.survivors_before)
+        self._index = self._index.renumbered(compaction.mapping, compaction.survivors_before)
 
     def size(self) -> StateSize:
         """Entries and bytes of the index alone."""

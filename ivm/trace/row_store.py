@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from catalog.errors import Error
 from catalog.types import SqlType
+from ivm.trace.applied import Applied
 from ivm.trace.arrow import to_arrow
 from ivm.trace.batch import Batch
 from ivm.trace.cold_columns import ColdColumns
@@ -25,7 +26,6 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
 from ivm.trace.hot_column import HotColumn
 from ivm.trace.in_place import is_readable
-from ivm.trace.index import Applied
 from ivm.trace.time import FOREVER, Births
 
 MOST_ROWS = 2**31 - 1

@@ -8,6 +8,7 @@ looked up. The lead is the first part of a key (see `ivm.kernels.hashing.ascendi
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,62 +23,20 @@ WordsOf = Callable[["Ints | slice"], Ints]
 """The key words (n, W) of rows of the store, given by their numbers or as a slice."""
 
 
-class AscendingRun:
-    """Rows [start, stop) of a store, whose leads never fall. Size: a lead for every 16 rows.
+@dataclass(frozen=True, slots=True)
+class RunReader:
+    """The rows [start, stop) of a run as they were when it was made, whatever becomes of the run."""
 
-    `distinct`: all keys differ, and at most 16 have the same lead. Otherwise a key is its lead.
-    """
-
-    def __init__(self, words_of: WordsOf, shift: int, distinct: bool) -> None:
-        self.start = 0
-        self.stop = 0
-        self._words_of = words_of
-        self.shift = shift
-        self._distinct = distinct
-        self._fences = Growable(np.dtype(np.int64))
-        self._recent: Ints | None = None
+    start: int
+    stop: int
+    shift: int
+    distinct: bool
+    last_lead: int
+    fences: Ints
+    words_of: WordsOf
 
     def __len__(self) -> int:
         return self.stop - self.start
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the fences."""
-        return self._fences.nbytes
-
-    def extend(self, words: Ints) -> bool:
-        """Take the rows from `stop` on, with these keys, if they go on ascending; else change nothing and say False.
-
-        Cost: a comparison a row.
-        """
-        if len(words) == 0:
-            return True
-        recent, stop = self._recent_words(), self.stop + len(words)
-        fences = self._fences.reserve(-(-stop // BLOCK))
-        if not extend_run(recent, words, self.shift, self._distinct, BLOCK, fences, self.stop):
-            return False
-        self._fences.length = -(-stop // BLOCK)
-        self._recent = words[-BLOCK:].copy() if len(words) >= BLOCK else np.concatenate([recent, words])[-BLOCK:]
-        self.stop = stop
-        return True
-
-    @property
-    def last_lead(self) -> int:
-        """The lead of the last row, 0 if there is none."""
-        recent = self._recent_words()
-        return int(recent[-1, 0]) >> self.shift if len(recent) else 0
-
-    def last_key(self) -> Ints:
-        """The words of the last row, (1, W), or (0, W) if there is none."""
-        return self._recent_words()[-1:]
-
-    def truncate(self, row: int) -> None:
-        """Cut off the rows from `row` on."""
-        if row < self.stop:
-            self.stop = row
-            self.start = min(self.start, row)
-            self._recent = None
-            self._fences.truncate(-(-row // BLOCK))
 
     def find(self, words: Ints) -> tuple[Ints, Ints]:
         """The rows of each key: the first one, and how many there are, one after the other.
@@ -90,31 +49,97 @@ class AscendingRun:
         nothing = np.empty(0, np.int64)
         return np.concatenate([nothing, *(f for f, _ in parts)]), np.concatenate([nothing, *(c for _, c in parts)])
 
+    def _find(self, words: Ints) -> tuple[Ints, Ints]:
+        n = len(words)
+        rows, starts = np.empty(2 * BLOCK * n, np.int64), np.empty(n + 1, np.int64)
+        used = rows_near(self.fences, words, self.shift, BLOCK, self.stop, rows, starts)
+        near = self.words_of(rows[:used])
+        first, count = np.empty(n, np.int64), np.empty(n, np.int64)
+        find_near(words, near, rows, starts, self.shift, BLOCK, self.distinct, first, count)
+        return first, count
+
+
+def _no_words(rows: Ints | slice) -> Ints:
+    raise AssertionError("an empty run has no rows to read")
+
+
+_EMPTY = RunReader(0, 0, 0, True, 0, np.empty(0, np.int64), _no_words)
+
+
+class AscendingRun:
+    """Rows [start, stop) of a store, whose leads never fall. Size: a lead for every 16 rows.
+
+    `distinct`: all keys differ, and at most 16 have the same lead. Otherwise a key is its lead.
+    """
+
+    def __init__(self, words_of: WordsOf, shift: int, distinct: bool) -> None:
+        self.start = 0
+        self.stop = 0
+        self._words_of = words_of
+        self._shift = shift
+        self._distinct = distinct
+        self._fences = Growable(np.dtype(np.int64))
+        self._recent: Ints | None = None
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the fences."""
+        return self._fences.nbytes
+
+    def reader(self, words_of: WordsOf | None = None) -> RunReader:
+        """The run as it is now; it reads the store, or `words_of`."""
+        if self.start == self.stop:
+            return _EMPTY
+        last_lead = int(self._recent_words()[-1, 0]) >> self._shift
+        fences = self._fences.array[: -(-self.stop // BLOCK)]
+        source = self._words_of if words_of is None else words_of
+        return RunReader(self.start, self.stop, self._shift, self._distinct, last_lead, fences, source)
+
+    def extend(self, words: Ints) -> bool:
+        """Take the rows from `stop` on, with these keys, if they go on ascending; else change nothing and say False.
+
+        Cost: a comparison a row.
+        """
+        if len(words) == 0:
+            return True
+        recent, stop = self._recent_words(), self.stop + len(words)
+        fences = self._fences.reserve(-(-stop // BLOCK))
+        if not extend_run(recent, words, self._shift, self._distinct, BLOCK, fences, self.stop):
+            return False
+        self._fences.length = -(-stop // BLOCK)
+        self._recent = words[-BLOCK:].copy() if len(words) >= BLOCK else np.concatenate([recent, words])[-BLOCK:]
+        self.stop = stop
+        return True
+
+    def last_key(self) -> Ints:
+        """The words of the last row, (1, W), or (0, W) if there is none."""
+        return self._recent_words()[-1:]
+
+    def truncate(self, row: int) -> None:
+        """Cut off the rows from `row` on."""
+        self._recent = None
+        self.stop = min(self.stop, row)
+        self.start = min(self.start, row)
+        self._fences.truncate(-(-self.stop // BLOCK))
+
     def end_of_key(self, row: int) -> int:
         """The row behind the last one of the key of `row`."""
-        first, count = self.find(self._words_of(slice(row, row + 1)))
+        first, count = self.reader().find(self._words_of(slice(row, row + 1)))
         return int(first[0] + count[0])
 
-    def renumber(self, survivors_before: Ints) -> None:
-        """Rows got new numbers: row r is now survivors_before[r]. Cost: reading every 16th key anew."""
-        self.start = int(survivors_before[self.start])
-        self.stop = int(survivors_before[self.stop])
-        self._recent = None
-        self._fences.truncate(0)
-        if self.stop:
-            self._fences.append(self._words_of(np.arange(0, self.stop, BLOCK))[:, 0] >> self.shift)
+    def renumbered(self, survivors_before: Ints) -> AscendingRun:
+        """The run of the rows that are left: row r is survivors_before[r]. Cost: reading every 16th key anew."""
+        made = AscendingRun(self._words_of, self._shift, self._distinct)
+        made.start, made.stop = int(survivors_before[self.start]), int(survivors_before[self.stop])
+        if made.stop:
+            made._fences.append(self._words_of(np.arange(0, made.stop, BLOCK))[:, 0] >> self._shift)
+        return made
 
     def _recent_words(self) -> Ints:
         """The words of the last 16 rows, or of all if there are fewer."""
         if self._recent is None:
             self._recent = self._words_of(slice(max(self.stop - BLOCK, 0), self.stop)).copy()
         return self._recent
-
-    def _find(self, words: Ints) -> tuple[Ints, Ints]:
-        n = len(words)
-        rows, starts = np.empty(2 * BLOCK * n, np.int64), np.empty(n + 1, np.int64)
-        used = rows_near(self._fences.view(), words, self.shift, BLOCK, self.stop, rows, starts)
-        near = self._words_of(rows[:used])
-        first, count = np.empty(n, np.int64), np.empty(n, np.int64)
-        find_near(words, near, rows, starts, self.shift, BLOCK, self._distinct, first, count)
-        return first, count

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.schema import Table
+from ivm.trace.applied import Applied
 from ivm.trace.arrangement import Arrangement, Follower, Kept
 from ivm.trace.arrow import Reader, arrow_type, to_arrow
 from ivm.trace.batch import Batch
@@ -17,7 +18,6 @@ from ivm.trace.column import Column, Ints, concat
 from ivm.trace.computed import TextFunction
 from ivm.trace.delta import Delta, Group, Source
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.index import Applied
 from ivm.trace.keys import KeyLayout
 from ivm.trace.layout import plain_layout
 from ivm.trace.living_rows import LivingRows
@@ -296,11 +296,11 @@ class TableStore:
         first = self._store.rows
         died = self._store.mortal(first + len(changes))
         times, go_on = as_array(changes.times), missing == "ignore"
-        mark = self._store.mark()
+        mark, place = self._store.mark(), self._living.mark()
         applied = self._store.expect(Applied(len(changes), go_on=go_on))
         self._living.apply(words, changes.inserts, times, died, applied)
         if len(applied.failed) and not go_on:  # an insert never fails
-            self._living.take_back(first, _linked(words, changes, applied), applied.killed)
+            self._living.rollback(place)
             self._store.rollback(mark)
             return applied.failed
         return self._changed(batch, changes, applied)
@@ -318,14 +318,14 @@ class TableStore:
         deadly = replace or not changes.only_inserts or len(store.died) > 0
         died = store.mortal(first + count) if deadly else _NOBODY
         times, go_on = as_array(changes.times), missing == "ignore"
-        mark = store.mark()
+        mark, place = store.mark(), key.index.mark()
         applied = store.expect(Applied(count, go_on=go_on))
         key.index.apply(words, changes.inserts, times, died, applied, replace=replace)
         failed = applied.failed
         if go_on and len(failed):
             failed = failed[changes.inserts[failed]]
         if len(failed):
-            key.index.truncate(first, _linked(words, changes, applied), None)
+            key.index.rollback(place)
             store.rollback(mark)
             return failed
         return self._changed(batch, changes, applied)
@@ -358,13 +358,6 @@ class TableStore:
 
     def _delta(self, source: Source, length: int, times: Ints | int, diffs: Ints | None) -> Delta:
         return Delta([Group(source)], plain_layout(len(self._types)), length, times, diffs)
-
-
-def _linked(words: Ints, changes: Changes, applied: Applied) -> Ints:
-    """The words of the rows that an attempt has linked."""
-    linked = changes.inserts.copy()
-    linked[applied.failed] = False
-    return words[linked][: applied.inserted]
 
 
 class _Below(Source):

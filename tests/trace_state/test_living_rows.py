@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from catalog.types import BIGINT, VARCHAR
 from ivm.kernels.hashing.digest import WORDS, digest_rows
+from ivm.trace.applied import Applied
 from ivm.trace.column import Column
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.index import Applied
 from ivm.trace.living_rows import LivingRows
 from ivm.trace.row_store import RowStore
 
@@ -37,16 +37,13 @@ class Model:
     def apply(self, changes):
         """(number, insert) in turn; whether all were possible. Undone if not."""
         numbers, inserts = [n for n, _ in changes], np.array([i for _, i in changes], np.bool_)
-        first = self.store.rows
-        died = self.store.mortal(first + len(changes))
+        died = self.store.mortal(self.store.rows + len(changes))
         words = self.rows.words(self.columns(numbers), len(numbers))
-        mark = self.store.mark()
+        mark, place = self.store.mark(), self.rows.mark()
         applied = self.store.expect(Applied(len(changes)))
         self.rows.apply(words, inserts, np.array([1], np.int64), died, applied)
         if len(applied.failed):
-            linked = inserts.copy()
-            linked[applied.failed] = False
-            self.rows.take_back(first, words[linked][: applied.inserted], applied.killed)
+            self.rows.rollback(place)
             self.store.rollback(mark)
             return False
         born = [n for n, insert in changes if insert]
@@ -89,6 +86,7 @@ def test_the_newest_of_equal_rows_goes_first_and_comes_back(types, commits):
             possible = model.possible(changes)
             assert model.apply(changes) == possible
         if final:
+            model.rows.forget(1)
             model.store.commit(1)
         else:
             model.rows.truncate(rows)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.hashing.index import same_key
+from ivm.kernels.hashing.slots import same_key
 from ivm.kernels.types import Ints
 
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
-from ivm.kernels.hashing.index import AHEAD, EMPTY, GONE, drop_dead, home
-from ivm.kernels.memory.prefetch import prefetch
+from ivm.kernels.hashing.function import hash_words
+from ivm.kernels.hashing.index import USED, drop_dead
+from ivm.kernels.hashing.slots import AHEAD, EMPTY, GONE, fetch, find_slot, old_head, put_key
 from ivm.kernels.types import Bools, Hashes, Int32s, Ints
 
-_ONE = np.uint64(1)
-
 FOREVER = 0x7FFF_FFFF_FFFF_FFFF
-
-INSERTED, KILLED, NEW_KEYS, FAILED, REACHED = range(5)
-COUNTS = 5
-"""What `apply_changes` counts: rows inserted, rows killed, new keys, changes failed; and how many it looked at."""
+REACHED, INSERTED, KILLED, FAILED = range(4)
+COUNTS = 4
+"""What `done` counts: changes that were gone through, rows inserted, rows killed, changes that failed."""
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def apply_changes(
     slots: Ints,
+    old: Ints,
+    counts: Ints,
     following: Int32s,
     died: Ints,
     words: Ints,
@@ -34,39 +34,31 @@ def apply_changes(
     killed: Ints,
     killed_at: Ints,
     failed: Ints,
-    counts: Ints,
+    done: Ints,
 ) -> None:
     """Carry out change i for key i in turn: inserts[i] links the next new row, otherwise a live row of the key dies.
 
     In a unique index an insert meets no live row, or kills it if `replace`. In any other, chains hold living rows
     alone: a row that dies leaves its chain, so that the next one to die is always the first. `times` has length 1 or n.
     Deaths are written to `died`, and to `killed` and `killed_at` (length >= n). Positions of changes that cannot be
-    carried out go to `failed` until it is full, whereupon the pass ends. The table has room for n new keys. What was
-    done is in `counts` (length COUNTS) when this returns. Cost: one or two random accesses a change.
+    carried out go to `failed` until it is full, whereupon the pass ends. `done` tells what was done. The table has room
+    for n new keys. Cost: one or two random accesses a change.
     """
     width = np.uint64(words.shape[1])
-    capacity = np.uint64(slots.shape[0])
     mortal = len(died) > 0
     step = 0 if len(times) == 1 else 1
     row = first_row
-    deaths = 0
-    new = 0
-    failures = 0
+    deaths = failures = 0
+    used = counts[USED]
     reached = len(words)
     for i in range(len(words)):
         if i + AHEAD < len(words):
-            prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + _ONE))
-        slot = home(hashes[i], capacity)
-        while slots[slot, width] != EMPTY:
-            w = np.uint64(0)
-            while w < width and slots[slot, w] == words[np.uint64(i), w]:
-                w += _ONE
-            if w == width:
-                break
-            slot += _ONE
-            if slot == capacity:
-                slot = np.uint64(0)
+            fetch(slots, old, hashes[i + AHEAD])
+        slot = find_slot(slots, words, i, hashes[i])
         head = slots[slot, width]
+        is_there = head != EMPTY
+        if not is_there:
+            head = old_head(old, words, i, hashes[i])
         live = -1
         # In a unique index only the newest version can be alive.
         if head > 0 and (unique or not inserts[i]) and (not mortal or died[head - 1] == FOREVER):
@@ -78,25 +70,59 @@ def apply_changes(
                 reached = i + 1
                 break
             continue
+        if not is_there:
+            put_key(slots, slot, words, i)
+            used += 1
         if live >= 0:
             died[live] = times[i * step]
             killed[deaths] = live
             killed_at[deaths] = times[i * step]
             deaths += 1
-            if not unique:
-                slots[slot, width] = following[live] + 1 if following[live] >= 0 else GONE
+            head = live + 1 if unique else following[live] + 1 if following[live] >= 0 else GONE
         if inserts[i]:
-            if head == EMPTY:
-                new += 1
-                for part in range(words.shape[1]):
-                    slots[slot, np.uint64(part)] = words[np.uint64(i), np.uint64(part)]
             following[row] = head - 1 if head > 0 else -1
-            slots[slot, width] = row + 1
-            if mortal and head > 0:
+            head, behind = row + 1, head
+            if mortal and behind > 0:
                 drop_dead(following, died, row, since)
             row += 1
-    counts[INSERTED] = row - first_row
-    counts[KILLED] = deaths
-    counts[NEW_KEYS] = new
-    counts[FAILED] = failures
-    counts[REACHED] = reached
+        slots[slot, width] = head
+    counts[USED] = used
+    done[REACHED], done[INSERTED], done[KILLED], done[FAILED] = reached, row - first_row, deaths, failures
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def undo_changes(
+    slots: Ints,
+    counts: Ints,
+    following: Int32s,
+    words: Ints,
+    inserts: Bools,
+    first_row: int,
+    killed: Ints,
+    failed: Ints,
+    done: Ints,
+) -> None:
+    """Give the chains of an index that is not unique back what `apply_changes` has done to them, last change first.
+
+    A row that left the front of its chain still says what was behind it. Done again, it changes nothing.
+    """
+    width = np.uint64(words.shape[1])
+    row, deaths, failures = first_row + done[INSERTED], done[KILLED], done[FAILED]
+    for back in range(1, done[REACHED] + 1):
+        i = done[REACHED] - back
+        if failures > 0 and failed[failures - 1] == i:
+            failures -= 1
+            continue
+        code = hash_words(words, i, words.shape[1])
+        slot = find_slot(slots, words, i, code)
+        if slots[slot, width] == EMPTY:
+            put_key(slots, slot, words, i)
+            counts[USED] += 1
+        if inserts[i]:
+            row -= 1
+            head = following[row] + 1 if following[row] >= 0 else GONE
+        else:
+            deaths -= 1
+            head = killed[deaths] + 1
+        slots[slot, width] = head
+    done[REACHED] = 0

@@ -1,63 +1,31 @@
-"""A hash table from key words to chains of row numbers: open addressing, with key and chain head side by side.
+"""Linking rows to the chains of a hash index, and taking them out again.
 
-`slots` is int64 (capacity, W + 1): the W words of a key, then the head of its chain as row number + 1, EMPTY for a
-slot that was never used, GONE for a key whose chain is empty again. `following[row]` (int32) is the next older row of
-the same key, -1 at the end; row numbers fall along a chain. A key's home is its hash scaled to the capacity, so that
-slots lie in the order of their hashes and a bigger table is filled from front to back. `words` is int64 (n, W),
-`hashes` uint64 (n,) are the hashes of its rows. `died` is int64 by row number, or of length 0 while no row has ever
-died; `dropped` is bool (n,), or of length 0 if no key is to be left out. The table is never full.
-
-The search for a slot is written out in each loop: a compiled call that takes arrays counts references to them, which
-costs more than the search.
+See `hashing.slots` for `slots` and `old`. `following[row]` (int32) is the next older row of the same key, -1 at the
+end; row numbers fall along a chain. `words` is int64 (n, W), `hashes` uint64 (n,) are the hashes of its rows. `died` is
+int64 by row number, or of length 0 while no row has ever died; `dropped` is bool (n,), or of length 0 if no key is to
+be left out. `counts` is int64: how many slots have a key is kept at USED by the kernels, how many slots of `old` have
+been gone through at MOVED, and at ALIVE how many keys a sample of them still had.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.hashing.function import hash_word
-from ivm.kernels.memory.prefetch import prefetch
-from ivm.kernels.numbers.wide import Word
+from ivm.kernels.hashing.function import hash_words
+from ivm.kernels.hashing.slots import AHEAD, EMPTY, GONE, fetch, find_slot, old_head, put_key
 from ivm.kernels.types import Bools, Hashes, Int32s, Ints
 
-EMPTY = 0
-GONE = -1
-AHEAD = 16
-"""How many keys ahead of the present one a slot is fetched."""
+USED, MOVED, ALIVE = range(3)
 _HALF = np.uint64(32)
-_ONE = np.uint64(1)
-
-
-@part()
-def home(code: np.uint64, capacity: np.uint64) -> Any:
-    """The slot at which the search for a key of hash `code` begins; all are uint64.
-
-    Slots are unsigned in all loops, since numba lets a negative index count from the end, which costs a test.
-    """
-    return (code >> _HALF) * capacity >> _HALF
-
-
-@part()
-def same_key(words: Ints, one: Word, others: Ints, other: Word) -> bool:
-    """Whether two rows of words are equal."""
-    for w in range(words.shape[1]):
-        if words[np.uint64(one), np.uint64(w)] != others[np.uint64(other), np.uint64(w)]:
-            return False
-    return True
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def hash_rows(words: Ints, hashes: Hashes) -> None:
     """Write the hash of each row of `words`; cost: 1 ns a word."""
     for i in range(len(words)):
-        code = hash_word(words[i, 0])
-        for w in range(1, words.shape[1]):
-            code = hash_word(np.int64(code) ^ words[i, w])
-        hashes[i] = code
+        hashes[i] = hash_words(words, i, words.shape[1])
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -101,6 +69,8 @@ def drop_dead(following: Int32s, died: Ints, row: int, since: int) -> None:
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def insert_rows(
     slots: Ints,
+    old: Ints,
+    counts: Ints,
     following: Int32s,
     died: Ints,
     words: Ints,
@@ -109,213 +79,112 @@ def insert_rows(
     start: int,
     first_row: int,
     since: int,
-    room: int,
-) -> tuple[int, int]:
+    most: int,
+) -> int:
     """Link the rows of the keys from position `start` on, first_row + i for key i; rows dead by `since` stay out.
 
-    Stops before a key once `room` new keys are in. Returns (position reached, new keys). Cost: one random access for
-    each key, 17-19 ns.
+    Stops before a key once `most` slots are used; the position reached. Cost: one random access a key, 17-19 ns.
     """
     width = np.uint64(words.shape[1])
-    capacity = np.uint64(slots.shape[0])
     mortal = len(died) > 0
     some_dropped = len(dropped) > 0
-    new = 0
+    used = counts[USED]
+    reached = len(words)
     for i in range(start, len(words)):
         if i + AHEAD < len(words):
-            prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + _ONE))
-        if new == room:
-            return i, new
+            fetch(slots, old, hashes[i + AHEAD])
+        if used >= most:
+            reached = i
+            break
         row = first_row + i
         if (some_dropped and dropped[i]) or (mortal and died[row] <= since):
             continue
-        slot = home(hashes[i], capacity)
-        while slots[slot, width] != EMPTY:
-            w = np.uint64(0)
-            while w < width and slots[slot, w] == words[np.uint64(i), w]:
-                w += _ONE
-            if w == width:
-                break
-            slot += _ONE
-            if slot == capacity:
-                slot = np.uint64(0)
+        slot = find_slot(slots, words, i, hashes[i])
         head = slots[slot, width]
         if head == EMPTY:
-            new += 1
-            for part in range(words.shape[1]):
-                slots[slot, np.uint64(part)] = words[np.uint64(i), np.uint64(part)]
+            head = old_head(old, words, i, hashes[i])
+            put_key(slots, slot, words, i)
+            used += 1
         following[row] = head - 1 if head > 0 else -1
         slots[slot, width] = row + 1
         if mortal and head > 0:
             drop_dead(following, died, row, since)
-    return len(words), new
+    counts[USED] = used
+    return reached
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def link_ranges(slots: Ints, following: Int32s, words: Ints, hashes: Hashes, firsts: Ints, counts: Ints) -> int:
-    """Link the counts[i] rows from firsts[i] on to key i wherever there are any and the key is new; how many keys are.
+def link_ranges(
+    slots: Ints, old: Ints, counts: Ints, following: Int32s, words: Ints, hashes: Hashes, firsts: Ints, lengths: Ints
+) -> None:
+    """Link the lengths[i] rows from firsts[i] on to key i wherever there are any and the key is new.
 
     The table has room for them. Cost: one random access for each key, and writing the chains.
     """
     width = np.uint64(words.shape[1])
-    capacity = np.uint64(slots.shape[0])
-    new = 0
     for i in range(len(words)):
         if i + AHEAD < len(words):
-            prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + _ONE))
-        if counts[i] == 0:
+            fetch(slots, old, hashes[i + AHEAD])
+        if lengths[i] == 0:
             continue
-        slot = home(hashes[i], capacity)
-        while slots[slot, width] != EMPTY:
-            w = np.uint64(0)
-            while w < width and slots[slot, w] == words[np.uint64(i), w]:
-                w += _ONE
-            if w == width:
-                break
-            slot += _ONE
-            if slot == capacity:
-                slot = np.uint64(0)
-        if slots[slot, width] == EMPTY:
-            for part in range(words.shape[1]):
-                slots[slot, np.uint64(part)] = words[np.uint64(i), np.uint64(part)]
+        slot = find_slot(slots, words, i, hashes[i])
+        if slots[slot, width] == EMPTY and old_head(old, words, i, hashes[i]) == EMPTY:
+            put_key(slots, slot, words, i)
             row = firsts[i]
             following[row] = -1
-            for behind in range(row, row + counts[i] - 1):
+            for behind in range(row, row + lengths[i] - 1):
                 following[behind + 1] = behind
-            slots[slot, width] = row + counts[i]
-            new += 1
-    return new
-
-
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def unlink_rows(slots: Ints, following: Int32s, words: Ints, hashes: Hashes, dropped: Bools, first_row: int) -> int:
-    """Take the newest rows of the table out again, first_row + i for key i; how many of them were linked."""
-    width = np.uint64(words.shape[1])
-    capacity = np.uint64(slots.shape[0])
-    unlinked = 0
-    for back in range(1, len(words) + 1):
-        i = len(words) - back
-        if len(dropped) and dropped[i]:
-            continue
-        slot = home(hashes[i], capacity)
-        while slots[slot, width] != EMPTY:
-            w = np.uint64(0)
-            while w < width and slots[slot, w] == words[np.uint64(i), w]:
-                w += _ONE
-            if w == width:
-                break
-            slot += _ONE
-            if slot == capacity:
-                slot = np.uint64(0)
-        row = first_row + i
-        if slots[slot, width] == row + 1:
-            slots[slot, width] = following[row] + 1 if following[row] >= 0 else GONE
-            unlinked += 1
-    return unlinked
-
-
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def link_again(slots: Ints, words: Ints, hashes: Hashes, rows: Ints) -> int:
-    """Put rows that left the front of their chains, rows[i] of key i, ascending, back there; how many keys are new.
-
-    Their chains still say what was behind each of them. The table has room for their keys.
-    """
-    width = np.uint64(words.shape[1])
-    capacity = np.uint64(slots.shape[0])
-    new = 0
-    for i in range(len(words)):
-        slot = home(hashes[i], capacity)
-        while slots[slot, width] != EMPTY:
-            w = np.uint64(0)
-            while w < width and slots[slot, w] == words[np.uint64(i), w]:
-                w += _ONE
-            if w == width:
-                break
-            slot += _ONE
-            if slot == capacity:
-                slot = np.uint64(0)
-        if slots[slot, width] == EMPTY:
-            new += 1
-            for part in range(words.shape[1]):
-                slots[slot, np.uint64(part)] = words[np.uint64(i), np.uint64(part)]
-        slots[slot, width] = rows[i] + 1
-    return new
+            slots[slot, width] = row + lengths[i]
+            counts[USED] += 1
 
 
 @part()
-def has_survivor(following: Int32s, died: Ints, head: int, since: int) -> bool:
-    """Whether the chain that begins with `head` (row number + 1) holds a row that had not died by `since`."""
-    row = head - 1
-    while row >= 0:
-        if died[row] > since:
-            return True
-        row = following[row]
-    return False
+def _cut(slots: Ints, following: Int32s, slot: np.uint64, first_row: int) -> bool:
+    """Take the rows from `first_row` on out of the chain of a slot; whether there were any."""
+    width = np.uint64(slots.shape[1] - 1)
+    row = slots[slot, width] - 1
+    if row < first_row:
+        return False
+    while row >= first_row:
+        row = np.int64(following[row])
+    slots[slot, width] = row + 1 if row >= 0 else GONE
+    return True
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def count_keys(slots: Ints, following: Int32s, died: Ints, since: int) -> int:
-    """How many keys have a row that had not died by `since`; cost: one pass over the table."""
-    width = slots.shape[1] - 1
-    mortal = len(died) > 0
-    keys = 0
-    for slot in range(slots.shape[0]):
-        head = slots[slot, width]
-        if head > 0 and (not mortal or has_survivor(following, died, head, since)):
-            keys += 1
-    return keys
+def cut_chains(slots: Ints, following: Int32s, words: Ints, first_row: int) -> int:
+    """Take the rows from `first_row` on out of the chains of these keys; how many chains had any.
 
-
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def rehash(old: Ints, slots: Ints, following: Int32s, died: Ints, since: int) -> int:
-    """Move the keys that have survivors from `old` to the empty `slots`; how many there are.
-
-    Both tables are in hash order, so this is a pass from front to back over each, not a random access for each key.
+    Cost: a random access a key and row.
     """
-    width = slots.shape[1] - 1
-    capacity = np.uint64(slots.shape[0])
-    mortal = len(died) > 0
-    used = 0
-    for i in range(old.shape[0]):
-        head = old[i, width]
-        if head <= 0 or (mortal and not has_survivor(following, died, head, since)):
-            continue
-        code = hash_word(old[i, 0])
-        for w in range(1, width):
-            code = hash_word(np.int64(code) ^ old[i, w])
-        slot = home(np.uint64(code), capacity)
-        while slots[slot, np.uint64(width)] != EMPTY:
-            slot += _ONE
-            if slot == capacity:
-                slot = np.uint64(0)
-        for w in range(width + 1):
-            slots[slot, np.uint64(w)] = old[i, w]
-        used += 1
-    return used
+    cut = 0
+    for i in range(len(words)):
+        cut += _cut(slots, following, find_slot(slots, words, i, hash_words(words, i, words.shape[1])), first_row)
+    return cut
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def renumber(slots: Ints, following: Int32s, mapping: Int32s, renumbered: Int32s) -> None:
-    """Give the rows of all chains their new numbers mapping[row], leaving out those with mapping[row] < 0.
+def cut_all_chains(slots: Ints, following: Int32s, first_row: int) -> int:
+    """Take the rows from `first_row` on out of all chains; how many had any. Cost: a pass over the table."""
+    cut = 0
+    for slot in range(len(slots)):
+        cut += _cut(slots, following, np.uint64(slot), first_row)
+    return cut
 
-    `renumbered` takes the new chains; `mapping` preserves the order of rows.
-    """
-    width = slots.shape[1] - 1
-    for slot in range(slots.shape[0]):
-        row = slots[slot, width] - 1
-        if row < 0:
-            continue
-        newest = -1
-        before = -1
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def unlink_dead(slots: Ints, following: Int32s, died: Ints, words: Ints, since: int) -> None:
+    """Take the rows that died by `since` out of the chains of these keys. Cost: a random access or two a row."""
+    width = np.uint64(words.shape[1])
+    for i in range(len(words)):
+        slot = find_slot(slots, words, i, hash_words(words, i, words.shape[1]))
+        previous, row = -1, slots[slot, width] - 1
         while row >= 0:
-            number = mapping[row]
-            if number >= 0:
-                if newest < 0:
-                    newest = number
-                else:
-                    renumbered[before] = number
-                before = number
-            row = following[row]
-        if newest >= 0:
-            renumbered[before] = -1
-        slots[slot, width] = newest + 1 if newest >= 0 else GONE
+            behind = following[row]
+            if died[row] > since:
+                previous = row
+            elif previous >= 0:
+                following[previous] = behind
+            else:
+                slots[slot, width] = behind + 1 if behind >= 0 else GONE
+            row = behind

@@ -1,11 +1,15 @@
-"""Looking keys up in a hash index as of given times. See `hashing.index` for the arrays."""
+"""Looking keys up in a hash index as of given times. See `hashing.index` for the arrays.
+
+Nothing is written to the index, and it may be written to meanwhile. Then a chain may begin with rows that have no place
+yet in the `following` that a reader holds: it stops there, for the reader to take the present one.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
-from ivm.kernels.hashing.index import AHEAD, EMPTY, GONE, home, same_key
+from ivm.kernels.hashing.slots import AHEAD, EMPTY, fetch, find_head, home, same_key
 from ivm.kernels.memory.prefetch import prefetch
 from ivm.kernels.types import Bools, Hashes, Int32s, Ints
 
@@ -13,12 +17,14 @@ NEAR = 8
 """How many keys ahead the head of a chain is fetched; its slot has arrived by then."""
 CACHED = 1 << 11
 """Tables of no more slots are in the processor's cache anyway."""
-_ONE = np.uint64(1)
+MANY_DEAD = 4
+"""Chains with at least so many rows that nobody sees any more are worth shortening."""
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def probe_rows(
     slots: Ints,
+    old: Ints,
     following: Int32s,
     died: Ints,
     words: Ints,
@@ -27,17 +33,22 @@ def probe_rows(
     limits: Ints,
     times: Ints,
     since: int,
+    firsts: Ints,
+    lengths: Ints,
     start: int,
     count: int,
+    tired: int,
     positions: Ints,
     rows: Ints,
-) -> tuple[int, int, int]:
+    long: Ints,
+) -> tuple[int, int, int, int]:
     """Write (position, row) for the rows of each key from `start` on that are visible as of its time, from `count` on.
 
     Row r is visible to key i iff r < limits[i] and died[r] > times[i]; `limits` and `times` have length 1 if all are
-    the same. Rows dead by `since` are unlinked as they are met: each is met once. Stops at a key whose rows do not
-    fit. Returns (position reached, count, chain entries visited). Cost: two random accesses a key, one a further
-    match.
+    the same. Keys that the tables do not have find the lengths[i] rows from firsts[i] on (length 0 if no key has any).
+    Keys whose chains have many rows dead by `since` go to `long` from `tired` on, while it has room. Stops at a key
+    whose rows do not fit, or lead beyond `following`. Returns (position reached, count, tired, entries visited). Cost:
+    two random accesses a key, one a further match.
     """
     width = np.uint64(words.shape[1])
     capacity = np.uint64(slots.shape[0])
@@ -46,11 +57,12 @@ def probe_rows(
     mortal = len(died) > 0
     far = len(slots) > CACHED
     visited = 0
-    slot = np.uint64(0)
+    reached = len(words)
+    head = np.int64(EMPTY)
     searched = np.int64(-1)
     for i in range(start, len(words)):
         if far and i + AHEAD < len(words):
-            prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + _ONE))
+            fetch(slots, old, hashes[i + AHEAD])
         if far and i + NEAR < len(words):
             ahead = slots[home(hashes[i + NEAR], capacity), width]
             prefetch(following, ahead - 1)
@@ -60,46 +72,46 @@ def probe_rows(
             continue
         # Rows of one key often come together.
         if searched < 0 or not same_key(words, searched, words, i):
-            slot = home(hashes[i], capacity)
-            while slots[slot, width] != EMPTY:
-                w = np.uint64(0)
-                while w < width and slots[slot, w] == words[np.uint64(i), w]:
-                    w += _ONE
-                if w == width:
-                    break
-                slot += _ONE
-                if slot == capacity:
-                    slot = np.uint64(0)
+            head = find_head(slots, old, words, i, hashes[i])
         searched = np.int64(i)
         limit = limits[i * limit_step]
         time = times[i * time_step]
-        row = slots[slot, width] - 1
         begin = count
-        previous = -1
-        while row >= 0:
+        row = head - 1
+        stop = np.int64(-1)
+        if head == EMPTY and len(lengths):
+            row = firsts[i] + lengths[i] - 1
+            stop = firsts[i] - 1
+        dead = 0
+        while row > stop:
             visited += 1
-            behind = following[row]
-            if mortal and died[row] <= since:
-                if previous >= 0:
-                    following[previous] = behind
-                else:
-                    slots[slot, width] = behind + 1 if behind >= 0 else GONE
-                row = behind
-                continue
-            if row < limit and (not mortal or died[row] > time):
-                if count == len(rows):
-                    return i, begin, visited
-                positions[count] = i
-                rows[count] = row
-                count += 1
-            previous = row
-            row = behind
-    return len(words), count, visited
+            if head != EMPTY and row >= len(following):
+                count = -1
+                break
+            if row < limit:
+                if not mortal or died[row] > time:
+                    if count == len(rows):
+                        count = -1
+                        break
+                    positions[count] = i
+                    rows[count] = row
+                    count += 1
+                elif died[row] <= since:
+                    dead += 1
+            row = np.int64(following[row]) if head != EMPTY else row - 1
+        if count < 0:
+            count, reached = begin, i
+            break
+        if dead >= MANY_DEAD and head != EMPTY and tired < len(long):
+            long[tired] = i
+            tired += 1
+    return reached, count, tired, visited
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def probe_unique(
     slots: Ints,
+    old: Ints,
     following: Int32s,
     died: Ints,
     words: Ints,
@@ -107,12 +119,16 @@ def probe_unique(
     dropped: Bools,
     limits: Ints,
     times: Ints,
+    firsts: Ints,
+    lengths: Ints,
+    start: int,
+    count: int,
     positions: Ints,
     rows: Ints,
-) -> tuple[int, int]:
+) -> tuple[int, int, int]:
     """The same where at most one row of a key is visible at any time: the newest below the limit, or none.
 
-    The outputs must have room for every key. Returns (count, chain entries visited).
+    The outputs must have room for every key. Returns (position reached, count, entries visited).
     """
     width = np.uint64(words.shape[1])
     capacity = np.uint64(slots.shape[0])
@@ -120,72 +136,56 @@ def probe_unique(
     time_step = 0 if len(times) == 1 else 1
     mortal = len(died) > 0
     far = len(slots) > CACHED
-    count = 0
     visited = 0
-    slot = np.uint64(0)
+    reached = len(words)
+    head = np.int64(EMPTY)
     searched = np.int64(-1)
-    for i in range(len(words)):
+    for i in range(start, len(words)):
         if far and i + AHEAD < len(words):
-            prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + _ONE))
+            fetch(slots, old, hashes[i + AHEAD])
         if far and mortal and i + NEAR < len(words):
             ahead = slots[home(hashes[i + NEAR], capacity), width]
             prefetch(died, ahead - 1)
         if len(dropped) and dropped[i]:
             continue
         if searched < 0 or not same_key(words, searched, words, i):
-            slot = home(hashes[i], capacity)
-            while slots[slot, width] != EMPTY:
-                w = np.uint64(0)
-                while w < width and slots[slot, w] == words[np.uint64(i), w]:
-                    w += _ONE
-                if w == width:
-                    break
-                slot += _ONE
-                if slot == capacity:
-                    slot = np.uint64(0)
+            head = find_head(slots, old, words, i, hashes[i])
         searched = np.int64(i)
         limit = limits[i * limit_step]
-        row = slots[slot, width] - 1
-        while row >= limit:
+        row = head - 1
+        if head == EMPTY and len(lengths) and lengths[i] > 0 and firsts[i] < limit:
+            row = firsts[i]
+        while row >= limit and row < len(following):
             visited += 1
-            row = following[row]
+            row = np.int64(following[row])
+        if row >= limit:
+            reached = i
+            break
         if row >= 0:
             visited += 1
             if not mortal or died[row] > times[i * time_step]:
                 positions[count] = i
                 rows[count] = row
                 count += 1
-    return count, visited
+    return reached, count, visited
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def absent_keys(
-    slots: Ints, words: Ints, hashes: Hashes, dropped: Bools, shift: int, most: int, positions: Ints
+    slots: Ints, old: Ints, words: Ints, hashes: Hashes, dropped: Bools, shift: int, most: int, positions: Ints
 ) -> int:
-    """Write the positions of the keys that the table has no slot for; how many there are.
+    """Write the positions of the keys that the tables have no slot for; how many there are.
 
     Keys are not looked at whose lead, the first word shifted right by `shift` bits, is above `most`.
     """
-    width = np.uint64(words.shape[1])
-    capacity = np.uint64(slots.shape[0])
     far = len(slots) > CACHED
     count = 0
     for i in range(len(words)):
         if far and i + AHEAD < len(words):
-            prefetch(slots, home(hashes[i + AHEAD], capacity) * (width + _ONE))
+            fetch(slots, old, hashes[i + AHEAD])
         if (len(dropped) and dropped[i]) or words[np.uint64(i), 0] >> shift > most:
             continue
-        slot = home(hashes[i], capacity)
-        while slots[slot, width] != EMPTY:
-            w = np.uint64(0)
-            while w < width and slots[slot, w] == words[np.uint64(i), w]:
-                w += _ONE
-            if w == width:
-                break
-            slot += _ONE
-            if slot == capacity:
-                slot = np.uint64(0)
-        if slots[slot, width] == EMPTY:
+        if find_head(slots, old, words, i, hashes[i]) == EMPTY:
             positions[count] = i
             count += 1
     return count

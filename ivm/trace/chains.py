@@ -1,0 +1,216 @@
+"""Chains of row numbers by key, in a hash table that grows a little at a time."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ivm.kernels.hashing.changes import apply_changes, undo_changes
+from ivm.kernels.hashing.growth import count_chains, count_keys, move_keys, renumber
+from ivm.kernels.hashing.index import (
+    ALIVE,
+    MOVED,
+    USED,
+    cut_all_chains,
+    cut_chains,
+    insert_rows,
+    link_ranges,
+    unlink_dead,
+)
+from ivm.kernels.types import Hashes, Int32s
+from ivm.trace.applied import Applied
+from ivm.trace.column import Bools, Ints
+from ivm.trace.growable import Growable
+from ivm.trace.time import BEGINNING
+
+_NOBODY = np.empty(0, np.int64)
+_LARGE = 1 << 18
+"""Slots below which a table grows fourfold: half the copying, and half the memory touched on the way."""
+_SMALLEST = 16
+_RESERVED_LOAD = 0.6
+_SAMPLE = 1 << 12
+"""Slots that are looked at to guess how many keys are left: they are in the order of hashes, so any will do."""
+_SLOTS_A_ROW, _SLOTS_AT_LEAST = 16, 256
+"""How many slots of the table before are moved for each row that came. Two would do before the next growth."""
+
+
+class Tables(NamedTuple):
+    """The arrays of a table; see `ivm.kernels.hashing.slots`. Whoever holds them finds what was there, and more."""
+
+    slots: Ints
+    old: Ints
+    counts: Ints
+
+
+class Chains:
+    """The rows of each key, newest first: a table of keys of W = `words` int64 words, and the next row of each row.
+
+    When the table is full a bigger one takes its place, or one of the same size if enough of its keys are dead. Keys
+    move there in proportion to the rows that come, and until the last one has, those that are not found are looked for
+    in the table before. So no batch waits for the growth of a large table.
+
+    `died`, `since`: nobody reads as of a time before `since`, so rows that died by then may leave their chains.
+    Size: 8 (W + 1) bytes a slot, of which at most three quarters are used, half as much more while keys move, and 4
+    bytes a row.
+    """
+
+    max_load = 0.75
+
+    def __init__(self, words: int) -> None:
+        self.tables = _fresh(_SMALLEST, words)
+        self.following = Growable(np.dtype(np.int32))
+        self._before: list[Tables] = []
+        self._came = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of slots and chains."""
+        return self.tables.slots.nbytes + self.tables.old.nbytes + self.following.nbytes
+
+    @property
+    def keys(self) -> int:
+        """Keys in the table, with those whose rows are all gone and not yet forgotten; about, while keys move."""
+        return int(self.tables.counts[USED]) + _to_come(self.tables)
+
+    def count(self, low: int, high: int) -> int:
+        """How many keys have rows from `low` on and below `high`. Cost: a pass over the table."""
+        return count_chains(*self.tables, self.following.array, low, high)
+
+    def reserve(self, keys: float, died: Ints, since: int) -> None:
+        """Make room for about so many keys in all, so that the table need not grow on the way there."""
+        if keys > len(self.tables.slots) * self.max_load:
+            self._gather(int(keys / _RESERVED_LOAD), died, since)
+
+    def insert(self, words: Ints, hashes: Hashes, dropped: Bools, first_row: int, died: Ints, since: int) -> None:
+        """Link row first_row + i to key i."""
+        end = first_row + len(words)
+        self._lengthen(end)
+        at = 0
+        while True:
+            most = self._most()
+            at = insert_rows(
+                *self.tables, self.following.array, died, words, hashes, dropped, at, first_row, since, most
+            )
+            if at == len(words):
+                break
+            self.ensure(1, died, since)
+        self._came += len(words)
+
+    def link(self, words: Ints, hashes: Hashes, firsts: Ints, lengths: Ints, end: int, died: Ints, since: int) -> None:
+        """Link the lengths[i] rows from firsts[i] on, below `end`, to key i where it is new."""
+        self.ensure(len(words), died, since)
+        self._lengthen(end)
+        link_ranges(*self.tables, self.following.array, words, hashes, firsts, lengths)
+        self._came += len(words)
+
+    def apply(
+        self, words: Ints, hashes: Hashes, inserts: Bools, times: Ints, first_row: int, died: Ints, since: int,
+        applied: Applied, *, unique: bool, replace: bool,
+    ) -> None:  # fmt: skip
+        """Carry out changes for which `ensure` made room; see `Index.apply`."""
+        self._lengthen(first_row + len(words))
+        apply_changes(
+            *self.tables, self.following.array, died, words, hashes, inserts, times, first_row, since, unique, replace,
+            applied.kills, applied.kills_at, applied.failures, applied.counts,
+        )  # fmt: skip
+        self._came += len(words)
+
+    def undo(self, words: Ints, inserts: Bools, first_row: int, applied: Applied) -> None:
+        """Undo `apply` in an index that is not unique, after whatever came later is undone."""
+        undo_changes(
+            self.tables.slots, self.tables.counts, self.following.array, words, inserts, first_row,
+            applied.kills, applied.failures, applied.counts,
+        )  # fmt: skip
+
+    def cut(self, words: Ints | None, first_row: int) -> int:
+        """Take the rows from `first_row` on out of the chains of these keys, or of all; how many chains had any.
+
+        Who reads as of an earlier time may hold tables that have been left since the last `seal`: those are cut too.
+        """
+        following, cut = self.following.array, 0
+        for tables in (self.tables, *self._before):
+            for slots in (tables.slots, tables.old) if len(tables.old) else (tables.slots,):
+                if words is None:
+                    cut += cut_all_chains(slots, following, first_row)
+                else:
+                    cut += cut_chains(slots, following, words, first_row)
+        return cut
+
+    def shorten(self, words: Ints, died: Ints, since: int) -> None:
+        """Take the rows that died by `since` out of the chains of these keys."""
+        unlink_dead(self.tables.slots, self.following.array, died, words, since)
+
+    def ensure(self, keys: int, died: Ints, since: int) -> None:
+        """Make room for so many new keys. Cost: little, unless they are many for the table."""
+        tables = self.tables
+        if tables.counts[USED] + keys <= self._most():
+            return
+        used, capacity = int(tables.counts[USED]), len(tables.slots)
+        if len(tables.old):
+            self._gather(2 * (used + keys) + len(tables.old), died, since)
+            return
+        seen = min(_SAMPLE, capacity)
+        alive = count_keys(tables.slots, self.following.array, died, since, seen)
+        left = alive * capacity // seen
+        while left + keys > int(capacity * self.max_load * 0.75):
+            capacity *= 4 if capacity < _LARGE and keys < left else 2
+        made = _fresh(capacity, tables.slots.shape[1] - 1)
+        made.counts[ALIVE] = alive
+        self._before.append(tables)
+        self.tables = made._replace(old=tables.slots)
+
+    def seal(self, died: Ints, since: int) -> None:
+        """Nothing done so far is undone any more. Moves keys, in proportion to what came since the last time."""
+        self._before.clear()
+        self._move(_SLOTS_A_ROW * self._came + _SLOTS_AT_LEAST, died, since)
+        self._came = 0
+
+    def renumbered(self, mapping: Int32s, rows: int) -> Chains:
+        """Chains of the `rows` rows that are left, r as mapping[r]; gone if that is -1. Cost: a pass over the table."""
+        self._move(len(self.tables.old), _NOBODY, BEGINNING)
+        made = Chains(self.tables.slots.shape[1] - 1)
+        slots = self.tables.slots.copy()
+        renumber(slots, self.following.array, mapping, made.following.reserve(rows))
+        made.following.length = rows
+        made.tables = Tables(slots, self.tables.old, self.tables.counts.copy())
+        return made
+
+    def _most(self) -> int:
+        """How many slots may be used, if what is still to come from the table before shall have its place."""
+        return int(len(self.tables.slots) * self.max_load) - _to_come(self.tables)
+
+    def _lengthen(self, rows: int) -> None:
+        self.following.reserve(rows)
+        # What lies behind its length a growing array does not take along.
+        self.following.length = max(self.following.length, rows)
+
+    def _gather(self, capacity: int, died: Ints, since: int) -> None:
+        """Put all keys into one table of so many slots, at once. Cost: a pass over the tables."""
+        tables = self.tables
+        made = _fresh(capacity, tables.slots.shape[1] - 1)
+        for part in (tables.slots, tables.old):
+            made.counts[MOVED] = 0
+            move_keys(made.slots, part, made.counts, self.following.array, died, since, False, len(part))
+        self._before.append(tables)
+        self.tables = made
+
+    def _move(self, most: int, died: Ints, since: int) -> None:
+        """Move the keys of so many slots of the table before; those without rows are forgotten."""
+        tables = self.tables
+        if len(tables.old) and move_keys(*tables, self.following.array, died, since, True, most):
+            self.tables = tables._replace(old=tables.old[:0].copy())
+
+
+def _fresh(capacity: int, words: int) -> Tables:
+    """An empty table."""
+    slots = np.zeros((capacity, words + 1), np.int64)
+    return Tables(slots, np.empty((0, words + 1), np.int64), np.zeros(3, np.int64))
+
+
+def _to_come(tables: Tables) -> int:
+    """How many keys are still to come from the table before: as many of each slot as a sample has had."""
+    if not len(tables.old):
+        return 0
+    left = len(tables.old) - int(tables.counts[MOVED])
+    return int(tables.counts[ALIVE]) * left // min(_SAMPLE, len(tables.old))
