@@ -5,18 +5,27 @@ Aggregates share accumulators: sum and avg of one column the sum, all of them th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from copy import deepcopy
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
 
 from catalog.errors import NumericError
 from catalog.types import Kind, Physical, SqlType
-from ivm.kernels.groups.accumulate import COUNT, EXTREME, ORDERED, SUM, SUM_DOUBLE, SUM_SQUARES, SUM_WIDE, accumulate
+from ivm.kernels.groups.accumulate import (
+    COUNT,
+    EXTREME,
+    ORDERED,
+    SUM,
+    SUM_DOUBLE,
+    SUM_SQUARES,
+    SUM_WIDE,
+    VALID,
+    VALUE,
+    accumulate,
+)
 from ivm.kernels.groups.finalize import (
-    AT,
     COUNTS,
     EXTREMUM,
     MEAN,
@@ -25,14 +34,15 @@ from ivm.kernels.groups.finalize import (
     TOTAL,
     VAR_POP,
     VAR_SAMP,
-    WORDS,
+    OutputRow,
 )
 from ivm.kernels.numbers.exact_float import exponent_range
 from ivm.operators.accumulator import NO_MASK, Accumulator, Argument, Window, mask, move, value_words
 from ivm.operators.aggregate_order import FORMS, Ordered
-from ivm.operators.groups import Cells, frozen, frozen_diffs
+from ivm.trace.cells import Cells
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.delta import Delta
+from ivm.trace.readonly import readonly, readonly_diffs
 from ivm.trace.segment import Scalar
 
 FUNCTIONS = {
@@ -70,13 +80,14 @@ class AggregateSpec:
 
 
 class Accumulators:
-    """All accumulators of a reduce; `plan` and `outputs` are what kernels take, and change when sums are widened.
+    """All accumulators of a reduce, which are the fields of its groups; `plan` and `outputs` are what kernels take.
 
-    `doubles`: the columns whose sums are widened for what they hold. `placed`: for each aggregate at which word of an
-    output row it begins, and how many it takes.
+    Never changed: for doubles that its sums have no room for there is another one (`widened`), in which all other
+    accumulators have the same place. `doubles`: the columns whose sums are widened for what they hold. `placed`: for
+    each aggregate at which word of an output row it begins, and how many it takes.
     """
 
-    def __init__(self, aggregates: Sequence[AggregateSpec]) -> None:
+    def __init__(self, aggregates: Sequence[AggregateSpec], windows: Mapping[int, Window] | None = None) -> None:
         self.aggregates = tuple(aggregates)
         self.arguments: dict[int, Argument] = {}
         self._values = self._masks = 0  # words and masks of all arguments, side by side
@@ -85,6 +96,8 @@ class Accumulators:
         self._part(COUNT, None)
         for index, spec in enumerate(self.aggregates):
             self._plan_aggregate(index, spec)
+        for position, window in (windows or {}).items():
+            self.arguments[position] = replace(self.arguments[position], window=window)
         self.doubles = tuple(a for kind, a, _ in self.parts if kind == SUM_DOUBLE and a is not None)
         self._lay_out()
 
@@ -95,7 +108,8 @@ class Accumulators:
         physical, nullable = spec.argument_type.physical, spec.argument_nullable
         function = FUNCTIONS[spec.function]
         if spec.ordered is not None:
-            self._part(ORDERED, index).width = 3 if spec.type.physical is Physical.WIDE else 2
+            part = self._part(ORDERED, index)
+            part.width, part.type = 3 if spec.type.physical is Physical.WIDE else 2, spec.type
             return
         self._argument(spec.argument, physical, nullable)
         if nullable:
@@ -106,7 +120,7 @@ class Accumulators:
             self._part(SUM_SQUARES, spec.argument)
         if function == EXTREMUM:
             part = self._part(EXTREME, spec.argument, spec.function == "max")
-            part.width = 3 if physical is Physical.WIDE else 2
+            part.width, part.type = 3 if physical is Physical.WIDE else 2, spec.type
 
     def _argument(self, position: int, physical: Physical, nullable: bool) -> None:
         if position not in self.arguments:
@@ -128,83 +142,62 @@ class Accumulators:
         return part
 
     def _lay_out(self) -> None:
-        """Place the fields one after the other, and write down the kernels' plans."""
+        """Place the fields one after the other, those that can be widened last; write down the kernels' plans."""
         at = 0
-        for part in self.parts.values():
+        for part in sorted(self.parts.values(), key=lambda part: part.kind in (SUM_DOUBLE, SUM_SQUARES)):
             if part.kind in (SUM_DOUBLE, SUM_SQUARES):
                 assert part.argument is not None
                 part.fit(self.arguments[part.argument].window)
             part.at = at
             at += part.size
-        self.fields = at
+        kinds: list[SqlType | None] = [None] * at
+        for part in self.parts.values():
+            if part.type is not None and part.type.physical is Physical.CODE:
+                kinds[part.at + 1] = part.type
+        self.kinds = tuple(kinds)
         self.plan = np.array([part.row() for part in self.parts.values()], np.int64)
-        words = 0
-        rows: list[list[int]] = []
+        rows: list[OutputRow] = []
         for index, spec in enumerate(self.aggregates):
-            rows.append(self._output(index, spec, words))
-            words += rows[-1][WORDS]
-        self.words = words
-        self.outputs = np.array(rows, np.int64).reshape(len(rows), 11)
-        self.placed = tuple((row[AT], row[WORDS], spec) for row, spec in zip(rows, self.aggregates, strict=True))
+            rows.append(self._output(index, spec, rows[-1].at + rows[-1].words if rows else 0))
+        self.words = rows[-1].at + rows[-1].words if rows else 0
+        self.outputs = np.array(rows, np.int64).reshape(len(rows), len(OutputRow._fields))
+        self.placed = tuple((row.at, row.words, spec) for row, spec in zip(rows, self.aggregates, strict=True))
         widest = max((part.width for part in self.parts.values()), default=1)
         self.scratch = np.empty((1, 3 * widest + 8), np.int64)
 
-    def _output(self, index: int, spec: AggregateSpec, at: int) -> list[int]:
-        """The row of `outputs` for an aggregate (see `ivm.kernels.groups.finalize`)."""
+    def _output(self, index: int, spec: AggregateSpec, at: int) -> OutputRow:
+        """The row of `outputs` for an aggregate."""
         function = FUNCTIONS[spec.function]
-        words = 2 if spec.type.physical is Physical.WIDE else 1
+        row = OutputRow(function, 2 if spec.type.physical is Physical.WIDE else 1, at)
         if spec.argument is None:
-            return [function, 0, 1, 0, 0, 0, 0, words, at, 0, COUNT]
+            return row
         if spec.ordered is not None:
             part = self.parts[ORDERED, index, False]
-            return [EXTREMUM, part.at, part.width, 0, 0, 0, 0, words, at, 0, EXTREME]
+            return row._replace(source=part.at, width=part.width, kind=EXTREME)
         assert spec.argument_type is not None
         counted = self.parts[COUNT, spec.argument, False].at if spec.argument_nullable else 0
         if function == COUNTS:
-            return [function, counted, 1, 0, counted, 0, 0, words, at, 0, COUNT]
+            return row._replace(source=counted, counted=counted)
         if function == EXTREMUM:
             part = self.parts[EXTREME, spec.argument, spec.function == "max"]
-            return [function, part.at, part.width, 0, counted, 0, 0, words, at, 0, EXTREME]
+            return row._replace(source=part.at, width=part.width, kind=EXTREME, counted=counted)
         part = self.parts[_sum_kind(spec.argument_type.physical), spec.argument, False]
         squares = self.parts.get((SUM_SQUARES, spec.argument, False), part)
-        scale = part.base if part.kind == SUM_DOUBLE else spec.argument_type.scale
-        digits = spec.type.precision if spec.type.kind is Kind.DECIMAL else 0
-        return [
-            function, part.at, part.width, scale, counted, squares.at, squares.width, words, at, digits, part.kind,
-        ]  # fmt: skip
+        return row._replace(
+            source=part.at,
+            width=part.width,
+            kind=part.kind,
+            counted=counted,
+            scale=part.base if part.kind == SUM_DOUBLE else spec.argument_type.scale,
+            squares=squares.at,
+            squares_width=squares.width,
+            digits=spec.type.precision if spec.type.kind is Kind.DECIMAL else 0,
+        )
 
-    def field(self, index: int) -> int:
-        """Where the fields of ordered aggregate `index` begin."""
-        return self.parts[ORDERED, index, False].at
-
-    def read(self, delta: Delta) -> dict[int, Column]:
-        """The argument columns of a delta, gathered."""
-        return {position: delta.column(position) for position in self.arguments}
-
-    def widen(self, columns: dict[int, Column], fields: Sequence[Ints]) -> list[Ints] | None:
-        """Widen sums of doubles for what `columns` hold; the groups' `fields` (groups, fields) in their new places.
-
-        None if all has room, which is the rule. Cost: a pass over the doubles.
-        """
-        windows: dict[int, Window] = {}
-        for position in self.doubles:
-            column, argument = columns[position], self.arguments[position]
-            valid = mask(column)
-            low, high = exponent_range(value_words(column, argument), 0, valid, 0 if len(valid) else -1)
-            wider = argument.window.widened(low, high)
-            if wider is not argument.window:
-                windows[position] = wider
-        if not windows:
-            return None
-        old = {key: (part.at, part.width, part.base) for key, part in self.parts.items()}
-        for position, window in windows.items():
-            self.arguments[position].window = window
-        self._lay_out()
-        moved = [np.zeros((len(each), self.fields), np.int64) for each in fields]
-        for before, after in zip(fields, moved, strict=True):
-            for key, part in self.parts.items():
-                move(before, after, part, *old[key])
-        return moved
+    @property
+    def fields(self) -> int:
+        """How many fields a group has."""
+        return len(self.kinds)
 
     @property
     def saved(self) -> Scalar:
@@ -214,26 +207,40 @@ class Accumulators:
 
     def restored(self, saved: Scalar) -> Accumulators:
         """The accumulators of the same aggregates with such windows."""
-        made = deepcopy(self)
-        for column, base, span in cast(Sequence[Sequence[int]], saved):
-            made.arguments[column].window = Window(base, span)
-        made._lay_out()
-        return made
+        rows = cast(Sequence[Sequence[int]], saved)
+        return Accumulators(self.aggregates, {column: Window(base, span) for column, base, span in rows})
+
+    def field(self, index: int) -> int:
+        """Where the fields of ordered aggregate `index` begin."""
+        return self.parts[ORDERED, index, False].at
+
+    def read(self, delta: Delta) -> dict[int, Column]:
+        """The argument columns of a delta, gathered."""
+        return {position: delta.column(position) for position in self.arguments}
 
     def widened(self, columns: dict[int, Column]) -> Accumulators | None:
-        """Those with room for the doubles in `columns` too; None if these have, which is the rule."""
-        made = deepcopy(self)
-        return None if made.widen(columns, []) is None else made
+        """Those with room for the doubles in `columns` too; None if these have, which is the rule.
+
+        Cost: a pass over the doubles.
+        """
+        windows: dict[int, Window] = {}
+        for position in self.doubles:
+            column, argument = columns[position], self.arguments[position]
+            valid = mask(column)
+            low, high = exponent_range(value_words(column, argument), 0, valid, 0 if len(valid) else -1)
+            windows[position] = argument.window.widened(low, high)
+        if all(window is self.arguments[position].window for position, window in windows.items()):
+            return None
+        return Accumulators(self.aggregates, windows)
 
     def move(self, narrow: Accumulators, old: Ints, new: Ints) -> None:
         """Copy fields (n, narrow.fields) of the accumulators that these were widened from to (n, fields), all zero."""
         for key, part in self.parts.items():
-            was = narrow.parts[key]
-            move(old, new, part, was.at, was.width, was.base)
+            move(old, new, narrow.parts[key], part)
 
     def add(self, columns: dict[int, Column], diffs: Ints | None, cells: Cells, fields: Ints) -> None:
         """Add a batch to the fields of its cells. Raises NumericError if a sum leaves 128 bits."""
-        changes = frozen_diffs(diffs)
+        changes = readonly_diffs(diffs)
         if len(cells.row_cell) <= _TOGETHER:
             values, valid = self._pack(columns, len(cells.row_cell))
             overflow = accumulate(self.plan, values, valid, changes, cells.row_cell, fields)
@@ -250,7 +257,7 @@ class Accumulators:
                 valid = mask(column)
                 if part.kind != COUNT:
                     values = value_words(column, self.arguments[part.argument])
-            plan[0, 1:3] = 0, 0 if len(valid) else -1
+            plan[0, [VALUE, VALID]] = 0, 0 if len(valid) else -1
             if accumulate(plan, values, valid, changes, cells.row_cell, fields) >= 0:
                 raise self.overflow(k)
 
@@ -270,7 +277,7 @@ class Accumulators:
                 values[:, argument.value] = column.values
             if argument.nullable:
                 valid[:, argument.valid] = True if column.valid is None else column.valid
-        return frozen(values), frozen(valid)
+        return readonly(values), readonly(valid)
 
     def overflow(self, accumulator: int) -> NumericError:
         """What to say when an accumulator has left 128 bits."""
@@ -293,4 +300,4 @@ def _sum_kind(physical: Physical) -> int:
     return SUM_WIDE if physical is Physical.WIDE else SUM
 
 
-_NO_VALUES = frozen(np.empty((0, 1), np.int64))
+_NO_VALUES = readonly(np.empty((0, 1), np.int64))

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from catalog.types import Physical
-from ivm.kernels.groups.accumulate import SUM_DOUBLE, SUM_SQUARES
+from catalog.types import Physical, SqlType
+from ivm.kernels.groups.accumulate import SUM_DOUBLE, SUM_SQUARES, PlanRow
 from ivm.kernels.numbers.exact_float import HEADROOM, NOT_FINITE
-from ivm.operators.groups import frozen
 from ivm.trace.column import Bools, Column, Ints
+from ivm.trace.readonly import readonly
 
 _MARGIN = 16  # bits beyond the exponents met, so that the window of a sum seldom has to be widened
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Window:
     """The exponents of the doubles met in a column: sums of them have a lowest bit of 2^base."""
 
@@ -36,7 +36,10 @@ class Window:
 
 @dataclass(slots=True)
 class Accumulator:
-    """One accumulator: its kind, what it reads and where its fields lie (see `ivm.kernels.groups.accumulate`)."""
+    """One accumulator: its kind, what it reads and where its fields lie (see `ivm.kernels.groups.accumulate`).
+
+    `type`: that of an extreme, whose first field says whether it is there.
+    """
 
     kind: int
     argument: int | None
@@ -46,6 +49,7 @@ class Accumulator:
     at: int = 0
     width: int = 1
     base: int = 0
+    type: SqlType | None = None
 
     @property
     def size(self) -> int:
@@ -58,12 +62,12 @@ class Accumulator:
         self.base = times * window.base
         self.width = (times * (window.span + 53) + HEADROOM + 63) // 64 if window.span >= 0 else 0
 
-    def row(self) -> list[int]:
+    def row(self) -> PlanRow:
         """Its row of a plan."""
-        return [self.kind, self.value, self.valid, self.at, self.width, self.base]
+        return PlanRow(self.kind, self.value, self.valid, self.at, self.width, self.base)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Argument:
     """A column that aggregates read: its physical form and whether it can be NULL; its place in packed values."""
 
@@ -72,34 +76,34 @@ class Argument:
     value: int
     words: int
     valid: int
-    window: Window = field(default_factory=Window)
+    window: Window = Window()
 
 
 def value_words(column: Column, argument: Argument) -> Ints:
     """The values of a column as kernels take them: int64 (n, 1), or (n, 2) for WIDE; without copying where they are."""
     values = column.values
     if argument.physical is Physical.WIDE:
-        return frozen(np.ascontiguousarray(values))
+        return readonly(np.ascontiguousarray(values))
     if argument.physical is Physical.FLOAT64:
-        return frozen(np.ascontiguousarray(values).view(np.int64).reshape(-1, 1))
-    return frozen(np.ascontiguousarray(values, dtype=np.int64).reshape(-1, 1))
+        return readonly(np.ascontiguousarray(values).view(np.int64).reshape(-1, 1))
+    return readonly(np.ascontiguousarray(values, dtype=np.int64).reshape(-1, 1))
 
 
 def mask(column: Column) -> Bools:
     """The validity of a column as kernels take it: (n, 1), of length 0 if all values are valid."""
-    return NO_MASK if column.valid is None else frozen(np.ascontiguousarray(column.valid).reshape(-1, 1))
+    return NO_MASK if column.valid is None else readonly(np.ascontiguousarray(column.valid).reshape(-1, 1))
 
 
-def move(old: Ints, new: Ints, part: Accumulator, at: int, width: int, base: int) -> None:
-    """Copy an accumulator's fields to their new place; what grew gets zeros below and its sign above."""
-    head = part.size - part.width
-    new[:, part.at : part.at + head] = old[:, at : at + head]
-    if width == 0:
+def move(old: Ints, new: Ints, was: Accumulator, now: Accumulator) -> None:
+    """Copy an accumulator's fields to where they are now; what grew gets zeros below and its sign above."""
+    head = now.size - now.width
+    new[:, now.at : now.at + head] = old[:, was.at : was.at + head]
+    if was.width == 0:
         return
-    start = part.at + head + (base - part.base) // 64
-    stop, end = start + width, part.at + part.size
-    new[:, start:stop] = old[:, at + head : at + head + width]
-    new[:, stop:end] = (old[:, at + head + width - 1] >> 63)[:, None]
+    start = now.at + head + (was.base - now.base) // 64
+    stop, end = start + was.width, now.at + now.size
+    new[:, start:stop] = old[:, was.at + head : was.at + head + was.width]
+    new[:, stop:end] = (old[:, was.at + head + was.width - 1] >> 63)[:, None]
 
 
-NO_MASK = frozen(np.empty((0, 1), np.bool_))
+NO_MASK = readonly(np.empty((0, 1), np.bool_))

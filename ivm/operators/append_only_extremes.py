@@ -8,17 +8,19 @@ from ivm.kernels.groups.accumulate import EXTREME
 from ivm.kernels.groups.append_only_extremes import gather_extremes
 from ivm.operators.accumulable import Accumulators
 from ivm.operators.accumulator import mask
-from ivm.operators.groups import Cells, frozen
+from ivm.trace.cells import Cells
 from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.ordered_rows import OrderedRows
+from ivm.trace.readonly import readonly
 from ivm.trace.row_order import ordered_words, word_kinds
 
 
 class AppendOnlyExtremes:
     """All MIN and MAX of a reduce whose input never loses a row; in place of `ivm.operators.extremes.Extremes`."""
 
-    states = ()
+    states: tuple[OrderedRows, ...] = ()
 
     def __init__(self, parts: Accumulators, dictionary: TextDictionary) -> None:
         self._parts = parts
@@ -33,7 +35,7 @@ class AppendOnlyExtremes:
             column, physical = columns[argument], self._parts.arguments[argument].physical
             kinds = np.array(word_kinds(physical), np.int64)
             gather_extremes(
-                frozen(ordered_words(column.values, physical)), mask(column),
+                readonly(ordered_words(column.values, physical)), mask(column),
                 cells.row_cell, cells.slot, cells.previous, state, state.shape[1] - after.shape[1],
                 part.at, -1 if largest else 1, kinds, self._dictionary.heap, self._dictionary.offsets, after,
             )  # fmt: skip

@@ -7,15 +7,19 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ivm.kernels.groups.append_only_top_k import keep_first, window_changes
-from ivm.operators.groups import Groups, cell_times, frozen, frozen_diffs, live_input
+from ivm.operators.live_input import live_input
 from ivm.operators.operator import Contents, StateSize
 from ivm.operators.present import Present
 from ivm.operators.top_k import Types
-from ivm.trace.column import Ints
+from ivm.trace.cells import cell_times
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.group_fields import PlainFields
+from ivm.trace.groups import Groups
 from ivm.trace.keys import KeyLayout
+from ivm.trace.readonly import readonly, readonly_diffs
 from ivm.trace.row_order import total_order
+from ivm.trace.state import State
 
 _CHUNK = 1 << 16
 _HEAD = 2  # fields of a group before those of its rows
@@ -45,9 +49,15 @@ class AppendOnlyTopK(Present):
         self._begin, self._end = offset, offset + limit
         self._dictionary = dictionary
         self._width = len(self._order.kinds) + 1
-        self._groups = Groups(self._layout.words, _HEAD + self._end * self._width)
+        keys = tuple(types[column][0] for column in group)
+        fields = (*(None,) * _HEAD, *(*self._order.word_types, None) * self._end)
+        self._groups = Groups(self._layout, keys, PlainFields(fields), dictionary)
         self._first = self._layout.words + 1
-        self._after: Ints | None = None
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """The groups."""
+        return (self._groups,)
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The changes of the windows at each time, sorted by time; AssertionError for a row that goes."""
@@ -58,12 +68,13 @@ class AppendOnlyTopK(Present):
         columns = delta.columns()
         words, _ = self._layout.pack([columns[c] for c in self._group], len(delta))
         cells = self._groups.open(words, delta.times)
-        self._after = after = np.zeros((len(cells), self._groups.fields), np.int64)
+        after = np.zeros((len(cells), len(self._groups.fields.kinds)), np.int64)
         keep_first(
-            frozen(self._order.encode(columns, len(delta))), frozen_diffs(delta.diffs), cells.row_cell, cells.slot,
+            readonly(self._order.encode(columns, len(delta))), readonly_diffs(delta.diffs), cells.row_cell, cells.slot,
             cells.previous, self._groups.state, self._first, self._end, self._order.kinds, self._dictionary.heap,
             self._dictionary.offsets, after,
         )  # fmt: skip
+        self._groups.put(after)
         out = np.empty((2 * len(cells), self._width + 1), np.int64)
         while True:
             rows = window_changes(
@@ -91,16 +102,6 @@ class AppendOnlyTopK(Present):
             if present.any():
                 columns = self._order.decode(np.ascontiguousarray(kept[present][:, :-1]))
                 yield delta_of(columns, time, shown[present], int(present.sum()))
-
-    def seal(self, upper: int, since: int) -> None:
-        """Write what the groups keep."""
-        self._groups.close(self._after)
-        self._after = None
-
-    def rollback(self, mark: None) -> None:
-        """Forget the step."""
-        self._groups.close(None)
-        self._after = None
 
     def size(self) -> StateSize:
         """Rows kept, groups, bytes."""

@@ -41,6 +41,7 @@ class ArrangeGroups(Stateless):
 
     def __init__(self, reduce: Reduce) -> None:
         self.arrangement = reduce
+        reduce.groups.is_looked_up = True
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """Nothing to do; the delta is passed on."""

@@ -9,11 +9,12 @@ from ivm.kernels.groups.accumulate import EXTREME
 from ivm.kernels.ordered.extremes import NOT_WANTED, apply_extremes
 from ivm.operators.accumulable import Accumulators
 from ivm.operators.accumulator import mask
-from ivm.operators.groups import Cells, frozen_times
+from ivm.trace.cells import Cells
 from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.ordered_rows import OrderedRows, in_order
+from ivm.trace.readonly import readonly_times
 from ivm.trace.row_order import RowOrder, Term
 
 
@@ -44,7 +45,7 @@ class Extremes:
             batch = batch._replace(order=in_order(batch.keys, tree.kinds, delta.times))
             least, most = (self._parts.parts.get((EXTREME, argument, largest)) for largest in (False, True))
             apply_extremes(
-                *tree.changing(batch), *batch, frozen_times(delta.times), cells.row_cell, cells.slot, cells.previous,
+                *tree.changing(batch), *batch, readonly_times(delta.times), cells.row_cell, cells.slot, cells.previous,
                 state, state.shape[1] - after.shape[1], NOT_WANTED if least is None else least.at,
                 NOT_WANTED if most is None else most.at, after, np.zeros((1, 1), np.int64),
             )  # fmt: skip

@@ -6,7 +6,6 @@ import numpy as np
 
 from catalog.types import Physical
 from ivm.kernels.ordered.rows import join_texts, joined_sizes
-from ivm.operators.groups import frozen
 from ivm.trace.column import Array, Column, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.lists import codes_of, list_bytes
@@ -15,7 +14,7 @@ from ivm.trace.readonly import readonly
 
 def joined(column: Column, offsets: Ints, separator: str, dictionary: TextDictionary) -> Array:
     """The codes of the texts of each run [offsets[c], offsets[c + 1]) of a column of codes, joined. Cost: the bytes."""
-    codes = frozen(np.ascontiguousarray(column.values, np.int64))
+    codes = readonly(np.ascontiguousarray(column.values, np.int64))
     between = readonly(np.frombuffer(separator.encode(), np.uint8))
     ends = np.empty(len(offsets), np.int64)
     joined_sizes(codes, offsets, dictionary.offsets, len(between), ends)

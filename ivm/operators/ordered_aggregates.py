@@ -15,15 +15,15 @@ from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Int32s
 from ivm.operators.accumulable import Accumulators
 from ivm.operators.aggregate_order import ARGS, FORMS, QUANTILES, ROWS, Ordered
-from ivm.operators.groups import Cells, frozen_times
 from ivm.operators.lists import joined, listed
 from ivm.operators.quantile import between, quantile
+from ivm.trace.cells import Cells
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.ordered_rows import OrderedRows, in_order
 from ivm.trace.ordered_tree import ALL_COUNT
-from ivm.trace.readonly import readonly
+from ivm.trace.readonly import readonly, readonly_times
 from ivm.trace.row_order import RowOrder, ordered_words
 
 _Arguments = tuple[Ints, Ints, Ints, Ints, Bytes, Ints, Ints, Bools, Ints, Ints, Ints, Int32s, Int32s]
@@ -66,7 +66,7 @@ class OrderedSet:
         batch = self.tree.batch(columns, cells.slot[cells.row_cell], valid, delta.diffs)
         batch = batch._replace(order=self._order_of(batch.keys, delta.times, cells))
         arguments = (
-            *self.tree.changing(batch), *batch, frozen_times(delta.times), cells.row_cell, cells.slot,
+            *self.tree.changing(batch), *batch, readonly_times(delta.times), cells.row_cell, cells.slot,
         )  # fmt: skip
         if self.form == ARGS:
             self._arguments(arguments, cells, after)

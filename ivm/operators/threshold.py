@@ -8,12 +8,17 @@ import numpy as np
 
 from catalog.types import SqlType
 from ivm.kernels.groups.threshold import clamp_cells
-from ivm.operators.groups import Groups, cell_times, live_input
+from ivm.operators.live_input import live_input
 from ivm.operators.operator import Contents, StateSize
 from ivm.operators.present import Present
+from ivm.trace.cells import cell_times
 from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta, delta_of
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.group_fields import PlainFields
+from ivm.trace.groups import Groups
 from ivm.trace.keys import KeyLayout
+from ivm.trace.state import State
 
 _CHUNK = 1 << 16
 
@@ -24,11 +29,17 @@ class Threshold(Present):
     A row with NaN or -0.0 comes out with the one NaN, or 0.0, as equal rows are one row.
     """
 
-    def __init__(self, types: Sequence[tuple[SqlType, bool]], at_most: int | None = None) -> None:
+    def __init__(
+        self, types: Sequence[tuple[SqlType, bool]], dictionary: TextDictionary, at_most: int | None = None
+    ) -> None:
         self._layout = KeyLayout(tuple((type_.physical, nullable) for type_, nullable in types), nulls="match")
-        self._groups = Groups(self._layout.words, 1)
+        self._groups = Groups(self._layout, tuple(type_ for type_, _ in types), PlainFields((None,)), dictionary)
         self._at_most = np.iinfo(np.int64).max if at_most is None else at_most
-        self._after: Ints | None = None
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """The groups."""
+        return (self._groups,)
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The changes of the clamped multiplicities, sorted by time. Cost: two random accesses an update."""
@@ -44,7 +55,7 @@ class Threshold(Present):
             self._at_most, self._layout.words, self._groups.state, delta.diff_array(), cells.row_cell,
             cells.slot, cells.previous, after, keys, cell, diffs,
         )  # fmt: skip
-        self._after = after
+        self._groups.put(after)
         if rows == 0:
             return None
         return delta_of(self._unpack(keys[:rows]), cell_times(cells.times, cell[:rows]), diffs[:rows], rows)
@@ -64,16 +75,6 @@ class Threshold(Present):
             if len(counts):
                 yield delta_of(self._unpack(keys), time, np.minimum(counts, self._at_most), len(counts))
 
-    def seal(self, upper: int, since: int) -> None:
-        """Write the multiplicities; rows that count zero go."""
-        self._groups.close(self._after)
-        self._after = None
-
-    def rollback(self, mark: None) -> None:
-        """Forget the step."""
-        self._groups.close(None)
-        self._after = None
-
     def size(self) -> StateSize:
         """Distinct rows and bytes."""
-        return StateSize(rows=len(self._groups), bytes=self._groups.nbytes)
+        return self._groups.size()

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from catalog.types import SqlType
 from ivm.kernels.ordered.changes import net_changes
 from ivm.kernels.ordered.top_k import ENDLESS, FIELDS, apply_windows, show_windows
-from ivm.operators.groups import Cells, Groups, cell_times, live_input
+from ivm.operators.live_input import live_input
 from ivm.operators.operator import NOTHING, Contents, StateSize
 from ivm.operators.present import Present
-from ivm.trace.column import Ints
+from ivm.trace.cells import Cells, cell_times
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.group_fields import PlainFields
+from ivm.trace.groups import Groups
 from ivm.trace.keys import KeyLayout
 from ivm.trace.ordered_rows import OrderedRows
 from ivm.trace.ordered_tree import Changes, OrderedReader
 from ivm.trace.readonly import readonly
 from ivm.trace.row_order import total_order
+from ivm.trace.state import State
 
 Types = tuple[tuple[SqlType, bool], ...]
 
@@ -53,9 +55,9 @@ class TopK(Present):
         if ties and limit:
             ordered = len({column for column, _, _ in order})
             self._ties = 1 + sum(term.words for term in self._order.terms[:ordered])
-        self._groups = Groups(self._layout.words, FIELDS)
+        keys = tuple(types[column][0] for column in group)
+        self._groups = Groups(self._layout, keys, PlainFields((None,) * FIELDS), dictionary)
         self._rows = OrderedRows(self._order, dictionary, places=True)
-        self._after: Ints | None = None
 
     @property
     def visited(self) -> int:
@@ -63,9 +65,9 @@ class TopK(Present):
         return self._rows.visited
 
     @property
-    def states(self) -> tuple[Any, ...]:
+    def states(self) -> tuple[State, ...]:
         """The groups, and the rows in order."""
-        return (self, self._rows)
+        return (self._groups, self._rows)
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The changes of the windows at each time, sorted by time."""
@@ -81,7 +83,7 @@ class TopK(Present):
         count = len(batch.keys)
         order, net, scratch = np.empty((3, count), np.int64)
         offsets = np.empty(len(cells) + 1, np.int64)
-        after = self._after = np.empty((len(cells), FIELDS), np.int64)
+        after = np.empty((len(cells), FIELDS), np.int64)
         compared = self._rows.arguments[3:]
         net_changes(batch.keys, *compared, batch.diffs, cells.row_cell, order, net, offsets, scratch)
         batch = batch._replace(diffs=readonly(net), order=readonly(order[: offsets[-1]]))
@@ -89,6 +91,7 @@ class TopK(Present):
             *self._rows.changing(batch), *batch, offsets, self._begin, self._end,
             self._ties, self._layout.words + 1, self._groups.state, cells.slot, cells.previous, after,
         )  # fmt: skip
+        self._groups.put(after)
         if rows == 0:
             return None
         width = len(self._order.kinds)
@@ -111,16 +114,6 @@ class TopK(Present):
                 yield NOTHING
             else:
                 yield delta_of(self._order.decode(entries[present, 1:words]), time, shown[present], int(present.sum()))
-
-    def seal(self, upper: int, since: int) -> None:
-        """Write the groups' fields; groups without rows go."""
-        self._groups.close(self._after)
-        self._after = None
-
-    def rollback(self, mark: None) -> None:
-        """Forget the last batch."""
-        self._groups.close(None)
-        self._after = None
 
     def size(self) -> StateSize:
         """Distinct rows, groups, bytes."""

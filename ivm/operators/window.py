@@ -6,22 +6,26 @@ State: the rows in order, a node for each copy, with the values shown.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from ivm.kernels.windows.functions import CELL, DIFF
 from ivm.kernels.windows.tree import KEY
-from ivm.operators.groups import Cells, Groups, cell_times, frozen, frozen_diffs, live_input
+from ivm.operators.live_input import live_input
 from ivm.operators.operator import Contents, StateSize
 from ivm.operators.present import Present
 from ivm.operators.window_layout import FunctionSpec, Types, WindowLayout
+from ivm.trace.cells import Cells, cell_times
 from ivm.trace.column import Ints
 from ivm.trace.consolidate import consolidate, sum_equal
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.group_fields import PlainFields
+from ivm.trace.groups import Groups
 from ivm.trace.keys import KeyLayout
+from ivm.trace.readonly import readonly, readonly_diffs
 from ivm.trace.row_order import total_order
+from ivm.trace.state import State
 from ivm.trace.window_tree import RowChanges, WindowReader, WindowTree
 
 __all__ = ["FunctionSpec", "Window"]
@@ -54,9 +58,9 @@ class Window(Present):
         self._partition = partition
         parts = tuple((types[column][0].physical, types[column][1]) for column in partition)
         self._keys = KeyLayout(parts, nulls="match")
-        self._groups = Groups(self._keys.words, 1)
+        of_keys = tuple(types[column][0] for column in partition)
+        self._groups = Groups(self._keys, of_keys, PlainFields((None,)), dictionary)
         self._types = [type_ for type_, _ in types[:width]] + [f.type for f in functions]
-        self._after: Ints | None = None
 
     @property
     def visited(self) -> int:
@@ -64,9 +68,9 @@ class Window(Present):
         return self._rows.visited
 
     @property
-    def states(self) -> tuple[Any, ...]:
+    def states(self) -> tuple[State, ...]:
         """The partitions, and the rows in order."""
-        return (self, self._rows)
+        return (self._groups, self._rows)
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The rows that go and come at each time, by time. Raises NumericError if a sum does not fit its type."""
@@ -79,8 +83,8 @@ class Window(Present):
         if wider is not None:
             self._rows.widen(wider)
         changes = _in_cells(self._rows.layout, delta, cells)
-        self._after = changes.after
         out, enough = self._rows.apply(changes)
+        self._groups.put(changes.after)
         if not enough:
             raise AssertionError(
                 "internal error: a window function has no row to retract; the view that feeds it is wrong. Please "
@@ -97,16 +101,6 @@ class Window(Present):
         """All rows with their present values."""
         return _shown(self._rows.reader(), time)
 
-    def seal(self, upper: int, since: int) -> None:
-        """Write the partitions' sizes; those without rows go."""
-        self._groups.close(self._after)
-        self._after = None
-
-    def rollback(self, mark: None) -> None:
-        """Forget the last batch."""
-        self._groups.close(None)
-        self._after = None
-
     def size(self) -> StateSize:
         """Rows, partitions, bytes."""
         own = self._rows.size()
@@ -121,12 +115,12 @@ def _shown(reader: WindowReader[WindowLayout], time: int) -> Iterator[Delta]:
 
 def _in_cells(layout: WindowLayout, delta: Delta, cells: Cells) -> RowChanges:
     """The changes by cells; diffs of equal rows of a cell added up where some of them are negative."""
-    rows, diffs, row_cell = layout.encode(delta), frozen_diffs(delta.diffs), cells.row_cell
+    rows, diffs, row_cell = layout.encode(delta), readonly_diffs(delta.diffs), cells.row_cell
     width = int(layout.shape[KEY]) - 1
     if len(diffs) > 1 and bool((diffs < 0).any()):
         whole = np.concatenate([rows[:, :width], row_cell[:, None]], axis=1)
         first, sums = sum_equal(whole, diffs)
-        rows, diffs, row_cell = rows[first], frozen(sums), row_cell[first]
+        rows, diffs, row_cell = rows[first], readonly(sums), row_cell[first]
     order = np.argsort(row_cell, kind="stable")
     if len(order) >= _MANY:  # what goes to one place of a tree goes there one after the other
         order = np.lexsort((*(rows[:, w] for w in range(min(width, 3) - 1, -1, -1)), row_cell))

@@ -10,14 +10,14 @@ import numpy as np
 
 from catalog.types import BIGINT, DOUBLE, Physical, SqlType
 from ivm.kernels.groups.accumulate import COUNT
-from ivm.kernels.groups.finalize import finalize
+from ivm.kernels.groups.finalize import OutputRow, finalize
 from ivm.kernels.types import Int32s
 from ivm.kernels.windows import reach as window_reach
 from ivm.kernels.windows import values as window_values
 from ivm.kernels.windows.tree import INPUT, KEY, OWN, PAYLOAD, PEERS, SHAPE, TREE, VALUES, WORDS
 from ivm.kernels.windows.values import FAR
 from ivm.operators.accumulable import Accumulators, AggregateSpec, overflow_error
-from ivm.operators.groups import Cells
+from ivm.trace.cells import Cells
 from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
@@ -354,7 +354,8 @@ class WindowLayout:
         fields = np.ascontiguousarray(values)
         if finalize(self.sums.outputs, o, True, fields, 0, at, out, valid, self.sums.scratch):
             raise overflow_error(self.sums.aggregates[o])
-        first, words = int(self.sums.outputs[o, 8]), int(self.sums.outputs[o, 7])
+        output = OutputRow(*self.sums.outputs[o].tolist())
+        first, words = output.at, output.words
         mask = None if valid[o].all() else valid[o]
         if words == 2:
             return Column(np.ascontiguousarray(out[first : first + 2].T), mask)

@@ -11,4 +11,5 @@ from ivm.render.context import RenderContext
 def render_threshold(context: RenderContext, plan: ThresholdPlan) -> Node:
     """The threshold's node, hydrated."""
     types = tuple((column.type, column.nullable) for column in plan.row)
-    return context.hydrated(context.graph.add("threshold", Threshold(types), (context.node(plan.input),)))
+    operator = Threshold(types, context.dictionary)
+    return context.hydrated(context.graph.add("threshold", operator, (context.node(plan.input),)))

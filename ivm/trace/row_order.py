@@ -89,6 +89,14 @@ class RowOrder:
         """How each word of a row compares."""
         return np.array([kind for term in self.terms for kind in term.kinds], np.int64)
 
+    @property
+    def word_types(self) -> list[SqlType | None]:
+        """For each word the type of text or list that it is a code of, None if it is a number."""
+        found: list[SqlType | None] = []
+        for term in self.terms:
+            found += [None] * (term.words - 1) + [term.type if term.physical is Physical.CODE else None]
+        return found
+
     def encode(self, columns: Sequence[Column], count: int, ahead: int = 0) -> Ints:
         """The `count` rows as words (n, ahead + K), the first `ahead` for the caller to fill. Cost: a pass a column."""
         rows = np.empty((count, ahead + len(self.kinds)), np.int64)

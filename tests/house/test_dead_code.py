@@ -34,6 +34,10 @@ ALLOWED = {
     "ivm.kernels.compiling.signatures.write_signatures": "`make kernels` runs the tests to list what is called",
     "ivm.render.scalars.compiler.Compiler.failures": "a loop that does not compile is a defect that nothing else shows",
     "ivm.trace.row_store.RowStore.is_hot": "tests see by it what reading has made of a column",
+    "ivm.trace.ordered_rows.OrderedRows.segments": "what writes states to disk calls it",
+    "ivm.trace.view_log.ViewLog.segments": "what writes states to disk calls it",
+    "ivm.trace.window_tree.WindowTree.segments": "what writes states to disk calls it",
+    "ivm.trace.groups.Groups.segments": "what writes states to disk calls it",
     "ivm.trace.segment": "what writes states to disk, and reads them, calls it",
     "ivm.render.scalars.elsewhere.Elsewhere.pid": "whether a process ends cannot be seen otherwise",
 }

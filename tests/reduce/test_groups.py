@@ -1,4 +1,4 @@
-"""Groups against a dictionary: batches that are kept or undone, keys that ascend, fall and come again, lookups."""
+"""Groups against a dictionary: steps that are sealed or rolled back, keys that ascend, fall and come again, readers."""
 
 from __future__ import annotations
 
@@ -9,25 +9,49 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ivm.kernels.groups.table import INDEXED, LIVE, MELTED, OPEN, RUN, USED
-from ivm.operators.groups import Groups
+from catalog.types import BIGINT, VARCHAR
+from ivm.kernels.groups.slots import ENTRIES
+from ivm.kernels.groups.table import LIVE, MELTED, OPEN, PARTITIONS, RUN, USED
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.group_fields import PlainFields
+from ivm.trace.group_reader import GroupReader
+from ivm.trace.groups import Groups
+from ivm.trace.keys import KeyLayout
+from ivm.trace.segment import Segments
 
 Key = tuple[int, ...]
+
+
+def empty_groups(width: int) -> Groups[PlainFields]:
+    """Groups with integer keys and one field."""
+    types = (BIGINT,) * width
+    keys = KeyLayout(tuple((type_.physical, False) for type_ in types), nulls="match")
+    return Groups(keys, types, PlainFields((None,)), TextDictionary())
 
 
 class Model:
     """Groups of one field, the sum of what was added to their key, beside the same in a dictionary."""
 
     def __init__(self, width: int) -> None:
-        self.groups = Groups(width, 1)
+        self.groups = empty_groups(width)
         self.width = width
         self.sums: dict[Key, int] = {}
+        self.marked: list[tuple[int, dict[Key, int]]] = [(0, {})]
+        self.readers: list[tuple[GroupReader[PlainFields], dict[Key, int]]] = []
         self.time = 0
 
     def add(
-        self, keys: list[Key], amounts: list[int], *, keep: bool, one_time: bool = True, look: bool = False
+        self, keys: list[Key], amounts: list[int], *, keep: bool = True, one_time: bool = True, look: bool = False
     ) -> None:
-        """A batch: an amount for each key, in a time of their own each unless `one_time`."""
+        """A step and a seal or a rollback."""
+        self.step(keys, amounts, one_time=one_time, look=look)
+        if keep:
+            self.seal()
+        else:
+            self.rollback(0)
+
+    def step(self, keys: list[Key], amounts: list[int], *, one_time: bool = True, look: bool = False) -> None:
+        """An amount for each key, in a time of their own each unless `one_time`."""
         n = len(keys)
         words = np.array(keys, np.int64).reshape(n, self.width)
         before_all = self.time
@@ -41,38 +65,94 @@ class Model:
         for cell in range(len(cells)):
             before = cells.previous[cell]
             after[cell] += after[before] if before >= 0 else slots[cell]
+        self.groups.put(after)
         if look:
-            self.check_found(list(self.sums)[:5], before_all, after)
-        self.groups.close(after if keep else None)
-        if keep:
-            for key, amount in zip(keys, amounts, strict=True):
-                self.sums[key] = self.sums.get(key, 0) + amount
-            self.sums = {key: total for key, total in self.sums.items() if total}
+            self.check_found(list(self.sums)[:5], before_all)
+        self.sums = dict(self.sums)
+        for key, amount in zip(keys, amounts, strict=True):
+            self.sums[key] = self.sums.get(key, 0) + amount
+        self.marked.append((self.groups.mark(), {key: total for key, total in self.sums.items() if total}))
+        self.sums = self.marked[-1][1]
 
-    def check_found(self, keys: list[Key], as_of: int | None = None, after: Any = None) -> None:
-        """What these keys have as of a time, None: now; `after` are the fields of an open batch, which is later."""
+    def seal(self) -> None:
+        self.groups.seal(0, 0)
+        self.marked = [(0, self.sums)]
+
+    def rollback(self, to: int) -> None:
+        """Back to what there was after so many steps."""
+        del self.marked[to + 1 :]
+        mark, self.sums = self.marked[-1]
+        self.groups.rollback(mark)
+        self.groups.rollback(mark)
+
+    def hold(self) -> None:
+        self.readers.append((self.groups.reader(self.time), self.sums))
+
+    def check_found(self, keys: list[Key], as_of: int | None = None) -> None:
+        """What these keys have as of a time, None: now."""
         if not keys:
             return
         words = np.array(keys, np.int64).reshape(len(keys), self.width)
-        positions, fields = self.groups.look_up(words, None, self.time if as_of is None else as_of, after, False)
+        before = self.groups.version
+        positions, fields = self.groups.look_up(words, None, self.time if as_of is None else as_of, False)
+        assert self.groups.version == before
         wanted = {i: self.sums[key] for i, key in enumerate(keys) if key in self.sums}
         assert dict(zip(positions.tolist(), fields[:, 0].tolist(), strict=True)) == wanted
 
+    def check_readers(self) -> None:
+        """Each shows what there was when it was made, by key and all in all."""
+        for reader, sums in self.readers:
+            keys = list(dict.fromkeys([*sums, *self.sums, (-1,) * self.width]))
+            dropped = np.zeros(len(keys), np.bool_)
+            dropped[::7] = True
+            words = np.array(keys, np.int64).reshape(len(keys), self.width)
+            positions, fields = reader.look_up(words, dropped, False)
+            wanted = {i: sums[key] for i, key in enumerate(keys) if key in sums and not dropped[i]}
+            assert dict(zip(positions.tolist(), fields[:, 0].tolist(), strict=True)) == wanted
+            parts = [reader.rows(start, start + 10) for start in range(0, reader.used, 10)]
+            rows = [row for part in parts for row in part.tolist() if row[-1]]
+            assert {tuple(row[: self.width]): row[-1] for row in rows} == sums
+
     def check(self) -> None:
+        """All there is, where nothing is left to be sealed."""
         groups = self.groups
-        assert len(groups) == len(self.sums)
         state = groups.state[: groups.used]
         held = {tuple(row[: self.width].tolist()): int(row[-1]) for row in state if row[-1]}
         assert held == self.sums
-        assert not state[:, self.width].any(), "no cell is open between batches"
-        assert np.count_nonzero(groups._index) == groups._counts[INDEXED]
-        run = [tuple(row) for row in state[groups._counts[MELTED] : groups._counts[RUN], : self.width].tolist()]
+        size, _, parts, entries, counts = groups.index
+        if not self.readers:
+            assert len(groups) == len(self.sums)
+        assert not (state[:, self.width] > 0).any(), "no cell is open when all is sealed"
+        used = int(counts[PARTITIONS])
+        assert np.count_nonzero(entries[: used * size]) == parts[:used, ENTRIES].sum()
+        run = [tuple(row) for row in state[counts[MELTED] : counts[RUN], : self.width].tolist()]
         assert run == sorted(set(run))
         self.check_found([*self.sums, (10**6,) * self.width, (-1,) * self.width])
 
+    def restore(self) -> None:
+        """Go on with groups that were restored from the segments of these."""
+        fresh = empty_groups(self.width)
+        segments = Segments(list(self.groups.segments()))
+        fresh.restore(segments)
+        slots = self.groups.state[: self.groups.used]
+        there = slots[:, -1] != 0
+        assert (fresh.state[: fresh.used][there] == slots[there]).all(), "each group keeps its slot"
+        self.groups, self.readers = fresh, []
+        self.check()
+
+
+def in_index(model: Model) -> int:
+    """How many groups the index knows."""
+    _, _, parts, _, counts = model.groups.index
+    return int(parts[: counts[PARTITIONS], ENTRIES].sum())
+
+
+def count_of(model: Model, which: int) -> int:
+    return int(model.groups.index[-1][which])
+
 
 @st.composite
-def batches(draw: Any, width: int) -> list[tuple[list[Key], list[int], bool, bool]]:
+def batches(draw: Any, width: int) -> list[tuple[list[Key], list[int]]]:
     found, last = [], 0
     for _ in range(draw(st.integers(1, 8))):
         size = draw(st.integers(1, 30))
@@ -84,7 +164,7 @@ def batches(draw: Any, width: int) -> list[tuple[list[Key], list[int], bool, boo
             firsts = draw(st.lists(st.integers(0, last + 3), min_size=size, max_size=size))
         keys = [(first, *(0,) * (width - 1)) for first in firsts]
         amounts = draw(st.lists(st.sampled_from([1, 1, 2, -1]), min_size=size, max_size=size))
-        found.append((keys, amounts, draw(st.integers(0, 3)) > 0, draw(st.booleans())))
+        found.append((keys, amounts))
     return found
 
 
@@ -93,52 +173,142 @@ def batches(draw: Any, width: int) -> list[tuple[list[Key], list[int], bool, boo
 @given(data=st.data())
 def test_groups_are_those_of_a_dictionary(width: int, data: Any) -> None:
     model = Model(width)
-    for keys, amounts, keep, one_time in data.draw(batches(width)):
-        model.add(keys, amounts, keep=keep, one_time=one_time, look=data.draw(st.booleans()))
-        if data.draw(st.booleans()):
-            model.check()
+    model.groups.is_looked_up = data.draw(st.booleans())
+    for keys, amounts in data.draw(batches(width)):
+        model.step(keys, amounts, one_time=data.draw(st.booleans()), look=data.draw(st.booleans()))
+        model.check_readers()
+        match data.draw(st.sampled_from(["go on", "seal", "seal", "roll back", "hold", "let go", "restore"])):
+            case "seal":
+                model.seal()
+                model.check()
+            case "roll back":
+                model.rollback(data.draw(st.integers(0, len(model.marked) - 1)))
+            case "hold":
+                model.seal()
+                model.hold()
+            case "let go" if model.readers:
+                model.readers.pop(data.draw(st.integers(0, len(model.readers) - 1)))[0].close()
+            case "restore":
+                model.seal()
+                model.restore()
+        model.check_found(list(model.sums))
+        model.check_readers()
+    model.seal()
+    for reader, _ in model.readers:
+        reader.close()
+    model.readers = []
+    model.seal()
     model.check()
 
 
 def test_keys_that_ascend_need_no_index() -> None:
     model = Model(1)
     for start in range(0, 40_000, 5_000):
-        model.add([(k // 2,) for k in range(start, start + 5_000)], [1] * 5_000, keep=True)
+        model.add([(k // 2,) for k in range(start, start + 5_000)], [1] * 5_000)
     assert len(model.groups) == 20_000
-    assert model.groups._counts[INDEXED] == 0
-    assert model.groups._counts[OPEN]
+    assert in_index(model) == 0
+    assert count_of(model, OPEN)
 
 
 def test_a_small_batch_moves_a_small_part_of_the_run() -> None:
     model = Model(1)
-    model.add([(k,) for k in range(50_000)], [1] * 50_000, keep=True)
-    model.add([(7,), (49_000,), (10_000,)], [1, -1, 5], keep=True)
-    assert model.groups._counts[INDEXED] == 2
+    model.add([(k,) for k in range(50_000)], [1] * 50_000)
+    model.add([(7,), (49_000,), (10_000,)], [1, -1, 5])
+    assert 1_000 <= in_index(model) < 2_000
     model.check_found([(20_000,), (-5,), (10_000,), (49_000,)])
-    assert 1_000 <= model.groups._counts[INDEXED] < 2_000
     for k in range(0, 50_000, 100):
-        model.add([(k,)], [1], keep=True)
-    assert model.groups._counts[MELTED] == model.groups._counts[RUN] == 50_000
+        model.add([(k + 30,)], [1])
+    assert count_of(model, MELTED) == count_of(model, RUN) == 50_000
     model.check()
 
 
-def test_an_undone_batch_leaves_the_run_as_it_was() -> None:
+def test_where_keys_are_looked_up_the_index_follows_the_run() -> None:
     model = Model(1)
-    model.add([(k,) for k in range(100)], [1] * 100, keep=True)
-    before = model.groups._counts.copy()
+    model.groups.is_looked_up = True
+    for start in range(0, 40_000, 5_000):
+        model.add([(k,) for k in range(start, start + 5_000)], [1] * 5_000)
+    assert in_index(model) == 40_000
+    assert count_of(model, OPEN), "and goes on"
+
+
+def test_what_is_rolled_back_leaves_the_run_as_it_was() -> None:
+    model = Model(1)
+    model.add([(k,) for k in range(100)], [1] * 100)
+    before = model.groups.index[-1].copy()
     model.add([(k,) for k in range(90, 400)], [1] * 310, keep=False)
-    assert [model.groups._counts[i] for i in (USED, LIVE, RUN, OPEN)] == [before[i] for i in (USED, LIVE, RUN, OPEN)]
-    model.add([(k,) for k in range(100, 400)], [1] * 300, keep=True)
-    assert model.groups._counts[INDEXED] <= 100, "new keys need no index"
+    assert [count_of(model, i) for i in (USED, LIVE, RUN, OPEN)] == [before[i] for i in (USED, LIVE, RUN, OPEN)]
+    model.add([(k,) for k in range(100, 400)], [1] * 300)
+    assert in_index(model) == 0, "new keys need no index"
     model.check()
 
 
 def test_groups_that_come_and_go_in_order_take_no_more_slots() -> None:
     model = Model(1)
     for start in range(0, 400_000, 2_000):
-        model.add([(k,) for k in range(start, start + 2_000)], [1] * 2_000, keep=True)
+        model.add([(k,) for k in range(start, start + 2_000)], [1] * 2_000)
         if start >= 10_000:
-            model.add([(k,) for k in range(start - 10_000, start - 8_000)], [-1] * 2_000, keep=True)
+            model.add([(k,) for k in range(start - 10_000, start - 8_000)], [-1] * 2_000)
     assert len(model.groups) == 10_000
     assert model.groups.used < 40_000
     model.check()
+
+
+def test_the_index_grows_by_a_few_partitions_at_a_time() -> None:
+    model = Model(1)
+    numbers = np.random.default_rng(3).permutation(200_000).tolist()
+    most = 0
+    for start in range(0, 200_000, 1_000):
+        before = count_of(model, PARTITIONS)
+        model.add([(k,) for k in numbers[start : start + 1_000]], [1] * 1_000)
+        most = max(most, count_of(model, PARTITIONS) - before)
+    assert count_of(model, PARTITIONS) > 64
+    assert most < 32
+    model.check()
+
+
+def test_readers_are_right_while_groups_grow_go_and_come_back() -> None:
+    model = Model(1)
+    model.add([(k * 3 % 1_000,) for k in range(900)], [1] * 900)
+    model.hold()
+    model.add([(k,) for k in range(500)], [5] * 500)
+    model.hold()
+    model.step([(k * 7,) for k in range(5_000)], [2] * 5_000)
+    model.step([(k * 7,) for k in range(5_000)], [-2] * 5_000)
+    model.check_readers()
+    model.rollback(1)
+    model.check_readers()
+    model.seal()
+    model.check_readers()
+    model.add(list(model.sums), [-total for total in model.sums.values()])
+    assert not model.sums
+    model.check_readers()
+    assert model.groups.size().rows > 0, "what readers see is still there"
+    for reader, _ in model.readers:
+        reader.close()
+    model.readers = []
+    for _ in range(5):
+        model.seal()
+    assert len(model.groups) == 0
+
+
+def test_keys_are_saved_as_texts() -> None:
+    keys = KeyLayout(((VARCHAR.physical, True), (BIGINT.physical, False)), nulls="match")
+    groups, other = (
+        Groups(keys, (VARCHAR, BIGINT), PlainFields((None, VARCHAR)), dictionary)
+        for dictionary in (TextDictionary(), TextDictionary())
+    )
+    here, there = groups.fields, other.fields
+    assert here == there
+    for dictionary_of, texts in ((groups, ["b", "a", "c"]), (other, ["x", "c", "b"])):
+        dictionary_of._keys.dictionary.codes(texts)
+    codes = groups._keys.dictionary.codes(["b", "a", "c"])
+    words = np.array([[code, number] for number, code in enumerate(codes.tolist())], np.int64)
+    groups.open(words, 1)
+    groups.put(np.stack([[1, 2, 3], codes[[2, 1, 0]]], axis=1).astype(np.int64))
+    groups.seal(0, 0)
+    other.restore(Segments(list(groups.segments())))
+    codes = other._keys.dictionary.codes(["b", "a", "c"])
+    words[:, 0] = codes
+    positions, fields = other.look_up(words, None, 1, False)
+    assert positions.tolist() == [0, 1, 2]
+    assert fields.tolist() == [[1, codes[2]], [2, codes[1]], [3, codes[0]]]

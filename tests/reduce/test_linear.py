@@ -49,7 +49,7 @@ def clamped(bag: Bag, at_most: int | None) -> Bag:
 @given(streams, st.sampled_from([None, 1, 2]), st.randoms())
 def test_threshold_laws(updates, at_most, random):
     dictionary = TextDictionary()
-    small, big, shuffled = (Threshold(TYPES, at_most) for _ in range(3))
+    small, big, shuffled = (Threshold(TYPES, TextDictionary(), at_most) for _ in range(3))
     held: Bag = Counter()
     out: Bag = Counter()
     apart = []

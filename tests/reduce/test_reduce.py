@@ -198,7 +198,7 @@ def test_the_laws(world, random):
             seal(driver.reduce)
         size = driver.reduce.size()
         assert (size.rows, size.entries) == (0, 0)
-        assert not driver.reduce._groups._index.any()
+        assert not driver.reduce.groups.index[-2][: driver.reduce.groups.index[0]].any()
         check_equal(driver.contents(), reduced(Counter(), driver.keys, specs), driver.keys, specs)
 
 

@@ -1,13 +1,13 @@
 """Adding the rows of a batch to the accumulators of their cells.
 
-`plan` is int64 (accumulators, 6), a row for each: its kind, the column of `values` it reads, the column of `valid`
-that masks it (-1: none), its first field, the width of that field in words (of doubles: without the words that count
-what is not finite), and the exponent of the lowest bit of a field of doubles. `values` is int64 (n, columns):
+`plan` is int64 (accumulators, 6), a `PlanRow` for each. `values` is int64 (n, columns):
 integers, both words of wide ones, bit patterns of doubles. `diffs` is int64 (n,), of length 0 if all are one. `cells`
 is int64 (cells, fields).
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,25 @@ from ivm.kernels.types import Bools, Int32s, Ints
 COUNT, SUM, SUM_WIDE, SUM_DOUBLE, SUM_SQUARES, EXTREME, ORDERED = 0, 1, 2, 3, 4, 5, 6
 _FEW_CELLS = 1024
 _LANES = 4
-KIND, VALUE, VALID, FIELD, WIDTH, BASE = 0, 1, 2, 3, 4, 5
+
+
+class PlanRow(NamedTuple):
+    """How an accumulator is fed, and where its fields lie.
+
+    `value`: the column of `values` that it reads; `valid`: that of `valid` which masks it, -1 if none does. `width`:
+    how many words its field has, of doubles without those that count what is not finite; `base`: the exponent of the
+    lowest bit of a field of doubles.
+    """
+
+    kind: int
+    value: int
+    valid: int
+    field: int
+    width: int
+    base: int
+
+
+KIND, VALUE, VALID, FIELD, WIDTH, BASE = range(len(PlanRow._fields))
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)

@@ -159,8 +159,6 @@ def read_groups(
     outputs: Ints,
     width: Word,
     state: Ints,
-    start: Word,
-    stop: Word,
     always: bool,
     scratch: Ints,
     flat: Ints,
@@ -168,15 +166,15 @@ def read_groups(
     nulls: Ints,
     keys: Ints,
 ) -> Word:
-    """Write the present rows of the groups in slots [start, stop), of which `keys` has room for all; rows written."""
+    """Write what these rows of groups show, of which `keys` has room for all; rows written."""
     capacity = len(keys)
     words = len(flat) // max(capacity, 1)
-    size = min(BLOCK, stop - start)
+    size = min(BLOCK, len(state))
     values, valid = np.empty((words, size), np.int64), np.empty((len(outputs), size), np.bool_)
     to = np.empty(size, np.int64)
     rows = 0
-    for first in range(start, stop, BLOCK):
-        count = min(BLOCK, stop - first)
+    for first in range(0, len(state), BLOCK):
+        count = min(BLOCK, len(state) - first)
         for i in range(count):
             to[i] = -1
             if always or state[first + i, width + 1] != 0:

@@ -1,26 +1,48 @@
 """From accumulators to the values of aggregates, a column at a time.
 
-`outputs` is int64 (outputs, 11), a row for each aggregate: its function, the field and width of its sum, the exponent
-of the sum's lowest bit (doubles) or the digits after the point (DECIMAL), the field that counts its values (0, the
-multiplicity, where no value is NULL), the field and width of its squares, the number of words of its result, where
-they begin among the words of an output row, the digits that the result may have (0: no bound but 128 bits), and the
-kind of the sum.
+`outputs` is int64 (outputs, 11), an `OutputRow` for each aggregate.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.groups.accumulate import SUM, SUM_DOUBLE
+from ivm.kernels.groups.accumulate import COUNT, SUM, SUM_DOUBLE
 from ivm.kernels.numbers.exact_float import NOT_FINITE, bits_of, load, scaled, spread
 from ivm.kernels.numbers.wide import FLOAT_POWERS, Word, exceeds, fits_int64
 from ivm.kernels.types import Bools, Ints
 
-FUNCTION, SOURCE, SOURCE_WIDTH, SCALE, COUNTED, SQUARES, SQUARES_WIDTH, WORDS, AT, DIGITS, SUM_KIND = range(11)
+
+class OutputRow(NamedTuple):
+    """How an aggregate is computed.
+
+    `source`: the field of its sum or extreme, `width` words; `scale`: the exponent of the sum's lowest bit (doubles) or
+    the digits after the point (DECIMAL); `counted`: the field that counts its values, 0, the multiplicity, where none
+    is NULL; `squares`: the field of its squares. `words` of the result begin at word `at` of an output row; it may have
+    `digits` digits (0: no bound but 128 bits). `kind`: that of the accumulator which is its source.
+    """
+
+    function: int
+    words: int
+    at: int
+    source: int = 0
+    width: int = 1
+    kind: int = COUNT
+    counted: int = 0
+    scale: int = 0
+    squares: int = 0
+    squares_width: int = 0
+    digits: int = 0
+
+
+FUNCTION, WORDS, AT, SOURCE, SOURCE_WIDTH, SUM_KIND, COUNTED, SCALE, SQUARES, SQUARES_WIDTH, DIGITS = range(
+    len(OutputRow._fields)
+)
 COUNTS, TOTAL, MEAN, VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP, EXTREMUM = range(8)
 MOST_WORD_DIGITS = 19  # an int64 always has this many or fewer
 

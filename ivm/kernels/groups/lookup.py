@@ -1,7 +1,11 @@
-"""Groups as of a time: the state that their latest cell not too late left behind, else that from before the batch.
+"""Groups as of a time: while a batch is open, and as of a sealed time that is past. Nothing here writes to the groups.
 
-See `groups.table` for groups and cells. A lookup brings a limit, the number of cells that are not too late for it;
-cells are numbered in the order of their times, so the group's state is that of its last cell below the limit.
+See `groups.table` for groups and cells. A lookup in an open batch brings a limit, the number of cells that are not too
+late for it; cells are numbered in the order of their times, so the group's state is that of its last cell below the
+limit, else that from before the batch.
+
+Who reads as of a sealed time has images of the groups that have changed since: `image_of` int32 (slots that there were)
+says which row of `images` is a slot's, counted from 1; 0 where the group is as it was.
 """
 
 from __future__ import annotations
@@ -10,7 +14,8 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.groups.table import BLOCK, find_in_run, guess, has_key, home
+from ivm.kernels.groups.slots import find_slot, guess, has_key, shift_of
+from ivm.kernels.groups.table import BLOCK, find_in_run, is_in_run
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Bools, Int32s, Ints
 
@@ -44,7 +49,9 @@ def look_up_groups(
     limits: Ints,
     always: bool,
     width: Word,
-    index: Ints,
+    size: Word,
+    directory: Int32s,
+    entries: Ints,
     state: Ints,
     counts: Ints,
     previous: Int32s,
@@ -60,60 +67,135 @@ def look_up_groups(
     zero, or `always`; fields of one that never was are zero. Cost: two random accesses a key, a third where the batch
     has touched its group, and a logarithm where it has done so at many times.
     """
-    capacity, size = len(index), state.shape[1] - width - 1
     tags, slots = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64)
-    found = 0
+    shift, found = shift_of(directory), np.int64(0)
     for first in range(0, len(words), BLOCK):
         stop = min(first + BLOCK, len(words))
-        guess(words, first, stop, width, index, state, tags, slots)
+        guess(words, first, stop, width, shift, size, directory, entries, state, tags, slots)
         for i in range(first, stop):
             if len(dropped) > 0 and dropped[i]:
                 continue
             slot = slots[i - first]
             if slot < 0 or (width > 1 and not has_key(state, slot, words, i, width)):
-                slot = _search(tags[i - first], words, i, width, index, state, capacity)
-                if slot < 0:
-                    slot = find_in_run(words, i, width, state, counts)
+                slot = _search(tags[i - first], words, i, width, shift, size, directory, entries, state, counts)
             cell = np.int64(-1)
             if slot >= 0:
                 cell = _last_below(state[slot, width] - 1, limits[i if len(limits) > 1 else 0], previous, jumps)
-            multiplicity = np.int64(0)
+            there = always
             if cell >= 0:
-                multiplicity = after[cell, 0]
+                there = there or after[cell, 0] != 0
             elif slot >= 0:
-                multiplicity = state[slot, width + 1]
-            if multiplicity == 0 and not always:
+                there = there or state[slot, width + 1] != 0
+            if not there:
                 continue
-            for f in range(size):
-                if cell >= 0:
-                    fields[found, f] = after[cell, f]
-                else:
-                    fields[found, f] = state[slot, width + 1 + f] if slot >= 0 else 0
+            if cell >= 0:
+                _copy(after, cell, 0, fields, found)
+            else:
+                _copy(state, slot, width + 1, fields, found)
+            positions[found] = i
+            found += 1
+    return found
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def look_up_sealed(
+    words: Ints,
+    dropped: Bools,
+    always: bool,
+    width: Word,
+    size: Word,
+    directory: Int32s,
+    entries: Ints,
+    state: Ints,
+    counts: Ints,
+    image_of: Int32s,
+    images: Ints,
+    positions: Ints,
+    fields: Ints,
+) -> Word:
+    """As `look_up_groups`, as of a sealed time."""
+    tags, slots = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64)
+    shift, found = shift_of(directory), np.int64(0)
+    for first in range(0, len(words), BLOCK):
+        stop = min(first + BLOCK, len(words))
+        guess(words, first, stop, width, shift, size, directory, entries, state, tags, slots)
+        for i in range(first, stop):
+            if len(dropped) > 0 and dropped[i]:
+                continue
+            slot = slots[i - first]
+            if slot < 0 or (width > 1 and not has_key(state, slot, words, i, width)):
+                slot = _search(tags[i - first], words, i, width, shift, size, directory, entries, state, counts)
+            if slot >= len(image_of):
+                slot = np.int64(-1)
+            image = np.int64(image_of[slot]) - 1 if slot >= 0 else np.int64(-1)
+            there = always
+            if image >= 0:
+                there = there or images[image, 0] != 0
+            elif slot >= 0:
+                there = there or state[slot, width + 1] != 0
+            if not there:
+                continue
+            if image >= 0:
+                _copy(images, image, 0, fields, found)
+            else:
+                _copy(state, slot, width + 1, fields, found)
             positions[found] = i
             found += 1
     return found
 
 
 @part()
-def _search(tag: Word, words: Ints, i: Word, width: Word, index: Ints, state: Ints, capacity: Word) -> Word:
+def _search(
+    tag: Word, words: Ints, i: Word, width: Word, shift: Word, size: Word, directory: Int32s, entries: Ints,
+    state: Ints, counts: Ints,
+) -> Word:  # fmt: skip
     """The slot of a key that is not at its home; -1 if it has none."""
-    at = home(tag, capacity)
-    while index[at] != 0:
-        entry = np.uint64(index[at])
-        if entry >> np.uint64(32) == tag:
-            slot = np.int64(entry & np.uint64(0xFFFFFFFF)) - 1
-            if has_key(state, slot, words, i, width):
-                return slot
-        at += 1
-        if at == capacity:
-            at = 0
-    return np.int64(-1)
+    slot = find_slot(tag, words, i, width, shift, size, directory, entries, state)
+    if slot < 0 and is_in_run(words, i, width, state, counts):
+        slot = find_in_run(words, i, width, state, counts)
+    return slot
+
+
+@part()
+def _copy(rows: Ints, row: Word, first: Word, fields: Ints, to: Word) -> None:
+    """Copy fields from column `first` on; zeros of a row below 0."""
+    for f in range(fields.shape[1]):
+        fields[to, f] = rows[row, first + f] if row >= 0 else 0
 
 
 @part()
 def _last_below(cell: Word, limit: Word, previous: Int32s, jumps: Int32s) -> Word:
-    """The last cell of the group before the limit, from its last cell on backwards; -1 if there is none."""
+    """The last cell of the group before the limit, from its last cell on backwards; below 0 if there is none."""
     while cell >= limit and cell >= 0:
         jump = np.int64(jumps[cell])
         cell = jump if jump >= limit else np.int64(previous[cell])
     return cell
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def keep_images(
+    cell_slot: Int32s, cell_previous: Int32s, first: Word, state: Ints, image_of: Int32s, images: Ints, counts: Ints
+) -> None:
+    """Keep the fields, from column `first` on, of the cells' groups that have no image yet and were there.
+
+    `counts[0]` is how many images there are; there is room for one more a cell. Cost: a random access a cell.
+    """
+    for cell in range(len(cell_slot)):
+        slot = np.int64(cell_slot[cell])
+        if cell_previous[cell] >= 0 or slot >= len(image_of) or image_of[slot] != 0:
+            continue
+        image = counts[0]
+        for f in range(images.shape[1]):
+            images[image, f] = state[slot, first + f]
+        counts[0] = image + 1
+        image_of[slot] = image + 1
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def put_images(start: Word, first: Word, image_of: Int32s, images: Ints, rows: Ints) -> None:
+    """Give copies of the rows in the slots from `start` on their images' fields, from column `first` on."""
+    for r in range(len(rows)):
+        image = np.int64(image_of[start + r]) - 1
+        if image >= 0:
+            for f in range(images.shape[1]):
+                rows[r, first + f] = images[image, f]

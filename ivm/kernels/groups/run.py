@@ -9,21 +9,22 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.groups.slots import has_key, has_place, put_slot, shift_of, tag_of
 from ivm.kernels.groups.table import (
     CELLS,
-    FREE,
-    INDEXED,
+    GONE,
+    KNOWN,
     LIVE,
     MELTED,
+    NEW,
+    PARTITIONS,
     RUN,
     USED,
-    entry_of,
-    has_key,
-    is_empty,
+    begin_batch,
+    free_slot,
     key_order,
     make_group,
 )
-from ivm.kernels.hashing.function import hash_words
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Int32s, Ints
 
@@ -36,6 +37,7 @@ def open_ascending(
     width: Word,
     state: Ints,
     counts: Ints,
+    meta: Ints,
     row_cell: Int32s,
     cell_slot: Int32s,
     cell_previous: Int32s,
@@ -46,9 +48,9 @@ def open_ascending(
     As `open_cells`, for a run that goes on. It ends at a key below the last one, or where there is no slot left.
     Cost: a comparison a row, and the making of a group where its key is new.
     """
+    begin_batch(counts, meta)
     many = len(times) > 1
-    cells, slot = counts[CELLS], counts[USED] - 1
-    known = slot >= 0 and not is_empty(slot, width, state)
+    cells, slot = meta[CELLS], counts[USED] - 1
     at = np.int64(start)
     while at < len(words):
         if at > start and has_key(words, at - 1, words, at, width) and (not many or times[at] == times[at - 1]):
@@ -56,17 +58,19 @@ def open_ascending(
             at += 1
             continue
         order = key_order(state, slot, words, at, width) if slot >= 0 else np.int64(-1)
-        if order > 0 or (order == 0 and not known) or (order < 0 and slot + 1 == len(state)):
+        gone = slot >= 0 and state[slot, width] == GONE
+        if order > 0 or (order == 0 and gone) or (order < 0 and slot + 1 == len(state)):
             break
+        was = np.int64(KNOWN)
         if order < 0:
             slot += 1
             make_group(slot, words, at, width, state)
             counts[LIVE] += 1
-            known = True
+            was = np.int64(NEW)
         cell = state[slot, width] - 1
         if cell < 0 or (many and cell_time[cell] != times[at]):
             cell_slot[cells] = slot
-            cell_previous[cells] = cell
+            cell_previous[cells] = cell if cell >= 0 else was
             if many:
                 cell_time[cells] = times[at]
             cell = cells
@@ -74,26 +78,35 @@ def open_ascending(
             state[slot, width] = cells
         row_cell[np.uint64(at)] = cell
         at += 1
-    counts[CELLS] = cells
+    meta[CELLS] = cells
     counts[USED] = counts[RUN] = slot + 1
     return at
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def melt(count: Word, width: Word, index: Ints, state: Ints, free: Int32s, counts: Ints) -> None:
-    """Move the first `count` groups of the run to the index, which has room for them; slots of empty ones are free.
+@njit(cache=True, nogil=True, fastmath=False)
+def melt(
+    goal: Word,
+    width: Word,
+    size: Word,
+    directory: Int32s,
+    parts: Ints,
+    entries: Ints,
+    state: Ints,
+    counts: Ints,
+) -> Word:
+    """Move the groups of the run below slot `goal` to the index; slots of those that are gone are free.
 
-    Cost: a random access each.
+    Returns where the run begins then: below `goal` if the index has no room. Cost: a random access each.
     """
-    goal = min(counts[MELTED] + count, counts[RUN])
-    for slot in range(counts[MELTED], goal):
-        if is_empty(slot, width, state):
-            free[counts[FREE]] = slot
-            counts[FREE] += 1
-            continue
-        at = entry_of(slot, width, index, state)
-        if at < 0:
-            tag = np.uint64(hash_words(state, slot, width)) >> np.uint64(32)
-            index[-1 - at] = np.int64((tag << np.uint64(32)) | np.uint64(slot + 1))
-            counts[INDEXED] += 1
-    counts[MELTED] = goal
+    scratch, shift = np.empty(size, np.int64), shift_of(directory)
+    while counts[MELTED] < goal:
+        slot = counts[MELTED]
+        if state[slot, width] == GONE:
+            free_slot(slot, width, state, counts)
+        else:
+            tag = tag_of(slot, width, state)
+            if not has_place(tag, shift, size, directory, parts, entries, counts, PARTITIONS, scratch):
+                break
+            put_slot(tag, slot, shift, size, directory, parts, entries)
+        counts[MELTED] = slot + 1
+    return counts[MELTED]

@@ -1,0 +1,136 @@
+"""Reading groups as of a sealed time, while they go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import sleep
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from ivm.kernels.groups.lookup import keep_images, look_up_sealed, put_images
+from ivm.kernels.types import Int32s
+from ivm.trace.column import Bools, Ints
+from ivm.trace.group_fields import Fields, Form
+from ivm.trace.growable import Growable
+from ivm.trace.readonly import NO_MASK, readonly
+
+_AT_ONCE = 1 << 12
+"""Slots or keys between two looks at whether somebody wrote meanwhile."""
+_SHORTLY = 1e-4
+
+Form_co = TypeVar("Form_co", bound=Fields, covariant=True)
+Found = TypeVar("Found")
+
+
+class Written(Protocol[Form_co]):
+    """Groups as their readers see them; see `ivm.trace.groups.Groups`."""
+
+    width: int
+    version: int
+
+    @property
+    def used(self) -> int:
+        """Slots below which all groups lie."""
+        ...
+
+    @property
+    def fields(self) -> Form_co:
+        """What the fields are."""
+        ...
+
+    @property
+    def state(self) -> Ints:
+        """The rows."""
+        ...
+
+    @property
+    def index(self) -> tuple[int, Int32s, Ints, Ints, Ints]:
+        """The arrays by which slots are found, and the counts."""
+        ...
+
+    def leave(self, reader: Any) -> None:
+        """A reader reads no more."""
+        ...
+
+
+class GroupReader(Generic[Form]):
+    """Groups as of the time `as_of` at which they were sealed. It writes nothing of theirs, and needs no lock.
+
+    A step that is about to change a group keeps an image of it here. When the rows of all groups move to another array,
+    this one keeps the old one, which nobody writes to any more. Slots are not used again meanwhile.
+    """
+
+    def __init__(self, groups: Written[Form], as_of: int) -> None:
+        self.as_of = as_of
+        self.used = groups.used
+        self.fields = groups.fields
+        self._groups = groups
+        self._all = groups.state
+        self._image_of: Int32s = np.zeros(self.used, np.int32)
+        self._images: Growable[np.int64] = Growable(np.dtype(np.int64), len(self.fields.kinds))
+        self._counts = np.zeros(1, np.int64)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the images."""
+        return self._image_of.nbytes + int(self._counts[0]) * self._images.array.shape[1] * 8
+
+    def keep(self, slots: Int32s, previous: Int32s) -> None:
+        """A step is about to change the groups in these slots. Cost: a copy of those that have no image yet."""
+        if self._all is not self._groups.state:
+            return
+        self._images.length = int(self._counts[0])
+        images = self._images.reserve(self._images.length + len(slots))
+        keep_images(slots, previous, self._groups.width + 1, self._all, self._image_of, images, self._counts)
+
+    def look_up(self, words: Ints, dropped: Bools | None, always: bool) -> tuple[Ints, Ints]:
+        """As `Groups.look_up`."""
+        rows, width = len(words), self._groups.width
+        keys = readonly(np.ascontiguousarray(words).reshape(rows, width))
+        mask = NO_MASK if dropped is None else readonly(dropped)
+        positions, fields = np.empty(rows, np.int64), np.empty((rows, len(self.fields.kinds)), np.int64)
+        count = 0
+        for start in range(0, rows, _AT_ONCE):
+            part = slice(start, start + _AT_ONCE)
+
+            def find(part: slice = part, at: int = count) -> int:
+                size, directory, _, entries, counts = self._groups.index
+                return int(
+                    look_up_sealed(
+                        keys[part], mask[part], always, width, size, directory, entries, self._all[: self.used],
+                        counts, self._image_of, self._images.array, positions[at:], fields[at:],
+                    )
+                )  # fmt: skip
+
+            found = self._undisturbed(find)
+            positions[count : count + found] += start
+            count += found
+        return positions[:count], fields[:count]
+
+    def rows(self, start: int, stop: int) -> Ints:
+        """Copies of the rows in the slots from `start` to `stop`: key words, a mark, fields. Slots end at `used`."""
+        rows = np.empty((max(min(stop, self.used) - start, 0), self._all.shape[1]), np.int64)
+        for first in range(0, len(rows), _AT_ONCE):
+            part = rows[first : first + _AT_ONCE]
+
+            def copy(part: Ints = part, at: int = start + first) -> None:
+                part[:] = self._all[at : at + len(part)]
+                put_images(at, self._groups.width + 1, self._image_of, self._images.array, part)
+
+            self._undisturbed(copy)
+        return rows
+
+    def close(self) -> None:
+        """Read no more."""
+        self._groups.leave(self)
+
+    def _undisturbed(self, read: Callable[[], Found]) -> Found:
+        """What `read` gives when nobody writes meanwhile."""
+        while True:
+            version = self._groups.version
+            if version % 2 == 0:
+                found = read()
+                if self._groups.version == version:
+                    return found
+            sleep(_SHORTLY)

@@ -1,0 +1,333 @@
+"""Groups: keyed state. Rows of fields by key, which a batch finds by cells, and changes when it is final."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Generic
+
+import numpy as np
+
+from catalog.types import SqlType
+from ivm.kernels.groups.lookup import look_up_groups
+from ivm.kernels.groups.run import melt, open_ascending
+from ivm.kernels.groups.table import (
+    COUNTS,
+    EMPTIED,
+    FREE,
+    FREED,
+    LIVE,
+    MELTED,
+    OPEN,
+    PARTITIONS,
+    RUN,
+    SEARCHED,
+    USED,
+    fold_cells,
+    open_cells,
+    release_empty,
+    undo_cells,
+)
+from ivm.kernels.types import Int32s
+from ivm.trace.cells import NO_CELLS, NO_FIELDS, CellBatch, Cells
+from ivm.trace.column import Bools, Ints
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.group_fields import Form, Table, empty_table
+from ivm.trace.group_reader import GroupReader
+from ivm.trace.group_segments import GroupKeys, group_segments, take_groups
+from ivm.trace.keys import KeyLayout
+from ivm.trace.readonly import NO_MASK, readonly, readonly_times
+from ivm.trace.segment import Segment, Segments
+from ivm.trace.size import StateSize
+from ivm.trace.slot_index import SlotIndex, empty_index
+
+_SMALL = 64
+_LEAST_MELTED = 1024
+_MELTED_EACH = 4
+_FREE_PART = 4
+_LEAST_RELEASED = 1 << 12
+_RELEASED_EACH = 4
+
+
+@dataclass(slots=True)
+class _Store(Generic[Form]):
+    table: Table[Form]
+    index: SlotIndex
+    counts: Ints
+
+
+class Groups(Generic[Form]):
+    """A hash table from keys, of `types` as `keys` lays them out, to rows of int64 fields, the first the multiplicity.
+
+    Keys that come in ascending order, as numbers and days of events do, need no hash: see `ivm.kernels.groups.run`.
+
+    A step opens the groups that it touches: `open` gives their cells, `put` takes the new fields of each cell. Until
+    the next step lookups see them as of the cells' times; then they become the groups' and the groups' own are kept
+    beside them, so that any number of steps can be rolled back. `seal` forgets groups all of whose fields are zero.
+
+    `version` is odd while something is written: who reads without a lock reads again if it was, or has changed.
+    """
+
+    def __init__(self, keys: KeyLayout, types: tuple[SqlType, ...], fields: Form, dictionary: TextDictionary) -> None:
+        self.width = keys.words
+        self.version = 0
+        self.is_looked_up = False
+        self._keys = GroupKeys(keys, types, dictionary)
+        self._steps: list[CellBatch | Table[Form]] = []  # a table: the one before the fields were laid out anew
+        self._emptied: list[Int32s] = []
+        self._readers: list[GroupReader[Form]] = []
+        self._searched = 0
+        self._store = self._empty(fields)
+
+    def _empty(self, fields: Form) -> _Store[Form]:
+        counts = np.zeros(COUNTS, np.int64)
+        counts[[OPEN, PARTITIONS]] = 1
+        return _Store(empty_table(self.width, fields), empty_index(), counts)
+
+    def __len__(self) -> int:
+        """Groups that there are, those included that a step has opened."""
+        return int(self._store.counts[LIVE])
+
+    @property
+    def used(self) -> int:
+        """Slots below which all groups lie."""
+        return int(self._store.counts[USED])
+
+    @property
+    def capacity(self) -> int:
+        """Slots that there is room for."""
+        return len(self.state)
+
+    @property
+    def table(self) -> Table[Form]:
+        """The rows and what their fields are."""
+        return self._store.table
+
+    @property
+    def fields(self) -> Form:
+        """What the fields are."""
+        return self._store.table.fields
+
+    @property
+    def state(self) -> Ints:
+        """Key words, a mark and the fields of each slot: (capacity, width + 1 + fields)."""
+        return self._store.table.rows.array
+
+    @property
+    def index(self) -> tuple[int, Int32s, Ints, Ints, Ints]:
+        """The arrays by which slots are found, and the counts."""
+        return *self._store.index.arrays, self._store.counts
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the slots in use, of the index, and of what readers need."""
+        rows = self.used * self.state.shape[1] * 8
+        index = self._store.index.nbytes(int(self._store.counts[PARTITIONS]))
+        return rows + index + sum(reader.nbytes for reader in self._readers)
+
+    def size(self) -> StateSize:
+        """Groups and bytes."""
+        return StateSize(rows=len(self), bytes=self.nbytes)
+
+    def open(self, words: Ints, times: Ints | int) -> Cells:
+        """The cells of a step whose keys are `words` and whose times ascend. Cost: two random accesses a row."""
+        rows = len(words)
+        keys = readonly(np.ascontiguousarray(words).reshape(rows, self.width))
+        ordered = readonly_times(times)
+        batch = CellBatch(rows, times)
+        self._fold()
+        self._steps.append(batch)
+        self._begin()
+        at = self._open_ascending(keys, ordered, batch)
+        while at < rows:
+            at = open_cells(keys, ordered, at, self.width, *self.index[:-1], self.state, self.index[-1], *batch.arrays)
+            if at < rows:
+                self._make_room()
+        self._end()
+        return batch.filled()
+
+    def put(self, after: Ints) -> None:
+        """The fields of each cell that `open` gave last, which are the groups' to keep."""
+        batch = self._steps[-1]
+        assert isinstance(batch, CellBatch), "fields are put after the cells were opened"
+        batch.after = after
+
+    def widen(self, fields: Form, move: Callable[[Ints, Ints], None]) -> None:
+        """Lay the fields out anew; `move` copies fields (n, old) to (n, new), which are zero. Cost: a copy of all."""
+        self._fold()
+        old = self._store.table
+        table = empty_table(self.width, fields)
+        new, head = table.rows.reserve(self.used)[: self.used], self.width + 1
+        new[:, :head] = old.rows.array[: self.used, :head]
+        new[:, head:] = 0
+        move(old.rows.array[: self.used, head:], new[:, head:])
+        self._steps.append(old)
+        self._store.table = table
+
+    def mark(self) -> int:
+        """How many steps there are."""
+        return len(self._steps)
+
+    def rollback(self, mark: int) -> None:
+        """Take back all steps but the first `mark`. Cost: a random access a cell."""
+        self._begin()
+        while len(self._steps) > mark:
+            step = self._steps[-1]
+            if isinstance(step, CellBatch):
+                undo_cells(
+                    self.width, *self.index[:-1], self.state, self.index[-1], step.after, step.meta, step.slot,
+                    step.previous,
+                )  # fmt: skip
+            else:
+                self._store.table = step
+            self._steps.pop()
+        self._end()
+
+    def seal(self, upper: int, since: int) -> None:
+        """Give all groups their new fields, forget the empty ones, and see to the index, in proportion to the steps."""
+        batch = self._last
+        if batch is not None and batch.after is NO_FIELDS:
+            self.rollback(len(self._steps) - 1)
+        self._fold()
+        self._begin()
+        touched = 0
+        for step in self._steps:
+            if isinstance(step, CellBatch):
+                touched += len(step.slots)
+                self._searched += int(step.meta[SEARCHED])
+                if step.meta[EMPTIED]:
+                    self._emptied.append(step.slots)
+        self._steps.clear()
+        if not self._readers:
+            self._release(max(_RELEASED_EACH * touched, _LEAST_RELEASED))
+            self._melt(touched)
+            self._start_anew()
+        self._end()
+
+    def look_up(self, words: Ints, dropped: Bools | None, as_of: Ints | int, always: bool) -> tuple[Ints, Ints]:
+        """The groups of the given keys at the given times: (position of the key, ascending; fields of the group).
+
+        Times before the last step are those before it. Keys with a True in `dropped` find nothing, nor do groups whose
+        multiplicity is zero unless `always`. The fields are copies. Cost: two or three random accesses a key.
+        """
+        batch, rows = self._last, len(words)
+        cells, after = (NO_CELLS, NO_FIELDS) if batch is None else (batch.cells, batch.after)
+        assert batch is None or after is not NO_FIELDS, "a step has put its fields when somebody looks"
+        positions, fields = np.empty(rows, np.int64), np.empty((rows, len(self.fields.kinds)), np.int64)
+        size, directory, _, entries, counts = self.index
+        found = look_up_groups(
+            readonly(np.ascontiguousarray(words).reshape(rows, self.width)),
+            NO_MASK if dropped is None else readonly(dropped), readonly(cells.until(as_of)), always,
+            self.width, size, directory, entries, self.state, counts, cells.previous, cells.jumps(), after, positions,
+            fields,
+        )  # fmt: skip
+        return positions[:found], fields[:found]
+
+    def reader(self, as_of: int) -> GroupReader[Form]:
+        """A reader of the groups as of `as_of`, the time up to which they are sealed, until it is closed.
+
+        To be called while nobody else steps. Size: the fields of each group that changes meanwhile, as they were.
+        """
+        assert len(self._steps) == (self._last is not None), "the groups are no longer as they were sealed"
+        reader = GroupReader(self, as_of)
+        self._readers.append(reader)
+        return reader
+
+    def leave(self, reader: GroupReader[Form]) -> None:
+        """A reader reads no more."""
+        if reader in self._readers:
+            self._readers.remove(reader)
+
+    def segments(self) -> Iterator[Segment]:
+        """The sealed groups, in their slots."""
+        assert not self._steps, "what is not sealed is not written"
+        store = self._store
+        yield from group_segments(self._keys, store.table, store.counts)
+
+    def restore(self, segments: Segments) -> None:
+        """Become the groups that wrote the segments, if there are none yet. Error if those are of another plan."""
+        assert self.used + len(self._steps) == 0, "groups are restored where there are none"
+        store = self._empty(self.fields)
+        goal = take_groups(segments, self._keys, store.table, store.counts)
+        self._index_run(store, goal)
+        self._store = store
+
+    @property
+    def _last(self) -> CellBatch | None:
+        """The step whose fields are not yet the groups'."""
+        step = self._steps[-1] if self._steps else None
+        return step if isinstance(step, CellBatch) and step.is_open else None
+
+    def _begin(self) -> None:
+        self.version |= 1
+
+    def _end(self) -> None:
+        self.version = (self.version | 1) + 1
+
+    def _fold(self) -> None:
+        """Let the groups have the fields of the last step."""
+        batch = self._last
+        if batch is None:
+            return
+        assert batch.after is not NO_FIELDS or not len(batch.slots), "a step puts fields, or is rolled back"
+        self._begin()
+        for reader in self._readers:
+            reader.keep(batch.slots, batch.previous)
+        fold_cells(self.width, self.state, batch.after, batch.meta, batch.slot)
+        self._end()
+
+    def _open_ascending(self, keys: Ints, times: Ints, batch: CellBatch) -> int:
+        """The cells of the first rows, as far as they go on with the run; how many they are."""
+        counts, at = self._store.counts, 0
+        while counts[OPEN] and at < len(keys):
+            at = open_ascending(keys, times, at, self.width, self.state, counts, *batch.arrays)
+            if counts[USED] < self.capacity:
+                break
+            self._make_slots()
+        return int(at)
+
+    def _make_room(self) -> None:
+        """Room for one more group."""
+        store = self._store
+        if store.counts[FREE] == 0 and self.used == self.capacity:
+            self._make_slots()
+        else:
+            store.index = store.index.grown(int(store.counts[PARTITIONS]))
+
+    def _make_slots(self) -> None:
+        rows = self._store.table.rows
+        rows.length = self.used
+        rows.reserve(self.used + 1)
+
+    def _release(self, most: int) -> None:
+        """Forget empty groups, about so many at most."""
+        while self._emptied and most > 0:
+            slots = self._emptied[-1]
+            release_empty(slots, self.width, *self.index[:-1], self.state, self.index[-1])
+            self._emptied.pop()
+            most -= len(slots)
+
+    def _melt(self, touched: int) -> None:
+        """Move groups of the run to the index, in proportion to the keys that were searched for in it.
+
+        So nobody pays for the whole run at once, and who asks again and again soon finds an index. Where others look
+        keys up, the index follows the run.
+        """
+        counts = self._store.counts
+        asked = max(self._searched, touched if self.is_looked_up else 0)
+        if asked:
+            goal = min(int(counts[MELTED]) + max(_MELTED_EACH * asked, _LEAST_MELTED), int(counts[RUN]))
+            self._index_run(self._store, goal)
+        self._searched = 0
+
+    def _index_run(self, store: _Store[Form], goal: int) -> None:
+        while melt(goal, self.width, *store.index.arrays, store.table.rows.array, store.counts) < goal:
+            store.index = store.index.grown(int(store.counts[PARTITIONS]))
+
+    def _start_anew(self) -> None:
+        """Give everything back where no group is left; end a run whose groups go, since it uses no slot again."""
+        counts = self._store.counts
+        if counts[LIVE] == 0 and counts[USED] > _SMALL and not self._emptied:
+            self._store = self._empty(self.fields)
+        elif _FREE_PART * counts[FREED] > counts[USED]:
+            counts[OPEN] = 0
