@@ -230,7 +230,6 @@ def test_several_steps_of_a_window_are_undone_with_sums_that_were_widened_meanwh
     for widest in (1, 200, 900):
         for update in (((0, "a", 1.0), 2, -1), ((0, "a", 1.0), 3, 1), ((0, "c", 2.0**widest), 3, 1)):
             step(driver.operator, [to_delta([update], driver.types, driver.dictionary)])
-            driver.operator.seal(1, 1)  # the partitions alone
     assert len(rows) == 5
     rows.rollback(mark)
     assert shown(driver, rows.reader()) == then
