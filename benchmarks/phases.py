@@ -28,7 +28,7 @@ _PLACES = {
 
 PHASES = (*_PLACES, "attach")
 """parse, bind, optimize and lower the text; rehearse the view on a few rows, where there are many; index a table by a
-key by which nobody had it, and convert the columns that nobody read by row; hydrate what has state.
+new key, and convert the columns that were not read by row so far; hydrate what has state.
 
 What is left of the installation is `attach`: making the nodes and tying them to the arrangements there are.
 """

@@ -23,7 +23,7 @@ class Snapshot:
 class Catalog:
     """Tables and views by name, in one name space and in order of creation. Names are found in any case.
 
-    Its content is replaced, never written to: whoever reads while another thread adds or drops sees it as before or as
+    Its content is replaced, never written to: a thread that reads while another adds or drops sees it as before or as
     after. `fixed` holds on to one. Not safe for concurrent writers.
     """
 

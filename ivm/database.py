@@ -122,7 +122,7 @@ class Database:
         return Cursor(self)
 
     def commit(self) -> None:
-        """Nothing, for whoever expects a connection of DB-API 2: each statement has committed when it returns."""
+        """Nothing, for callers that expect a connection of DB-API 2: each statement has committed when it returns."""
         self._core.lock.check_open()
 
     def transaction(self) -> Transaction:

@@ -42,7 +42,7 @@ class Plan(ABC):
         """The plans that this one reads directly."""
 
     def read_anew(self) -> tuple[Plan, ...]:
-        """The inputs from which the rows are computed anew for each who reads them; none of what keeps its rows."""
+        """The inputs from which each reader computes the rows anew; none for a node that keeps its rows."""
         return ()
 
     @property

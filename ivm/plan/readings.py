@@ -12,8 +12,8 @@ MOST_READINGS = 10_000
 def check_readings(plan: Plan) -> None:
     """UnsupportedError where unions of unions, each of which reads the one before more than once, multiply too far.
 
-    What keeps state is read once, by whoever fills it; unions, joins and what maps read their inputs anew for each who
-    reads them. Cost: linear in the number of different nodes.
+    What keeps state reads its input once, to fill it; unions, joins and maps read their inputs anew for each reader.
+    Cost: linear in the number of different nodes.
     """
     readings: dict[int, int] = {}
     for node in nodes_of(plan):

@@ -1,4 +1,4 @@
-"""The renderer: one dataflow node for each distinct plan, whoever asks for it."""
+"""The renderer: one dataflow node for each distinct plan, however many views ask for it."""
 
 from __future__ import annotations
 

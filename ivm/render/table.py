@@ -1,4 +1,4 @@
-"""Renders tables: one source for all who read one."""
+"""Renders tables: one source for all readers of a table."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def _guarded(shell: Shell, run: Callable[[], None]) -> int:
             run()
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # who read has left: there is nothing to tell
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has left: there is nothing to tell
         return 1
     except KeyboardInterrupt:
         shell.interrupted()

@@ -131,7 +131,7 @@ class Shell:
         self.took(start)
 
     def answer(self, answer: Result, word: str = "") -> None:
-        """Print rows as the mode says; of a change only how many it changed, to whoever typed it."""
+        """Print rows as the mode says; of a change only how many rows it changed, and only on a terminal."""
         if word in CHANGES and answer.columns == ["count"]:
             (count,) = answer.fetchone() or (0,)
             self.remark(f"{count:,} row{'' if count == 1 else 's'} {CHANGES[word]}")

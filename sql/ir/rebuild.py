@@ -67,7 +67,7 @@ def with_inputs(relation: Relation, inputs: tuple[Relation, ...]) -> Relation:
 
 
 def settle(relation: Relation) -> None:
-    """Note of a relation that it has been bound as a whole, so that whoever puts it into another need not look inside.
+    """Note of a relation that it has been bound as a whole, so that what puts it into another need not look inside.
 
     A view on a view on a view would else be looked through again for each that is added.
     """

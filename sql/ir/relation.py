@@ -2,7 +2,7 @@
 
 A relation denotes a function from rows to int64 multiplicities. R(r) is the multiplicity of row r in R.
 Columns are known by position; names live in schemas only and have no meaning for equality of plans.
-Nodes are frozen and compare by value, so equal relations are equal whoever built them.
+Nodes are frozen and compare by value, so relations are equal wherever they were built.
 """
 
 from __future__ import annotations

@@ -26,7 +26,6 @@ FACE = {
 
 # Each with the reason; of a module or a class, all of it.
 ALLOWED = {
-    "catalog.calendar": "whatever there is to ask of a day stands there, in one place",
     "ivm.kernels.compiling.compiled._Cache.cache_path": "numba asks for it",
     "ivm.kernels.compiling.compiled._Cache.save_overload": "numba asks for it",
     "ivm.kernels.compiling.part._PartLibrary.finalize": "numba asks for it",

@@ -28,7 +28,7 @@ _DIGEST = 16
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A compiled kernel: what numba knows of it, its object code, and its bitcode, for who compiles a caller."""
+    """A compiled kernel: what numba knows of it, its object code, and its bitcode, for compiling a caller."""
 
     about: bytes
     code: bytes

@@ -1,4 +1,4 @@
-"""Folders of compiled code: what is found there is run, so it is only taken from files that nobody else can have made.
+"""Folders of compiled code: what is found there is run, so it is only taken from files that no other user can make.
 
 Unpickling an entry runs what it holds, so every doubt is settled before: about the folder, the file's owner and mode,
 and, by a digest over name and content under a key of the folder, about the bytes. What is in doubt counts as absent and
@@ -117,8 +117,8 @@ def _private(base: Path) -> Folder | None:
 def folder_beside(code: Path) -> Folder | None:
     """The folder in which Python keeps the bytecode of the modules in `code`: as trustworthy as they are.
 
-    So it has no key: who can write there can change the modules. None, and a RuntimeWarning, if others can write to it
-    who cannot write to the modules.
+    So it has no key: those who can write there can change the modules. None, and a RuntimeWarning, if some can write to
+    it who cannot write to the modules.
     """
     path = code / "__pycache__"
     try:
@@ -151,7 +151,7 @@ def _owners(code: os.stat_result) -> frozenset[int]:
 
 
 def _is_as_safe(found: os.stat_result, code: os.stat_result) -> bool:
-    """Whether nobody else can have written a file or a folder than who can write the code beside it."""
+    """Whether only those who can write the code can have written a file or folder beside it."""
     owners = _owners(code)
     more = found.st_mode & ~code.st_mode & _OTHERS_WRITE
     return not more and (not owners or found.st_uid in owners)
@@ -169,8 +169,8 @@ def _say(doubt: str) -> None:
 def prune(folder: Path, most: int) -> None:
     """Remove the files that were not used for the longest time, until a quarter of `most` bytes is free again.
 
-    Nothing happens as long as all take no more than that. Other processes may read, write and prune meanwhile: who
-    misses an entry compiles it again. Cost: a look at each file.
+    Nothing happens as long as all take no more than that. Other processes may read, write and prune meanwhile: one
+    that misses an entry compiles it again. Cost: a look at each file.
     """
     files: list[tuple[float, int, str]] = []
     with contextlib.suppress(OSError), os.scandir(folder) as found:

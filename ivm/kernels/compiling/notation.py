@@ -15,7 +15,7 @@ _SPLIT = re.compile(r", (?![^\[]*\])")
 
 
 def as_text(types: Iterable[Any]) -> str | None:
-    """How a list has these types of numba; None for such as no list has: literals, tuples and what else is no array."""
+    """These types of numba as a list has them; None for types that no list has, such as literals and tuples."""
     texts = [_type_text(each) for each in types]
     return None if None in texts else ", ".join(str(text) for text in texts)
 

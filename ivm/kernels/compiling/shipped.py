@@ -23,7 +23,7 @@ _OTHERWISE = (
     "NUMBA_DEBUGINFO",
     "NUMBA_DISABLE_JIT",
 )
-"""Who sets one of these wants other machine code than what is there."""
+"""With one of these set, other machine code is wanted than what was shipped."""
 
 
 def find(kernel: str, types: Any, target: Any) -> Any:

@@ -36,7 +36,7 @@ def serve() -> None:
         kernel, types = json.loads(line)
         try:
             answer: Any = packed(_compiled(kernel, types))
-        except Exception as error:  # noqa: BLE001  told to who asked
+        except Exception as error:  # noqa: BLE001  the answer says so
             answer = f"{kernel}({types}): {type(error).__name__}: {error}"
         _send(answers, pickle.dumps(answer))
 
@@ -57,7 +57,7 @@ def _compiled(kernel: str, types: str) -> Any:
 
 
 def _forget_caches() -> None:
-    """Let all kernels be compiled here: what is kept elsewhere is for the processor of whoever keeps it."""
+    """Have all kernels compiled here: what is kept elsewhere is for the processor of that machine."""
     for name, module in list(sys.modules.items()):
         if name.startswith("ivm.kernels."):
             for value in vars(module).values():

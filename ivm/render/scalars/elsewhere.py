@@ -121,7 +121,7 @@ class Elsewhere:
             with self._starting:
                 if not self._usable:
                     raise UnavailableError
-                # In a session of its own: Ctrl-C is for who waits at the terminal.
+                # In a session of its own: Ctrl-C is for the process at the terminal.
                 process = self._process = subprocess.Popen(
                     command, stdin=pipe, stdout=pipe, stderr=nothing, text=True, start_new_session=True
                 )

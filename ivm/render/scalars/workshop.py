@@ -1,4 +1,4 @@
-"""The compiler's process: compiles one loop after the other, and keeps it for who asked. See `elsewhere`."""
+"""The compiler's process: compiles one loop after the other, and keeps them for all. See `elsewhere`."""
 
 from __future__ import annotations
 
@@ -45,6 +45,6 @@ def _carried_out(order: str) -> str:
         os.environ["IVM_CACHE_DIR"] = asked["folder"]
     try:
         load(asked["source"])
-    except Exception as error:  # noqa: BLE001  told to who asked
+    except Exception as error:  # noqa: BLE001  the answer says so
         return f"{type(error).__name__}: {error}"
     return ""
