@@ -13,12 +13,13 @@ from ivm.plan.arrangement import ArrangementPlan
 @contextlib.contextmanager
 def pinned(db: ivm.Database) -> Iterator[None]:
     """While the block runs, every arrangement that views share now stays, also when its last view goes."""
-    renderer = core_of(db).engine.renderer
-    nodes = [node for plan, node in renderer.rendered.items() if isinstance(plan, ArrangementPlan)]
+    engine = core_of(db).engine
+    nodes = [node for plan, node in engine.renderer.rendered.items() if isinstance(plan, ArrangementPlan)]
     for node in nodes:
-        node.users += 1
+        node.owners["pinned"] = None
     try:
         yield
     finally:
         for node in nodes:
-            renderer.release(node)
+            del node.owners["pinned"]
+        engine.sweep()

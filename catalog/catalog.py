@@ -128,15 +128,11 @@ class Catalog:
         found = ((table, index) for table in self.tables for index in table.indexes if key(index.name) == key(name))
         return next(found, None)
 
-    def check_view(self, view: View) -> None:
-        """BindError if `view` cannot be added: its name is taken or something that it uses does not exist."""
+    def add_view(self, view: View) -> None:
+        """Add `view`; BindError if its name is taken or something that it uses does not exist."""
         self._check_free(view.name, "view")
         for name in view.uses:
             self.lookup(name)
-
-    def add_view(self, view: View) -> None:
-        """Add `view`; BindError as `check_view`."""
-        self.check_view(view)
         self._entries = {**self._entries, key(view.name): view}
 
     def drop_table(self, name: str) -> Table:

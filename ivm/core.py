@@ -1,6 +1,6 @@
 """What a database is made of, below what users hold: what exists, the engine, who listens, and who may touch it when.
 
-Two locks, taken in this order. That of `defining` is held by who creates or drops, for as long as that takes: planning
+Two locks, taken in this order. `definitions` is held by who creates or drops, for as long as that takes: planning
 included, so that what is planned against does not change. `lock` is held by whoever reads or changes the engine's
 state: a commit, one chunk of an installation, the moment in which a reader takes hold of what it reads. No one plans,
 asks DuckDB or compiles under it, but for the one statement that `adhoc.change` describes. Nobody who has `lock` waits
@@ -9,9 +9,8 @@ for the other.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 import pyarrow as pa
@@ -40,23 +39,30 @@ class Core:
         self.lock = Turns(self._begin)
         self.incoming = Incoming(self.catalog)
         self.external_access = external_access
-        self._definitions = threading.RLock()
+        self.definitions = Turns(self._clear)
+        self._left: Callable[[], None] | None = None
         self._progress: Callable[[Progress], None] | None = None
 
-    @contextmanager
-    def defining(self, progress: Callable[[Progress], None] | None) -> Iterator[None]:
-        """The only one to create and drop while the block runs; entered before the lock, which installations leave."""
-        with self._definitions:
-            if self.engine.is_installing:
-                raise BindError(
-                    "cannot create or drop anything while this thread creates a view: what is given as progress may "
-                    "read and commit; do the rest after the view is there"
-                )
-            self._progress = progress
-            try:
-                yield
-            finally:
-                self._progress = None
+    def begin_defining(self, progress: Callable[[Progress], None] | None) -> None:
+        """The caller has `definitions`. BindError if this thread creates a view just now."""
+        if self.engine.is_installing:
+            raise BindError(
+                "cannot create or drop anything while this thread creates a view: what is given as progress may "
+                "read and commit; do the rest after the view is there"
+            )
+        self._progress = progress
+
+    def carry_out(self, work: Callable[[], None]) -> None:
+        """Change what exists, as a whole: `work` may be interrupted, and is then done again, by whoever comes next.
+
+        The caller has the lock. From here on it takes effect, so it must not fail.
+        """
+        self._left = work
+        try:
+            self._finish()
+        except BaseException:
+            self._finish()
+            raise
 
     def pause(self, progress: Callable[[], Progress]) -> None:
         """Between two chunks of an installation: report, and let others in."""
@@ -67,7 +73,8 @@ class Core:
 
     def close(self) -> None:
         """Let everything go, and nobody in; whoever is at work comes to an end first. Once is enough."""
-        with self.defining(None):
+        with self.definitions:
+            self.begin_defining(None)
             if self.lock.closed:
                 return
             with self.lock:
@@ -124,7 +131,20 @@ class Core:
             subscription.close()
 
     def _begin(self) -> None:
+        """Finish what was interrupted."""
         self.engine.settle()
+        self._finish()
+
+    def _finish(self) -> None:
+        if self._left is not None:
+            self._left()
+            self._left = None
+
+    def _clear(self) -> None:
+        """Nobody else creates anything: what an installation that was interrupted has left behind goes."""
+        if self.engine.is_installing:
+            with self.lock:
+                self.engine.sweep()
 
     def _rows(self, name: str, data: Tabular, keys_only: bool) -> tuple[Table, pa.Table]:
         self.lock.check_open()

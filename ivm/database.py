@@ -103,7 +103,9 @@ class Database:
             written = with_types(sql_text(filled(sql_text(text), params, dialect)), types, dialect)
             statements = statements_of(written, dialect)
             defines = any(isinstance(each, DEFINITIONS) for each in statements)
-            with core.defining(progress) if defines else nullcontext():
+            with core.definitions if defines else nullcontext():
+                if defines:
+                    core.begin_defining(progress)
                 for statement in statements:
                     result = run_statement(core, statement, dialect, progress)
         return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 
 import numpy as np
 
@@ -14,15 +14,11 @@ from ivm.trace.table_store import TableStore
 SHOWN = 3
 
 
-def check_static(table: Table, readers: Mapping[str, frozenset[str]]) -> None:
-    """Raise ConstraintError if the table, which is about to change, is static and a maintained view reads it.
-
-    `readers`: what each maintained view reads.
-    """
-    views = sorted(view for view, read in readers.items() if table.name in read) if table.static else []
-    if views:
+def check_static(table: Table, views: Collection[str]) -> None:
+    """Raise ConstraintError if the table is static, and `views` read it."""
+    if table.static and views:
         raise ConstraintError(
-            f"cannot change table {table.name}: it is declared static, and is read by view {', '.join(views)}; "
+            f"cannot change table {table.name}: it is declared static, and is read by view {', '.join(sorted(views))}; "
             "fill it before views are created, drop them, or declare the table without static"
         )
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import get_args
 
 import pyarrow as pa
 
-from catalog.catalog import Catalog
+from catalog.catalog import Catalog, Snapshot
 from catalog.errors import BindError
 from catalog.names import key, suggestion, written
 from catalog.schema import Index, Table
@@ -22,6 +24,7 @@ from ivm.result import Result
 from ivm.trace.ingest import ingest
 from ivm.transaction import Change
 from ivm.translation import in_duckdb
+from ivm.view import Installed
 from sql.bind import bind, with_names
 from sql.bind.names.columns import unique_names
 from sql.create_table import table_like
@@ -124,9 +127,8 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> Result:
     if statement.if_not_exists and old is not None:
         return Result()
     _check_reserved(statement.name)
-    catalog = core.catalog
+    catalog = core.catalog.fixed()
     if statement.replace and old is not None:
-        catalog = catalog.fixed()
         catalog.drop_view(statement.name)
     bound = bind(statement.query_text, catalog, dialect, statement.origin, statement.syntax)
     bound = with_names(bound, statement.name, statement.columns)
@@ -134,7 +136,7 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> Result:
     definition = Definition(
         statement.name, bound.text, bound.schema, bound.uses, statement.maintained, bound.order, bound.hidden
     )
-    catalog.check_view(definition)
+    catalog.add_view(definition)
     planned = core.engine.planned(bound.relation) if definition.maintained else None
     try:
         if planned is not None:
@@ -147,17 +149,26 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> Result:
 
 
 def _define(core: Core, definition: Definition, planned: Planned | None, oracle_sql: str, catalog: Catalog) -> None:
-    """Install the view, in place of the one that `catalog` lacks, which others see until this one is whole."""
+    """Install the view, in place of the one of its name, which others see until this one is whole."""
+    engine = core.engine
     with core.lock:
-        try:
-            core.engine.define(definition, planned, oracle_sql, core.pause, core.lock.aside)
-            catalog.add_view(definition)
-            core.catalog.restore(catalog.snapshot())
-        except BaseException:
-            if core.catalog.find(definition.name) is None:
-                core.engine.undefine(definition.name)
-            raise
-        core.close_subscriptions(definition.name)
+        installed = None if planned is None else engine.installed(definition, planned, core.pause, core.lock.aside)
+        core.carry_out(partial(_put_views, core, {definition.name: installed}, oracle_sql, catalog.snapshot()))
+
+
+def _put_views(
+    core: Core, views: Mapping[str, Installed | None], oracle_sql: str | None, catalog: Snapshot, table: str = ""
+) -> None:
+    """From now on these are the views of their names, and `catalog` is what exists; without SQL they are gone.
+
+    So is `table`. It may be interrupted, and called again.
+    """
+    for name, installed in views.items():
+        core.close_subscriptions(name)
+        core.engine.put(name, installed, oracle_sql)
+    if table in core.engine.tables:
+        core.engine.drop_table(table)
+    core.catalog.restore(catalog)
 
 
 def _create_index(core: Core, statement: CreateIndex) -> Result:
@@ -235,12 +246,8 @@ def _drop(core: Core, statement: DropTable | DropView) -> Result:
             left.drop_table(name)
         else:
             dropped.append(left.drop_view(name))
-        core.catalog.restore(left.snapshot())
-        for view in dropped:
-            core.close_subscriptions(view.name)
-            core.engine.undefine(view.name)
-        if is_table:
-            core.engine.drop_table(name)
+        gone = dict.fromkeys(view.name for view in dropped)
+        core.carry_out(partial(_put_views, core, gone, None, left.snapshot(), name if is_table else ""))
     give_back_freed_pages()
     return Result()
 

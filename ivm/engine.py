@@ -96,11 +96,10 @@ class Engine:
         self._history = history
         self._sharing = sharing
         self._memory_limit = memory_limit
-        self._apart: dict[str, Renderer] = {}
+        self._apart: list[Renderer] = []
         self._foreign_keys = ForeignKeys(self.tables)
         self._unique = UniqueConstraints(self.tables)
         self._row_checks = RowChecks(self.tables, self.dictionary)
-        self._read: dict[str, frozenset[str]] = {}  # by maintained view
         self.listeners = Listeners(self.views, self.dictionary)
         self._decided: _Decided | None = None
 
@@ -130,7 +129,7 @@ class Engine:
             self._unique.drop(table, unique)
         self._row_checks.drop(table)
         self._foreign_keys.drop(name)
-        del self.tables[name], self.renderer.tables[name]
+        del self.renderer.tables[name], self.tables[name]
 
     def restore_table(self, name: str, store: TableStore | None) -> None:
         """Undo what was done since the table called `name` was this one, or there was none."""
@@ -168,54 +167,59 @@ class Engine:
         plan = lower(optimize(relation), self.existing())
         return Planned(plan, frozenset(tables_of(relation)), (perf_counter() - started) * 1e3)
 
-    def define(
-        self, definition: Definition, planned: Planned | None, oracle_sql: str, pause: Pause, aside: Aside = at_once
-    ) -> None:
-        """Add a view: install a maintained one, as planned, only note any other. On any error nothing is left behind.
-
-        It takes the place of the view of its name, if there is one, which stays until it is whole.
+    def installed(self, definition: Definition, planned: Planned, pause: Pause, aside: Aside = at_once) -> Installed:
+        """A view that is maintained, as planned, which nobody sees before `put`. On any error nothing is left behind.
 
         `pause` is called between two chunks of the rows that are read, with what tells how far it is. Within it commits
         and reads may be made, which see nothing of the view; nothing else. They may be made too while `aside` does what
         it is given; it returns once the caller is alone again.
         """
-        name = definition.name
-        old, renderer = self.views.get(name), self._apart.get(name, self.renderer)
-        if planned is not None:
-            self._install(definition, planned, pause, aside)
-            if old is not None:
-                renderer.release(old.node)
-        elif old is not None:
-            self.undefine(name)
-        self.oracle_sql[name] = oracle_sql
-
-    def undefine(self, name: str) -> None:
-        """Drop a view with everything that only it used; nothing happens if there is none."""
-        self.oracle_sql.pop(name, None)
-        installed = self.views.pop(name, None)
-        if installed is not None:
-            self.renderer.views.pop(name, None)
-            self._read.pop(name, None)
-            self._apart.pop(name, self.renderer).release(installed.node)
-
-    def _install(self, definition: Definition, planned: Planned, pause: Pause, aside: Aside) -> None:
         started, plan = perf_counter(), planned.plan
         self._check_limit(definition.name, plan)
-        renderer = self.renderer if self._sharing else self.renderer.apart()
+        renderer = self.renderer
+        if not self._sharing:
+            renderer = self.renderer.apart()
+            self._apart = [*self._apart, renderer]
         log = ViewLog([field.type for field in definition.columns], self.dictionary)
         try:
             with renderer.installing(self._counting(definition.name, plan, renderer, pause), aside):
                 source = renderer.node(plan)
                 node = renderer.hydrated(renderer.graph.add(f"view {definition.name}", Sink(log), (source,)))
-                node.users += 1
         except NumericError as error:
             raise NumericError(f"cannot create view {definition.name} over the rows there are: {error}") from error
         millis = planned.millis + (perf_counter() - started) * 1e3
-        self._read[definition.name] = planned.tables
-        self.views[definition.name] = Installed(definition, plan, node, log, millis)
-        self.renderer.views[definition.name] = node
-        if not self._sharing:
-            self._apart[definition.name] = renderer
+        return Installed(definition, plan, planned.tables, node, log, millis)
+
+    def put(self, name: str, installed: Installed | None, oracle_sql: str | None) -> None:
+        """The view of a name is this one from now on, in place of the one that was there; without SQL there is none.
+
+        None for what is not maintained. It may be interrupted, and called again.
+        """
+        old = self.views.get(name)
+        if old is not None and old is not installed:
+            old.node.owners.pop(name, None)
+            del self.views[name]
+        if installed is not None:
+            installed.node.owners[name] = None
+            self.views[name] = installed
+            self.renderer.views[name] = installed.node
+        else:
+            self.renderer.views.pop(name, None)
+        if oracle_sql is not None:
+            self.oracle_sql[name] = oracle_sql
+        else:
+            self.oracle_sql.pop(name, None)
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Let go of all that no view needs. It may be interrupted, and called again. Cost: looks at every node."""
+        self.renderer.graph.end_installation()
+        gone = self.renderer.graph.unowned()
+        if gone:
+            for renderer in (self.renderer, *self._apart):
+                renderer.forget(gone)
+            self.renderer.graph.remove(gone)
+            self._apart = [renderer for renderer in self._apart if renderer.rendered]
 
     def commit(self, changes: Sequence[Change]) -> int:
         """Apply all changes, or none if any of them fails; returns the commit's last logical time.
@@ -312,7 +316,7 @@ class Engine:
 
     def rendered(self) -> Iterator[tuple[Plan | ArrangementPlan, Node]]:
         """Every plan that runs, with its node; a plan occurs once unless nothing is shared."""
-        for renderer in (self.renderer, *self._apart.values()):
+        for renderer in (self.renderer, *self._apart):
             yield from renderer.rendered.items()
 
     def users_of_nodes(self) -> dict[int, tuple[str, ...]]:
@@ -369,7 +373,8 @@ class Engine:
                 change.table.primary_key,
             ):
                 raise BindError(f"cannot change table {name}: it was dropped since its rows were given; repeat it")
-            check_static(store.table, self._read)
+            if store.table.static:
+                check_static(store.table, [view for view, each in self.views.items() if name in each.tables])
             if self.is_installing and store not in marks:
                 store.seal(self.time + 1, BEGINNING)  # no row gets a new number: what is being read knows rows by them
             marks.add((store,))

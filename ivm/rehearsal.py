@@ -53,7 +53,7 @@ def rehearse(engine: Engine, definition: Definition, planned: Planned, lock: Tur
         before = [Change(table, some.slice(0, _there(table, some))) for table, some in rows]
         after = [Change(table, some.slice(_there(table, some))) for table, some in rows]
         stage.commit(before)
-        stage.define(definition, planned, "", lambda progress: None)
+        stage.put(definition.name, stage.installed(definition, planned, lambda progress: None), "")
         for some in (after, _gone(after), _gone(before)):
             stage.commit(some)
 

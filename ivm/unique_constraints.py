@@ -52,7 +52,9 @@ class UniqueConstraints:
 
     def drop(self, table: Table, unique: Unique) -> None:
         """Check a constraint no longer."""
-        self._tables[table.name].release(self._held[table.name].pop(unique))
+        held = self._held.get(table.name, {}).pop(unique, None)
+        if held is not None:
+            self._tables[table.name].release(held)
 
 
 def _places(table: Table, unique: Unique) -> tuple[int, ...]:

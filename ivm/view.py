@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A maintained view in the engine: its definition, its plan, its last node and its contents."""
+    """A maintained view in the engine: its definition, plan and tables, its last node and its contents."""
 
     definition: Definition
     plan: Plan
+    tables: frozenset[str]
     node: Node
     log: ViewLog
     installed_ms: float

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from heapq import heappop, heappush
 from time import perf_counter_ns
@@ -43,27 +43,28 @@ class Graph:
             self.installation.nodes[node] = None
         self.nodes.append(node)
         for other in (*inputs, *waits):
-            other.users += 1
+            other.owners[node] = None
         for other in dict.fromkeys(inputs):
             other.readers.append(node)
         return node
 
     @contextmanager
     def installing(self, pause: Callable[[int], None], aside: Aside = at_once) -> Iterator[Installation]:
-        """Nodes added within are those of a view on its way in; an error takes them out again.
+        """Nodes added within are those of a view on its way in, which nobody owns before it is there.
 
         For `pause` and `aside` see `Installation`. History from now on stays, so that it can be read between pauses:
-        whoever commits meanwhile lets go of none. Cost: that of the nodes added, however many others there are.
+        whoever commits meanwhile lets go of none.
         """
         installation = self.installation = Installation(pause, aside)
         try:
             yield installation
-        except BaseException:
-            for node in reversed(installation.nodes):
-                self._take_out(node)
-            raise
         finally:
-            installation.let_go()
+            self.end_installation()
+
+    def end_installation(self) -> None:
+        """Nobody installs anything any more."""
+        if self.installation is not None:
+            self.installation.let_go()
             self.installation = None
 
     def hydrate(self, node: Node) -> Node:
@@ -85,15 +86,25 @@ class Graph:
         self.installation.read(rows)
         self.installation.rest()
 
-    def release(self, node: Node) -> Iterator[Node]:
-        """Give up one use of a node; yields every node that nobody uses any more, already taken out."""
-        node.users -= 1
-        if node.users > 0:
-            return
-        self._remove(node)
-        yield node
-        for other in (*node.inputs, *node.waits):
-            yield from self.release(other)
+    def unowned(self) -> list[Node]:
+        """The nodes that nobody owns, or only nodes among these. Cost: looks at every node."""
+        found: dict[Node | str, None] = {}
+        gone = []
+        for node in reversed(self.nodes):
+            if not node.owners or all(owner in found for owner in node.owners):
+                found[node] = None
+                gone.append(node)
+        return gone
+
+    def remove(self, nodes: Collection[Node]) -> None:
+        """Take nodes out. It may be interrupted, and called again."""
+        for node in nodes:
+            for other in (*node.inputs, *node.waits):
+                other.owners.pop(node, None)
+                if node in other.readers:
+                    other.readers.remove(node)
+        gone = set(nodes)
+        self.nodes = [node for node in self.nodes if node not in gone]
 
     def step(self, changes: Mapping[Node, Delta]) -> dict[Node, Delta]:
         """Carry `changes` of source nodes through the graph; the change of every node that has one.
@@ -152,18 +163,6 @@ class Graph:
             installation.error = error
             self.marks.rollback(marked)
             return None
-
-    def _take_out(self, node: Node) -> None:
-        """Undo `add`."""
-        if node in self.nodes:
-            self._remove(node)
-            for other in (*node.inputs, *node.waits):
-                other.users -= 1
-
-    def _remove(self, node: Node) -> None:
-        self.nodes.remove(node)
-        for other in dict.fromkeys(node.inputs):
-            other.readers.remove(node)
 
     def _is_lost(self, node: Node) -> bool:
         """Whether the node belongs to an installation that has failed."""

@@ -194,7 +194,7 @@ def _way_to(node: Node, installation: Installation) -> list[Node]:
     way = [node]
     while len(way[0].inputs) == 1:
         source = way[0].inputs[0]
-        if source not in installation.nodes or source.users > 1 or source.waits:
+        if source not in installation.nodes or len(source.owners) > 1 or source.waits:
             break
         way.insert(0, source)
         if not source.operator.looks_back:

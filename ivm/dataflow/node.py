@@ -21,7 +21,7 @@ class Counters:
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """`users` counts the nodes and views that hold on to this one; at zero it is removed.
+    """`owners` are the nodes that read this one or wait for it, and the names of views; without any it is removed.
 
     `waits` are nodes that must step before this one although no delta flows from them (the arrangements of a join).
     `number` is greater than that of any node made before; `readers` are the nodes that have this one as an input.
@@ -33,7 +33,7 @@ class Node:
     inputs: tuple[Node, ...] = ()
     waits: tuple[Node, ...] = ()
     number: int = 0
-    users: int = 0
+    owners: dict[Node | str, None] = field(default_factory=dict, repr=False)
     readers: list[Node] = field(default_factory=list, repr=False)
     counters: Counters = field(default_factory=Counters)
     snapshot: Snapshot | None = None

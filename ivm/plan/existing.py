@@ -52,10 +52,10 @@ class Existing:
         """Forget plans that were added here and run no more."""
         for plan in plans:
             if isinstance(plan, ArrangementPlan) and plan.value is None:
-                keys = self._arrangements[plan.collection]
-                keys.remove(plan.key)
+                keys = self._arrangements.get(plan.collection, set())
+                keys.discard(plan.key)
                 if not keys:
-                    del self._arrangements[plan.collection]
+                    self._arrangements.pop(plan.collection, None)
             elif isinstance(plan, JoinPlan) and self._joins.get(question(plan)) is plan:
                 del self._joins[question(plan)]
 

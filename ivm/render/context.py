@@ -49,10 +49,6 @@ class RenderContext(ABC):
     def node(self, plan: Plan | ArrangementPlan) -> Node:
         """The node that carries out `plan`: the one that exists, else a new one, hydrated."""
 
-    @abstractmethod
-    def release(self, node: Node) -> None:
-        """Give up one use of `node`, and everything that only it used."""
-
     def program(self, mfp: Mfp, row: Row) -> MfpProgram:
         """The runnable form of a map-filter-project over `row`; one for all who use it, such as the paths of a join."""
         maps, projection = mfp.maps, mfp.projection

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import cast
@@ -46,12 +46,11 @@ class Renderer(RenderContext):
 
     rendered: dict[Plan | ArrangementPlan, Node] = field(default_factory=dict)
     existing: Existing = field(default_factory=Existing)
-    _plans: dict[Node, list[Plan | ArrangementPlan]] = field(default_factory=dict)
     _made: dict[Plan | ArrangementPlan, None] = field(default_factory=dict)  # by the installation
 
     def apart(self) -> Renderer:
         """One for a single view over the same tables and views, which shares nothing else that it renders."""
-        return replace(self, rendered={}, existing=Existing(), _plans={}, _made={}, sharing=False)
+        return replace(self, rendered={}, existing=Existing(), _made={}, sharing=False)
 
     def node(self, plan: Plan | ArrangementPlan) -> Node:
         """The node that carries out `plan`: the one that exists, else a new one, hydrated."""
@@ -59,19 +58,15 @@ class Renderer(RenderContext):
             return self.views[plan.name]
         known = self.rendered.get(plan)
         if known is None:
-            known = self.rendered[plan] = self._make(plan)
-            self._plans.setdefault(known, []).append(plan)
+            known = self._make(plan)
             self._made[plan] = None
             self.existing.add((plan,))
+            self.rendered[plan] = known
         return known
 
     def was_there(self, plan: Plan | ArrangementPlan) -> bool:
         """Whether `plan` ran before the installation that is under way."""
         return plan in self.rendered and plan not in self._made
-
-    def release(self, node: Node) -> None:
-        """Give up one use of `node`, and everything that only it used."""
-        self._forget(self.graph.release(node))
 
     @contextmanager
     def installing(self, pause: Callable[[int], None], aside: Aside = at_once) -> Iterator[None]:
@@ -84,8 +79,9 @@ class Renderer(RenderContext):
             with self.graph.installing(pause, aside):
                 yield
         except BaseException:
-            for plan in reversed(self._made):
-                self._drop(plan)
+            gone = self.graph.unowned()
+            self.forget(gone)
+            self.graph.remove(gone)
             for store in self.tables.values():
                 for arrangement in store.followers():
                     while arrangement.users > users.get(arrangement, 0):
@@ -94,22 +90,21 @@ class Renderer(RenderContext):
         finally:
             self._made.clear()
 
-    def _forget(self, removed: Iterable[Node]) -> None:
-        for node in removed:
-            for plan in tuple(self._plans.get(node, ())):
-                self._drop(plan)
+    def forget(self, nodes: Collection[Node]) -> None:
+        """What these nodes carry out is not there any more. It may be interrupted, and called again.
+
+        Cost: looks at every plan that is rendered.
+        """
+        gone = set(nodes)
+        for plan, node in tuple(self.rendered.items()):
+            if node in gone:
+                self.existing.remove((plan,))
+                del self.rendered[plan]
                 if isinstance(plan, ArrangementPlan) and isinstance(plan.collection, TablePlan):
                     self.tables[plan.collection.name].release(cast(ArrangeTable, node.operator).arrangement)
-
-    def _drop(self, plan: Plan | ArrangementPlan) -> None:
-        """Undo what `node` noted of a plan."""
-        node = self.rendered.pop(plan)
-        self._plans[node].remove(plan)
-        if not self._plans[node]:
-            del self._plans[node]
-        self.existing.remove((plan,))
-        if isinstance(plan, TablePlan) and node.users == 0:  # where nothing is shared, others may have it too
-            self.sources.pop(plan.name, None)
+        for name, node in tuple(self.sources.items()):
+            if node in gone:
+                del self.sources[name]
 
     def _make(self, plan: Plan | ArrangementPlan) -> Node:
         match plan:

@@ -68,8 +68,11 @@ def test_a_node_that_is_gone_is_not_reached():
     notes: list[str] = []
     graph, nodes = diamond(notes)
     for held in "aef":
-        nodes[held].users += 1
-    assert [node.label for node in graph.release(nodes["e"])] == ["e", "c", "d"]
+        nodes[held].owners[held] = None
+    del nodes["e"].owners["e"]
+    gone = graph.unowned()
+    assert [node.label for node in gone] == ["e", "d", "c"]
+    graph.remove(gone)
     graph.step({nodes["a"]: rows(1), nodes["b"]: rows(2)})
     assert notes == ["f"]
     assert nodes["a"].readers == []
