@@ -15,7 +15,7 @@ from tests.faults.scenes import READS, VIEWS, commits
 
 ROOT = Path(__file__).parents[2]
 _SAMPLED = [("reduces", "times"), ("sets", "upsert"), ("windows", "mixed"), ("joins", "upsert"), ("grown", "insert")]
-_KNOWN = {*commits(), "drop"}
+_KNOWN = {*commits()}
 """Shapes that are not right yet."""
 
 
