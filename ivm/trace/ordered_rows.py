@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -50,9 +50,9 @@ class OrderedRows(OrderedTree):
                 arrays[f"column {place}"] = column_to_arrow(column, self._types[place], self.dictionary)
             yield segment_of(_KIND, arrays)
 
-    def restore(self, segments: Segments) -> None:
+    def restore(self, segments: Iterable[Segment]) -> None:
         """Become what the segments say; there must be nothing yet."""
-        for segment in segments.all_of(_KIND):
+        for segment in Segments(segments).all_of(_KIND):
             columns = [
                 column_from_arrow(segment.column(f"column {place}"), type_, self.dictionary)
                 for place, type_ in sorted(self._types.items())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 from weakref import WeakSet
 
@@ -210,9 +210,9 @@ class WindowTree(Generic[AnyLayout]):
             )  # fmt: skip
             yield self.layout.segment(slots[:count], rows[:count])
 
-    def restore(self, segments: Segments) -> None:
+    def restore(self, segments: Iterable[Segment]) -> None:
         """Become what the segments say; there must be nothing yet."""
-        for layout, slots, rows in self.layout.restored(segments):
+        for layout, slots, rows in self.layout.restored(Segments(segments)):
             if len(self._nodes.rows.array) == 0:
                 self._nodes = _Nodes(layout)
             self.apply(_in_cells(rows, slots, int(layout.shape[KEY]) - 1))

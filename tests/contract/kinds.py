@@ -103,6 +103,7 @@ def some_updates(random: Random, history: History, most: int = 12, spread: int =
 def kinds() -> dict[str, Kind]:
     """All of them, by name."""
     from tests.contract.log import LogKind  # a file for each, which imports this one
+    from tests.contract.ordered import OrderedKind
 
-    found: list[Kind] = [LogKind()]
+    found: list[Kind] = [LogKind(), OrderedKind()]
     return {kind.name: kind for kind in found}

@@ -19,7 +19,7 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.ordered_rows import OrderedRows
 from ivm.trace.ordered_tree import OrderedReader
 from ivm.trace.row_order import RowOrder, Term
-from ivm.trace.segment import Segment, Segments, column_to_arrow
+from ivm.trace.segment import Segment, column_to_arrow
 from ivm.trace.window_tree import WindowReader
 from sql.ir.relation import Frame, Get, Order, Window, WindowFunction
 from sql.ir.scalar import Column
@@ -40,7 +40,7 @@ def _small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ivm.trace.window_tree._CHUNK", CHUNK)
 
 
-def of_process(segments: list[Segment]) -> Segments:
+def of_process(segments: list[Segment]) -> list[Segment]:
     """The segments as another process reads them."""
     found = []
     for segment in segments:
@@ -48,7 +48,7 @@ def of_process(segments: list[Segment]) -> Segments:
         with pa.ipc.new_stream(sink, segment.batch.schema) as writer:
             writer.write_batch(segment.batch)
         found.append(Segment(pa.ipc.open_stream(sink.getvalue()).read_next_batch()))
-    return Segments(found)
+    return found
 
 
 def rows_of(columns: list[Values], types: Any, dictionary: TextDictionary) -> list[Any]:
