@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from ivm.analysis.cardinality import selectivity
-from ivm.plan.node import Change, Names, NamesOf, Plan, Sizes
+from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes
 from ivm.plan.reduce import ReducePlan
 from ivm.plan.row import Row, row_of
 from sql.ir.compared_once import compared_once
@@ -159,16 +159,12 @@ def _columns(scalar: Scalar) -> list[Column]:
 
 @compared_once
 @dataclass(frozen=True)
-class MfpPlan(Plan):
+class MfpPlan(PlanOver):
     """A map-filter-project. State: none."""
 
     input: Plan
     mfp: Mfp
     row: Row
-
-    def below(self) -> tuple[Plan, ...]:
-        """The input."""
-        return (self.input,)
 
     def read_anew(self) -> tuple[Plan, ...]:
         """The input."""

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ivm.plan.node import Plan, Sizes
+from ivm.plan.node import Plan, PlanOver, Sizes
 from ivm.plan.row import Row
 from sql.ir.compared_once import compared_once
 
 
 @compared_once
 @dataclass(frozen=True)
-class NegatePlan(Plan):
+class NegatePlan(PlanOver):
     """The input with its diffs negated. State: none."""
 
     input: Plan
     row: Row
-
-    def below(self) -> tuple[Plan, ...]:
-        """The input."""
-        return (self.input,)
 
     def read_anew(self) -> tuple[Plan, ...]:
         """The input."""

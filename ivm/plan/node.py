@@ -134,6 +134,16 @@ class Plan(ABC):
         return iter(())
 
 
+class PlanOver(Plan):
+    """A node over one input."""
+
+    input: Plan
+
+    def below(self) -> tuple[Plan, ...]:
+        """The input."""
+        return (self.input,)
+
+
 @dataclass
 class Sizes:
     """Expected sizes over the given ones; `rows` are those of each table and view by name."""

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from catalog.types import SqlType
 from ivm.plan.estimate import GROUP, IN_ORDER, Estimate, rows_of
-from ivm.plan.node import Change, Names, NamesOf, Plan, Sizes, order_text
+from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes, order_text
 from ivm.plan.row import Row, row_of
 from sql.ir.aggregates import Reduction, aggregate_of
 from sql.ir.compared_once import compared_once
@@ -41,7 +41,7 @@ class AggregatePlan:
 
 @compared_once
 @dataclass(frozen=True)
-class ReducePlan(Plan):
+class ReducePlan(PlanOver):
     """Groups by the first `keys` columns of the input; accumulable aggregates in one pass, extremes in order.
 
     `append_only`: no row of the input ever goes, so that min and max are accumulable too.
@@ -58,10 +58,6 @@ class ReducePlan(Plan):
         """Whether the rows of each group are kept in order for an aggregate."""
         reduction = aggregate_of(aggregate.function).reduction
         return reduction is Reduction.ORDERED or (reduction is Reduction.EXTREME and not self.append_only)
-
-    def below(self) -> tuple[Plan, ...]:
-        """The input."""
-        return (self.input,)
 
     def named(self, names_of: NamesOf) -> Names:
         """Of the keys, those of the input; of aggregates, their place."""

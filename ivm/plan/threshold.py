@@ -6,23 +6,19 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ivm.plan.estimate import IN_ORDER, Estimate, rows_of
-from ivm.plan.node import Change, Plan, Sizes
+from ivm.plan.node import Change, Plan, PlanOver, Sizes
 from ivm.plan.row import Row
 from sql.ir.compared_once import compared_once
 
 
 @compared_once
 @dataclass(frozen=True)
-class ThresholdPlan(Plan):
+class ThresholdPlan(PlanOver):
     """The rows of positive multiplicity. State: the input's distinct rows with their multiplicities."""
 
     input: Plan
     row: Row
     state_kind: ClassVar[str | None] = "derived"
-
-    def below(self) -> tuple[Plan, ...]:
-        """The input."""
-        return (self.input,)
 
     @property
     def is_append_only(self) -> bool:

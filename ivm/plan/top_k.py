@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from catalog.types import Physical
 from ivm.plan.estimate import GROUP, IN_ORDER, Estimate, rows_of
-from ivm.plan.node import Change, NamesOf, Plan, Sizes, order_text
+from ivm.plan.node import Change, NamesOf, Plan, PlanOver, Sizes, order_text
 from ivm.plan.row import Row, row_of_relation
 from sql.ir.compared_once import compared_once
 from sql.ir.relation import Order, Relation, TopK
@@ -21,7 +21,7 @@ MOST_WORDS = 256
 
 @compared_once
 @dataclass(frozen=True)
-class TopKPlan(Plan):
+class TopKPlan(PlanOver):
     """The first rows per group, with `ties` also those equal to the last in `order`. State: the input in order.
 
     `append_only`: there is a limit without ties, and no row of the input ever goes: only the first rows are state.
@@ -41,10 +41,6 @@ class TopKPlan(Plan):
     def label(self) -> str:
         """With its hyphen."""
         return "top-k"
-
-    def below(self) -> tuple[Plan, ...]:
-        """The input."""
-        return (self.input,)
 
     def lines(self, names_of: NamesOf) -> list[str]:
         """Group, order and bounds."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from catalog.types import SqlType
 from ivm.plan.estimate import IN_ORDER, Estimate, rows_of
-from ivm.plan.node import Change, Names, NamesOf, Plan, Sizes, order_text
+from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes, order_text
 from ivm.plan.row import Row, row_of, row_of_relation
 from sql.ir.compared_once import compared_once
 from sql.ir.relation import UNFRAMED, Frame, Order, Relation, Window, WindowFunction
@@ -62,7 +62,7 @@ class WindowFunctionPlan:
 
 @compared_once
 @dataclass(frozen=True)
-class WindowPlan(Plan):
+class WindowPlan(PlanOver):
     """Window functions over the first `width` columns of the input, in order by partition; the others are arguments.
 
     State: the input, a tree for each partition, with the functions' values and the totals of subtrees.
@@ -75,10 +75,6 @@ class WindowPlan(Plan):
     functions: tuple[WindowFunctionPlan, ...]
     row: Row
     state_kind: ClassVar[str | None] = "ordered"
-
-    def below(self) -> tuple[Plan, ...]:
-        """The input."""
-        return (self.input,)
 
     def named(self, names_of: NamesOf) -> Names:
         """The input's; of functions, their place."""
