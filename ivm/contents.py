@@ -12,8 +12,8 @@ from catalog.schema import View as Definition
 from ivm.sorting import first_by, sort_table
 from ivm.trace.arrow import arrow_type, to_arrow
 from ivm.trace.column import Column, Ints
-from ivm.trace.dictionary import TextDictionary
 from ivm.trace.huge import with_huge
+from ivm.trace.strings import Strings
 
 
 def schema_of(definition: Definition) -> pa.Schema:
@@ -34,7 +34,7 @@ class Contents:
     definition: Definition
     columns: Sequence[Column]
     diffs: Ints
-    dictionary: TextDictionary
+    strings: Strings
 
     def __len__(self) -> int:
         return int(self.diffs.sum())
@@ -46,7 +46,7 @@ class Contents:
             repeated = np.repeat(np.arange(len(self.diffs)), self.diffs)
             columns = [column.take(repeated) for column in columns]
         fields = self.definition.columns
-        arrays = [to_arrow(c, f.type, self.dictionary) for c, f in zip(columns, fields, strict=True)]
+        arrays = [to_arrow(c, f.type, self.strings) for c, f in zip(columns, fields, strict=True)]
         table = pa.Table.from_arrays(arrays, names=[f.name for f in fields])
         rows = sort_table(with_huge(table, [f.type for f in fields]), self.definition.order)
         return rows.select(range(len(self.definition.schema))) if self.definition.hidden else rows
@@ -58,9 +58,9 @@ class Contents:
         """
         if len(self.diffs) > rows:
             first = first_by(self.definition.order, len(self.columns), len(self.diffs), rows, self._values)
-            few = Contents(self.definition, [c.take(first) for c in self.columns], self.diffs[first], self.dictionary)
+            few = Contents(self.definition, [c.take(first) for c in self.columns], self.diffs[first], self.strings)
             return few.arrow().slice(0, rows)
         return self.arrow().slice(0, rows)
 
     def _values(self, column: int, rows: Ints) -> pa.Array | pa.ChunkedArray:
-        return to_arrow(self.columns[column].take(rows), self.definition.columns[column].type, self.dictionary)
+        return to_arrow(self.columns[column].take(rows), self.definition.columns[column].type, self.strings)

@@ -93,7 +93,9 @@ class Core:
     def commit(self, changes: list[Change]) -> int:
         """Commit checked changes; returns the last logical time. See `Engine.commit`."""
         with self.lock:
-            return self.engine.commit(changes)
+            time = self.engine.commit(changes)
+            self.engine.tidy_texts()
+            return time
 
     def readable(self) -> tuple[int, int]:
         """The first and the last time that can be read."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from time import perf_counter, perf_counter_ns
@@ -29,13 +29,14 @@ from ivm.plan.state import added_state, rows_to_read
 from ivm.publishing import Listeners
 from ivm.render.renderer import Renderer
 from ivm.render.scalars.program import Compiler
-from ivm.render.scalars.text_memo import memos_of
 from ivm.row_checks import RowChecks
 from ivm.subscription import Subscription
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.concat import concat_deltas
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.state import State
+from ivm.trace.sweep import Sweep
 from ivm.trace.table_store import TableStore
 from ivm.trace.time import BEGINNING
 from ivm.trace.turns import Aside, at_once
@@ -99,6 +100,7 @@ class Engine:
         self._apart: list[Renderer] = []
         self._foreign_keys = ForeignKeys(self.tables)
         self._unique = UniqueConstraints(self.tables)
+        self._sweep = Sweep(self.dictionary, self._states)
         self._row_checks = RowChecks(self.tables, self.dictionary)
         self.listeners = Listeners(self.views, self.dictionary)
         self._decided: _Decided | None = None
@@ -270,7 +272,22 @@ class Engine:
 
     def text_bytes(self) -> int:
         """The bytes of the dictionary of texts, which tables and views share, and of what functions made of them."""
-        return self.dictionary.nbytes + memos_of(self.dictionary).nbytes
+        return self.dictionary.nbytes + sum(memo.nbytes for memo in list(self.dictionary.memos))
+
+    def tidy_texts(self) -> None:
+        """After a commit: do a piece of freeing the texts that nobody refers to any more; see `Sweep.work`.
+
+        Not while a view is installed, of which nobody knows yet what it has read.
+        """
+        if not self.is_installing:
+            self._sweep.work()
+
+    def _states(self) -> Iterator[tuple[Hashable, State]]:
+        """All state, each after what it is computed from, under names that are never given again."""
+        yield from self.tables.items()
+        for node in self.renderer.graph.nodes:
+            for number, state in enumerate(node.operator.states):
+                yield (node.number, number), state
 
     def unread(self) -> Iterator[tuple[TableStore, Arrangement]]:
         """The indexes of tables, but for those by primary keys, that no view reads, each with its table."""

@@ -17,6 +17,7 @@ from ivm.dataflow.node import Node
 from ivm.plan.node import Plan
 from ivm.result import Rows, frame_of, polars_of, tuples_of
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.strings import Strings
 from ivm.trace.turns import Turns
 from ivm.trace.view_log import Sealed, ViewLog
 
@@ -42,12 +43,12 @@ class Installed:
 
     def contents(self, dictionary: TextDictionary, as_of: int | None = None) -> Contents:
         """The present rows, or those as of a time."""
-        return self.shown(self.log.sealed, dictionary, as_of)
+        return self.shown(self.log.sealed, dictionary.now(), as_of)
 
-    def shown(self, sealed: Sealed, dictionary: TextDictionary, as_of: int | None) -> Contents:
-        """What the log holds as it was sealed."""
+    def shown(self, sealed: Sealed, strings: Strings, as_of: int | None) -> Contents:
+        """What the log holds as it was sealed, when `strings` were those of its codes."""
         columns, diffs = sealed.rows(as_of)
-        return Contents(self.definition, columns, diffs, dictionary)
+        return Contents(self.definition, columns, diffs, strings)
 
 
 class View(Rows):
@@ -108,10 +109,12 @@ class View(Rows):
         self._lock.check_open()
         if as_of is not None:
             self._check_readable(as_of, 0)
-        sealed = self._sealed()
+        strings, sealed = self._dictionary.now(), self._sealed()
+        while strings is not (known := self._dictionary.now()):  # codes may have been given out again meanwhile
+            strings, sealed = known, self._sealed()
         if as_of is not None:
             self._check_readable(as_of, sealed.since)  # a commit may have let go of it meanwhile
-        return self._installed.shown(sealed, self._dictionary, as_of)
+        return self._installed.shown(sealed, strings, as_of)
 
     def _sealed(self) -> Sealed:
         """What was sealed last, without the lock; but no part of a commit of which other views show nothing yet."""

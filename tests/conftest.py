@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -12,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from ivm.kernels.compiling.signatures import read_signatures, write_signatures
 from ivm.nesting import MOST_FRAMES
 from tests.kernel_calls import noted_calls
+from tests.sweeps import PACES, sweeping
 
 # Never a deadline: the first call of a kernel compiles it. The same examples every time, so that a change which breaks
 # a test is the change that broke it; HYPOTHESIS_PROFILE=search looks for new ones.
@@ -27,6 +29,15 @@ sys.setrecursionlimit(MOST_FRAMES)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--record-kernels", action="store_true", help="add to the list of signatures what is called")
+    parser.addoption("--sweeps", choices=tuple(PACES), help="free texts all the time: as fast or as slowly as can be")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def sweeps(request: pytest.FixtureRequest) -> Iterator[None]:
+    """With `--sweeps` every test is one of freeing texts."""
+    wanted = request.config.getoption("--sweeps")
+    with nullcontext() if wanted is None else sweeping(wanted):
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

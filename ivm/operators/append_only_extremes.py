@@ -37,5 +37,5 @@ class AppendOnlyExtremes:
             gather_extremes(
                 readonly(ordered_words(column.values, physical)), mask(column),
                 cells.row_cell, cells.slot, cells.previous, state, state.shape[1] - after.shape[1],
-                part.at, -1 if largest else 1, kinds, self._dictionary.heap, self._dictionary.offsets, after,
+                part.at, -1 if largest else 1, kinds, self._dictionary.heap, self._dictionary.places, after,
             )  # fmt: skip

@@ -72,7 +72,7 @@ class AppendOnlyTopK(Present):
         keep_first(
             readonly(self._order.encode(columns, len(delta))), readonly_diffs(delta.diffs), cells.row_cell, cells.slot,
             cells.previous, self._groups.state, self._first, self._end, self._order.kinds, self._dictionary.heap,
-            self._dictionary.offsets, after,
+            self._dictionary.places, after,
         )  # fmt: skip
         self._groups.put(after)
         out = np.empty((2 * len(cells), self._width + 1), np.int64)

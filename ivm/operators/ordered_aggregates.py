@@ -15,12 +15,13 @@ from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Int32s
 from ivm.operators.accumulable import Accumulators
 from ivm.operators.aggregate_order import ARGS, FORMS, QUANTILES, ROWS, Ordered
-from ivm.operators.lists import joined, listed
+from ivm.operators.lists import joined
 from ivm.operators.quantile import between, quantile
 from ivm.trace.cells import Cells
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.lists import lists_of
 from ivm.trace.ordered_rows import OrderedRows, in_order
 from ivm.trace.ordered_tree import ALL_COUNT
 from ivm.trace.readonly import readonly, readonly_times
@@ -115,7 +116,7 @@ class OrderedSet:
             if wanted.function == "string_agg":
                 codes = joined(column, offsets, str(wanted.parameters[0]), self._dictionary)
             else:
-                codes = listed(column, offsets, wanted.argument_type.physical, self._dictionary)
+                codes = lists_of(column, offsets, wanted.argument_type.physical, self._dictionary)
             self._put(after, wanted, present, Column(codes))
 
     def _put(self, after: Ints, wanted: Wanted, present: Bools, column: Column) -> None:

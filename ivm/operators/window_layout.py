@@ -18,9 +18,9 @@ from ivm.kernels.windows.tree import INPUT, KEY, OWN, PAYLOAD, PEERS, SHAPE, TRE
 from ivm.kernels.windows.values import FAR
 from ivm.operators.accumulable import Accumulators, AggregateSpec, overflow_error
 from ivm.trace.cells import Cells
-from ivm.trace.column import Column, Ints
+from ivm.trace.column import Array, Column, Ints
 from ivm.trace.delta import Delta
-from ivm.trace.dictionary import TextDictionary
+from ivm.trace.dictionary import Literals, TextDictionary
 from ivm.trace.row_order import RowOrder, narrowed, ordered_words, values_of
 from ivm.trace.segment import Segment, Segments, column_from_arrow, column_to_arrow, segment_of
 from ivm.trace.sequences import numbers_from
@@ -112,6 +112,7 @@ class WindowLayout:
         self.order = order
         self.functions = tuple(functions)
         self._dictionary = dictionary
+        self._literals = Literals(dictionary)
         self.kinds = np.append(order.kinds, 0)
         self._peers = sum(term.words for term in order.terms[:terms])
         self.uses_peers = any(f.peers or f.function in _OF_PEERS for f in self.functions)
@@ -223,13 +224,25 @@ class WindowLayout:
             kind, at, words, argument, start, end, int(f.peers), counted, f.number, REACHES[f.reach], f.before, f.after,
         ]  # fmt: skip
 
+    def codes(self, nodes: Ints) -> Iterator[Array]:
+        """The codes in nodes, those of arguments and values where there are any; see `State.codes`."""
+        words = np.flatnonzero(self.kinds).tolist()
+        for argument, value in self._values.items():
+            if self.types[argument][0].physical is Physical.CODE:
+                words.append(value.at + 1)
+        for f, at in zip(self.functions, self.places, strict=True):
+            if f.type.physical is Physical.CODE:
+                words.append(int(self.shape[VALUES]) + at + 1)
+        for word in words:
+            yield nodes[:, word]
+
     def _words_of_defaults(self) -> Ints:
         """The words of the functions' defaults (functions of the plan, 3)."""
         words = np.zeros((len(self.plan), 3), np.int64)
         for row, f in zip(words, self._planned, strict=True):
             if f.default is not None:
                 row[0] = 1
-                row[1:] = np.resize(_words_of(f.default, f.type.physical, self._dictionary), 2)
+                row[1:] = np.resize(_words_of(f.default, f.type.physical, self._literals), 2)
         return words
 
     def encode(self, delta: Delta) -> Ints:
@@ -365,10 +378,10 @@ class WindowLayout:
         )
 
 
-def _words_of(value: int | float | bool | str, physical: Physical, dictionary: TextDictionary) -> Ints:
+def _words_of(value: int | float | bool | str, physical: Physical, literals: Literals) -> Ints:
     """The words by which a value is kept."""
     if isinstance(value, str):
-        return np.array([dictionary.code(value)], np.int64)
+        return np.array([literals.code(value)], np.int64)
     if physical is Physical.WIDE:
         low = int(value) & (2**64 - 1)
         pair = np.array([[low - (low >> 63 << 64), int(value) >> 64]], np.int64)

@@ -1,4 +1,4 @@
-"""Renders constants: rows in engine form become columns once."""
+"""Renders constants: rows in engine form become columns."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ _WORD = 1 << 64
 
 def render_constant(context: RenderContext, plan: ConstantPlan) -> Node:
     """A source that never changes."""
-    columns = [
-        _column([row[i] for row in plan.rows], column.type.physical, context.dictionary)
-        for i, column in enumerate(plan.row)
-    ]
+    dictionary = context.dictionary
 
     def read(time: int) -> Iterator[Delta]:
-        if plan.rows:
+        if plan.rows:  # encoded each time: nobody else keeps the codes of its texts
+            types = [column.type.physical for column in plan.row]
+            columns = [_column([row[i] for row in plan.rows], each, dictionary) for i, each in enumerate(types)]
             yield delta_of(columns, time, None, len(plan.rows))
 
     return context.graph.add("constant", Source(read))

@@ -16,7 +16,6 @@ from ivm.plan.row import Row
 from ivm.render.scalars.functions import Context
 from ivm.render.scalars.program import Compiler, MfpProgram
 from ivm.render.scalars.text_function import functions_in
-from ivm.render.scalars.text_memo import memos_of
 from ivm.trace.computed import TextFunction
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.table_store import TableStore
@@ -71,7 +70,7 @@ class RenderContext(ABC):
 
     def functions_of_text(self, scalars: Iterable[Scalar], width: int) -> dict[int, tuple[TextFunction, ...]]:
         """The columns below `width` of whose text the expressions read functions of its bytes alone, and these."""
-        found = functions_in(scalars, width, Context(self.dictionary, memos_of(self.dictionary)))
+        found = functions_in(scalars, width, Context(self.dictionary))
         return {column: tuple(dict.fromkeys(each.values())) for column, each in found.items()}
 
     def hydrated(self, node: Node) -> Node:

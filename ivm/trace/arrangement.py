@@ -12,7 +12,7 @@ import numpy as np
 from catalog.types import SqlType
 from ivm.trace.applied import Applied
 from ivm.trace.changes import in_order
-from ivm.trace.column import Bools, Ints
+from ivm.trace.column import Array, Bools, Ints
 from ivm.trace.computed import Computed
 from ivm.trace.delta import Delta, Group
 from ivm.trace.dictionary import TextDictionary
@@ -60,6 +60,10 @@ class Follower(Kept, Protocol):
     """An arrangement of any kind. `users` counts who asked for it."""
 
     users: int
+
+    def codes(self) -> Iterator[Array]:
+        """The codes that it keeps beside those of the rows; see `State.codes`."""
+        ...
 
     def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
         """For each key the rows visible at its time: (position of the key, ascending; the rows)."""
@@ -188,6 +192,10 @@ class Arrangement:
         for column, functions in computed:
             yield from self.store.keep_computed(column, functions)
 
+    def codes(self) -> Iterator[Array]:
+        """None: the keys are the rows' own."""
+        yield from ()
+
     def size(self) -> StateSize:
         """Entries and bytes of the index alone."""
         return StateSize(entries=self.index.entries, bytes=self.index.nbytes)
@@ -284,6 +292,11 @@ class DerivedRows(Generic[Arranged]):
                 arrangement.truncate(self._begun.rows)
             self.store.rollback(self._begun)
             self._begun = None
+
+    def codes(self) -> Iterator[Array]:
+        """Those of the rows' texts, and of what orders them; see `State.codes`."""
+        yield from self.store.codes(self._since)
+        yield from self.arranged.codes()
 
     def size(self) -> StateSize:
         """Living and dying rows, entries of both indexes, all bytes."""

@@ -13,6 +13,7 @@ from ivm.trace.column import DTYPES, Array, Bools, Column, concat, empty_column
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.enums import enum_array, enum_type, positions_of
 from ivm.trace.lists import lists_from_arrow, lists_to_arrow
+from ivm.trace.strings import Decoder
 from ivm.trace.text_habit import TextHabit
 from ivm.trace.validity import unpacked, validity_mask
 
@@ -178,7 +179,7 @@ class Reader:
             self._item, self._stride = _ITEMS[given], np.dtype(_ITEMS[given]).itemsize
 
 
-def to_arrow(column: Column, type: SqlType, dictionary: TextDictionary) -> pa.Array:
+def to_arrow(column: Column, type: SqlType, strings: Decoder) -> pa.Array:
     """The column as an Arrow array of `arrow_type(type)`; a pa.ChunkedArray only of text beyond 2 GiB.
 
     Cost: shares the memory of contiguous numbers, dates and timestamps; else a pass.
@@ -189,9 +190,9 @@ def to_arrow(column: Column, type: SqlType, dictionary: TextDictionary) -> pa.Ar
         return pa.nulls(n)
     if type.element is not None:
         element = type.element
-        return lists_to_arrow(column, element, dictionary, lambda elements: to_arrow(elements, element, dictionary))
+        return lists_to_arrow(column, element, strings, lambda elements: to_arrow(elements, element, strings))
     if type.physical is Physical.CODE:
-        texts = dictionary.decode(column.values, column.valid)
+        texts = strings.decode(column.values, column.valid)
         return texts if type.kind is not Kind.BLOB else _viewed(texts, target)
     if type.kind is Kind.ENUM:
         return enum_array(column.values, column.valid, type)

@@ -89,12 +89,16 @@ class ComputedColumns:
     @property
     def nbytes(self) -> int:
         """Bytes of the values."""
-        return sum(column.nbytes for _, column in list(self._kept.values()))
+        return sum(column.nbytes for column in self.columns())
 
     def get(self, index: int, function: TextFunction) -> HotColumn | None:
         """The values of a function, if they are kept."""
         kept = self._kept.get((index, id(function)))
         return None if kept is None else kept[1]
+
+    def columns(self) -> list[HotColumn]:
+        """All values that are kept."""
+        return [column for _, column in list(self._kept.values())]
 
     def count(self, index: int) -> int:
         """How many functions of a column are kept."""
@@ -114,7 +118,7 @@ class ComputedColumns:
 
     def truncate(self, rows: int) -> None:
         """Cut off the rows from `rows` on."""
-        for _, column in list(self._kept.values()):
+        for column in self.columns():
             column.truncate(rows)
 
     def keep(self, rows: Ints) -> None:

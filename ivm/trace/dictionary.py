@@ -2,39 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, Protocol
+from weakref import WeakSet, WeakValueDictionary
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from catalog.errors import NumericError
 from ivm.kernels.numbers.pack import look_up
-from ivm.kernels.texts.dictionary import (
-    NEAR,
-    PADDING,
-    copy_texts,
-    encode_text,
-    encode_text_ahead,
-    find_text,
-    move_slots,
-    text_offsets,
-)
+from ivm.kernels.texts.sweep import flag_lists
 from ivm.trace.column import Array, Bools, Column, Ints, concat
-from ivm.trace.growable import Growable
 from ivm.trace.readonly import readonly
+from ivm.trace.strings import Strings
+from ivm.trace.text_memory import NO_MARKS, Codes, TextMemory
 from ivm.trace.texts import Texts
-from ivm.trace.turns import Turns
 from ivm.trace.validity import validity_mask
 
-Codes = npt.NDArray[np.int32]
-
-_FIRST_BYTES, _FIRST_STRINGS = 1 << 12, 1 << 8
-_MOST_BYTES = 2**31 - 1
-_MOST_STRINGS = 2**31 - 2
-_ALL_VALID: Bools = np.empty(0, np.bool_)
 ANY_BYTES = "surrogateescape"
 """How Python's strings hold bytes that are not UTF-8, as a literal of BLOB does."""
 _NO_BYTES = np.empty(0, np.uint8)
@@ -42,42 +26,86 @@ _AT_ONCE = 1 << 14
 """After so many strings of one call other threads may add theirs."""
 
 
+class Literals:
+    """Texts whose codes stay for as long as this does: the constants of expressions."""
+
+    def __init__(self, dictionary: TextDictionary) -> None:
+        self._dictionary = dictionary
+        self.held: list[int] = []
+        dictionary.literals.add(self)
+
+    def code(self, text: str) -> int:
+        """The code of a text."""
+        return self.codes([text])[0]
+
+    def codes(self, texts: Sequence[str]) -> list[int]:
+        """The codes of texts."""
+        with self._dictionary.memory.lock:
+            codes: list[int] = self._dictionary.codes(texts).tolist()
+            self.held += codes
+        return codes
+
+
+class Memo(Protocol):
+    """What somebody remembers by code."""
+
+    def codes(self) -> Iterator[Codes]:
+        """The codes that it would answer with, bit by bit; it may come to answer with others that are new."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes reserved."""
+        ...
+
+    def forget(self, marks: npt.NDArray[np.uint8], begin: int, end: int) -> None:
+        """The codes from `begin` to `end` whose entry in `marks` is 0 stand for nothing any more."""
+        ...
+
+
 class TextDictionary:
-    """Distinct strings and their codes, append-only: a code never changes its string and no string is ever forgotten.
+    """Distinct strings and their codes: equal strings have equal codes for as long as somebody refers to them.
 
     Code 0 is the empty string, so that a zero is safe to decode. Growth is amortized. Any thread may add strings; codes
-    that somebody has can be decoded meanwhile, since what they stand for is never written again, and growth copies it.
+    that somebody has can be decoded meanwhile. What is not referred to any more goes now and then: see
+    `ivm.trace.sweep`, which has to be told of all who keep codes beyond a commit. States tell their codes, constants
+    are `literals`, memos are among `memos`, and readers take `now()` with their codes.
     """
 
     def __init__(self) -> None:
-        self._heap = Growable(np.dtype(np.uint8))
-        self._starts = Growable(np.dtype(np.int64))
-        self._heap.reserve(_FIRST_BYTES)
-        self._starts.fill(0, _FIRST_STRINGS)
-        self._slots = np.zeros(1 << 9, np.uint64)
-        self._count = 0
-        self._used = 0
-        self._writing = Turns()
+        self.memory = TextMemory()
+        self.literals: WeakSet[Literals] = WeakSet()
+        self.memos: WeakSet[Memo] = WeakSet()
+        self.shared: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()  # what depends on this dictionary
         self.code("")
 
     def __len__(self) -> int:
         """The number of distinct strings."""
-        return self._count
+        return self.memory.strings
+
+    @property
+    def bound(self) -> int:
+        """All codes are below."""
+        return self.memory.count
 
     @property
     def nbytes(self) -> int:
         """Bytes of the strings, of where they begin and of the hash table."""
-        return self._used + 8 * (self._count + 1) + self._slots.nbytes
+        return self.memory.nbytes
 
     @property
     def heap(self) -> npt.NDArray[np.uint8]:
-        """The UTF-8 bytes of all strings, uint8; string c is `heap[offsets[c] : offsets[c + 1]]`."""
-        return self._heap.array[: self._used]
+        """The UTF-8 bytes of all strings, uint8, for kernels."""
+        return self.now().heap
 
     @property
-    def offsets(self) -> Ints:
-        """Where the strings begin in `heap`, int64 (len + 1,)."""
-        return self._starts.array[: self._count + 1]
+    def places(self) -> Ints:
+        """Where the strings lie in `heap`, int64, for kernels."""
+        return self.now().places
+
+    def now(self) -> Strings:
+        """What decodes the codes that somebody has now, at any time."""
+        return self.memory.heap.strings
 
     def encode(self, array: pa.Array | pa.ChunkedArray) -> Column:
         """The codes of Arrow text (string, large_string, string_view, a dictionary of these) or bytes, adding new ones.
@@ -114,28 +142,20 @@ class TextDictionary:
         return Column(codes, texts.valid)
 
     def texts(self, codes: Array) -> Texts:
-        """The strings of `codes` int32 (n,), where they lie until the next string is added. Cost: two gathers."""
-        offsets = self._starts.array
-        return Texts(readonly(self.heap), readonly(offsets[codes]), readonly(offsets[1:][codes]))
+        """See `Strings.texts`."""
+        return self.now().texts(codes)
 
     def decode(self, codes: Array, valid: Bools | None = None) -> pa.Array | pa.ChunkedArray:
-        """The strings of `codes` int32 (n,) as Arrow strings, NULL where `valid` is False.
+        """See `Strings.decode`."""
+        return self.now().decode(codes, valid)
 
-        Chunked only if one array of strings could not hold them, at 2 GiB. Cost: copies the bytes.
-        """
-        n = len(codes)
-        wanted = readonly(np.ascontiguousarray(codes, np.int32))
-        offsets = np.empty(n + 1, np.int64)
-        text_offsets(self._starts.array, wanted, _ALL_VALID if valid is None else np.ascontiguousarray(valid), offsets)
-        if offsets[n] > _MOST_BYTES - PADDING:
-            halves = (slice(0, n // 2), slice(n // 2, n))
-            parts = [self.decode(codes[half], None if valid is None else valid[half]) for half in halves]
-            return pa.chunked_array([c for p in parts for c in (p.chunks if isinstance(p, pa.ChunkedArray) else [p])])
-        data = np.empty(int(offsets[n]) + PADDING, np.uint8)
-        copy_texts(self._heap.array, self._starts.array, wanted, offsets, data)
-        validity = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
-        buffers = [validity, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data[: int(offsets[n])])]
-        return pa.Array.from_buffers(pa.string(), n, buffers)
+    def strings(self, codes: Array) -> list[str]:
+        """The strings of `codes` as Python objects."""
+        return self.now().strings(codes)
+
+    def ranks(self, codes: Array) -> Ints:
+        """See `Strings.ranks`."""
+        return self.now().ranks(codes)
 
     def code(self, text: str) -> int:
         """The code of `text`, which is added if it is new."""
@@ -153,66 +173,20 @@ class TextDictionary:
         self._encode(np.frombuffer(b"".join(data), np.uint8), offsets, None, codes)
         return codes
 
-    def find(self, text: str) -> int | None:
-        """The code of `text`, or None if the dictionary does not have it."""
-        data = readonly(np.frombuffer(text.encode(), np.uint8))
-        code = int(find_text(data, self._slots, self._heap.array, self._starts.array))
-        return None if code < 0 else code
-
-    def strings(self, codes: Array) -> list[str]:
-        """The strings of `codes` as Python objects."""
-        texts: list[str] = self.decode(codes).to_pylist()
-        return texts
-
-    def ranks(self, codes: Array) -> Ints:
-        """The order of the strings of `codes` among themselves, int64 (n,): dense from 0, equal codes have equal ranks.
-
-        The order is bytewise. Cost: sorts the distinct strings.
-        """
-        distinct, inverse = np.unique(codes, return_inverse=True)
-        ranks = np.empty(len(distinct), np.int64)
-        ranks[pc.sort_indices(self.decode(distinct)).to_numpy()] = np.arange(len(distinct))
-        return ranks[inverse]
+    def note_lists(self, codes: Codes, elements: Codes) -> None:
+        """These are lists, and their elements the codes `elements`, which stay for as long as the lists do."""
+        memory = self.memory
+        with memory.lock:
+            for heap in (memory.heap, memory.coming):
+                if heap is not None:
+                    flag_lists(readonly(codes), heap.strings.places)
+            if memory.marks is not NO_MARKS:
+                memory.marks[elements[elements < len(memory.marks)]] = 1
 
     def _encode(self, data: Array, offsets: Array, valid: Bools | None, codes: Codes) -> None:
         for start in range(0, len(codes), _AT_ONCE):
-            with self._writing:
-                self._add(data, offsets, valid, codes, start, min(start + _AT_ONCE, len(codes)))
-
-    def _add(self, data: Array, offsets: Array, valid: Bools | None, codes: Codes, row: Any, end: int) -> None:
-        mask = _ALL_VALID if valid is None else valid
-        text, where = readonly(data), readonly(offsets)
-        while True:
-            encode = encode_text if len(self._slots) <= NEAR else encode_text_ahead
-            row, count, used = encode(
-                text,
-                where,
-                mask,
-                codes,
-                row,
-                end,
-                self._slots,
-                self._heap.array,
-                self._starts.array,
-                self._count,
-                self._used,
-            )
-            self._count, self._used = int(count), int(used)
-            if row == end:
-                return
-            self._make_room(int(where[row + 1] - where[row]))
-
-    def _make_room(self, length: int) -> None:
-        """Grow whatever cannot take one more string of `length` bytes."""
-        if self._count >= _MOST_STRINGS:
-            raise NumericError("cannot add a string: the dictionary holds 2**31 distinct ones; split the database")
-        self._heap.length, self._starts.length = self._used, self._count + 1
-        self._heap.reserve(self._used + length + PADDING)
-        self._starts.reserve(self._count + 2)
-        if 2 * (self._count + 1) > len(self._slots):
-            slots = np.zeros(2 * len(self._slots), np.uint64)
-            move_slots(self._slots, slots)
-            self._slots = slots
+            with self.memory.lock:
+                self.memory.encode(data, offsets, valid, codes, start, min(start + _AT_ONCE, len(codes)))
 
     def _encode_dictionary(self, array: pa.DictionaryArray) -> Column:
         if len(array.dictionary) > 2 * len(array):

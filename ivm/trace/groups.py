@@ -30,7 +30,8 @@ from ivm.kernels.groups.table import (
 )
 from ivm.kernels.types import Int32s
 from ivm.trace.cells import NO_CELLS, NO_FIELDS, CellBatch, Cells
-from ivm.trace.column import Bools, Ints
+from ivm.trace.codes import AT_ONCE
+from ivm.trace.column import Array, Bools, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_fields import Form, Table, empty_table
 from ivm.trace.group_reader import GroupReader
@@ -237,6 +238,24 @@ class Groups(Generic[Form]):
         """A reader reads no more."""
         if reader in self._readers:
             self._readers.remove(reader)
+
+    def codes(self) -> Iterator[Array]:
+        """Those of keys, and of fields that are texts; see `State.codes`. A group keeps its slot.
+
+        Groups of the run that are gone have keys, too, which are written as segments.
+        """
+        begin, head = 0, self.width + 1
+        while begin < self.used:
+            rows = self.state[begin : min(begin + AT_ONCE, self.used)]
+            there = rows[:, head] != 0
+            first, stop = (max(int(self._store.counts[border]) - begin, 0) for border in (MELTED, RUN))
+            there[first:stop] = True
+            rows = rows[there]
+            yield from self._keys.layout.codes(rows[:, : self.width])
+            for field, kind in enumerate(self.fields.kinds):
+                if kind is not None:
+                    yield rows[:, head + field]
+            begin += AT_ONCE
 
     def segments(self) -> Iterator[Segment]:
         """The sealed groups, in their slots."""

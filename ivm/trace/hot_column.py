@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from catalog.types import Physical
-from ivm.trace.column import DTYPES, Column, Ints
+from ivm.trace.column import DTYPES, Array, Column, Ints
 from ivm.trace.growable import Growable
+
+_NO_CODES: Array = np.empty(0, np.int32)
 
 
 class HotColumn:
@@ -50,6 +52,10 @@ class HotColumn:
     def column(self) -> Column:
         """All rows, not copied."""
         return Column(self._values.view(), None if self._valid is None else self._valid.view())
+
+    def codes(self) -> Array:
+        """The codes if it is a column of texts, else none; nothing is written there again."""
+        return self._values.view() if self._physical is Physical.CODE else _NO_CODES
 
     def part(self, start: int, end: int) -> Column:
         """The rows from `start` to `end`, not copied, whatever is appended or cut off behind them meanwhile."""

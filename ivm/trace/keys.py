@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -103,6 +103,13 @@ class KeyLayout:
             return [Column(words.reshape(len(words)))]
         rows = words.reshape(len(words), self.words)
         return [_read(rows, place) for place in self._places.parts]
+
+    def codes(self, words: Ints) -> Iterator[Array]:
+        """Of each part that is a text the codes, NULL among them as 0; see `State.codes`."""
+        rows = words.reshape(len(words), self.words)
+        for place in self._places.parts:
+            if place.physical is Physical.CODE:
+                yield _target(rows, place)
 
     @cached_property
     def _is_plain(self) -> bool:

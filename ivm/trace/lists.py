@@ -1,7 +1,7 @@
 """Lists as bytes: one after the other, each element a byte that says whether it is there, then its value's bytes.
 
 Equal lists have equal bytes, and the text dictionary holds any bytes, so a list is a code like a text. Elements that
-are texts are their codes.
+are texts, or lists, are their codes.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from catalog.types import Physical, SqlType
 from ivm.trace.column import DTYPES, Array, Column, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.sequences import numbers_from
+from ivm.trace.strings import Decoder
+from ivm.trace.text_memory import Codes
+from ivm.trace.texts import Texts
 from ivm.trace.validity import validity_mask
 
 
@@ -37,17 +40,37 @@ def list_bytes(column: Column, physical: Physical) -> tuple[Array, int]:
     return out.reshape(-1), size
 
 
-def codes_of(data: Array, ends: Ints, dictionary: TextDictionary) -> Array:
+def lists_of(column: Column, offsets: Ints, physical: Physical, dictionary: TextDictionary) -> Codes:
+    """The codes of the lists of each run [offsets[c], offsets[c + 1]) of a column's values, NULLs included."""
+    data, size = list_bytes(column, physical)
+    codes = codes_of(data, offsets * size, dictionary)
+    if physical is Physical.CODE:
+        elements = column.values if column.valid is None else column.values[column.valid]
+        dictionary.note_lists(codes, np.ascontiguousarray(elements, np.int32))
+    return codes
+
+
+def codes_of(data: Array, ends: Ints, dictionary: TextDictionary) -> Codes:
     """The codes of runs of bytes, the c-th from `ends[c]` to `ends[c + 1]` of `data`; new ones are added."""
     buffers = [None, pa.py_buffer(np.ascontiguousarray(ends)), pa.py_buffer(data)]
-    return dictionary.encode(pa.Array.from_buffers(pa.large_string(), len(ends) - 1, buffers)).values
+    column = dictionary.encode(pa.Array.from_buffers(pa.large_string(), len(ends) - 1, buffers))
+    return column.values.astype(np.int32, copy=False)
+
+
+def elements_of(texts: Texts) -> Codes:
+    """The codes that are elements of lists of codes."""
+    data, _ = texts.packed()
+    size = element_size(Physical.CODE)
+    parts = data[: int((texts.ends - texts.starts).sum())].reshape(-1, size)
+    there = parts[parts[:, 0] != 0, 1:]
+    return np.ascontiguousarray(there).view(np.int32).reshape(-1)
 
 
 def lists_to_arrow(
-    column: Column, element: SqlType, dictionary: TextDictionary, to_arrow: Callable[[Column], pa.Array]
+    column: Column, element: SqlType, strings: Decoder, to_arrow: Callable[[Column], pa.Array]
 ) -> pa.Array:
     """A column of lists as an Arrow array; `to_arrow` makes one of a column of elements. Cost: copies the elements."""
-    texts = dictionary.decode(column.values, column.valid)
+    texts = strings.decode(column.values, column.valid)
     chunks = texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]
     lists = []
     start = 0
@@ -63,8 +86,7 @@ def lists_from_arrow(
 ) -> Column:
     """The column that `lists_to_arrow` made an array of; `to_column` makes one of an array of elements."""
     ends = np.concatenate([[0], np.cumsum(array.value_lengths().fill_null(0).to_numpy())])
-    data, size = list_bytes(to_column(array.flatten()), element.physical)
-    codes = codes_of(data, ends * size, dictionary)
+    codes = lists_of(to_column(array.flatten()), ends, element.physical, dictionary)
     return Column(codes, validity_mask(array, array.buffers()[0]))
 
 

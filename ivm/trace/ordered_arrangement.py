@@ -12,7 +12,7 @@ import numpy as np
 from catalog.errors import NumericError
 from catalog.types import Physical, SqlType
 from ivm.kernels.ordered.threshold_join import RANGE, read_ranges
-from ivm.trace.column import Bools, Column, Ints
+from ivm.trace.column import Array, Bools, Column, Ints
 from ivm.trace.computed import Computed
 from ivm.trace.delta import Delta, Group
 from ivm.trace.dictionary import TextDictionary
@@ -182,6 +182,10 @@ class OrderedArrangement:
             part = _PART
             if count:
                 yield positions[:count], rows[:count]
+
+    def codes(self) -> Iterator[Array]:
+        """Those of values that are texts; see `State.codes`."""
+        yield from self._ordered.codes()
 
     def size(self) -> StateSize:
         """Entries and bytes of the trees alone."""

@@ -22,9 +22,9 @@ from ivm.kernels.ordered.nodes import (
     VISITED,
 )
 from ivm.kernels.ordered.tree import add_rows, drop_rows, undo_rows
-from ivm.kernels.ordered.walk import copy_entries
+from ivm.kernels.ordered.walk import copy_entries, copy_guides
 from ivm.kernels.texts.dictionary import Bytes
-from ivm.trace.column import Bools, Ints
+from ivm.trace.column import Array, Bools, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
 from ivm.trace.readonly import readonly
@@ -97,13 +97,13 @@ class OrderedTree:
     @property
     def arguments(self) -> Tree:
         """The tree as kernels take it; anew for each call, since making room may move it."""
-        return *self.arrays, self.kinds, self.dictionary.heap, self.dictionary.offsets
+        return *self.arrays, self.kinds, self.dictionary.heap, self.dictionary.places
 
     @property
     def readable(self) -> Tree:
         """The tree for kernels that read it: where they are in it they note in an array of their own."""
         rows, heads, meta = self.arrays
-        return rows, heads, meta.copy(), self.kinds, self.dictionary.heap, self.dictionary.offsets
+        return rows, heads, meta.copy(), self.kinds, self.dictionary.heap, self.dictionary.places
 
     def __len__(self) -> int:
         """Entries."""
@@ -182,6 +182,24 @@ class OrderedTree:
         reader = OrderedReader(self)
         self._readers.add(reader)
         return reader
+
+    def codes(self) -> Iterator[Array]:
+        """Those of the texts in keys; see `State.codes`.
+
+        Keys above the leaves may be of entries that are gone, and come from leaves; so they are told last, all at once.
+        """
+        words = np.flatnonzero(self.kinds)
+        if len(words) == 0:
+            return
+        for entries in OrderedReader(self).read():  # which is told of no changes: what there is when it comes there
+            for word in words:
+                yield entries[:, word]
+        guides = np.empty((self.nodes, self.arrays[0].shape[1]), np.int64)
+        count = copy_guides(*self.arrays, guides)
+        for word in words:
+            yield guides[:count, word]
+        for reader in list(self._readers):
+            yield from reader.since.codes()
 
     def size(self) -> StateSize:
         """Entries and bytes."""

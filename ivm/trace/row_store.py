@@ -18,6 +18,7 @@ from catalog.types import SqlType
 from ivm.trace.applied import Applied
 from ivm.trace.arrow import to_arrow
 from ivm.trace.batch import Batch
+from ivm.trace.codes import AT_ONCE
 from ivm.trace.cold_columns import ColdColumns
 from ivm.trace.column import Array, Bools, Column, Ints, ascending
 from ivm.trace.computed import MOST_KEPT, ComputedColumns, TextFunction, compute
@@ -26,6 +27,7 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
 from ivm.trace.hot_column import HotColumn
 from ivm.trace.in_place import is_readable
+from ivm.trace.strings import Strings
 from ivm.trace.time import FOREVER, Births
 
 MOST_ROWS = 2**31 - 1
@@ -272,6 +274,14 @@ class RowStore(Source):
         self._cold.tidy()
         self._newest = None
 
+    def codes(self, since: int) -> Iterator[Array]:
+        """The codes of the texts of rows that live, or died after `since`; see `State.codes`."""
+        died = self.died
+        for codes in [column.codes() for column in (*self._hot.values(), *self._computed.columns())]:
+            for begin in range(0, len(codes), AT_ONCE):
+                part = codes[begin : begin + AT_ONCE]
+                yield part[died[begin : begin + len(part)] > since] if len(died) else part
+
     def live(self, as_of: int | None = None) -> Ints | slice:
         """The rows visible as of a time (None: now), ascending; a slice where no row is missing."""
         limit = self.rows if as_of is None else self.limit(as_of)
@@ -298,7 +308,7 @@ class RowStore(Source):
         and rows that get new numbers move to new arrays. So it needs no lock. Cost here: that of `live`.
         """
         hot = {i: column.column() for i, column in self._hot.items()}
-        return partial(_arrow, self.types, names, self.live(as_of), hot, self._cold.fixed(), self._dictionary)
+        return partial(_arrow, self.types, names, self.live(as_of), hot, self._cold.fixed(), self._dictionary.now())
 
     def compact(self, since: int) -> Compaction | None:
         """Drop the rows that died by `since` and renumber the others, if that is worth its cost; else None.
@@ -368,12 +378,12 @@ def _arrow(
     rows: Ints | slice,
     hot: Mapping[int, Column],
     cold: ColdColumns,
-    dictionary: TextDictionary,
+    strings: Strings,
 ) -> pa.Table:
     columns: list[pa.ChunkedArray] = []
     for index, type_ in enumerate(types):
         column = hot.get(index)
-        values = cold.arrow(index, rows) if column is None else to_arrow(_part(column, rows), type_, dictionary)
+        values = cold.arrow(index, rows) if column is None else to_arrow(_part(column, rows), type_, strings)
         columns.append(values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values]))
     return pa.table(columns, names=list(names))
 

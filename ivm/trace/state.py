@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
+from ivm.trace.column import Array
 from ivm.trace.size import StateSize
 
 
@@ -34,6 +35,17 @@ class State(Protocol):
         """Make all steps final: they are of times before `upper`. Nobody reads as of a time before `since` any more.
 
         All maintenance is done here, in proportion to what was stepped.
+        """
+        ...
+
+    def codes(self) -> Iterator[Array]:
+        """The codes of all texts and lists that the state keeps and may come to show or compare, bit by bit.
+
+        Asked between two commits; what is told need not be distinct, nor told only once, and any array of integers will
+        do. Other commits may come between two bits: they are told, or were told, by those from which they come (see
+        `ivm.trace.sweep`). So what is told must be what was there at one moment between the first bit and the last, in
+        parts if need be; only nothing may move from where it is still to be told to where it was told. Keys that only
+        a hash table has, beside the row that they are of, need not be told, nor rows that died before `since`.
         """
         ...
 

@@ -14,7 +14,7 @@ from ivm.trace.arrangement import Arrangement, Follower, Kept
 from ivm.trace.arrow import Reader, arrow_type, to_arrow
 from ivm.trace.batch import Batch
 from ivm.trace.changes import Changes, in_order, net_in_order
-from ivm.trace.column import Column, Ints, concat
+from ivm.trace.column import Array, Column, Ints, concat
 from ivm.trace.computed import TextFunction
 from ivm.trace.delta import Delta, Group, Source
 from ivm.trace.dictionary import TextDictionary
@@ -223,6 +223,12 @@ class TableStore:
         values = [to_arrow(shown.column(c), self._types[c], self._dictionary).to_pylist() for c in columns]
         more = ", ..." if len(delta) > limit else ""
         return ", ".join(str(row) for row in zip(*values, strict=True)) + more
+
+    def codes(self) -> Iterator[Array]:
+        """Those of texts that somebody reads by their codes, and of what orders rows; see `State.codes`."""
+        yield from self._store.codes(self._since)
+        for follower in self._followers:
+            yield from follower.codes()
 
     def size(self) -> StateSize:
         """Living rows, entries of the primary key's index, bytes of both; other arrangements count for themselves."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from catalog.types import Physical, SqlType
 from ivm.kernels.hashing.consolidate import sum_equal_rows
+from ivm.trace.codes import of_log
 from ivm.trace.column import Array, Column, Ints
 from ivm.trace.consolidate import least_slots, row_layout
 from ivm.trace.delta import Delta
@@ -240,6 +241,14 @@ class ViewLog:
             updates.append(columns, each.ints("time"), each.ints("diff"), each.rows)
         since, last, kept, retracted = (found.number(name) for name in ("since", "last", "kept", "retracted"))
         self.sealed = Sealed(self._types, updates, len(updates), since, last, kept, retracted, is_distinct=False)
+
+    def codes(self) -> Iterator[Array]:
+        """Those of the texts in rows that are still there as of some time that can be read; see `State.codes`."""
+        sealed = self.sealed
+        columns, times, diffs = sealed.updates.part(0, sealed.length)
+        for column, type_ in zip(columns, self._types, strict=True):
+            if type_.physical is Physical.CODE:
+                yield from of_log(column.values, times, diffs, sealed.since)
 
     def size(self) -> StateSize:
         """Updates in the log, and bytes with what the last reader got and what a compaction has made so far."""

@@ -12,7 +12,8 @@ from ivm.kernels.types import Int32s
 from ivm.kernels.windows.functions import DIFF, NODE, ROOM, SCRATCH, apply_window, copy_rows, living
 from ivm.kernels.windows.tree import CHANGES, INPUT, KEY, LIVE, SIZES, USED, VALUES, VISITED, WORDS
 from ivm.kernels.windows.values import COUNT
-from ivm.trace.column import Ints
+from ivm.trace.codes import AT_ONCE
+from ivm.trace.column import Array, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
 from ivm.trace.readonly import readonly
@@ -40,6 +41,10 @@ class Layout(Protocol):
 
     def restored(self, segments: Segments) -> Iterator[tuple[Self, Int32s, Ints]]:
         """The slots and rows that the segments were made of, and the layout with which these are written."""
+        ...
+
+    def codes(self, nodes: Ints) -> Iterator[Array]:
+        """The codes in nodes; see `State.codes`."""
         ...
 
     def moved(self, narrow: Self, nodes: Ints) -> Ints:
@@ -146,7 +151,7 @@ class WindowTree(Generic[AnyLayout]):
         nodes, layout, dictionary = self._nodes, self._nodes.layout, self._dictionary
         rows, diffs, order, begin, slots, after = entry.changes
         out, count = apply_window(
-            nodes.rows.array, nodes.roots.array, nodes.sizes, layout.kinds, dictionary.heap, dictionary.offsets,
+            nodes.rows.array, nodes.roots.array, nodes.sizes, layout.kinds, dictionary.heap, dictionary.places,
             layout.shape, layout.carries, layout.extremes, layout.plan, layout.defaults, rows, diffs, order, begin,
             slots, layout.uses_peers, after, entry.room, entry.scratch, entry.before, undo,
         )  # fmt: skip
@@ -193,11 +198,13 @@ class WindowTree(Generic[AnyLayout]):
 
     def read(self, first: int, stop: int) -> Ints:
         """What is shown of those of the nodes from `first` to `stop` that are in use, as rows of the output."""
-        nodes, shape = self._nodes.rows.array, self.layout.shape
-        found = np.empty(stop - first, np.int64)
-        there = nodes[found[: living(nodes, shape, first, stop, found)]]
+        there, shape = self._living(first, stop), self.layout.shape
         values = int(shape[VALUES])
         return np.concatenate([there[:, : shape[KEY] - 1], there[:, values : values + shape[WORDS]]], axis=1)
+
+    def _living(self, first: int, stop: int) -> Ints:
+        nodes, found = self._nodes.rows.array, np.empty(stop - first, np.int64)
+        return nodes[found[: living(nodes, self.layout.shape, first, stop, found)]]
 
     def segments(self) -> Iterator[Segment]:
         """All rows in order, with their partitions' slots; what is shown follows from them."""
@@ -217,6 +224,14 @@ class WindowTree(Generic[AnyLayout]):
                 self._nodes = _Nodes(layout)
             self.apply(_in_cells(rows, slots, int(layout.shape[KEY]) - 1))
             self.seal(0, 0)
+
+    def codes(self) -> Iterator[Array]:
+        """Those of the rows' texts, of arguments and of values; see `State.codes`."""
+        begin = 0
+        while begin < self.used:
+            end = min(begin + AT_ONCE, self.used)
+            yield from self.layout.codes(self._living(begin, end))
+            begin = end
 
     def size(self) -> StateSize:
         """Rows and bytes."""

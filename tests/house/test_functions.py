@@ -20,7 +20,6 @@ from ivm.render.scalars.bodies import table
 from ivm.render.scalars.cost import cost_rank
 from ivm.render.scalars.functions import Context
 from ivm.render.scalars.interpret import interpreter
-from ivm.render.scalars.text_memo import memos_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.transform.fold_constants import folded
 from sql.bind import bind
@@ -37,7 +36,7 @@ from tests.scalars.cases import all_cases
 from tests.scalars.functions import function_cases
 
 UNKNOWN = Call("frobnicate", (Column(0, BIGINT),), BIGINT)
-CONTEXT = Context(TextDictionary(), memos_of(TextDictionary()))
+CONTEXT = Context(TextDictionary())
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.functions import Context
 from ivm.render.scalars.program import MfpProgram
 from ivm.render.scalars.text_function import function_of, functions_in
-from ivm.render.scalars.text_memo import memos_of
 from ivm.trace.arrow import Reader
 from ivm.trace.batch import Batch
 from ivm.trace.concat import concat_deltas
@@ -162,7 +161,7 @@ def test_compiled_loops_read_them_as_columns() -> None:
 
 
 def test_a_column_that_is_read_otherwise_too_goes_by_its_codes() -> None:
-    context = Context(TextDictionary(), memos_of(TextDictionary()))
+    context = Context(TextDictionary())
     like, other = call("like", BOOLEAN, TEXT, "a%"), call("eq", BOOLEAN, TEXT, Column(1, VARCHAR))
     assert set(functions_in((like,), 2, context)) == {0}
     assert not functions_in((like, other), 2, context)
@@ -171,7 +170,7 @@ def test_a_column_that_is_read_otherwise_too_goes_by_its_codes() -> None:
 
 
 def test_equal_expressions_are_one_function() -> None:
-    context = Context(TextDictionary(), memos_of(TextDictionary()))
+    context = Context(TextDictionary())
     one, two = call("left", VARCHAR, TEXT, 2), call("left", VARCHAR, Column(7, VARCHAR, False), 2)
     first, second = function_of(one, context), function_of(two, context)
     assert first is not None
@@ -186,7 +185,7 @@ def test_texts_that_come_again_get_codes_for_costly_functions() -> None:
     reader = Reader(VARCHAR, dictionary)
     few = pa.table([pa.chunked_array([[f"value {i % 9}" for i in range(1000)]])], names=["c0"])
     many = pa.table([pa.chunked_array([[f"value {i}" for i in range(1000)]])], names=["c0"])
-    context = Context(dictionary, memos_of(dictionary))
+    context = Context(dictionary)
     found = (
         function_of(call("like", BOOLEAN, TEXT, "%7%"), context),
         function_of(call("left", VARCHAR, TEXT, 3), context),
@@ -206,7 +205,7 @@ def test_texts_that_come_again_get_codes_for_costly_functions() -> None:
 def test_codes_that_somebody_else_wants_are_used() -> None:
     dictionary = TextDictionary()
     reader = Reader(VARCHAR, dictionary)
-    context = Context(dictionary, memos_of(dictionary))
+    context = Context(dictionary)
     found = function_of(call("left", VARCHAR, TEXT, 3), context)
     assert found is not None
     tables = [pa.table([pa.chunked_array([[f"{n} {i}" for i in range(10)]])], names=["c0"]) for n in range(40)]

@@ -11,7 +11,7 @@ from ivm.kernels.numbers.wide import Word
 from ivm.kernels.ordered.nodes import CHANGES
 from ivm.kernels.ordered.tree import add, diff_of, row_at
 from ivm.kernels.ordered.walk import first_entry, first_near, following
-from ivm.kernels.texts.dictionary import Bytes
+from ivm.kernels.texts.dictionary import Bytes, begin_of, length_of
 from ivm.kernels.types import Bools, Int32s, Ints
 
 
@@ -81,7 +81,7 @@ def _read_group(
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def joined_sizes(codes: Ints, offsets: Ints, starts: Ints, separator: Word, ends: Ints) -> None:
+def joined_sizes(codes: Ints, offsets: Ints, places: Ints, separator: Word, ends: Ints) -> None:
     """`ends` (n + 1,): where the joined texts of the runs [offsets[c], offsets[c + 1]) of codes begin and end.
 
     `separator` is the number of bytes between two texts.
@@ -90,13 +90,13 @@ def joined_sizes(codes: Ints, offsets: Ints, starts: Ints, separator: Word, ends
     ends[0] = 0
     for c in range(len(offsets) - 1):
         for i in range(offsets[c], offsets[c + 1]):
-            at += starts[codes[i] + 1] - starts[codes[i]]
+            at += length_of(places[codes[i]])
         at += max(offsets[c + 1] - offsets[c] - 1, np.int64(0)) * separator
         ends[c + 1] = at
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def join_texts(codes: Ints, offsets: Ints, heap: Bytes, starts: Ints, separator: Bytes, out: Bytes) -> None:
+def join_texts(codes: Ints, offsets: Ints, heap: Bytes, places: Ints, separator: Bytes, out: Bytes) -> None:
     """Write the texts of each run of codes, `separator` between them, one run after the other. Cost: their bytes."""
     at = 0
     for c in range(len(offsets) - 1):
@@ -105,6 +105,7 @@ def join_texts(codes: Ints, offsets: Ints, heap: Bytes, starts: Ints, separator:
                 for b in range(len(separator)):
                     out[at] = separator[b]
                     at += 1
-            for b in range(starts[codes[i]], starts[codes[i] + 1]):
+            begin = begin_of(places[codes[i]])
+            for b in range(begin, begin + length_of(places[codes[i]])):
                 out[at] = heap[b]
                 at += 1

@@ -8,7 +8,7 @@ from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.ordered.keys import compare_keys
-from ivm.kernels.ordered.nodes import FANOUT, LEAF, LENGTH, NEXT, PATH, PREVIOUS, VISITED
+from ivm.kernels.ordered.nodes import FANOUT, LEAF, LENGTH, LEVELS, NEXT, PATH, PREVIOUS, ROOT, VISITED
 from ivm.kernels.ordered.tree import NOWHERE, enter
 from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Ints
@@ -153,3 +153,19 @@ def _behind(
 ) -> Word:
     """The first entry behind a key, or of all; -1 if there is none."""
     return first_entry(rows, heads, meta, kinds, heap, starts, last, 0, len(kinds) if begun else 0, begun)
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def copy_guides(rows: Ints, heads: Ints, meta: Ints, out: Ints) -> Word:
+    """Copy the entries above the leaves to rows of `out`, which has room for one for each node; how many they are."""
+    count, first = np.int64(0), meta[ROOT]
+    for _ in range(meta[LEVELS] - 1):
+        node = first
+        first = rows[node * FANOUT, rows.shape[1] - 1]
+        while node >= 0:
+            for at in range(node * FANOUT, node * FANOUT + heads[node, LENGTH]):
+                for w in range(rows.shape[1]):
+                    out[count, w] = rows[at, w]
+                count += 1
+            node = heads[node, NEXT]
+    return count

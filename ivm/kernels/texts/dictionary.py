@@ -1,9 +1,16 @@
 """The text dictionary's loops: look strings up by their UTF-8 bytes, add the new ones, copy and compare them.
 
-A dictionary is `heap` uint8 (the bytes of all strings, one after the other, with at least PADDING spare bytes behind
-them), `starts` int64 (string c is `heap[starts[c] : starts[c + 1]]`) and `slots` uint64, a hash table by linear
-probing: 0 where it is free, else code + 1 in the low 32 bits and 32 bits of the hash in the high ones. The hash bits
-alone place a slot, so that a larger table is filled without reading a string. At most half of the slots are taken.
+A dictionary is `heap` uint8 (the bytes of all strings, each from a multiple of 8 on, with at least PADDING spare bytes
+behind the last), `places` int64 (where string c lies in it and how long it is, see `begin_of` and `length_of`) and
+`slots` uint64, a hash table by linear probing: 0 where it is free, else code + 1 in the low 32 bits and 32 bits of the
+hash in the high ones. The hash bits alone place a slot, so that another table is filled without reading a string. At
+most half of the slots are taken.
+
+While another table is filled, slot by slot, the one before it is `old`, of length 0 at other times: what lies below
+`meta[MOVED]` there is in `slots`, or is forgotten. `free` int32 are codes that may be given out again, from
+`meta[NEXT]` up to `meta[FREE]`. `marks` uint8 is there while the codes that are referred to are looked for, else empty:
+a code that is given out is marked. `meta` int64 holds all counts, so that a kernel that ends has told what it did.
+See `ivm.kernels.texts.sweep` for how codes are freed.
 
 Helpers are inlined by force: a call that passes arrays counts their references up and down, which takes longer than
 looking a short string up (30 ns against 7). An inlined helper that passes them on to another loses that again.
@@ -26,13 +33,21 @@ from ivm.kernels.memory.prefetch import prefetch
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
 Slots = npt.NDArray[np.uint64]
+Codes = npt.NDArray[np.int32]
 Int = int | np.int64
 
 PADDING = 8
+COUNT, USED, TAKEN, MOVED, NEXT, FREE = range(6)
+META = 6
+"""Codes ever given out, bytes of the heap in use, slots taken in `slots`; see above for the others."""
+MOST_BYTES = 1 << 34
+"""Places lie below."""
 NEAR = 1 << 15
 """Tables with more slots than this do not stay in the processor's cache."""
 
 _WORD = 8
+_LENGTHS = 0xFFFFFFFF
+_BEGINS = 0x7FFFFFFF
 # Numba's intrinsics are called by other arguments than they are written with, which no checker follows.
 _intrinsic: Any = intrinsic
 
@@ -67,6 +82,18 @@ def store_word(typing: Any, data: Any, at: Any, value: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(data, types.int64, types.uint64), generate
+
+
+@part(inline=True)
+def begin_of(place: Int) -> Int:
+    """Where a string begins in the heap. The sign of a place says whether the string is a list of codes."""
+    return ((place >> 32) & _BEGINS) << 3
+
+
+@part(inline=True)
+def length_of(place: Int) -> Int:
+    """How many bytes a string has."""
+    return place & _LENGTHS
 
 
 @part(inline=True)
@@ -110,25 +137,26 @@ def _hash_first(word: np.uint64, length: Int) -> np.uint64:
 
 
 @part(inline=True)
-def _find_slot(data: Bytes, start: Int, length: Int, slots: Slots, heap: Bytes, starts: Ints) -> tuple[Int, np.uint64]:
-    """The slot of the string `data[start : start + length]`, or the free one where it belongs; and its hash."""
-    word = word_at(data, start, length)
-    hashed = _hash_first(word, length)
-    if length > _WORD:
-        hashed = _hash_rest(data, start, length, hashed)
-    hashed >>= _HALF
+def _find_slot(
+    data: Bytes, start: Int, length: Int, word: np.uint64, hashed: np.uint64, slots: Slots, first: Int, heap: Bytes,
+    places: Ints,
+) -> Int:  # fmt: skip
+    """The slot of the string `data[start : start + length]`, or the free one where it belongs.
+
+    `word` are its first 8 bytes, `hashed` the high bits of its hash. Slots below `first` count as taken by others.
+    """
     mask = len(slots) - 1
     place = np.int64(hashed) & mask
     while True:
         slot = slots[place]
         if slot == 0:
-            return place, hashed
-        if slot >> _HALF == hashed:
-            code = np.int64(slot & _LOW) - 1
-            begin = starts[code]
-            if starts[code + 1] - begin == length and word_at(heap, begin, length) == word:
+            return place
+        if slot >> _HALF == hashed and place >= first:
+            known = places[np.int64(slot & _LOW) - 1]
+            begin = begin_of(known)
+            if length_of(known) == length and word_at(heap, begin, length) == word:
                 if length <= _WORD or _equal_rest(data, start, heap, begin, length):
-                    return place, hashed
+                    return place
         place = (place + 1) & mask
 
 
@@ -152,22 +180,24 @@ def encode_text(
     data: Bytes,
     offsets: npt.NDArray[np.signedinteger[Any]],
     valid: npt.NDArray[np.bool_],
-    codes: npt.NDArray[np.int32],
+    codes: Codes,
     row: Int,
     stop: Int,
     slots: Slots,
+    old: Slots,
     heap: Bytes,
-    starts: Ints,
-    count: Int,
-    used: Int,
-) -> tuple[Int, Int, Int]:
+    places: Ints,
+    free: Codes,
+    marks: Bytes,
+    meta: Ints,
+) -> Int:
     """Codes of the strings `data[offsets[i] : offsets[i + 1]]`, `row` <= i < `stop`, into `codes` int32 (n,).
 
-    New strings are added. `valid` bool (n,), or empty where no string is NULL; a NULL gets code 0. The dictionary has
-    `count` strings of `used` bytes. Returns (row, count, used), the row being the first that found no room, or `stop`;
-    the caller makes room and calls again. Cost: 7 ns a short string while the table stays in the processor's cache.
+    New strings are added. `valid` bool (n,), or empty where no string is NULL; a NULL gets code 0. Returns the first
+    row that found no room, or `stop`; the caller makes room and calls again. Cost: 7 ns a short string while the table
+    stays in the processor's cache.
     """
-    return _encode(data, offsets, valid, codes, row, stop, slots, heap, starts, count, used)
+    return _encode(data, offsets, valid, codes, row, stop, slots, old, heap, places, free, marks, meta)
 
 
 @part()
@@ -175,15 +205,17 @@ def _encode(
     data: Bytes,
     offsets: npt.NDArray[np.signedinteger[Any]],
     valid: npt.NDArray[np.bool_],
-    codes: npt.NDArray[np.int32],
+    codes: Codes,
     row: Int,
     stop: Int,
     slots: Slots,
+    old: Slots,
     heap: Bytes,
-    starts: Ints,
-    count: Int,
-    used: Int,
-) -> tuple[Int, Int, Int]:
+    places: Ints,
+    free: Codes,
+    marks: Bytes,
+    meta: Ints,
+) -> Int:
     while row < stop:
         if len(valid) > 0 and not valid[row]:
             codes[row] = 0
@@ -191,29 +223,46 @@ def _encode(
             continue
         start = np.int64(offsets[row])
         length = np.int64(offsets[row + 1]) - start
-        place, hashed = _find_slot(data, start, length, slots, heap, starts)
+        word = word_at(data, start, length)
+        hashed = _hash_first(word, length)
+        if length > _WORD:
+            hashed = _hash_rest(data, start, length, hashed)
+        hashed >>= _HALF
+        place = _find_slot(data, start, length, word, hashed, slots, 0, heap, places)
         slot = slots[place]
+        if slot == 0 and len(old) > 0:
+            slot = old[_find_slot(data, start, length, word, hashed, old, meta[MOVED], heap, places)]
         if slot == 0:
-            full = used + length + PADDING > len(heap) or count + 2 > len(starts) or 2 * (count + 1) > len(slots)
-            if full:
-                return row, count, used
+            reused = meta[NEXT] < meta[FREE]
+            code = np.int64(free[meta[NEXT]]) if reused else meta[COUNT]
+            used = meta[USED]
+            room = (length + _WORD - 1) & ~(_WORD - 1)
+            if used + room + PADDING > len(heap) or code >= len(places) or 2 * (meta[TAKEN] + 1) > len(slots):
+                return row
             at = 0
             while at < length:
                 store_word(heap, used + at, word_at(data, start + at, length - at))
                 at += _WORD
-            used += length
-            count += 1
-            starts[count] = used
-            slot = (hashed << _HALF) | np.uint64(count)
+            places[code] = ((used >> 3) << 32) | length
+            slot = (hashed << _HALF) | np.uint64(code + 1)
             slots[place] = slot
-        codes[row] = np.int32(np.int64(slot & _LOW) - 1)
+            meta[USED] = used + room
+            meta[TAKEN] += 1
+            if reused:
+                meta[NEXT] += 1
+            else:
+                meta[COUNT] += 1
+        found = np.int64(slot & _LOW) - 1
+        if found < len(marks):
+            marks[found] = 1
+        codes[row] = np.int32(found)
         row += 1
-    return row, count, used
+    return row
 
 
 @part(counted=True)
 def _fetch_ahead(
-    data: Bytes, offsets: npt.NDArray[np.signedinteger[Any]], row: Int, slots: Slots, heap: Bytes, starts: Ints
+    data: Bytes, offsets: npt.NDArray[np.signedinteger[Any]], row: Int, slots: Slots, heap: Bytes, places: Ints
 ) -> None:
     """Ask for the memory that the next rows will be looked up in, so that the waits for it overlap."""
     mask = len(slots) - 1
@@ -232,10 +281,10 @@ def _fetch_ahead(
         slot = slots[np.int64(hashes[i]) & mask]
         codes[i] = np.int64(slot & _LOW) - 1 if slot >> _HALF == hashes[i] else -1
         if codes[i] >= 0:
-            prefetch(starts, codes[i])
+            prefetch(places, codes[i])
     for i in range(size):
         if codes[i] >= 0:
-            prefetch(heap, starts[codes[i]])
+            prefetch(heap, begin_of(places[codes[i]]))
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -243,46 +292,52 @@ def encode_text_ahead(
     data: Bytes,
     offsets: npt.NDArray[np.signedinteger[Any]],
     valid: npt.NDArray[np.bool_],
-    codes: npt.NDArray[np.int32],
+    codes: Codes,
     row: Int,
     stop: Int,
     slots: Slots,
+    old: Slots,
     heap: Bytes,
-    starts: Ints,
-    count: Int,
-    used: Int,
-) -> tuple[Int, Int, Int]:
+    places: Ints,
+    free: Codes,
+    marks: Bytes,
+    meta: Ints,
+) -> Int:
     """`encode_text` for a dictionary of more than `NEAR` slots, beyond the processor's cache."""
     while row < stop:
-        _fetch_ahead(data, offsets, row, slots, heap, starts)
+        _fetch_ahead(data, offsets, row, slots, heap, places)
         end = min(row + _AHEAD, stop)
-        row, count, used = _encode(data, offsets, valid, codes, row, end, slots, heap, starts, count, used)
+        row = _encode(data, offsets, valid, codes, row, end, slots, old, heap, places, free, marks, meta)
         if row < end:
             break
-    return row, count, used
+    return row
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def find_text(data: Bytes, slots: Slots, heap: Bytes, starts: Ints) -> Int:
-    """The code of the string whose bytes are `data`, or -1."""
-    place, _ = _find_slot(data, 0, len(data), slots, heap, starts)
-    return np.int64(slots[place] & _LOW) - 1
+def move_slots(old: Slots, slots: Slots, marks: Bytes, meta: Ints, stop: Int) -> None:
+    """Put the slots of `old` from `meta[MOVED]` up to `stop` into `slots`; codes that have no mark are left out.
 
-
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def move_slots(slots: Slots, larger: Slots) -> None:
-    """Put every taken slot into the empty table `larger`. Cost: a few ns a slot."""
-    mask = len(larger) - 1
-    for slot in slots:
+    Codes beyond the marks go along. Ends before `stop` where half of `slots` is taken. Cost: a few ns a slot.
+    """
+    mask = len(slots) - 1
+    for at in range(meta[MOVED], stop):
+        slot = old[at]
         if slot != 0:
-            place = np.int64(slot >> _HALF) & mask
-            while larger[place] != 0:
-                place = (place + 1) & mask
-            larger[place] = slot
+            code = np.int64(slot & _LOW) - 1
+            if code >= len(marks) or marks[code] != 0:
+                if 2 * (meta[TAKEN] + 1) > len(slots):
+                    meta[MOVED] = at
+                    return
+                place = np.int64(slot >> _HALF) & mask
+                while slots[place] != 0:
+                    place = (place + 1) & mask
+                slots[place] = slot
+                meta[TAKEN] += 1
+    meta[MOVED] = stop
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def text_offsets(starts: Ints, codes: npt.NDArray[np.int32], valid: npt.NDArray[np.bool_], offsets: Ints) -> None:
+def text_offsets(places: Ints, codes: Codes, valid: npt.NDArray[np.bool_], offsets: Ints) -> None:
     """Where each string of `codes` would begin if they stood one after the other, into `offsets` int64 (n + 1,).
 
     `valid` as for `encode_text`; a NULL takes no bytes.
@@ -291,18 +346,27 @@ def text_offsets(starts: Ints, codes: npt.NDArray[np.int32], valid: npt.NDArray[
     for i in range(len(codes)):
         offsets[i] = total
         if len(valid) == 0 or valid[i]:
-            total += starts[codes[i] + 1] - starts[codes[i]]
+            total += length_of(places[codes[i]])
     offsets[len(codes)] = total
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def copy_texts(heap: Bytes, starts: Ints, codes: npt.NDArray[np.int32], offsets: Ints, out: Bytes) -> None:
+def text_bounds(places: Ints, codes: Codes, begins: Ints, ends: Ints) -> None:
+    """Where each string of `codes` begins and ends in the heap, into `begins` and `ends` int64 (n,)."""
+    for i in range(len(codes)):
+        place = places[codes[i]]
+        begins[i] = begin_of(place)
+        ends[i] = begins[i] + length_of(place)
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def copy_texts(heap: Bytes, places: Ints, codes: Codes, offsets: Ints, out: Bytes) -> None:
     """Copy the strings to `out[offsets[i] : offsets[i + 1]]`; `out` has PADDING spare bytes at its end.
 
     Cost: a few ns and a cache miss a string; whole words are copied, the next string overwrites what was too much.
     """
     for i in range(len(codes)):
-        source = starts[codes[i]]
+        source = begin_of(places[codes[i]])
         at = offsets[i]
         while at < offsets[i + 1]:
             store_word(out, at, load_word(heap, source))
@@ -311,15 +375,15 @@ def copy_texts(heap: Bytes, starts: Ints, codes: npt.NDArray[np.int32], offsets:
 
 
 @part()
-def compare_text(heap: Bytes, starts: Ints, a: Int, b: Int) -> int:
+def compare_text(heap: Bytes, places: Ints, a: Int, b: Int) -> int:
     """-1, 0 or 1: how the strings of codes `a` and `b` compare, byte by byte and unsigned, a prefix before the longer.
 
     This is SQL's binary collation. Cost: the bytes that they share.
     """
     if a == b:
         return 0
-    at, end = starts[a], starts[a + 1]
-    other, other_end = starts[b], starts[b + 1]
+    at, other = begin_of(places[a]), begin_of(places[b])
+    end, other_end = at + length_of(places[a]), other + length_of(places[b])
     while at + _WORD <= end and other + _WORD <= other_end and load_word(heap, at) == load_word(heap, other):
         at += _WORD
         other += _WORD

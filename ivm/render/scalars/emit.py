@@ -55,7 +55,7 @@ def _literal(writer: Writer, literal: Literal) -> Value:
     if literal.type.kind is Kind.BOOLEAN:
         return Value((str(bool(literal.value)),))
     if literal.type.physical is Physical.CODE:
-        return Value((writer.integer(writer.context.dictionary.code(literal.value)),))
+        return Value((writer.integer(writer.context.literals.code(literal.value)),))
     value = int(literal.value)
     if literal.type.physical is Physical.WIDE:
         low = value & ((1 << 64) - 1)

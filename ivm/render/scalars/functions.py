@@ -6,26 +6,44 @@ decides for itself on which rows it evaluates its arguments.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import TypeVar
 
 from ivm.render.scalars.rows import Rows
-from ivm.render.scalars.text_memo import Memos
+from ivm.render.scalars.text_memo import TextMemo
 from ivm.trace.column import Column
+from ivm.trace.dictionary import Literals, TextDictionary
 from sql.ir.scalar import Call, Scalar
 
 Evaluate = Callable[[Rows], Column]
 Apply = Callable[..., Column]
 Build = Callable[[Scalar], Evaluate]
+Each = TypeVar("Each")
 
 
-@dataclass(frozen=True, slots=True)
 class Context:
-    """What functions may use beside their arguments: the text dictionary and what is remembered of its strings."""
+    """What the functions of an expression may use beside their arguments: the text dictionary and what is remembered of
+    its strings. Literals and memos stay for as long as this does.
+    """
 
-    dictionary: Any
-    memos: Memos
+    def __init__(self, dictionary: TextDictionary) -> None:
+        self.dictionary = dictionary
+        self.literals = Literals(dictionary)
+        self._memos: dict[Hashable, TextMemo] = {}
+
+    def memo(self, key: Hashable, make: Callable[[], TextMemo]) -> TextMemo:
+        """The memo of a function with its constant arguments, which all expressions over the dictionary share."""
+        memo = self._memos.get(key)
+        if memo is None:
+            memo = self._memos[key] = self.shared((TextMemo, key), make)
+        return memo
+
+    def shared(self, key: Hashable, make: Callable[[], Each]) -> Each:
+        """What all who ask by this key have, made now if nobody has it."""
+        known: Each | None = self.dictionary.shared.get(key)
+        if known is None:
+            known = self.dictionary.shared[key] = make()
+        return known
 
 
 Lazy = Callable[[Call, Context, Build], Evaluate]

@@ -42,7 +42,7 @@ def interpreter(scalar: Scalar, context: Context) -> Evaluate:
 def _literal(literal: Literal, context: Context) -> Values:
     value = literal.value
     if literal.type.physical is Physical.CODE and value is not None:
-        value = context.dictionary.code(value)
+        value = context.literals.code(str(value))
     return constant(value, literal.type.physical)
 
 

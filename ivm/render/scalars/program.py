@@ -18,7 +18,6 @@ from ivm.render.scalars.fused import Fused
 from ivm.render.scalars.interpret import interpreter
 from ivm.render.scalars.rows import Passed, Rows
 from ivm.render.scalars.shape import Shape
-from ivm.render.scalars.text_memo import memos_of
 from ivm.trace.column import Array, Column
 from ivm.trace.delta import Delta
 from ivm.trace.layout import Layout
@@ -115,7 +114,7 @@ class MfpProgram:
         compiler: Compiler | None = None,
         gathered: bool = False,
     ) -> None:
-        context = Context(dictionary, memos_of(dictionary))
+        context = Context(dictionary)
         self._stages = [
             Stage(shape, context, None if is_too_heavy(shape) else compiler)
             for shape in cut(Shape.of(maps, predicates, projection, width, gathered))

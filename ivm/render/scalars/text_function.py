@@ -42,9 +42,12 @@ class NativeFunction:
 
     def of_codes(self, column: Values) -> Values:
         """Its values of strings that have codes; remembered by code."""
-        memos, dictionary = self._context.memos, self._context.dictionary
-        compute = learning(self._run, self.type.physical, dictionary)
-        return memos.get(self.scalar, lambda: TextMemo(dictionary, compute, self.type.physical)).lookup(column)
+        run, physical, dictionary = self._run, self.type.physical, self._context.dictionary
+
+        def make() -> TextMemo:
+            return TextMemo(dictionary, learning(run, physical, dictionary), physical)
+
+        return self._context.memo(self.scalar, make).lookup(column)
 
 
 class NullTest:
@@ -72,7 +75,7 @@ def function_of(scalar: Scalar, context: Context) -> tuple[int, Function] | None
     if scalar.function == "is_null":
         text = scalar.args[0]
         if isinstance(text, Column) and text.type.kind is Kind.VARCHAR:
-            return text.index, context.memos.function("is_null", NullTest)
+            return text.index, context.shared("is_null", NullTest)
         return None
     chain = _chain(scalar)
     if chain is None:
@@ -80,7 +83,7 @@ def function_of(scalar: Scalar, context: Context) -> tuple[int, Function] | None
     run, light = chain
     (index,) = columns_of(scalar)
     key = _of_column_zero(scalar)
-    return index, context.memos.function(key, lambda: NativeFunction(key, run, light, context))
+    return index, context.shared(key, lambda: NativeFunction(key, run, light, context))
 
 
 def functions_in(scalars: Iterable[Scalar], width: int, context: Context) -> dict[int, dict[Scalar, Function]]:

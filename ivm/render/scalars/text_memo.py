@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from typing import Any, TypeVar
-from weakref import WeakValueDictionary
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +19,7 @@ UNKNOWN, NULL, FALSE, TRUE, ERROR, LEARNING = 0, 1, 2, 3, 4, 5
 """States of a code in a memo. UNKNOWN is zero, so that a memo's growth touches no memory; a value that is there
 and is not BOOLEAN has state TRUE, and the value itself lies beside."""
 
-Each = TypeVar("Each")
+_PART = 1 << 15
 
 _ALL = readonly(np.empty(0, np.bool_))
 States = npt.NDArray[np.int8]
@@ -43,6 +42,7 @@ class TextMemo:
         self.compute = compute
         self.physical = physical
         self.failure = failure
+        dictionary.memos.add(self)
         self.states: States = np.zeros(0, np.int8)
         self.values: Array | None = None if physical is Physical.BOOL else np.zeros(0, DTYPES[physical])
 
@@ -53,7 +53,7 @@ class TextMemo:
 
     def cover(self) -> None:
         """Make room for every code of the dictionary; amortized by doubling."""
-        needed = len(self.dictionary)
+        needed = self.dictionary.bound
         if needed <= len(self.states):
             return
         capacity = max(needed, 2 * len(self.states), 64)
@@ -63,6 +63,20 @@ class TextMemo:
         if self.physical is Physical.WIDE and self.values.ndim == 1:
             self.values = self.values.reshape(0, 2)
         self.values = _grown(self.values, capacity)
+
+    def codes(self) -> Iterator[npt.NDArray[np.int32]]:
+        """The texts that it answers with."""
+        if self.physical is Physical.CODE and self.values is not None:
+            begin = 0
+            while begin < len(self.states):
+                values, states = self.values[begin : begin + _PART], self.states[begin : begin + _PART]
+                yield values[states == TRUE].astype(np.int32)
+                begin += _PART
+
+    def forget(self, marks: npt.NDArray[np.uint8], begin: int, end: int) -> None:
+        """Forget the codes from `begin` to `end` whose entry in `marks` is 0."""
+        states = self.states[begin:end]
+        states[marks[begin : begin + len(states)] == 0] = UNKNOWN
 
     def lookup(self, column: Column) -> Column:
         """The function of a text column; cost: a gather, and the function for each string not seen before."""
@@ -101,42 +115,3 @@ def _grown(array: Any, capacity: int) -> Any:
     bigger = np.zeros((capacity, *array.shape[1:]), array.dtype)
     bigger[: len(array)] = array
     return bigger
-
-
-class Memos:
-    """The memos of one dictionary, by function and constant arguments; shared by all expressions over it.
-
-    And the functions of bytes, while anybody has them.
-    """
-
-    def __init__(self) -> None:
-        self._memos: dict[Hashable, TextMemo] = {}
-        self._functions: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()
-
-    def function(self, key: Hashable, make: Callable[[], Each]) -> Each:
-        """The function of `key`, made now if nobody has it."""
-        known: Each | None = self._functions.get(key)
-        if known is None:
-            known = self._functions[key] = make()
-        return known
-
-    def get(self, key: Hashable, make: Callable[[], TextMemo]) -> TextMemo:
-        """The memo of `key`, made now if it is new."""
-        memo = self._memos.get(key)
-        if memo is None:
-            memo = self._memos[key] = make()
-        return memo
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all memos."""
-        return sum(memo.nbytes for memo in self._memos.values())
-
-
-def memos_of(dictionary: Any) -> Memos:
-    """The memos of a dictionary. They hang on it, so that both go together: memos refer to their dictionary."""
-    attributes = vars(dictionary)
-    memos = attributes.get("_memos")
-    if not isinstance(memos, Memos):
-        memos = attributes["_memos"] = Memos()
-    return memos

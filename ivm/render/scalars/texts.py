@@ -52,7 +52,7 @@ def memo_of(call: Call, context: Context) -> TextMemo | None:
         compute = _computation(call, place, literals, context)
         return TextMemo(context.dictionary, compute, call.type.physical, _failure(call, place, literals))
 
-    return context.memos.get((call.function, place, literals), make)
+    return context.memo((call.function, place, literals), make)
 
 
 def _computation(call: Call, place: int, literals: tuple[Any, ...], context: Context) -> Compute:

@@ -219,13 +219,13 @@ def _blob_to_text(context: Context) -> Apply:
 
 def text_cast_memo(call: Call, context: Context) -> TextMemo:
     """The memo of a cast from text."""
-    target = call.type
+    target, dictionary = call.type, context.dictionary
     parse = parser(target)
     trying = call.function == "try_cast"
     failed = NULL if trying else ERROR
 
     def compute(codes: Array) -> tuple[Any, Array | None]:
-        texts = context.dictionary.strings(codes)
+        texts = dictionary.strings(codes)
         states = np.full(len(texts), TRUE, np.int8)
         results: list[Any] = [0] * len(texts)
         for i, text in enumerate(texts):
@@ -237,7 +237,7 @@ def text_cast_memo(call: Call, context: Context) -> TextMemo:
             states[(states == TRUE) & ~np.array(results, np.bool_)] = FALSE
             return states, None
         if target.physical is Physical.CODE:
-            return states, context.dictionary.codes([result or "" for result in results])
+            return states, dictionary.codes([result or "" for result in results])
         if target.physical is Physical.WIDE:
             return states, stored(np.array(results, object), Physical.WIDE)
         return states, np.array(results, DTYPES[target.physical])
@@ -246,9 +246,7 @@ def text_cast_memo(call: Call, context: Context) -> TextMemo:
         return f"cannot cast {text!r} to {target}: it is no such value; correct the text or filter it out first"
 
     message = None if trying else failure
-    return context.memos.get(
-        (call.function, target), lambda: TextMemo(context.dictionary, compute, target.physical, message)
-    )
+    return context.memo((call.function, target), lambda: TextMemo(dictionary, compute, target.physical, message))
 
 
 def _cast_in_loop(writer: Writer, call: Call, args: list[Value]) -> Value:

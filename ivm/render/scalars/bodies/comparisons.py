@@ -136,7 +136,7 @@ def _items(call: Call, context: Context) -> list[Any]:
     """The values of the list that are not NULL."""
     literals = [item.value for item in call.args[1:] if isinstance(item, Literal) and item.value is not None]
     coded = call.args[0].type.physical is Physical.CODE
-    return context.dictionary.codes(literals).tolist() if coded else literals
+    return context.literals.codes([str(value) for value in literals]) if coded else literals
 
 
 def _are_searched(literals: list[Any], physical: Physical) -> bool:

@@ -1,0 +1,92 @@
+"""Freeing codes of a dictionary: marking what is referred to, and moving that to another heap.
+
+For the arrays of a dictionary see `ivm.kernels.texts.dictionary`. `progress` int64 says how far a loop has come, so
+that it goes on there: the next code, what it has added up, and where it writes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.texts.dictionary import PADDING, Bytes, Codes, Int, Ints, begin_of, length_of, load_word, store_word
+
+AT, STRINGS, BYTES, LAST = range(4)
+PROGRESS = 4
+"""The next code; strings and bytes that stay; the last code that does."""
+
+_WORD = 8
+_HIGH = -(1 << 63)
+_LENGTHS = 0xFFFFFFFF
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def mark_codes(codes: Codes, marks: Bytes, places: Ints, lists: Codes) -> Int:
+    """Mark codes, those beyond the marks aside; into `lists` (n,) those that are lists of codes and new, how many."""
+    count = np.int64(0)
+    for code in codes:
+        if 0 <= code < len(marks) and marks[code] == 0:
+            marks[code] = 1
+            if places[code] < 0:
+                lists[count] = code
+                count += 1
+    return count
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def flag_lists(codes: Codes, places: Ints) -> None:
+    """Note that strings are lists of codes; the empty list is the empty string."""
+    for code in codes:
+        if 0 < code < len(places):
+            places[code] |= _HIGH
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def weigh(places: Ints, marks: Bytes, progress: Ints, stop: Int) -> None:
+    """Count the marked strings of the codes below `stop`, and the bytes that they take."""
+    for code in range(progress[AT], stop):
+        if marks[code] != 0:
+            progress[STRINGS] += 1
+            progress[BYTES] += (length_of(places[code]) + _WORD - 1) & ~(_WORD - 1)
+    progress[AT] = stop
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def move_texts(
+    heap: Bytes, places: Ints, marks: Bytes, other: Bytes, to: Ints, free: Codes, progress: Ints, stop: Int, fuel: Int
+) -> Int:
+    """Copy the strings of codes below `stop` that stay to the heap `other` and the places `to`; the others go into
+    `free`, whose place is 0. Those stay that are marked or beyond the marks.
+
+    Ends where `other` has no room for the next string, or about `fuel` bytes are copied; returns what is left of them.
+    """
+    for code in range(progress[AT], stop):
+        if fuel <= 0:
+            return fuel
+        if code < len(marks) and marks[code] == 0:
+            to[code] = 0
+            free[code - progress[STRINGS]] = code
+        else:
+            place = places[code]
+            at, length = progress[BYTES], length_of(place)
+            room = (length + _WORD - 1) & ~(_WORD - 1)
+            if at + room + PADDING > len(other):
+                return fuel
+            source = begin_of(place)
+            for offset in range(0, room, _WORD):
+                store_word(other, at + offset, load_word(heap, source + offset))
+            to[code] = ((at >> 3) << 32) | (place & (_HIGH | _LENGTHS))
+            progress[STRINGS] += 1
+            progress[BYTES] = at + room
+            progress[LAST] = code
+            fuel -= room
+        fuel -= _WORD
+        progress[AT] = code + 1
+    return fuel
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def count_codes(codes: Codes, times: Ints, diffs: Ints, since: Int, sums: Ints, begin: Int, end: Int) -> None:
+    """Add the diffs of updates `begin` to `end` to the sums of their codes; a time after `since` counts for itself."""
+    for i in range(begin, end):
+        sums[codes[i]] += diffs[i] if times[i] <= since else 1 << 32

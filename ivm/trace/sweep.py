@@ -1,0 +1,244 @@
+"""Texts that nobody refers to any more go, bit by bit, so that no commit waits for it.
+
+What somebody refers to is marked; what has no mark is taken out of the hash table, the rest is copied to another heap,
+and the codes that are free by then are given out again. All of that is a *sweep*, of which each commit does a piece in
+proportion to the text that it brought. It begins when the dictionary has grown by a quarter since the last one.
+
+Commits go on between two pieces, and whoever was asked for its codes may get others. So whatever the dictionary gives
+out meanwhile is marked, and who keeps codes is asked in the order in which they flow: tables first, then each state
+after those that it is computed from. A code that comes to one that was asked already comes from the dictionary, or
+from one that was asked before; so it has a mark, though it may be gone from there by now. For the same reason it does
+no harm that a state tells its codes bit by bit while it changes, as long as it moves none from where it was not yet
+asked to where it was.
+
+Readers have what they read and the heap that was there then (see `ivm.trace.strings`), of which nothing is written
+again: a place is given to another string in a later heap only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ivm.kernels.texts.dictionary import COUNT, FREE, NEXT, USED
+from ivm.kernels.texts.sweep import AT, BYTES, LAST, PROGRESS, STRINGS, mark_codes, move_texts, weigh
+from ivm.trace.codes import AT_ONCE, WORKED
+from ivm.trace.column import Array, Ints
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.lists import elements_of
+from ivm.trace.readonly import readonly
+from ivm.trace.text_memory import EACH, NO_MARKS, Codes, Heap
+
+_LEAST_SLOTS = 1 << 9
+_EACH_TIME = 1 << 11
+"""To ask for codes once takes as long as to look at so many."""
+_BYTES_A_CODE = 32
+"""So many bytes are copied in the time in which a code is looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """When a sweep begins and how fast it goes.
+
+    It begins when a dictionary has grown by `growth`, as a part of what it was, and by twice that where the last one
+    was not worth it: that is if less than `worth` of the bytes is to be had; but by `least` bytes in any case. A commit
+    looks at `base` codes, and at `rate` for each byte that came.
+    """
+
+    least: int = 1 << 22
+    growth: float = 0.25
+    worth: float = 0.125
+    base: int = 1 << 12
+    rate: int = 4
+
+
+PACE = Pace()
+
+
+class KeepsCodes(Protocol):
+    """Who keeps codes beyond a commit: a state."""
+
+    def codes(self) -> Iterator[Array]:
+        """See `State.codes`."""
+        ...
+
+
+Keepers = Callable[[], Iterable[tuple[Hashable, KeepsCodes]]]
+"""Who keeps codes now, each after those that it gets them from, under a name that nobody else ever has."""
+
+
+class Sweep:
+    """The sweeps of a dictionary, one after the other. The caller keeps all others from changing states meanwhile."""
+
+    def __init__(self, dictionary: TextDictionary, keepers: Keepers) -> None:
+        self._dictionary = dictionary
+        self._memory = dictionary.memory
+        self._keepers = keepers
+        self._running: Iterator[int] | None = None
+        self._now: Mapping[Hashable, KeepsCodes] = {}
+        self._next = PACE.least
+        self._seen = 0
+
+    def work(self) -> None:
+        """Do a piece, after a commit. Cost: in proportion to the text that came since the last one; see `Pace`.
+
+        Where memory is short the sweep is given up; the next one starts anew.
+        """
+        weight = self._memory.weight
+        if self._running is None:
+            if weight < self._next:
+                return
+            self._seen, self._running = weight, self._sweep()
+        fuel = PACE.base + PACE.rate * max(0, weight - self._seen)
+        self._seen = weight
+        try:
+            self._go_on(self._running, fuel)
+        except MemoryError:
+            self._give_up()
+        except BaseException:
+            self._give_up()
+            raise
+
+    def _go_on(self, running: Iterator[int], fuel: int) -> None:
+        self._now = dict(self._keepers())
+        try:
+            while fuel > 0:
+                done = next(running, None)
+                if done is None:
+                    self._running = None
+                    return
+                fuel -= done
+        finally:
+            self._now = {}
+
+    def _give_up(self) -> None:
+        self._running = self._memory.coming = None
+        self._memory.marks = NO_MARKS
+        self._rest(PACE.growth)
+
+    def _rest(self, growth: float) -> None:
+        """Until the dictionary has grown by so much."""
+        weight = self._memory.weight
+        self._next = weight + max(int(weight * growth), PACE.least)
+
+    def _sweep(self) -> Iterator[int]:
+        """One sweep; yields how much was done, in codes that were looked at."""
+        memory = self._memory
+        with memory.lock:
+            memory.marks = np.zeros(memory.count, np.uint8)
+            memory.marks[0] = 1
+            for literals in list(self._dictionary.literals):
+                self._mark(np.array(literals.held, np.int32))
+        for memo in list(self._dictionary.memos):
+            for codes in memo.codes():
+                yield self._mark(codes)
+        yield from self._mark_states()
+        weights = np.zeros(PROGRESS, np.int64)
+        while weights[AT] < len(memory.marks):
+            stop = min(int(weights[AT]) + AT_ONCE, len(memory.marks))
+            weigh(memory.heap.strings.places, memory.marks, weights, stop)
+            yield AT_ONCE
+        stays = int(weights[BYTES]) + EACH * int(weights[STRINGS])
+        if self._seen - stays < self._seen * PACE.worth:
+            memory.marks = NO_MARKS
+            self._rest(2 * PACE.growth)
+            return
+        yield from self._take_out(int(weights[STRINGS]))
+        yield from self._forget()
+        yield from self._move(int(weights[BYTES]))
+        memory.marks = NO_MARKS
+        self._rest(PACE.growth)
+
+    def _mark_states(self) -> Iterator[int]:
+        """Ask all who keep codes. The piece ends here, so that nothing is freed by a commit that is not over."""
+        asked: set[Hashable] = set()
+        while True:
+            name = next((name for name in self._now if name not in asked), None)
+            if name is None:
+                yield 1 << 62
+                if all(each in asked for each in self._now):
+                    return
+                continue
+            asked.add(name)
+            yield len(self._now)
+            for codes in self._now[name].codes():
+                yield self._mark(codes)
+
+    def _mark(self, codes: Array) -> int:
+        """Mark codes, and those that are elements of lists among them; how many they were, or what took as long."""
+        if codes is WORKED:
+            return AT_ONCE
+        given: Codes = np.ascontiguousarray(codes, np.int32).reshape(-1)
+        done, strings = 0, self._memory.heap.strings
+        while len(given):
+            lists = np.empty(len(given), np.int32)
+            new = mark_codes(readonly(given), self._memory.marks, strings.places, lists)
+            done += len(given)
+            given = elements_of(strings.texts(lists[:new])) if new else given[:0]
+        return done + _EACH_TIME
+
+    def _take_out(self, strings: int) -> Iterator[int]:
+        """Fill another hash table with what has a mark. From here on a text that had none is a new one."""
+        memory, size = self._memory, _LEAST_SLOTS
+        strings += memory.count - len(memory.marks)
+        while size < 4 * strings:
+            size *= 2
+        with memory.lock:
+            memory.begin_move(np.zeros(size, np.uint64), memory.marks)
+        whole = False
+        while not whole:
+            with memory.lock:
+                whole = memory.move(AT_ONCE)
+            yield AT_ONCE
+
+    def _forget(self) -> Iterator[int]:
+        """Let memos forget what has no mark."""
+        marks = self._memory.marks
+        for memo in list(self._dictionary.memos):
+            for begin in range(0, len(marks), AT_ONCE):
+                memo.forget(marks, begin, min(begin + AT_ONCE, len(marks)))
+                yield AT_ONCE
+
+    def _move(self, size: int) -> Iterator[int]:
+        """Copy what has a mark to another heap, and go on with that one."""
+        memory = self._memory
+        with memory.lock:
+            memory.meta[FREE] = memory.meta[NEXT]  # no code that was passed already
+        heap, progress = Heap(size, memory.count), np.zeros(PROGRESS, np.int64)
+        heap.free = np.empty(len(memory.marks), np.int32)
+        memory.coming = heap
+        while True:
+            with memory.lock:
+                done = self._move_some(heap, progress)
+                if progress[AT] == memory.count:
+                    _finish(heap, memory.heap, progress)
+                    memory.heap, memory.coming = heap, None
+                    return
+            yield done
+
+    def _move_some(self, heap: Heap, progress: Ints) -> int:
+        old, fuel = self._memory.heap.strings, AT_ONCE * _BYTES_A_CODE
+        before, count = fuel, self._memory.count
+        while True:
+            to = heap.strings
+            fuel = int(
+                move_texts(
+                    old.heap, old.places, self._memory.marks, to.heap, to.places, heap.free, progress,
+                    min(count, len(to.places)), fuel,
+                )
+            )  # fmt: skip
+            if fuel <= 0 or progress[AT] == count:
+                return max(1, (before - fuel) // _BYTES_A_CODE)
+            place = int(old.places[progress[AT]])
+            heap.reserve(int(progress[BYTES]), (place & 0xFFFFFFFF) + 8, count)
+
+
+def _finish(heap: Heap, before: Heap, progress: Ints) -> None:
+    """Everything is there. Codes behind the last one are new again; the others that are free come in their order."""
+    last, freed = int(progress[LAST]), int(progress[AT] - progress[STRINGS])
+    heap.free = heap.free[: np.searchsorted(heap.free[:freed], last)].copy()
+    heap.meta[:] = before.meta
+    heap.meta[[COUNT, USED, NEXT, FREE]] = last + 1, progress[BYTES], 0, len(heap.free)
