@@ -21,11 +21,13 @@ from ivm.render.scalars.cost import cost_rank
 from ivm.render.scalars.functions import Context
 from ivm.render.scalars.interpret import interpreter
 from ivm.trace.dictionary import TextDictionary
+from ivm.transform import fold_constants
 from ivm.transform.fold_constants import folded
 from sql.bind import bind
 from sql.bind.aggregates.calls import FUNCTIONS as CALLED
 from sql.bind.aggregates.types import RULES
 from sql.decorrelate.expand_predicates import null_with
+from sql.ir import scalar_text as sql_text
 from sql.ir.aggregates import AGGREGATES, Reduction, aggregate_of, kept_as
 from sql.ir.functions import FUNCTIONS, Function, function_of
 from sql.ir.relation import Map, inputs_of
@@ -75,6 +77,11 @@ def test_a_half_that_is_missing_is_an_error_when_the_other_is_imported(monkeypat
         monkeypatch.delitem(FUNCTIONS, "substring")
     with pytest.raises(ImportError, match="'frobnicate'" if missing == "body" else "'substring'"):
         importlib.reload(table)
+
+
+def test_what_is_special_about_a_function_is_said_of_one_that_there_is() -> None:
+    for special in (fold_constants._SPECIAL, sql_text._FORMS):
+        assert special.keys() <= FUNCTIONS.keys()
 
 
 def calls(text: str) -> list[Call]:
