@@ -141,8 +141,6 @@ class Reduce(Present):
 
     def hold(self, time: int | None) -> None:
         """Lookups may be as of `time`, the present, also after later commits; None: no longer."""
-        if self._held is not None:
-            self._held.close()
         self._held = None if time is None else self.groups.reader(time)
 
     def prepare(self, columns: Sequence[int], computed: Computed = ()) -> Iterator[int]:

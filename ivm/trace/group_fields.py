@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
 from catalog.types import SqlType
+from ivm.trace.column import Array, Ints
 from ivm.trace.growable import Growable
 from ivm.trace.segment import Scalar
 
@@ -51,6 +53,13 @@ class Table(Generic[Form]):
 
     rows: Growable[np.int64]
     fields: Form
+
+
+def coded(fields: Fields, rows: Ints) -> Iterator[Array]:
+    """Those of the fields (n, fields) that are codes."""
+    for field, kind in enumerate(fields.kinds):
+        if kind is not None:
+            yield rows[:, field]
 
 
 def empty_table(width: int, fields: Form) -> Table[Form]:

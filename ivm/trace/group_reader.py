@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from time import sleep
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
 from ivm.kernels.groups.lookup import keep_images, look_up_sealed, put_images
 from ivm.kernels.types import Int32s
-from ivm.trace.column import Bools, Ints
-from ivm.trace.group_fields import Fields, Form
+from ivm.trace.column import Array, Bools, Ints
+from ivm.trace.group_fields import Fields, Form, coded
 from ivm.trace.growable import Growable
 from ivm.trace.readonly import NO_MASK, readonly
 
@@ -47,10 +47,6 @@ class Written(Protocol[Form_co]):
     @property
     def index(self) -> tuple[int, Int32s, Ints, Ints, Ints]:
         """The arrays by which slots are found, and the counts."""
-        ...
-
-    def leave(self, reader: Any) -> None:
-        """A reader reads no more."""
         ...
 
 
@@ -121,9 +117,12 @@ class GroupReader(Generic[Form]):
             self._undisturbed(copy)
         return rows
 
-    def close(self) -> None:
-        """Read no more."""
-        self._groups.leave(self)
+    def codes(self) -> Iterator[Array]:
+        """Those of fields that only this reader still sees."""
+        yield from coded(self.fields, self._images.array[: self._counts[0]])
+        if self._all is not self._groups.state:
+            rows, width = self._all[: self.used], self._groups.width
+            yield from coded(self.fields, rows[rows[:, width] >= 0, width + 1 :])
 
     def _undisturbed(self, read: Callable[[], Found]) -> Found:
         """What `read` gives when nobody writes meanwhile."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic
+from weakref import WeakSet
 
 import numpy as np
 
@@ -33,7 +34,7 @@ from ivm.trace.cells import NO_CELLS, NO_FIELDS, CellBatch, Cells
 from ivm.trace.codes import AT_ONCE
 from ivm.trace.column import Array, Bools, Ints
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.group_fields import Form, Table, empty_table
+from ivm.trace.group_fields import Form, Table, coded, empty_table
 from ivm.trace.group_reader import GroupReader
 from ivm.trace.group_segments import GroupKeys, group_segments, take_groups
 from ivm.trace.keys import KeyLayout
@@ -76,7 +77,7 @@ class Groups(Generic[Form]):
         self._keys = GroupKeys(keys, types, dictionary)
         self._steps: list[CellBatch | Table[Form]] = []  # a table: the one before the fields were laid out anew
         self._emptied: list[Int32s] = []
-        self._readers: list[GroupReader[Form]] = []
+        self._readers: WeakSet[GroupReader[Form]] = WeakSet()
         self._searched = 0
         self._store = self._empty(fields)
 
@@ -225,37 +226,32 @@ class Groups(Generic[Form]):
         return positions[:found], fields[:found]
 
     def reader(self, as_of: int) -> GroupReader[Form]:
-        """A reader of the groups as of `as_of`, the time up to which they are sealed, until it is closed.
+        """A reader of the groups as of `as_of`, the time up to which they are sealed, for as long as somebody has it.
 
         To be called while nobody else steps. Size: the fields of each group that changes meanwhile, as they were.
         """
         assert len(self._steps) == (self._last is not None), "the groups are no longer as they were sealed"
         reader = GroupReader(self, as_of)
-        self._readers.append(reader)
+        self._readers.add(reader)
         return reader
-
-    def leave(self, reader: GroupReader[Form]) -> None:
-        """A reader reads no more."""
-        if reader in self._readers:
-            self._readers.remove(reader)
 
     def codes(self) -> Iterator[Array]:
         """Those of keys, and of fields that are texts; see `State.codes`. A group keeps its slot.
 
         Groups of the run that are gone have keys, too, which are written as segments.
         """
-        begin, head = 0, self.width + 1
+        begin, width = 0, self.width
         while begin < self.used:
             rows = self.state[begin : min(begin + AT_ONCE, self.used)]
-            there = rows[:, head] != 0
+            there = rows[:, width] >= 0
             first, stop = (max(int(self._store.counts[border]) - begin, 0) for border in (MELTED, RUN))
             there[first:stop] = True
             rows = rows[there]
-            yield from self._keys.layout.codes(rows[:, : self.width])
-            for field, kind in enumerate(self.fields.kinds):
-                if kind is not None:
-                    yield rows[:, head + field]
+            yield from self._keys.layout.codes(rows[:, :width])
+            yield from coded(self.fields, rows[:, width + 1 :])
             begin += AT_ONCE
+        for reader in list(self._readers):
+            yield from reader.codes()
 
     def segments(self) -> Iterator[Segment]:
         """The sealed groups, in their slots."""
@@ -263,11 +259,12 @@ class Groups(Generic[Form]):
         store = self._store
         yield from group_segments(self._keys, store.table, store.counts)
 
-    def restore(self, segments: Segments) -> None:
+    def restore(self, segments: Segments | Iterable[Segment]) -> None:
         """Become the groups that wrote the segments, if there are none yet. Error if those are of another plan."""
         assert self.used + len(self._steps) == 0, "groups are restored where there are none"
         store = self._empty(self.fields)
-        goal = take_groups(segments, self._keys, store.table, store.counts)
+        left = segments if isinstance(segments, Segments) else Segments(segments)
+        goal = take_groups(left, self._keys, store.table, store.counts)
         self._index_run(store, goal)
         self._store = store
 

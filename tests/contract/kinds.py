@@ -102,8 +102,9 @@ def some_updates(random: Random, history: History, most: int = 12, spread: int =
 
 def kinds() -> dict[str, Kind]:
     """All of them, by name."""
-    from tests.contract.log import LogKind  # a file for each, which imports this one
+    from tests.contract.groups import GroupsKind  # a file for each, which imports this one
+    from tests.contract.log import LogKind
     from tests.contract.ordered import OrderedKind
 
-    found: list[Kind] = [LogKind(), OrderedKind()]
+    found: list[Kind] = [GroupsKind(), LogKind(), OrderedKind()]
     return {kind.name: kind for kind in found}

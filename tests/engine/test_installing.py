@@ -151,7 +151,10 @@ def _state(db: ivm.Database) -> object:
     engine = core_of(db).engine
     graph = engine.renderer.graph
     users = {name: [(a.key, a.users) for a in t.arrangements()] for name, t in engine.tables.items()}
-    nodes = [(id(node), [getattr(each, "number", each) for each in node.owners], type(node.operator), node.snapshot) for node in graph.nodes]
+    nodes = [
+        (id(node), [getattr(each, "number", each) for each in node.owners], type(node.operator), node.snapshot)
+        for node in graph.nodes
+    ]
     rendered = [(plan, id(node)) for plan, node in engine.rendered()]
     existing = Existing()
     existing.add(engine.renderer.rendered)

@@ -187,16 +187,14 @@ def test_groups_are_those_of_a_dictionary(width: int, data: Any) -> None:
                 model.seal()
                 model.hold()
             case "let go" if model.readers:
-                model.readers.pop(data.draw(st.integers(0, len(model.readers) - 1)))[0].close()
+                del model.readers[data.draw(st.integers(0, len(model.readers) - 1))]
             case "restore":
                 model.seal()
                 model.restore()
         model.check_found(list(model.sums))
         model.check_readers()
     model.seal()
-    for reader, _ in model.readers:
-        reader.close()
-    model.readers = []
+    model.readers.clear()
     model.seal()
     model.check()
 
@@ -283,9 +281,7 @@ def test_readers_are_right_while_groups_grow_go_and_come_back() -> None:
     assert not model.sums
     model.check_readers()
     assert model.groups.size().rows > 0, "what readers see is still there"
-    for reader, _ in model.readers:
-        reader.close()
-    model.readers = []
+    model.readers.clear()
     for _ in range(5):
         model.seal()
     assert len(model.groups) == 0
