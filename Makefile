@@ -4,7 +4,7 @@ SHELL := /bin/sh
 BIN := .venv/bin
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help demo test docs lint slow fuzz bench lock kernels setup java clean
+.PHONY: help demo test docs lint slow fuzz churn bench lock kernels setup java clean
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -28,6 +28,9 @@ slow: java  ## the tests that take minutes
 
 fuzz: setup  ## random views against DuckDB for SECONDS (600) from SEED (1) on
 	@$(BIN)/python -m tests.random --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1)
+
+churn: setup  ## memory under endlessly new texts, for MINUTES (60), against that of a fresh load
+	@$(BIN)/python -m benchmarks.churn --minutes $(or $(MINUTES),60)
 
 bench: java  ## what a first use takes, and the streaming benchmark at scale factor 1
 	@$(BIN)/ivm tpch bench first-use

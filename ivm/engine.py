@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from time import perf_counter, perf_counter_ns
 
 import pyarrow as pa
@@ -35,7 +36,6 @@ from ivm.trace.arrangement import Arrangement
 from ivm.trace.concat import concat_deltas
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.state import State
 from ivm.trace.sweep import Sweep
 from ivm.trace.table_store import TableStore
 from ivm.trace.time import BEGINNING
@@ -100,7 +100,7 @@ class Engine:
         self._apart: list[Renderer] = []
         self._foreign_keys = ForeignKeys(self.tables)
         self._unique = UniqueConstraints(self.tables)
-        self._sweep = Sweep(self.dictionary, self._states)
+        self._sweep = Sweep(self.dictionary, lambda: chain(self.tables.items(), self.renderer.graph.states()))
         self._row_checks = RowChecks(self.tables, self.dictionary)
         self.listeners = Listeners(self.views, self.dictionary)
         self._decided: _Decided | None = None
@@ -281,13 +281,6 @@ class Engine:
         """
         if not self.is_installing:
             self._sweep.work()
-
-    def _states(self) -> Iterator[tuple[Hashable, State]]:
-        """All state, each after what it is computed from, under names that are never given again."""
-        yield from self.tables.items()
-        for node in self.renderer.graph.nodes:
-            for number, state in enumerate(node.operator.states):
-                yield (node.number, number), state
 
     def unread(self) -> Iterator[tuple[TableStore, Arrangement]]:
         """The indexes of tables, but for those by primary keys, that no view reads, each with its table."""

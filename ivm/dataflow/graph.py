@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from heapq import heappop, heappush
 from time import perf_counter_ns
@@ -12,7 +12,7 @@ from ivm.dataflow.hydration import Installation, hydrate
 from ivm.dataflow.node import Node
 from ivm.operators.operator import Operator
 from ivm.trace.delta import Delta
-from ivm.trace.state import Marks
+from ivm.trace.state import Marks, State
 from ivm.trace.time import BEGINNING
 from ivm.trace.turns import Aside, at_once
 
@@ -105,6 +105,12 @@ class Graph:
                     other.readers.remove(node)
         gone = set(nodes)
         self.nodes = [node for node in self.nodes if node not in gone]
+
+    def states(self) -> Iterator[tuple[Hashable, State]]:
+        """All state, each after what it is computed from, under names that are never given again."""
+        for node in self.nodes:
+            for number, state in enumerate(node.operator.states):
+                yield (node.number, number), state
 
     def step(self, changes: Mapping[Node, Delta]) -> dict[Node, Delta]:
         """Carry `changes` of source nodes through the graph; the change of every node that has one.
