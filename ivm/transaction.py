@@ -126,6 +126,6 @@ class Transaction:
                 self.rollback()
 
     def __del__(self) -> None:
-        if self._changes:
+        if getattr(self, "_changes", None):  # it may have been interrupted before it had any
             tables = ", ".join(dict.fromkeys(change.table.name for change in self._changes))
             warn(f"a transaction with changes of {tables} was neither committed nor rolled back", ResourceWarning, 2)

@@ -204,8 +204,9 @@ class World:
 
     def tables(self) -> dict[str, Counter[Row]]:
         """What the tables hold."""
-        stores = core_of(self.db).engine.tables
-        return {name: Counter(_rows(stores[name].reading()())) for name in TABLES}
+        core = core_of(self.db)
+        with core.lock:
+            return {name: Counter(_rows(core.engine.tables[name].reading()())) for name in TABLES}
 
     def views(self) -> dict[str, Counter[Row]]:
         """What the views hold."""
