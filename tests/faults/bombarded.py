@@ -18,26 +18,31 @@ import ivm
 from tests.faults.scenes import World, commits, move
 
 _MARGINS = (0, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24)
-armed = False
 
 
-def _interrupt(*_: Any) -> None:
-    global armed
-    if armed:
-        armed = False
-        raise KeyboardInterrupt
+class _Alarm:
+    """Raises KeyboardInterrupt where a signal meets the program, once, while it is armed."""
+
+    armed = False
+
+    def __call__(self, *_: Any) -> None:
+        if self.armed:
+            self.armed = False
+            raise KeyboardInterrupt
+
+
+_alarm = _Alarm()
 
 
 @contextmanager
 def _signals(random: Random) -> Iterator[None]:
     """One signal at a random moment of the next ten milliseconds."""
-    global armed
     signal.setitimer(signal.ITIMER_REAL, random.random() * 0.01 + 1e-5)
     try:
-        armed = True
+        _alarm.armed = True
         yield
     finally:
-        armed = False
+        _alarm.armed = False
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
@@ -88,5 +93,5 @@ def _run(scene: str, kind: str, seconds: float) -> tuple[int, int]:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGALRM, _interrupt)
+    signal.signal(signal.SIGALRM, _alarm)
     print("right", *_run(sys.argv[1], sys.argv[2], float(sys.argv[3])))
