@@ -64,11 +64,9 @@ def _looked_up(store: TableStore, key: tuple[int, ...], batch: Batch) -> tuple[l
     Of each row its key as bytes, None if a NULL is in it; and (position, number of a living row with the same key).
     """
     arrangement = store.arrangement(key)
-    try:
-        words, dropped = arrangement.layout.pack([batch.column(c) for c in key], len(batch))
-        positions, numbers = arrangement.probe(words, dropped, store.last_time, True)
-    finally:
-        store.release(arrangement)
+    arrangement.catch_up()
+    words, dropped = arrangement.layout.pack([batch.column(c) for c in key], len(batch))
+    positions, numbers = arrangement.probe(words, dropped, store.last_time, True)
     packed = np.ascontiguousarray(words.reshape(len(batch), -1))
     keys: list[bytes | None] = packed.view(f"V{8 * packed.shape[1]}").ravel().tolist()
     if dropped is not None:

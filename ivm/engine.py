@@ -385,8 +385,6 @@ class Engine:
                 raise BindError(f"cannot change table {name}: it was dropped since its rows were given; repeat it")
             if store.table.static:
                 check_static(store.table, [view for view, each in self.views.items() if name in each.tables])
-            if self.is_installing and store not in marks:
-                store.seal(self.time + 1, BEGINNING)  # no row gets a new number: what is being read knows rows by them
             marks.add((store,))
             times = time if change.times is None else change.times
             delta = store.apply(change.data, change.diffs, times, change.mode, change.missing)

@@ -57,9 +57,7 @@ class ForeignKeys:
         """Give them back."""
         for key in self._tables[name].table.foreign_keys:
             if (name, key) in self._held:
-                referring, referenced = self._held.pop((name, key))
-                self._tables[name].release(referring)
-                self._tables[key.table].release(referenced)
+                del self._held[name, key]
 
     def _check_added(self, child: TableStore, key: ForeignKey, delta: Delta) -> None:
         columns = _places(child.table, key.columns)
@@ -91,6 +89,7 @@ def _unmatched(table: Table, columns: tuple[int, ...], delta: Delta, other: Arra
     """Positions in `delta` whose `columns`, none of them NULL, equal the key of no row of `other` at their time."""
     layout = KeyLayout(tuple((table.fields[c].type.physical, table.fields[c].nullable) for c in columns), nulls="drop")
     words, dropped = layout.pack([delta.column(c) for c in columns], len(delta))
+    other.catch_up()
     positions, _ = other.probe(words, dropped, delta.times, True)
     found = np.zeros(len(delta), np.bool_)
     found[positions] = True

@@ -42,19 +42,13 @@ class UniqueConstraints:
         """
         store = self._tables[table.name]
         arrangement = store.arrangement(_places(table, unique))
-        try:
-            for rows in store.contents(store.last_time):
-                _check(store, unique, arrangement, rows)
-        except BaseException:
-            store.release(arrangement)
-            raise
+        for rows in store.contents(store.last_time):
+            _check(store, unique, arrangement, rows)
         self._held.setdefault(table.name, {})[unique] = arrangement
 
     def drop(self, table: Table, unique: Unique) -> None:
         """Check a constraint no longer."""
-        held = self._held.get(table.name, {}).pop(unique, None)
-        if held is not None:
-            self._tables[table.name].release(held)
+        self._held.get(table.name, {}).pop(unique, None)
 
 
 def _places(table: Table, unique: Unique) -> tuple[int, ...]:
@@ -67,6 +61,7 @@ def _check(store: TableStore, unique: Unique, arrangement: Arrangement, delta: D
         return
     columns = arrangement.key
     words, dropped = arrangement.layout.pack([added.column(c) for c in columns], len(added))
+    arrangement.catch_up()
     positions, _ = arrangement.probe(words, dropped, added.times, True)
     # Each row finds itself. What comes after is sorted by the position of the row.
     again = np.unique(positions[1:][positions[1:] == positions[:-1]])

@@ -105,6 +105,8 @@ class Graph:
                     other.readers.remove(node)
         gone = set(nodes)
         self.nodes = [node for node in self.nodes if node not in gone]
+        if self.last in gone:
+            self.last = None  # what it holds goes with it
 
     def states(self) -> Iterator[tuple[Hashable, State]]:
         """All state, each after what it is computed from, under names that are never given again."""

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from ivm.operators.mfp import Stateless
 from ivm.operators.operator import Contents, StateSize
 from ivm.operators.reduce import Reduce
-from ivm.trace.arrangement import Arrangement, DerivedRows
+from ivm.trace.arrangement import Arrangement
 from ivm.trace.delta import Delta
+from ivm.trace.derived_rows import DerivedRows
 from ivm.trace.ordered_arrangement import OrderedArrangement
 
 

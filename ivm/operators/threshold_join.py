@@ -123,7 +123,7 @@ class ThresholdJoin:
         return np.concatenate(parts, axis=1), grouped
 
     def _passed(self, changes: Delta, diffs: Ints, rows: Ints) -> Iterator[Delta]:
-        joined = changes.with_diffs(diffs).bind(Group(self.lookup.store, rows), self.offset, self.width)
+        joined = changes.with_diffs(diffs).bind(Group(self.lookup.store.columns, rows), self.offset, self.width)
         passed = joined if self.program is None else self.program(joined)
         if passed is not None:
             yield passed

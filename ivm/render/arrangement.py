@@ -11,7 +11,8 @@ from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.table import TablePlan
 from ivm.render.context import RenderContext
 from ivm.render.threshold_join import render_ordered
-from ivm.trace.arrangement import DerivedArrangement
+from ivm.trace.arrangement import Arrangement
+from ivm.trace.derived_rows import DerivedRows
 from ivm.trace.keys import KeyLayout
 
 
@@ -23,9 +24,9 @@ def render_arrangement(context: RenderContext, plan: ArrangementPlan) -> Node:
     if isinstance(plan.collection, TablePlan):
         store = context.tables[plan.collection.name]
         for column in plan.key:
-            for rows in store.store.heat(column):
+            for rows in store.store.columns.heat(column):
                 context.graph.rest(rows)
-        arrangement = store.arrangement(plan.key) if context.sharing else store.arrangement_apart(plan.key)
+        arrangement = store.arrangement(plan.key, shared=context.sharing)
         for rows in arrangement.fill(context.graph.aside):
             context.graph.rest(rows)
         return context.graph.add("arrange", ArrangeTable(arrangement, primary=arrangement is store.primary), (source,))
@@ -33,5 +34,5 @@ def render_arrangement(context: RenderContext, plan: ArrangementPlan) -> Node:
         return context.graph.add("arrange", ArrangeGroups(cast(Reduce, source.operator)), (source,))
     row = plan.collection.row
     layout = KeyLayout(tuple((row[c].type.physical, row[c].nullable) for c in plan.key), nulls="drop")
-    derived = DerivedArrangement([c.type for c in row], plan.key, layout, context.dictionary)
+    derived = DerivedRows([c.type for c in row], context.dictionary, lambda store: Arrangement(store, plan.key, layout))
     return context.hydrated(context.graph.add("arrange", ArrangeDerived(derived), (source,)))

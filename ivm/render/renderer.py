@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import cast
 
 from ivm.dataflow.node import Node
-from ivm.operators.arrange import ArrangeTable
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.constant import ConstantPlan
 from ivm.plan.existing import Existing
@@ -74,7 +72,6 @@ class Renderer(RenderContext):
 
         See `Graph.installing`.
         """
-        users = {each: each.users for store in self.tables.values() for each in store.followers()}
         try:
             with self.graph.installing(pause, aside):
                 yield
@@ -82,10 +79,6 @@ class Renderer(RenderContext):
             gone = self.graph.unowned()
             self.forget(gone)
             self.graph.remove(gone)
-            for store in self.tables.values():
-                for arrangement in store.followers():
-                    while arrangement.users > users.get(arrangement, 0):
-                        store.release(arrangement)
             raise
         finally:
             self._made.clear()
@@ -100,8 +93,6 @@ class Renderer(RenderContext):
             if node in gone:
                 self.existing.remove((plan,))
                 del self.rendered[plan]
-                if isinstance(plan, ArrangementPlan) and isinstance(plan.collection, TablePlan):
-                    self.tables[plan.collection.name].release(cast(ArrangeTable, node.operator).arrangement)
         for name, node in tuple(self.sources.items()):
             if node in gone:
                 del self.sources[name]

@@ -12,10 +12,10 @@ from ivm.plan.mfp import Mfp
 from ivm.plan.row import Row
 from ivm.plan.table import TablePlan
 from ivm.render.context import RenderContext
-from ivm.trace.arrangement import DerivedRows
 from ivm.trace.column import Column as Values
 from ivm.trace.computed import Computed
 from ivm.trace.delta import Delta
+from ivm.trace.derived_rows import DerivedRows
 from ivm.trace.keys import KeyLayout
 from ivm.trace.ordered_arrangement import OrderedArrangement, Valued
 from ivm.trace.row_store import RowStore
@@ -35,7 +35,7 @@ def render_ordered(context: RenderContext, plan: ArrangementPlan, source: Node) 
     if isinstance(plan.collection, TablePlan):
         table = context.tables[plan.collection.name]
         for column in sorted({*plan.key, *columns_of(value)}):
-            for count in table.store.heat(column):
+            for count in table.store.columns.heat(column):
                 context.graph.rest(count)
         arrangement = arrange(table.store)
         table.follow(arrangement)

@@ -43,3 +43,11 @@ class Applied:
     def failed(self) -> Ints:
         """The positions of changes that were not possible, the first few at least."""
         return self.failures[: self.counts[FAILED]]
+
+
+def deaths_of(rows: Ints, stamps: Ints) -> Applied:
+    """What kills these rows, and nothing else."""
+    applied = Applied(len(rows))
+    applied.kills[:], applied.kills_at[:] = rows, stamps
+    applied.counts[KILLED] = len(rows)
+    return applied

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ivm.kernels.hashing.changes import apply_changes, undo_changes
-from ivm.kernels.hashing.growth import count_chains, count_keys, move_keys, renumber
+from ivm.kernels.hashing.growth import count_chains, count_keys, move_keys
 from ivm.kernels.hashing.index import (
     ALIVE,
     MOVED,
@@ -18,13 +18,11 @@ from ivm.kernels.hashing.index import (
     link_ranges,
     unlink_dead,
 )
-from ivm.kernels.types import Hashes, Int32s
+from ivm.kernels.types import Hashes
 from ivm.trace.applied import Applied
 from ivm.trace.column import Bools, Ints
 from ivm.trace.growable import Growable
-from ivm.trace.time import BEGINNING
 
-_NOBODY = np.empty(0, np.int64)
 _LARGE = 1 << 18
 """Slots below which a table grows fourfold: half the copying, and half the memory touched on the way."""
 _SMALLEST = 16
@@ -165,16 +163,6 @@ class Chains:
         self._before.clear()
         self._move(_SLOTS_A_ROW * self._came + _SLOTS_AT_LEAST, died, since)
         self._came = 0
-
-    def renumbered(self, mapping: Int32s, rows: int) -> Chains:
-        """Chains of the `rows` rows that are left, r as mapping[r]; gone if that is -1. Cost: a pass over the table."""
-        self._move(len(self.tables.old), _NOBODY, BEGINNING)
-        made = Chains(self.tables.slots.shape[1] - 1)
-        slots = self.tables.slots.copy()
-        renumber(slots, self.following.array, mapping, made.following.reserve(rows))
-        made.following.length = rows
-        made.tables = Tables(slots, self.tables.old, self.tables.counts.copy())
-        return made
 
     def _most(self) -> int:
         """How many slots may be used, if what is still to come from the table before shall have its place."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -19,36 +20,100 @@ _FAN = 16
 _SEALED = 9
 _SMALL = 512
 _LARGE = 1 << 16
+_PARTS = 8
+
+
+@dataclass(slots=True)
+class _Batches:
+    """Record batches one after the other: of each where it begins, and how often it was put together.
+
+    `in_place`: the columns that are read where they lie.
+    """
+
+    batches: list[pa.RecordBatch] = field(default_factory=list)
+    levels: list[int] = field(default_factory=list)
+    pieces: Pieces = field(default_factory=Pieces)
+    in_place: dict[int, InPlace] = field(default_factory=dict)
+
+    def push(self, batch: pa.RecordBatch, level: int) -> None:
+        """One more batch, of at least one row."""
+        self.batches.append(batch)
+        self.levels.append(level)
+        self.pieces.push(batch.num_rows)
+
+    def truncate(self, rows: int) -> None:
+        """Cut off the batches from row `rows` on, where one begins, and whatever was left half pushed."""
+        count = len(self.pieces)
+        while count and self.pieces.start(count - 1) >= rows:
+            count -= 1
+        for column in self.in_place.values():
+            column.truncate(count)
+        self.pieces.truncate(count)
+        del self.batches[count:], self.levels[count:]
+
+    def first(self, rows: int) -> _Batches:
+        """The first `rows` rows, as they are now."""
+        count = self.pieces.piece_of(rows - 1) + 1 if rows else 0
+        return _Batches(self.batches[:count], [_SEALED] * count, self.pieces.first(count))
+
+    def with_together(self, first: int, whole: pa.RecordBatch, level: int) -> _Batches:
+        """The same rows, those of sixteen batches from number `first` on in one."""
+        batches = [*self.batches[:first], whole, *self.batches[first + _FAN :]]
+        levels = [*self.levels[:first], level, *self.levels[first + _FAN :]]
+        pieces = self.pieces.joined(first, _FAN)
+        in_place = {index: column.first(first, pieces) for index, column in self.in_place.items()}
+        return _Batches(batches, levels, pieces, in_place)
+
+    def ready(self) -> int | None:
+        """The first of sixteen small batches of one level side by side, if there are any among the newest."""
+        at = len(self.levels)
+        while at and self.levels[at - 1] != _SEALED:
+            end, level = at, self.levels[at - 1]
+            while at and self.levels[at - 1] == level:
+                at -= 1
+            if end - at >= _FAN:
+                return at
+        return None
+
+
+@dataclass(slots=True)
+class _Merge:
+    """Sixteen batches from number `first` on, being put together: so many of their columns are."""
+
+    first: int
+    level: int
+    columns: list[pa.Array]
 
 
 class ColdColumns:
     """Columns of `types` in record batches one after the other; those at `indexes` of them, the others have left.
 
     Small batches are put together by the sixteen in `tidy`, so that their number grows with the logarithm of the number
-    of small commits, and a value is copied four times at most.
+    of small commits, and a value is copied four times at most. What was read stays where it is for whoever reads it.
     """
 
     def __init__(self, types: Sequence[SqlType], dictionary: TextDictionary, indexes: Sequence[int]) -> None:
         self._types = tuple(types)
         self._dictionary = dictionary
         self._places = {index: place for place, index in enumerate(indexes)}
-        self._batches: list[pa.RecordBatch] = []
-        self._pieces = Pieces()
-        self._levels: list[int] = []
-        self._in_place: dict[int, InPlace] = {}
+        self._rows = _Batches()
+        self._merge: _Merge | None = None
 
-    def __contains__(self, index: int) -> bool:
-        return index in self._places
+    @property
+    def indexes(self) -> tuple[int, ...]:
+        """The columns that are here."""
+        return tuple(self._places)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the values of the batches, whoever else may hold them."""
-        return sum(batch.nbytes for batch in self._batches)
+        return sum(batch.nbytes for batch in self._rows.batches)
 
-    def fixed(self) -> ColdColumns:
-        """The same columns, of the rows that there are now, which do not change when these do. Cost: lists batches."""
-        fixed = ColdColumns(self._types, self._dictionary, list(self._places))
-        fixed._batches, fixed._pieces = self._batches.copy(), self._pieces.copy()
+    def fixed(self, rows: int) -> ColdColumns:
+        """The same columns of the first `rows` rows, which do not change when these do. Cost: lists batches."""
+        fixed = ColdColumns(self._types, self._dictionary, self.indexes)
+        if self._places:
+            fixed._rows = self._rows.first(rows)
         return fixed
 
     def append(self, table: pa.Table) -> None:
@@ -59,35 +124,46 @@ class ColdColumns:
             table = table.select(list(self._places))
         for batch in table.to_batches():
             if batch.num_rows:
-                self._push(batch, 0 if batch.num_rows < _SMALL else _SEALED)
+                self._rows.push(batch, 0 if batch.num_rows < _SMALL else _SEALED)
 
-    def leave(self, index: int) -> None:
-        """Give up a column, which is not read in place."""
+    def without(self, index: int) -> ColdColumns:
+        """The same rows without a column, which is not read in place."""
         rest = [i for i in self._places if i != index]
-        kept = [self._places[i] for i in rest]
-        self._places = {i: p for p, i in enumerate(rest)}
-        if kept:
-            self._batches = [batch.select(kept) for batch in self._batches]
-        else:
-            self._batches, self._pieces, self._levels = [], Pieces(), []
+        made = ColdColumns(self._types, self._dictionary, rest)
+        if rest:
+            kept, rows = [self._places[i] for i in rest], self._rows
+            batches = [batch.select(kept) for batch in rows.batches]
+            made._rows = _Batches(batches, list(rows.levels), rows.pieces.first(len(batches)))
+        return made
 
     def truncate(self, rows: int) -> None:
-        """Cut off the rows from `rows` on; cost: at most one slice."""
-        while self._pieces.rows > rows:
-            batch, level = self._pop()
-            left = rows - self._pieces.rows
-            if left > 0:
-                self._push(batch.slice(0, left), level)
+        """Cut off the rows from `rows` on, where a batch begins."""
+        self._rows.truncate(rows)
 
     def tidy(self) -> None:
-        """Put small batches together, amortized."""
-        levels = self._levels
-        while len(levels) >= _FAN and levels[-1] != _SEALED and levels[-_FAN] == levels[-1]:
-            level = levels[-1] + 1
-            small = [self._pop()[0] for _ in range(_FAN)]
-            small.reverse()
-            whole = self._together([[self._plain(b.column(p), i) for b in small] for i, p in self._places.items()])
-            self._push(whole, level if whole.num_rows < _LARGE else _SEALED)
+        """Put small batches together, amortized: a few of their columns at a time."""
+        merge = self._merge
+        if merge is None:
+            first = self._rows.ready()
+            if first is None:
+                return
+            merge = self._merge = _Merge(first, self._rows.levels[first] + 1, [])
+        small = self._rows.batches[merge.first : merge.first + _FAN]
+        for index, place in list(self._places.items())[len(merge.columns) :][: -(-len(self._places) // _PARTS)]:
+            merge.columns.append(pa.concat_arrays([self._plain(batch.column(place), index) for batch in small]))
+        if len(merge.columns) == len(self._places):
+            self._put_together(merge)
+
+    def _put_together(self, merge: _Merge) -> None:
+        whole = pa.RecordBatch.from_arrays(merge.columns, names=[str(index) for index in self._places])
+        level = merge.level if whole.num_rows < _LARGE else _SEALED
+        together = self._rows.with_together(merge.first, whole, level)
+        self._merge, self._rows = None, together
+
+    def table(self, rows: Ints) -> pa.Table:
+        """The columns of `rows`, ascending, as a table of one batch. Cost: copies them."""
+        columns = {str(index): self.arrow(index, rows).combine_chunks() for index in self._places}
+        return pa.table(columns)
 
     def gather(self, index: int, rows: Array | slice) -> Column:
         """A column's values of `rows` in physical form. Cost: a random access a row for what is read in place, a slice
@@ -110,55 +186,30 @@ class ColdColumns:
         """A column's values of `rows`, ascending, in the encodings that they came in; slices are not copied."""
         return self._sliced(index, rows.start, rows.stop) if isinstance(rows, slice) else self._taken(index, rows)
 
-    def keep(self, rows: Ints) -> ColdColumns:
-        """The same columns of the rows `rows` of these, ascending."""
-        kept = ColdColumns(self._types, self._dictionary, list(self._places))
-        if self._places:
-            kept._push(self._together([self.arrow(index, rows).chunks for index in self._places]), _SEALED)
-        return kept
-
-    def _together(self, columns: Sequence[Sequence[pa.Array]]) -> pa.RecordBatch:
-        indexes = list(self._places)
-        whole = [
-            pa.concat_arrays(arrays) if arrays else pa.nulls(0, arrow_type(self._types[index]))
-            for index, arrays in zip(indexes, columns, strict=True)
-        ]
-        return pa.RecordBatch.from_arrays(whole, names=[str(index) for index in indexes])
-
-    def _push(self, batch: pa.RecordBatch, level: int) -> None:
-        self._batches.append(batch)
-        self._pieces.push(batch.num_rows)
-        self._levels.append(level)
-
-    def _pop(self) -> tuple[pa.RecordBatch, int]:
-        self._pieces.pop()
-        for column in self._in_place.values():
-            column.truncate(len(self._pieces))
-        return self._batches.pop(), self._levels.pop()
-
     def _plain(self, array: pa.Array, index: int) -> pa.Array:
         plain = arrow_type(self._types[index])
         return array if array.type == plain else array.cast(plain)
 
     def _array(self, number: int, index: int) -> pa.Array:
-        return self._batches[number].column(self._places[index])
+        return self._rows.batches[number].column(self._places[index])
 
     def _read(self, index: int, rows: Array | slice) -> Column:
         column = self._readable(index)
         if not isinstance(rows, slice):
             return column.gather(rows)
-        begin, end = rows.start, min(rows.stop, self._pieces.rows)
+        begin, end = rows.start, min(rows.stop, self._rows.pieces.rows)
         if begin >= end:
             return empty_column(self._types[index].physical)
-        found = column.slice(begin, end, self._batches[self._pieces.piece_of(begin)])
+        found = column.slice(begin, end, self._rows.batches[self._rows.pieces.piece_of(begin)])
         return column.gather(np.arange(begin, end)) if found is None else found
 
     def _readable(self, index: int) -> InPlace:
         """A column over all batches; those in a form that cannot be read in place are made anew."""
-        column = self._in_place.get(index)
+        rows = self._rows
+        column = rows.in_place.get(index)
         if column is None:
-            column = self._in_place[index] = InPlace(self._types[index], self._pieces)
-        for number in range(len(column), len(self._batches)):
+            column = rows.in_place[index] = InPlace(self._types[index], rows.pieces)
+        for number in range(len(column), len(rows.batches)):
             array = self._array(number, index)
             read = column.add(array)
             if read is not array:
@@ -166,8 +217,8 @@ class ColdColumns:
         return column
 
     def _replace(self, number: int, index: int, array: pa.Array) -> None:
-        batch, place = self._batches[number], self._places[index]
-        self._batches[number] = batch.set_column(place, batch.schema.field(place).name, array)
+        batch, place = self._rows.batches[number], self._places[index]
+        self._rows.batches[number] = batch.set_column(place, batch.schema.field(place).name, array)
 
     def _converted(self, index: int, arrays: list[pa.Array]) -> Column:
         wanted = self._types[index]
@@ -182,19 +233,19 @@ class ColdColumns:
 
     def _by_batch(self, rows: Ints) -> Iterator[tuple[int, Ints]]:
         """Ascending rows as (number of their batch, positions in it)."""
-        owner = np.searchsorted(self._pieces.starts, rows, side="right") - 1
+        owner = np.searchsorted(self._rows.pieces.starts, rows, side="right") - 1
         bounds = [0, *(np.flatnonzero(owner[1:] != owner[:-1]) + 1).tolist(), len(rows)]
         for begin, end in pairwise(bounds):
             if begin < end:
                 number = int(owner[begin])
-                yield number, rows[begin:end] - self._pieces.start(number)
+                yield number, rows[begin:end] - self._rows.pieces.start(number)
 
     def _sliced(self, index: int, begin: int, end: int) -> list[pa.Array]:
         arrays: list[pa.Array] = []
-        end = min(end, self._pieces.rows)
+        end = min(end, self._rows.pieces.rows)
         while begin < end:
-            number = self._pieces.piece_of(begin)
-            start, stop = self._pieces.start(number), min(self._pieces.start(number + 1), end)
+            number = self._rows.pieces.piece_of(begin)
+            start, stop = self._rows.pieces.start(number), min(self._rows.pieces.start(number + 1), end)
             arrays.append(self._array(number, index).slice(begin - start, stop - begin))
             begin = stop
         return arrays

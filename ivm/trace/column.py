@@ -49,6 +49,13 @@ def empty_column(physical: Physical) -> Column:
     return Column(np.empty((0, 2) if physical is Physical.WIDE else 0, DTYPES[physical]))
 
 
+def part_of(column: Column, rows: Array | slice) -> Column:
+    """The column's values of `rows`; a slice is not copied."""
+    if isinstance(rows, slice):
+        return Column(column.values[rows], None if column.valid is None else column.valid[rows])
+    return column.take(rows)
+
+
 def concat(columns: list[Column]) -> Column:
     """The columns one after the other; cost: one copy."""
     if len(columns) == 1:

@@ -116,14 +116,27 @@ class ComputedColumns:
             if function is not None:
                 column.append(source.computed(index, function))
 
+    def append_from(self, others: ComputedColumns, rows: Ints) -> None:
+        """Add the values that `others`, which are of the same functions, have of `rows`."""
+        for key, (_, column) in list(self._kept.items()):
+            kept = others._kept.get(key)
+            if kept is not None:
+                column.append(kept[1].column().take(rows))
+
+    def empty(self) -> ComputedColumns:
+        """No values yet, of the same functions."""
+        made = ComputedColumns()
+        for (index, _), (wanted, column) in list(self._kept.items()):
+            function = wanted()
+            if function is not None:
+                made.put(index, function, column.empty())
+        return made
+
+    def is_like(self, others: ComputedColumns) -> bool:
+        """Whether they are of the same functions."""
+        return self._kept.keys() == others._kept.keys()
+
     def truncate(self, rows: int) -> None:
         """Cut off the rows from `rows` on."""
         for column in self.columns():
             column.truncate(rows)
-
-    def keep(self, rows: Ints) -> None:
-        """Only the rows `rows` are left."""
-        for key, (wanted, column) in list(self._kept.items()):
-            left = wanted, column.keep(rows)
-            if key in self._kept:
-                self._kept[key] = left

@@ -18,14 +18,16 @@ _AHEAD_BYTES = 1 << 32
 class Growable(Generic[_Item]):
     """Rows of `dtype`, or of `width` items of it each, in `array[:length]`; what lies behind is spare and unspecified.
 
-    Small arrays double. Those above a megabyte reserve address space 64-fold, up to 4 GiB, which the system backs with
-    memory only as rows are written, so that no batch waits for the copy of a large array.
+    Small arrays double. Those above a megabyte reserve address space of 4 GiB, or where that is not to be had, 64-fold,
+    which the system backs with memory only as rows are written, so that no batch waits for the copy of a large array.
+    With `zeros`, all that was never written is zero, what lies behind the length included.
     Readers of `view()` keep what they have: growth moves to a new array and leaves the old one to them.
     """
 
-    __slots__ = ("array", "length")
+    __slots__ = ("_made", "array", "length")
 
-    def __init__(self, dtype: np.dtype[_Item], width: int | None = None) -> None:
+    def __init__(self, dtype: np.dtype[_Item], width: int | None = None, *, zeros: bool = False) -> None:
+        self._made = np.zeros if zeros else np.empty
         self.array: npt.NDArray[_Item] = np.empty(0 if width is None else (0, width), dtype)
         self.length = 0
 
@@ -55,29 +57,22 @@ class Growable(Generic[_Item]):
         """The rows in use, not copied."""
         return self.array[: self.length]
 
-    def copy(self) -> Growable[_Item]:
-        """The rows in use in an array of their own."""
-        copied = Growable(self.array.dtype)
-        copied.array, copied.length = self.view().copy(), self.length
-        return copied
-
     def truncate(self, length: int) -> None:
         """Cut the tail off."""
         self.length = min(self.length, length)
 
-    def drop_front(self, count: int) -> None:
-        """Take the first `count` rows out; cost: moving the rest."""
-        self.array[: self.length - count] = self.array[count : self.length].copy()
-        self.length -= count
-
     def _grow(self, length: int) -> None:
         row_bytes = self.array.itemsize * (self.array.shape[1] if self.array.ndim == 2 else 1)
-        ahead = min(length * _AHEAD, _AHEAD_BYTES // row_bytes) if length * row_bytes >= _EAGER_BYTES else 0
-        wanted = max(ahead, length + length // 2, 2 * len(self.array), _START)
-        try:
-            grown = np.empty((wanted, *self.array.shape[1:]), self.array.dtype)
-        except MemoryError:
-            # A system that commits memory when it is reserved: take no more than is needed soon.
-            grown = np.empty((length + length // 4, *self.array.shape[1:]), self.array.dtype)
+        wanted = [max(length + length // 2, 2 * len(self.array), _START)]
+        if length * row_bytes >= _EAGER_BYTES:
+            # A system that commits memory when it is reserved has less to give; it gets what is needed soon.
+            wanted = [_AHEAD_BYTES // row_bytes, min(_AHEAD * length, _AHEAD_BYTES // row_bytes), length + length // 4]
+        for rows in wanted:
+            try:
+                grown = self._made((max(rows, length), *self.array.shape[1:]), self.array.dtype)
+                break
+            except MemoryError:
+                if rows == wanted[-1]:
+                    raise
         grown[: self.length] = self.array[: self.length]
         self.array = grown

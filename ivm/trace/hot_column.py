@@ -62,6 +62,10 @@ class HotColumn:
         valid = self._valid
         return Column(self._values.array[start:end], None if valid is None else valid.array[start:end])
 
+    def empty(self) -> HotColumn:
+        """No rows yet, of the same form."""
+        return HotColumn(self._physical)
+
     def keep(self, rows: Ints) -> HotColumn:
         """A column of the rows `rows` of this one."""
         kept = HotColumn(self._physical)

@@ -56,11 +56,13 @@ class Pieces:
         """The first row of a piece."""
         return int(self._starts.array[piece])
 
-    def copy(self) -> Pieces:
-        """The same pieces, which do not change when these do."""
-        copied = Pieces()
-        copied._starts, copied._pages = self._starts.copy(), self._pages.copy()
-        return copied
+    def first(self, pieces: int) -> Pieces:
+        """The first `pieces`, which do not change when these do."""
+        return _pieces(self._starts.array[: pieces + 1])
+
+    def joined(self, first: int, count: int) -> Pieces:
+        """The same rows, where `count` pieces from number `first` on are one."""
+        return _pieces(np.delete(self.starts, slice(first + 1, first + count)))
 
     def push(self, rows: int) -> None:
         """One more piece, of so many rows, at least one."""
@@ -68,9 +70,9 @@ class Pieces:
         self._starts.fill(end, piece + 2)
         self._pages.fill(piece, _pages_before(end))
 
-    def pop(self) -> None:
-        """Without the last piece."""
-        self._starts.truncate(len(self))
+    def truncate(self, pieces: int) -> None:
+        """Forget all but the first `pieces`."""
+        self._starts.truncate(pieces + 1)
         self._pages.truncate(_pages_before(self.rows))
 
     def piece_of(self, row: int) -> int:
@@ -127,6 +129,14 @@ class InPlace:
         for each in (self._bases, self._maps, self._offsets):
             each.truncate(pieces)
 
+    def first(self, count: int, pieces: Pieces) -> InPlace:
+        """The first `count` of these arrays, over other pieces that agree with these so far."""
+        made = InPlace(self._type, pieces)
+        made._read = self._read
+        for ours, theirs in ((self._bases, made._bases), (self._maps, made._maps), (self._offsets, made._offsets)):
+            theirs.append(ours.view()[:count])
+        return made
+
     def slice(self, begin: int, end: int, owner: object) -> Column | None:
         """The rows from `begin` up to `end` where they lie; None if they lie in several pieces, or some are NULL.
 
@@ -165,6 +175,15 @@ class InPlace:
 
     def _made_anew(self, array: pa.Array) -> pa.Array:
         return to_arrow(to_column(array, self._type, _NO_TEXT), self._type, _NO_TEXT)
+
+
+def _pieces(starts: Ints) -> Pieces:
+    made = Pieces()
+    made._starts.truncate(0)
+    made._starts.append(starts)
+    firsts = np.arange(_pages_before(made.rows), dtype=np.int64) << PAGE_BITS
+    made._pages.append((np.searchsorted(starts, firsts, side="right") - 1).astype(np.int32))
+    return made
 
 
 def _pages_before(row: int) -> int:

@@ -8,16 +8,17 @@ from typing import NamedTuple
 import numpy as np
 
 from ivm.kernels.hashing.probe import absent_keys
-from ivm.kernels.types import Hashes, Int32s
+from ivm.kernels.types import Hashes
 from ivm.trace.applied import Applied
 from ivm.trace.chains import Chains
 from ivm.trace.column import Bools, Ints
 from ivm.trace.index_reader import Found, IndexReader, Lesson, hashed
 from ivm.trace.run import BLOCK, AscendingRun, WordsOf
-from ivm.trace.time import BEGINNING, FOREVER
+from ivm.trace.time import BEGINNING
 
 _ALL = np.empty(0, np.bool_)
 _NOBODY = np.empty(0, np.int64)
+_ANY_LEAD = 0x7FFF_FFFF_FFFF_FFFF
 _NO_KEY = np.empty((0, 1), np.int64)
 _AT_ONCE = 1 << 17
 _MELT = 1024
@@ -219,22 +220,6 @@ class Index:
             self._run.reader(words_of), self._undone,
         )  # fmt: skip
 
-    def renumbered(self, mapping: Int32s, survivors_before: Ints) -> Index:
-        """The index of the same rows by new numbers: row r is mapping[r], gone if -1; survivors_before[r] are left
-        below r.
-
-        Only after `seal`. Cost: one pass over slots and chains.
-        """
-        made = Index(self.words, self.unique, self._words_of, self._shift)
-        made.rows = int(survivors_before[self.rows])
-        made.since, made.visited = self.since, self.visited
-        made._chains = self._chains.renumbered(mapping, made.rows)
-        made._run = self._run.renumbered(survivors_before)
-        # The table may know keys of rows that are gone, above the last one left.
-        made._ascending = self._ascending and made.keys == 0
-        made._searched = self._searched
-        return made
-
     def _undo(self, last: int, kept: int, first_row: int) -> None:
         """Undo steps down to number `last`, for rows from `first_row` on, and forget those from number `kept` on."""
         if len(self._journal) <= last:
@@ -328,7 +313,7 @@ class Index:
         Where rows die the table has to, so that a key that is updated over and over keeps a short chain.
         """
         slots, old, _ = self._chains.tables
-        absent = absent_keys(slots, old, key, hashed(key), _ALL, 0, FOREVER, np.empty(1, np.int64))
+        absent = absent_keys(slots, old, key, hashed(key), _ALL, 0, _ANY_LEAD, np.empty(1, np.int64))
         if absent and len(died):
             self._link(key, hashed(key), *self._run.reader().find(key), died)
         elif not absent:

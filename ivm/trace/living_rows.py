@@ -13,12 +13,12 @@ from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.index import Index, Mark
 from ivm.trace.keys import KeyLayout
 from ivm.trace.readonly import readonly
-from ivm.trace.row_store import Compaction, RowStore
+from ivm.trace.row_store import RowStore
 from ivm.trace.size import StateSize
-from ivm.trace.time import FOREVER
+from ivm.trace.time import ALIVE
 
-_NEVER = FOREVER - 1
-"""Whoever is dead is out: nobody reads as of a time before."""
+_NEVER = ALIVE - 1
+"""Who is dead is out: nobody reads as of a time before."""
 _AT_ONCE = 1 << 20
 """About how many words are packed at a time."""
 
@@ -60,9 +60,18 @@ class LivingRows:
         digest_rows(readonly(words.reshape(length, self._layout.words)), self._factors, digests)
         return digests
 
-    def apply(self, words: Ints, inserts: Bools, times: Ints, died: Ints, applied: Applied) -> None:
+    def apply(self, words: Ints, inserts: Bools, stamps: Ints, died: Ints, applied: Applied) -> None:
         """Insert further rows and kill living ones; see `Index.apply`."""
-        self._index.apply(words, inserts, times, died, applied)
+        self._index.apply(words, inserts, stamps, died, applied)
+
+    def take_out(self, rows: Ints, stamps: Ints) -> None:
+        """Rows die that are the first to be met of their kind. Those that are not indexed yet never will be."""
+        known = rows < self._index.rows
+        rows, stamps = rows[known], stamps[known]
+        applied, inserts = Applied(len(rows)), np.zeros(len(rows), np.bool_)
+        died = self.store.mortal(self.store.rows)
+        self._index.apply(self._words_of(rows), inserts, stamps, died, applied)
+        assert np.array_equal(applied.killed, rows), "rows did not die in the order in which they are met"
 
     def mark(self) -> Mark:
         """Where the index is now, for `rollback`."""
@@ -72,17 +81,19 @@ class LivingRows:
         """Undo what came and died since `mark`; the store does so for itself."""
         self._index.rollback(mark)
 
-    def truncate(self, rows: int) -> None:
-        """Undo everything since the store's last `commit`, when it had so many rows."""
-        self._index.rollback(Mark(0, rows))
-
-    def forget(self, since: int) -> None:
+    def seal(self, since: int) -> None:
         """Make the rows final; there is no past to be read here."""
         self._index.seal(_NEVER, self.store.died)
 
-    def renumber(self, compaction: Compaction) -> None:
-        """The store has renumbered its rows. Cost: a pass over the index."""
-        self._index = self._index.renumbered(compaction.mapping, compaction.survivors_before)
+    def over(self, store: RowStore) -> LivingRows:
+        """The same, empty, over another store."""
+        made = LivingRows(store)
+        made._factors = self._factors
+        return made
+
+    def adopt(self, other: LivingRows) -> None:
+        """Become what `other` is, whose store this one's has become."""
+        self._index = other._index
 
     def size(self) -> StateSize:
         """Entries and bytes of the index alone."""

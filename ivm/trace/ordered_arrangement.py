@@ -21,9 +21,10 @@ from ivm.trace.layout import plain_layout
 from ivm.trace.ordered_tree import AS_THEY_COME, Changes, OrderedTree
 from ivm.trace.readonly import readonly
 from ivm.trace.row_order import ordered_words, word_kinds
-from ivm.trace.row_store import Compaction, RowStore, StoredRows
+from ivm.trace.row_store import RowStore
 from ivm.trace.size import StateSize
-from ivm.trace.time import BEGINNING, as_array, readable_as_of
+from ivm.trace.stored_columns import StoredRows
+from ivm.trace.time import BEGINNING, as_array, readable_as_of, stamp, stamps
 
 Valued = Callable[[Delta], Column]
 """Computes a value of each row of a delta that is not empty; may raise NumericError."""
@@ -64,7 +65,7 @@ class OrderedArrangement:
     """The rows of `store` by their columns `key`, as `layout` packs them, and the value that `valued` gives each.
 
     The order of values is SQL's, NaN being the greatest; rows with NULL in key or value are left out. Rows that
-    `valued` raises for have no place in the order and stand in a tree of their own. `users` counts who asked for it;
+    `valued` raises for have no place in the order and stand in a tree of their own.
     `keyed` is how many words the key takes, none where there is no key.
     Size: a tree over key words, value words and row numbers, 12 to 24 bytes a word; the rows belong to the store.
     Rows that have died by the time that anybody may read as of leave the tree when their death is final, amortized.
@@ -84,7 +85,6 @@ class OrderedArrangement:
         self.layout = layout
         self.type = type_
         self.dictionary = dictionary
-        self.users = 0
         self.rows = 0  # of the store, that are in order
         self._valued = valued
         self.keyed = layout.words if self.key else 0
@@ -121,7 +121,8 @@ class OrderedArrangement:
             before = _Mark(self.rows, self._ordered.mark(), self._unordered.mark())
             self._entered.append((self.rows + len(rows), before))
             died = self.store.died
-            for tree, entries, order in self._entries(rows if len(died) == 0 else rows[died[rows] > self._since]):
+            alive = rows if len(died) == 0 else rows[died[rows] > stamp(self._since)]
+            for tree, entries, order in self._entries(alive):
                 tree.add(Changes(readonly(entries), order=order))
             self.rows += len(rows)
         return self.store.rows - self.rows
@@ -135,17 +136,14 @@ class OrderedArrangement:
         positions = np.concatenate([_NOBODY, *(wanted[p] for p, _ in parts)])
         rows = np.concatenate([_NOBODY, *(r for _, r in parts)])
         order = np.argsort(positions, kind="stable")
-        return positions[order], Group(self.store, rows[order])
+        return positions[order], Group(self.store.columns, rows[order])
 
     def prepare(self, columns: Sequence[int], computed: Computed = ()) -> Iterator[int]:
         """Let these columns of the store, and functions of columns, be read by row number without a wait.
 
         It is done in bits, yielding the rows of each.
         """
-        for column in columns:
-            yield from self.store.heat(column)
-        for column, functions in computed:
-            yield from self.store.keep_computed(column, functions)
+        return self.store.columns.prepare(columns, computed)
 
     def bounds(self, words: Ints, count: int, values: Column | None = None) -> Ints:
         """The words of `count` keys, as `layout` packs them, then those of their values; int64 (count, K + V)."""
@@ -169,13 +167,13 @@ class OrderedArrangement:
         the tree for each range, then what lies in it.
         """
         tree = self._unordered if ranges.unordered else self._ordered
-        as_of = readonly(as_array(readable_as_of(times, inclusive)))
-        limits, died = self.store.limits(as_of), self.store.died
+        as_of = as_array(readable_as_of(times, inclusive))
+        limits, died, latest = self.store.limits(as_of), self.store.died, readonly(stamps(as_of))
         at, place, part = 0, -1, _FIRST_PART
         while at < len(ranges.ranges):
             positions, rows = np.empty(part, np.int64), np.empty(part, np.int64)
             at, place, count, visited = read_ranges(
-                *tree.readable, ranges.bounds, ranges.ranges, ranges.within, limits, as_of, died, at, place,
+                *tree.readable, ranges.bounds, ranges.ranges, ranges.within, limits, latest, died, at, place,
                 positions, rows,
             )  # fmt: skip
             ranges.visited += visited
@@ -201,7 +199,7 @@ class OrderedArrangement:
             self.rows = before.rows
             self._entered.pop()
 
-    def forget(self, since: int) -> None:
+    def seal(self, since: int) -> None:
         """All is final; nobody reads as of a time before `since` any more. Called before the store forgets who died.
 
         Cost: O(log n) for each row whose death is final by that, of about as many as have died now.
@@ -217,7 +215,7 @@ class OrderedArrangement:
 
     def _take_out(self, fuel: int) -> None:
         """Take rows out whose death is final, those that died first, up to so many."""
-        while fuel > 0 and self._dying and self.store.died[self._dying[0]].max() <= self._since:
+        while fuel > 0 and self._dying and self.store.died[self._dying[0]].max() <= stamp(self._since):
             rows, rest = self._dying[0][:fuel], self._dying[0][fuel:]
             for tree, entries, order in self._entries(rows):
                 tree.drop(entries if len(order) else entries[np.lexsort(entries.T[::-1])])
@@ -227,18 +225,16 @@ class OrderedArrangement:
             else:
                 self._dying.popleft()
 
-    def renumber(self, compaction: Compaction) -> None:
-        """The store has renumbered its rows, which stay in order. Cost: a pass over the trees."""
-        mapping = compaction.mapping
-        for tree in (self._ordered, self._unordered):
-            for entries in tree.reader().read():
-                gone = mapping[entries[:, -2]] < 0
-                if gone.any():
-                    tree.drop(np.ascontiguousarray(entries[gone, :-1]))
-            tree.renumber(compaction.survivors_before)
-        left = (mapping[rows].astype(np.int64) for rows in self._dying)
-        self._dying = deque(rows[rows >= 0] for rows in left if (rows >= 0).any())
-        self.rows = int(compaction.survivors_before[self.rows])
+    def over(self, store: RowStore) -> OrderedArrangement:
+        """An empty one of the same kind, over another store."""
+        made = OrderedArrangement(store, self.key, self.layout, self._valued, self.type, self.dictionary)
+        made._since = self._since
+        return made
+
+    def adopt(self, other: OrderedArrangement) -> None:
+        """Become what `other` is, whose store this one's has become."""
+        self._ordered, self._unordered = other._ordered, other._unordered
+        self._dying, self.rows = other._dying, other.rows
 
     def _whole(self, bounds: Ints, wanted: Ints) -> Ranges:
         """The ranges of all rows of the keys at `wanted`."""
@@ -273,7 +269,7 @@ class OrderedArrangement:
         """The values of rows[places]: (places, values), and the places of those that raise, one by one, with None."""
         if len(places) == 0:
             return
-        source = StoredRows(self.store, rows[places])
+        source = StoredRows(self.store.columns, rows[places])
         delta = Delta([Group(source)], plain_layout(len(self.store.types)), len(places), 0)
         try:
             value = self._valued(delta)

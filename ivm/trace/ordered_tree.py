@@ -143,16 +143,6 @@ class OrderedTree:
         """Take the entries of `keys`, in order, out for good, as far as they are there. To be done by a seal."""
         drop_rows(*self.arguments, readonly(keys), True)
 
-    def renumber(self, numbers: Ints) -> None:
-        """Replace the last word n of each key by numbers[n], which keeps the order; all is final. Cost: a pass."""
-        nodes, last = self._nodes, len(self.kinds) - 1
-        used = int(nodes.meta[USED]) * FANOUT
-        rows: Growable[np.int64] = Growable(np.dtype(np.int64), nodes.rows.array.shape[1])
-        rows.append(nodes.rows.array[:used])
-        # What lies behind a node's entries is any number.
-        rows.array[:used, last] = numbers[np.clip(rows.array[:used, last], 0, len(numbers) - 1)]
-        nodes.rows = rows
-
     def mark(self) -> int:
         """How many changes were made."""
         return int(self._nodes.meta[CHANGES])

@@ -1,44 +1,41 @@
 """A row store: a collection's rows in columns, appended in the order of time, never moved while anybody reads.
 
 A row comes at a time, and may die at a later one. Since rows come in time order, "came by t" is "row number below
-limit(t)"; so any reader as of any time sees row r iff r < limit(t) and died[r] > t, and several versions cost nothing.
+limit(t)"; so any reader as of any time sees row r iff r < limit(t) and died[r] > stamp(t), and several versions cost
+nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from catalog.errors import Error
 from catalog.types import SqlType
-from ivm.trace.applied import Applied
-from ivm.trace.arrow import to_arrow
+from ivm.trace.applied import Applied, deaths_of
+from ivm.trace.arrow import Reader
 from ivm.trace.batch import Batch
 from ivm.trace.codes import AT_ONCE
-from ivm.trace.cold_columns import ColdColumns
-from ivm.trace.column import Array, Bools, Column, Ints, ascending
-from ivm.trace.computed import MOST_KEPT, ComputedColumns, TextFunction, compute
-from ivm.trace.delta import Columnar, Source
+from ivm.trace.column import Array, Column, Ints
+from ivm.trace.delta import Columnar
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
-from ivm.trace.hot_column import HotColumn
-from ivm.trace.in_place import is_readable
-from ivm.trace.strings import Strings
-from ivm.trace.time import FOREVER, Births
+from ivm.trace.rows_reader import RowsReader
+from ivm.trace.segment import Segment, Segments, in_one, segment_of
+from ivm.trace.sequences import numbers_from
+from ivm.trace.stored_columns import StoredColumns
+from ivm.trace.time import ALIVE, BEGINNING, Births, stamp, stamps, times_of
 
 MOST_ROWS = 2**31 - 1
 """How many rows a store has numbers for, dead ones that are not yet compacted included."""
+_SEGMENT_ROWS = 1 << 16
 _NOBODY = np.empty(0, np.int64)
-_COMPACT_FROM = 100_000
-_CONVERT_ROWS = 1 << 15
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """A state of a store to which `rollback` returns."""
 
     rows: int
@@ -47,46 +44,43 @@ class Mark:
     last: int
 
 
-@dataclass(frozen=True, slots=True)
-class Compaction:
-    """New numbers of rows: r is now mapping[r] (int32, -1 if gone); survivors_before[r] rows below r are left
-    (int64).
-    """
+class Sealed(NamedTuple):
+    """What a store had at `time`, when it was sealed last; nothing of it is written again but later deaths."""
 
-    mapping: np.typing.NDArray[np.int32]
-    survivors_before: Ints
+    columns: StoredColumns
+    births: Births
+    died: Ints
     rows: int
+    time: int
 
 
-class RowStore(Source):
-    """Rows of columns of `types`.
+class _Deaths(NamedTuple):
+    """How many rows had died by the last seal, and who has died since."""
 
-    A column is "hot" if it is kept contiguous, in physical form. With `cold`, columns stay Arrow batches as they came,
-    not copied: numbers, dates and timestamps are read there, text and truth values become hot for who reads them by
-    row number (`heat`), and leave the batches. Size: the hot values, the batches, and 8 bytes a row once a row has
-    died.
+    sealed: int
+    kills: list[Applied]
+
+
+class RowStore:
+    """Rows of columns of `types`, which stay as they came where they are `cold` (see `StoredColumns`).
+
+    Size: the columns, the times of births that can be told apart, and 8 bytes a row once a row has died.
     """
 
     def __init__(self, types: Sequence[SqlType], dictionary: TextDictionary, *, cold: bool = True) -> None:
         self.types = tuple(types)
         self.rows = 0
         self._dictionary = dictionary
-        self._cold = ColdColumns(types, dictionary, range(len(types)) if cold else ())
-        self._hot = {} if cold else {i: HotColumn(t.physical) for i, t in enumerate(types)}
-        self._computed = ComputedColumns()
+        self.columns = StoredColumns(types, dictionary, cold=cold)
         self._births = Births()
-        self._died: Growable[np.int64] | None = None
-        self._kills: list[Applied] = []
-        self._dead = 0
-        self._compact_at = _COMPACT_FROM
-        self._newest: tuple[int, Batch] | None = None
+        self._died: Growable[np.int64] = Growable(np.dtype(np.int64), zeros=True)
+        self._deaths = _Deaths(0, [])
+        self._sealed = Sealed(self.columns, self._births, _NOBODY, 0, BEGINNING)
 
     @property
     def nbytes(self) -> int:
         """Bytes of columns, deaths and times in use."""
-        deaths = 0 if self._died is None else self._died.nbytes
-        hot = sum(column.nbytes for column in self._hot.values()) + self._computed.nbytes
-        return hot + self._cold.nbytes + deaths + self._births.nbytes
+        return self.columns.nbytes + self._died.nbytes + self._births.nbytes
 
     @property
     def last_time(self) -> int:
@@ -95,112 +89,27 @@ class RowStore(Source):
 
     @property
     def died(self) -> Ints:
-        """When each row died, FOREVER if it lives; of length 0 while no row ever died."""
-        return _NOBODY if self._died is None else self._died.array[: self.rows]
+        """The stamp of each row's death, ALIVE if it lives; of length 0 while no row ever died."""
+        return self._died.array[: self.rows] if self._died.length else _NOBODY
 
     @property
     def dead(self) -> int:
         """How many rows have died."""
-        return self._dead + sum(len(kills.killed) for kills in self._kills)
+        return self._deaths.sealed + sum(len(kills.killed) for kills in self._deaths.kills)
 
     @property
     def killed(self) -> Ints:
-        """The rows that have died since the last `commit`, int64."""
-        return np.concatenate([_NOBODY, *(kills.killed for kills in self._kills)])
+        """The rows that have died since the last `seal`, int64."""
+        return np.concatenate([_NOBODY, *(kills.killed for kills in self._deaths.kills)])
 
-    def is_hot(self, index: int) -> bool:
-        """Whether column `index` is kept in physical form."""
-        return index in self._hot
-
-    def column(self, index: int) -> Column:
-        """Column `index`, all rows; not copied if it is hot, and a cold one stays cold."""
-        return self.gather(index, slice(0, self.rows))
-
-    def piece(self, index: int) -> Column | None:
-        """Column `index` if it is hot."""
-        column = self._hot.get(index)
-        return None if column is None else column.column()
+    @property
+    def unsealed(self) -> int:
+        """How many rows have come or died since the last `seal`."""
+        return self.rows - self._sealed.rows + self.dead - self._deaths.sealed
 
     def gather(self, index: int, rows: Array | slice) -> Column:
-        """Column `index` of `rows`; a cold column stays cold. A slice of a hot column is not copied."""
-        column = self._hot.get(index)
-        if column is not None:
-            return _part(column.column(), rows)
-        if self._newest is not None and isinstance(rows, slice) and rows.start >= self._newest[0]:
-            first, batch = self._newest
-            return _part(batch.column(index), slice(rows.start - first, rows.stop - first))
-        return self._cold.gather(index, rows)
-
-    def heat(self, index: int) -> Iterator[int]:
-        """Let column `index` be read by row number without converting values again and again.
-
-        Where that makes it hot it is done bit by bit, yielding the rows of each. Between two bits commits may be made,
-        but no rows may get new numbers.
-        """
-        if is_readable(self.types[index]) or index in self._hot:
-            return
-        hot = HotColumn(self.types[index].physical)
-        while index not in self._hot and len(hot) < self.rows:
-            rows = slice(len(hot), min(len(hot) + _CONVERT_ROWS, self.rows))
-            hot.append(self._cold.gather(index, rows))
-            yield rows.stop - rows.start
-        if index not in self._hot:
-            self._cold.leave(index)
-            self._hot[index] = hot
-
-    def prepare(self, index: int) -> None:
-        """`heat` in one go."""
-        for _ in self.heat(index):
-            pass
-
-    def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
-        """Whether the column is cold, or their values are kept."""
-        if index not in self._hot:
-            return True
-        return bool(self._computed) and all(self._computed.get(index, each) is not None for each in functions)
-
-    def computed(self, index: int, function: TextFunction) -> Column:
-        """The function of column `index`, for each row; not copied if it is kept."""
-        return self.gather_computed(index, function, slice(0, self.rows))
-
-    def computed_piece(self, index: int, function: TextFunction) -> Column | None:
-        """The function of column `index` if its values are kept."""
-        kept = self._computed.get(index, function)
-        return None if kept is None else kept.column()
-
-    def gather_computed(self, index: int, function: TextFunction, rows: Array | slice) -> Column:
-        """The function of column `index` of `rows`: kept, or else computed now."""
-        kept = self._computed.get(index, function)
-        if kept is not None:
-            return _part(kept.column(), rows)
-        if index in self._hot:
-            return function.of_codes(self.gather(index, rows))
-        if isinstance(rows, slice):
-            return compute(self._cold.arrays(index, rows), function)
-        distinct, places = ascending(rows)
-        found = compute(self._cold.arrays(index, distinct), function)
-        return found if places is None else found.take(places)
-
-    def keep_computed(self, index: int, functions: Sequence[TextFunction]) -> Iterator[int]:
-        """Let functions of text column `index` be read by row number without computing them again and again.
-
-        Their values are kept for as long as the functions are; where the column is hot, or those are many, its codes
-        will do. Done bit by bit, as `heat` is.
-        """
-        more = [function for function in functions if self._computed.get(index, function) is None]
-        if more and self._computed.count(index) + len(more) > MOST_KEPT:
-            yield from self.heat(index)
-        for function in more:
-            if index not in self._hot:
-                yield from self._kept(index, function)
-
-    def _kept(self, index: int, function: TextFunction) -> Iterator[int]:
-        column = HotColumn(function.type.physical)
-        while len(column) < self.rows:
-            rows = slice(len(column), min(len(column) + _CONVERT_ROWS, self.rows))
-            column.append(self.gather_computed(index, function, rows))
-            yield rows.stop - rows.start
-        self._computed.put(index, function, column)
+        """Column `index` of `rows`; see `StoredColumns.gather`."""
+        return self.columns.gather(index, rows)
 
     def append(self, source: Columnar, count: int, times: Ints | int) -> int:
         """Add the `count` rows of `source`, which came at `times` (ascending if many); the first one's number.
@@ -215,27 +124,21 @@ class RowStore(Source):
                 "between compactions; delete rows in commits of their own first"
             )
         self._births.append(times, first, count)
-        for i, column in self._hot.items():
-            column.append(source.column(i))
-        if isinstance(source, Batch):
-            self._computed.append(source)
-            self._cold.append(source.table)
-            self._newest = first, source
+        self.columns.append(source, count)
+        if self._died.length:
+            self.mortal(first + count)
         self.rows = first + count
-        if self._died is not None:
-            self._died.fill(FOREVER, self.rows)
         return first
 
     def mortal(self, rows: int) -> Ints:
         """`died` for rows up to `rows`, some of them still to be appended, for whoever told `expect` before."""
-        if self._died is None:
-            self._died = Growable(np.dtype(np.int64))
-        self._died.fill(FOREVER, rows)
-        return self._died.array
+        died = self._died.reserve(rows)
+        self._died.length = max(self._died.length, rows)
+        return died
 
     def expect(self, applied: Applied) -> Applied:
         """Rows are about to die, as `applied` is going to say: those will live again if this is undone."""
-        self._kills.append(applied)
+        self._deaths.kills.append(applied)
         return applied
 
     def limit(self, time: int) -> int:
@@ -247,148 +150,111 @@ class RowStore(Source):
         return self._births.limits(times, self.rows)
 
     def mark(self) -> Mark:
-        """The present state."""
-        return Mark(self.rows, len(self._kills), len(self._births), self._births.last)
+        """Where the store is now."""
+        return Mark(self.rows, len(self._deaths.kills), len(self._births), self._births.last)
 
     def rollback(self, mark: Mark) -> None:
-        """Undo every append and death since `mark`, which must not be before the last `commit`."""
-        while len(self._kills) > mark.kills:
-            if self._died is not None:
-                self._died.array[self._kills[-1].killed] = FOREVER
-            self._kills.pop()
-        for column in self._hot.values():
-            column.truncate(mark.rows)
-        self._cold.truncate(mark.rows)
-        self._newest = None
-        self._computed.truncate(mark.rows)
-        if self._died is not None:
-            self._died.truncate(mark.rows)
-        self._births.truncate(mark.times, mark.last)
+        """Undo every append and death since `mark`, which must not be before the last `seal`."""
+        kills = self._deaths.kills
+        while len(kills) > mark.kills:
+            if self._died.length:
+                self._died.array[kills[-1].killed] = ALIVE
+            kills.pop()
         self.rows = mark.rows
+        self.columns.truncate(mark.rows)
+        self._died.truncate(mark.rows)
+        self._births.truncate(mark.times, mark.last)
 
-    def commit(self, since: int) -> None:
+    def seal(self, upper: int, since: int) -> None:
         """Make everything final; nobody asks for times before `since` any more."""
-        self._dead = self.dead
-        self._kills.clear()
-        self._births.forget(since)
-        self._cold.tidy()
-        self._newest = None
+        self._deaths = _Deaths(self.dead, [])
+        self._births = self._births.since(since)
+        self.columns.tidy()
+        time = max(upper - 1, self._sealed.time)
+        self._sealed = Sealed(self.columns, self._births, self.died, self.rows, time)
+
+    def kill(self, rows: Ints, stamps: Ints) -> None:
+        """The living rows `rows` die, as `stamps` say."""
+        died = self.mortal(self.rows)
+        self.expect(deaths_of(rows, stamps))
+        died[rows] = stamps
+
+    def empty(self) -> RowStore:
+        """A store of the same kind without rows."""
+        made = RowStore(self.types, self._dictionary)
+        made.columns = self.columns.empty()
+        return made
+
+    def copy_from(self, other: RowStore, stretch: slice, rows: Ints) -> None:
+        """Add the rows `rows` of `other`, ascending, which are those that are left of a stretch of it."""
+        first, stamps = self.rows, other.died[rows]
+        self._births.copy_from(other._births, stretch, rows, first)
+        self.columns.copy_from(other.columns, rows)
+        if self._died.length:
+            self.mortal(first + len(rows))
+        self.rows = first + len(rows)
+        dead = np.flatnonzero(stamps != ALIVE)
+        if len(dead):
+            self.kill(first + dead, stamps[dead])
+
+    def adopt(self, other: RowStore) -> None:
+        """Hold the rows of `other` from now on; both are sealed. Readers keep what they have."""
+        self.columns, self._births, self._died = other.columns, other._births, other._died
+        self._deaths, self.rows = other._deaths, other.rows
+        self._sealed = other._sealed._replace(time=self._sealed.time)
 
     def codes(self, since: int) -> Iterator[Array]:
         """The codes of the texts of rows that live, or died after `since`; see `State.codes`."""
-        died = self.died
-        for codes in [column.codes() for column in (*self._hot.values(), *self._computed.columns())]:
+        died, latest = self.died, stamp(since)
+        for codes in self.columns.codes():
             for begin in range(0, len(codes), AT_ONCE):
                 part = codes[begin : begin + AT_ONCE]
-                yield part[died[begin : begin + len(part)] > since] if len(died) else part
+                yield part[died[begin : begin + len(part)] > latest] if len(died) else part
 
-    def live(self, as_of: int | None = None) -> Ints | slice:
-        """The rows visible as of a time (None: now), ascending; a slice where no row is missing."""
-        limit = self.rows if as_of is None else self.limit(as_of)
-        if self.dead == 0:
-            return slice(0, limit)
-        visible: Bools = self.died[:limit] > (FOREVER - 1 if as_of is None else as_of)
-        return np.flatnonzero(visible)
+    def segments(self, since: int) -> Iterator[Segment]:
+        """The rows that had not died by `since`, with when they came and died, as far as that is known."""
+        sealed = self._sealed
+        died = sealed.died
+        rows = np.arange(sealed.rows) if len(died) == 0 else np.flatnonzero(died > stamp(since))
+        parts = [rows[start : start + _SEGMENT_ROWS] for start in range(0, len(rows), _SEGMENT_ROWS)]
+        known = {"last": sealed.births.last, "time": sealed.time, "since": since}
+        yield segment_of("rows", {}, {"parts": len(parts), **known})
+        columns = sealed.columns.fixed(sealed.rows, self._dictionary.now())
+        for part in parts:
+            arrays = {f"c{index}": in_one(columns.arrow(index, part)) for index in range(len(self.types))}
+            stamps = died[part] if len(died) else np.zeros(len(part), np.int64)
+            alive = stamps == ALIVE
+            arrays["born"] = numbers_from(sealed.births.times_at(part))
+            arrays["died"] = pa.array(np.where(alive, 0, times_of(stamps)), pa.int64(), mask=alive)
+            yield segment_of("rows.part", arrays)
 
-    def visible(self, rows: slice, as_of: int) -> Ints | slice:
-        """Those of a stretch of rows that had not died by a time; a slice where no row is missing."""
-        if self.dead == 0:
-            return rows
-        alive: Bools = self.died[rows] > as_of
-        return rows if alive.all() else rows.start + np.flatnonzero(alive)
+    def restore(self, segments: Segments) -> tuple[int, int]:
+        """Take the rows that `segments` gave, into an empty store; up to which time, and since when, they are known."""
+        head = segments.take("rows")
+        readers = [Reader(each, self._dictionary) for each in self.types]
+        for _ in range(head.number("parts")):
+            part = segments.take("rows.part")
+            if part.batch.num_columns != len(readers) + 2:
+                raise Error(
+                    f"cannot restore rows of {len(readers)} columns from a segment of {part.batch.num_columns - 2}; "
+                    "the segments were written for another plan"
+                )
+            first = self.rows
+            self.append(
+                Batch(pa.table(part.batch.columns[:-2], [*map(str, range(len(readers)))]), readers),
+                part.rows,
+                part.ints("born"),
+            )
+            died = part.column("died")
+            dead = np.flatnonzero(died.is_valid().to_numpy(zero_copy_only=False))
+            if len(dead):
+                self.kill(first + dead, stamps(died.fill_null(0).to_numpy()[dead]))
+        self._births.last = head.number("last")
+        return head.number("time"), head.number("since")
 
-    def arrow(self, names: Sequence[str], as_of: int | None = None) -> pa.Table:
-        """The visible rows under these column names; cold columns come straight from their chunks."""
-        return self.reading(names, as_of)()
-
-    def reading(self, names: Sequence[str], as_of: int | None = None) -> Callable[[], pa.Table]:
-        """What makes `arrow` of the rows that are visible now, at any moment, whatever happens to the store meanwhile.
-
-        Of all that it holds on to nothing is written again: rows are appended behind what is hot, batches are Arrow's,
-        and rows that get new numbers move to new arrays. So it needs no lock. Cost here: that of `live`.
-        """
-        hot = {i: column.column() for i, column in self._hot.items()}
-        return partial(_arrow, self.types, names, self.live(as_of), hot, self._cold.fixed(), self._dictionary.now())
-
-    def compact(self, since: int) -> Compaction | None:
-        """Drop the rows that died by `since` and renumber the others, if that is worth its cost; else None.
-
-        Worth it: more than half of the rows (and 100,000) are dead. Cost: a copy of what is left, amortized over the
-        deaths. Only between commits; whoever knows row numbers must renumber them.
-        """
-        if self.dead < self._compact_at or 2 * self.dead <= self.rows:
-            return None
-        left: Bools = self.died > since
-        survivors_before = np.zeros(self.rows + 1, np.int64)
-        np.cumsum(left, out=survivors_before[1:])
-        rows = int(survivors_before[-1])
-        if 2 * rows > self.rows:
-            # A reader holds history back; look again when there is more to gain.
-            self._compact_at = self.dead + self.dead // 4
-            return None
-        self._keep(np.flatnonzero(left), survivors_before)
-        return Compaction(np.where(left, survivors_before[:-1], -1).astype(np.int32), survivors_before, rows)
-
-    def _keep(self, rows: Ints, survivors_before: Ints) -> None:
-        self._hot = {i: column.keep(rows) for i, column in self._hot.items()}
-        self._cold = self._cold.keep(rows)
-        self._newest = None
-        self._computed.keep(rows)
-        died = self.died[rows]
-        self._died = None
-        self._dead = int(np.count_nonzero(died != FOREVER))
-        if self._dead:
-            self.mortal(len(rows))[: len(rows)] = died
-        self._births.renumber(survivors_before)
-        self.rows = len(rows)
-        self._compact_at = max(_COMPACT_FROM, self.dead + self.dead // 4)
-
-
-class StoredRows(Source):
-    """A source over some rows of a store; a column is gathered when it is first read, and cold ones stay cold."""
-
-    def __init__(self, store: RowStore, rows: Ints | slice) -> None:
-        self._store = store
-        self._rows = rows
-        self._gathered: dict[int | tuple[int, TextFunction], Column] = {}
-
-    def column(self, index: int) -> Column:
-        """Column `index` of the rows."""
-        column = self._gathered.get(index)
-        if column is None:
-            column = self._gathered[index] = self._store.gather(index, self._rows)
-        return column
-
-    def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
-        """Whether the store does, and nobody has read the codes."""
-        return index not in self._gathered and self._store.computes(index, functions)
-
-    def computed(self, index: int, function: TextFunction) -> Column:
-        """The function of column `index` of the rows."""
-        column = self._gathered.get((index, function))
-        if column is None:
-            column = self._store.gather_computed(index, function, self._rows)
-            self._gathered[index, function] = column
-        return column
-
-
-def _arrow(
-    types: Sequence[SqlType],
-    names: Sequence[str],
-    rows: Ints | slice,
-    hot: Mapping[int, Column],
-    cold: ColdColumns,
-    strings: Strings,
-) -> pa.Table:
-    columns: list[pa.ChunkedArray] = []
-    for index, type_ in enumerate(types):
-        column = hot.get(index)
-        values = cold.arrow(index, rows) if column is None else to_arrow(_part(column, rows), type_, strings)
-        columns.append(values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values]))
-    return pa.table(columns, names=list(names))
-
-
-def _part(column: Column, rows: Array | slice) -> Column:
-    if isinstance(rows, slice):
-        return Column(column.values[rows], None if column.valid is None else column.valid[rows])
-    return column.take(rows)
+    def reader(self, as_of: int | None = None) -> RowsReader:
+        """The rows as of a time before the last `seal` (None: then), whatever happens to the store. Needs no lock."""
+        sealed = self._sealed
+        time = sealed.time if as_of is None else as_of
+        limit = sealed.births.limit(time, sealed.rows)
+        return RowsReader(sealed.columns, limit, sealed.died, time, self._dictionary.now())

@@ -130,14 +130,6 @@ class AscendingRun:
         first, count = self.reader().find(self._words_of(slice(row, row + 1)))
         return int(first[0] + count[0])
 
-    def renumbered(self, survivors_before: Ints) -> AscendingRun:
-        """The run of the rows that are left: row r is survivors_before[r]. Cost: reading every 16th key anew."""
-        made = AscendingRun(self._words_of, self._shift, self._distinct)
-        made.start, made.stop = int(survivors_before[self.start]), int(survivors_before[self.stop])
-        if made.stop:
-            made._fences.append(self._words_of(np.arange(0, made.stop, BLOCK))[:, 0] >> self._shift)
-        return made
-
     def _recent_words(self) -> Ints:
         """The words of the last 16 rows, or of all if there are fewer."""
         if self._recent is None:

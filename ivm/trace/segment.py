@@ -128,9 +128,18 @@ class Segments:
 def column_to_arrow(column: Column, type: SqlType, dictionary: TextDictionary) -> pa.Array:
     """A column as the Arrow array of its type, with its values exactly. Cost: a pass over texts and lists."""
     array = to_arrow(column, type, dictionary)
-    if isinstance(array, pa.ChunkedArray):  # text beyond 2 GiB
-        array = pa.concat_arrays([chunk.cast(_LARGE.get(chunk.type, chunk.type)) for chunk in array.chunks])
-    return array
+    return in_one(array) if isinstance(array, pa.ChunkedArray) else array
+
+
+def in_one(array: pa.ChunkedArray) -> pa.Array:
+    """The chunks as one array, of large offsets where it is text beyond 2 GiB."""
+    try:
+        whole = array.combine_chunks()
+        if isinstance(whole, pa.Array):
+            return whole
+    except pa.ArrowInvalid:  # the offsets overflow
+        pass
+    return pa.concat_arrays([chunk.cast(_LARGE.get(chunk.type, chunk.type)) for chunk in array.chunks])
 
 
 def column_from_arrow(array: pa.Array, type: SqlType, dictionary: TextDictionary) -> Column:

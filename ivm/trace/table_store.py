@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Literal
+from functools import partial
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from catalog.schema import Table
 from ivm.trace.applied import Applied
-from ivm.trace.arrangement import Arrangement, Follower, Kept
+from ivm.trace.arrangement import Arrangement
 from ivm.trace.arrow import Reader, arrow_type, to_arrow
 from ivm.trace.batch import Batch
 from ivm.trace.changes import Changes, in_order, net_in_order
@@ -18,26 +19,35 @@ from ivm.trace.column import Array, Column, Ints, concat
 from ivm.trace.computed import TextFunction
 from ivm.trace.delta import Delta, Group, Source
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.follower import Follower
 from ivm.trace.keys import KeyLayout
 from ivm.trace.layout import plain_layout
-from ivm.trace.living_rows import LivingRows
 from ivm.trace.refusal import impossible_changes, null_in_key
-from ivm.trace.row_store import Mark, RowStore, StoredRows
+from ivm.trace.row_store import RowStore
+from ivm.trace.rows import Rows, RowsMark
+from ivm.trace.segment import Segment, Segments
 from ivm.trace.size import StateSize
-from ivm.trace.time import BEGINNING, as_array
+from ivm.trace.stored_columns import StoredRows
+from ivm.trace.time import BEGINNING, stamps, times_of
 
 Mode = Literal["diff", "upsert"]
 Missing = Literal["error", "ignore"]
 
 _NOBODY = np.empty(0, np.int64)
-_CHUNK_ROWS = 1 << 15
+
+
+class TableMark(NamedTuple):
+    """Where a table comes back to."""
+
+    rows: RowsMark
+    last_time: int
 
 
 class TableStore:
     """The rows of `table`. With a primary key they form a set of rows with distinct keys, without one a multiset.
 
-    Size: the rows (see `RowStore`), the index of the primary key, and for a table without one, from the first delete
-    on, an index of the living rows. Between two calls of `seal` any number of `apply`, in time order.
+    Size: the rows, the index of the primary key, and for a table without one, from the first delete on, an index of the
+    living rows (see `Rows`). Between two calls of `seal` any number of `apply`, in time order.
     """
 
     def __init__(self, table: Table, dictionary: TextDictionary) -> None:
@@ -45,22 +55,14 @@ class TableStore:
         self._types = tuple(field.type for field in table.fields)
         self._dictionary = dictionary
         self._readers = tuple(Reader(each, dictionary) for each in self._types)
-        self._store = RowStore(self._types, dictionary)
-        self._begun: Mark | None = None
-        self._arrangements: dict[tuple[int, ...], Arrangement] = {}
-        self._apart: list[Arrangement] = []
-        self._followers: list[Follower] = []
-        self._living: LivingRows | None = None
-        self._since = BEGINNING
-        self._last_time = self._last_time_begun = BEGINNING
-        self._key = self._arrange(table.key_indexes) if table.primary_key else None
-        if self._key is not None:
-            self._arrangements[table.key_indexes] = self._key
+        self._rows = Rows(self._types, dictionary, cold=True)
+        self._last_time = BEGINNING
+        self._key = self.arrangement(table.key_indexes) if table.primary_key else None
 
     @property
     def rows(self) -> int:
         """The number of living rows."""
-        return self._store.rows - self._store.dead
+        return self._rows.count
 
     @property
     def last_time(self) -> int:
@@ -70,7 +72,7 @@ class TableStore:
     @property
     def store(self) -> RowStore:
         """The rows, dead ones among them, for readers that know row numbers."""
-        return self._store
+        return self._rows.store
 
     @property
     def primary(self) -> Arrangement | None:
@@ -108,7 +110,6 @@ class TableStore:
                 f"cannot change table {self.table.name} at time {first}: it has changes at time {self._last_time} "
                 "already; apply changes in the order of time"
             )
-        self._begin()
         batch = self._batch(data, changes)
         outcome = self._carry_out(batch, changes, mode, missing)
         if not isinstance(outcome, Delta) and mode == "diff" and diffs is not None and changes.inserts.any():
@@ -125,78 +126,60 @@ class TableStore:
         self._last_time = last
         return outcome
 
-    def mark(self) -> None:
-        """See `_begin`, which notes where to come back to."""
+    def mark(self) -> TableMark:
+        """See `State.mark`."""
+        return TableMark(self._rows.mark(), self._last_time)
+
+    def rollback(self, mark: TableMark) -> None:
+        """See `State.rollback`."""
+        self._rows.rollback(mark.rows)
+        self._last_time = mark.last_time
 
     def seal(self, upper: int, since: int) -> None:
-        """Make the changes final; nobody reads as of a time before `since` any more. Compacts now and then,
-        amortized.
+        """See `State.seal`."""
+        self._rows.seal(upper, since)
+
+    def segments(self) -> Iterator[Segment]:
+        """See `State.segments`."""
+        return self._rows.segments()
+
+    def restore(self, segments: Segments) -> None:
+        """See `State.restore`."""
+        self._rows.restore(segments)
+        self._last_time = self._rows.store.last_time
+
+    def arrangement(self, key: tuple[int, ...], *, shared: bool = True) -> Arrangement:
+        """The arrangement of the rows by these columns, made if there is none; kept in step while somebody holds it.
+
+        Its layout is that of a join: NULL equals nothing. A new one is empty until it is told to catch up. If it is not
+        to be `shared`, nobody else is given it.
         """
-        self._since = since
-        self._begun = None
-        for arrangement in self._all():
-            arrangement.forget(since)
-        self._store.commit(since)
-
-    def rollback(self, mark: None) -> None:
-        """Undo everything since the last seal."""
-        if self._begun is not None:
-            self._last_time = self._last_time_begun
-            for arrangement in self._all():
-                arrangement.truncate(self._begun.rows)
-            self._store.rollback(self._begun)
-            self._begun = None
-
-    def arrangement(self, key: tuple[int, ...]) -> Arrangement:
-        """The arrangement of the rows by these columns, made if there is none; `release` it after use.
-
-        Its layout is that of a join: NULL equals nothing. A new one is empty until it is told to catch up, or is read.
-        """
-        known = self._arrangements.get(key)
-        if known is None:
-            known = self._arrangements[key] = self._arrange(key)
-        known.users += 1
-        return known
-
-    def arrangement_apart(self, key: tuple[int, ...]) -> Arrangement:
-        """As `arrangement`, but one that nobody else is given."""
-        made = self._arrange(key)
-        made.users = 1
-        self._apart.append(made)
+        known = self._rows.follower(key) if shared else None
+        if isinstance(known, Arrangement):
+            return known
+        layout = KeyLayout(tuple((self._types[c].physical, self.table.fields[c].nullable) for c in key), nulls="drop")
+        unique = bool(self.table.primary_key) and set(self.table.key_indexes) <= set(key)
+        for _ in self.store.columns.prepare(key):
+            pass
+        made = Arrangement(self.store, key, layout, unique=unique)
+        self._rows.follow(made, key if shared else None)
         return made
 
     def follow(self, follower: Follower) -> None:
-        """Keep an arrangement of another kind in step with `store` from now on, until its one user calls `release`."""
-        follower.forget(self._since)
-        follower.users = 1
-        self._followers.append(follower)
-
-    def release(self, arrangement: Follower) -> None:
-        """Give up one use of an arrangement; it goes with its last user, the primary key's stays."""
-        arrangement.users -= 1
-        if arrangement.users == 0 and arrangement is not self._key:
-            self._arrangements = {k: each for k, each in self._arrangements.items() if each is not arrangement}
-            self._apart = [each for each in self._apart if each is not arrangement]
-            self._followers = [each for each in self._followers if each is not arrangement]
-
-    def followers(self) -> tuple[Follower, ...]:
-        """Whatever is kept in step with the rows and counts its users."""
-        return (*self.arrangements(), *self._followers)
+        """Keep an arrangement of another kind in step with `store` from now on, while somebody holds it."""
+        self._rows.follow(follower)
 
     def arrangements(self) -> tuple[Arrangement, ...]:
         """The arrangements by key that exist: the primary key's first, then in the order of their making."""
-        return (*self._arrangements.values(), *self._apart)
+        return tuple(each for each in self._rows.followers() if isinstance(each, Arrangement))
 
     def contents(self, time: int) -> Iterator[Delta]:
         """The rows as of `time`, which nobody has let go of, as updates of +1, in chunks of at most 32,768.
 
-        Rows may come and die while it is read, as long as none get new numbers.
+        Rows may come and die while it is read.
         """
-        count = self._store.limit(time)
-        for begin in range(0, count, _CHUNK_ROWS):
-            rows = self._store.visible(slice(begin, min(begin + _CHUNK_ROWS, count)), time)
-            length = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
-            yield self._delta(StoredRows(self._store, rows), length, time, None)
+        for rows, length in self._rows.reader(time).chunks():
+            yield self._delta(rows, length, time, None)
 
     def arrow(self, as_of: int | None = None) -> pa.Table:
         """The rows as of a time that is retained (None: now), under the table's column names."""
@@ -213,8 +196,8 @@ class TableStore:
         return pa.table(columns, names=[field.name for field in self.table.fields])
 
     def reading(self, as_of: int | None = None) -> Callable[[], pa.Table]:
-        """What makes `arrow` of the rows there are now, whatever happens meanwhile; see `RowStore.reading`."""
-        return self._store.reading([field.name for field in self.table.fields], as_of)
+        """What makes `arrow` of the rows there are now, whatever happens meanwhile. Needs no lock; see `RowsReader`."""
+        return partial(self._rows.reader(as_of).arrow, [field.name for field in self.table.fields])
 
     def describe(self, delta: Delta, columns: Sequence[int], limit: int) -> str:
         """The values of these columns in the first `limit` rows of a delta of this table, for a message."""
@@ -226,38 +209,12 @@ class TableStore:
 
     def codes(self) -> Iterator[Array]:
         """Those of texts that somebody reads by their codes, and of what orders rows; see `State.codes`."""
-        yield from self._store.codes(self._since)
-        for follower in self._followers:
-            yield from follower.codes()
+        return self._rows.codes()
 
     def size(self) -> StateSize:
         """Living rows, entries of the primary key's index, bytes of both; other arrangements count for themselves."""
-        own = [a.size() for a in (self._key, self._living) if a is not None]
-        bytes_ = self._store.nbytes + sum(size.bytes for size in own)
-        return StateSize(self.rows, sum(size.entries for size in own), bytes_)
-
-    def _all(self) -> list[Kept]:
-        return [*self.arrangements(), *self._followers, *([] if self._living is None else [self._living])]
-
-    def _begin(self) -> None:
-        """Before the first changes of a commit: compact if it is worth it, and note where to come back to."""
-        if self._begun is not None:
-            return
-        compaction = self._store.compact(self._since)
-        if compaction is not None:
-            for arrangement in self._all():
-                arrangement.renumber(compaction)
-        self._begun = self._store.mark()
-        self._last_time_begun = self._last_time
-
-    def _arrange(self, key: tuple[int, ...]) -> Arrangement:
-        layout = KeyLayout(tuple((self._types[c].physical, self.table.fields[c].nullable) for c in key), nulls="drop")
-        unique = bool(self.table.primary_key) and set(self.table.key_indexes) <= set(key)
-        for c in key:
-            self._store.prepare(c)
-        arrangement = Arrangement(self._store, key, layout, unique=unique)
-        arrangement.forget(self._since)
-        return arrangement
+        rows, key = self._rows.size(), StateSize() if self._key is None else self._key.size()
+        return StateSize(rows.rows, rows.entries + key.entries, rows.bytes + key.bytes)
 
     def _batch(self, data: pa.Table, changes: Changes) -> Batch:
         """The changes' rows in their order, under the positions of the table's columns, or of the key's alone."""
@@ -295,44 +252,39 @@ class TableStore:
     def _change_by_row(self, batch: Batch, changes: Changes, missing: Missing) -> Delta | Ints:
         if changes.only_inserts:
             return self._append(batch, changes)
-        if self._living is None:
-            self._living = LivingRows(self._store)
-        self._living.catch_up()
-        words = self._living.words([batch.column(i) for i in range(len(self._types))], len(batch))
-        first = self._store.rows
-        died = self._store.mortal(first + len(changes))
-        times, go_on = as_array(changes.times), missing == "ignore"
-        mark, place = self._store.mark(), self._living.mark()
-        applied = self._store.expect(Applied(len(changes), go_on=go_on))
-        self._living.apply(words, changes.inserts, times, died, applied)
+        store, living = self.store, self._rows.living
+        words = living.words([batch.column(i) for i in range(len(self._types))], len(batch))
+        died = store.mortal(store.rows + len(changes))
+        times, go_on = stamps(changes.times), missing == "ignore"
+        mark = self._rows.mark()
+        applied = store.expect(Applied(len(changes), go_on=go_on))
+        living.apply(words, changes.inserts, times, died, applied)
         if len(applied.failed) and not go_on:  # an insert never fails
-            self._living.rollback(place)
-            self._store.rollback(mark)
-            return applied.failed
+            failed = applied.failed.copy()
+            self._rows.rollback(mark)
+            return failed
         return self._changed(batch, changes, applied)
 
     def _append(self, batch: Batch, changes: Changes) -> Delta:
-        self._store.append(batch, len(batch), changes.times)
+        self.store.append(batch, len(batch), changes.times)
         return self._delta(batch, len(batch), changes.times, None)
 
     def _change(
         self, key: Arrangement, batch: Batch, words: Ints, changes: Changes, replace: bool, missing: Missing
     ) -> Delta | Ints:
         """Carry out the changes, whose rows the key finds by `words`; see `_carry_out`."""
-        store = self._store
-        first, count = store.rows, len(changes)
+        store, count = self.store, len(changes)
         deadly = replace or not changes.only_inserts or len(store.died) > 0
-        died = store.mortal(first + count) if deadly else _NOBODY
-        times, go_on = as_array(changes.times), missing == "ignore"
-        mark, place = store.mark(), key.index.mark()
+        died = store.mortal(store.rows + count) if deadly else _NOBODY
+        times, go_on = stamps(changes.times), missing == "ignore"
+        mark = self._rows.mark()
         applied = store.expect(Applied(count, go_on=go_on))
         key.index.apply(words, changes.inserts, times, died, applied, replace=replace)
-        failed = applied.failed
+        failed = applied.failed.copy()
         if go_on and len(failed):
             failed = failed[changes.inserts[failed]]
         if len(failed):
-            key.index.rollback(place)
-            store.rollback(mark)
+            self._rows.rollback(mark)
             return failed
         return self._changed(batch, changes, applied)
 
@@ -342,15 +294,15 @@ class TableStore:
         births, times = batch, changes.times_of(born)
         if len(born):
             births = batch if changes.only_inserts else batch.take(born)
-            self._store.append(births, len(born), times)
-        died_at = times if isinstance(times, int) else applied.killed_at
+            self.store.append(births, len(born), times)
+        died_at = times if isinstance(times, int) else times_of(applied.killed_at)
         return self._difference(births, len(born), times, applied.killed, died_at)
 
     def _difference(self, births: Batch, born: int, times: Ints | int, killed: Ints, died_at: Ints | int) -> Delta:
         """The delta of rows that came and rows that went, by time, what went first."""
         if len(killed) == 0:
             return self._delta(births, born, times, None)
-        deaths = StoredRows(self._store, killed)
+        deaths = StoredRows(self.store.columns, killed)
         if born == 0:
             return self._delta(deaths, len(killed), died_at, np.full(len(killed), -1, np.int64))
         both = self._delta(_Below(deaths, births), len(killed) + born, 0, None)

@@ -10,11 +10,31 @@ from ivm.trace.growable import Growable
 LAST = 1 << 62
 """The latest time that a change may bring. It leaves as many times for the commits that come after, which count on."""
 
-FOREVER = 0x7FFF_FFFF_FFFF_FFFF
-"""Later than every time: when a living row dies."""
+ALIVE = 0
+"""The stamp of a row that lives."""
 
+_STAMPS = 0x7FFF_FFFF_FFFF_FFFF
 BEGINNING = -0x8000_0000_0000_0000
 """Before every time: when the rows came whose history is forgotten."""
+
+
+def stamp(time: int) -> int:
+    """How a store notes that a row died at `time`: less than ALIVE, and in the order of times.
+
+    So a row lives whose stamp nobody has written, in memory that comes as zeros and is not there before it is touched.
+    Times begin at 1; the stamps of all before are the least.
+    """
+    return max(time, -1) - _STAMPS
+
+
+def stamps(times: Ints | int) -> Ints:
+    """The stamps of the times as an array, of length 1 if they are all the same."""
+    return np.maximum(as_array(times), -1) - _STAMPS
+
+
+def times_of(stamped: Ints) -> Ints:
+    """The times that these are the stamps of."""
+    return stamped + _STAMPS
 
 
 def as_array(times: Ints | int) -> Ints:
@@ -29,6 +49,8 @@ def readable_as_of(times: Ints | int, inclusive: bool) -> Ints | int:
 
 class Births:
     """When the rows of a store came: the first row of each distinct time, in order, as far as anybody may ask.
+
+    Who reads up to a row needs no lock while others append behind it, or take that back.
 
     Size: two words for each distinct time since the last `forget`.
     """
@@ -73,7 +95,7 @@ class Births:
         if time >= self.last:
             return rows
         i = int(np.searchsorted(self._times.view(), time, side="right"))
-        return int(self._rows.array[i]) if i < self._rows.length else rows
+        return min(int(self._rows.array[i]), rows) if i < self._rows.length else rows
 
     def limits(self, times: Ints, rows: int) -> Ints:
         """`limit` for each of `times`; cost: a binary search for each among the times kept."""
@@ -87,18 +109,33 @@ class Births:
         self._rows.truncate(kept)
         self.last = last
 
-    def forget(self, since: int) -> None:
-        """Nobody asks for times before `since` any more. Cost: a binary search, and what is moved."""
-        if since >= self.last:
-            self._times.truncate(0)
-            self._rows.truncate(0)
-            return
-        gone = int(np.searchsorted(self._times.view(), since, side="right"))
-        if 2 * gone >= len(self):
-            self._times.drop_front(gone)
-            self._rows.drop_front(gone)
+    def since(self, since: int) -> Births:
+        """The same where nobody asks for times before `since`; these stay for whoever reads them.
 
-    def renumber(self, survivors_before: Ints) -> None:
-        """Rows got new numbers: row r is now survivors_before[r]."""
-        rows = self._rows.view()
-        rows[:] = survivors_before[rows]
+        Cost: a binary search, and copying what is left when more than half is gone.
+        """
+        left = len(self)
+        if since >= self.last:
+            left = 0
+        elif left:
+            left -= int(np.searchsorted(self._times.view(), since, side="right"))
+        if left == len(self) or (left and 2 * left > len(self)):
+            return self
+        made = Births()
+        made.last = self.last
+        if left:
+            made._times.append(self._times.view()[-left:])
+            made._rows.append(self._rows.view()[-left:])
+        return made
+
+    def copy_from(self, other: Births, stretch: slice, rows: Ints, first: int) -> None:
+        """Add the times of a stretch of rows of `other`, of which `rows`, ascending, are here from `first` on."""
+        begin, end = np.searchsorted(other._rows.view(), [stretch.start, stretch.stop])
+        self._times.append(other._times.view()[begin:end])
+        self._rows.append(first + np.searchsorted(rows, other._rows.view()[begin:end]))
+        self.last = other.last
+
+    def times_at(self, rows: Ints) -> Ints:
+        """When these rows came; BEGINNING where that is forgotten."""
+        found = np.searchsorted(self._rows.view(), rows, side="right")
+        return np.concatenate([[BEGINNING], self._times.view()])[found]

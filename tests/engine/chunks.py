@@ -9,14 +9,14 @@ from unittest.mock import patch
 from ivm.dataflow import hydration
 from ivm.operators import append_only_top_k, join, reduce, sink, threshold
 from ivm.plan import existing
-from ivm.trace import arrangement, ordered_arrangement, ordered_tree, row_store, table_store, window_tree
+from ivm.trace import arrangement, ordered_arrangement, ordered_tree, rows_reader, stored_columns, window_tree
 
 _SIZES = (
-    (table_store, "_CHUNK_ROWS", 1.0),
+    (rows_reader, "_CHUNK_ROWS", 1.0),
     (arrangement, "_FILL_ROWS", 1.75),
     (ordered_arrangement, "_FILL_ROWS", 1.75),
     (arrangement, "_COUNTED_FROM", 5.0),
-    (row_store, "_CONVERT_ROWS", 1.5),
+    (stored_columns, "_CONVERT_ROWS", 1.5),
     (hydration, "_SOON", 0.25),
     (join, "_PART", 2.0),
     (join, "_FIRST_PART", 0.5),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -150,7 +151,7 @@ def _state(db: ivm.Database) -> object:
     """Everything that an installation adds to, but for rows."""
     engine = core_of(db).engine
     graph = engine.renderer.graph
-    users = {name: [(a.key, a.users) for a in t.arrangements()] for name, t in engine.tables.items()}
+    users = {name: [a.key for a in t.arrangements()] for name, t in engine.tables.items()}
     nodes = [
         (id(node), [getattr(each, "number", each) for each in node.owners], type(node.operator), node.snapshot)
         for node in graph.nodes
@@ -231,11 +232,10 @@ def test_an_installation_that_ends_at_any_chunk_leaves_nothing(name: str) -> Non
             if number > end:  # noqa: B023
                 raise KeyboardInterrupt
 
-        try:
+        with suppress(KeyboardInterrupt):
             db.sql(query, progress=progress)
             break
-        except KeyboardInterrupt:
-            assert _state(db) == before
+        assert _state(db) == before
         end += 1 + end // 4
     assert end > 6
     db.verify()

@@ -16,7 +16,7 @@ import ivm
 from catalog.errors import BindError
 from ivm import adhoc, defining, engine, explain, oracle
 from ivm.database import core_of
-from ivm.trace import row_store, view_log
+from ivm.trace import compaction, view_log
 
 LONG = 60.0
 
@@ -275,7 +275,7 @@ def test_times_are_looked_at_again_when_somebody_was_faster(monkeypatch: pytest.
 
 def test_what_a_reader_has_does_not_change(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever commits do to the arrays below it: append, undo, kill, compact, put batches together."""
-    monkeypatch.setattr(row_store, "_COMPACT_FROM", 8)
+    monkeypatch.setattr(compaction, "FROM_ROWS", 8)
     monkeypatch.setattr(view_log, "_SPARE_ROWS", 16)
     rng = np.random.default_rng(7)
     db = ivm.connect(compile="off")

@@ -87,7 +87,7 @@ def test_what_views_used_goes_with_them(sharing: bool) -> None:
     assert list(engine.rendered()) == []
     assert engine.renderer.existing == Existing()
     for store in engine.tables.values():
-        assert [arrangement.users for arrangement in store.arrangements()] == [0]  # the primary key's
+        assert [each is store.primary for each in store.arrangements()] == [True]
 
 
 @pytest.mark.parametrize("sharing", [True, False])

@@ -10,7 +10,7 @@ import pytest
 
 import ivm
 from ivm.database import core_of
-from ivm.trace import row_store
+from ivm.trace import compaction
 
 TABLES = (
     "CREATE TABLE t (k BIGINT PRIMARY KEY, s VARCHAR, d BIGINT NOT NULL)",
@@ -65,7 +65,7 @@ def fail(db: ivm.Database, chance: random.Random) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_rows_come_and_go(seed: int, monkeypatch: Any) -> None:
-    monkeypatch.setattr(row_store, "_COMPACT_FROM", 20)
+    monkeypatch.setattr(compaction, "FROM_ROWS", 20)
     chance = random.Random(seed)
     db = ivm.connect()
     for each in TABLES:

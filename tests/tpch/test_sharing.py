@@ -112,7 +112,7 @@ def test_nothing_is_left_of_views_in_any_order(streams: Path, seed: int, sharing
     assert engine.renderer.existing == Existing()
     assert [*engine.renderer.sources, *engine.renderer.views, *engine.views] == []
     for store in engine.tables.values():
-        assert [(each is store.primary, each.users) for each in store.arrangements()] == [(True, 0)]
+        assert [each is store.primary for each in store.arrangements()] == [True]
     after = db.sql(HELD).fetchall()
     assert [(a, kind, views) for a, kind, _, views in after] == [(a, kind, views) for a, kind, _, views in before]
     tables = sum(store.size().bytes for store in engine.tables.values())

@@ -15,6 +15,7 @@ from ivm.trace.arrow import to_arrow
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.table_store import Mode, TableStore
+from ivm.trace.time import stamp
 
 Row = tuple[int, int, str | None, int | None]
 Update = tuple[Row, int, int]
@@ -165,9 +166,9 @@ def run(store: TableStore, changes: Sequence[Update], one_time: bool, mode: Mode
 def assert_arrangements_agree(store: TableStore, time: int) -> None:
     """Each arrangement finds, for each living row, the rows of its key and no others."""
     died = store.store.died
-    live = [r for r in range(store.store.rows) if len(died) == 0 or died[r] > time]
+    live = [r for r in range(store.store.rows) if len(died) == 0 or died[r] > stamp(time)]
     for arrangement in store.arrangements():
-        columns = [store.store.column(c).take(np.array(live, np.int64)) for c in arrangement.key]
+        columns = [store.store.columns.column(c).take(np.array(live, np.int64)) for c in arrangement.key]
         words, dropped = arrangement.layout.pack(columns, len(live))
         positions, rows = arrangement.probe(words, dropped, time, True)
         found = sorted(zip(positions.tolist(), rows.tolist(), strict=True))

@@ -56,16 +56,16 @@ def test_rows_read_as_of_one_array(type: SqlType, values: list[Any], encodings: 
             store.rollback(mark)
         else:
             held += exact
-            store.commit(time + 1)
+            store.seal(time + 2, time + 1)
     whole = to_column(pa.array(held, arrow_type(type)), type, dictionary)
     rows = data.draw(st.lists(st.integers(0, max(len(held) - 1, 0)), max_size=50)) if held else []
     for chosen in (np.array(rows, np.int64), np.array(rows, np.int32)):
         _assert_equal(store.gather(0, chosen), whole.take(chosen))
     begin, end = sorted(data.draw(st.tuples(*[st.integers(0, len(held))] * 2)))
     _assert_equal(store.gather(0, slice(begin, end)), whole.take(np.arange(begin, end)))
-    _assert_equal(store.column(0), whole)
-    assert not store.is_hot(0)
-    assert store.arrow(["x"]).column(0).to_pylist() == held
+    _assert_equal(store.columns.column(0), whole)
+    assert store.columns.piece(0) is None
+    assert store.reader().arrow(["x"]).column(0).to_pylist() == held
 
 
 @given(st.lists(st.sampled_from([1, 2, 500, 1023, 1024, 1025, 5000]), max_size=20), st.integers(0, 20))
@@ -73,8 +73,8 @@ def test_the_piece_of_each_row_is_found(sizes: list[int], taken: int) -> None:
     pieces = Pieces()
     for size in [*sizes, 3000, 1]:
         pieces.push(size)
-    for _ in range(2):
-        pieces.pop()
+    assert pieces.first(len(sizes)).starts.tolist() == pieces.starts[: len(sizes) + 1].tolist()
+    pieces.truncate(len(sizes))
     for size in sizes[:taken]:
         pieces.push(size)
     owners = np.repeat(np.arange(len(pieces)), [*sizes, *sizes[:taken]])

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ivm.trace.index import Index
-from ivm.trace.time import FOREVER
 
 NOBODY = np.empty(0, np.int64)
+FOREVER = 2**63 - 1
 
 
 NEVER_ENOUGH = -(10**9)
@@ -304,19 +304,3 @@ def test_slots_of_keys_that_are_gone_are_used_again():
         index.seal(start, died)
     assert index.keys < 20_000
     assert len(index._chains.tables.slots) < 40_000
-
-
-def test_renumbering_leaves_what_survives():
-    model = Model(2, unique=False)
-    model.insert([1, 2, 1, 3, 1, 2], 1)
-    for row in (0, 3, 5):
-        model.died[row] = 2
-    left = np.array([d == FOREVER for d in model.died])
-    before = np.concatenate([[0], np.cumsum(left)])
-    model.index.seal(2, model.deaths())
-    model.index = model.index.renumbered(np.where(left, before[:-1], -1).astype(np.int32), before)
-    model.keys = [k for k, keep in zip(model.keys, left, strict=True) if keep]
-    model.born, model.died = [1] * 3, [FOREVER] * 3
-    assert model.probe([1, 2, 3], [3] * 3) == model.expected([1, 2, 3], [3] * 3)
-    model.insert([3, 1], 4)
-    assert model.probe([1, 2, 3], [4] * 3) == model.expected([1, 2, 3], [4] * 3)

@@ -17,6 +17,7 @@ from ivm.trace.column import Column
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.living_rows import LivingRows
 from ivm.trace.row_store import RowStore
+from ivm.trace.time import stamps
 
 NARROW, WIDE = (BIGINT,), (BIGINT,) * 3 + (VARCHAR,)
 
@@ -37,11 +38,12 @@ class Model:
     def apply(self, changes):
         """(number, insert) in turn; whether all were possible. Undone if not."""
         numbers, inserts = [n for n, _ in changes], np.array([i for _, i in changes], np.bool_)
-        died = self.store.mortal(self.store.rows + len(changes))
+        first = self.store.rows
+        died = self.store.mortal(first + len(changes))
         words = self.rows.words(self.columns(numbers), len(numbers))
         mark, place = self.store.mark(), self.rows.mark()
         applied = self.store.expect(Applied(len(changes)))
-        self.rows.apply(words, inserts, np.array([1], np.int64), died, applied)
+        self.rows.apply(words, inserts, stamps(1), died, applied)
         if len(applied.failed):
             self.rows.rollback(place)
             self.store.rollback(mark)
@@ -80,16 +82,16 @@ CHANGES = st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_
 def test_the_newest_of_equal_rows_goes_first_and_comes_back(types, commits):
     model = Model(types)
     for steps, final in commits:
-        mark, rows = model.store.mark(), model.store.rows
+        mark, place, rows = model.store.mark(), model.rows.mark(), model.store.rows
         before = {number: list(stack) for number, stack in model.alive.items()}
         for changes in steps:
             possible = model.possible(changes)
             assert model.apply(changes) == possible
         if final:
-            model.rows.forget(1)
-            model.store.commit(1)
+            model.rows.seal(1)
+            model.store.seal(2, 1)
         else:
-            model.rows.truncate(rows)
+            model.rows.rollback(place)
             model.store.rollback(mark)
             model.alive = defaultdict(list, before)
             del model.numbers[rows:]

@@ -45,6 +45,7 @@ def test_a_keyed_table_is_a_dictionary(batches, hot):
         changes = timed(batch, time, one_time)
         if only_possible:
             changes = possible(contents, changes, mode)
+        mark = store.mark()
         try:
             expected, updates = apply_keyed(contents, changes, mode)
         except Refused:
@@ -56,9 +57,9 @@ def test_a_keyed_table_is_a_dictionary(batches, hot):
             if keep:
                 contents = expected
         if keep:
-            store.seal(0, 0)
+            store.seal(time + 10, -1)
         else:
-            store.rollback(None)
+            store.rollback(mark)
         history[time + 9] = contents
         assert sorted(rows_of(store.arrow()), key=repr) == sorted(contents.values(), key=repr)
         assert store.rows == len(contents)
@@ -76,6 +77,7 @@ def test_a_table_without_a_key_is_a_multiset(batches):
     for batch, _, one_time, keep in batches:
         time += 10
         changes = timed(batch, time, one_time)
+        mark = store.mark()
         try:
             expected, updates = apply_multiset(contents, changes)
         except Refused:
@@ -86,9 +88,9 @@ def test_a_table_without_a_key_is_a_multiset(batches):
             if keep:
                 contents = expected
         if keep:
-            store.seal(time + 9, time + 9)
+            store.seal(time + 10, time + 9)
         else:
-            store.rollback(None)
+            store.rollback(mark)
         assert Counter(rows_of(store.arrow())) == contents
 
 
@@ -98,18 +100,18 @@ def test_several_batches_of_one_commit_are_undone_together(batches):
     store = TableStore(KEYED, dictionary)
     store.arrangement((0,))
     store.apply(arrow_of([(a, 0, "first", a) for a in range(4)]), None, 1)
-    store.seal(1, 1)
-    before = rows_of(store.arrow())
+    store.seal(2, 1)
+    before, mark = rows_of(store.arrow()), store.mark()
     for batch, mode, _, _ in batches:
         try:
             run(store, timed(batch, 5, True), True, mode)
         except ConstraintError:
             continue
         store.arrangement((0,)).catch_up()
-    store.rollback(None)
+    store.rollback(mark)
     assert rows_of(store.arrow()) == before
     assert_arrangements_agree(store, 99)
     store.apply(arrow_of([(9, 9, "after", 1)]), None, 5)
-    store.seal(5, 5)
+    store.seal(6, 5)
     assert rows_of(store.arrow()) == [*before, (9, 9, "after", 1)]
     assert_arrangements_agree(store, 99)

@@ -10,7 +10,7 @@ from ivm.kernels.hashing.index import USED, drop_dead
 from ivm.kernels.hashing.slots import AHEAD, EMPTY, GONE, fetch, find_slot, old_head, put_key
 from ivm.kernels.types import Bools, Hashes, Int32s, Ints
 
-FOREVER = 0x7FFF_FFFF_FFFF_FFFF
+ALIVE = 0
 REACHED, INSERTED, KILLED, FAILED = range(4)
 COUNTS = 4
 """What `done` counts: changes that were gone through, rows inserted, rows killed, changes that failed."""
@@ -61,7 +61,7 @@ def apply_changes(
             head = old_head(old, words, i, hashes[i])
         live = -1
         # In a unique index only the newest version can be alive.
-        if head > 0 and (unique or not inserts[i]) and (not mortal or died[head - 1] == FOREVER):
+        if head > 0 and (unique or not inserts[i]) and (not mortal or died[head - 1] == ALIVE):
             live = head - 1
         if inserts[i] == (live >= 0) and not (inserts[i] and replace):
             failed[failures] = i

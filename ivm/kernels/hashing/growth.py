@@ -60,33 +60,6 @@ def move_keys(
     return goal == len(old)
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def renumber(slots: Ints, following: Int32s, mapping: Int32s, renumbered: Int32s) -> None:
-    """Give the rows of all chains their new numbers mapping[row], leaving out those with mapping[row] < 0.
-
-    `renumbered` takes the new chains; `mapping` preserves the order of rows.
-    """
-    width = slots.shape[1] - 1
-    for slot in range(slots.shape[0]):
-        row = slots[slot, width] - 1
-        if row < 0:
-            continue
-        newest = -1
-        before = -1
-        while row >= 0:
-            number = mapping[row]
-            if number >= 0:
-                if newest < 0:
-                    newest = number
-                else:
-                    renumbered[before] = number
-                before = number
-            row = following[row]
-        if newest >= 0:
-            renumbered[before] = -1
-        slots[slot, width] = newest + 1 if newest >= 0 else GONE
-
-
 @part()
 def _reaches(following: Int32s, row: int, low: int, high: int) -> bool:
     """Whether the chain that begins with `row` has one from `low` on and below `high`."""

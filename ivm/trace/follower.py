@@ -1,0 +1,47 @@
+"""What is kept in step with a store by its rows' numbers, and how others look rows up in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Protocol, Self
+
+from ivm.trace.column import Array, Bools, Ints
+from ivm.trace.delta import Group
+from ivm.trace.row_store import RowStore
+from ivm.trace.size import StateSize
+
+
+class Follower(Protocol):
+    """An index of a store's rows, of any kind: changed in steps, as the store is, and undone and sealed with it."""
+
+    def catch_up(self, most: int | None = None) -> int:
+        """Index the rows that the store has gained, at most so many of them; how many are left."""
+        ...
+
+    def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
+        """For each key the rows visible at its time: (position of the key, ascending; the rows)."""
+        ...
+
+    def truncate(self, rows: int) -> None:
+        """Take the rows from `rows` on out of the index, before the store drops them; total, as `State.rollback`."""
+        ...
+
+    def seal(self, since: int) -> None:
+        """Make all that was done final, before the store does; nobody reads as of a time before `since` any more."""
+        ...
+
+    def codes(self) -> Iterator[Array]:
+        """The codes that it keeps beside those of the rows; see `State.codes`."""
+        ...
+
+    def size(self) -> StateSize:
+        """Entries and bytes of the index alone."""
+        ...
+
+    def over(self, store: RowStore) -> Self:
+        """An empty one of the same kind, over another store."""
+        ...
+
+    def adopt(self, other: Self) -> None:
+        """Become what `other` is, whose store this one's has become. Done again, it changes nothing."""
+        ...

@@ -1,0 +1,150 @@
+"""The rows kind of state: a store of rows with all that is kept in step with it, undone, sealed and read as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+from weakref import WeakValueDictionary
+
+from catalog.types import SqlType
+from ivm.trace import compaction
+from ivm.trace.column import Array
+from ivm.trace.compaction import Compaction
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.follower import Follower
+from ivm.trace.index import Mark as IndexMark
+from ivm.trace.living_rows import LivingRows
+from ivm.trace.row_store import Mark, RowStore
+from ivm.trace.rows_reader import RowsReader
+from ivm.trace.segment import Segment, Segments
+from ivm.trace.size import StateSize
+from ivm.trace.time import BEGINNING
+
+
+class RowsMark(NamedTuple):
+    """Where rows come back to."""
+
+    store: Mark
+    living: IndexMark | None
+
+
+class Rows:
+    """Rows of columns of `types` and what follows them: indexes by key, rows in order, living rows by their values.
+
+    A follower is kept in step for as long as somebody else holds it. Size: the rows, and from the first retraction by
+    value on an index of the living rows, so that retracting costs the same however many rows share a key, or are equal.
+    """
+
+    def __init__(self, types: Sequence[SqlType], dictionary: TextDictionary, *, cold: bool) -> None:
+        self.store = RowStore(types, dictionary, cold=cold)
+        self._followers: WeakValueDictionary[object, Follower] = WeakValueDictionary()
+        self._living: LivingRows | None = None
+        self._since = BEGINNING
+        self._compaction: Compaction | None = None
+        self._taking_over: Compaction | None = None
+        self._compact_at = 0
+
+    @property
+    def count(self) -> int:
+        """How many rows live."""
+        return self.store.rows - self.store.dead
+
+    @property
+    def living(self) -> LivingRows:
+        """The living rows by their values; all rows are there."""
+        if self._living is None:
+            self._living = LivingRows(self.store)
+        self._living.catch_up()
+        return self._living
+
+    def follow(self, follower: Follower, name: object = None) -> None:
+        """Keep `follower` in step from now on; it is found under its name, if it has one."""
+        follower.seal(self._since)
+        self._followers[object() if name is None else name] = follower
+
+    def follower(self, name: object) -> Follower | None:
+        """The follower of this name."""
+        return self._followers.get(name)
+
+    def followers(self) -> list[Follower]:
+        """All that follow, in the order in which they came."""
+        return list(self._followers.values())
+
+    def mark(self) -> RowsMark:
+        """See `State.mark`."""
+        return RowsMark(self.store.mark(), None if self._living is None else self._living.mark())
+
+    def rollback(self, mark: RowsMark) -> None:
+        """See `State.rollback`."""
+        for follower in self.followers():
+            follower.truncate(mark.store.rows)
+        if mark.living is None:
+            self._living = None
+        elif self._living is not None:
+            self._living.rollback(mark.living)
+        self.store.rollback(mark.store)
+
+    def seal(self, upper: int, since: int) -> None:
+        """See `State.seal`. Where most rows have died, the others get new numbers: bit by bit, beside those that count.
+
+        Who has read rows by number keeps what he has read from.
+        """
+        self._take_over()
+        self._since = since
+        for follower in self.followers():
+            follower.seal(since)
+        if self._living is not None:
+            self._living.seal(since)
+        going = self._compacting(since)
+        self.store.seal(upper, since)
+        if going is None or not going.is_done:
+            self._compaction = going
+        elif going.is_worth_it:
+            self._taking_over = going
+            self._take_over()
+        else:  # look again when there is more to gain
+            self._compact_at = self.store.dead + self.store.dead // 4
+
+    def reader(self, as_of: int | None = None) -> RowsReader:
+        """The rows as of a time before the last seal (None: then). Needs no lock."""
+        return self.store.reader(as_of)
+
+    def segments(self) -> Iterator[Segment]:
+        """See `State.segments`: the rows that anybody may still read; what follows them is made of them again."""
+        return self.store.segments(self._since)
+
+    def restore(self, segments: Segments) -> None:
+        """See `State.restore`."""
+        time, since = self.store.restore(segments)
+        for follower in self.followers():
+            follower.catch_up()
+        self.seal(time + 1, since)
+
+    def codes(self) -> Iterator[Array]:
+        """Those of the rows' texts, and of what orders them; see `State.codes`."""
+        yield from self.store.codes(self._since)
+        for follower in self.followers():
+            yield from follower.codes()
+
+    def size(self) -> StateSize:
+        """Living rows, entries of the index of living rows, bytes of both; followers count for themselves."""
+        living = StateSize() if self._living is None else self._living.size()
+        return StateSize(self.count, living.entries, self.store.nbytes + living.bytes)
+
+    def _compacting(self, since: int) -> Compaction | None:
+        """The compaction that goes on or begins, if there is one. It is lost where it is interrupted."""
+        going, self._compaction = self._compaction, None
+        dead = self.store.dead
+        if going is None and dead >= max(compaction.FROM_ROWS, self._compact_at) and 2 * dead > self.store.rows:
+            going = Compaction(self.store, self._living, since)
+        if going is not None:
+            with suppress(MemoryError):  # it can wait
+                if going.go_on(self.followers(), self._living, since):
+                    return going
+        return None
+
+    def _take_over(self) -> None:
+        if self._taking_over is not None:
+            self._taking_over.take_over()
+            self._taking_over = None

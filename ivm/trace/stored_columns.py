@@ -1,0 +1,226 @@
+"""The columns of a store's rows, by the numbers that the rows have: appended to, cut off at the end, never moved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from catalog.types import SqlType
+from ivm.trace.arrow import to_arrow
+from ivm.trace.batch import Batch
+from ivm.trace.cold_columns import ColdColumns
+from ivm.trace.column import Array, Column, Ints, ascending, part_of
+from ivm.trace.computed import MOST_KEPT, Computed, ComputedColumns, TextFunction, compute
+from ivm.trace.delta import Columnar, Source
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.hot_column import HotColumn
+from ivm.trace.in_place import is_readable
+from ivm.trace.strings import Decoder
+
+_CONVERT_ROWS = 1 << 15
+
+
+class StoredColumns(Source):
+    """Rows 0 to `rows` of columns of `types`.
+
+    A column is "hot" if it is kept contiguous, in physical form. With `cold`, columns stay Arrow batches as they came,
+    not copied: numbers, dates and timestamps are read there, text and truth values become hot for who reads them by
+    row number (`heat`), and leave the batches. Size: the hot values and the batches.
+    """
+
+    def __init__(self, types: Sequence[SqlType], dictionary: TextDictionary, *, cold: bool) -> None:
+        self.types = tuple(types)
+        self.rows = 0
+        self._dictionary = dictionary
+        self._strings: Decoder = dictionary
+        self._cold = ColdColumns(types, dictionary, range(len(types)) if cold else ())
+        self._hot: Mapping[int, HotColumn] = {} if cold else {i: HotColumn(t.physical) for i, t in enumerate(types)}
+        self._computed = ComputedColumns()
+        self._newest: tuple[int, Batch] | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the columns in use."""
+        return sum(column.nbytes for column in self._hot.values()) + self._computed.nbytes + self._cold.nbytes
+
+    def empty(self) -> StoredColumns:
+        """No rows yet, of columns that are hot and cold as these are."""
+        made = StoredColumns(self.types, self._dictionary, cold=False)
+        made._cold = ColdColumns(self.types, self._dictionary, self._cold.indexes)
+        made._hot = {i: HotColumn(self.types[i].physical) for i in self._hot}
+        made._computed = self._computed.empty()
+        return made
+
+    def fixed(self, rows: int, strings: Decoder) -> StoredColumns:
+        """The first `rows` rows, which stay what they are, whatever happens to these columns. Cost: lists batches."""
+        fixed = StoredColumns(self.types, self._dictionary, cold=False)
+        fixed.rows, fixed._strings = rows, strings
+        fixed._cold, fixed._hot, fixed._computed = self._cold.fixed(rows), self._hot, self._computed
+        return fixed
+
+    def codes(self) -> list[Array]:
+        """The codes of each column that is kept as such."""
+        return [column.codes() for column in (*self._hot.values(), *self._computed.columns())]
+
+    def append(self, source: Columnar, count: int) -> None:
+        """Add the `count` rows of `source`. While columns are cold, that is a `Batch`."""
+        for i, column in self._hot.items():
+            column.append(source.column(i))
+        if isinstance(source, Batch):
+            self._computed.append(source)
+            self._cold.append(source.table)
+            self._newest = self.rows, source
+        self.rows += count
+
+    def truncate(self, rows: int) -> None:
+        """Cut off the rows from `rows` on, where a batch has begun."""
+        self._newest = None
+        self.rows = min(self.rows, rows)
+        for column in self._hot.values():
+            column.truncate(rows)
+        self._cold.truncate(rows)
+        self._computed.truncate(rows)
+
+    def tidy(self) -> None:
+        """After a commit: the batch that came last is no longer at hand, and small batches are put together."""
+        self._newest = None
+        self._cold.tidy()
+
+    def copy_from(self, other: StoredColumns, rows: Ints) -> None:
+        """Add the rows `rows` of `other`, ascending, whose columns are hot and cold as these are."""
+        for i, column in self._hot.items():
+            column.append(other.gather(i, rows))
+        self._cold.append(other._cold.table(rows))
+        self._computed.append_from(other._computed, rows)
+        self.rows += len(rows)
+
+    def is_like(self, other: StoredColumns) -> bool:
+        """Whether the same columns are hot, and the same functions of columns kept."""
+        return self._hot.keys() == other._hot.keys() and self._computed.is_like(other._computed)
+
+    def column(self, index: int) -> Column:
+        """Column `index`, all rows; not copied if it is hot, and a cold one stays cold."""
+        return self.gather(index, slice(0, self.rows))
+
+    def piece(self, index: int) -> Column | None:
+        """Column `index` if it is hot."""
+        column = self._hot.get(index)
+        return None if column is None else column.part(0, self.rows)
+
+    def gather(self, index: int, rows: Array | slice) -> Column:
+        """Column `index` of `rows`; a cold column stays cold. A slice of a hot column is not copied."""
+        column = self._hot.get(index)
+        if column is not None:
+            return part_of(column.part(0, self.rows), rows)
+        if self._newest is not None and isinstance(rows, slice) and rows.start >= self._newest[0]:
+            first, batch = self._newest
+            return part_of(batch.column(index), slice(rows.start - first, rows.stop - first))
+        return self._cold.gather(index, rows)
+
+    def arrow(self, index: int, rows: Ints | slice) -> pa.ChunkedArray:
+        """Column `index` of `rows`, ascending, as Arrow has its type; cold columns come straight from their batches."""
+        hot = self._hot.get(index)
+        if hot is None:
+            return self._cold.arrow(index, rows)
+        values = to_arrow(part_of(hot.part(0, self.rows), rows), self.types[index], self._strings)
+        return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
+
+    def heat(self, index: int) -> Iterator[int]:
+        """Let column `index` be read by row number without converting values again and again.
+
+        Where that makes it hot it is done bit by bit, yielding the rows of each. Between two bits commits may be made.
+        """
+        if is_readable(self.types[index]) or index in self._hot:
+            return
+        hot = HotColumn(self.types[index].physical)
+        while index not in self._hot and len(hot) < self.rows:
+            rows = slice(len(hot), min(len(hot) + _CONVERT_ROWS, self.rows))
+            hot.append(self._cold.gather(index, rows))
+            yield rows.stop - rows.start
+        if index not in self._hot:
+            self._hot, self._cold = {**self._hot, index: hot}, self._cold.without(index)
+
+    def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
+        """Whether the column is cold, or their values are kept."""
+        if index not in self._hot:
+            return True
+        return bool(self._computed) and all(self._computed.get(index, each) is not None for each in functions)
+
+    def computed(self, index: int, function: TextFunction) -> Column:
+        """The function of column `index`, for each row; not copied if it is kept."""
+        return self.gather_computed(index, function, slice(0, self.rows))
+
+    def computed_piece(self, index: int, function: TextFunction) -> Column | None:
+        """The function of column `index` if its values are kept."""
+        kept = self._computed.get(index, function)
+        return None if kept is None else kept.part(0, self.rows)
+
+    def gather_computed(self, index: int, function: TextFunction, rows: Array | slice) -> Column:
+        """The function of column `index` of `rows`: kept, or else computed now."""
+        kept = self._computed.get(index, function)
+        if kept is not None:
+            return part_of(kept.part(0, self.rows), rows)
+        if index in self._hot:
+            return function.of_codes(self.gather(index, rows))
+        if isinstance(rows, slice):
+            return compute(self._cold.arrays(index, rows), function)
+        distinct, places = ascending(rows)
+        found = compute(self._cold.arrays(index, distinct), function)
+        return found if places is None else found.take(places)
+
+    def keep_computed(self, index: int, functions: Sequence[TextFunction]) -> Iterator[int]:
+        """Let functions of text column `index` be read by row number without computing them again and again.
+
+        Their values are kept for as long as the functions are; where the column is hot, or those are many, its codes
+        will do. Done bit by bit, as `heat` is.
+        """
+        more = [function for function in functions if self._computed.get(index, function) is None]
+        if more and self._computed.count(index) + len(more) > MOST_KEPT:
+            yield from self.heat(index)
+        for function in more:
+            if index not in self._hot:
+                yield from self._kept(index, function)
+
+    def prepare(self, columns: Sequence[int], computed: Computed = ()) -> Iterator[int]:
+        """Let these columns, and functions of columns, be read by row number without a wait; see `heat`."""
+        for column in columns:
+            yield from self.heat(column)
+        for column, functions in computed:
+            yield from self.keep_computed(column, functions)
+
+    def _kept(self, index: int, function: TextFunction) -> Iterator[int]:
+        column = HotColumn(function.type.physical)
+        while len(column) < self.rows:
+            rows = slice(len(column), min(len(column) + _CONVERT_ROWS, self.rows))
+            column.append(self.gather_computed(index, function, rows))
+            yield rows.stop - rows.start
+        self._computed.put(index, function, column)
+
+
+class StoredRows(Source):
+    """A source over some rows of a store; a column is gathered when it is first read, and cold ones stay cold."""
+
+    def __init__(self, columns: StoredColumns, rows: Ints | slice) -> None:
+        self._columns = columns
+        self._rows = rows
+        self._gathered: dict[int | tuple[int, TextFunction], Column] = {}
+
+    def column(self, index: int) -> Column:
+        """Column `index` of the rows."""
+        column = self._gathered.get(index)
+        if column is None:
+            column = self._gathered[index] = self._columns.gather(index, self._rows)
+        return column
+
+    def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
+        """Whether the store does, and nobody has read the codes."""
+        return index not in self._gathered and self._columns.computes(index, functions)
+
+    def computed(self, index: int, function: TextFunction) -> Column:
+        """The function of column `index` of the rows."""
+        column = self._gathered.get((index, function))
+        if column is None:
+            column = self._columns.gather_computed(index, function, self._rows)
+            self._gathered[index, function] = column
+        return column
