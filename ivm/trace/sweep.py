@@ -52,7 +52,7 @@ class Pace:
     growth: float = 0.25
     worth: float = 0.125
     base: int = 1 << 12
-    rate: int = 4
+    rate: int = 2
 
 
 PACE = Pace()
@@ -186,12 +186,16 @@ class Sweep:
         strings += memory.count - len(memory.marks)
         while size < 4 * strings:
             size *= 2
+        yield from self._move_slots()  # those that are still on their way to a larger table
         with memory.lock:
             memory.begin_move(np.zeros(size, np.uint64), memory.marks)
+        yield from self._move_slots()
+
+    def _move_slots(self) -> Iterator[int]:
         whole = False
         while not whole:
-            with memory.lock:
-                whole = memory.move(AT_ONCE)
+            with self._memory.lock:
+                whole = self._memory.move(AT_ONCE)
             yield AT_ONCE
 
     def _forget(self) -> Iterator[int]:
