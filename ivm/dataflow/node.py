@@ -75,16 +75,21 @@ class Node:
 class Snapshot:
     """The contents of a node as of now, for as long as somebody reads them, though the node goes on meanwhile.
 
-    They are read where they are until the node is about to change; then what there is is copied in one go.
+    Where the operator has no reader they are read where they are until the node is about to change; then what there is
+    is copied in one go.
     """
 
     def __init__(self, operator: Operator, time: int) -> None:
         self._operator = operator
         self._time = time
+        self._reader = operator.reader(time)
         self._kept: list[Delta] | None = None
 
     def contents(self) -> Iterator[Delta]:
         """The chunks, the same at each call."""
+        if self._reader is not None:
+            yield from self._reader()
+            return
         number = 0
         parts = self._operator.contents([], self._time)
         while self._kept is None:
@@ -97,7 +102,7 @@ class Snapshot:
 
     def keep(self) -> None:
         """The node is about to change. Cost: a copy of the contents, the first time."""
-        if self._kept is None:
+        if self._kept is None and self._reader is None:
             self._kept = list(self._operator.contents([], self._time))
 
 

@@ -28,6 +28,10 @@ class Stateless:
         """All of them."""
         return inputs
 
+    def reader(self, time: int) -> Contents | None:
+        """See `Operator`: the inputs are read as of any time."""
+        return None
+
     def hold(self, time: int | None) -> None:
         """Nothing that could go."""
 

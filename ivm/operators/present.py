@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from ivm.operators.operator import Each
+from ivm.operators.operator import Contents, Each
 
 
 class Present:
@@ -26,6 +26,10 @@ class Present:
 
     def mark(self) -> Any:
         """One step at most follows, which is undone as a whole."""
+
+    def reader(self, time: int) -> Contents | None:
+        """See `Operator`: what there is has to be copied before it changes."""
+        return None
 
     def hold(self, time: int | None) -> None:
         """Nobody looks anything up."""

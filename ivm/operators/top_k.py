@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -101,7 +102,11 @@ class TopK(Present):
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The rows in the windows."""
-        return self._shown(self._rows.reader(), time)
+        return self.reader(time)()
+
+    def reader(self, time: int) -> Contents:
+        """What gives the contents as they are now, later too."""
+        return partial(self._shown, self._rows.reader(), time)
 
     def _shown(self, reader: OrderedReader, time: int) -> Iterator[Delta]:
         words = len(self._rows.kinds)

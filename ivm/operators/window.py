@@ -6,6 +6,7 @@ State: the rows in order, a node for each copy, with the values shown.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -99,7 +100,11 @@ class Window(Present):
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """All rows with their present values."""
-        return _shown(self._rows.reader(), time)
+        return self.reader(time)()
+
+    def reader(self, time: int) -> Contents:
+        """What gives the contents as they are now, later too."""
+        return partial(_shown, self._rows.reader(), time)
 
     def size(self) -> StateSize:
         """Rows, partitions, bytes."""
