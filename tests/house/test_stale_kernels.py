@@ -54,7 +54,9 @@ def test_imports_are_those_that_the_modules_have() -> None:
             if isinstance(node, ast.ImportFrom) and node.module == "ivm.kernels":
                 imported |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ivm.kernels."):
-                imported.add(str(node.module).removeprefix("ivm.kernels."))
+                named = str(node.module).removeprefix("ivm.kernels.")
+                is_folder = (sources.FOLDER / named.replace(".", "/")).is_dir()
+                imported |= {f"{named}.{alias.name}" for alias in node.names} if is_folder else {named}
             elif isinstance(node, ast.Import):
                 imported |= {
                     a.name.removeprefix("ivm.kernels.") for a in node.names if a.name.startswith("ivm.kernels.")
