@@ -123,6 +123,7 @@ class Arrangement:
         at the time itself are seen. Of rows that the store has gained those are found that are caught up with. Cost:
         see `Index.probe`.
         """
+        self.index.expect(words, dropped, self.store.died)
         as_of = readable_as_of(times, inclusive)
         if isinstance(as_of, int):
             limits = np.array([self.store.limit(as_of)], np.int64)

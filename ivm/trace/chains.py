@@ -92,12 +92,12 @@ class Chains:
             )
             if at == len(words):
                 break
-            self.ensure(1, died, since)
+            self.ensure(1, len(words) - at, died, since)
         self._came += len(words)
 
     def link(self, words: Ints, hashes: Hashes, firsts: Ints, lengths: Ints, end: int, died: Ints, since: int) -> None:
         """Link the lengths[i] rows from firsts[i] on, below `end`, to key i where it is new."""
-        self.ensure(len(words), died, since)
+        self.ensure(len(words), len(words), died, since)
         self._lengthen(end)
         link_ranges(*self.tables, self.following.array, words, hashes, firsts, lengths)
         self._came += len(words)
@@ -139,8 +139,8 @@ class Chains:
         """Take the rows that died by `since` out of the chains of these keys."""
         unlink_dead(self.tables.slots, self.following.array, died, words, since)
 
-    def ensure(self, keys: int, died: Ints, since: int) -> None:
-        """Make room for so many new keys. Cost: little, unless they are many for the table."""
+    def ensure(self, keys: int, coming: int, died: Ints, since: int) -> None:
+        """Make room for so many new keys, of as many rows as are coming. Cost: in proportion to them."""
         tables = self.tables
         if tables.counts[USED] + keys <= self._most():
             return
@@ -151,8 +151,13 @@ class Chains:
         seen = min(_SAMPLE, capacity)
         alive = count_keys(tables.slots, self.following.array, died, since, seen)
         left = alive * capacity // seen
+        at_once = capacity <= _SLOTS_A_ROW * coming and left >= 0.9 * used
+        left = used if at_once else left
         while left + keys > int(capacity * self.max_load * 0.75):
             capacity *= 4 if capacity < _LARGE and keys < left else 2
+        if at_once:
+            self._gather(capacity, died, since)
+            return
         made = _fresh(capacity, tables.slots.shape[1] - 1)
         made.counts[ALIVE] = alive
         self._before.append(tables)
@@ -177,7 +182,7 @@ class Chains:
         """Put all keys into one table of so many slots, at once. Cost: a pass over the tables."""
         tables = self.tables
         made = _fresh(capacity, tables.slots.shape[1] - 1)
-        for part in (tables.slots, tables.old):
+        for part in (tables.slots, tables.old) if len(tables.old) else (tables.slots,):
             made.counts[MOVED] = 0
             move_keys(made.slots, part, made.counts, self.following.array, died, since, False, len(part))
         self._before.append(tables)

@@ -185,12 +185,18 @@ class Index:
         words = self._shaped(words)
         hashes = hashed(words)
         self._settle(words, hashes, _ALL, died)
-        self._chains.ensure(len(words), died, self.since)
+        self._chains.ensure(len(words), len(words), died, self.since)
         self._journal.append(_Step(self.rows, words, applied, inserts))
         self._chains.apply(
             words, hashes, inserts, times, self.rows, died, self.since, applied, unique=self.unique, replace=replace
         )
         self.rows += applied.inserted
+
+    def expect(self, words: Ints, dropped: Bools | None, died: Ints) -> None:
+        """These keys are about to be probed by a step: where they are many for the run, move it out of their way."""
+        if 4 * BLOCK * len(words) >= len(self._run) > 0:
+            words = self._shaped(words)
+            self._settle(words, hashed(words), _ALL if dropped is None else dropped, died)
 
     def probe(self, words: Ints, dropped: Bools | None, limits: Ints, died: Ints, times: Ints) -> tuple[Ints, Ints]:
         """(position of the key, row) for the rows of each key with row < limits[i] and died[row] > times[i], by

@@ -61,16 +61,11 @@ class IndexReader(NamedTuple):
 
     def probe(self, words: Ints, dropped: Bools | None, limits: Ints, died: Ints, times: Ints) -> Found:
         """The rows of each key with row < limits[i] and died[row] > times[i]; see `Index.probe`."""
+        undone = self.undone[0]
         words = words.reshape(-1, self.words)
         hashes = hashed(words)
-        dropped = _ALL if dropped is None else dropped
-        while True:
-            undone = self.undone[0]
-            found = self._probe(words, hashes, dropped, limits, died, times)
-            if self.undone[0] == undone:
-                return found
-
-    def _probe(self, words: Ints, hashes: Hashes, dropped: Bools, limits: Ints, died: Ints, times: Ints) -> Found:
+        if dropped is None:
+            dropped = _ALL
         n = len(words)
         firsts = lengths = _NOTHING
         absent, at, first, length = self._search_run(words, hashes, dropped) if self.run.stop else _NO_SEARCH
@@ -101,6 +96,8 @@ class IndexReader(NamedTuple):
         lesson = None
         if absent or tired:
             lesson = Lesson(absent, words[at], first, length, words[long[:tired]])
+        if self.undone[0] != undone:
+            return self.probe(words, dropped, limits, died, times)
         return Found(positions[:count], rows[:count], visited, lesson)
 
     def _search_run(self, words: Ints, hashes: Hashes, dropped: Bools) -> tuple[int, Ints, Ints, Ints]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.hashing.function import hash_words
+from ivm.kernels.hashing.function import hash_word, hash_words
 from ivm.kernels.hashing.slots import AHEAD, EMPTY, GONE, fetch, find_slot, old_head, put_key
 from ivm.kernels.types import Bools, Hashes, Int32s, Ints
 
@@ -24,6 +24,10 @@ _HALF = np.uint64(32)
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def hash_rows(words: Ints, hashes: Hashes) -> None:
     """Write the hash of each row of `words`; cost: 1 ns a word."""
+    if words.shape[1] == 1:  # in a loop of its own, several at a time
+        for i in range(len(words)):
+            hashes[i] = hash_word(words[i, 0])
+        return
     for i in range(len(words)):
         hashes[i] = hash_words(words, i, words.shape[1])
 

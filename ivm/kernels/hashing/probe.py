@@ -56,8 +56,8 @@ def probe_rows(
     time_step = 0 if len(times) == 1 else 1
     mortal = len(died) > 0
     far = len(slots) > CACHED
+    room, reach = len(rows), len(following)
     visited = 0
-    reached = len(words)
     head = np.int64(EMPTY)
     searched = np.int64(-1)
     for i in range(start, len(words)):
@@ -77,35 +77,41 @@ def probe_rows(
         limit = limits[i * limit_step]
         time = times[i * time_step]
         begin = count
-        row = head - 1
-        stop = np.int64(-1)
-        if head == EMPTY and len(lengths):
-            row = firsts[i] + lengths[i] - 1
-            stop = firsts[i] - 1
         dead = 0
-        while row > stop:
+        fits = True
+        row = head - 1
+        while row >= 0:
             visited += 1
-            if head != EMPTY and row >= len(following):
-                count = -1
+            if row < limit and (not mortal or died[row] > time):
+                if count == room:
+                    fits = False
+                    break
+                positions[count] = i
+                rows[count] = row
+                count += 1
+            elif row >= reach:
+                fits = False
                 break
-            if row < limit:
+            elif mortal and row < limit and died[row] <= since:
+                dead += 1
+            row = np.int64(following[row])
+        if head == EMPTY and len(lengths):
+            for each in range(firsts[i], min(firsts[i] + lengths[i], limit)):
+                row = np.int64(each)
+                visited += 1
                 if not mortal or died[row] > time:
-                    if count == len(rows):
-                        count = -1
+                    if count == room:
+                        fits = False
                         break
                     positions[count] = i
                     rows[count] = row
                     count += 1
-                elif died[row] <= since:
-                    dead += 1
-            row = np.int64(following[row]) if head != EMPTY else row - 1
-        if count < 0:
-            count, reached = begin, i
-            break
-        if dead >= MANY_DEAD and head != EMPTY and tired < len(long):
+        if not fits:
+            return i, begin, tired, visited
+        if dead >= MANY_DEAD and tired < len(long):
             long[tired] = i
             tired += 1
-    return reached, count, tired, visited
+    return len(words), count, tired, visited
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -136,8 +142,8 @@ def probe_unique(
     time_step = 0 if len(times) == 1 else 1
     mortal = len(died) > 0
     far = len(slots) > CACHED
+    reach = len(following)
     visited = 0
-    reached = len(words)
     head = np.int64(EMPTY)
     searched = np.int64(-1)
     for i in range(start, len(words)):
@@ -155,19 +161,18 @@ def probe_unique(
         row = head - 1
         if head == EMPTY and len(lengths) and lengths[i] > 0 and firsts[i] < limit:
             row = firsts[i]
-        while row >= limit and row < len(following):
+        while row >= limit:
+            if row >= reach:
+                return i, count, visited
             visited += 1
             row = np.int64(following[row])
-        if row >= limit:
-            reached = i
-            break
         if row >= 0:
             visited += 1
             if not mortal or died[row] > times[i * time_step]:
                 positions[count] = i
                 rows[count] = row
                 count += 1
-    return reached, count, visited
+    return len(words), count, visited
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
