@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from ivm.trace.follower import Follower
 from ivm.trace.row_store import RowStore
 from ivm.trace.rows import Rows, RowsMark
 from ivm.trace.rows_reader import RowsReader
-from ivm.trace.segment import Segment, Segments
+from ivm.trace.segment import Segment
 from ivm.trace.size import StateSize
 from ivm.trace.time import stamps
 
@@ -95,7 +95,7 @@ class DerivedRows(Generic[Arranged]):
         """See `State.segments`."""
         return self._rows.segments()
 
-    def restore(self, segments: Segments) -> None:
+    def restore(self, segments: Iterable[Segment]) -> None:
         """See `State.restore`."""
         self._rows.restore(segments)
 

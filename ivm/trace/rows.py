@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -114,9 +114,9 @@ class Rows:
         """See `State.segments`: the rows that anybody may still read; what follows them is made of them again."""
         return self.store.segments(self._since)
 
-    def restore(self, segments: Segments) -> None:
+    def restore(self, segments: Iterable[Segment]) -> None:
         """See `State.restore`."""
-        time, since = self.store.restore(segments)
+        time, since = self.store.restore(Segments(segments))
         for follower in self.followers():
             follower.catch_up()
         self.seal(time + 1, since)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -25,7 +25,7 @@ from ivm.trace.layout import plain_layout
 from ivm.trace.refusal import impossible_changes, null_in_key
 from ivm.trace.row_store import RowStore
 from ivm.trace.rows import Rows, RowsMark
-from ivm.trace.segment import Segment, Segments
+from ivm.trace.segment import Segment
 from ivm.trace.size import StateSize
 from ivm.trace.stored_columns import StoredRows
 from ivm.trace.time import BEGINNING, stamps, times_of
@@ -143,7 +143,7 @@ class TableStore:
         """See `State.segments`."""
         return self._rows.segments()
 
-    def restore(self, segments: Segments) -> None:
+    def restore(self, segments: Iterable[Segment]) -> None:
         """See `State.restore`."""
         self._rows.restore(segments)
         self._last_time = self._rows.store.last_time

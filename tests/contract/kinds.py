@@ -105,6 +105,7 @@ def kinds() -> dict[str, Kind]:
     from tests.contract.groups import GroupsKind  # a file for each, which imports this one
     from tests.contract.log import LogKind
     from tests.contract.ordered import OrderedKind
+    from tests.contract.rows import DerivedKind, KeyedTableKind, TableKind
 
-    found: list[Kind] = [GroupsKind(), LogKind(), OrderedKind()]
+    found: list[Kind] = [GroupsKind(), LogKind(), OrderedKind(), DerivedKind(), KeyedTableKind(), TableKind()]
     return {kind.name: kind for kind in found}

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from ivm.trace import view_log
+from ivm.trace import compaction, view_log
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.segment import Segment
 from ivm.trace.size import StateSize
@@ -124,6 +124,9 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is done to large states now and then is done to small ones too."""
     monkeypatch.setattr(view_log, "_SPARE_ROWS", 20)
     monkeypatch.setattr(view_log, "_LEAST_FUEL", 3)
+    monkeypatch.setattr(compaction, "FROM_ROWS", 8)
+    monkeypatch.setattr(compaction, "_AT_LEAST", 3)
+    monkeypatch.setattr(compaction, "_FOR_EACH", 2)
 
 
 @pytest.mark.parametrize("kind", KINDS)
