@@ -286,6 +286,32 @@ def test_a_long_dead_chain_is_walked_once():
         index.seal(5, died)
 
 
+@pytest.mark.parametrize("unique", [False, True])
+def test_a_reader_sees_what_was_there_whatever_is_inserted_grown_and_taken_back(unique):
+    rng = np.random.default_rng(3)
+    keys = rng.permutation(60_000) if unique else rng.integers(0, 700, 60_000)
+    index, everything, asked = Index(1, unique), np.array([FOREVER]), np.unique(keys)[:300]
+    held = []
+    for first in range(0, 60_000, 4_000):
+        if first:
+            limit = np.array([first], np.int64)
+            reader = index.reader()
+            found = reader.probe(asked, None, limit, NOBODY, everything)
+            held.append((reader, limit, sorted(zip(found.positions.tolist(), found.rows.tolist(), strict=True))))
+        mark = index.mark()
+        for batch in (keys[first : first + 3_000][::-1].copy(), keys[first : first + 4_000]):
+            index.insert(batch, None, NOBODY)
+            if len(batch) == 3_000:
+                index.rollback(mark)
+                index.rollback(mark)
+        index.seal(0, NOBODY)
+        assert index.rows == first + 4_000
+    for reader, limit, expected in held:
+        found = reader.probe(asked, None, limit, NOBODY, everything)
+        assert sorted(zip(found.positions.tolist(), found.rows.tolist(), strict=True)) == expected
+        assert expected == sorted((i, r) for i, k in enumerate(asked) for r in np.flatnonzero(keys[: limit[0]] == k))
+
+
 def test_dropped_keys_are_neither_indexed_nor_found():
     index = Index(1)
     index.insert(np.array([1, 1, 2]), np.array([False, True, False]), NOBODY)
