@@ -201,8 +201,10 @@ class Groups(Generic[Form]):
                     self._emptied.append(step.slots)
         self._steps.clear()
         if not self._readers:
-            self._release(max(_RELEASED_EACH * touched, _LEAST_RELEASED))
-            self._melt(touched)
+            if self._emptied:
+                self._release(max(_RELEASED_EACH * touched, _LEAST_RELEASED))
+            if self._searched or self.is_looked_up:
+                self._melt(touched)
             self._start_anew()
         self._end()
 
@@ -287,8 +289,9 @@ class Groups(Generic[Form]):
             return
         assert batch.after is not NO_FIELDS or not len(batch.slots), "a step puts fields, or is rolled back"
         self._begin()
-        for reader in self._readers:
-            reader.keep(batch.slots, batch.previous)
+        if self._readers:
+            for reader in list(self._readers):
+                reader.keep(batch.slots, batch.previous)
         fold_cells(self.width, self.state, batch.after, batch.meta, batch.slot)
         self._end()
 
