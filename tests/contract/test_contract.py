@@ -152,4 +152,4 @@ def test_another_process_goes_on(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.contract.elsewhere", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.split() == list(KINDS)
+    assert done.stdout.splitlines() == list(KINDS)
