@@ -83,6 +83,7 @@ class AscendingRun:
         self._distinct = distinct
         self._fences = Growable(np.dtype(np.int64))
         self._recent: Ints | None = None
+        self._reader: RunReader | None = None
 
     def __len__(self) -> int:
         return self.stop - self.start
@@ -96,10 +97,15 @@ class AscendingRun:
         """The run as it is now; it reads the store, or `words_of`."""
         if self.start == self.stop:
             return _EMPTY
+        kept = self._reader
+        if kept is not None and kept.start == self.start and kept.stop == self.stop and words_of is None:
+            return kept
         last_lead = int(self._recent_words()[-1, 0]) >> self._shift
         fences = self._fences.array[: -(-self.stop // BLOCK)]
         source = self._words_of if words_of is None else words_of
-        return RunReader(self.start, self.stop, self._shift, self._distinct, last_lead, fences, source)
+        made = RunReader(self.start, self.stop, self._shift, self._distinct, last_lead, fences, source)
+        self._reader = made if words_of is None else None
+        return made
 
     def extend(self, words: Ints) -> bool:
         """Take the rows from `stop` on, with these keys, if they go on ascending; else change nothing and say False.
@@ -123,7 +129,7 @@ class AscendingRun:
 
     def truncate(self, row: int) -> None:
         """Cut off the rows from `row` on."""
-        self._recent = None
+        self._recent = self._reader = None
         self.stop = min(self.stop, row)
         self.start = min(self.start, row)
         self._fences.truncate(-(-self.stop // BLOCK))
