@@ -156,8 +156,6 @@ class Graph:
         self.marks.rollback()
 
     def _step(self, node: Node, inputs: Sequence[Delta | None]) -> Delta | None:
-        if node.snapshot is not None:
-            node.snapshot.keep()
         installation, marked = self.installation, len(self.marks)
         self.marks.add(node.operator.states)
         if installation is None:

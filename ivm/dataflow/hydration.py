@@ -118,10 +118,10 @@ class Waiting(Present):
         self._queue.append(delta.gathered() if delta is not None and len(delta) <= _SMALL else delta)
         return None
 
-    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+    def reader(self, time: int) -> Contents:
         """What there was when the waiting began, for the one behind."""
         assert len(self._operators) > 1, "internal error: a node was read before it was hydrated"
-        return self._operators[0].contents(inputs, time)
+        return partial(self._operators[0].contents, [], time)
 
     def mark(self) -> int:
         """How many changes wait."""

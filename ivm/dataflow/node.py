@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ivm.operators.operator import Contents, Operator
+from ivm.operators.present import Present
 from ivm.trace.delta import Delta
 
 
@@ -36,7 +37,7 @@ class Node:
     owners: dict[Node | str, None] = field(default_factory=dict, repr=False)
     readers: list[Node] = field(default_factory=list, repr=False)
     counters: Counters = field(default_factory=Counters)
-    snapshot: Snapshot | None = None
+    snapshot: Contents | None = None
 
     def contents(self, time: int, read: Callable[[int], None]) -> Iterator[Delta]:
         """The node's output as of `time` in chunks of bounded size, as `Operator.contents` gives it.
@@ -44,7 +45,7 @@ class Node:
         `read` is told the rows of each chunk where they are kept: in tables, views and operators with state.
         """
         if self.snapshot is not None:
-            return _counted(self.snapshot.contents(), read)
+            return _counted(self.snapshot(), read)
         sources: Sequence[Contents] = [partial(node.contents, time, read) for node in self.inputs]
         contents = self.operator.contents(sources, time)
         return contents if self.operator.drawn_from(self.inputs) else _counted(contents, read)
@@ -55,9 +56,9 @@ class Node:
         What keeps history is read as of any time, as long as commits let go of none. Returns the nodes that keep
         something for it, until their `let_go` is called.
         """
-        if not self.operator.looks_back:
+        if isinstance(self.operator, Present):
             if self.snapshot is None:
-                self.snapshot = Snapshot(self.operator, time)
+                self.snapshot = self.operator.reader(time)
             return [self]
         for arrangement in self.waits:
             arrangement.operator.hold(time)
@@ -70,40 +71,6 @@ class Node:
         """Nobody reads the node as of a time that is past any more."""
         self.snapshot = None
         self.operator.hold(None)
-
-
-class Snapshot:
-    """The contents of a node as of now, for as long as somebody reads them, though the node goes on meanwhile.
-
-    Where the operator has no reader they are read where they are until the node is about to change; then what there is
-    is copied in one go.
-    """
-
-    def __init__(self, operator: Operator, time: int) -> None:
-        self._operator = operator
-        self._time = time
-        self._reader = operator.reader(time)
-        self._kept: list[Delta] | None = None
-
-    def contents(self) -> Iterator[Delta]:
-        """The chunks, the same at each call."""
-        if self._reader is not None:
-            yield from self._reader()
-            return
-        number = 0
-        parts = self._operator.contents([], self._time)
-        while self._kept is None:
-            part = next(parts, None)
-            if part is None:
-                return
-            number += 1
-            yield part
-        yield from self._kept[number:]
-
-    def keep(self) -> None:
-        """The node is about to change. Cost: a copy of the contents, the first time."""
-        if self._kept is None and self._reader is None:
-            self._kept = list(self._operator.contents([], self._time))
 
 
 def _counted(contents: Iterator[Delta], read: Callable[[int], None]) -> Iterator[Delta]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from ivm.trace.cells import cell_times
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_fields import PlainFields
+from ivm.trace.group_reader import GroupReader
 from ivm.trace.groups import Groups
 from ivm.trace.keys import KeyLayout
 from ivm.trace.readonly import readonly, readonly_diffs
@@ -92,10 +94,14 @@ class AppendOnlyTopK(Present):
         key = out[:, : self._width - 1]
         return delta_of(self._order.decode(key), times, out[:, self._width - 1].copy(), int(rows))
 
-    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+    def reader(self, time: int) -> Contents:
+        """What gives the contents as they are now, later too."""
+        return partial(self._shown, self._groups.reader(time), time)
+
+    def _shown(self, reader: GroupReader[PlainFields], time: int) -> Iterator[Delta]:
         """The rows in the windows."""
-        for start in range(0, self._groups.used if self._end else 0, _CHUNK):
-            fields = self._groups.state[start : min(start + _CHUNK, self._groups.used), self._first + _HEAD :]
+        for start in range(0, reader.used if self._end else 0, _CHUNK):
+            fields = reader.rows(start, start + _CHUNK)[:, self._first + _HEAD :]
             kept = fields.reshape(len(fields), self._end, self._width)
             copies = kept[:, :, -1]
             until = copies.cumsum(axis=1)

@@ -28,10 +28,6 @@ class Stateless:
         """All of them."""
         return inputs
 
-    def reader(self, time: int) -> Contents | None:
-        """See `Operator`: the inputs are read as of any time."""
-        return None
-
     def hold(self, time: int | None) -> None:
         """Nothing that could go."""
 

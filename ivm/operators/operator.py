@@ -63,13 +63,6 @@ class Operator(Protocol):
         """Those of the inputs whose contents `contents` reads; none, where it answers from the operator's state."""
         ...
 
-    def reader(self, time: int) -> Contents | None:
-        """What gives the contents as of `time`, the present, as often as one likes, whatever is sealed meanwhile.
-
-        None where nothing does.
-        """
-        ...
-
     def hold(self, time: int | None) -> None:
         """Lookups may be as of `time`, the present, also after later commits; None: no longer."""
         ...

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from ivm.operators.operator import Contents, Each
+from ivm.trace.delta import Delta
 
 
 class Present:
@@ -24,12 +25,13 @@ class Present:
         """The operator itself."""
         return (self,)
 
-    def mark(self) -> Any:
-        """One step at most follows, which is undone as a whole."""
+    def reader(self, time: int) -> Contents:
+        """What gives the contents as of `time`, the present, as often as one likes, whatever is sealed meanwhile."""
+        raise NotImplementedError
 
-    def reader(self, time: int) -> Contents | None:
-        """See `Operator`: what there is has to be copied before it changes."""
-        return None
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """The output as it is now."""
+        return self.reader(time)()
 
     def hold(self, time: int | None) -> None:
         """Nobody looks anything up."""

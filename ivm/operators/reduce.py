@@ -147,16 +147,17 @@ class Reduce(Present):
         """All columns can be read as they are."""
         yield from ()
 
-    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
-        """The groups' rows."""
-        if self._keys == 0 and len(self.groups) == 0:
+    def reader(self, time: int) -> Contents:
+        """What gives the contents as they are now, later too."""
+        if len(self.groups) == 0:
             initial = self.initial(time)
-            if initial is not None:
-                yield initial
-            return
-        parts = self.groups.fields
-        for start in range(0, self.groups.used, _CHUNK):
-            delta = self._read(parts, self.groups.state[start : min(start + _CHUNK, self.groups.used)], time)
+            return lambda: iter(() if initial is None else (initial,))
+        return partial(self._shown, self.groups.reader(time), time)
+
+    def _shown(self, reader: GroupReader[Accumulators], time: int) -> Iterator[Delta]:
+        """The groups' rows."""
+        for start in range(0, reader.used, _CHUNK):
+            delta = self._read(reader.fields, reader.rows(start, start + _CHUNK), time)
             if delta is not None:
                 yield delta
 

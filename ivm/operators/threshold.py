@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_fields import PlainFields
+from ivm.trace.group_reader import GroupReader
 from ivm.trace.groups import Groups
 from ivm.trace.keys import KeyLayout
 from ivm.trace.state import State
@@ -63,17 +65,19 @@ class Threshold(Present):
     def _unpack(self, keys: Ints) -> list[Column]:
         return self._layout.unpack(keys.reshape(len(keys)) if self._layout.words == 1 else keys)
 
-    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+    def reader(self, time: int) -> Contents:
+        """What gives the contents as they are now, later too."""
+        return partial(self._shown, self._groups.reader(time), time)
+
+    def _shown(self, reader: GroupReader[PlainFields], time: int) -> Iterator[Delta]:
         """The rows of positive multiplicity, each as often as it counts."""
         width = self._layout.words
-        for start in range(0, self._groups.used, _CHUNK):
-            state = self._groups.state[start : min(start + _CHUNK, self._groups.used)]
-            counts = state[:, width + 1]
-            there = counts > 0
-            # Where no row has gone none needs to be picked; somebody may wait for all chunks to be copied in one go.
-            keys, counts = (state[:, :width].copy(), counts) if there.all() else (state[there, :width], counts[there])
-            if len(counts):
-                yield delta_of(self._unpack(keys), time, np.minimum(counts, self._at_most), len(counts))
+        for start in range(0, reader.used, _CHUNK):
+            rows = reader.rows(start, start + _CHUNK)
+            rows = rows[rows[:, width + 1] > 0]
+            if len(rows):
+                diffs = np.minimum(rows[:, width + 1], self._at_most)
+                yield delta_of(self._unpack(np.ascontiguousarray(rows[:, :width])), time, diffs, len(rows))
 
     def size(self) -> StateSize:
         """Distinct rows and bytes."""

@@ -100,10 +100,6 @@ class TopK(Present):
         times = cell_times(cells.times, out[:, width + 1])
         return delta_of(self._order.decode(out[:, :width]), times, out[:, width].copy(), rows)
 
-    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
-        """The rows in the windows."""
-        return self.reader(time)()
-
     def reader(self, time: int) -> Contents:
         """What gives the contents as they are now, later too."""
         return partial(self._shown, self._rows.reader(), time)

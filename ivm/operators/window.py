@@ -98,10 +98,6 @@ class Window(Present):
         delta = delta_of(layout.columns(out), cell_times(cells.times, out[:, CELL]), out[:, DIFF].copy(), len(out))
         return delta if layout.is_settled else consolidate(delta, self._types)
 
-    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
-        """All rows with their present values."""
-        return self.reader(time)()
-
     def reader(self, time: int) -> Contents:
         """What gives the contents as they are now, later too."""
         return partial(_shown, self._rows.reader(), time)
