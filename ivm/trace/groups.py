@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic
-from weakref import WeakSet
 
 import numpy as np
 
@@ -37,6 +36,7 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_fields import Form, Table, coded, empty_table
 from ivm.trace.group_reader import GroupReader
 from ivm.trace.group_segments import GroupKeys, group_segments, take_groups
+from ivm.trace.held import Held
 from ivm.trace.keys import KeyLayout
 from ivm.trace.readonly import NO_MASK, readonly, readonly_times
 from ivm.trace.segment import Segment, Segments
@@ -77,7 +77,7 @@ class Groups(Generic[Form]):
         self._keys = GroupKeys(keys, types, dictionary)
         self._steps: list[CellBatch | Table[Form]] = []  # a table: the one before the fields were laid out anew
         self._emptied: list[Int32s] = []
-        self._readers: WeakSet[GroupReader[Form]] = WeakSet()
+        self._readers: Held[GroupReader[Form]] = Held()
         self._searched = 0
         self._store = self._empty(fields)
 
@@ -125,7 +125,7 @@ class Groups(Generic[Form]):
         """Bytes of the slots in use, of the index, and of what readers need."""
         rows = self.used * self.state.shape[1] * 8
         index = self._store.index.nbytes(int(self._store.counts[PARTITIONS]))
-        return rows + index + sum(reader.nbytes for reader in self._readers)
+        return rows + index + sum(reader.nbytes for reader in self._readers.each())
 
     def size(self) -> StateSize:
         """Groups and bytes."""
@@ -234,7 +234,7 @@ class Groups(Generic[Form]):
         """
         assert len(self._steps) == (self._last is not None), "the groups are no longer as they were sealed"
         reader = GroupReader(self, as_of)
-        self._readers.add(reader)
+        self._readers.hold(reader)
         return reader
 
     def codes(self) -> Iterator[Array]:
@@ -252,7 +252,7 @@ class Groups(Generic[Form]):
             yield from self._keys.layout.codes(rows[:, :width])
             yield from coded(self.fields, rows[:, width + 1 :])
             begin += AT_ONCE
-        for reader in list(self._readers):
+        for reader in self._readers.each():
             yield from reader.codes()
 
     def segments(self) -> Iterator[Segment]:
@@ -290,7 +290,7 @@ class Groups(Generic[Form]):
         assert batch.after is not NO_FIELDS or not len(batch.slots), "a step puts fields, or is rolled back"
         self._begin()
         if self._readers:
-            for reader in list(self._readers):
+            for reader in self._readers.each():
                 reader.keep(batch.slots, batch.previous)
         fold_cells(self.width, self.state, batch.after, batch.meta, batch.slot)
         self._end()

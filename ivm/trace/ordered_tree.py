@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import NamedTuple
-from weakref import WeakSet
 
 import numpy as np
 
@@ -27,6 +26,7 @@ from ivm.kernels.texts.dictionary import Bytes
 from ivm.trace.column import Array, Bools, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
+from ivm.trace.held import Held
 from ivm.trace.readonly import readonly
 from ivm.trace.size import StateSize
 
@@ -86,7 +86,7 @@ class OrderedTree:
         self.dictionary = dictionary
         self._nodes = _Nodes(len(kinds) + payload)
         self._journal: list[_Entry] = []
-        self._readers: WeakSet[OrderedReader] = WeakSet()
+        self._readers: Held[OrderedReader] = Held()
 
     @property
     def arrays(self) -> tuple[Ints, Ints, Ints]:
@@ -124,13 +124,13 @@ class OrderedTree:
         """Bytes of all nodes that were ever in use, and of what readers keep."""
         nodes = self._nodes
         node = FANOUT * nodes.rows.array.shape[1] + nodes.heads.array.shape[1]
-        return int(nodes.meta[USED]) * node * 8 + sum(reader.nbytes for reader in self._readers)
+        return int(nodes.meta[USED]) * node * 8 + sum(reader.nbytes for reader in self._readers.each())
 
     def changing(self, changes: Changes) -> Tree:
         """The tree, for a kernel that applies `changes` next, which may then be rolled back."""
         rows = len(changes.keys) + (self._journal[-1].rows if self._journal else 0)
         self.make_room(rows)
-        for reader in self._readers:
+        for reader in self._readers.each():
             reader.since.make_room(rows)
         self._journal.append(_Entry(changes, self.mark(), rows))
         return self.arguments
@@ -156,7 +156,7 @@ class OrderedTree:
 
     def seal(self, upper: int, since: int) -> None:
         """Forget how to undo the changes, and tell those of them to readers; free everything where nothing is left."""
-        for reader in self._readers:
+        for reader in self._readers.each():
             for changes, before, _ in self._journal:
                 reader.note(changes, before)
         self._journal.clear()
@@ -170,7 +170,7 @@ class OrderedTree:
         Cost: that of the changes meanwhile, once more, and their size.
         """
         reader = OrderedReader(self)
-        self._readers.add(reader)
+        self._readers.hold(reader)
         return reader
 
     def codes(self) -> Iterator[Array]:
@@ -188,7 +188,7 @@ class OrderedTree:
         count = copy_guides(*self.arrays, guides)
         for word in words:
             yield guides[:count, word]
-        for reader in list(self._readers):
+        for reader in self._readers.each():
             yield from reader.since.codes()
 
     def size(self) -> StateSize:

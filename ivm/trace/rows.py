@@ -13,6 +13,7 @@ from ivm.trace.column import Array
 from ivm.trace.compaction import Compaction
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.follower import Follower
+from ivm.trace.held import Held
 from ivm.trace.index import Mark as IndexMark
 from ivm.trace.living_rows import LivingRows
 from ivm.trace.row_store import Mark, RowStore
@@ -38,7 +39,8 @@ class Rows:
 
     def __init__(self, types: Sequence[SqlType], dictionary: TextDictionary, *, cold: bool) -> None:
         self.store = RowStore(types, dictionary, cold=cold)
-        self._followers: WeakValueDictionary[object, Follower] = WeakValueDictionary()
+        self._followers: Held[Follower] = Held()
+        self._named: WeakValueDictionary[object, Follower] = WeakValueDictionary()
         self._living: LivingRows | None = None
         self._since = BEGINNING
         self._compaction: Compaction | None = None
@@ -61,15 +63,17 @@ class Rows:
     def follow(self, follower: Follower, name: object = None) -> None:
         """Keep `follower` in step from now on; it is found under its name, if it has one."""
         follower.seal(self._since)
-        self._followers[object() if name is None else name] = follower
+        self._followers.hold(follower)
+        if name is not None:
+            self._named[name] = follower
 
     def follower(self, name: object) -> Follower | None:
         """The follower of this name."""
-        return self._followers.get(name)
+        return self._named.get(name)
 
     def followers(self) -> list[Follower]:
         """All that follow, in the order in which they came."""
-        return list(self._followers.values())
+        return list(self._followers.each())
 
     def mark(self) -> RowsMark:
         """See `State.mark`."""

@@ -14,6 +14,7 @@ ALIVE = 0
 """The stamp of a row that lives."""
 
 _STAMPS = 0x7FFF_FFFF_FFFF_FFFF
+_FEW = 64
 BEGINNING = -0x8000_0000_0000_0000
 """Before every time: when the rows came whose history is forgotten."""
 
@@ -112,14 +113,16 @@ class Births:
     def since(self, since: int) -> Births:
         """The same where nobody asks for times before `since`; these stay for whoever reads them.
 
-        Cost: a binary search, and copying what is left when more than half is gone.
+        Cost: a binary search, and copying what is left when more than half is gone, and that is many.
         """
         left = len(self)
+        if left < _FEW:
+            return self
         if since >= self.last:
             left = 0
         elif left:
             left -= int(np.searchsorted(self._times.view(), since, side="right"))
-        if left == len(self) or (left and 2 * left > len(self)):
+        if left and 2 * left > len(self):
             return self
         made = Births()
         made.last = self.last

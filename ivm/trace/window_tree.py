@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Generic, NamedTuple, Protocol, Self, TypeVar
-from weakref import WeakSet
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from ivm.trace.codes import AT_ONCE
 from ivm.trace.column import Array, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
+from ivm.trace.held import Held
 from ivm.trace.readonly import readonly
 from ivm.trace.segment import Segment, Segments
 from ivm.trace.size import StateSize
@@ -110,7 +110,7 @@ class WindowTree(Generic[AnyLayout]):
         self._nodes = _Nodes(layout)
         self._written: list[tuple[int, Ints]] = []
         """What the steps since the last seal have put out, while there are readers; with the changes before."""
-        self._readers: WeakSet[WindowReader[AnyLayout]] = WeakSet()
+        self._readers: Held[WindowReader[AnyLayout]] = Held()
 
     @property
     def layout(self) -> AnyLayout:
@@ -181,7 +181,7 @@ class WindowTree(Generic[AnyLayout]):
 
     def seal(self, upper: int, since: int) -> None:
         """Forget how to undo the changes, and tell readers; free everything where nothing is left."""
-        for reader in self._readers:
+        for reader in self._readers.each():
             for before, out in self._written:
                 reader.note(before, out)
         self._written.clear()
@@ -193,7 +193,7 @@ class WindowTree(Generic[AnyLayout]):
     def reader(self) -> WindowReader[AnyLayout]:
         """The rows as they are now, for as long as the reader is kept, whatever is sealed meanwhile."""
         reader = WindowReader(self)
-        self._readers.add(reader)
+        self._readers.hold(reader)
         return reader
 
     def read(self, first: int, stop: int) -> Ints:
@@ -237,7 +237,7 @@ class WindowTree(Generic[AnyLayout]):
         """Rows and bytes."""
         nodes = self._nodes
         bytes_ = self.used * nodes.layout.node_words * 8 + nodes.roots.nbytes
-        return StateSize(len(self), 0, bytes_ + sum(reader.nbytes for reader in self._readers))
+        return StateSize(len(self), 0, bytes_ + sum(reader.nbytes for reader in self._readers.each()))
 
 
 class WindowReader(Generic[AnyLayout]):

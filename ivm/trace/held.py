@@ -1,0 +1,27 @@
+"""What others hold on to, for as long as they do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeVar
+from weakref import ref
+
+Each = TypeVar("Each")
+
+
+class Held(list["ref[Each]"]):
+    """Weak references in the order in which they came; one leaves when nobody else holds what it refers to.
+
+    Not `WeakSet`: every commit asks whether there are any, and a list that is empty says so in no time.
+    """
+
+    def hold(self, each: Each) -> None:
+        """One more."""
+        self.append(ref(each, self.remove))
+
+    def each(self) -> Iterator[Each]:
+        """Those that are still held; others may come and go meanwhile."""
+        for reference in tuple(self):
+            found = reference()
+            if found is not None:
+                yield found
