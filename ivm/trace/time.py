@@ -30,7 +30,9 @@ def stamp(time: int) -> int:
 
 def stamps(times: Ints | int) -> Ints:
     """The stamps of the times as an array, of length 1 if they are all the same."""
-    return np.maximum(as_array(times), -1) - _STAMPS
+    if isinstance(times, int):
+        return np.array([stamp(times)], np.int64)
+    return np.maximum(times, -1) - _STAMPS
 
 
 def times_of(stamped: Ints) -> Ints:
