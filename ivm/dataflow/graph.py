@@ -156,13 +156,14 @@ class Graph:
         self.marks.rollback()
 
     def _step(self, node: Node, inputs: Sequence[Delta | None]) -> Delta | None:
-        installation, marked = self.installation, len(self.marks)
+        installation = self.installation
+        if installation is None or node not in installation.nodes:
+            if installation is not None:
+                installation.keep_history(node)
+            self.marks.add(node.operator.states)
+            return node.operator.step(inputs)
+        marked = len(self.marks)
         self.marks.add(node.operator.states)
-        if installation is None:
-            return node.operator.step(inputs)
-        if node not in installation.nodes:
-            installation.keep_history(node)
-            return node.operator.step(inputs)
         try:
             return node.operator.step(inputs)
         except Exception as error:  # noqa: BLE001  whatever it is, the commit is not to suffer

@@ -74,17 +74,14 @@ class Marks:
 
     def rollback(self, left: int = 0) -> None:
         """Undo what was done to all but the first `left` states, last one first."""
-        for state in self._undone(left):
+        while len(self._marks) > left:
+            state = next(reversed(self._marks))
             state.rollback(self._marks[state])
+            del self._marks[state]  # from here on: before, it would have to be done again
 
     def seal(self, upper: int, since: int) -> None:
         """Make what was done to all states final, last one first: none goes before those that are made of it."""
-        for state in self._undone(0):
-            state.seal(upper, since)
-
-    def _undone(self, left: int) -> Iterator[State]:
-        """The states that are left, last first; each leaves the list when the caller comes back for the next."""
-        while len(self._marks) > left:
+        while self._marks:
             state = next(reversed(self._marks))
-            yield state
+            state.seal(upper, since)
             del self._marks[state]
