@@ -17,7 +17,6 @@ _PLACES = {
     "rehearse": ("ivm.defining.rehearse",),
     "index": (
         "ivm.trace.table_store.TableStore.arrangement",
-        "ivm.trace.table_store.TableStore.arrangement_apart",
         "ivm.trace.arrangement.Arrangement.fill",
         "ivm.trace.ordered_arrangement.OrderedArrangement.fill",
         "ivm.operators.join.DeltaJoin.prepare",

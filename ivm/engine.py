@@ -237,6 +237,8 @@ class Engine:
         except NumericError as error:
             views = self.users_of_nodes().get(id(self.renderer.graph.last), ())
             raise NumericError(f"cannot commit: view {', '.join(views)}: {error}; nothing was changed") from error
+        except SystemError as error:  # so numba passes on what is raised while it makes Python's objects of a result
+            raise error.__cause__ or error from None
         finally:
             self.settle()
         return decided.time
