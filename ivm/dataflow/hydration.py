@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from math import inf
+from typing import Any
 
 import numpy as np
 
@@ -123,6 +124,11 @@ class Waiting(Present):
         assert len(self._operators) > 1, "internal error: a node was read before it was hydrated"
         return partial(self._operators[0].contents, [], time)
 
+    @property
+    def states(self) -> tuple[Any, ...]:
+        """What waits. Nobody asks it for codes: no texts are freed while a view is installed."""
+        return (self,)
+
     def mark(self) -> int:
         """How many changes wait."""
         return len(self._queue)
@@ -197,7 +203,7 @@ def _way_to(node: Node, installation: Installation) -> list[Node]:
         if source not in installation.nodes or len(source.owners) > 1 or source.waits:
             break
         way.insert(0, source)
-        if not source.operator.looks_back:
+        if isinstance(source.operator, Present):
             return way
         if not isinstance(source.operator, Mfp | Negate):
             break

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import ClassVar
 
 from catalog.errors import NumericError
 from catalog.types import SqlType
@@ -19,7 +18,6 @@ Program = Callable[[Delta], Delta | None]
 class Stateless:
     """What operators without state of their own share: contents are their inputs'."""
 
-    looks_back: ClassVar[bool] = True
     apart = False
     at_once = False
     states: Sequence[State] = ()

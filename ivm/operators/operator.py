@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import ClassVar, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from ivm.trace.delta import Delta
 from ivm.trace.layout import plain_layout
@@ -29,16 +29,12 @@ class Operator(Protocol):
     deltas may hold many logical times. Output deltas are new objects; inputs are never written to. Whatever the step
     changes is one of `states`, which the dataflow has marked before, and rolls back or seals after.
 
-    `looks_back`: whether `contents` can be asked for a time before the present, of which no history was let go. What
-    does not look back answers for the present alone, from its own state.
-
     `apart`: whether `step` and the states' `seal` touch nothing but the operator's own state, the columns they are
     given and the dictionary of texts, so that an operator that nobody reads yet can be stepped while others commit.
     `at_once`: whether an operator is filled better by one step than by many, since each does again what those before
     it did.
     """
 
-    looks_back: ClassVar[bool]
     apart: bool
     at_once: bool
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
 
 from ivm.operators.operator import Contents, Each
 from ivm.trace.delta import Delta
@@ -12,18 +11,12 @@ from ivm.trace.delta import Delta
 class Present:
     """Contents come from the state, and are not to be had of the past."""
 
-    looks_back: ClassVar[bool] = False
     apart = True
     at_once = False
 
     def drawn_from(self, inputs: Sequence[Each]) -> Sequence[Each]:
         """None: the state has all that is asked for."""
         return ()
-
-    @property
-    def states(self) -> tuple[Any, ...]:
-        """The operator itself."""
-        return (self,)
 
     def reader(self, time: int) -> Contents:
         """What gives the contents as of `time`, the present, as often as one likes, whatever is sealed meanwhile."""
