@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from weakref import ref
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +14,7 @@ from ivm.trace.arrow import to_arrow
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.held import Held
 from ivm.trace.sequences import numbers_from
 from ivm.view import Installed
 
@@ -25,20 +25,19 @@ class Listeners:
     def __init__(self, views: Mapping[str, Installed], dictionary: TextDictionary) -> None:
         self._views = views
         self._dictionary = dictionary
-        self._told: tuple[ref[Subscription], ...] = ()
+        self._told: Held[Subscription] = Held()
 
     def of(self, view: str | None = None) -> list[Subscription]:
         """The subscriptions to all views, or to one."""
-        found = [subscription for each in self._told if (subscription := each()) is not None]
-        return [each for each in found if view is None or each.view == view]
+        return [each for each in self._told.each() if view is None or each.view == view]
 
     def add(self, subscription: Subscription) -> None:
         """Tell it of its view's changes from the next commit on."""
-        self._told = (*map(ref, self.of()), ref(subscription))
+        self._told.hold(subscription)
 
     def remove(self, subscription: Subscription) -> None:
         """Tell it no longer; nothing happens if it is not told."""
-        self._told = tuple(ref(each) for each in self.of() if each is not subscription)
+        self._told.let_go(subscription)
 
     def told(self, changed: Mapping[Node, Delta]) -> list[tuple[Subscription, pa.Table]]:
         """What each is to be told of a commit that changed these nodes' outputs; nothing, if its view is the same."""

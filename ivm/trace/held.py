@@ -19,6 +19,12 @@ class Held(list["ref[Each]"]):
         """One more."""
         self.append(ref(each, self.remove))
 
+    def let_go(self, each: Each) -> None:
+        """One less; nothing happens if it is not there."""
+        for reference in tuple(self):
+            if reference() is each:
+                self.remove(reference)
+
     def each(self) -> Iterator[Each]:
         """Those that are still held; others may come and go meanwhile."""
         for reference in tuple(self):
