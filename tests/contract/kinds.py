@@ -41,6 +41,8 @@ class Kind(ABC):
     name: str
     keeps_history: bool = True
     """Whether readers may ask for times before the present."""
+    outlives_its_time: bool = True
+    """Whether a reader reads on when its time is before the one as of which anybody may still ask."""
 
     @abstractmethod
     def new(self, dictionary: TextDictionary) -> Any:
@@ -104,8 +106,11 @@ def kinds() -> dict[str, Kind]:
     """All of them, by name."""
     from tests.contract.groups import GroupsKind  # a file for each, which imports this one
     from tests.contract.log import LogKind
-    from tests.contract.ordered import OrderedKind
-    from tests.contract.rows import DerivedKind, KeyedTableKind, TableKind
+    from tests.contract.ordered import OrderedKind, WindowKind
+    from tests.contract.rows import DerivedKind, IndexKind, KeyedTableKind, OrderedArrangementKind, TableKind
 
-    found: list[Kind] = [GroupsKind(), LogKind(), OrderedKind(), DerivedKind(), KeyedTableKind(), TableKind()]
+    found: list[Kind] = [
+        *(GroupsKind(), LogKind(), OrderedKind(), WindowKind()),
+        *(TableKind(), KeyedTableKind(), DerivedKind(), IndexKind(), OrderedArrangementKind()),
+    ]
     return {kind.name: kind for kind in found}

@@ -1,4 +1,4 @@
-"""Rows under the contract's test: a table with a key, one without, and a derived collection."""
+"""Rows under the contract's test: a table with a key, one without, a derived collection, and what follows its rows."""
 
 from __future__ import annotations
 
@@ -9,22 +9,29 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from catalog.errors import NumericError
 from catalog.schema import Field, Table
 from catalog.types import BIGINT, DOUBLE, VARCHAR
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.arrow import Reader
 from ivm.trace.batch import Batch
+from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta, Group
 from ivm.trace.derived_rows import DerivedRows
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
 from ivm.trace.layout import plain_layout
+from ivm.trace.ordered_arrangement import OrderedArrangement
+from ivm.trace.row_store import RowStore
+from ivm.trace.stored_columns import StoredColumns
 from ivm.trace.table_store import TableStore
+from ivm.trace.time import LAST, as_array, stamps
 from tests.contract.kinds import History, Kind, Row, Update, multiset, some_updates
 
 TYPES = (BIGINT, VARCHAR, DOUBLE)
 FIELDS = (Field("a", BIGINT, nullable=False), Field("t", VARCHAR), Field("d", DOUBLE))
 LAYOUT = KeyLayout(((BIGINT.physical, False),), nulls="drop")
+KEYS = LAYOUT.pack([Column(np.arange(20))], 20)
 
 
 def _table(rows: list[Row]) -> pa.Table:
@@ -87,15 +94,22 @@ class KeyedTableKind(TableKind):
         return updates
 
 
+class Derived(DerivedRows[Any]):
+    """Derived rows, with what makes columns of theirs of Arrow's."""
+
+    def __init__(self, dictionary: TextDictionary, arrange: Callable[[RowStore], Any]) -> None:
+        super().__init__(TYPES, dictionary, arrange)
+        self.dictionary = dictionary
+        self.readers = [Reader(each, dictionary) for each in TYPES]
+
+
 class DerivedKind(TableKind):
     """A derived collection arranged by its first column."""
 
     name = "derived rows"
 
     def new(self, dictionary: TextDictionary) -> Any:
-        rows = DerivedRows(TYPES, dictionary, lambda store: Arrangement(store, (0,), LAYOUT))
-        rows.readers = [Reader(each, dictionary) for each in TYPES]  # type: ignore[attr-defined]
-        return rows
+        return Derived(dictionary, lambda store: Arrangement(store, (0,), LAYOUT))
 
     def step(self, state: Any, change: list[Update], time: int) -> None:
         batch = Batch(_table([row for row, _ in change]), state.readers)
@@ -105,3 +119,62 @@ class DerivedKind(TableKind):
     def reader(self, state: Any, as_of: int) -> Callable[[], dict[Row, int]]:
         reader = state.reader(as_of)
         return lambda: _counted(reader.arrow(["a", "t", "d"]))
+
+
+class IndexKind(DerivedKind):
+    """An index by the first column, of which a reader finds the same until its time is let go, whatever is done meanwhile."""
+
+    name = "index"
+    outlives_its_time = False
+
+    def contents(self, state: Derived) -> dict[Row, int]:
+        return _found(state, LAST)
+
+    def reader(self, state: Derived, as_of: int) -> Callable[[], dict[Row, int]]:
+        store, index = state.store, state.arranged.index
+        columns = store.columns.fixed(store.rows, state.dictionary.now())
+        given = *KEYS, store.limits(as_array(as_of)), store.died, stamps(as_of)
+
+        def words_of(rows: Ints | slice) -> Ints:
+            key = columns.gather(0, rows)
+            return LAYOUT.pack([key], len(key.values))[0].reshape(-1, 1)
+
+        reader = index.reader(words_of)
+        return lambda: _counted(_arrow(columns, reader.probe(*given).rows))
+
+
+class OrderedArrangementKind(DerivedKind):
+    """Rows by their first column and in the order of a number: without NULL, and with one that cannot be computed."""
+
+    name = "ordered arrangement"
+
+    def new(self, dictionary: TextDictionary) -> Any:
+        return Derived(dictionary, lambda store: OrderedArrangement(store, (0,), LAYOUT, _value, DOUBLE, dictionary))
+
+    def expected(self, history: History) -> dict[Row, int]:
+        return {row: count for row, count in super().expected(history).items() if row[2] is not None}
+
+    def contents(self, state: Derived) -> dict[Row, int]:
+        return _found(state, LAST)
+
+    def reader(self, state: Derived, as_of: int) -> Callable[[], dict[Row, int]]:
+        rows = _found(state, as_of)  # only steps read it, at once
+        return lambda: rows
+
+
+def _found(state: Derived, as_of: int) -> dict[Row, int]:
+    """What is found under all keys."""
+    _, group = state.arranged.look_up(*KEYS, as_of, True)
+    return _counted(_arrow(state.store.columns, group.refs))
+
+
+def _arrow(columns: StoredColumns, rows: Ints) -> pa.Table:
+    rows = np.sort(rows)
+    return pa.table([columns.arrow(c, rows) for c in range(3)], names=["a", "t", "d"])
+
+
+def _value(delta: Delta) -> Column:
+    value = delta.column(2)
+    if ((value.values == -2.0) & (True if value.valid is None else value.valid)).any():
+        raise NumericError("it is out of range")
+    return value
