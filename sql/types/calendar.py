@@ -1,4 +1,4 @@
-"""Dates, timestamps and intervals as literals: reading their text, adding and writing them."""
+"""Dates, timestamps and intervals as literals: reading, adding and writing them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from catalog.calendar import DAY, civil, day_of, day_of_month, last_of_month, shift_months
+from catalog.calendar import DAY, civil, day_of, shift_months
 
 _MONTH_DAYS = 30
 _FIRST, _END = day_of(1, 1, 1) * DAY, day_of(10000, 1, 1) * DAY
 
-_DATE = re.compile(r"\s*(\d{1,4})([-/])(\d{1,2})\2(\d{1,2})", re.ASCII)
-_TIME = re.compile(r"[T ]\s*(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?", re.ASCII)
 _PART = re.compile(r"\s*(-?)(\d+)(?:\.(\d+))?\s*([A-Za-z]+)(?![A-Za-z])", re.ASCII)
 _CLOCK = re.compile(r"\s*(-?)(\d+):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?)?\s*", re.ASCII)
 _AGO = re.compile(r"\s+ago\s*", re.ASCII | re.IGNORECASE)
@@ -111,50 +109,6 @@ def unit_of(name: str) -> Interval:
     if found is None:
         raise ValueError(f"{name!r} is not a unit of time; units are {', '.join(_UNITS)}")
     return found
-
-
-def is_plain(text: str) -> bool:
-    """Whether a text has the shape of a date or timestamp as most write it: it may still name a day that is none."""
-    match = _DATE.match(text)
-    if match is None or int(match[1]) == 0:
-        return False
-    rest = text[match.end() :].rstrip()
-    time = _TIME.fullmatch(rest)
-    return not rest or (time is not None and int(time[1]) != 24)
-
-
-def days_of(text: str) -> int:
-    """Days since 1970-01-01 of a date's text, a time after it ignored; ValueError if it is none."""
-    days, _ = _split(text, "a date; write it as YYYY-MM-DD")
-    return days
-
-
-def micros_of(text: str) -> int:
-    """Microseconds since 1970-01-01 00:00:00 of a timestamp's text; ValueError if it is none."""
-    days, time = _split(text, "a timestamp; write it as YYYY-MM-DD HH:MM:SS")
-    return days * DAY + time
-
-
-def _split(text: str, what: str) -> tuple[int, int]:
-    match = _DATE.match(text)
-    if match is None:
-        raise ValueError(f"{text!r} is not {what}")
-    year, month, day = int(match[1]), int(match[3]), int(match[4])
-    rest = text[match.end() :].rstrip()
-    time = _TIME.fullmatch(rest) if rest else None
-    if rest and time is None:
-        raise ValueError(f"{text!r} is not {what}")
-    if not (year and 1 <= month <= 12 and 1 <= day <= day_of_month(last_of_month(day_of(year, month, 1)))):
-        raise ValueError(f"{text!r} is not {what}: there is no such day")
-    days: int = day_of(year, month, day)
-    return days, _micros(time, text) if time else 0
-
-
-def _micros(time: re.Match[str], text: str) -> int:
-    hour, minute, second = int(time[1]), int(time[2]), int(time[3] or 0)
-    if hour > 23 or minute > 59 or second > 59:
-        raise ValueError(f"{text!r} holds a time of day that does not exist")
-    return ((hour * 60 + minute) * 60 + second) * 1_000_000 + int((time[4] or "")[:6].ljust(6, "0"))
 
 
 def add_interval(micros: int, added: Interval) -> int:

@@ -17,29 +17,20 @@ from catalog.types import (
     INTEGER,
     MAX_DIGITS,
     NULL,
-    TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
     TRAITS,
-    UUID,
     VARCHAR,
     Kind,
     SqlType,
     decimal,
 )
-from catalog.uuids import uuid_of
-from sql.ir.blobs import bytes_of
 from sql.ir.scalar import Literal, Value
-from sql.types.calendar import date_text, days_of, is_plain, micros_of, time_text, timestamp_text
 from sql.types.operand_type import SIGNED, fits
-from sql.types.single import nearest_single, single
+from sql.types.single import single
+from sql.types.texts import reader, writer
 
 _WIDE = Context(prec=100)
-_PLAIN = re.compile(r"-?\d{1,60}(\.\d{1,60})?([eE][+-]?\d{1,2})?", re.ASCII)
-_DATED = re.compile(r"\d[-/ \\]\d\d?[-/ \\]\d", re.ASCII)
-_ZONED = re.compile(r"(.*:\d\d(?:\.\d+)?)(?:Z|([+-])(\d\d)(?::?(\d\d))?)", re.ASCII)
-_TIME = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?", re.ASCII)
-_DIGIT = re.compile(r"\d", re.ASCII)
 _NUMBER = re.compile(r"(\d*)(?:\.(\d*))?([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -89,6 +80,9 @@ def convert(literal: Literal, target: SqlType) -> Literal | None:
         return literal
     if literal.value is None:
         return Literal(None, target)
+    if literal.type == VARCHAR:
+        read = reader(target)
+        return None if read is None else Literal(read(str(literal.value)), target)
     make = _TO.get(target.kind)
     value = make(literal, target) if make else None
     return None if value is None else Literal(value, target)
@@ -113,8 +107,6 @@ def exactly(literal: Literal, target: SqlType) -> Literal | None:
 def _exact(literal: Literal) -> Decimal | None:
     """The number that the literal stands for; None if it is none."""
     value, type_ = literal.value, literal.type
-    if type_ == VARCHAR:
-        return Decimal(str(value).strip(" ")) if _is_plain(str(value), "a number") else None
     if type_ == BOOLEAN:
         return Decimal(bool(value))
     if type_.is_integer and isinstance(value, int):
@@ -124,23 +116,6 @@ def _exact(literal: Literal) -> Decimal | None:
     return None
 
 
-def _is_plain(text: str, what: str) -> bool:
-    """Whether a text is a number as most write it; others, such as 0x1F and 1_000, are read at run time.
-
-    ValueError for a text without any digit, which is none.
-    """
-    if not _DIGIT.search(text):
-        raise ValueError(f"{text!r} is not {what}")
-    return _PLAIN.fullmatch(text.strip(" ")) is not None
-
-
-def _is_moment(text: str, what: str) -> bool:
-    """The same for a date or timestamp: years BC, time zones and others are read at run time."""
-    if not _DATED.search(text) and text.strip(" ") != "epoch":
-        raise ValueError(f"{text!r} is not {what}")
-    return is_plain(text)
-
-
 def _to_integer(literal: Literal, target: SqlType) -> Value:
     if literal.type.is_float and isinstance(literal.value, float) and math.isfinite(literal.value):
         value = round(literal.value)  # half to even, as DuckDB rounds a DOUBLE
@@ -148,8 +123,6 @@ def _to_integer(literal: Literal, target: SqlType) -> Value:
         exact = _exact(literal)
         if exact is None:
             return None
-        if not exact.is_finite():
-            raise ValueError(f"{literal.value!r} is not an integer")
         value = int(exact.to_integral_value(ROUND_HALF_UP, _WIDE))
     if not fits(value, target):
         raise ValueError(f"{value} is out of the range of {target}")
@@ -160,8 +133,6 @@ def _to_decimal(literal: Literal, target: SqlType) -> Value:
     exact = _exact(literal)
     if exact is None:
         return None
-    if not exact.is_finite():
-        raise ValueError(f"{literal.value!r} is not a {target}")
     value = int(exact.scaleb(target.scale, _WIDE).to_integral_value(ROUND_HALF_UP, _WIDE))
     if abs(value) >= 10**target.precision:
         raise ValueError(f"{exact} is out of the range of {target}")
@@ -169,10 +140,6 @@ def _to_decimal(literal: Literal, target: SqlType) -> Value:
 
 
 def _to_double(literal: Literal, target: SqlType) -> Value:
-    if literal.type == VARCHAR:
-        text = str(literal.value).strip(" ")
-        known = text.lower().lstrip("+-") in ("nan", "inf", "infinity") or _is_plain(text, "a number")
-        return float(text) if known else None
     if literal.type.is_float:
         return literal.value
     exact = _exact(literal)
@@ -183,9 +150,6 @@ def _to_double(literal: Literal, target: SqlType) -> Value:
 
 def _to_single(literal: Literal, target: SqlType) -> Value:
     value, type_ = literal.value, literal.type
-    if type_ == VARCHAR:
-        double = _to_double(literal, target)
-        return nearest_single(double, str(value).strip(" ")) if isinstance(double, float) else None
     if type_.kind is Kind.DECIMAL:  # of longer ones, DuckDB converts the whole part and the fraction one by one
         small = isinstance(value, int) and abs(value) <= 1 << 24
         return single(value / single(10.0**type_.scale)) if small and isinstance(value, int) else None
@@ -199,96 +163,28 @@ def _to_single(literal: Literal, target: SqlType) -> Value:
     return None
 
 
-_TRUTH = {"true": True, "t": True, "1": True, "yes": True, "y": True}
-_TRUTH |= {"false": False, "f": False, "0": False, "no": False, "n": False}
-
-
 def _to_boolean(literal: Literal, target: SqlType) -> Value:
-    if literal.type == VARCHAR:
-        found = _TRUTH.get(str(literal.value).strip().lower())
-        if found is None:
-            raise ValueError(f"{literal.value!r} is not true or false")
-        return found
     exact = _exact(literal)
     return None if exact is None else bool(exact)
 
 
 def _to_date(literal: Literal, target: SqlType) -> Value:
-    if literal.type == VARCHAR:
-        text = str(literal.value)
-        return days_of(text) if _is_moment(text, "a date; write it as YYYY-MM-DD") else None
-    if literal.type in (TIMESTAMP, TIMESTAMPTZ) and isinstance(literal.value, int):
-        return literal.value // DAY
-    return None
+    return literal.value // DAY if literal.type.is_moment and isinstance(literal.value, int) else None
 
 
 def _to_timestamp(literal: Literal, target: SqlType) -> Value:
-    if literal.type == VARCHAR:
-        text = str(literal.value)
-        return micros_of(text) if _is_moment(text, "a timestamp; write it as YYYY-MM-DD HH:MM:SS") else None
     if literal.type == DATE and isinstance(literal.value, int):
         return literal.value * DAY
-    return literal.value if literal.type == TIMESTAMPTZ else None
-
-
-def _to_instant(literal: Literal, target: SqlType) -> Value:
-    if literal.type == TIMESTAMP:
-        return literal.value
-    zoned = _ZONED.fullmatch(str(literal.value)) if literal.type == VARCHAR else None
-    if zoned is None:
-        return _to_timestamp(literal, target)
-    local, sign, hours, minutes = zoned.groups()
-    if not is_plain(local):
-        return None
-    ahead = (int(hours or 0) * 60 + int(minutes or 0)) * 60_000_000
-    return micros_of(local) + (ahead if sign == "-" else -ahead)
+    return literal.value if literal.type.is_moment else None
 
 
 def _to_time(literal: Literal, target: SqlType) -> Value:
-    if literal.type == TIMESTAMP and isinstance(literal.value, int):
-        return literal.value % DAY
-    plain = literal.type == VARCHAR and _TIME.fullmatch(str(literal.value))
-    return micros_of(f"1970-01-01 {literal.value}") if plain else None
-
-
-def _to_bytes(literal: Literal, target: SqlType) -> Value:
-    return bytes_of(str(literal.value)) if literal.type == VARCHAR else None
-
-
-def _to_uuid(literal: Literal, target: SqlType) -> Value:
-    return uuid_of(str(literal.value)) if literal.type == VARCHAR else None
-
-
-def _to_enum(literal: Literal, target: SqlType) -> Value:
-    if literal.type != VARCHAR:
-        return None
-    if literal.value not in target.labels:
-        raise ValueError(f"{literal.value!r} is none of its labels")
-    return target.labels.index(str(literal.value))
+    return literal.value % DAY if literal.type == TIMESTAMP and isinstance(literal.value, int) else None
 
 
 def _to_text(literal: Literal, target: SqlType) -> Value:
-    value, type_ = literal.value, literal.type
-    if type_ == BOOLEAN:
-        return "true" if value else "false"
-    if type_ == UUID:
-        return value
-    if type_.kind is Kind.ENUM and isinstance(value, int):
-        return type_.labels[value]
-    if type_ == DATE and isinstance(value, int):
-        return date_text(value)
-    if type_ == TIMESTAMP and isinstance(value, int):
-        return timestamp_text(value)
-    if type_ == TIMESTAMPTZ and isinstance(value, int):
-        return f"{timestamp_text(value)}+00"
-    if type_ == TIME and isinstance(value, int):
-        return time_text(value)
-    exact = _exact(literal)
-    if exact is None:
-        return None
-    text = f"{exact:f}"
-    # A DECIMAL without digits before its point has none in its text either.
-    return text.replace("0.", ".", 1) if type_.kind is Kind.DECIMAL and type_.precision == type_.scale else text
+    write = writer(literal.type)
+    return None if write is None else write(literal.value)
 
 
 _TO: dict[Kind, Callable[[Literal, SqlType], Value]] = {
@@ -299,12 +195,9 @@ _TO: dict[Kind, Callable[[Literal, SqlType], Value]] = {
     Kind.BOOLEAN: _to_boolean,
     Kind.DATE: _to_date,
     Kind.TIMESTAMP: _to_timestamp,
-    Kind.TIMESTAMPTZ: _to_instant,
+    Kind.TIMESTAMPTZ: _to_timestamp,
     Kind.TIME: _to_time,
     Kind.VARCHAR: _to_text,
-    Kind.BLOB: _to_bytes,
-    Kind.UUID: _to_uuid,
-    Kind.ENUM: _to_enum,
 }
 
 NULL_LITERAL = Literal(None, NULL)

@@ -19,13 +19,13 @@ from ivm.render.scalars.failures import first_bad, shown
 from ivm.render.scalars.functions import Apply, Context
 from ivm.render.scalars.text_format import formatter
 from ivm.render.scalars.text_memo import ERROR, FALSE, NULL, TRUE, TextMemo
-from ivm.render.scalars.text_parse import parser
 from ivm.render.scalars.writer import NotCompiledError, Value, Writer
 from ivm.trace.arrow import to_arrow
 from ivm.trace.column import DTYPES, Array, Bools, Column
 from sql.ir.blobs import blob_text
 from sql.ir.limits import is_exact, limits
 from sql.ir.scalar import Call
+from sql.types.texts import reader
 
 
 def cast(call: Call, context: Context) -> Apply:
@@ -220,7 +220,8 @@ def _blob_to_text(context: Context) -> Apply:
 def text_cast_memo(call: Call, context: Context) -> TextMemo:
     """The memo of a cast from text."""
     target, dictionary = call.type, context.dictionary
-    parse = parser(target)
+    read = reader(target)
+    assert read is not None, "the binder casts no text to other types"
     trying = call.function == "try_cast"
     failed = NULL if trying else ERROR
 
@@ -230,7 +231,7 @@ def text_cast_memo(call: Call, context: Context) -> TextMemo:
         results: list[Any] = [0] * len(texts)
         for i, text in enumerate(texts):
             try:
-                results[i] = parse(text)
+                results[i] = read(text)
             except ValueError:
                 states[i] = failed
         if target.kind is Kind.BOOLEAN:

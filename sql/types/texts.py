@@ -1,4 +1,4 @@
-"""Text to values, as DuckDB's casts read it; ValueError for text that is no such value."""
+"""Text to values and values to text, as DuckDB's casts read and write them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from catalog.calendar import DAY, day_of, last_of_month
 from catalog.types import Kind, SqlType
 from catalog.uuids import uuid_of
 from sql.ir.blobs import bytes_of
-from sql.ir.limits import limits
+from sql.ir.limits import is_exact, limits
+from sql.types.calendar import date_text, time_text, timestamp_text
 from sql.types.single import nearest_single
 
 _CONTEXT = Context(prec=400, Emax=10**6, Emin=-(10**6))
@@ -24,8 +25,10 @@ _ZONE = r"(Z|[+-]\d\d(?::?\d\d(?::\d\d)?)?| +[A-Za-z+-][\w+/:-]*)?"
 """A time zone; it is read and, as DuckDB does for a time without one, dropped."""
 _OFFSET = re.compile(r"([+-])(\d\d)(?::?(\d\d)(?::(\d\d))?)?", re.ASCII)
 _CLOCK = re.compile(rf"(\d{{1,2}}):(\d{{1,2}})(?::(\d{{1,2}})(?:\.(\d*))?)?{_ZONE}", re.ASCII)
-_TRUE = ("true", "t", "1", "yes", "y")
-_FALSE = ("false", "f", "0", "no", "n")
+_TRUTH = {
+    **dict.fromkeys(("true", "t", "1", "yes", "y"), True),
+    **dict.fromkeys(("false", "f", "0", "no", "n"), False),
+}
 _SPACES = " \t\n\v\f\r"
 _MOST_EXPONENT = (1 << 15) - 1
 """DuckDB reads no number with a greater exponent."""
@@ -34,74 +37,92 @@ _MOST_MICROS = (1 << 63) - 1
 """A date of as many days, and a timestamp of as many microseconds, is infinity in DuckDB."""
 
 
-def parser(type_: SqlType) -> Callable[[str], Any]:
-    """The function from text to the engine form of `type_`."""
-    if type_.kind is Kind.FLOAT:
-        return lambda text: nearest_single(_double(text), text.strip(_SPACES))
-    if type_.is_float:
-        return _double
-    if type_.kind is Kind.BOOLEAN:
-        return _boolean
-    if type_.kind is Kind.DATE:
-        return _date
-    if type_.kind is Kind.TIMESTAMP:
-        return _timestamp
-    if type_.kind is Kind.BLOB:
-        return bytes_of
-    if type_.kind is Kind.UUID:
-        return uuid_of
+Reader = Callable[[str], Any]
+
+
+def reader(type_: SqlType) -> Reader | None:
+    """The function from text to the engine form of `type_`, whose ValueErrors say what is wrong with a text; None for
+    types that no text writes.
+    """
     if type_.kind is Kind.ENUM:
         return _positions(type_)
-    if type_.kind is Kind.TIMESTAMPTZ:
-        return _instant
-    if type_.kind is Kind.TIME:
-        return _time
-    return lambda text: _exact(text, type_)
+    exact = (lambda text: _exact(text, type_)) if is_exact(type_) else None
+    return _READERS.get(type_.kind, exact)
 
 
-def _positions(type_: SqlType) -> Callable[[str], int]:
+def writer(type_: SqlType) -> Callable[[Any], str] | None:
+    """The function that writes one value in engine form; None for types whose values have no text here."""
+    if type_.kind is Kind.DECIMAL:
+        return lambda value: _decimal_text(int(value), type_)
+    if type_.kind is Kind.ENUM:
+        return lambda value: type_.labels[value]
+    return _WRITERS.get(type_.kind, str if type_.is_integer else None)
+
+
+def _decimal_text(value: int, type_: SqlType) -> str:
+    scale = type_.scale
+    if scale == 0:
+        return str(value)
+    # As DuckDB does, no zero before the point where the type has no digit there.
+    digits = str(abs(value)).rjust(scale + (type_.precision > scale), "0")
+    return f"{'-' if value < 0 else ''}{digits[:-scale]}.{digits[-scale:]}"
+
+
+def _positions(type_: SqlType) -> Reader:
     positions = {label: position for position, label in enumerate(type_.labels)}
 
     def position(text: str) -> int:
         if text not in positions:
-            raise ValueError(text)
+            raise ValueError(f"{text!r} is none of its labels")
         return positions[text]
 
     return position
 
 
 def _exact(text: str, type_: SqlType) -> int:
-    text = text.strip(_SPACES)
-    base = next((base for form, base in _BASES if form.fullmatch(text)), None)
+    bare = text.strip(_SPACES)
+    base = next((base for form, base in _BASES if form.fullmatch(bare)), None)
     if type_.kind is not Kind.DECIMAL and base is not None:
-        value = int(text, base)
-    elif written := _NUMBER.fullmatch(text):
+        value = int(bare, base)
+    elif written := _NUMBER.fullmatch(bare):
         if written[3] and not -_MOST_EXPONENT <= int(written[3][1:]) <= _MOST_EXPONENT:
-            raise ValueError(text)
-        number = _CONTEXT.create_decimal(text.replace("_", ""))
+            raise _wrong(text, "a number")
+        number = _CONTEXT.create_decimal(bare.replace("_", ""))
         if number and number.adjusted() > 60:
-            raise ValueError(text)
+            raise _out_of_range(text, type_)
         value = int(number.scaleb(type_.scale, _CONTEXT).quantize(Decimal(1), ROUND_HALF_UP, _CONTEXT))
     else:
-        raise ValueError(text)
+        raise _wrong(text, "a number")
     low, high = limits(type_)
     if not low <= value <= high:
-        raise ValueError(text)
+        raise _out_of_range(text, type_)
     return value
 
 
+def _wrong(text: str, what: str) -> ValueError:
+    return ValueError(f"{text!r} is not {what}")
+
+
+def _out_of_range(text: str, type_: SqlType | str) -> ValueError:
+    return ValueError(f"{text!r} is out of the range of {type_}")
+
+
 def _double(text: str) -> float:
-    text = text.strip(_SPACES)
-    if not _NUMBER.fullmatch(text) and text.lower().lstrip("+-") not in ("inf", "infinity", "nan"):
-        raise ValueError(text)
-    return float(text)
+    bare = text.strip(_SPACES)
+    if not _NUMBER.fullmatch(bare) and bare.lower().lstrip("+-") not in ("inf", "infinity", "nan"):
+        raise _wrong(text, "a number")
+    return float(bare)
+
+
+def _float(text: str) -> float:
+    return nearest_single(_double(text), text.strip(_SPACES))
 
 
 def _boolean(text: str) -> bool:
-    lowered = text.lower()
-    if lowered not in _TRUE + _FALSE:
-        raise ValueError(text)
-    return lowered in _TRUE
+    found = _TRUTH.get(text.lower())
+    if found is None:
+        raise _wrong(text, "true or false")
+    return found
 
 
 def _days(match: re.Match[str]) -> int:
@@ -109,35 +130,38 @@ def _days(match: re.Match[str]) -> int:
     if match[5]:
         year = 1 - year
     if not 1 <= month <= 12:
-        raise ValueError(match[0])
+        raise _no_day(match[0])
     first = day_of(year, month, 1)
     if not 1 <= day <= last_of_month(first) - first + 1:
-        raise ValueError(match[0])
+        raise _no_day(match[0])
     days: int = first + day - 1
     if abs(days) >= _MOST_DAYS:
-        raise ValueError(match[0])
+        raise _out_of_range(match[0], "DATE")
     return days
 
 
+def _no_day(text: str) -> ValueError:
+    return ValueError(f"{text!r} is not a date: there is no such day")
+
+
 def _date(text: str) -> int:
-    text = text.strip(_SPACES)
-    return _moment(text)[0]
+    return _moment(text, "a date; write it as YYYY-MM-DD")[0]
 
 
 def _timestamp(text: str) -> int:
-    days, time, _ = _moment(text.strip(_SPACES))
+    days, time, _ = _moment(text)
     return _within(days * DAY + time, text)
 
 
 def _within(micros: int, text: str) -> int:
     if abs(micros) >= _MOST_MICROS:
-        raise ValueError(text)
+        raise _out_of_range(text, "TIMESTAMP")
     return micros
 
 
 def _instant(text: str) -> int:
     """A timestamp with its time zone, or without one in UTC, as the same moment in UTC."""
-    days, time, zone = _moment(text.strip(_SPACES))
+    days, time, zone = _moment(text)
     local = days * DAY + time
     return _within(local - _offset(zone.strip(" "), local) * 1_000_000, text)
 
@@ -151,7 +175,7 @@ def _offset(zone: str, local: int) -> int:
         return (hours * 3600 + minutes * 60 + seconds) * (-1 if written[1] == "-" else 1)
     name = next((name for name in available_timezones() if name.lower() == zone.lower()), None)
     if name is None:
-        raise ValueError(zone)
+        raise ValueError(f"there is no time zone {zone!r}")
     naive = datetime(1970, 1, 1) + timedelta(microseconds=local)
     offsets = [ZoneInfo(name).utcoffset(naive.replace(fold=fold)) for fold in (0, 1)]
     return min(int(offset.total_seconds()) for offset in offsets if offset is not None)
@@ -159,25 +183,28 @@ def _offset(zone: str, local: int) -> int:
 
 def _time(text: str) -> int:
     clock = _CLOCK.fullmatch(text)
-    micros = _of_day(clock, text) if clock is not None else _moment(text)[1]
+    micros = _of_day(clock, text) if clock is not None else _moment(text, "a time; write it as HH:MM:SS", text)[1]
     if micros >= DAY:
-        raise ValueError(text)
+        raise _no_time(text)
     return micros
 
 
-def _moment(text: str) -> tuple[int, int, str]:
+def _moment(
+    text: str, what: str = "a timestamp; write it as YYYY-MM-DD HH:MM:SS", bare: str | None = None
+) -> tuple[int, int, str]:
     """The day, the microseconds of the time of day after it, and its time zone as it is written."""
-    if text == "epoch":
+    bare = text.strip(_SPACES) if bare is None else bare
+    if bare == "epoch":
         return 0, 0, ""
-    match = _DATE.match(text)
+    match = _DATE.match(bare)
     if match is None:
-        raise ValueError(text)
-    rest = text[match.end() :]
+        raise _wrong(text, what)
+    rest = bare[match.end() :]
     if not rest:
         return _days(match), 0, ""
     clock = _CLOCK.fullmatch(rest[1:].lstrip(" ")) if rest[0] in " T" else None
     if clock is None:
-        raise ValueError(text)
+        raise _wrong(text, what)
     return _days(match), _of_day(clock, text), clock[5] or ""
 
 
@@ -185,5 +212,31 @@ def _of_day(clock: re.Match[str], text: str) -> int:
     hour, minute, second = int(clock[1]), int(clock[2]), int(clock[3] or 0)
     micros = (hour * 3600 + minute * 60 + second) * 1_000_000 + int((clock[4] or "0").ljust(6, "0")[:6])
     if micros > DAY or minute > 59 or second > 59:  # 24:00:00 is the next day's beginning
-        raise ValueError(text)
+        raise _no_time(text)
     return micros
+
+
+def _no_time(text: str) -> ValueError:
+    return ValueError(f"{text!r} holds a time of day that does not exist")
+
+
+_READERS: dict[Kind, Reader] = {
+    Kind.FLOAT: _float,
+    Kind.DOUBLE: _double,
+    Kind.BOOLEAN: _boolean,
+    Kind.DATE: _date,
+    Kind.TIMESTAMP: _timestamp,
+    Kind.TIMESTAMPTZ: _instant,
+    Kind.TIME: _time,
+    Kind.BLOB: bytes_of,
+    Kind.UUID: uuid_of,
+}
+
+_WRITERS: dict[Kind, Callable[[Any], str]] = {
+    Kind.BOOLEAN: lambda value: "true" if value else "false",
+    Kind.DATE: date_text,
+    Kind.TIMESTAMP: timestamp_text,
+    Kind.TIMESTAMPTZ: lambda micros: f"{timestamp_text(micros)}+00",
+    Kind.TIME: time_text,
+    Kind.UUID: str,
+}
