@@ -11,7 +11,6 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from catalog.errors import UnsupportedError
 from sql.plain_functions import KINDS
 from sql.reader import LOST
 from sql.sql_text import SqlText, text_of
@@ -179,7 +178,7 @@ def refuse_unread(nodes: Iterable[exp.Expr], source: SqlText) -> None:
         kind = type(node)
         read = READ.get(kind)
         if read is None:
-            raise UnsupportedError(source.locate(f"{text_of(node)[:60]} is not supported; leave it out", node))
+            source.refuse(node, f"{text_of(node)[:60]} is not supported; leave it out")
         for arg, value in node.args.items():
             if value and arg not in read and not _is_implied(kind, arg, value):
                 _refuse(node, arg, value, source)
@@ -219,7 +218,7 @@ def _refuse(node: exp.Expr, arg: str, value: object, source: SqlText) -> NoRetur
     found = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, exp.Expr)]
     what = ", ".join(text_of(each)[:60] for each in found) or arg.strip("_").upper().replace("_", " ")
     at = next((each for each in found if source.knows(each)), node)
-    raise UnsupportedError(source.locate(f"{what} in {_name(node, source)} is not supported; leave it out", at))
+    source.refuse(at, f"{what} in {_name(node, source)} is not supported; leave it out")
 
 
 def _name(node: exp.Expr, source: SqlText) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from catalog.errors import BindError, ParseError, UnsupportedError
+from catalog.errors import UnsupportedError
 from catalog.names import key, written
 from catalog.schema import Check, Default, Field, ForeignKey, Table, Unique
 from catalog.types import INTERVAL
@@ -51,8 +51,7 @@ def create_table(tree: exp.Create, source: SqlText, dialect: str) -> CreateTable
     UnsupportedError for what else may be declared (GENERATED, COLLATE, ...); BindError for a contradiction.
     """
     if not isinstance(tree.this, exp.Schema):
-        what = "CREATE TABLE needs its columns, or AS SELECT ...; write them after the name"
-        raise ParseError(source.locate(what, tree.this))
+        source.misread(tree.this, "CREATE TABLE needs its columns, or AS SELECT ...; write them after the name")
     declaration = _Declaration(table_name(tree.this.this, source, "CREATE TABLE"))
     for item in tree.this.expressions:
         if isinstance(item, exp.ColumnDef):
@@ -101,12 +100,10 @@ def _read_column(declaration: _Declaration, item: exp.ColumnDef, source: SqlText
     name = item.name
     what = f"CREATE TABLE {declaration.name}: column {name!r}"
     if not isinstance(item.kind, exp.DataType):
-        raise BindError(source.locate(f"{what} has no type; write one after the name", item))
+        source.fail(item, f"{what} has no type; write one after the name")
     type_ = declared_type(item.kind, source, what, item)
     if type_ == INTERVAL:
-        raise UnsupportedError(
-            source.locate(f"{what} is an INTERVAL, which cannot be stored; store days or dates", item)
-        )
+        source.refuse(item, f"{what} is an INTERVAL, which cannot be stored; store days or dates")
     nullable = True
     for constraint in item.constraints:
         kind = constraint.kind
@@ -130,12 +127,12 @@ def _read_column(declaration: _Declaration, item: exp.ColumnDef, source: SqlText
 def _set_default(declaration: _Declaration, column: str, value: exp.Expr, source: SqlText) -> None:
     what = f"CREATE TABLE {declaration.name}: DEFAULT of column {column!r}"
     if any(default.column == column for default in declaration.defaults):
-        raise BindError(source.locate(f"{what} is declared twice; declare it once", value))
+        source.fail(value, f"{what} is declared twice; declare it once")
     nodes = nodes_of(value)
     for node in nodes:
         if isinstance(node, exp.Query | exp.Subquery | exp.Exists | exp.Column | exp.Star):
             said = "reads other columns" if isinstance(node, exp.Column | exp.Star) else "holds a subquery"
-            raise BindError(source.locate(f"{what} {said}; a default is computed from nothing else", node))
+            source.fail(node, f"{what} {said}; a default is computed from nothing else")
     constant = not any(isinstance(node, exp.Func) and not isinstance(node, exp.Cast) for node in nodes)
     declaration.defaults.append(Default(column, duckdb_text(value), constant))
 
@@ -162,7 +159,7 @@ def _read_constraint(declaration: _Declaration, item: exp.Expr, source: SqlText,
 def _set_primary_key(declaration: _Declaration, columns: tuple[str, ...], source: SqlText, node: exp.Expr) -> None:
     if declaration.primary_key:
         what = f"CREATE TABLE {declaration.name} has two primary keys; write one PRIMARY KEY (a, b) at the table's end"
-        raise BindError(source.locate(what, node))
+        source.fail(node, what)
     declaration.primary_key = columns
 
 
@@ -196,9 +193,8 @@ def _options(tree: exp.Create, source: SqlText) -> frozenset[str]:
         name, value = key(item.name), item.args.get("value")
         if not isinstance(item, exp.Property) or name not in OPTIONS:
             known = ", ".join(f"{option} = true" for option in OPTIONS)
-            what = f"CREATE TABLE with {text_of(item)} is not supported; WITH ({known}) is, each of them"
-            raise UnsupportedError(source.locate(what, tree))
+            source.refuse(tree, f"CREATE TABLE with {text_of(item)} is not supported; WITH ({known}) is, each of them")
         if not isinstance(value, exp.Boolean):
-            raise BindError(source.locate(f"{name} must be true or false", tree))
+            source.fail(tree, f"{name} must be true or false")
         values[name] = bool(value.this)
     return frozenset(name for name, wanted in values.items() if wanted)

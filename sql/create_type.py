@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from catalog.errors import BindError, ParseError, UnsupportedError
 from sql.sql_text import SqlText
 from sql.statements import CreateType, DropType
 from sql.types.declared import declared_type, is_type
@@ -26,23 +25,22 @@ def about_type(tokens: Sequence[Token], source: SqlText) -> CreateType | DropTyp
     """The statement of these tokens. ParseError for what is none; UnsupportedError for what is not supported of it."""
     start = tokens[0].start
     if tokens[1].text.upper() != "TYPE":
-        raise UnsupportedError(source.locate("CREATE OR REPLACE TYPE is not supported; drop the type first", start))
+        source.refuse(start, "CREATE OR REPLACE TYPE is not supported; drop the type first")
     return _create(tokens, source) if tokens[0].text.upper() == "CREATE" else _drop(tokens, source)
 
 
 def _create(tokens: Sequence[Token], source: SqlText) -> CreateType:
     exists, rest = _without(("IF", "NOT", "EXISTS"), tokens[2:])
     if len(rest) < 3 or rest[1].text.upper() != "AS":
-        raise ParseError(source.locate(f"cannot read this CREATE TYPE; write {_CREATE}", tokens[0].start))
+        source.misread(tokens[0].start, f"cannot read this CREATE TYPE; write {_CREATE}")
     name, what = _named(rest[0], source), f"CREATE TYPE {rest[0].text}"
     if is_type(name):
-        raise BindError(source.locate(f"cannot create type {name!r}: SQL has one of that name", rest[0].start))
+        source.fail(rest[0].start, f"cannot create type {name!r}: SQL has one of that name")
     kinds = [token.token_type for token in rest[3:]]
     labels = [token for token in rest[4:-1] if token.token_type == TokenType.STRING]
     separated = [TokenType.L_PAREN, *[TokenType.STRING, TokenType.COMMA] * len(labels)]
     if rest[2].text.upper() != "ENUM" or not labels or kinds != [*separated[:-1], TokenType.R_PAREN]:
-        said = f"{what} takes an ENUM with its labels; write {_CREATE}"
-        raise UnsupportedError(source.locate(said, rest[2].start))
+        source.refuse(rest[2].start, f"{what} takes an ENUM with its labels; write {_CREATE}")
     node = exp.DataType(this=exp.DType.ENUM, expressions=[exp.Literal.string(label.text) for label in labels])
     return CreateType(name, declared_type(node, SqlText(""), what), exists)
 
@@ -52,10 +50,10 @@ def _drop(tokens: Sequence[Token], source: SqlText) -> DropType:
     if len(rest) == 2 and rest[1].text.upper() in ("RESTRICT", "CASCADE"):
         if rest[1].text.upper() == "CASCADE":
             said = "DROP TYPE ... CASCADE is not supported; drop the tables that have columns of it"
-            raise UnsupportedError(source.locate(said, rest[1].start))
+            source.refuse(rest[1].start, said)
         rest = rest[:1]
     if len(rest) != 1:
-        raise ParseError(source.locate(f"cannot read this DROP TYPE; write {_DROP}", tokens[0].start))
+        source.misread(tokens[0].start, f"cannot read this DROP TYPE; write {_DROP}")
     return DropType(_named(rest[0], source), exists)
 
 
@@ -67,5 +65,5 @@ def _without(words: tuple[str, ...], tokens: Sequence[Token]) -> tuple[bool, Seq
 
 def _named(token: Token, source: SqlText) -> str:
     if token.token_type in (TokenType.STRING, TokenType.NUMBER) or not token.text:
-        raise ParseError(source.locate(f"expected the name of a type, not {token.text!r}", token.start))
+        source.misread(token.start, f"expected the name of a type, not {token.text!r}")
     return token.text

@@ -10,7 +10,6 @@ from sqlglot.optimizer.annotate_types import annotate_types
 from sqlglot.optimizer.qualify import qualify
 
 from catalog.catalog import Catalog
-from catalog.errors import UnsupportedError
 from catalog.schema import Table
 from sql.duckdb_text import duckdb_text
 from sql.names import names_read
@@ -44,7 +43,7 @@ def _divide_integers(tree: exp.Expr, source: SqlText, catalog: Catalog) -> None:
         whole = kinds.get(number)
         if whole is None:
             what = "cannot tell whether / divides integers here; write CAST(... AS DOUBLE PRECISION) around one side"
-            raise UnsupportedError(source.locate(what, node))
+            source.refuse(node, what)
         if whole:
             node.replace(exp.IntDiv(this=node.this, expression=node.expression))
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.errors import UnsupportedError
 from catalog.names import by_key, key, written
 from sql.sql_text import SqlText, text_of
 from sql.tree import nodes_of
@@ -15,11 +14,9 @@ from sql.tree import nodes_of
 def table_name(node: exp.Expr | None, source: SqlText, what: str) -> str:
     """The name of a table as written; UnsupportedError if it stands in a catalog or in a schema other than main."""
     if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
-        raise UnsupportedError(source.locate(f"{what} needs a plain name; write it as {what} name", node))
+        source.refuse(node, f"{what} needs a plain name; write it as {what} name")
     if node.args.get("catalog") or key(node.db) not in ("", "main"):
-        raise UnsupportedError(
-            source.locate(f"{what} {text_of(node)}: there is one schema; write {node.name} alone", node)
-        )
+        source.refuse(node, f"{what} {text_of(node)}: there is one schema; write {node.name} alone")
     return node.name
 
 

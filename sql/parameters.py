@@ -13,7 +13,7 @@ from uuid import UUID
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from catalog.errors import BindError, TypeMismatchError
+from catalog.errors import BindError
 from catalog.names import suggestion
 from catalog.types import MAX_DIGITS
 from sql.sql_text import SqlText
@@ -40,8 +40,7 @@ def filled(text: str, values: Parameters | None, dialect: str = "duckdb") -> str
     places = _places(text, statement_tokens(reader, source))
     if values is None:
         if places:
-            what = "this parameter has no value; give one in params, as in db.sql(text, [1, 'a'])"
-            raise BindError(source.locate(what, places[0][0]))
+            source.fail(places[0][0], "this parameter has no value; give one in params, as in db.sql(text, [1, 'a'])")
         return text
     chosen = _chosen(source, places, values)
     for (start, end, name), value in reversed(list(zip(places, chosen, strict=True))):
@@ -69,31 +68,30 @@ def _chosen(source: SqlText, places: Sequence[Place], values: Parameters) -> lis
     kinds = {"?" if not name else "$1" if name.isdecimal() else "$name" for _, _, name in places}
     if len(kinds) > 1:
         what = f"{' and '.join(sorted(kinds))} cannot be mixed in one text; write all parameters in one way"
-        raise BindError(source.locate(what, places[0][0]))
+        source.fail(places[0][0], what)
     if isinstance(values, str | bytes) or not isinstance(values, Sequence | Mapping):
         raise BindError(f"params must be a list or a dict of values, not a {type(values).__name__}")
     if "$name" in kinds or (isinstance(values, Mapping) and not kinds):
         return _by_name(source, places, values)
     if isinstance(values, Mapping):
-        what = f"{kinds.pop()} takes its values by position; give params as a list, or write $name"
-        raise BindError(source.locate(what, places[0][0]))
+        source.fail(places[0][0], f"{kinds.pop()} takes its values by position; give params as a list, or write $name")
     numbers = [int(name) if name else i + 1 for i, (_, _, name) in enumerate(places)]
     wanted = max(numbers, default=0)
     if wanted != len(values) or 0 in numbers:
         counted = f"the text has {wanted} parameter{'s' * (wanted != 1)}, but {len(values)} values are given"
-        raise BindError(source.locate(f"{counted}; give one for each", places[0][0] if places else None))
+        source.fail(places[0][0] if places else None, f"{counted}; give one for each")
     return [values[number - 1] for number in numbers]
 
 
 def _by_name(source: SqlText, places: Sequence[Place], values: Parameters) -> list[Any]:
     if not isinstance(values, Mapping):
         what = f"${places[0][2]} takes its value by name; give params as a dict, as in {{'{places[0][2]}': 1}}"
-        raise BindError(source.locate(what, places[0][0]))
+        source.fail(places[0][0], what)
     names = {name for _, _, name in places}
     for start, _, name in places:
         if name not in values:
             hint = suggestion(name, list(values)) or "; add it to params"
-            raise BindError(source.locate(f"parameter ${name} has no value{hint}", start))
+            source.fail(start, f"parameter ${name} has no value{hint}")
     for name in values:
         if name not in names:
             hint = suggestion(str(name), names)
@@ -110,7 +108,7 @@ def _literal(source: SqlText, start: int, name: str, value: Any) -> exp.Expr:
     shown = f"parameter ${name}" if name else "this parameter"
     what = f"{shown} is a {type(value).__name__}" if not isinstance(value, _KNOWN) else f"{shown} is {value!s}"
     kinds = "None, bool, int, float, Decimal, str, bytes, UUID, date, datetime, or time without a time zone"
-    raise TypeMismatchError(source.locate(f"{what}, which has no literal; give {kinds}", start))
+    source.mismatch(start, f"{what}, which has no literal; give {kinds}")
 
 
 _KNOWN = (bool, int, float, Decimal, str, bytes, UUID, date, datetime, time)

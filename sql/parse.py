@@ -10,7 +10,6 @@ from typing import NoReturn
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from catalog.errors import BindError, ParseError, UnsupportedError
 from catalog.names import quoted
 from catalog.schema import Index
 from sql import parse_changes
@@ -66,8 +65,7 @@ def _statement(syntax: Syntax, source: SqlText, dialect: str) -> Statement:
         if is_about_type(syntax.tokens) and not syntax.explain:
             return about_type(syntax.tokens, source)
         _explain_unreadable(syntax, source, dialect)
-    what = f"expected {STARTS}, not {syntax.tokens[0].text!r}"
-    raise ParseError(source.locate(what, syntax.tokens[0].start))
+    source.misread(syntax.tokens[0].start, f"expected {STARTS}, not {syntax.tokens[0].text!r}")
 
 
 _QUERY_STARTS = frozenset(["SELECT", "WITH", "FROM", "VALUES", "TABLE", "("])
@@ -79,22 +77,21 @@ def _explain_unreadable(syntax: Syntax, source: SqlText, dialect: str) -> NoRetu
     first = syntax.tokens[0]
     words = [token.text.upper() for token in syntax.tokens[:6]]
     if first.text.upper() != "CREATE" or not _CREATED & set(words):
-        what = f"cannot read this {first.text.upper()} statement; a statement begins with {STARTS}"
-        raise UnsupportedError(source.locate(what, first.start))
+        source.refuse(first.start, f"cannot read this {first.text.upper()} statement; a statement begins with {STARTS}")
     body = _after_as(syntax.tokens, first.end)
     if body is not None:
         if body.text.upper() not in _QUERY_STARTS:
-            raise ParseError(source.locate(f"expected SELECT after AS, not {body.text!r}", body.start))
+            source.misread(body.start, f"expected SELECT after AS, not {body.text!r}")
         blank = "".join(c if c == "\n" else " " for c in source.text[: body.start])
         statements(SqlText(blank + source.text[body.start : syntax.tokens[-1].end + 1]), dialect)
-    raise ParseError(source.locate("syntax error in this CREATE statement; check its name and commas", first.start))
+    source.misread(first.start, "syntax error in this CREATE statement; check its name and commas")
 
 
 def _explained(statement: Statement, syntax: Syntax, source: SqlText) -> Explain:
     if isinstance(statement, Query | CreateView):
         return Explain(statement)
     what = "EXPLAIN is for queries and views; write EXPLAIN SELECT ... or EXPLAIN CREATE MATERIALIZED VIEW ..."
-    raise UnsupportedError(source.locate(what, syntax.tokens[0].start))
+    source.refuse(syntax.tokens[0].start, what)
 
 
 def _query(syntax: Syntax, source: SqlText, dialect: str) -> Query:
@@ -117,15 +114,14 @@ def _refuse_changes_within(tree: exp.Expr, source: SqlText) -> None:
     for cte in nodes_of(tree):
         if isinstance(cte, exp.CTE) and isinstance(cte.this, exp.DML | exp.DDL | exp.Drop):
             what = f"{cte.this.key.upper()} cannot stand in WITH, a query changes nothing; write it as a statement"
-            raise UnsupportedError(source.locate(what, cte))
+            source.refuse(cte, what)
 
 
 def _create(syntax: Syntax, source: SqlText, dialect: str) -> CreateTable | CreateTableAs | CreateView | CreateIndex:
     tree = syntax.tree
     assert isinstance(tree, exp.Create), "dispatched by class"
     if tree.args.get("replace") and tree.args.get("exists"):
-        what = "OR REPLACE and IF NOT EXISTS exclude each other; write one of them"
-        raise BindError(source.locate(what, syntax.tokens[0].start))
+        source.fail(syntax.tokens[0].start, "OR REPLACE and IF NOT EXISTS exclude each other; write one of them")
     if tree.kind == "TABLE":
         as_query = tree.expression is not None
         return _create_table_as(tree, syntax, source, dialect) if as_query else create_table(tree, source, dialect)
@@ -133,8 +129,7 @@ def _create(syntax: Syntax, source: SqlText, dialect: str) -> CreateTable | Crea
         return _create_view(tree, syntax, source, dialect)
     if tree.kind == "INDEX":
         return _create_index(tree, syntax, source)
-    what = f"CREATE {tree.kind} is not supported; tables, views and indexes are"
-    raise UnsupportedError(source.locate(what, syntax.tokens[0].start))
+    source.refuse(syntax.tokens[0].start, f"CREATE {tree.kind} is not supported; tables, views and indexes are")
 
 
 def _create_table_as(tree: exp.Create, syntax: Syntax, source: SqlText, dialect: str) -> CreateTableAs:
@@ -147,7 +142,7 @@ def _create_table_as(tree: exp.Create, syntax: Syntax, source: SqlText, dialect:
     for item in properties.expressions if properties else ():
         if not isinstance(item, exp.WithDataProperty) or item.args.get("statistics"):
             what = f"CREATE TABLE AS with {text_of(item)} is not supported; declare the table, then INSERT INTO it"
-            raise UnsupportedError(source.locate(what, syntax.tokens[0].start))
+            source.refuse(syntax.tokens[0].start, what)
         empty = bool(item.args.get("no"))
         tokens = tokens[: -3 if empty else -2]  # WITH [NO] DATA
     query = _query_within(tree.expression, tokens, source, dialect)
@@ -158,17 +153,16 @@ def _create_table_as(tree: exp.Create, syntax: Syntax, source: SqlText, dialect:
 def _plain_columns(schema: exp.Schema, source: SqlText) -> tuple[str, ...]:
     for item in schema.expressions:
         if not isinstance(item, exp.Identifier):
-            what = "CREATE TABLE ... AS takes names of columns without types; the query has these"
-            raise UnsupportedError(source.locate(what, item))
+            source.refuse(item, "CREATE TABLE ... AS takes names of columns without types; the query has these")
     return tuple(item.name for item in schema.expressions)
 
 
 def _create_index(tree: exp.Create, syntax: Syntax, source: SqlText) -> CreateIndex:
     index, start = tree.this, syntax.tokens[0].start
     if tree.args.get("replace"):
-        raise UnsupportedError(source.locate("CREATE OR REPLACE INDEX is not supported; drop it first", start))
+        source.refuse(start, "CREATE OR REPLACE INDEX is not supported; drop it first")
     if index.this is None:
-        raise BindError(source.locate("CREATE INDEX needs a name: CREATE INDEX name ON table (columns)", start))
+        source.fail(start, "CREATE INDEX needs a name: CREATE INDEX name ON table (columns)")
     unique, columns = bool(tree.args.get("unique")), []
     parameters = index.args["params"]
     for item in parameters.args.get("columns") or ():
@@ -177,10 +171,9 @@ def _create_index(tree: exp.Create, syntax: Syntax, source: SqlText) -> CreateIn
             columns.append(column.name)
         elif unique:
             what = "CREATE UNIQUE INDEX takes names of columns; store the value of the expression in a column"
-            raise UnsupportedError(source.locate(what, item))
+            source.refuse(item, what)
     if parameters.args.get("where") and unique:
-        what = "CREATE UNIQUE INDEX ... WHERE is not supported; leave the condition out"
-        raise UnsupportedError(source.locate(what, start))
+        source.refuse(start, "CREATE UNIQUE INDEX ... WHERE is not supported; leave the condition out")
     table = table_name(index.args["table"], source, "CREATE INDEX ... ON")
     return CreateIndex(table, Index(index.name, tuple(columns), unique), bool(tree.args.get("exists")))
 
@@ -193,9 +186,7 @@ def _show(syntax: Syntax, source: SqlText, dialect: str) -> Show | Describe:
         return Show(words.lower())
     if len(syntax.tokens) == 2:
         return Describe(words)
-    raise UnsupportedError(
-        source.locate(f"SHOW {words} is not supported; SHOW TABLES, SHOW ALL TABLES, SHOW VIEWS and SHOW name are", 0)
-    )
+    source.refuse(0, f"SHOW {words} is not supported; SHOW TABLES, SHOW ALL TABLES, SHOW VIEWS and SHOW name are")
 
 
 def _describe(syntax: Syntax, source: SqlText, dialect: str) -> Describe | Summarize:
@@ -208,9 +199,7 @@ def _describe(syntax: Syntax, source: SqlText, dialect: str) -> Describe | Summa
         text = f"SELECT * FROM {quoted(name)}"
         return Summarize(Query(text, (name,), text))
     if not isinstance(inner, exp.Query | exp.Values):
-        raise UnsupportedError(
-            source.locate(f"{syntax.tokens[0].text.upper()} takes a name or a query", tokens[0].start)
-        )
+        source.refuse(tokens[0].start, f"{syntax.tokens[0].text.upper()} takes a name or a query")
     query = _query_within(inner, tokens, source, dialect)
     return Summarize(query) if summarizes else Describe(query)
 
@@ -223,13 +212,12 @@ def _create_view(tree: exp.Create, syntax: Syntax, source: SqlText, dialect: str
     maintained = False
     for item in properties.expressions if properties else ():
         if not isinstance(item, exp.MaterializedProperty):
-            what = f"CREATE VIEW with {text_of(item)} is not supported; leave that out"
-            raise UnsupportedError(source.locate(what, syntax.tokens[0].start))
+            source.refuse(syntax.tokens[0].start, f"CREATE VIEW with {text_of(item)} is not supported; leave that out")
         maintained = True
     name = table_name(target, source, "CREATE VIEW")
     body = _after_as(syntax.tokens, offset_of(target) or 0)
     if tree.expression is None or body is None:
-        raise ParseError(source.locate(f"CREATE VIEW {name} needs AS SELECT ... after the name", syntax.tokens[-1].end))
+        source.misread(syntax.tokens[-1].end, f"CREATE VIEW {name} needs AS SELECT ... after the name")
     text = source.text[body.start : syntax.tokens[-1].end + 1]
     place, exists = source.position(body.start), bool(tree.args.get("exists"))
     read = _read_already(tree, tree.expression, body) if dialect == "duckdb" else None
@@ -261,10 +249,10 @@ def _drop(syntax: Syntax, source: SqlText, dialect: str) -> DropTable | DropView
     tree, start = syntax.tree, syntax.tokens[0].start
     kind = tree.args.get("kind")
     if kind not in ("TABLE", "VIEW", "INDEX"):
-        raise UnsupportedError(source.locate(f"DROP {kind} is not supported; tables, views and indexes are", start))
+        source.refuse(start, f"DROP {kind} is not supported; tables, views and indexes are")
     targets = tree.args.get("tables") or [tree.this]
     if len(targets) != 1:
-        raise UnsupportedError(source.locate("DROP takes one name; write one statement for each", targets[1]))
+        source.refuse(targets[1], "DROP takes one name; write one statement for each")
     name = table_name(targets[0], source, f"DROP {kind}")
     exists, cascade = bool(tree.args.get("exists")), bool(tree.args.get("cascade"))
     if kind == "INDEX":

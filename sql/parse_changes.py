@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.errors import BindError, UnsupportedError
 from catalog.names import written
 from sql.duckdb_text import duckdb_text
 from sql.names import names_read, table_name
@@ -75,7 +74,7 @@ def truncate(syntax: Syntax, source: SqlText, dialect: str) -> Delete:
     _refuse(tree, source, "TRUNCATE", refused)
     target, *others = tree.expressions
     if others:
-        raise UnsupportedError(source.locate("TRUNCATE takes one name; write one statement for each", others[0]))
+        source.refuse(others[0], "TRUNCATE takes one name; write one statement for each")
     table = table_name(target, source, "TRUNCATE")
     return Delete(table, table, "", (table,))
 
@@ -99,11 +98,10 @@ def update(syntax: Syntax, source: SqlText, dialect: str) -> Update:
 
 def _rows(tree: exp.Expr, source: SqlText) -> exp.Expr:
     if tree.expression is None:  # sqlglot takes VALUES in parentheses for names of columns
-        what = "INSERT needs VALUES or a SELECT, without parentheses around VALUES"
-        raise UnsupportedError(source.locate(what, tree))
+        source.refuse(tree, "INSERT needs VALUES or a SELECT, without parentheses around VALUES")
     rows: exp.Expr = tree.expression.copy()
     if not isinstance(rows, exp.Query | exp.Values):
-        raise UnsupportedError(source.locate("INSERT needs VALUES or a SELECT", tree))
+        source.refuse(tree, "INSERT needs VALUES or a SELECT")
     if tree.args.get("with_"):
         rows.set("with_", tree.args["with_"].copy())
     return rows
@@ -130,9 +128,9 @@ def _assignments(items: Sequence[exp.Expr], source: SqlText, what: str) -> Assig
     for item in items:
         column = item.this.name
         if not isinstance(item, exp.EQ) or not isinstance(item.this, exp.Column):
-            raise UnsupportedError(source.locate(f"{what} needs SET column = value", item))
+            source.refuse(item, f"{what} needs SET column = value")
         if written(column, assignments):
-            raise BindError(source.locate(f"{what} sets column {column!r} twice; set it once", item))
+            source.fail(item, f"{what} sets column {column!r} twice; set it once")
         assignments[column] = _value(item.expression)
     return tuple(assignments.items())
 
@@ -140,13 +138,11 @@ def _assignments(items: Sequence[exp.Expr], source: SqlText, what: str) -> Assig
 def _conflict(tree: exp.Expr, source: SqlText) -> Conflict | None:
     alternative, clause = (tree.args.get("alternative") or "").upper(), tree.args.get("conflict")  # as it was written
     if alternative and clause:
-        what = f"INSERT OR {alternative} and ON CONFLICT exclude each other; write one of them"
-        raise BindError(source.locate(what, tree))
+        source.fail(tree, f"INSERT OR {alternative} and ON CONFLICT exclude each other; write one of them")
     if alternative:
         actions = {"REPLACE": Conflict("replace"), "IGNORE": Conflict("nothing")}
         if alternative not in actions:
-            what = f"INSERT OR {alternative} is not supported; write OR REPLACE, OR IGNORE or ON CONFLICT"
-            raise UnsupportedError(source.locate(what, tree))
+            source.refuse(tree, f"INSERT OR {alternative} is not supported; write OR REPLACE, OR IGNORE or ON CONFLICT")
         return actions[alternative]
     return _on_conflict(clause, source) if clause else None
 
@@ -162,7 +158,7 @@ def _on_conflict(clause: exp.Expr, source: SqlText) -> Conflict:
     for item in clause.args.get("conflict_keys") or ():
         column = item.this if isinstance(item, exp.Ordered) else item
         if not isinstance(column, exp.Column | exp.Identifier) or item.args.get("desc"):
-            raise UnsupportedError(source.locate("ON CONFLICT takes names of columns, nothing else", item))
+            source.refuse(item, "ON CONFLICT takes names of columns, nothing else")
         columns.append(column.name)
     if clause.args["action"].name.upper() == "DO NOTHING":
         return Conflict("nothing", tuple(columns))
@@ -183,7 +179,7 @@ def _returning(tree: exp.Expr, source: SqlText) -> str:
     _refuse(clause, source, "RETURNING", {"into": "INTO is not supported; read the result"})
     for node in nodes_of(clause):
         if isinstance(node, exp.Query | exp.Subquery | exp.Exists):
-            raise UnsupportedError(source.locate("RETURNING takes no subqueries; query the table afterwards", node))
+            source.refuse(node, "RETURNING takes no subqueries; query the table afterwards")
     return ", ".join(duckdb_text(item) for item in clause.expressions)
 
 
@@ -200,4 +196,4 @@ def _condition(tree: exp.Expr) -> str:
 def _refuse(tree: exp.Expr, source: SqlText, statement: str, refused: dict[str, str]) -> None:
     for arg, what in refused.items():
         if tree.args.get(arg):
-            raise UnsupportedError(source.locate(f"{statement}: {what}", tree))
+            source.refuse(tree, f"{statement}: {what}")

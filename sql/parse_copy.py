@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.errors import BindError, UnsupportedError
 from catalog.names import quoted
 from sql.duckdb_text import duckdb_text
 from sql.names import names_read, table_name
@@ -35,18 +34,18 @@ def copy(syntax: Syntax, source: SqlText, dialect: str) -> Copy:
     tree, into = syntax.tree, bool(syntax.tree.args["kind"])
     files: list[exp.Expr] = tree.args.get("files") or []
     if len(files) != 1 or not files[0].is_string:
-        raise UnsupportedError(source.locate("COPY takes the name of one file in quotes", tree))
+        source.refuse(tree, "COPY takes the name of one file in quotes")
     path = files[0].name
     given = {item.this.name.lower(): item for item in tree.args.get("params") or ()}
     format_ = given.pop("format", None)
     name = format_.expression.name.lower() if format_ is not None else _format_of(path)
     if (name, into) not in _OPTIONS:
-        raise UnsupportedError(source.locate(f"COPY with FORMAT {name} is not supported; csv and parquet are", tree))
+        source.refuse(tree, f"COPY with FORMAT {name} is not supported; csv and parquet are")
     known = _OPTIONS[name, into]
     for option in given:
         if option not in known:
             what = f"COPY of a {name} file with {option.upper()} is not supported; {', '.join(known) or 'nothing'} is"
-            raise UnsupportedError(source.locate(what, tree))
+            source.refuse(tree, what)
     options = tuple((known[option], _value(item, source)) for option, item in given.items())
     target, columns = tree.this, ()
     if isinstance(target, exp.Subquery) and not into:
@@ -73,5 +72,4 @@ def _value(item: exp.Expr, source: SqlText) -> str:
         return duckdb_text(value)
     if isinstance(value, exp.Var | exp.Column):
         return duckdb_text(exp.Literal.string(value.name))
-    what = f"the value {text_of(value)} of {item.this.name} is no literal; write it in quotes"
-    raise BindError(source.locate(what, item))
+    source.fail(item, f"the value {text_of(value)} of {item.this.name} is no literal; write it in quotes")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 
-from catalog.errors import UnsupportedError
 from sql.sql_text import SqlText
 
 STARTS = "CREATE, DROP, SELECT, INSERT, UPDATE, DELETE, TRUNCATE, COPY, SHOW, DESCRIBE, SUMMARIZE or EXPLAIN"
@@ -37,7 +36,7 @@ def refuse_foreign(word: str, offset: int, source: SqlText) -> None:
     """UnsupportedError if the engine runs no statement that begins with `word`, which stands at `offset`."""
     if _FOREIGN_STARTS.fullmatch(word.upper()):
         instead = _INSTEAD.get(word.upper(), f"a statement begins with {STARTS}")
-        raise UnsupportedError(source.locate(f"{word.upper()} is not supported; {instead}", offset))
+        source.refuse(offset, f"{word.upper()} is not supported; {instead}")
 
 
 FOREIGN_FUNCTIONS = {

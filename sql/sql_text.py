@@ -4,13 +4,45 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import NoReturn
 
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel
 
+from catalog.errors import BindError, ParseError, TypeMismatchError, UnsupportedError
+
+Place = exp.Expr | int | None
+"""An expression, or an offset in the text; None where there is none to show."""
+
+
+class Placed:
+    """What reads a text: each of its errors has the position of what is wrong, as `SqlText.locate` shows it."""
+
+    __slots__ = ()
+
+    def locate(self, message: str, at: Place) -> str:
+        """The message with its place in the text."""
+        raise NotImplementedError
+
+    def fail(self, at: Place, message: str) -> NoReturn:
+        """Raise BindError."""
+        raise BindError(self.locate(message, at))
+
+    def mismatch(self, at: Place, message: str) -> NoReturn:
+        """Raise TypeMismatchError."""
+        raise TypeMismatchError(self.locate(message, at))
+
+    def refuse(self, at: Place, message: str) -> NoReturn:
+        """Raise UnsupportedError."""
+        raise UnsupportedError(self.locate(message, at))
+
+    def misread(self, at: Place, message: str) -> NoReturn:
+        """Raise ParseError."""
+        raise ParseError(self.locate(message, at))
+
 
 @dataclass(frozen=True, slots=True)
-class SqlText:
+class SqlText(Placed):
     """A piece of SQL text; `line` and `column` (both from 1) say where it begins in what the user wrote."""
 
     text: str
@@ -25,14 +57,14 @@ class SqlText:
         column = offset - line_start + (self.column if lines == 0 else 1)
         return self.line + lines, column
 
-    def locate(self, message: str, node: exp.Expr | int | None) -> str:
-        """`message` with the position of `node` (an expression or an offset) and its line, a caret under it.
+    def locate(self, message: str, at: Place) -> str:
+        """`message` with the position of `at` and its line, a caret under it.
 
         Only the message where the position is not known.
         """
-        offset = node if isinstance(node, int) else offset_of(node)
-        if offset is None and node is not None and not isinstance(node, int):
-            offset = self._search(node)
+        offset = at if isinstance(at, int) else offset_of(at)
+        if offset is None and isinstance(at, exp.Expr):
+            offset = self._search(at)
         if offset is None:
             return message
         line, column = self.position(offset)

@@ -183,7 +183,7 @@ def _check_names(nodes: Sequence[exp.Expr], source: SqlText) -> None:
     for identifier in nodes:
         if isinstance(identifier, exp.Identifier) and (not identifier.name or "\0" in identifier.name):
             what = "is empty" if not identifier.name else "holds the character NUL"
-            raise ParseError(source.locate(f"the name {identifier.name!r} {what}; choose another", identifier))
+            source.misread(identifier, f"the name {identifier.name!r} {what}; choose another")
 
 
 def _refuse_states(nodes: Sequence[exp.Expr], chunk: list[Token], source: SqlText) -> None:
@@ -198,7 +198,7 @@ def _refuse_states(nodes: Sequence[exp.Expr], chunk: list[Token], source: SqlTex
     for item in nodes if places else ():
         if isinstance(item, exp.Alias) and item.args["alias"].meta.get("start") in places:
             what = f"{_EXPORT_STATE} is not supported; leave it out, or write AS before it to have it as a name"
-            raise UnsupportedError(source.locate(what, item.args["alias"]))
+            source.refuse(item.args["alias"], what)
 
 
 def _message(error: SqlglotParseError, source: SqlText) -> str:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
-from typing import NoReturn
 
 from sqlglot import exp
 
 from catalog.catalog import Catalog
-from catalog.errors import BindError, TypeMismatchError, UnsupportedError
 from catalog.schema import View
 from sql.bind.names.outer import OuterRow
 from sql.bind.windows.specs import Spec
 from sql.ir.relation import Relation
-from sql.sql_text import SqlText
+from sql.sql_text import Place, Placed, SqlText
 
 Ctes = Mapping[str, Relation]
 """The common table expressions in reach, by name."""
@@ -72,7 +70,7 @@ class Block:
 
 
 @dataclass(slots=True)
-class BindContext:
+class BindContext(Placed):
     """The text, the catalog, and what binding finds out: tables and views used, blocks with a LIMIT or DISTINCT ON.
 
     `query` binds a block inside; it is passed here so that FROM does not have to know SELECT. `outer_rows` are those
@@ -95,14 +93,6 @@ class BindContext:
         """A number for an Apply, which no other of the query has."""
         return next(self._numbers)
 
-    def fail(self, node: exp.Expr | None, message: str) -> NoReturn:
-        """Raise BindError with the position of `node`."""
-        raise BindError(self.source.locate(message, node))
-
-    def mismatch(self, node: exp.Expr | None, message: str) -> NoReturn:
-        """Raise TypeMismatchError with the position of `node`."""
-        raise TypeMismatchError(self.source.locate(message, node))
-
-    def refuse(self, node: exp.Expr | None, message: str) -> NoReturn:
-        """Raise UnsupportedError with the position of `node`."""
-        raise UnsupportedError(self.source.locate(message, node))
+    def locate(self, message: str, at: Place) -> str:
+        """The message with its place in the text."""
+        return self.source.locate(message, at)

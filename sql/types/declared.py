@@ -7,7 +7,6 @@ from collections import Counter
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from catalog.errors import BindError, UnsupportedError
 from catalog.types import (
     BIGINT,
     BLOB,
@@ -119,9 +118,7 @@ def declared_type(node: exp.DataType, source: SqlText, what: str, at: exp.Expr |
     if kind in _TYPES:
         instead = f"{_TYPES[kind]}, without parentheses"
         instead += "; date_trunc('second', x) cuts a time" if _TYPES[kind] == TIMESTAMP else ""
-    raise UnsupportedError(
-        source.locate(f"{what} has type {name}, which is not supported; write {instead}", at or node)
-    )
+    source.refuse(at or node, f"{what} has type {name}, which is not supported; write {instead}")
 
 
 def is_type(name: str) -> bool:
@@ -143,22 +140,22 @@ def _decimal(node: exp.DataType, source: SqlText, what: str, at: exp.Expr) -> Sq
     written = [param.this if isinstance(param, exp.DataTypeParam) else param for param in node.expressions]
     if len(written) > 2 or not all(isinstance(param, exp.Literal) and param.is_int for param in written):
         what = f"{what} has type {text_of(node)}; write DECIMAL(p,s) with the numbers of digits and of decimals"
-        raise BindError(source.locate(what, at))
+        source.fail(at, what)
     digits = [int(param.name) for param in written]
     if len(digits) == 1:
         digits.append(0)
     precision, scale = digits or _DEFAULT_DECIMAL
     if not 1 <= precision <= MAX_DIGITS or not 0 <= scale <= precision:
         limits = f"a DECIMAL has 1 to {MAX_DIGITS} digits, and at most as many of them are decimals"
-        raise BindError(source.locate(f"{what} has type DECIMAL({precision},{scale}), but {limits}", at))
+        source.fail(at, f"{what} has type DECIMAL({precision},{scale}), but {limits}")
     return decimal(precision, scale)
 
 
 def _enum(node: exp.DataType, source: SqlText, what: str, at: exp.Expr) -> SqlType:
     labels = tuple(label.name for label in node.expressions if isinstance(label, exp.Literal) and label.is_string)
     if not labels or len(labels) != len(node.expressions):
-        raise BindError(source.locate(f"{what} is an ENUM; write its labels as texts: ENUM('a', 'b')", at))
+        source.fail(at, f"{what} is an ENUM; write its labels as texts: ENUM('a', 'b')")
     twice = next((label for label, times in Counter(labels).items() if times > 1), None)
     if twice is not None:
-        raise BindError(source.locate(f"{what} is an ENUM with the label {twice!r} twice; write it once", at))
+        source.fail(at, f"{what} is an ENUM with the label {twice!r} twice; write it once")
     return enum_of(labels)

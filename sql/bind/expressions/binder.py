@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import NoReturn
 
 from sqlglot import exp
 
-from catalog.errors import BindError, Error, TypeMismatchError, UnsupportedError
 from catalog.names import key
 from catalog.types import BOOLEAN, INTERVAL, NULL, VARCHAR, Kind, SqlType
 from sql.bind.expressions.nested import Subqueries
@@ -19,7 +17,7 @@ from sql.bind.names.scope import Scope
 from sql.ir.relation import Aggregate
 from sql.ir.scalar import Call, Column, Literal, Scalar, walk
 from sql.refused import FOREIGN_FUNCTIONS
-from sql.sql_text import SqlText, text_of
+from sql.sql_text import Place, Placed, SqlText, text_of
 from sql.types.literals import convert
 
 MOST_REPEATED = 50_000
@@ -52,7 +50,7 @@ class Aggregates:
 
 
 @dataclass(slots=True)
-class Binder:
+class Binder(Placed):
     """Binds the expressions of one block.
 
     `handlers` say how each kind of node is bound. `aliases` are the expressions of the SELECT list that may be named
@@ -218,20 +216,9 @@ class Binder:
         """A call that is NULL where an argument is."""
         return Operand(node, Call(function, args, type_, any(arg.nullable for arg in args)))
 
-    def fail(self, node: exp.Expr, message: str) -> NoReturn:
-        """Raise BindError with the position of `node`."""
-        self._raise(BindError, node, message)
-
-    def mismatch(self, node: exp.Expr, message: str) -> NoReturn:
-        """Raise TypeMismatchError with the position of `node`."""
-        self._raise(TypeMismatchError, node, message)
-
-    def refuse(self, node: exp.Expr, message: str) -> NoReturn:
-        """Raise UnsupportedError with the position of `node`."""
-        self._raise(UnsupportedError, node, message)
-
-    def _raise(self, error: type[Error], node: exp.Expr, message: str) -> NoReturn:
-        raise error(self.source.locate(message, node))
+    def locate(self, message: str, at: Place) -> str:
+        """The message with its place in the text."""
+        return self.source.locate(message, at)
 
 
 def _kind(node: exp.Expr) -> str:

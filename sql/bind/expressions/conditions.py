@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from catalog.errors import UnsupportedError
 from catalog.schema import Table
 from sql.arguments import refuse_unread
 from sql.bind.expressions.binder import Binder
@@ -34,7 +33,7 @@ def bind_condition(node: exp.Expr, table: Table, source: SqlText) -> Scalar:
     for part in nodes_of(node):
         if isinstance(part, exp.Query | exp.Subquery | exp.Exists):
             what = f"a subquery in {_CLAUSE} is not supported, it sees one row; declare a foreign key, or keep a view"
-            raise UnsupportedError(source.locate(what, part))
+            source.refuse(part, what)
     columns = tuple(
         ScopeColumn(table.name, field.name, Column(place, field.type, field.nullable))
         for place, field in enumerate(table.fields)
