@@ -48,8 +48,8 @@ class Cells:
         return np.searchsorted(self.times, wanted, side="right")
 
 
-_NO_SLOTS: Int32s = np.empty(0, np.int32)
-NO_CELLS = Cells(_NO_SLOTS, _NO_SLOTS, _NO_SLOTS, BEGINNING)
+NO_SLOTS: Int32s = np.empty(0, np.int32)
+NO_CELLS = Cells(NO_SLOTS, NO_SLOTS, NO_SLOTS, BEGINNING)
 NO_FIELDS: Ints = np.empty((0, 1), np.int64)
 
 

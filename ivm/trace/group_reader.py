@@ -8,8 +8,9 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from ivm.kernels.groups.lookup import keep_images, look_up_sealed, put_images
+from ivm.kernels.groups.lookup import keep_images, look_up_groups, put_images
 from ivm.kernels.types import Int32s
+from ivm.trace.cells import NO_SLOTS
 from ivm.trace.column import Array, Bools, Ints
 from ivm.trace.group_fields import Fields, Form, coded
 from ivm.trace.growable import Growable
@@ -18,6 +19,8 @@ from ivm.trace.readonly import NO_MASK, readonly
 _AT_ONCE = 1 << 12
 """Slots or keys between two looks at whether somebody wrote meanwhile."""
 _SHORTLY = 1e-4
+_SEALED: Ints = readonly(np.empty(0, np.int64))
+"""The limits of who looks groups up as of a sealed time."""
 
 Form_co = TypeVar("Form_co", bound=Fields, covariant=True)
 Found = TypeVar("Found")
@@ -93,9 +96,10 @@ class GroupReader(Generic[Form]):
             def find(part: slice = part, at: int = count) -> int:
                 size, directory, _, entries, counts = self._groups.index
                 return int(
-                    look_up_sealed(
-                        keys[part], mask[part], always, width, size, directory, entries, self._all[: self.used],
-                        counts, self._image_of, self._images.array, positions[at:], fields[at:],
+                    look_up_groups(
+                        keys[part], mask[part], _SEALED, always, width, size, directory, entries,
+                        self._all[: self.used], counts, NO_SLOTS, NO_SLOTS, self._image_of, self._images.array,
+                        positions[at:], fields[at:],
                     )
                 )  # fmt: skip
 

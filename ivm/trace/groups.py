@@ -29,7 +29,7 @@ from ivm.kernels.groups.table import (
     undo_cells,
 )
 from ivm.kernels.types import Int32s
-from ivm.trace.cells import NO_CELLS, NO_FIELDS, CellBatch, Cells
+from ivm.trace.cells import NO_CELLS, NO_FIELDS, NO_SLOTS, CellBatch, Cells
 from ivm.trace.codes import AT_ONCE
 from ivm.trace.column import Array, Bools, Ints
 from ivm.trace.dictionary import TextDictionary
@@ -222,8 +222,8 @@ class Groups(Generic[Form]):
         found = look_up_groups(
             readonly(np.ascontiguousarray(words).reshape(rows, self.width)),
             NO_MASK if dropped is None else readonly(dropped), readonly(cells.until(as_of)), always,
-            self.width, size, directory, entries, self.state, counts, cells.previous, cells.jumps(), after, positions,
-            fields,
+            self.width, size, directory, entries, self.state, counts, cells.previous, cells.jumps(), NO_SLOTS, after,
+            positions, fields,
         )  # fmt: skip
         return positions[:found], fields[:found]
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ivm.kernels.hashing.index import hash_rows
-from ivm.kernels.hashing.probe import absent_keys, probe_rows, probe_unique
+from ivm.kernels.hashing.probe import absent_keys, probe_rows
 from ivm.kernels.types import Hashes
 from ivm.trace.chains import Tables
 from ivm.trace.column import Bools, Ints
@@ -74,25 +74,17 @@ class IndexReader(NamedTuple):
             firsts[at], lengths[at] = first, length
         start = count = tired = visited = 0
         following, (slots, old, _) = self.following, self.tables
-        if self.unique:
-            positions, rows, long = np.empty(n, np.int64), np.empty(n, np.int64), _NOTHING
-            while start < n:
-                start, count, met = probe_unique(
-                    slots, old, following.array, died, words, hashes, dropped, limits, times, firsts, lengths,
-                    start, count, positions, rows,
-                )  # fmt: skip
-                visited += met
-        else:
-            positions, rows = np.empty(2 * n + 16, np.int64), np.empty(2 * n + 16, np.int64)
-            long = np.empty(min(n, _MOST_LONG), np.int64) if len(died) else _NOTHING
-            while start < n:
-                if visited:
-                    positions, rows = _doubled(positions), _doubled(rows)
-                start, count, tired, met = probe_rows(
-                    slots, old, following.array, died, words, hashes, dropped, limits, times, self.since, firsts,
-                    lengths, start, count, tired, positions, rows, long,
-                )  # fmt: skip
-                visited += met
+        room = n if self.unique else 2 * n + 16
+        positions, rows = np.empty(room, np.int64), np.empty(room, np.int64)
+        long = np.empty(min(n, _MOST_LONG), np.int64) if len(died) and not self.unique else _NOTHING
+        while start < n:
+            if visited:
+                positions, rows = _doubled(positions), _doubled(rows)
+            start, count, tired, met = probe_rows(
+                slots, old, following.array, died, words, hashes, dropped, limits, times, self.unique, self.since,
+                firsts, lengths, start, count, tired, positions, rows, long,
+            )  # fmt: skip
+            visited += met
         lesson = None
         if absent or tired:
             lesson = Lesson(absent, words[at], first, length, words[long[:tired]])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -14,13 +12,11 @@ from ivm.kernels.texts.dictionary import (
     META,
     MOST_BYTES,
     MOVED,
-    NEAR,
     NEXT,
     PADDING,
     TAKEN,
     USED,
     encode_text,
-    encode_text_ahead,
     move_slots,
 )
 from ivm.trace.column import Array, Bools, Ints
@@ -114,11 +110,12 @@ class TextMemory:
         while True:
             if len(self.old):
                 self._move(_MOVED_EACH * (stop - row))
-            encode: Any = encode_text if len(self.slots) <= NEAR else encode_text_ahead
             heap = self.heap
-            row = encode(
-                text, where, mask, codes, row, stop, self.slots, self.old, heap.strings.heap, heap.strings.places,
-                heap.free, self.marks, heap.meta,
+            row = int(
+                encode_text(
+                    text, where, mask, codes, row, stop, self.slots, self.old, heap.strings.heap, heap.strings.places,
+                    heap.free, self.marks, heap.meta,
+                )
             )  # fmt: skip
             if row == stop:
                 return

@@ -14,8 +14,9 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.groups.slots import find_slot, guess, has_key, shift_of
+from ivm.kernels.groups.slots import find_slot, guess, shift_of
 from ivm.kernels.groups.table import BLOCK, find_in_run, is_in_run
+from ivm.kernels.hashing.slots import same_key
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Bools, Int32s, Ints
 
@@ -56,16 +57,18 @@ def look_up_groups(
     counts: Ints,
     previous: Int32s,
     jumps: Int32s,
-    after: Ints,
+    image_of: Int32s,
+    others: Ints,
     positions: Ints,
     fields: Ints,
 ) -> Word:
     """Copy the fields of each key's group as of its limit to `fields`, the key's position to `positions`; how many.
 
-    `words` (n, width); keys with a True in `dropped`, of length 0 if there are none, find nothing; `limits` has
-    length 1 if all are the same; `after` are the fields of the cells. A group is there if its multiplicity is not
-    zero, or `always`; fields of one that never was are zero. Cost: two random accesses a key, a third where the batch
-    has touched its group, and a logarithm where it has done so at many times.
+    `words` (n, width); keys with a True in `dropped`, of length 0 if there are none, find nothing. `limits` has
+    length 1 if all are the same, and `others` are the fields of the cells; as of a sealed time `limits` has length 0,
+    and `others` are the images. A group is there if its multiplicity is not zero, or `always`; fields of one that never
+    was are zero. Cost: two random accesses a key, a third where the fields are not the group's, and a logarithm where
+    the batch has touched it at many times.
     """
     tags, slots = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64)
     shift, found = shift_of(directory), np.int64(0)
@@ -76,71 +79,25 @@ def look_up_groups(
             if len(dropped) > 0 and dropped[i]:
                 continue
             slot = slots[i - first]
-            if slot < 0 or (width > 1 and not has_key(state, slot, words, i, width)):
+            if slot < 0 or (width > 1 and not same_key(words, i, state, slot)):
                 slot = _search(tags[i - first], words, i, width, shift, size, directory, entries, state, counts)
-            cell = np.int64(-1)
-            if slot >= 0:
-                cell = _last_below(state[slot, width] - 1, limits[i if len(limits) > 1 else 0], previous, jumps)
-            there = always
-            if cell >= 0:
-                there = there or after[cell, 0] != 0
+            other = np.int64(-1)
+            if len(limits) == 0:
+                if slot >= len(image_of):
+                    slot = np.int64(-1)
+                if slot >= 0:
+                    other = np.int64(image_of[slot]) - 1
             elif slot >= 0:
-                there = there or state[slot, width + 1] != 0
-            if not there:
-                continue
-            if cell >= 0:
-                _copy(after, cell, 0, fields, found)
-            else:
+                other = _last_below(state[slot, width] - 1, limits[i if len(limits) > 1 else 0], previous, jumps)
+            if other >= 0:
+                if always or others[other, 0] != 0:
+                    _copy(others, other, 0, fields, found)
+                    positions[found] = i
+                    found += 1
+            elif always or (slot >= 0 and state[slot, width + 1] != 0):
                 _copy(state, slot, width + 1, fields, found)
-            positions[found] = i
-            found += 1
-    return found
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def look_up_sealed(
-    words: Ints,
-    dropped: Bools,
-    always: bool,
-    width: Word,
-    size: Word,
-    directory: Int32s,
-    entries: Ints,
-    state: Ints,
-    counts: Ints,
-    image_of: Int32s,
-    images: Ints,
-    positions: Ints,
-    fields: Ints,
-) -> Word:
-    """As `look_up_groups`, as of a sealed time."""
-    tags, slots = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64)
-    shift, found = shift_of(directory), np.int64(0)
-    for first in range(0, len(words), BLOCK):
-        stop = min(first + BLOCK, len(words))
-        guess(words, first, stop, width, shift, size, directory, entries, state, tags, slots)
-        for i in range(first, stop):
-            if len(dropped) > 0 and dropped[i]:
-                continue
-            slot = slots[i - first]
-            if slot < 0 or (width > 1 and not has_key(state, slot, words, i, width)):
-                slot = _search(tags[i - first], words, i, width, shift, size, directory, entries, state, counts)
-            if slot >= len(image_of):
-                slot = np.int64(-1)
-            image = np.int64(image_of[slot]) - 1 if slot >= 0 else np.int64(-1)
-            there = always
-            if image >= 0:
-                there = there or images[image, 0] != 0
-            elif slot >= 0:
-                there = there or state[slot, width + 1] != 0
-            if not there:
-                continue
-            if image >= 0:
-                _copy(images, image, 0, fields, found)
-            else:
-                _copy(state, slot, width + 1, fields, found)
-            positions[found] = i
-            found += 1
+                positions[found] = i
+                found += 1
     return found
 
 
@@ -150,7 +107,7 @@ def _search(
     state: Ints, counts: Ints,
 ) -> Word:  # fmt: skip
     """The slot of a key that is not at its home; -1 if it has none."""
-    slot = find_slot(tag, words, i, width, shift, size, directory, entries, state)
+    slot = find_slot(tag, words, i, shift, size, directory, entries, state)
     if slot < 0 and is_in_run(words, i, width, state, counts):
         slot = find_in_run(words, i, width, state, counts)
     return slot

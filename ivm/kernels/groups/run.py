@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
-from ivm.kernels.groups.slots import has_key, has_place, put_slot, shift_of, tag_of
+from ivm.kernels.groups.slots import has_place, put_slot, shift_of, tag_of
 from ivm.kernels.groups.table import (
     CELLS,
     GONE,
@@ -22,8 +22,10 @@ from ivm.kernels.groups.table import (
     USED,
     begin_batch,
     free_slot,
+    goes_on,
     key_order,
     make_group,
+    touch,
 )
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Int32s, Ints
@@ -49,11 +51,10 @@ def open_ascending(
     Cost: a comparison a row, and the making of a group where its key is new.
     """
     begin_batch(counts, meta)
-    many = len(times) > 1
     cells, slot = meta[CELLS], counts[USED] - 1
     at = np.int64(start)
     while at < len(words):
-        if at > start and has_key(words, at - 1, words, at, width) and (not many or times[at] == times[at - 1]):
+        if at > start and goes_on(words, times, at):
             row_cell[np.uint64(at)] = row_cell[np.uint64(at - 1)]
             at += 1
             continue
@@ -67,16 +68,7 @@ def open_ascending(
             make_group(slot, words, at, width, state)
             counts[LIVE] += 1
             was = np.int64(NEW)
-        cell = state[slot, width] - 1
-        if cell < 0 or (many and cell_time[cell] != times[at]):
-            cell_slot[cells] = slot
-            cell_previous[cells] = cell if cell >= 0 else was
-            if many:
-                cell_time[cells] = times[at]
-            cell = cells
-            cells += 1
-            state[slot, width] = cells
-        row_cell[np.uint64(at)] = cell
+        cells = touch(at, slot, was, cells, times, width, state, row_cell, cell_slot, cell_previous, cell_time)
         at += 1
     meta[CELLS] = cells
     counts[USED] = counts[RUN] = slot + 1

@@ -15,6 +15,7 @@ import numpy as np
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.hashing.function import hash_word, hash_words
+from ivm.kernels.hashing.slots import same_key
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Hashes, Int32s, Ints
 
@@ -74,17 +75,8 @@ def guess(
 
 
 @part()
-def has_key(state: Ints, slot: Word, words: Ints, i: Word, width: Word) -> bool:
-    """Whether the group in a slot has key i of `words`."""
-    for w in range(width):
-        if state[slot, w] != words[i, w]:
-            return False
-    return True
-
-
-@part()
 def find_slot(
-    tag: Word, words: Ints, i: Word, width: Word, shift: Word, size: Word, directory: Int32s, entries: Ints, state: Ints
+    tag: Word, words: Ints, i: Word, shift: Word, size: Word, directory: Int32s, entries: Ints, state: Ints
 ) -> Word:
     """The slot of key i, -1 if the index has none below the length of `state`."""
     at = home(tag, shift, size, directory)
@@ -92,7 +84,7 @@ def find_slot(
         entry = np.uint64(entries[at])
         if entry >> np.uint64(TAG_BITS) == tag:
             slot = np.int64(entry & np.uint64(0xFFFFFFFF)) - 1
-            if slot < len(state) and has_key(state, slot, words, i, width):
+            if slot < len(state) and same_key(words, i, state, slot):
                 return slot
         at = behind(at, size)
     return np.int64(-1)

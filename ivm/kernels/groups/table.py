@@ -22,7 +22,8 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.groups.slots import find_slot, guess, has_key, has_place, put_slot, remove_slot, shift_of
+from ivm.kernels.groups.slots import find_slot, guess, has_place, put_slot, remove_slot, shift_of
+from ivm.kernels.hashing.slots import same_key
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Int32s, Ints
 
@@ -66,19 +67,18 @@ def open_cells(
     """
     tags, slots, scratch = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64), np.empty(size, np.int64)
     begin_batch(counts, meta)
-    many, shift, cells = len(times) > 1, shift_of(directory), meta[CELLS]
+    shift, cells = shift_of(directory), meta[CELLS]
     for first in range(start, len(words), BLOCK):
         stop = min(first + BLOCK, len(words))
         guess(words, first, stop, width, shift, size, directory, entries, state, tags, slots)
         for i in range(first, stop):
-            # Rows of one key often come together.
-            if i > first and has_key(words, i - 1, words, i, width) and (not many or times[i] == times[i - 1]):
+            if i > first and goes_on(words, times, i):
                 row_cell[np.uint64(i)] = row_cell[np.uint64(i - 1)]
                 continue
             slot, was = slots[np.uint64(i - first)], np.int64(KNOWN)
-            if slot < 0 or (width > 1 and not has_key(state, slot, words, i, width)):
+            if slot < 0 or (width > 1 and not same_key(words, i, state, slot)):
                 tag = tags[np.uint64(i - first)]
-                slot = find_slot(tag, words, i, width, shift, size, directory, entries, state)
+                slot = find_slot(tag, words, i, shift, size, directory, entries, state)
                 if slot < 0 and is_in_run(words, i, width, state, counts):
                     meta[SEARCHED] += 1
                     slot = find_in_run(words, i, width, state, counts)
@@ -87,29 +87,20 @@ def open_cells(
                         counts[LIVE] += 1
                         was = np.int64(GONE)
                 if slot < 0:
-                    goes_on = _is_next(words, i, width, state, counts)
-                    if not goes_on:
+                    is_next = _is_next(words, i, width, state, counts)
+                    if not is_next:
                         full = counts[FREE] == 0 and counts[USED] == len(state)
                         if full or not has_place(
                             tag, shift, size, directory, parts, entries, counts, PARTITIONS, scratch
                         ):
                             meta[CELLS] = cells
                             return np.int64(i)
-                    slot = _new_slot(goes_on, width, state, counts)
+                    slot = _new_slot(is_next, width, state, counts)
                     make_group(slot, words, i, width, state)
                     was = np.int64(NEW)
-                    if not goes_on:
+                    if not is_next:
                         put_slot(tag, slot, shift, size, directory, parts, entries)
-            cell = state[np.uint64(slot), np.uint64(width)] - 1
-            if cell < 0 or (many and cell_time[cell] != times[i]):
-                cell_slot[cells] = slot
-                cell_previous[cells] = cell if cell >= 0 else was
-                if many:
-                    cell_time[cells] = times[i]
-                cell = cells
-                cells += 1
-                state[slot, width] = cells
-            row_cell[np.uint64(i)] = cell
+            cells = touch(i, slot, was, cells, times, width, state, row_cell, cell_slot, cell_previous, cell_time)
     meta[CELLS] = cells
     return np.int64(len(words))
 
@@ -121,6 +112,31 @@ def begin_batch(counts: Ints, meta: Ints) -> None:
         for c in range(STEPPED):
             meta[BEFORE + c] = counts[c]
         meta[PHASE] = OPENED
+
+
+@part(inline=True)
+def goes_on(words: Ints, times: Ints, i: Word) -> bool:
+    """Whether row i has the key and the time of the row before it, as rows that come together often do."""
+    return same_key(words, i - 1, words, i) and (len(times) == 1 or times[i] == times[i - 1])
+
+
+@part(inline=True)
+def touch(
+    i: Word, slot: Word, was: Word, cells: Word, times: Ints, width: Word, state: Ints, row_cell: Int32s,
+    cell_slot: Int32s, cell_previous: Int32s, cell_time: Ints,
+) -> Word:  # fmt: skip
+    """Note the cell of row i, a new one if its group has none at its time; how many cells there are then."""
+    many, cell = len(times) > 1, state[np.uint64(slot), np.uint64(width)] - 1
+    if cell < 0 or (many and cell_time[cell] != times[i]):
+        cell_slot[cells] = slot
+        cell_previous[cells] = cell if cell >= 0 else was
+        if many:
+            cell_time[cells] = times[i]
+        cell = cells
+        cells += 1
+        state[slot, width] = cells
+    row_cell[np.uint64(i)] = cell
+    return cells
 
 
 @part()

@@ -49,10 +49,7 @@ def _joins(recent: Ints, words: Ints, shift: int, distinct: bool, most: int) -> 
         if i + alike == most:
             return False
         for j in range(len(recent) - alike, len(recent)):
-            w = 0
-            while w < words.shape[1] and recent[j, w] == words[i, w]:
-                w += 1
-            if w == words.shape[1]:
+            if same_key(words, i, recent, j):
                 return False
         i += 1
     return True
@@ -88,7 +85,6 @@ def _is_run(words: Ints, shift: int, distinct: bool, most: int) -> bool:
 
     Cost: with several keys of a lead a comparison of each two of them.
     """
-    width = words.shape[1]
     begin = 0
     for i in range(1, len(words)):
         before, lead = words[i - 1, 0] >> shift, words[i, 0] >> shift
@@ -101,10 +97,7 @@ def _is_run(words: Ints, shift: int, distinct: bool, most: int) -> bool:
         if i - begin == most:
             return False
         for j in range(begin, i):
-            w = 0
-            while w < width and words[i, w] == words[j, w]:
-                w += 1
-            if w == width:
+            if same_key(words, i, words, j):
                 return False
     return True
 

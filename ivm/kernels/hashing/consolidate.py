@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.hashing.function import hash_words
+from ivm.kernels.hashing.slots import same_key
 from ivm.kernels.memory.prefetch import prefetch
-
-Ints = npt.NDArray[np.int64]
+from ivm.kernels.types import Hashes, Ints
 
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
@@ -17,9 +16,7 @@ _AHEAD = 16
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def sum_equal_rows(
-    words: Ints, diffs: Ints, slots: npt.NDArray[np.uint64], rows: Ints, sums: Ints, begin: int, count: int
-) -> int:
+def sum_equal_rows(words: Ints, diffs: Ints, slots: Hashes, rows: Ints, sums: Ints, begin: int, count: int) -> int:
     """For each distinct row of `words` int64 (n, W) its first position and the sum of its `diffs` int64 (n,).
 
     They are written to `rows` and `sums`, int64 (n,), in the order of first positions; returns how many there are. The
@@ -48,13 +45,7 @@ def sum_equal_rows(
                 break
             if slot >> _HALF == tag:
                 found = np.int64(slot & _LOW) - 1
-                other = rows[found]
-                equal = True
-                for word in range(width):
-                    if words[other, word] != words[i, word]:
-                        equal = False
-                        break
-                if equal:
+                if same_key(words, rows[found], words, i):
                     sums[found] += diffs[i]
                     break
             place = (place + 1) & mask

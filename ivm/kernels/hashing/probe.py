@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.compiling.part import part
 from ivm.kernels.hashing.slots import AHEAD, EMPTY, fetch, find_head, home, same_key
 from ivm.kernels.memory.prefetch import prefetch
 from ivm.kernels.types import Bools, Hashes, Int32s, Ints
@@ -32,6 +33,7 @@ def probe_rows(
     dropped: Bools,
     limits: Ints,
     times: Ints,
+    unique: bool,
     since: int,
     firsts: Ints,
     lengths: Ints,
@@ -45,11 +47,30 @@ def probe_rows(
     """Write (position, row) for the rows of each key from `start` on that are visible as of its time, from `count` on.
 
     Row r is visible to key i iff r < limits[i] and died[r] > times[i]; `limits` and `times` have length 1 if all are
-    the same. Keys that the tables do not have find the lengths[i] rows from firsts[i] on (length 0 if no key has any).
-    Keys whose chains have many rows dead by `since` go to `long` from `tired` on, while it has room. Stops at a key
-    whose rows do not fit, or lead beyond `following`. Returns (position reached, count, tired, entries visited). Cost:
-    two random accesses a key, one a further match.
+    the same. If `unique`, a key has one such row at most: the newest below the limit, or none. Keys that the tables do
+    not have find the lengths[i] rows from firsts[i] on (length 0 if no key has any). Keys whose chains have many rows
+    dead by `since` go to `long` from `tired` on, while it has room. Stops at a key whose rows do not fit, or lead
+    beyond `following`. Returns (position reached, count, tired, entries visited). Cost: two random accesses a key, one
+    a further match.
     """
+    if unique:  # half of the work, so it has a loop of its own
+        return _probe(
+            slots, old, following, died, words, hashes, dropped, limits, times, True, since, firsts, lengths, start,
+            count, tired, positions, rows, long,
+        )  # fmt: skip
+    return _probe(
+        slots, old, following, died, words, hashes, dropped, limits, times, False, since, firsts, lengths, start, count,
+        tired, positions, rows, long,
+    )  # fmt: skip
+
+
+@part(inline=True)
+def _probe(
+    slots: Ints, old: Ints, following: Int32s, died: Ints, words: Ints, hashes: Hashes, dropped: Bools, limits: Ints,
+    times: Ints, unique: bool, since: int, firsts: Ints, lengths: Ints, start: int, count: int, tired: int,
+    positions: Ints, rows: Ints, long: Ints,
+) -> tuple[int, int, int, int]:  # fmt: skip
+    """`probe_rows` where `unique` is a constant."""
     width = np.uint64(words.shape[1])
     capacity = np.uint64(slots.shape[0])
     limit_step = 0 if len(limits) == 1 else 1
@@ -65,7 +86,8 @@ def probe_rows(
             fetch(slots, old, hashes[i + AHEAD])
         if far and i + NEAR < len(words):
             ahead = slots[home(hashes[i + NEAR], capacity), width]
-            prefetch(following, ahead - 1)
+            if not unique:
+                prefetch(following, ahead - 1)
             if mortal:
                 prefetch(died, ahead - 1)
         if len(dropped) and dropped[i]:
@@ -78,22 +100,22 @@ def probe_rows(
         time = times[i * time_step]
         begin = count
         dead = 0
-        fits = True
         row = head - 1
         while row >= 0:
             visited += 1
-            if row < limit and (not mortal or died[row] > time):
-                if count == room:
-                    fits = False
+            if row < limit:
+                if not mortal or died[row] > time:
+                    if count == room:
+                        return i, begin, tired, visited
+                    positions[count] = i
+                    rows[count] = row
+                    count += 1
+                elif died[row] <= since:
+                    dead += 1
+                if unique:
                     break
-                positions[count] = i
-                rows[count] = row
-                count += 1
             elif row >= reach:
-                fits = False
-                break
-            elif mortal and row < limit and died[row] <= since:
-                dead += 1
+                return i, begin, tired, visited
             row = np.int64(following[row])
         if head == EMPTY and len(lengths):
             for each in range(firsts[i], min(firsts[i] + lengths[i], limit)):
@@ -101,78 +123,14 @@ def probe_rows(
                 visited += 1
                 if not mortal or died[row] > time:
                     if count == room:
-                        fits = False
-                        break
+                        return i, begin, tired, visited
                     positions[count] = i
                     rows[count] = row
                     count += 1
-        if not fits:
-            return i, begin, tired, visited
         if dead >= MANY_DEAD and tired < len(long):
             long[tired] = i
             tired += 1
     return len(words), count, tired, visited
-
-
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def probe_unique(
-    slots: Ints,
-    old: Ints,
-    following: Int32s,
-    died: Ints,
-    words: Ints,
-    hashes: Hashes,
-    dropped: Bools,
-    limits: Ints,
-    times: Ints,
-    firsts: Ints,
-    lengths: Ints,
-    start: int,
-    count: int,
-    positions: Ints,
-    rows: Ints,
-) -> tuple[int, int, int]:
-    """The same where at most one row of a key is visible at any time: the newest below the limit, or none.
-
-    The outputs must have room for every key. Returns (position reached, count, entries visited).
-    """
-    width = np.uint64(words.shape[1])
-    capacity = np.uint64(slots.shape[0])
-    limit_step = 0 if len(limits) == 1 else 1
-    time_step = 0 if len(times) == 1 else 1
-    mortal = len(died) > 0
-    far = len(slots) > CACHED
-    reach = len(following)
-    visited = 0
-    head = np.int64(EMPTY)
-    searched = np.int64(-1)
-    for i in range(start, len(words)):
-        if far and i + AHEAD < len(words):
-            fetch(slots, old, hashes[i + AHEAD])
-        if far and mortal and i + NEAR < len(words):
-            ahead = slots[home(hashes[i + NEAR], capacity), width]
-            prefetch(died, ahead - 1)
-        if len(dropped) and dropped[i]:
-            continue
-        if searched < 0 or not same_key(words, searched, words, i):
-            head = find_head(slots, old, words, i, hashes[i])
-        searched = np.int64(i)
-        limit = limits[i * limit_step]
-        row = head - 1
-        if head == EMPTY and len(lengths) and lengths[i] > 0 and firsts[i] < limit:
-            row = firsts[i]
-        while row >= limit:
-            if row >= reach:
-                return i, count, visited
-            visited += 1
-            row = np.int64(following[row])
-        if row >= 0:
-            visited += 1
-            if not mortal or died[row] > times[i * time_step]:
-                positions[count] = i
-                rows[count] = row
-                count += 1
-    return len(words), count, visited
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)

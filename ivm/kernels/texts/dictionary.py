@@ -42,9 +42,8 @@ META = 6
 """Codes ever given out, bytes of the heap in use, slots taken in `slots`; see above for the others."""
 MOST_BYTES = 1 << 34
 """Places lie below."""
-NEAR = 1 << 15
+_NEAR = 1 << 15
 """Tables with more slots than this do not stay in the processor's cache."""
-
 _WORD = 8
 _LENGTHS = 0xFFFFFFFF
 _BEGINS = 0x7FFFFFFF
@@ -110,30 +109,25 @@ def word_at(data: Bytes, at: Int, length: Int) -> np.uint64:
 
 
 @part(inline=True)
-def _hash_rest(data: Bytes, start: Int, length: Int, hashed: np.uint64) -> np.uint64:
-    """Mix the bytes beyond the first 8 into the hash of those."""
+def same_bytes(data: Bytes, at: Int, other: Bytes, begin: Int, length: Int) -> bool:
+    """Whether `length` bytes of both arrays from these places on are equal; the caller knows that they are there."""
+    done = 0
+    while done < length:
+        if word_at(data, at + done, length - done) != word_at(other, begin + done, length - done):
+            return False
+        done += _WORD
+    return True
+
+
+@part(inline=True)
+def _hash_of(data: Bytes, start: Int, length: Int, word: np.uint64) -> np.uint64:
+    """Hash of a string, of which `word` are the first 8 bytes."""
+    hashed = hash_word(np.int64(word + np.uint64(length) * _LENGTH))
     at = _WORD
     while at < length:
         hashed = hash_word(np.int64(hashed ^ word_at(data, start + at, length - at)))
         at += _WORD
     return hashed
-
-
-@part(inline=True)
-def _equal_rest(a: Bytes, a_start: Int, b: Bytes, b_start: Int, length: Int) -> bool:
-    """Whether two strings of one length agree beyond their first 8 bytes."""
-    at = _WORD
-    while at < length:
-        if word_at(a, a_start + at, length - at) != word_at(b, b_start + at, length - at):
-            return False
-        at += _WORD
-    return True
-
-
-@part()
-def _hash_first(word: np.uint64, length: Int) -> np.uint64:
-    """Hash of a string's first 8 bytes and its length."""
-    return hash_word(np.int64(word + np.uint64(length) * _LENGTH))
 
 
 @part(inline=True)
@@ -155,7 +149,7 @@ def _find_slot(
             known = places[np.int64(slot & _LOW) - 1]
             begin = begin_of(known)
             if length_of(known) == length and word_at(heap, begin, length) == word:
-                if length <= _WORD or _equal_rest(data, start, heap, begin, length):
+                if same_bytes(data, start + _WORD, heap, begin + _WORD, length - _WORD):
                     return place
         place = (place + 1) & mask
 
@@ -171,8 +165,7 @@ def hash_texts(
     for i in range(len(starts)):
         start = np.int64(starts[i])
         length = np.int64(ends[i]) - start
-        hashed = _hash_first(word_at(data, start, length), length)
-        hashes[i] = _hash_rest(data, start, length, hashed) if length > _WORD else hashed
+        hashes[i] = _hash_of(data, start, length, word_at(data, start, length))
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -197,26 +190,11 @@ def encode_text(
     row that found no room, or `stop`; the caller makes room and calls again. Cost: 7 ns a short string while the table
     stays in the processor's cache.
     """
-    return _encode(data, offsets, valid, codes, row, stop, slots, old, heap, places, free, marks, meta)
-
-
-@part()
-def _encode(
-    data: Bytes,
-    offsets: npt.NDArray[np.signedinteger[Any]],
-    valid: npt.NDArray[np.bool_],
-    codes: Codes,
-    row: Int,
-    stop: Int,
-    slots: Slots,
-    old: Slots,
-    heap: Bytes,
-    places: Ints,
-    free: Codes,
-    marks: Bytes,
-    meta: Ints,
-) -> Int:
+    fetched = row if len(slots) > _NEAR else stop
     while row < stop:
+        if row == fetched:
+            _fetch_ahead(data, offsets, row, slots, heap, places)
+            fetched += _AHEAD
         if len(valid) > 0 and not valid[row]:
             codes[row] = 0
             row += 1
@@ -224,10 +202,7 @@ def _encode(
         start = np.int64(offsets[row])
         length = np.int64(offsets[row + 1]) - start
         word = word_at(data, start, length)
-        hashed = _hash_first(word, length)
-        if length > _WORD:
-            hashed = _hash_rest(data, start, length, hashed)
-        hashed >>= _HALF
+        hashed = _hash_of(data, start, length, word) >> _HALF
         place = _find_slot(data, start, length, word, hashed, slots, 0, heap, places)
         slot = slots[place]
         if slot == 0 and len(old) > 0:
@@ -272,10 +247,7 @@ def _fetch_ahead(
     for i in range(size):
         start = np.int64(offsets[row + i])
         length = np.int64(offsets[row + i + 1]) - start
-        hashed = _hash_first(word_at(data, start, length), length)
-        if length > _WORD:
-            hashed = _hash_rest(data, start, length, hashed)
-        hashes[i] = hashed >> _HALF
+        hashes[i] = _hash_of(data, start, length, word_at(data, start, length)) >> _HALF
         prefetch(slots, np.int64(hashes[i]) & mask)
     for i in range(size):
         slot = slots[np.int64(hashes[i]) & mask]
@@ -285,32 +257,6 @@ def _fetch_ahead(
     for i in range(size):
         if codes[i] >= 0:
             prefetch(heap, begin_of(places[codes[i]]))
-
-
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def encode_text_ahead(
-    data: Bytes,
-    offsets: npt.NDArray[np.signedinteger[Any]],
-    valid: npt.NDArray[np.bool_],
-    codes: Codes,
-    row: Int,
-    stop: Int,
-    slots: Slots,
-    old: Slots,
-    heap: Bytes,
-    places: Ints,
-    free: Codes,
-    marks: Bytes,
-    meta: Ints,
-) -> Int:
-    """`encode_text` for a dictionary of more than `NEAR` slots, beyond the processor's cache."""
-    while row < stop:
-        _fetch_ahead(data, offsets, row, slots, heap, places)
-        end = min(row + _AHEAD, stop)
-        row = _encode(data, offsets, valid, codes, row, end, slots, old, heap, places, free, marks, meta)
-        if row < end:
-            break
-    return row
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -374,24 +320,26 @@ def copy_texts(heap: Bytes, places: Ints, codes: Codes, offsets: Ints, out: Byte
             source += _WORD
 
 
-@part()
-def compare_text(heap: Bytes, places: Ints, a: Int, b: Int) -> int:
-    """-1, 0 or 1: how the strings of codes `a` and `b` compare, byte by byte and unsigned, a prefix before the longer.
-
-    This is SQL's binary collation. Cost: the bytes that they share.
-    """
-    if a == b:
-        return 0
-    at, other = begin_of(places[a]), begin_of(places[b])
-    end, other_end = at + length_of(places[a]), other + length_of(places[b])
-    while at + _WORD <= end and other + _WORD <= other_end and load_word(heap, at) == load_word(heap, other):
+@part(inline=True)
+def compare_bytes(data: Bytes, at: Int, end: Int, other: Bytes, begin: Int, stop: Int) -> int:
+    """-1, 0 or 1: how the bytes of two stretches compare, unsigned, a prefix before the longer."""
+    while at + _WORD <= end and begin + _WORD <= stop and load_word(data, at) == load_word(other, begin):
         at += _WORD
-        other += _WORD
-    while at < end and other < other_end:
-        if heap[at] != heap[other]:
-            return -1 if heap[at] < heap[other] else 1
+        begin += _WORD
+    while at < end and begin < stop:
+        if data[at] != other[begin]:
+            return -1 if data[at] < other[begin] else 1
         at += 1
-        other += 1
+        begin += 1
     if at < end:
         return 1
-    return -1 if other < other_end else 0
+    return -1 if begin < stop else 0
+
+
+@part()
+def compare_text(heap: Bytes, places: Ints, a: Int, b: Int) -> int:
+    """How the strings of codes `a` and `b` compare, see `compare_bytes`: SQL's binary collation."""
+    if a == b:
+        return 0
+    at, begin = begin_of(places[a]), begin_of(places[b])
+    return compare_bytes(heap, at, at + length_of(places[a]), heap, begin, begin + length_of(places[b]))

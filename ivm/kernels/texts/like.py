@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.texts.dictionary import Int, load_word, word_at
+from ivm.kernels.texts.dictionary import Int, load_word, same_bytes
 from ivm.kernels.types import Bools, Ints
 
 Bytes = npt.NDArray[np.uint8]
@@ -22,17 +22,6 @@ _EIGHT = np.uint64(8)
 _TOP = np.uint64(0xFF << 56)
 _ONES = np.uint64(0x0101010101010101)
 _HIGHS = np.uint64(0x8080808080808080)
-
-
-@part(inline=True)
-def same_bytes(data: Bytes, at: Int, other: Bytes, begin: Int, length: Int) -> bool:
-    """Whether `length` bytes of both arrays from these places on are equal; the caller knows that they are there."""
-    done = 0
-    while done < length:
-        if word_at(data, at + done, length - done) != word_at(other, begin + done, length - done):
-            return False
-        done += _WORD
-    return True
 
 
 @part(inline=True)

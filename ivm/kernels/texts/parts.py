@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.texts.dictionary import Int, load_word, store_word, word_at
-from ivm.kernels.texts.like import same_bytes
+from ivm.kernels.texts.dictionary import Int, compare_bytes, load_word, same_bytes, store_word, word_at
 from ivm.kernels.types import Bools, Ints
 
 Bytes = npt.NDArray[np.uint8]
@@ -89,20 +88,9 @@ def cut_texts(
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def compare_texts(data: Bytes, starts: Places, ends: Places, text: Bytes, out: npt.NDArray[np.int8]) -> None:
-    """-1, 0 or 1: how each string compares to `text`, byte by byte and unsigned, a prefix before the longer."""
+    """-1, 0 or 1: how each string compares to `text`, see `compare_bytes`."""
     for i in range(len(starts)):
-        at = np.int64(starts[i])
-        length = np.int64(ends[i]) - at
-        shared = length if length < len(text) else len(text)
-        done = 0
-        while done + _WORD <= shared and load_word(data, at + done) == load_word(text, done):
-            done += _WORD
-        while done < shared and data[at + done] == text[done]:
-            done += 1
-        if done < shared:
-            out[i] = -1 if data[at + done] < text[done] else 1
-        else:
-            out[i] = 0 if length == len(text) else -1 if length < len(text) else 1
+        out[i] = compare_bytes(data, np.int64(starts[i]), np.int64(ends[i]), text, 0, len(text))
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -116,7 +104,7 @@ def find_equal(data: Bytes, starts: Places, ends: Places, items: Bytes, bounds: 
         for k in range(len(bounds) - 1):
             begin = bounds[k]
             if bounds[k + 1] - begin == length and word_at(items, begin, length) == word:
-                if length <= _WORD or same_bytes(data, at + _WORD, items, begin + _WORD, length - _WORD):
+                if same_bytes(data, at + _WORD, items, begin + _WORD, length - _WORD):
                     hit = True
                     break
         out[i] = hit
