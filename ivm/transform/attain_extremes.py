@@ -9,7 +9,7 @@ from itertools import product
 from ivm.analysis.non_negative import is_non_negative
 from ivm.analysis.unique_keys import unique_keys
 from ivm.transform.restrict_reduce import is_selective
-from ivm.transform.rewrite import bottom_up, equal, filtered, is_not_null, names, offsets, projected
+from ivm.transform.rewrite import at_each, equal, filtered, is_not_null, names, offsets, projected
 from sql.ir.classes import merged_classes
 from sql.ir.rebuild import row
 from sql.ir.relation import Join, Order, Project, Reduce, Relation, TopK
@@ -18,7 +18,8 @@ from sql.ir.scalar import Column
 _MOST = 64  # ways to find the inputs of one join among those of another; only equal ones make more than one
 
 
-def attain_extremes(relation: Relation) -> Relation:
+@at_each(Join)
+def attain_extremes(relation: Join) -> Relation:
     """Join(X.., Y.., Reduce by k compute max(v) over Join(Y..)) where Y's v is that max and Y's k its key reads
     TopK(Join(Y..), by k, order v, limit 1 with ties) in place of Y and the Reduce.
 
@@ -26,7 +27,13 @@ def attain_extremes(relation: Relation) -> Relation:
     rows pass, at most one for a group, goes below the TopK, which then holds no row whose group it would drop. One
     ordered state replaces two: the values of each group, and Y by its values.
     """
-    return bottom_up(relation, _attained)
+    extremes = (_extreme(number, each) for number, each in enumerate(relation.inputs))
+    for extreme in (each for each in extremes if each is not None):
+        for chosen in _choices(relation, extreme):
+            after = _Attaining(relation, extreme, chosen).result()
+            if after is not None:
+                return after
+    return relation
 
 
 @dataclass(frozen=True)
@@ -40,17 +47,6 @@ class _Extreme:
     classes: tuple[tuple[int, ...], ...]
     keys: tuple[int, ...]  # columns of the inner join
     value: int
-
-
-def _attained(relation: Relation) -> Relation:
-    if isinstance(relation, Join):
-        for number, each in enumerate(relation.inputs):
-            extreme = _extreme(number, each)
-            for chosen in _choices(relation, extreme) if extreme is not None else ():
-                after = _Attaining(relation, extreme, chosen).result() if extreme is not None else None
-                if after is not None:
-                    return after
-    return relation
 
 
 def _through(relation: Relation) -> tuple[Relation, tuple[int, ...]]:

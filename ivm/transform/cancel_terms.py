@@ -10,16 +10,13 @@ from sql.ir.rebuild import with_inputs
 from sql.ir.relation import Constant, Map, Negate, Project, Reduce, Relation, Union, Window, inputs_of
 
 
+@bottom_up
 def cancel_terms(relation: Relation) -> Relation:
     """Drop X and its negation from a union that holds both; the negation of a union becomes that of its terms.
 
     So a left join of whose right side nothing is read, and of which every row has one partner at most, is its left
     side: the rows with a partner are taken away as often as they are added. Names mean nothing here.
     """
-    return bottom_up(relation, _cancel)
-
-
-def _cancel(relation: Relation) -> Relation:
     match relation:
         case Negate(Union() as inner):
             return Union(tuple(Negate(each) for each in inner.inputs))

@@ -8,23 +8,20 @@ from __future__ import annotations
 from ivm.analysis.known_predicates import known_predicates
 from ivm.analysis.ranges import can_raise
 from ivm.transform.connectives import conjunction, conjuncts, disjunction, disjuncts
-from ivm.transform.rewrite import bottom_up, filtered, offsets
+from ivm.transform.rewrite import at_each, filtered, offsets
 from ivm.transform.simplify_predicates import simplified
 from sql.ir.rebuild import with_inputs
 from sql.ir.relation import Filter, Join, Relation
 from sql.ir.scalar import Scalar, columns_of, remap
 
 
-def derive_disjunctions(relation: Relation) -> Relation:
+@at_each(Filter)
+def derive_disjunctions(relation: Filter) -> Relation:
     """Filter the inputs of a join by what an OR above it says of each alone. The OR itself stays.
 
     An input gets nothing unless every member of the OR restricts it. What can raise is not copied below the join.
     """
-    return bottom_up(relation, _derive)
-
-
-def _derive(relation: Relation) -> Relation:
-    if not isinstance(relation, Filter) or not isinstance(relation.input, Join):
+    if not isinstance(relation.input, Join):
         return relation
     join = relation.input
     starts = offsets(join.inputs)

@@ -6,19 +6,28 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from ivm.analysis.ranges import can_raise
-from ivm.transform.rewrite import bottom_up, filtered, mapped, names, offsets, projected
+from ivm.transform.rewrite import at_each, filtered, mapped, names, offsets, projected
 from sql.ir.classes import merged_classes
 from sql.ir.relation import Filter, Join, Relation
 from sql.ir.scalar import Call, Column, Scalar, columns_of, remap
 
 
-def derive_equivalences(relation: Relation) -> Relation:
+@at_each(Filter)
+def derive_equivalences(relation: Filter) -> Relation:
     """Filter(Join, .. l = r ..) where l reads one input and r another becomes a Join with l and r in one class.
 
     Classes that share a column are merged. An expression is computed by a Map in its input, so one that can raise
     stays in the filter: below the join it would run on rows that the join drops.
     """
-    return bottom_up(relation, _derive)
+    if not isinstance(relation.input, Join):
+        return relation
+    extended = _Extended(relation.input)
+    equalities = [p for p in relation.predicates if _is_between_inputs(p, extended)]
+    if not equalities:
+        return relation
+    rest = tuple(p for p in relation.predicates if p not in equalities)
+    pairs = [tuple(extended.place(arg) for arg in p.args) for p in equalities if isinstance(p, Call)]
+    return _rebuilt(extended, pairs, rest, names(relation))
 
 
 @dataclass
@@ -47,18 +56,6 @@ class _Extended:
         if local not in self.added[owner]:
             self.added[owner].append(local)
         return owner, len(self.join.inputs[owner].schema) + self.added[owner].index(local)
-
-
-def _derive(relation: Relation) -> Relation:
-    if not isinstance(relation, Filter) or not isinstance(relation.input, Join):
-        return relation
-    extended = _Extended(relation.input)
-    equalities = [p for p in relation.predicates if _is_between_inputs(p, extended)]
-    if not equalities:
-        return relation
-    rest = tuple(p for p in relation.predicates if p not in equalities)
-    pairs = [tuple(extended.place(arg) for arg in p.args) for p in equalities if isinstance(p, Call)]
-    return _rebuilt(extended, pairs, rest, names(relation))
 
 
 def _is_between_inputs(predicate: Scalar, extended: _Extended) -> bool:

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from ivm.analysis.references import references
 from ivm.analysis.unique_keys import unique_keys
 from ivm.transform.peeled import Peeled, peeled
-from ivm.transform.rewrite import bottom_up, equal, filtered, is_not_null, mapped, names, offsets, projected
+from ivm.transform.rewrite import at_each, equal, expressed, filtered, is_not_null, names, offsets
 from sql.ir.classes import merged_classes
 from sql.ir.rebuild import row, with_inputs
 from sql.ir.relation import Filter, Get, Join, Project, Relation
 from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap, some_value
 
 
-def elide_join(relation: Relation) -> Relation:
+@at_each(Join)
+def elide_join(join: Join) -> Relation:
     """Drop inputs of joins that add nothing to the others.
 
     - a table joined by its key along an enforced foreign key, of which only key columns are read: they are the foreign
@@ -23,7 +24,7 @@ def elide_join(relation: Relation) -> Relation:
 
     Needs joins whose inputs have no column that nobody reads. Keys of DOUBLE stay, since 0.0 = -0.0.
     """
-    return bottom_up(relation, _elide)
+    return _elide(join)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +53,21 @@ def _sides(join: Join) -> _Sides:
     return _Sides(tuple(map(peeled, join.inputs)), offsets(join.inputs), classes)
 
 
-def _elide(relation: Relation) -> Relation:
-    if not isinstance(relation, Join):
-        return relation
-    sides = _sides(relation)
-    for gone in reversed(range(len(relation.inputs))):
-        for kept in (i for i in range(len(relation.inputs)) if i != gone):
-            after = _without_referenced(relation, sides, kept, gone) or _without_itself(relation, sides, kept, gone)
+def _elide(join: Join) -> Relation:
+    sides = _sides(join)
+    for gone in reversed(range(len(join.inputs))):
+        for kept in (i for i in range(len(join.inputs)) if i != gone):
+            after = _without_referenced(join, sides, kept, gone) or _without_itself(join, sides, kept, gone)
             if after is not None:
                 return _elide_further(after)
-    return relation
+    return join
 
 
 def _elide_further(relation: Relation) -> Relation:
     """The same of the join that is left, below the projection and the filter."""
     if isinstance(relation, Project | Filter):
         return with_inputs(relation, (_elide_further(relation.input),))
-    return _elide(relation)
+    return _elide(relation) if isinstance(relation, Join) else relation
 
 
 def _without_referenced(join: Join, sides: _Sides, kept: int, gone: int) -> Relation | None:
@@ -128,13 +127,7 @@ def _without_itself(join: Join, sides: _Sides, kept: int, gone: int) -> Relation
 
 def _both(one: Peeled, other: Peeled, given: tuple[str, ...]) -> Relation:
     """The columns of both sides computed over their one base, where the filters of both hold."""
-    columns = (*one.columns, *other.columns)
-    calls = tuple(dict.fromkeys(s for s in columns if not isinstance(s, Column)))
-    width = len(one.base.schema)
-    places = {scalar: width + i for i, scalar in enumerate(calls)}
-    positions = tuple(s.index if isinstance(s, Column) else places[s] for s in columns)
-    below = filtered(one.base, (*one.predicates, *other.predicates))
-    return projected(mapped(below, calls, tuple(given[columns.index(s)] for s in calls)), positions, given)
+    return expressed(filtered(one.base, (*one.predicates, *other.predicates)), (*one.columns, *other.columns), given)
 
 
 def _dropped(join: Join, kept: int, gone: int, instead: Relation, own: tuple[int, ...]) -> Relation:
@@ -164,11 +157,11 @@ def _dropped(join: Join, kept: int, gone: int, instead: Relation, own: tuple[int
 def _restored(rest: Relation, places: list[int], join: Join) -> Relation:
     """The columns of `join`, which stand at `places`. One that was never NULL must not look as if it could be."""
     columns = row(rest)
-    sure = [c for c, field in enumerate(join.schema) if not field.nullable and columns[places[c]].nullable]
-    scalars = tuple(_not_null(columns[places[c]]) for c in sure)
-    moved = {c: len(columns) + i for i, c in enumerate(sure)}
-    computed = mapped(rest, scalars, tuple(join.schema[c].name for c in sure))
-    return projected(computed, tuple(moved.get(c, place) for c, place in enumerate(places)), names(join))
+    placed = tuple(
+        _not_null(columns[place]) if columns[place].nullable and not field.nullable else columns[place]
+        for place, field in zip(places, join.schema, strict=True)
+    )
+    return expressed(rest, placed, names(join))
 
 
 def _not_null(column: Column) -> Scalar:

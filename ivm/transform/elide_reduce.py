@@ -6,37 +6,28 @@ from collections.abc import Callable
 
 from catalog.types import BIGINT, BOOLEAN
 from ivm.analysis.unique_keys import is_unique
-from ivm.transform.rewrite import bottom_up, mapped, projected
+from ivm.transform.rewrite import at_each, expressed
 from sql.ir.relation import Aggregate, Reduce, Relation
 from sql.ir.scalar import Call, Column, Literal, Scalar
 
 _ONE, _NONE = Literal(1, BIGINT), Literal(0, BIGINT)
 
 
-def elide_reduce(relation: Relation) -> Relation:
+@at_each(Reduce)
+def elide_reduce(relation: Reduce) -> Relation:
     """Replace a Reduce by a Map where its plain key columns are unique in its input.
 
     Only for count, sum of exact numbers, min and max: averages and deviations round in ways of their own. A Reduce
     without keys stays: it has a row over an empty input too.
     """
-    return bottom_up(relation, _elide)
-
-
-def _elide(relation: Relation) -> Relation:
-    if not isinstance(relation, Reduce) or not relation.keys:
+    if not relation.keys:
         return relation
     plain = [k.index for k in relation.keys if isinstance(k, Column)]
     values = [_of_one_row(aggregate) for aggregate in relation.aggregates]
     found = [value for value in values if value is not None]
     if len(found) < len(values) or not is_unique(relation.input, plain):
         return relation
-    width = len(relation.input.schema)
-    parts = list(zip((*relation.keys, *found), relation.names, strict=True))
-    computed = [(scalar, name) for scalar, name in parts if not isinstance(scalar, Column)]
-    places = iter(range(width, width + len(computed)))
-    columns = tuple(scalar.index if isinstance(scalar, Column) else next(places) for scalar, _ in parts)
-    scalars, added = tuple(s for s, _ in computed), tuple(n for _, n in computed)
-    return projected(mapped(relation.input, scalars, added), columns, relation.names)
+    return expressed(relation.input, (*relation.keys, *found), relation.names)
 
 
 def _of_one_row(aggregate: Aggregate) -> Scalar | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from catalog.types import BIGINT, INTEGER
 from ivm.analysis.unique_keys import is_unique
-from ivm.transform.rewrite import bottom_up
+from ivm.transform.rewrite import at_each
 from sql.ir.relation import Aggregate, Map, Project, Reduce, Relation, Union
 from sql.ir.scalar import Column, Literal, Scalar
 
@@ -23,17 +23,14 @@ _ONE = Literal(1, INTEGER)
 Values = tuple[Scalar, ...]
 
 
-def expand_distinct(relation: Relation) -> Relation:
+@at_each(Reduce)
+def expand_distinct(relation: Reduce) -> Relation:
     """Rewrite each Reduce that has aggregates with DISTINCT or mode.
 
     Where the values are unique in each group already, they only lose the DISTINCT. Memory: the distinct values of each
     group, once for all aggregates of the same values.
     """
-    return bottom_up(relation, _expand)
-
-
-def _expand(relation: Relation) -> Relation:
-    if not isinstance(relation, Reduce) or not any(map(_is_special, relation.aggregates)):
+    if not any(map(_is_special, relation.aggregates)):
         return relation
     aggregates = tuple(_simpler(relation, aggregate) for aggregate in relation.aggregates)
     relation = replace(relation, aggregates=aggregates)

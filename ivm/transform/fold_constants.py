@@ -14,12 +14,9 @@ from sql.ir.relation import Relation
 from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar, rewrite
 
 
+@bottom_up
 def fold_constants(relation: Relation) -> Relation:
     """Fold every expression of the relation (see `folded`)."""
-    return bottom_up(relation, _fold_within)
-
-
-def _fold_within(relation: Relation) -> Relation:
     return with_scalars(relation, folded)
 
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from ivm.transform.rewrite import bottom_up, filtered
+from ivm.transform.rewrite import at_each, filtered
 from sql.ir.relation import Filter, Relation
 
 
-def fuse_filters(relation: Relation) -> Relation:
+@at_each(Filter)
+def fuse_filters(relation: Filter) -> Relation:
     """Merge stacked filters; equal predicates are kept once."""
-    return bottom_up(relation, _fuse)
-
-
-def _fuse(relation: Relation) -> Relation:
-    if isinstance(relation, Filter) and isinstance(relation.input, Filter):
-        return filtered(relation.input, relation.predicates)
-    return relation
+    return filtered(relation.input, relation.predicates) if isinstance(relation.input, Filter) else relation

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ivm.analysis.ranges import can_raise
-from ivm.transform.rewrite import bottom_up, equal, filtered, mapped, names, offsets, projected
+from ivm.transform.peeled import peeled
+from ivm.transform.rewrite import at_each, equal, expressed, filtered, names, offsets
 from sql.ir.classes import merged_classes
 from sql.ir.rebuild import row
-from sql.ir.relation import Filter, Join, Map, Project, Relation
-from sql.ir.scalar import Column, Scalar, columns_of, remap, substitute, walk
+from sql.ir.relation import Join, Relation
+from sql.ir.scalar import Column, Scalar, columns_of, remap, walk
 
 # Flattening a stack of maps repeats the values that later maps read; beyond this size it is not worth it.
 _LARGEST = 500
@@ -17,7 +18,8 @@ MOST_INPUTS = 16
 """A join of n inputs has n paths of n - 1 lookups. Beyond this number a state in between is the lesser evil."""
 
 
-def fuse_joins(relation: Relation) -> Relation:
+@at_each(Join)
+def fuse_joins(relation: Join) -> Relation:
     """Join(Project/Map/Filter over Join, ..) becomes Project(Map(Filter(Join(..)))).
 
     The lifted expressions then run on joined rows only, so none sees a row that it did not see before. A class that
@@ -25,22 +27,6 @@ def fuse_joins(relation: Relation) -> Relation:
     column is computed from; where it is computed from several inputs, or can raise, the two joins stay apart, since
     the equality could no longer be looked up. Joins of very many inputs stay apart too.
     """
-    return bottom_up(relation, _fuse)
-
-
-@dataclass(frozen=True)
-class _Part:
-    """One input of the outer join, as inputs of the fused one: its columns and predicates are over their row."""
-
-    inputs: tuple[Relation, ...]
-    equivalences: tuple[tuple[int, ...], ...]
-    predicates: tuple[Scalar, ...]
-    columns: tuple[Scalar, ...]
-
-
-def _fuse(relation: Relation) -> Relation:
-    if not isinstance(relation, Join):
-        return relation
     starts = offsets(relation.inputs)
     keyed = {c for group in relation.equivalences for c in group}
     parts = [
@@ -51,6 +37,16 @@ def _fuse(relation: Relation) -> Relation:
     if all(len(part.inputs) == 1 for part in parts):
         return relation
     return _joined(relation, parts)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One input of the outer join, as inputs of the fused one: its columns and predicates are over their row."""
+
+    inputs: tuple[Relation, ...]
+    equivalences: tuple[tuple[int, ...], ...]
+    predicates: tuple[Scalar, ...]
+    columns: tuple[Scalar, ...]
 
 
 def _within_limit(relation: Join, parts: list[_Part]) -> list[_Part]:
@@ -71,39 +67,13 @@ def _whole(relation: Relation) -> _Part:
 
 def _flat(relation: Relation, keyed: set[int]) -> _Part | None:
     """The parts of a join below maps, filters and projections; None if there is none or it has to stay."""
-    part = _peeled(relation)
-    if part is None or sum(1 for s in part.columns for _ in walk(s)) > _LARGEST:
+    below = peeled(relation)
+    join, columns = below.base, below.columns
+    if not isinstance(join, Join) or sum(1 for s in columns for _ in walk(s)) > _LARGEST:
         return None
-    starts = offsets(part.inputs)
-    return part if all(_stays_keyed(part.columns[c], starts) for c in keyed) else None
-
-
-def _peeled(relation: Relation) -> _Part | None:
-    match relation:
-        case Join():
-            return _Part(relation.inputs, relation.equivalences, (), row(relation))
-        case Project():
-            part = _peeled(relation.input)
-            return part and _Part(
-                part.inputs, part.equivalences, part.predicates, tuple(part.columns[c] for c in relation.columns)
-            )
-        case Map():
-            part = _peeled(relation.input)
-            return part and _Part(
-                part.inputs,
-                part.equivalences,
-                part.predicates,
-                (*part.columns, *(substitute(s, part.columns) for s in relation.scalars)),
-            )
-        case Filter():
-            part = _peeled(relation.input)
-            return part and _Part(
-                part.inputs,
-                part.equivalences,
-                (*part.predicates, *(substitute(p, part.columns) for p in relation.predicates)),
-                part.columns,
-            )
-    return None
+    starts = offsets(join.inputs)
+    stays = all(_stays_keyed(columns[c], starts) for c in keyed)
+    return _Part(join.inputs, join.equivalences, below.predicates, columns) if stays else None
 
 
 def _stays_keyed(scalar: Scalar, starts: tuple[int, ...]) -> bool:
@@ -132,7 +102,7 @@ def _joined(outer: Join, parts: list[_Part]) -> Relation:
         groups.append(plain)
         predicates += _equalities(members)
     joined = filtered(Join(inputs, merged_classes(groups)), predicates)
-    return _restored(joined, tuple(columns), names(outer))
+    return expressed(joined, tuple(columns), names(outer))
 
 
 def _equalities(members: tuple[Scalar, ...]) -> list[Scalar]:
@@ -142,13 +112,3 @@ def _equalities(members: tuple[Scalar, ...]) -> list[Scalar]:
     if not computed and all(s == anchor for s in members):
         computed = [anchor]  # one column, repeated by a projection: only that it is not NULL is left
     return [equal(anchor, s) for s in computed]
-
-
-def _restored(joined: Relation, columns: tuple[Scalar, ...], renamed: tuple[str, ...]) -> Relation:
-    """`columns` computed over `joined`, each call once."""
-    calls = tuple(dict.fromkeys(s for s in columns if not isinstance(s, Column)))
-    width = len(joined.schema)
-    places = {s: width + i for i, s in enumerate(calls)}
-    called = tuple(renamed[columns.index(s)] for s in calls)
-    positions = tuple(s.index if isinstance(s, Column) else places[s] for s in columns)
-    return projected(mapped(joined, calls, called), positions, renamed)

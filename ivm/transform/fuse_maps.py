@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from ivm.transform.rewrite import bottom_up
+from ivm.transform.rewrite import at_each
 from sql.ir.rebuild import row
 from sql.ir.relation import Map, Relation
 from sql.ir.scalar import Call, Scalar, columns_of, substitute
 
 
-def fuse_maps(relation: Relation) -> Relation:
+@at_each(Map)
+def fuse_maps(relation: Map) -> Relation:
     """Merge stacked maps.
 
     An outer expression that reads an inner call is left where it is: the planner computes nested maps in one pass,
     each value once, while merging them would repeat the call.
     """
-    return bottom_up(relation, _fuse)
-
-
-def _fuse(relation: Relation) -> Relation:
-    if not isinstance(relation, Map) or not isinstance(relation.input, Map):
+    if not isinstance(relation.input, Map):
         return relation
     inner = relation.input
     values: tuple[Scalar, ...] = (*row(inner.input), *inner.scalars)

@@ -10,12 +10,13 @@ from sql.ir.relation import Filter, Map, Project, Reduce, Relation
 from sql.ir.scalar import Scalar, remap
 
 
+@bottom_up
 def fuse_projects(relation: Relation) -> Relation:
     """Merge a Project into the Project or Reduce above it, and lift it over a Map or Filter.
 
     A TopK is not passed: it breaks ties by the columns of its input in their order.
     """
-    return bottom_up(relation, _fuse)
+    return _fuse(relation)
 
 
 def _fuse(relation: Relation) -> Relation:

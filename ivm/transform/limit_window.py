@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ivm.analysis.unique_keys import is_unique
-from ivm.transform.rewrite import bottom_up, filtered
+from ivm.transform.rewrite import at_each, filtered
 from sql.ir.functions import MIRRORED
 from sql.ir.rebuild import with_inputs
 from sql.ir.relation import Filter, Relation, TopK, Window, WindowFunction
@@ -14,18 +14,15 @@ from sql.ir.scalar import Call, Column, Literal, Scalar
 _RANKS = ("rank", "dense_rank")
 
 
-def limit_window(relation: Relation) -> Relation:
+@at_each(Filter)
+def limit_window(relation: Filter) -> Relation:
     """Filter(.. row_number <= k .., Window) reads a TopK of k rows per partition instead of all rows.
 
     Also for `< k`, `= k`, and for rank, whose TopK is with ties; dense_rank only where ORDER BY leaves none. All other
     functions of the window must look at no row behind the current one. `<= k` itself is true then, and `= 1` too; a
     window of which nothing else is read falls away when columns are pruned.
     """
-    return bottom_up(relation, _limited)
-
-
-def _limited(relation: Relation) -> Relation:
-    if not isinstance(relation, Filter) or not isinstance(relation.input, Window):
+    if not isinstance(relation.input, Window):
         return relation
     window = relation.input
     if not all(map(_looks_back, window.functions)):

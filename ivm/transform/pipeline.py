@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ivm.transform.attain_extremes import attain_extremes
 from ivm.transform.cancel_terms import cancel_terms
 from ivm.transform.check import check_relation, check_schema
@@ -27,15 +25,12 @@ from ivm.transform.pushdown_predicates import pushdown_predicates
 from ivm.transform.reduce_group_keys import reduce_group_keys
 from ivm.transform.remove_trivial import remove_trivial
 from ivm.transform.restrict_reduce import restrict_reduce
-from ivm.transform.rewrite import names, projected, renamed
+from ivm.transform.rewrite import Rule, names, projected, renamed
 from ivm.transform.share_subexpressions import share_subexpressions
 from ivm.transform.simplify_predicates import simplify_predicates
 from ivm.transform.split_joins import split_joins
 from ivm.transform.unwrap_casts import unwrap_casts
 from sql.ir.relation import Relation, inputs_of
-
-Rule = Callable[[Relation], Relation]
-"""A rule returns an equal relation with the same columns: the one it was given if it does not apply."""
 
 NORMALIZE: tuple[Rule, ...] = (
     expand_distinct,

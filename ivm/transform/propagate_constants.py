@@ -7,24 +7,19 @@ from functools import partial
 
 from ivm.analysis.equivalences import equivalences
 from ivm.analysis.known_predicates import known_predicates
-from ivm.transform.rewrite import bottom_up, equal, filtered, offsets
+from ivm.transform.rewrite import at_each, equal, filtered, offsets
 from sql.ir.rebuild import row, with_inputs
 from sql.ir.relation import Join, Relation
 from sql.ir.scalar import Call, Column, Literal, Scalar, rewrite
 
 
-def propagate_constants(relation: Relation) -> Relation:
+@at_each(Join)
+def propagate_constants(relation: Join) -> Relation:
     """Add to the inputs of each join the constants and IN lists that the classes carry over from other inputs.
 
     Only these: they are cheap to test and select strongly; a copied range would be tested on every change and rarely
     drop a row that the join keeps. A class of columns that one constant pins stays: it is still the lookup's key.
     """
-    return bottom_up(relation, _propagate)
-
-
-def _propagate(relation: Relation) -> Relation:
-    if not isinstance(relation, Join):
-        return relation
     added: list[list[Scalar]] = [[] for _ in relation.inputs]
     for group in relation.equivalences:
         members = [_located(relation, c) for c in group]

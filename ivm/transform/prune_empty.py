@@ -21,15 +21,12 @@ from sql.ir.relation import (
 from sql.ir.scalar import Literal
 
 
+@bottom_up
 def prune_empty(relation: Relation) -> Relation:
     """Replace what is empty whatever the tables hold by `Constant` without rows.
 
     A Reduce without keys has a row over an empty input too, so it stays.
     """
-    return bottom_up(relation, _prune)
-
-
-def _prune(relation: Relation) -> Relation:
     match relation:
         case Union():
             kept = tuple(each for each in relation.inputs if not _is_empty(each))

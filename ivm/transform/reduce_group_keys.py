@@ -7,22 +7,18 @@ the primary key) would have to be carried as an arbitrary value of its group, fo
 from __future__ import annotations
 
 from ivm.analysis.equivalences import Equivalences, equivalences
-from ivm.transform.rewrite import bottom_up, mapped, projected
+from ivm.transform.rewrite import at_each, expressed
+from sql.ir.rebuild import row
 from sql.ir.relation import Reduce, Relation
 from sql.ir.scalar import Column, Literal, Scalar, remap
 
 
-def reduce_group_keys(relation: Relation) -> Relation:
+@at_each(Reduce)
+def reduce_group_keys(relation: Reduce) -> Relation:
     """Drop keys that are identical to another key or constant, and put them back above the Reduce.
 
     One key always stays: without any, an empty input would have a group.
     """
-    return bottom_up(relation, _reduce)
-
-
-def _reduce(relation: Relation) -> Relation:
-    if not isinstance(relation, Reduce):
-        return relation
     known = equivalences(relation.input)
     constants = {i: value for i, key in enumerate(relation.keys) if (value := _constant(key, known)) is not None}
     if len(constants) == len(relation.keys):
@@ -54,16 +50,12 @@ def _canonical(key: Scalar, known: Equivalences) -> Scalar:
 def _rebuilt(
     relation: Reduce, kept: list[int], constants: dict[int, Literal], first: dict[Scalar, int], known: Equivalences
 ) -> Relation:
-    width = len(relation.keys)
-    aggregates = relation.names[width:]
+    aggregates = relation.names[len(relation.keys) :]
     keys = tuple(relation.keys[i] for i in kept)
     smaller = Reduce(relation.input, keys, relation.aggregates, (*(relation.names[i] for i in kept), *aggregates))
-    placed = sorted(constants)
-    values = mapped(smaller, tuple(constants[i] for i in placed), tuple(relation.names[i] for i in placed))
-    end = len(kept) + len(aggregates)
-    places = {i: end + n for n, i in enumerate(placed)}
-    for i, key in enumerate(relation.keys):
-        if i not in constants:
-            places[i] = kept.index(first[_canonical(key, known)])
-    columns = (*(places[i] for i in range(width)), *range(len(kept), end))
-    return projected(values, columns, relation.names)
+    columns = row(smaller)
+    restored = [
+        constants[i] if i in constants else columns[kept.index(first[_canonical(key, known)])]
+        for i, key in enumerate(relation.keys)
+    ]
+    return expressed(smaller, (*restored, *columns[len(kept) :]), relation.names)

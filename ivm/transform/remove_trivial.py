@@ -8,16 +8,13 @@ from sql.ir.relation import MOST_TERMS, Constant, Filter, Join, Map, Negate, Pro
 from sql.ir.scalar import TRUE
 
 
+@bottom_up
 def remove_trivial(relation: Relation) -> Relation:
     """Drop what does nothing: filters without predicates, maps without expressions, projections that keep every column
     in place, joins and unions of one input, the unit of a join, double negation, unlimited TopK.
 
     The names of a dropped projection go to the Reduce below it, or are lost: inside, names mean nothing.
     """
-    return bottom_up(relation, _simplify)
-
-
-def _simplify(relation: Relation) -> Relation:
     match relation:
         case Filter() if all(p == TRUE for p in relation.predicates):
             return relation.input

@@ -4,37 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import cache
+from functools import wraps
+from typing import TypeVar
 
 from catalog.types import BOOLEAN
 from ivm.analysis.fact import fact
 from sql.ir.rebuild import with_inputs
 from sql.ir.relation import Filter, Map, Project, Reduce, Relation, inputs_of
-from sql.ir.scalar import Call, Scalar
+from sql.ir.scalar import Call, Column, Scalar
+
+Rule = Callable[[Relation], Relation]
+"""A rule returns an equal relation with the same columns: the one it was given if it does not apply."""
+
+Node = TypeVar("Node", bound=Relation)
 
 
-def bottom_up(relation: Relation, function: Callable[[Relation], Relation]) -> Relation:
-    """Apply `function` to every node, its inputs first.
+def bottom_up(function: Rule) -> Rule:
+    """The rule that applies `function`, which looks at one node alone, to every node, its inputs first.
 
-    `function`, one of a module's, depends on the node alone. Its result is remembered on the node, so a node that
-    stands in several places is rewritten once and stays one node, and one that nothing applies to is not looked at
-    again.
+    Its result is remembered on the node, so a node that stands in several places is rewritten once and stays one node,
+    and one that nothing applies to is not looked at again.
     """
-    return _visitor(function)(relation)
 
-
-@cache
-def _visitor(function: Callable[[Relation], Relation]) -> Callable[[Relation], Relation]:
-    """What applies `function` bottom-up: made once, since every rule asks for its own in every round."""
-
-    def visit(node: Relation) -> Relation:
+    @fact
+    @wraps(function)
+    def rule(node: Relation) -> Relation:
         inputs = inputs_of(node)
-        rebuilt = with_inputs(node, tuple(map(remembering, inputs))) if inputs else node
+        rebuilt = with_inputs(node, tuple(map(rule, inputs))) if inputs else node
         return unless_equal(function(rebuilt), node)
 
-    visit.__module__, visit.__name__ = function.__module__, function.__qualname__
-    remembering = fact(visit)
-    return remembering
+    return rule
+
+
+def at_each(kind: type[Node]) -> Callable[[Callable[[Node], Relation]], Rule]:
+    """`bottom_up` for a function of one kind of node, which leaves all others as they are."""
+
+    def rule_of(function: Callable[[Node], Relation]) -> Rule:
+        @bottom_up
+        @wraps(function)
+        def rule(node: Relation) -> Relation:
+            return function(node) if isinstance(node, kind) else node
+
+        return rule
+
+    return rule_of
 
 
 def unless_equal(after: Relation, before: Relation) -> Relation:
@@ -72,6 +85,14 @@ def projected(relation: Relation, columns: tuple[int, ...], renamed: tuple[str, 
         return relation
     kept = names(relation)
     return Project(relation, columns, () if tuple(kept[c] for c in columns) == renamed else renamed)
+
+
+def expressed(relation: Relation, scalars: tuple[Scalar, ...], wanted: tuple[str, ...]) -> Relation:
+    """`scalars` over `relation` in place of its columns, what is to be computed once each; by the names `wanted`."""
+    calls = tuple(dict.fromkeys(s for s in scalars if not isinstance(s, Column)))
+    places = {scalar: len(relation.schema) + i for i, scalar in enumerate(calls)}
+    columns = tuple(s.index if isinstance(s, Column) else places[s] for s in scalars)
+    return projected(mapped(relation, calls, tuple(wanted[scalars.index(s)] for s in calls)), columns, wanted)
 
 
 def renamed(relation: Relation, wanted: tuple[str, ...]) -> Relation:

@@ -6,26 +6,21 @@ from collections import Counter
 from collections.abc import Iterable
 
 from ivm.analysis.ranges import can_raise
-from ivm.transform.rewrite import bottom_up, mapped
+from ivm.transform.rewrite import at_each, mapped
 from sql.ir.functions import function_of
 from sql.ir.rebuild import with_inputs, with_scalars
 from sql.ir.relation import Reduce, Relation
 from sql.ir.scalar import Call, Column, Scalar, walk
 
 
-def share_subexpressions(relation: Relation) -> Relation:
+@at_each(Reduce)
+def share_subexpressions(relation: Reduce) -> Relation:
     """Move the calls that several expressions of a Reduce (keys, arguments of aggregates) contain into Maps below it.
 
     `sum(a * b), sum(a * b * c)` becomes two sums over `m := a * b`, of `m` and `m * c`. A branch of a CASE runs on some
     rows only, so a call in it moves only if it cannot raise, or if it runs on all rows elsewhere. Whole arguments that
     occur twice need no map: the planner computes each distinct argument once.
     """
-    return bottom_up(relation, _share)
-
-
-def _share(relation: Relation) -> Relation:
-    if not isinstance(relation, Reduce):
-        return relation
     roots = (*relation.keys, *(scalar for a in relation.aggregates for scalar in a.scalars))
     below = relation.input
     places: dict[Scalar, Column] = {}

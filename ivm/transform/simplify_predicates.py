@@ -7,18 +7,21 @@ from dataclasses import replace
 from catalog.types import BOOLEAN
 from ivm.analysis.ranges import can_raise
 from ivm.transform.connectives import conjunction, conjuncts, disjunction, disjuncts
-from ivm.transform.rewrite import bottom_up, is_not_null
+from ivm.transform.rewrite import at_each, is_not_null
 from sql.ir.functions import MIRRORED, NEGATED
 from sql.ir.relation import Filter, Relation
 from sql.ir.scalar import FALSE, TRUE, Call, Column, Literal, Scalar, rewrite
 
 
-def simplify_predicates(relation: Relation) -> Relation:
+@at_each(Filter)
+def simplify_predicates(relation: Filter) -> Relation:
     """Simplify the predicates of every filter (see `simplified`) and split them into conjuncts.
 
     A filter keeps a row only where a predicate is TRUE, so at its top level NULL is as good as FALSE.
     """
-    return bottom_up(relation, _simplify_filter)
+    kept = [p for each in relation.predicates for p in conjuncts(simplified(each))]
+    tested = tuple(p for p in dict.fromkeys(map(_tested, kept)) if p != TRUE)
+    return relation if tested == relation.predicates else replace(relation, predicates=tested)
 
 
 def simplified(predicate: Scalar) -> Scalar:
@@ -29,14 +32,6 @@ def simplified(predicate: Scalar) -> Scalar:
     `a AND (b OR c)`.
     """
     return rewrite(predicate, _simplify)
-
-
-def _simplify_filter(relation: Relation) -> Relation:
-    if not isinstance(relation, Filter):
-        return relation
-    kept = [p for each in relation.predicates for p in conjuncts(simplified(each))]
-    tested = tuple(p for p in dict.fromkeys(map(_tested, kept)) if p != TRUE)
-    return relation if tested == relation.predicates else replace(relation, predicates=tested)
 
 
 def _tested(predicate: Scalar) -> Scalar:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ivm.transform.fuse_joins import MOST_INPUTS
-from ivm.transform.rewrite import bottom_up, names, offsets, projected
+from ivm.transform.rewrite import at_each, names, offsets, projected
 from sql.ir.classes import merged_classes
 from sql.ir.relation import Join, Relation
 
@@ -11,17 +11,14 @@ _MOST_AT_ONCE = 2 * MOST_INPUTS
 """A join of n inputs has n paths of n - 1 lookups, which have to be found, made and kept."""
 
 
-def split_joins(relation: Relation) -> Relation:
+@at_each(Join)
+def split_joins(relation: Join) -> Relation:
     """Join(X1, .., Xn) of more than `_MOST_AT_ONCE` inputs becomes Join(Join(Join(..), ..), ..) of `MOST_INPUTS` each.
 
     An input comes after one that it shares a class with, where there is one, so that no step is a needless product.
     What the steps find is kept, as `fuse_joins` has it where there are too many inputs.
     """
-    return bottom_up(relation, _split)
-
-
-def _split(relation: Relation) -> Relation:
-    if not isinstance(relation, Join) or len(relation.inputs) <= _MOST_AT_ONCE:
+    if len(relation.inputs) <= _MOST_AT_ONCE:
         return relation
     starts, order = offsets(relation.inputs), _connected(relation)
     columns = [c for i in order for c in range(starts[i], starts[i + 1])]

@@ -14,15 +14,12 @@ from sql.ir.scalar import Call, Literal, Scalar, Value, rewrite
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "in")
 
 
+@bottom_up
 def unwrap_casts(relation: Relation) -> Relation:
     """Take casts that lose nothing off both sides of a comparison, so that it is one of plain columns again.
 
     A literal that the narrower type does not hold keeps the cast.
     """
-    return bottom_up(relation, _unwrap_within)
-
-
-def _unwrap_within(relation: Relation) -> Relation:
     return with_scalars(relation, lambda scalar: rewrite(scalar, _unwrap))
 
 

@@ -58,6 +58,8 @@ PLAIN |= {
     "abstractmethod",
     "override",
     "wraps",
+    "bottom_up",
+    "at_each",
 }
 """Decorators that call nobody; any other may have noted what it decorates."""
 
