@@ -13,7 +13,7 @@ import pyarrow as pa
 from catalog.errors import BindError, MemoryLimitError, NumericError
 from catalog.schema import Table
 from catalog.schema import View as Definition
-from ivm.analysis.cardinality import tables_of
+from ivm.analysis.tables import tables_of
 from ivm.commits import Commits
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.node import Node

@@ -42,7 +42,7 @@ class ArrangementPlan:
     def is_own(self) -> bool:
         """Whether the collection keeps it anyway: a table its keys, a reduce its groups."""
         if self.kind == "index" and isinstance(self.collection, TablePlan):
-            return self.key in self.collection.keys
+            return self.key in self.collection.unique
         return self.kind == "groups"
 
     def text(self, names_of: NamesOf) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ivm.analysis.cardinality import tables_of
 from ivm.analysis.ranges import can_raise
+from ivm.analysis.tables import tables_of
 from ivm.analysis.unique_keys import is_unique
 from ivm.plan.mfp import Mfp, peel
 from ivm.plan.threshold_join import compared_with

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.join import JoinPlan
 from ivm.plan.mfp import Mfp
-from ivm.plan.node import Plan
+from ivm.plan.node import Plan, Sizes
 from sql.ir.scalar import Scalar
 
 Question = tuple[tuple[Plan, ...], tuple[tuple[int, ...], ...], tuple[Scalar, ...], Mfp]
@@ -69,9 +70,14 @@ class Existing:
         known = self._joins.get(asked)
         return known if known is not None or self.below is None else self.below.join(asked)
 
-    def sizes_known(self, tables: Iterable[str]) -> bool:
-        """Whether the sizes of these tables say something about those to come: none is empty, one not small."""
-        sizes = [self.rows.get(name, 0) for name in tables]
+    @cached_property
+    def sizes(self) -> Sizes:
+        """What to expect of plans."""
+        return Sizes(self.rows)
+
+    def sizes_known(self, *plans: Plan) -> bool:
+        """Whether the sizes of the tables below say something about those to come: none is empty, one is not small."""
+        sizes = [self.rows.get(name, 0) for plan in plans for name in plan.tables_below]
         return bool(sizes) and min(sizes) > 0 and max(sizes) >= SMALL
 
 

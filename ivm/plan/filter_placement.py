@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 
-from ivm.analysis.cardinality import cardinality, selectivity, tables_of
 from ivm.analysis.ranges import can_raise
+from ivm.analysis.selectivity import selectivity
 from ivm.plan.existing import Existing
 from ivm.plan.mfp import Mfp
+from ivm.plan.node import Plan
 from sql.ir.relation import Reduce, Relation
 
 SELECTIVE = 0.3
@@ -16,7 +18,9 @@ MANY_GROUPS = 10_000
 """Fewer groups than this stay in the processor's cache, so that looking them up costs next to nothing."""
 
 
-def filters_first(base: Relation, local: Mfp, keyed: list[int], existing: Existing) -> float | None:
+def filters_first(
+    base: Relation, local: Mfp, keyed: list[int], lower: Callable[[Relation], Plan], existing: Existing
+) -> float | None:
     """The share of the rows of `base` that pass the predicates of `local`, where a join is to look only these up; or
     else None.
 
@@ -35,6 +39,7 @@ def filters_first(base: Relation, local: Mfp, keyed: list[int], existing: Existi
     share = prod(map(selectivity, predicates))
     if not set(range(len(base.keys))) <= set(keyed):
         return share
-    if existing.sizes_known(tables_of(base)) and cardinality(base, lambda name: existing.rows[name]) < MANY_GROUPS:
+    if share > SELECTIVE:
         return None
-    return share if share <= SELECTIVE else None
+    plan = lower(base)
+    return None if existing.sizes_known(plan) and existing.sizes.count(plan) < MANY_GROUPS else share

@@ -7,16 +7,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
-from ivm.analysis.cardinality import selectivity
 from ivm.analysis.ranges import can_raise
+from ivm.analysis.selectivity import selectivity
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.constant import ConstantPlan
-from ivm.plan.join_keys import MOVED
+from ivm.plan.join_keys import MOVED, Choice, sides_of
 from ivm.plan.mfp import Mfp
 from ivm.plan.node import Change, Names, NamesOf, Plan, Sizes, nodes_of
 from ivm.plan.reduce import ReducePlan
 from ivm.plan.row import Row
-from ivm.plan.table import TablePlan
 from sql.ir.compared_once import compared_once
 from sql.ir.scalar import Column, Scalar
 from sql.ir.text import scalar_text
@@ -211,9 +210,11 @@ class JoinPlan(Plan):
 
     def passed(self, change: Change, rate: float) -> float:
         """What the paths find together."""
-        return sum(self._found(change, path) for path in self.paths)
+        lookups = None if change.sizes is None else Choice(sides_of(self.inputs, self.classes, change.sizes), ())
+        return sum(self._found(change, path, lookups) for path in self.paths)
 
-    def _found(self, change: Change, path: PathPlan) -> float:
+    def _found(self, change: Change, path: PathPlan, lookups: Choice | None) -> float:
+        """What a path finds; without `lookups`, each finds one row."""
         rows = change.rates[self.inputs[path.source]]
         if not rows:
             return 0.0
@@ -222,7 +223,7 @@ class JoinPlan(Plan):
             target = self.inputs[stage.input]
             if stage.visits_all and not target.is_small:
                 change.whole[f"all rows of {target.called()}"] = None
-            met = rows * self._met(change, stage)
+            met = rows if lookups is None else rows * lookups.found(stage.input, stage.arrangement.key)
             if stage.bound is not None:  # the order holds those that pass side by side
                 met *= change.kept(stage.predicates)
                 if change.sizes is not None and isinstance(self.inputs[path.source], ReducePlan):
@@ -231,26 +232,6 @@ class JoinPlan(Plan):
             change.visited += met
             rows = met if stage.bound is not None else met * change.kept(stage.predicates)
         return rows
-
-    def _met(self, change: Change, stage: StagePlan) -> float:
-        """The rows that a lookup by the key meets."""
-        if change.sizes is None:
-            return 1.0
-        rows = change.sizes.count(stage.arrangement.collection)
-        if stage.unique:
-            return min(1.0, rows)
-        offset = self.offsets[stage.input]
-        values = prod(self._keys(change.sizes, offset + column) for column in stage.arrangement.key)
-        return rows / max(1.0, min(rows, values))
-
-    def _keys(self, sizes: Sizes, column: int) -> float:
-        """The values of a joined column: no more than there are rows of a table whose key it must equal."""
-        known = [self._values(sizes, column)]
-        for other in next((group for group in self.classes if column in group), ()):
-            table, place = self._owner(other)
-            if isinstance(table, TablePlan) and (place,) in table.keys:
-                known.append(sizes.count(table))
-        return min(known)
 
     def _unkeyed(self) -> Iterator[tuple[Plan, Plan]]:
         """The inputs whose changes meet all of an input that is not small, and that input."""

@@ -8,10 +8,13 @@ are known; where they are not, as in an empty database, unique keys tell a key w
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from math import inf, log2, prod
+
+from ivm.plan.node import Plan, Sizes
 
 Key = tuple[int, ...]
 Chosen = frozenset[tuple[int, Key]]
@@ -56,6 +59,17 @@ class Side:
     rows: float | None
     filtered: bool
     silent: bool = False
+
+
+def sides_of(plans: Sequence[Plan], classes: Iterable[tuple[int, ...]], sizes: Sizes | None) -> tuple[Side, ...]:
+    """What plans with equal `classes` of columns, counted through all of them, say of themselves; None: no sizes."""
+    owners = [(number, column) for number, plan in enumerate(plans) for column in range(len(plan.row))]
+    own: list[dict[int, int]] = [{} for _ in plans]
+    for group, columns in enumerate(classes):
+        for number, column in map(owners.__getitem__, columns):
+            own[number][column] = group
+    rows = [None if sizes is None else sizes.count(plan) for plan in plans]
+    return tuple(Side(own[i], plan.unique, frozenset(), rows[i], False) for i, plan in enumerate(plans))
 
 
 @dataclass(frozen=True)

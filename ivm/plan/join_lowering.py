@@ -13,16 +13,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from catalog.types import BOOLEAN
-from ivm.analysis.cardinality import cardinality, selectivity, tables_of
+from ivm.analysis.selectivity import selectivity
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.bound_apart import set_apart
 from ivm.plan.constant import ConstantPlan
 from ivm.plan.existing import Existing
 from ivm.plan.filter_placement import filters_first
 from ivm.plan.join import JoinPlan, PathPlan, StagePlan
-from ivm.plan.join_keys import Choice, Side, Step
+from ivm.plan.join_keys import Choice, Side, Step, sides_of
 from ivm.plan.join_ties import Ties, ties
-from ivm.plan.mfp import Mfp, MfpPlan, identity, peel
+from ivm.plan.mfp import Mfp, identity, peel
 from ivm.plan.node import Plan
 from ivm.plan.reduce import ReducePlan
 from ivm.plan.row import Row, row_of
@@ -41,7 +41,6 @@ class _Input:
     collection: Plan
     relation: Relation  # of which `collection` is the plan
     local: Mfp
-    keys: tuple[tuple[int, ...], ...]
     share: float = 1.0  # of what is looked up there: what a filter below the collection lets pass
 
 
@@ -99,19 +98,18 @@ def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing
 
 
 def _choice(joined: _JoinedRow, existing: Existing) -> Choice:
-    sized = existing.sizes_known(name for each in joined.inputs for name in tables_of(each.relation))
+    collections = [each.collection for each in joined.inputs]
+    sizes = existing.sizes if existing.sizes_known(*collections) else None
     predicates = tuple((frozenset(joined.owner(c) for c in columns_of(p)), selectivity(p)) for p in joined.predicates)
     predicates += tuple((frozenset((i,)), each.share) for i, each in enumerate(joined.inputs) if each.share < 1.0)
     alone = {next(iter(reads)) for reads, _ in predicates if len(reads) == 1}
     sides: list[Side] = []
-    for number, each in enumerate(joined.inputs):
-        classes = {column - joined.offsets[number]: group for group, column in reversed(joined.members[number])}
-        rows = cardinality(each.relation, lambda name: existing.rows[name]) if sized else None
-        arranged = existing.keys(each.collection)
-        if isinstance(each.collection, TablePlan):
-            arranged |= set(each.collection.keys)  # a table finds its rows by them itself
+    for number, side in enumerate(sides_of(collections, joined.classes, sizes)):
+        arranged = existing.keys(collections[number])
+        if isinstance(collections[number], TablePlan):
+            arranged |= set(side.unique)  # a table finds its rows by them itself
         silent = number in joined.ties.silent
-        sides.append(Side(classes, each.keys, arranged, rows, number in alone, silent))
+        sides.append(replace(side, existing=arranged, filtered=number in alone, silent=silent))
     return Choice(tuple(sides), predicates, _bounds(joined))
 
 
@@ -186,26 +184,13 @@ def _lower_inputs(join: Join, lower: Callable[[Relation], Plan], existing: Exist
         base, local = peel(relation)
         keyed = [local.projection[c - start] for c in sorted(joined) if start <= c < start + len(relation.schema)]
         start += len(relation.schema)
-        share = filters_first(base, local, keyed, existing)
+        share = filters_first(base, local, keyed, lower, existing)
         if isinstance(base, Join) or any(p >= local.width for p in keyed) or share is not None:
             plan = lower(relation)
-            inputs.append(_Input(plan, relation, identity(len(plan.row)), _unique_keys(plan), share or 1.0))
+            inputs.append(_Input(plan, relation, identity(len(plan.row)), share or 1.0))
         else:
-            plan = lower(base)
-            inputs.append(_Input(plan, base, local.pruned(), _unique_keys(plan)))
+            inputs.append(_Input(lower(base), base, local.pruned()))
     return tuple(inputs)
-
-
-def _unique_keys(plan: Plan) -> tuple[tuple[int, ...], ...]:
-    if isinstance(plan, TablePlan):
-        return plan.keys
-    if isinstance(plan, ReducePlan):
-        return (tuple(range(plan.keys)),)
-    if isinstance(plan, MfpPlan) and isinstance(plan.input, ReducePlan):
-        kept = {c: i for i, c in reversed(list(enumerate(plan.mfp.projection)))}
-        keys = range(plan.input.keys)
-        return (tuple(kept[c] for c in keys),) if kept.keys() >= set(keys) else ()
-    return ()
 
 
 def _final(joined: _JoinedRow, mfp: Mfp) -> Mfp:
@@ -239,7 +224,7 @@ def _stage(joined: _JoinedRow, source: int, step: Step, bound: _Met, pending: li
     arrangement = ArrangementPlan(target.collection, step.key)
     stream = tuple(streams[c] for c in step.key)
     inclusive = joined.ties.ranks[step.input] < joined.ties.ranks[source]
-    return StagePlan(step.input, arrangement, stream, inclusive, step.key in target.keys, predicates)
+    return StagePlan(step.input, arrangement, stream, inclusive, step.key in target.collection.unique, predicates)
 
 
 def _pays(joined: _JoinedRow, choice: Choice, source: int, stage: StagePlan, bound: Scalar) -> bool:
@@ -249,14 +234,15 @@ def _pays(joined: _JoinedRow, choice: Choice, source: int, stage: StagePlan, bou
     refers to a row of a table is known to be few, or how many, as are the parts of one that it is numbered within;
     how large any other group may be is not known, and a change must not cost all of it.
     """
-    key, collection, unique = stage.arrangement.key, stage.arrangement.collection, joined.inputs[stage.input].keys
+    key, collection = stage.arrangement.key, stage.arrangement.collection
     if stage.unique or collection.is_small:
         return False
     if not key:
         return True
-    if not isinstance(joined.inputs[source].collection, ReducePlan) or any(len(k) > 1 and k[0] in key for k in unique):
+    if not isinstance(joined.inputs[source].collection, ReducePlan):
         return False
-    if any(joined.owner(c) != source for c in columns_of(bound)):
+    numbered = any(len(each) > 1 and each[0] in key for each in collection.unique)
+    if numbered or any(joined.owner(c) != source for c in columns_of(bound)):
         return False
     offset, rows = joined.offsets[stage.input], choice.sides[stage.input].rows
     known = {group for group, column in joined.members[stage.input] if column - offset in key}

@@ -48,7 +48,7 @@ class _Lowering:
 
     def _lower(self, relation: Relation) -> Plan:
         base, mfp = peel(relation)
-        return self._under(base, mfp)
+        return self._base(base) if base is relation and not isinstance(base, Join) else self._under(base, mfp)
 
     def mapped(self, relation: Relation, scalars: tuple[Scalar, ...]) -> Plan:
         """The plan of `scalars` computed over `relation`, in place of its columns, for a reader of all of them.
@@ -64,7 +64,7 @@ class _Lowering:
         """The plan of `base` followed by `mfp`."""
         if isinstance(base, Join):
             return lower_join(base, mfp, self.lower, self._existing)
-        return apply_mfp(self._base(base), mfp)
+        return apply_mfp(self.lower(base), mfp)
 
     def _base(self, relation: Relation) -> Plan:
         match relation:

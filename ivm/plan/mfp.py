@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 
-from ivm.analysis.cardinality import selectivity
+from ivm.analysis.selectivity import selectivity
 from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes
 from ivm.plan.reduce import ReducePlan
 from ivm.plan.row import Row, row_of
 from sql.ir.compared_once import compared_once
 from sql.ir.relation import Filter, Map, Project, Relation
-from sql.ir.scalar import Column, Literal, Scalar, columns_of, remap, substitute
+from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap, substitute
 from sql.ir.text import scalar_text
 
 
@@ -197,9 +198,19 @@ class MfpPlan(PlanOver):
         """If it is a literal."""
         return self.mfp.is_constant(column)
 
+    @cached_property
+    def unique(self) -> tuple[tuple[int, ...], ...]:
+        """Those of the input that are passed on."""
+        kept = {c: i for i, c in reversed(list(enumerate(self.mfp.projection)))}
+        return tuple(tuple(kept[c] for c in key) for key in self.input.unique if kept.keys() >= set(key))
+
     def count(self, sizes: Sizes) -> float:
-        """Those that pass the filters."""
-        return sizes.count(self.input) * prod(map(selectivity, self.mfp.predicates))
+        """Those that pass the filters; one, if these give the whole of a key."""
+        rows = sizes.count(self.input)
+        given = {column for predicate in self.mfp.predicates for column in _given(predicate)}
+        if any(given.issuperset(key) for key in self.input.unique):
+            return min(rows, 1.0)
+        return rows * prod(map(selectivity, self.mfp.predicates))
 
     def distinct(self, sizes: Sizes, column: int) -> float | None:
         """The input's, where it is passed on."""
@@ -209,6 +220,14 @@ class MfpPlan(PlanOver):
     def passed(self, change: Change, rate: float) -> float:
         """Those that pass the filters."""
         return rate * change.kept(self.mfp.predicates)
+
+
+def _given(predicate: Scalar) -> tuple[int, ...]:
+    """The column that a predicate holds of one value alone."""
+    match predicate:
+        case Call("eq", (Column(column), Literal())) | Call("eq", (Literal(), Column(column))):
+            return (column,)
+    return ()
 
 
 def apply_mfp(plan: Plan, mfp: Mfp) -> Plan:

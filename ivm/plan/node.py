@@ -13,7 +13,7 @@ from functools import cached_property
 from math import prod
 from typing import ClassVar
 
-from ivm.analysis.cardinality import selectivity
+from ivm.analysis.selectivity import selectivity
 from ivm.plan.estimate import Estimate
 from ivm.plan.row import Row
 from sql.ir.relation import Order
@@ -101,6 +101,11 @@ class Plan(ABC):
         return sum(known) if len(known) == len(bounds) else None
 
     @property
+    def unique(self) -> tuple[tuple[int, ...], ...]:
+        """Keys of which there is never more than one row: those that a lookup may be by."""
+        return ()
+
+    @property
     def is_small(self) -> bool:
         """Whether there are never more than SMALL rows."""
         return self.most_rows is not None and self.most_rows <= SMALL
@@ -115,7 +120,7 @@ class Plan(ABC):
 
     def distinct(self, sizes: Sizes, column: int) -> float | None:
         """The number of distinct values to expect in a column, no more than there are rows; None: nothing is known."""
-        return None
+        return sizes.count(self) if (column,) in self.unique else None
 
     def state(self, sizes: Sizes) -> Estimate | None:
         """The state to expect; None if there is none."""
@@ -146,7 +151,10 @@ class PlanOver(Plan):
 
 @dataclass
 class Sizes:
-    """Expected sizes over the given ones; `rows` are those of each table and view by name."""
+    """Expected sizes over the given ones; `rows` are those of each table and view by name.
+
+    What a lookup of a join finds follows from these and from the join's keys: see `ivm.plan.join_keys.Choice.found`.
+    """
 
     rows: Mapping[str, float]
     _counts: dict[Plan, float] = field(default_factory=dict)

@@ -76,6 +76,11 @@ class ReducePlan(PlanOver):
         """If a group comes but never changes: there is no aggregate, and no group of everything."""
         return self.keys > 0 and not self.aggregates and self.input.is_append_only
 
+    @property
+    def unique(self) -> tuple[tuple[int, ...], ...]:
+        """What it groups by."""
+        return (tuple(range(self.keys)),)
+
     @cached_property
     def most_rows(self) -> int | None:
         """One, of constant keys."""

@@ -66,7 +66,7 @@ class TablePlan(Named):
 
     name: str
     row: Row
-    keys: tuple[tuple[int, ...], ...] = ()
+    unique: tuple[tuple[int, ...], ...] = ()
     append_only: bool = False
     static: bool = False
 
@@ -84,10 +84,6 @@ class TablePlan(Named):
     def is_append_only(self) -> bool:
         """As declared."""
         return self.append_only or self.static
-
-    def distinct(self, sizes: Sizes, column: int) -> float | None:
-        """As many as rows, of a key."""
-        return sizes.count(self) if (column,) in self.keys else None
 
     def passed(self, change: Change, rate: float) -> float:
         """The change itself, if it is of this table."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from ivm.analysis.cardinality import selectivity
 from ivm.analysis.fact import fact
+from ivm.analysis.selectivity import selectivity
 from ivm.analysis.unique_keys import unique_keys
 from ivm.transform.rewrite import equal, filtered, names, offsets, projected
 from sql.ir.rebuild import row, with_inputs

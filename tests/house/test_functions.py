@@ -12,8 +12,8 @@ import pytest
 from catalog.catalog import Catalog
 from catalog.errors import UnsupportedError
 from catalog.types import BIGINT, BOOLEAN, SqlType
-from ivm.analysis.cardinality import selectivity
 from ivm.analysis.ranges import can_raise, value_range
+from ivm.analysis.selectivity import selectivity
 from ivm.operators import accumulable, aggregate_order
 from ivm.render import reduce
 from ivm.render.scalars.bodies import table
