@@ -7,16 +7,16 @@ import sys
 import time
 from collections.abc import Iterator
 
-from tests.faults import harness
+from tests.faults import lines
 from tests.faults.harness import (
     ERRORS,
     Failure,
-    Place,
     commit_faults,
     definition_faults,
     growing_faults,
     read_faults,
 )
+from tests.faults.lines import Place
 from tests.faults.scenes import READS, VIEWS, commits
 
 
@@ -29,7 +29,7 @@ def _main() -> int:
     parser.add_argument("--error", choices=[each.__name__ for each in ERRORS])
     parser.add_argument("--verbose", action="store_true", help="print each place before something is raised there")
     given = parser.parse_args()
-    harness.VERBOSE = given.verbose
+    lines.VERBOSE = given.verbose
     errors = tuple(each for each in ERRORS if given.error in (None, each.__name__))
     total = wrong = 0
     for name, faults in _all(given.scene, given.shape, given.file, given.every, errors):
