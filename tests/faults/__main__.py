@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 
 from tests.faults import lines
 from tests.faults.harness import (
     ERRORS,
-    Failure,
+    Errors,
+    Faults,
+    Pick,
     commit_faults,
     definition_faults,
     growing_faults,
@@ -19,20 +22,22 @@ from tests.faults.harness import (
 from tests.faults.lines import Place
 from tests.faults.scenes import READS, VIEWS, commits
 
+_TIMES_A_FILE = 2
+
 
 def _main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--scene", choices=[*VIEWS, "grown"])
-    parser.add_argument("--shape", help="of a commit, or what is read, or create or drop")
+    parser.add_argument("work", nargs="*", help="scene, or scene:shape of a commit, of what is read, create or drop")
     parser.add_argument("--file", default="", help="a part of the path of the files in which something is raised")
     parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--sample", type=int, help="only one line of each file, by turns, in the first two works")
     parser.add_argument("--error", choices=[each.__name__ for each in ERRORS])
     parser.add_argument("--verbose", action="store_true", help="print each place before something is raised there")
     given = parser.parse_args()
     lines.VERBOSE = given.verbose
     errors = tuple(each for each in ERRORS if given.error in (None, each.__name__))
     total = wrong = 0
-    for name, faults in _all(given.scene, given.shape, given.file, given.every, errors):
+    for name, faults in _all(given.work, _picking(given.file, given.every, given.sample), errors):
         started, here, bad = time.process_time(), 0, 0
         for _, failure in faults:
             here += 1
@@ -45,21 +50,38 @@ def _main() -> int:
     return wrong > 0
 
 
-def _all(
-    scene: str | None, shape: str | None, part: str, every: int, errors: tuple[type[BaseException], ...]
-) -> Iterator[tuple[str, Iterator[tuple[Place, Failure | None]]]]:
-    for each in VIEWS if scene is None else [scene] if scene in VIEWS else []:
-        for one in commits():
-            if shape in (None, one):
-                yield f"{each}, {one}", commit_faults(each, one, part=part, every=every, errors=errors)
-        for one in READS:
-            if shape in (None, one):
-                yield f"{each}, {one}", read_faults(each, one, part=part, every=every, errors=errors)
-        for one in ("create", "drop"):
-            if shape in (None, one):
-                yield f"{each}, {one}", definition_faults(each, one, part=part, every=every, errors=errors)
-    if scene in (None, "grown") and shape in (None, "insert"):
-        yield "grown, insert", growing_faults(part=part, every=every, errors=errors)
+def _picking(part: str, every: int, sample: int | None) -> Pick:
+    met: Counter[str] = Counter()
+
+    def pick(reached: list[Place]) -> list[Place]:
+        some = [place for place in reached if part in place[0]]
+        if sample is not None:
+            files: dict[str, list[Place]] = {}
+            for place in some:
+                files.setdefault(place[0], []).append(place)
+            some = [each[sample % len(each)] for path, each in files.items() if met[path] < _TIMES_A_FILE]
+            met.update(path for path, _ in some[::every])
+        return some[::every]
+
+    return pick
+
+
+def _all(wanted: list[str], pick: Pick, errors: Errors) -> Iterator[tuple[str, Faults]]:
+    for scene in [*VIEWS, "grown"]:
+        shapes = ["insert"] if scene == "grown" else [*commits(), *READS, "create", "drop"]
+        for shape in shapes:
+            if not wanted or {scene, f"{scene}:{shape}"} & set(wanted):
+                yield f"{scene}, {shape}", _faults(scene, shape, pick, errors)
+
+
+def _faults(scene: str, shape: str, pick: Pick, errors: Errors) -> Faults:
+    if scene == "grown":
+        return growing_faults(pick, errors)
+    if shape in READS:
+        return read_faults(scene, shape, pick, errors)
+    if shape in ("create", "drop"):
+        return definition_faults(scene, shape, pick, errors)
+    return commit_faults(scene, shape, pick, errors)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python -m tests.faults                                 everything: each scene, each shape of a commit; half an hour
     python -m tests.faults --file ivm/trace/row_store.py   only at the lines of files whose path contains that
-    python -m tests.faults --scene joins --shape upsert --every 10 --error MemoryError
+    python -m tests.faults joins:upsert sets --every 10 --error MemoryError
     python -X faulthandler -m tests.faults --verbose ...   where it was when the process died
 
 The lines are those of `ivm/trace`, `ivm/operators`, `ivm/dataflow` and of the engine's own files (see `lines`). The
@@ -14,7 +14,7 @@ leads to the same again; now and then DuckDB is asked.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -22,9 +22,6 @@ import ivm
 from ivm.database import core_of
 from tests.faults.lines import Place, lines_of, raising
 from tests.faults.scenes import VIEWS, Commit, World, commits, grow, grown, move, reads
-
-Errors = tuple[type[BaseException], ...]
-ERRORS: Errors = (KeyboardInterrupt, MemoryError)
 
 
 @dataclass(frozen=True)
@@ -41,6 +38,16 @@ class Failure:
         return f"{path}:{line} {self.error} in {self.work}: {self.wrong}"
 
 
+Errors = tuple[type[BaseException], ...]
+ERRORS: Errors = (KeyboardInterrupt, MemoryError)
+Pick = Callable[[list[Place]], list[Place]]
+"""Which of the lines that a piece of work reaches are raised at."""
+_AT_ONCE = 5
+_EVERY_CHECK = 10
+Fault = tuple[Place, type[BaseException]]
+Faults = Iterator[tuple[Place, Failure | None]]
+
+
 class Trial:
     """Faults in one shape of a commit over one scene."""
 
@@ -48,7 +55,7 @@ class Trial:
         self.name = f"{scene}, {shape}"
         self._scene = scene
         self._commit = commit
-        self._faults = 0
+        self._checks = 0
         self._set_up()
         self._before = self._world.views()
         self._go()
@@ -56,25 +63,30 @@ class Trial:
         self._world.db.verify()
         self._back()
 
-    def lines(self, part: str) -> list[Place]:
+    def lines(self) -> list[Place]:
         """The lines that the commit reaches."""
-        found = lines_of(self._go, part)
+        found = lines_of(self._go)
         self._back()
         return found
 
-    def fault(self, place: Place, error: type[BaseException]) -> str:
-        """What is wrong after something was raised there; nothing, if it is right."""
-        raising(self._go, place, error)
-        self._faults += 1
+    def wrong(self, faults: Sequence[Fault]) -> str:
+        """What is wrong after these were raised, one after the other; nothing, if it is right."""
         try:
-            wrong = self._wrong()
+            for place, error in faults:
+                raising(self._go, place, error)
+                wrong = self._wrong_now()
+                if wrong:
+                    break
+            else:
+                wrong = self._wrong_later()
         except (Exception, KeyboardInterrupt) as found:  # noqa: BLE001  whatever it is, that is what is wrong
-            wrong = f"{type(found).__name__}: {found}"[:300]
+            wrong = _said(found)
         if wrong:
             self._set_up()
         return wrong
 
-    def _wrong(self) -> str:
+    def _wrong_now(self) -> str:
+        """What is not as before the commit or as after it; it is as before, afterwards."""
         tables = self._world.tables()
         done = tables == self._commit.after
         if not done and tables != self._world.base:
@@ -83,13 +95,17 @@ class Trial:
         if not wrong and done and tables != self._world.base:
             self._back()
             wrong = self._as(False)
-        if not wrong:
-            self._go()
-            wrong = self._as(True) and "going on: " + self._as(True)
+        return wrong
+
+    def _wrong_later(self) -> str:
+        """What is wrong when the commit is made and taken back."""
+        self._go()
+        wrong = self._as(True) and "going on: " + self._as(True)
         if not wrong:
             self._back()
             wrong = self._as(False) and "going back: " + self._as(False)
-        if not wrong and self._faults % 50 == 0:
+        self._checks += 1
+        if not wrong and self._checks % _EVERY_CHECK == 0:
             self._world.db.verify()
         return wrong
 
@@ -114,38 +130,48 @@ class Trial:
             move(self._world.db, self._commit.after, self._world.base)
 
 
-def commit_faults(
-    scene: str, shape: str, *, part: str = "", every: int = 1, start: int = 0, errors: Errors = ERRORS
-) -> Iterator[tuple[Place, Failure | None]]:
-    """Raise at every so many of the lines of a commit; for each what was wrong.
+def commit_faults(scene: str, shape: str, pick: Pick, errors: Errors) -> Faults:
+    """Raise at the lines of a commit; for each what was wrong.
 
     With many rows, at one in four of the lines that few rows reach too: they take ten times as long there. Those that
     read what is given, before anything is marked, are the same in all scenes.
     """
     trial = Trial(scene, shape, commits()[shape])
-    lines = trial.lines(part)
+    lines = trial.lines()
     if scene != next(iter(VIEWS)):
         marks = next((number for number, (path, _) in enumerate(lines) if path == "ivm/trace/state.py"), 0)
         lines = lines[marks:]
     if shape == "many":
-        met = {line for few in ("insert", "mixed") for line in Trial(scene, few, commits()[few]).lines(part)}
+        met = {line for few in ("insert", "mixed") for line in Trial(scene, few, commits()[few]).lines()}
         lines = [line for number, line in enumerate(lines) if line not in met or number % 4 == 0]
-    for number, place in enumerate(lines[start::every]):
-        error = errors[number % len(errors)]
-        wrong = trial.fault(place, error)
-        yield place, Failure(trial.name, place, error.__name__, wrong) if wrong else None
+    faults = [(place, errors[number % len(errors)]) for number, place in enumerate(pick(lines))]
+    yield from _in_groups(faults, trial.wrong, trial.name)
 
 
-def read_faults(
-    scene: str, kind: str, *, part: str = "", every: int = 1, start: int = 0, errors: Errors = ERRORS
-) -> Iterator[tuple[Place, Failure | None]]:
-    """Raise at every so many of the lines of what reads or listens: nothing has changed, and it can be done again."""
+def _in_groups(faults: Sequence[Fault], wrong: Callable[[Sequence[Fault]], str], work: str) -> Faults:
+    """What was wrong after each. Some are raised one after the other; where that goes wrong, each again for itself."""
+    for start in range(0, len(faults), _AT_ONCE):
+        group = faults[start : start + _AT_ONCE]
+        together = wrong(group)
+        alone = [wrong([fault]) if together else "" for fault in group]
+        if together and not any(alone):
+            alone[-1] = f"{together}, if raised after {len(group) - 1} others"
+        for (place, error), found in zip(group, alone, strict=True):
+            yield place, Failure(work, place, error.__name__, found) if found else None
+
+
+def _said(found: BaseException) -> str:
+    return f"{type(found).__name__}: {found}"[:300]
+
+
+def read_faults(scene: str, kind: str, pick: Pick, errors: Errors) -> Faults:
+    """Raise at the lines of what reads or listens: nothing has changed, and it can be done again."""
     commit, world = commits()["mixed"], World(scene)
     before = world.views()
     move(world.db, world.base, commit.after)
     after = world.views()
     move(world.db, commit.after, world.base)
-    for number, place in enumerate(lines_of(reads(world)[kind], part)[start::every]):
+    for number, place in enumerate(pick(lines_of(reads(world)[kind]))):
         error, wrong = errors[number % len(errors)], ""
         move(world.db, world.base, commit.after)  # so that there is something new to be read
         raising(reads(world)[kind], place, error)
@@ -159,7 +185,7 @@ def read_faults(
             if world.views() != before or world.wrong_subscribers(before):
                 wrong = "it does not go on"
         except (Exception, KeyboardInterrupt) as found:  # noqa: BLE001  whatever it is, that is what is wrong
-            wrong = f"{type(found).__name__}: {found}"[:300]
+            wrong = _said(found)
         yield place, Failure(f"{scene}, {kind}", place, error.__name__, wrong) if wrong else None
         if wrong:
             world = World(scene)
@@ -170,9 +196,7 @@ def core_listeners(db: ivm.Database) -> list[ivm.Subscription]:
     return core_of(db).engine.listeners.of()
 
 
-def definition_faults(
-    scene: str, kind: str, *, part: str = "", every: int = 1, start: int = 0, errors: Errors = ERRORS
-) -> Iterator[tuple[Place, Failure | None]]:
+def definition_faults(scene: str, kind: str, pick: Pick, errors: Errors) -> Faults:
     """Raise in CREATE ("create") or DROP ("drop") of each view of a scene: it is there as a whole, or not at all.
 
     Each error is raised once at a line, in the first views that reach it: most of the lines are reached by all.
@@ -187,23 +211,70 @@ def definition_faults(
             world.db.sql(create)
         work = create if kind == "create" else drop
         nodes = _nodes(world, without=name)
-        lines = [each for each in _lines_of_definition(world, work, create, drop, part) if met[each] < len(errors)]
-        for place in lines[start::every]:
-            error = errors[met[place]]
-            met[place] += 1
-            raising(partial(world.db.sql, work), place, error)
-            wrong = _wrong_definition(world, name, create, drop, nodes)
-            yield place, Failure(f"{kind} {name}", place, error.__name__, wrong) if wrong else None
-            if wrong:
-                world = World(world.scene)
-            if kind == "drop":
-                world.db.sql(create)
+        lines = [each for each in _lines_of_definition(world, work, create, drop) if met[each] < len(errors)]
+        faults = [(place, errors[met[place]]) for place in pick(lines)]
+        met.update(place for place, _ in faults)
+        definition = _Definition(world, name, work, create, drop, nodes)
+        yield from _in_groups(faults, definition.wrong, f"{kind} {name}")
+        world = definition.world
         if kind == "drop":
             world.db.sql(drop)
 
 
-def _lines_of_definition(world: World, work: str, create: str, drop: str, part: str) -> list[Place]:
-    found = lines_of(lambda: world.db.sql(work), part)
+@dataclass
+class _Definition:
+    """Faults in the creation or the end of one view of a world that has `nodes` nodes without it."""
+
+    world: World
+    name: str
+    work: str
+    create: str
+    drop: str
+    nodes: int
+
+    def wrong(self, faults: Sequence[Fault]) -> str:
+        """What is wrong after these were raised, one after the other; nothing, if it is right."""
+        try:
+            for number, (place, error) in enumerate(faults):
+                if number:
+                    self._be_before()
+                raising(partial(self.world.db.sql, self.work), place, error)
+            wrong = self._wrong_now()
+        except (Exception, KeyboardInterrupt) as found:  # noqa: BLE001  whatever it is, that is what is wrong
+            wrong = _said(found)
+        if wrong:
+            self.world = World(self.world.scene)
+        if self.work == self.drop:
+            self.world.db.sql(self.create)
+        return wrong
+
+    def _is_there(self) -> bool:
+        return self.name in {each.name for each in self.world.db.views()}
+
+    def _be_before(self) -> None:
+        """Have the view or not, as it is to be before the work."""
+        if self._is_there() != (self.work == self.drop):
+            self.world.db.sql(self.create if self.work == self.drop else self.drop)
+
+    def _wrong_now(self) -> str:
+        """What is wrong, with the view there; after it, there is none."""
+        world, commit = self.world, commits()["mixed"]
+        if not self._is_there():
+            world.db.sql(self.create)
+        world.db.view(self.name).fetchall()
+        move(world.db, world.base, commit.after)
+        world.db.verify([self.name])
+        move(world.db, commit.after, world.base)
+        told = world.wrong_subscribers(world.views())
+        world.db.sql(self.drop)
+        left = len(core_of(world.db).engine.renderer.graph.nodes)
+        if told:
+            return f"subscribers of {', '.join(told)}"
+        return f"{left} nodes are left of {self.nodes}" if left != self.nodes else ""
+
+
+def _lines_of_definition(world: World, work: str, create: str, drop: str) -> list[Place]:
+    found = lines_of(lambda: world.db.sql(work))
     world.db.sql(drop if work == create else create)
     return found
 
@@ -216,39 +287,16 @@ def _nodes(world: World, without: str) -> int:
     return len(core.engine.renderer.graph.nodes)
 
 
-def _wrong_definition(world: World, name: str, create: str, drop: str, nodes: int) -> str:
-    """What is wrong after a view was created or dropped in part; after it, there is none."""
-    try:
-        there = name in {each.name for each in world.db.views()}
-        if not there:
-            world.db.sql(create)
-        world.db.view(name).fetchall()
-        commit = commits()["mixed"]
-        move(world.db, world.base, commit.after)
-        world.db.verify([name])
-        move(world.db, commit.after, world.base)
-        told = world.wrong_subscribers(world.views())
-        world.db.sql(drop)
-        left = len(core_of(world.db).engine.renderer.graph.nodes)
-        if told:
-            return f"subscribers of {', '.join(told)}"
-        return f"{left} nodes are left of {nodes}" if left != nodes else ""
-    except (Exception, KeyboardInterrupt) as found:  # noqa: BLE001  whatever it is, that is what is wrong
-        return f"{type(found).__name__}: {found}"[:300]
-
-
-def growing_faults(
-    *, part: str = "", every: int = 1, start: int = 0, errors: Errors = ERRORS
-) -> Iterator[tuple[Place, Failure | None]]:
-    """Raise at every so many of the lines of a commit to a table in which rows only come."""
+def growing_faults(pick: Pick, errors: Errors) -> Faults:
+    """Raise at the lines of a commit to a table in which rows only come."""
     db = grown()
     first = 9
 
     def work() -> None:
         grow(db, first)
 
-    lines = lines_of(work, part)
-    for number, place in enumerate(lines[start::every]):
+    lines = lines_of(work)
+    for number, place in enumerate(pick(lines)):
         error, wrong = errors[number % len(errors)], ""
         first = db.sql("SELECT max(id) + 1 FROM h").fetchall()[0][0]
         raising(work, place, error)
@@ -259,7 +307,7 @@ def growing_faults(
             grow(db, rows)
             db.verify()
         except (Exception, KeyboardInterrupt) as found:  # noqa: BLE001  whatever it is, that is what is wrong
-            wrong = wrong or f"{type(found).__name__}: {found}"[:300]
+            wrong = wrong or _said(found)
         yield place, Failure("grown, insert", place, error.__name__, wrong) if wrong else None
         if wrong or rows > 500:
             db = grown()

@@ -118,8 +118,8 @@ def _watched(reached: Callable[[Place, FrameType], object], only: Place | None =
         sys.settrace(None)
 
 
-def lines_of(work: Callable[[], object], part: str = "") -> list[Place]:
-    """The distinct lines that the work reaches, in order, of files whose path contains `part`.
+def lines_of(work: Callable[[], object]) -> list[Place]:
+    """The distinct lines that the work reaches, in order.
 
     A line is left out where it comes first right after one that has done nothing yet that anybody else could see: what
     is raised at it finds all as if it had been raised at the other.
@@ -141,7 +141,7 @@ def lines_of(work: Callable[[], object], part: str = "") -> list[Place]:
 
     with _watched(reached):
         work()
-    return [place for place, counts in found.items() if counts and part in place[0]]
+    return [place for place, counts in found.items() if counts]
 
 
 def raising(work: Callable[[], object], place: Place, error: type[BaseException]) -> None:
