@@ -34,7 +34,7 @@ class Task:
     warm_up: int = 20
 
 
-Changes = Callable[[int, int], Iterator[dict[str, pa.Table]]]
+Commits = Callable[[int, int], Iterator[dict[str, pa.Table]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Case:
     title: str
     view: str
     values: Callable[[int], pa.Array]
-    changes: Changes
+    changes: Commits
     bound: list[int] = field(default_factory=list)
 
 

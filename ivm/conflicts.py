@@ -76,5 +76,5 @@ def _looked_up(store: TableStore, key: tuple[int, ...], batch: Batch) -> tuple[l
 
 def _rows_at(store: TableStore, dictionary: TextDictionary, numbers: Ints) -> pa.Table:
     fields = store.table.fields
-    columns = [to_arrow(store.store.gather(c, numbers), f.type, dictionary) for c, f in enumerate(fields)]
+    columns = [to_arrow(store.store.gather(c, numbers), f.type, dictionary.now()) for c, f in enumerate(fields)]
     return pa.table(columns, names=[field.name for field in fields])

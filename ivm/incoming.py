@@ -37,7 +37,7 @@ class Incoming:
         table = self._catalog.table(name)
         if mode == "upsert":
             check_upsert(table)
-        rows, times, diffs = self._intake(table).changes(data)
+        rows, times, diffs = self._intake(table).updates(data)
         check_times(table, times, present)
         if mode == "diff":
             return Change(table, rows, diffs, times)

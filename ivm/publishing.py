@@ -64,6 +64,7 @@ def changes_to_arrow(definition: Definition, delta: Delta, dictionary: TextDicti
     """Updates of a view as an Arrow table: its columns, then `_time` and `_diff`, both BIGINT; sorted by time."""
     order = np.argsort(delta.time_array(), kind="stable")
     sorted_delta = delta.take(order)
-    arrays = [to_arrow(sorted_delta.column(i), field.type, dictionary) for i, field in enumerate(definition.schema)]
+    strings = dictionary.now()
+    arrays = [to_arrow(sorted_delta.column(i), field.type, strings) for i, field in enumerate(definition.schema)]
     arrays += [numbers_from(sorted_delta.time_array()), numbers_from(sorted_delta.diff_array())]
     return pa.Table.from_arrays(arrays, names=[*(f.name for f in definition.schema), "_time", "_diff"])

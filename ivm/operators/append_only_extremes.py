@@ -34,8 +34,9 @@ class AppendOnlyExtremes:
                 continue
             column, physical = columns[argument], self._parts.arguments[argument].physical
             kinds = np.array(word_kinds(physical), np.int64)
+            strings = self._dictionary.now()
             gather_extremes(
                 readonly(ordered_words(column.values, physical)), mask(column),
                 cells.row_cell, cells.slot, cells.previous, state, state.shape[1] - after.shape[1],
-                part.at, -1 if largest else 1, kinds, self._dictionary.heap, self._dictionary.places, after,
+                part.at, -1 if largest else 1, kinds, strings.heap, strings.places, after,
             )  # fmt: skip

@@ -73,10 +73,11 @@ class AppendOnlyTopK(Present):
         words, _ = self._layout.pack([columns[c] for c in self._group], len(delta))
         cells = self._groups.open(words, delta.times)
         after = np.zeros((len(cells), len(self._groups.fields.kinds)), np.int64)
+        strings = self._dictionary.now()
         keep_first(
             readonly(self._order.encode(columns, len(delta))), readonly_diffs(delta.diffs), cells.row_cell, cells.slot,
-            cells.previous, self._groups.state, self._first, self._end, self._order.kinds, self._dictionary.heap,
-            self._dictionary.places, after,
+            cells.previous, self._groups.state, self._first, self._end, self._order.kinds, strings.heap,
+            strings.places, after,
         )  # fmt: skip
         self._groups.put(after)
         out = np.empty((2 * len(cells), self._width + 1), np.int64)

@@ -117,7 +117,7 @@ class ThresholdJoin:
             parts.append(changes.times.reshape(n, 1))
         grouped = sum(part.shape[1] for part in parts)
         if self.lookup.type.physical is Physical.CODE:
-            parts.append(self.lookup.dictionary.ranks(values.values).reshape(n, 1))
+            parts.append(self.lookup.dictionary.now().ranks(values.values).reshape(n, 1))
         else:
             parts.append(ordered_words(values.values, self.lookup.type.physical))
         return np.concatenate(parts, axis=1), grouped

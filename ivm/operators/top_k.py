@@ -20,7 +20,7 @@ from ivm.trace.group_fields import PlainFields
 from ivm.trace.groups import Groups
 from ivm.trace.keys import KeyLayout
 from ivm.trace.ordered_rows import OrderedRows
-from ivm.trace.ordered_tree import Changes, OrderedReader
+from ivm.trace.ordered_tree import OrderedReader, TreeBatch
 from ivm.trace.readonly import readonly
 from ivm.trace.row_order import total_order
 from ivm.trace.state import State
@@ -80,7 +80,7 @@ class TopK(Present):
         cells = self._groups.open(words, delta.times)
         return self._apply(self._rows.batch(columns, cells.slot[cells.row_cell], diffs=delta.diffs), cells)
 
-    def _apply(self, batch: Changes, cells: Cells) -> Delta | None:
+    def _apply(self, batch: TreeBatch, cells: Cells) -> Delta | None:
         count = len(batch.keys)
         order, net, scratch = np.empty((3, count), np.int64)
         offsets = np.empty(len(cells) + 1, np.int64)

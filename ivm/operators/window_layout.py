@@ -17,12 +17,13 @@ from ivm.kernels.windows import values as window_values
 from ivm.kernels.windows.tree import INPUT, KEY, OWN, PAYLOAD, PEERS, SHAPE, TREE, VALUES, WORDS
 from ivm.kernels.windows.values import FAR
 from ivm.operators.accumulable import Accumulators, AggregateSpec, overflow_error
+from ivm.trace.arrow import to_column
 from ivm.trace.cells import Cells
 from ivm.trace.column import Array, Column, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import Literals, TextDictionary
 from ivm.trace.row_order import RowOrder, narrowed, ordered_words, values_of
-from ivm.trace.segment import Segment, Segments, column_from_arrow, column_to_arrow, segment_of
+from ivm.trace.segment import Segment, Segments, column_to_arrow, segment_of
 from ivm.trace.sequences import numbers_from
 
 Types = tuple[tuple[SqlType, bool], ...]
@@ -292,7 +293,7 @@ class WindowLayout:
             yield layout, segment.ints("slot").astype(np.int32), rows
 
     def _column(self, segment: Segment, name: str, place: int) -> Column:
-        return column_from_arrow(segment.column(name), self.types[place][0], self._dictionary)
+        return to_column(segment.column(name), self.types[place][0], self._dictionary)
 
     def widened(self, delta: Delta) -> WindowLayout | None:
         """The layout with room for the doubles of a delta too; None if this one has. Cost: a pass over the doubles."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from ivm.trace.column import DTYPES, Array, Bools, Column, concat, empty_column
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.enums import enum_array, enum_type, positions_of
 from ivm.trace.lists import lists_from_arrow, lists_to_arrow
-from ivm.trace.strings import Decoder
+from ivm.trace.strings import Strings
 from ivm.trace.text_habit import TextHabit
 from ivm.trace.validity import unpacked, validity_mask
 
@@ -43,24 +42,6 @@ _TYPES: dict[Kind, pa.DataType] = {
 _REMEMBERED_BYTES = 1 << 20
 
 _INDEXES = (pa.int8(), pa.int16(), pa.int32())
-
-# How numpy calls what lies in the buffer of an Arrow type; the digit is the size of a value in bytes.
-_ITEMS: dict[pa.DataType, str] = {
-    pa.int8(): "|i1",
-    pa.int16(): "<i2",
-    pa.int32(): "<i4",
-    pa.int64(): "<i8",
-    pa.uint8(): "|u1",
-    pa.uint16(): "<u2",
-    pa.uint32(): "<u4",
-    pa.uint64(): "<u8",
-    pa.float32(): "<f4",
-    pa.float64(): "<f8",
-    pa.date32(): "<i4",
-    pa.timestamp("us"): "<i8",
-    pa.timestamp("us", "UTC"): "<i8",
-    pa.time64("us"): "<i8",
-}
 
 
 def arrow_type(type: SqlType) -> pa.DataType:
@@ -175,11 +156,11 @@ class Reader:
             return
         if pa.types.is_decimal128(given):
             self._item, self._stride = "<i8", 16
-        elif given in _ITEMS and np.dtype(_ITEMS[given]) == DTYPES[self.type.physical]:
-            self._item, self._stride = _ITEMS[given], np.dtype(_ITEMS[given]).itemsize
+        elif (item := np.dtype(_item(given))) == DTYPES[self.type.physical]:
+            self._item, self._stride = item.str, item.itemsize
 
 
-def to_arrow(column: Column, type: SqlType, strings: Decoder) -> pa.Array:
+def to_arrow(column: Column, type: SqlType, strings: Strings) -> pa.Array:
     """The column as an Arrow array of `arrow_type(type)`; a pa.ChunkedArray only of text beyond 2 GiB.
 
     Cost: shares the memory of contiguous numbers, dates and timestamps; else a pass.
@@ -197,8 +178,7 @@ def to_arrow(column: Column, type: SqlType, strings: Decoder) -> pa.Array:
     if type.kind is Kind.ENUM:
         return enum_array(column.values, column.valid, type)
     validity = None if column.valid is None else pa.py_buffer(np.packbits(column.valid, bitorder="little"))
-    data = pa.py_buffer(_OUTWARD.get(type.kind, np.ascontiguousarray)(column.values))
-    return pa.Array.from_buffers(target, n, [validity, data])
+    return pa.Array.from_buffers(target, n, [validity, pa.py_buffer(_outward(column.values, target))])
 
 
 def _viewed(texts: pa.Array | pa.ChunkedArray, target: pa.DataType) -> pa.Array | pa.ChunkedArray:
@@ -216,14 +196,24 @@ def _values(array: pa.Array, data: pa.Buffer, physical: Physical) -> Any:
     if pa.types.is_decimal128(given):
         words = _view(data, "<i8", offset * 16, (n, 2), (16, 8))
         return words if physical is Physical.WIDE else words[:, 0]
-    if pa.types.is_decimal(given):
-        item, size = ("<i4", 4) if pa.types.is_decimal32(given) else ("<i8", 8)
-        values = _view(data, item, offset * size, (n,), (size,)).astype(np.int64, copy=False)
-        return np.stack([values, values >> 63], axis=1) if physical is Physical.WIDE else values
-    item = _ITEMS[given]
-    size = int(item[-1])
-    values = _view(data, item, offset * size, (n,), (size,))
+    size = given.bit_width // 8
+    values = _view(data, _item(given), offset * size, (n,), (size,))
     return _two_words(values) if physical is Physical.WIDE else values.astype(DTYPES[physical], copy=False)
+
+
+def _item(given: pa.DataType) -> str:
+    """How numpy calls what lies in the buffer of an Arrow array of numbers, dates or moments."""
+    kind = "f" if pa.types.is_floating(given) else "u" if pa.types.is_unsigned_integer(given) else "i"
+    return f"<{kind}{given.bit_width // 8}"
+
+
+def _outward(values: Array, target: pa.DataType) -> Array:
+    """The values as they lie in the buffer of an Arrow array."""
+    if pa.types.is_boolean(target):
+        return np.packbits(values.view(np.bool_), bitorder="little")
+    if pa.types.is_decimal(target):
+        return np.ascontiguousarray(values) if values.ndim == 2 else _two_words(values)
+    return np.ascontiguousarray(values if values.ndim == 1 else values[:, 0], _item(target))
 
 
 class _Memory:
@@ -254,35 +244,14 @@ def _zeroed(values: Array, valid: Bools) -> Array:
 
 
 def _two_words(values: Array) -> Array:
-    """Integers without a sign as 128 bits, whose high words are zero."""
+    """Integers as 128 bits."""
     words = np.zeros((len(values), 2), np.int64)
-    words[:, 0] = values.view(np.int64)
+    words[:, 0] = values
+    if values.dtype.kind != "u":
+        words[:, 1] = words[:, 0] >> 63
     return words
 
 
 def _nulls(n: int, physical: Physical) -> Column:
     shape = (n, 2) if physical is Physical.WIDE else (n,)
     return Column(np.zeros(shape, DTYPES[physical]), np.zeros(n, np.bool_))
-
-
-def _decimal_words(values: Array) -> Array:
-    if values.ndim == 2:
-        return np.ascontiguousarray(values)
-    words = np.empty((len(values), 2), np.int64)
-    words[:, 0] = values
-    words[:, 1] = words[:, 0] >> 63
-    return words
-
-
-_OUTWARD: dict[Kind, Callable[[Array], Array]] = {
-    Kind.BOOLEAN: lambda values: np.packbits(values.view(np.bool_), bitorder="little"),
-    Kind.TINYINT: lambda values: values.astype(np.int8),
-    Kind.SMALLINT: lambda values: values.astype(np.int16),
-    Kind.UTINYINT: lambda values: values.astype(np.uint8),
-    Kind.USMALLINT: lambda values: values.astype(np.uint16),
-    Kind.UINTEGER: lambda values: values.astype(np.uint32),
-    Kind.UBIGINT: lambda values: np.ascontiguousarray(values[:, 0]),
-    Kind.FLOAT: lambda values: values.astype(np.float32),
-    Kind.HUGEINT: _decimal_words,
-    Kind.DECIMAL: _decimal_words,
-}

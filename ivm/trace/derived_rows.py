@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -10,25 +10,19 @@ import numpy as np
 from catalog.types import SqlType
 from ivm.trace.applied import Applied
 from ivm.trace.changes import in_order
-from ivm.trace.column import Array
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.follower import Follower
 from ivm.trace.row_store import RowStore
-from ivm.trace.rows import Rows, RowsMark
-from ivm.trace.rows_reader import RowsReader
-from ivm.trace.segment import Segment
+from ivm.trace.rows import Rows
 from ivm.trace.size import StateSize
 from ivm.trace.time import stamps
 
 Arranged = TypeVar("Arranged", bound=Follower)
 
 
-class DerivedRows(Generic[Arranged]):
-    """A derived collection with its own columns of `types`, and `arranged`, which `arrange` makes of its store.
-
-    Size: rows, what is arranged, and from the first retraction on an index of the living rows (see `Rows`).
-    """
+class DerivedRows(Rows, Generic[Arranged]):
+    """Rows of a derived collection, and `arranged`, which `arrange` makes of their store: the one that follows them."""
 
     def __init__(
         self,
@@ -37,15 +31,10 @@ class DerivedRows(Generic[Arranged]):
         arrange: Callable[[RowStore], Arranged],
         name: str = "derived collection",
     ) -> None:
+        super().__init__(types, dictionary, cold=False)
         self.name = name
-        self._rows = Rows(types, dictionary, cold=False)
-        self.arranged = arrange(self._rows.store)
-        self._rows.follow(self.arranged)
-
-    @property
-    def store(self) -> RowStore:
-        """The rows, dead ones among them, for readers that know row numbers."""
-        return self._rows.store
+        self.arranged = arrange(self.store)
+        self.follow(self.arranged)
 
     def apply(self, delta: Delta) -> None:
         """Add the rows with positive diffs and retract living equal ones for negative diffs, in time order.
@@ -63,7 +52,7 @@ class DerivedRows(Generic[Arranged]):
             store.append(ordered, len(changes), changes.times)
             self.arranged.catch_up()
             return
-        living = self._rows.living
+        living = self.living
         words = living.words(ordered.columns(), len(changes))
         died = store.mortal(store.rows + len(changes))
         inserts = changes.inserts
@@ -75,37 +64,9 @@ class DerivedRows(Generic[Arranged]):
             self._refuse(ordered, int(applied.failed[0]))
         self.arranged.catch_up()
 
-    def mark(self) -> RowsMark:
-        """See `State.mark`."""
-        return self._rows.mark()
-
-    def rollback(self, mark: RowsMark) -> None:
-        """See `State.rollback`."""
-        self._rows.rollback(mark)
-
-    def seal(self, upper: int, since: int) -> None:
-        """See `State.seal`. Deltas of rows can be read afterwards too."""
-        self._rows.seal(upper, since)
-
-    def reader(self, as_of: int | None = None) -> RowsReader:
-        """The rows as of a time before the last seal (None: then). Needs no lock."""
-        return self._rows.reader(as_of)
-
-    def segments(self) -> Iterator[Segment]:
-        """See `State.segments`."""
-        return self._rows.segments()
-
-    def restore(self, segments: Iterable[Segment]) -> None:
-        """See `State.restore`."""
-        self._rows.restore(segments)
-
-    def codes(self) -> Iterator[Array]:
-        """See `State.codes`."""
-        return self._rows.codes()
-
     def size(self) -> StateSize:
         """Living rows, entries of both indexes, all bytes."""
-        rows, arranged = self._rows.size(), self.arranged.size()
+        rows, arranged = super().size(), self.arranged.size()
         return StateSize(rows.rows, rows.entries + arranged.entries, rows.bytes + arranged.bytes)
 
     def _refuse(self, delta: Delta, position: int) -> None:

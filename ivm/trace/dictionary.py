@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from ivm.kernels.numbers.pack import look_up
 from ivm.kernels.texts.sweep import flag_lists
-from ivm.trace.column import Array, Bools, Column, Ints, concat
+from ivm.trace.column import Array, Bools, Column, concat
 from ivm.trace.readonly import readonly
 from ivm.trace.strings import Strings
 from ivm.trace.text_memory import NO_MARKS, Codes, TextMemory
@@ -93,16 +93,6 @@ class TextDictionary:
         """Bytes of the strings, of where they begin and of the hash table."""
         return self.memory.nbytes
 
-    @property
-    def heap(self) -> npt.NDArray[np.uint8]:
-        """The UTF-8 bytes of all strings, uint8, for kernels."""
-        return self.now().heap
-
-    @property
-    def places(self) -> Ints:
-        """Where the strings lie in `heap`, int64, for kernels."""
-        return self.now().places
-
     def now(self) -> Strings:
         """What decodes the codes that somebody has now, at any time."""
         return self.memory.heap.strings
@@ -140,22 +130,6 @@ class TextDictionary:
             data, offsets = texts.packed()
             self._encode(data, offsets, texts.valid, codes)
         return Column(codes, texts.valid)
-
-    def texts(self, codes: Array) -> Texts:
-        """See `Strings.texts`."""
-        return self.now().texts(codes)
-
-    def decode(self, codes: Array, valid: Bools | None = None) -> pa.Array | pa.ChunkedArray:
-        """See `Strings.decode`."""
-        return self.now().decode(codes, valid)
-
-    def strings(self, codes: Array) -> list[str]:
-        """The strings of `codes` as Python objects."""
-        return self.now().strings(codes)
-
-    def ranks(self, codes: Array) -> Ints:
-        """See `Strings.ranks`."""
-        return self.now().ranks(codes)
 
     def code(self, text: str) -> int:
         """The code of `text`, which is added if it is new."""

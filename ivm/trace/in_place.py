@@ -174,7 +174,7 @@ class InPlace:
         return self._made_anew(array)
 
     def _made_anew(self, array: pa.Array) -> pa.Array:
-        return to_arrow(to_column(array, self._type, _NO_TEXT), self._type, _NO_TEXT)
+        return to_arrow(to_column(array, self._type, _NO_TEXT), self._type, _NO_TEXT.now())
 
 
 def _pieces(starts: Ints) -> Pieces:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from typing import Any, Literal, overload
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,75 +24,52 @@ TIME, DIFF = "_time", "_diff"
 _SHOWN = 3
 _NESTED = (list, tuple, dict, set, frozenset, np.ndarray)
 
-Changes = tuple[pa.Table, Ints | None, Ints | None]
+Updates = tuple[pa.Table, Ints | None, Ints | None]
+"""Rows, their times, None where they have none of their own, and their diffs, None where all are +1."""
 Defaults = Mapping[str, Callable[[int], pa.Array]]
 """By a column's name what makes so many values for rows that leave it out."""
 _NO_DEFAULTS: Defaults = {}
 
 
-@overload
 def ingest(
     data: Any, fields: Schema, what: str, *, columns: Sequence[str] | None = None, defaults: Defaults = _NO_DEFAULTS
-) -> pa.Table: ...
-
-
-@overload
-def ingest(
-    data: Any,
-    fields: Schema,
-    what: str,
-    *,
-    changes: Literal[True],
-    primary_key: Sequence[str] = (),
-    defaults: Defaults = _NO_DEFAULTS,
-) -> Changes: ...
-
-
-def ingest(
-    data: Any,
-    fields: Schema,
-    what: str,
-    *,
-    columns: Sequence[str] | None = None,
-    changes: bool = False,
-    primary_key: Sequence[str] = (),
-    defaults: Defaults = _NO_DEFAULTS,
-) -> pa.Table | Changes:
+) -> pa.Table:
     """The data as an Arrow table of exactly the columns `fields`, in their order, in types that `to_column` takes.
 
     `data`: a pa.Table or RecordBatch, anything with the Arrow PyCapsule interface (pandas, polars, DuckDB relations), a
     list of dicts (a key that a row lacks is NULL), or a dict of columns; in dicts, dates, timestamps and decimals may
     be texts, see `from_texts`. Column names are case-insensitive; casts are those of `exact_cast`. `what` names the
     table in messages, as "table orders". Arrow's own arrays are kept as they are, not copied; nobody may write to the
-    memory that they share. All else is copied.
-
-    `columns`: only these of the fields are needed and returned, in the given order; the others may be there and are not
-    looked at. `changes`: two more columns are allowed, and the result is (table, times, diffs): `_time` and `_diff` as
-    int64 (n,), times None where there is no such column, diffs None where all are +1; rows with a diff of 0 are gone.
-    By a `primary_key` rows of negative diffs are known: in other columns they may be NULL, and where there are no
-    others, only its columns are needed and returned. `defaults`: columns that the data, or some of the dicts, may
-    leave out.
+    memory that they share. All else is copied. `columns`: only these of the fields are needed and returned, in the
+    given order; the others may be there and are not looked at.
 
     Raises TypeMismatchError for a form that is not understood, a missing, unknown or duplicate column, a wrong type or
-    a value that does not fit, ConstraintError for NULL in a field that is not nullable and for diffs that stand for too
-    many rows. Cost: some 50 microseconds for 16 columns, and the look at the values (see `WellFormed`).
+    a value that does not fit, ConstraintError for NULL in a field that is not nullable. Cost: some 50 microseconds for
+    16 columns, and the look at the values (see `WellFormed`).
+    """
+    given, borrowed = _as_table(data, fields, what, defaults)
+    return _rows(_renamed(given, fields, what), fields, what, borrowed, columns, defaults)
+
+
+def ingest_updates(
+    data: Any, fields: Schema, what: str, primary_key: Sequence[str] = (), defaults: Defaults = _NO_DEFAULTS
+) -> Updates:
+    """As `ingest`, where two more columns are allowed, `_time` and `_diff` of BIGINT; rows with a diff of 0 are gone.
+
+    Rows that go need no more than the primary key. ConstraintError also for diffs that stand for too many rows.
     """
     given, borrowed = _as_table(data, fields, what, defaults)
     table = _renamed(given, fields, what)
     own = {field.name for field in fields}
-    extra = [name for name in (TIME, DIFF) if changes and name in table.column_names and name not in own]
+    extra = [name for name in (TIME, DIFF) if name in table.column_names and name not in own]
     WellFormed(what).check(table.select(extra))
-    times, diffs = (_numbers(table, name, what, borrowed) if name in extra else None for name in (TIME, DIFF))
+    numbers = {name: _selected(table, (Field(name, BIGINT, nullable=False),), what, borrowed) for name in extra}
+    times, diffs = (numbers[name].column(0).to_numpy() if name in numbers else None for name in (TIME, DIFF))
     gone = None if diffs is None or not primary_key or not (diffs < 0).any() else diffs <= 0
-    columns = primary_key if gone is not None and gone.all() else columns
-    table = _completed(table, defaults) if columns is None else table
+    columns = primary_key if gone is not None and gone.all() else None
+    rows = _rows(table.drop_columns(extra), fields, what, borrowed, columns, defaults, gone, primary_key)
     wanted = fields if columns is None else tuple(_field(fields, name) for name in columns)
-    _check_names(table.column_names, fields, wanted, extra, what)
-    needed = [field.name for field in wanted]
-    table = table if table.column_names == needed else table.select(needed)
-    WellFormed(what).check(table)
-    rows = _rows(table, wanted, what, borrowed, gone, primary_key)
-    return _changes(rows, times, diffs, wanted, what) if changes else rows
+    return _counted(rows, times, diffs, wanted, what)
 
 
 class Intake:
@@ -115,23 +92,21 @@ class Intake:
         self._well_formed = WellFormed(what)
 
     def rows(self, data: Any) -> pa.Table:
-        """As `ingest(...)`. Cost: as `changes`."""
+        """As `ingest`. Cost: as `updates`."""
         if not self._is_taken(data) or any(place is not None for place in self._extra):
             return ingest(data, self.fields, self._what, defaults=self._defaults)
         return data
 
-    def changes(self, data: Any) -> Changes:
-        """As `ingest(..., changes=True, primary_key=...)`.
+    def updates(self, data: Any) -> Updates:
+        """As `ingest_updates`.
 
         Cost: some 20 microseconds for 16 columns of the schema that came last, and the look at its values.
         """
         if not self._is_taken(data):
-            return ingest(
-                data, self.fields, self._what, changes=True, primary_key=self._primary_key, defaults=self._defaults
-            )
+            return ingest_updates(data, self.fields, self._what, self._primary_key, self._defaults)
         rows = data if len(self._places) == data.num_columns else data.select(self._places)
         times, diffs = (None if place is None else data.column(place).to_numpy() for place in self._extra)
-        return _changes(rows, times, diffs, self.fields, self._what)
+        return _counted(rows, times, diffs, self.fields, self._what)
 
     def _is_taken(self, data: Any) -> bool:
         """Whether the data can be taken as it is; TypeMismatchError if it is not what its types say."""
@@ -177,7 +152,7 @@ class Intake:
         return any(holds_null_values(data.column(place)) for place in self._encoded)
 
 
-def _changes(rows: pa.Table, times: Ints | None, diffs: Ints | None, fields: Schema, what: str) -> Changes:
+def _counted(rows: pa.Table, times: Ints | None, diffs: Ints | None, fields: Schema, what: str) -> Updates:
     if diffs is None or (diffs == 1).all():
         return rows, times, None
     rows, times, diffs = within_bounds(rows, times, diffs, fields, what)
@@ -312,12 +287,12 @@ def _renamed(table: pa.Table, fields: Schema, what: str) -> pa.Table:
     return table if wanted == names else table.rename_columns(wanted)
 
 
-def _check_names(names: list[str], fields: Schema, wanted: Schema, extra: list[str], what: str) -> None:
+def _check_names(names: list[str], fields: Schema, wanted: Schema, what: str) -> None:
     known = [field.name for field in fields]
-    if names == known and not extra:
+    if names == known:
         return
     for name in names:
-        if name not in known and name not in extra:
+        if name not in known:
             hint = suggestion(name, known) or f"; its columns are {', '.join(known)}"
             raise TypeMismatchError(f"cannot read data for {what}: there is no column {name!r}{hint}")
     for field in wanted:
@@ -330,17 +305,36 @@ def _check_names(names: list[str], fields: Schema, wanted: Schema, extra: list[s
 
 def _rows(
     table: pa.Table,
+    fields: Schema,
+    what: str,
+    borrowed: bool,
+    columns: Sequence[str] | None,
+    defaults: Defaults,
+    gone: Bools | None = None,
+    primary_key: Sequence[str] = (),
+) -> pa.Table:
+    """All columns, or those that are wanted, checked; rows that are `gone` may be NULL outside of the primary key."""
+    table = _completed(table, defaults) if columns is None else table
+    wanted = fields if columns is None else tuple(_field(fields, name) for name in columns)
+    _check_names(table.column_names, fields, wanted, what)
+    needed = [field.name for field in wanted]
+    table = table if table.column_names == needed else table.select(needed)
+    WellFormed(what).check(table)
+    return _selected(table, wanted, what, borrowed, gone, primary_key)
+
+
+def _selected(
+    table: pa.Table,
     wanted: Schema,
     what: str,
     borrowed: bool,
     gone: Bools | None = None,
     primary_key: Sequence[str] = (),
 ) -> pa.Table:
-    """The wanted columns; rows that are `gone` may be NULL outside of the primary key."""
-    same = table.column_names == [field.name for field in wanted]
     columns = []
-    for position, field in enumerate(wanted):
-        given = table.column(position if same else field.name)
+    same = table.num_columns == len(wanted)
+    for field in wanted:
+        given = table.column(field.name)
         try:
             column = exact_cast(given, field.type)
         except (TypeError, ValueError, pa.ArrowException) as error:
@@ -350,7 +344,7 @@ def _rows(
         if not field.nullable:
             _check_nulls(column, field, what, None if field.name in primary_key else gone)
         columns.append(column)
-        same = same and columns[-1] is given
+        same = same and column is given
     return table if same else pa.Table.from_arrays(columns, names=[field.name for field in wanted])
 
 
@@ -374,8 +368,3 @@ def _check_nulls(column: pa.ChunkedArray, field: Field, what: str, gone: Bools |
         f"cannot change {what}: NOT NULL column {field.name!r} is NULL in {len(rows)} row(s), counted from 0: {shown}; "
         "give a value, or declare the column without NOT NULL"
     )
-
-
-def _numbers(table: pa.Table, name: str, what: str, borrowed: bool) -> Ints:
-    numbers: Ints = _rows(table, (Field(name, BIGINT, nullable=False),), what, borrowed).column(0).to_numpy()
-    return numbers

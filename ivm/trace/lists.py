@@ -15,7 +15,7 @@ from catalog.types import Physical, SqlType
 from ivm.trace.column import DTYPES, Array, Column, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.sequences import numbers_from
-from ivm.trace.strings import Decoder
+from ivm.trace.strings import Strings
 from ivm.trace.text_memory import Codes
 from ivm.trace.texts import Texts
 from ivm.trace.validity import validity_mask
@@ -67,7 +67,7 @@ def elements_of(texts: Texts) -> Codes:
 
 
 def lists_to_arrow(
-    column: Column, element: SqlType, strings: Decoder, to_arrow: Callable[[Column], pa.Array]
+    column: Column, element: SqlType, strings: Strings, to_arrow: Callable[[Column], pa.Array]
 ) -> pa.Array:
     """A column of lists as an Arrow array; `to_arrow` makes one of a column of elements. Cost: copies the elements."""
     texts = strings.decode(column.values, column.valid)

@@ -19,10 +19,10 @@ MOST_COPIES = 1 << 24
 
 _MOST = 2**63 - 1
 
-Updates = tuple[pa.Table, Ints | None, Ints]
 
-
-def within_bounds(rows: pa.Table, times: Ints | None, diffs: Ints, fields: Schema, what: str) -> Updates:
+def within_bounds(
+    rows: pa.Table, times: Ints | None, diffs: Ints, fields: Schema, what: str
+) -> tuple[pa.Table, Ints | None, Ints]:
     """The updates, which stand for at most `MOST_COPIES` rows more than they are; ConstraintError if that cannot be.
 
     Where it is not so, the diffs of equal rows at equal times are added up first. `rows` has the columns of `fields`.

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from ivm.trace.arrow import to_column
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.ordered_tree import ALL_COUNT, AS_THEY_COME, Changes, OrderedTree
+from ivm.trace.ordered_tree import ALL_COUNT, AS_THEY_COME, OrderedTree, TreeBatch
 from ivm.trace.readonly import readonly
 from ivm.trace.row_order import RowOrder
-from ivm.trace.segment import Segment, Segments, column_from_arrow, column_to_arrow, segment_of
+from ivm.trace.segment import Segment, Segments, column_to_arrow, segment_of
 from ivm.trace.sequences import numbers_from
 
 _KIND = "ordered rows"
@@ -33,11 +34,11 @@ class OrderedRows(OrderedTree):
 
     def batch(
         self, columns: Sequence[Column], slots: Ints, valid: Bools = ALL_COUNT, diffs: Ints | None = None
-    ) -> Changes:
+    ) -> TreeBatch:
         """The changes of rows of these groups, to be taken as they come; what is not `valid` does not count."""
         keys = self.row_order.encode(columns, len(slots), ahead=1)
         keys[:, 0] = slots
-        changes = Changes(readonly(keys), valid)
+        changes = TreeBatch(readonly(keys), valid)
         return changes if diffs is None else changes._replace(diffs=readonly(np.ascontiguousarray(diffs)))
 
     def segments(self) -> Iterator[Segment]:
@@ -54,7 +55,7 @@ class OrderedRows(OrderedTree):
         """Become what the segments say; there must be nothing yet."""
         for segment in Segments(segments).all_of(_KIND):
             columns = [
-                column_from_arrow(segment.column(f"column {place}"), type_, self.dictionary)
+                to_column(segment.column(f"column {place}"), type_, self.dictionary)
                 for place, type_ in sorted(self._types.items())
             ]
             changes = self.batch(columns, segment.ints("slot"), diffs=segment.ints("count"))

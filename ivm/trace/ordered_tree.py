@@ -40,7 +40,7 @@ Tree = tuple[Ints, Ints, Ints, Ints, Bytes, Ints]
 """`rows`, `heads`, `meta`, `kinds`, and the dictionary's heap and offsets, as kernels take a tree."""
 
 
-class Changes(NamedTuple):
+class TreeBatch(NamedTuple):
     """A batch of changes, as kernels take it (see `ivm.kernels.ordered.tree`)."""
 
     keys: Ints
@@ -52,7 +52,7 @@ class Changes(NamedTuple):
 class _Entry(NamedTuple):
     """Of the journal: a batch, how many changes the tree had seen before, and the rows of this and all before it."""
 
-    changes: Changes
+    changes: TreeBatch
     before: int
     rows: int
 
@@ -97,13 +97,15 @@ class OrderedTree:
     @property
     def arguments(self) -> Tree:
         """The tree as kernels take it; anew for each call, since making room may move it."""
-        return *self.arrays, self.kinds, self.dictionary.heap, self.dictionary.places
+        strings = self.dictionary.now()
+        return *self.arrays, self.kinds, strings.heap, strings.places
 
     @property
     def readable(self) -> Tree:
         """The tree for kernels that read it: where they are in it they note in an array of their own."""
         rows, heads, meta = self.arrays
-        return rows, heads, meta.copy(), self.kinds, self.dictionary.heap, self.dictionary.places
+        strings = self.dictionary.now()
+        return rows, heads, meta.copy(), self.kinds, strings.heap, strings.places
 
     def __len__(self) -> int:
         """Entries."""
@@ -126,7 +128,7 @@ class OrderedTree:
         node = FANOUT * nodes.rows.array.shape[1] + nodes.heads.array.shape[1]
         return int(nodes.meta[USED]) * node * 8 + sum(reader.nbytes for reader in self._readers.each())
 
-    def changing(self, changes: Changes) -> Tree:
+    def changing(self, changes: TreeBatch) -> Tree:
         """The tree, for a kernel that applies `changes` next, which may then be rolled back."""
         rows = len(changes.keys) + (self._journal[-1].rows if self._journal else 0)
         self.make_room(rows)
@@ -135,7 +137,7 @@ class OrderedTree:
         self._journal.append(_Entry(changes, self.mark(), rows))
         return self.arguments
 
-    def add(self, changes: Changes, sign: int = 1) -> None:
+    def add(self, changes: TreeBatch, sign: int = 1) -> None:
         """Add the changes' diffs times `sign` to the multiplicities of their keys. Cost: O(log n) a key."""
         add_rows(*self.changing(changes), *changes, sign, len(changes.order) > 0)
 
@@ -229,7 +231,7 @@ class OrderedReader:
         """Bytes of the changes since."""
         return self.since.nbytes
 
-    def note(self, changes: Changes, before: int) -> None:
+    def note(self, changes: TreeBatch, before: int) -> None:
         """These changes are final; `before` is how many the tree had seen. They may be told again."""
         if self._first + self.since.mark() <= before:
             add_rows(*self.since.arguments, *changes, -1, len(changes.order) > 0)

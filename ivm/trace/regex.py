@@ -64,5 +64,5 @@ def extracted(dictionary: TextDictionary, codes: Array, pattern: str, group: int
 
 
 def _texts(dictionary: TextDictionary, codes: Array) -> pa.ChunkedArray:
-    texts = dictionary.decode(codes)
+    texts = dictionary.now().decode(codes)
     return texts if isinstance(texts, pa.ChunkedArray) else pa.chunked_array([texts])

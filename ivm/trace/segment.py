@@ -127,7 +127,7 @@ class Segments:
 
 def column_to_arrow(column: Column, type: SqlType, dictionary: TextDictionary) -> pa.Array:
     """A column as the Arrow array of its type, with its values exactly. Cost: a pass over texts and lists."""
-    array = to_arrow(column, type, dictionary)
+    array = to_arrow(column, type, dictionary.now())
     return in_one(array) if isinstance(array, pa.ChunkedArray) else array
 
 
@@ -140,11 +140,6 @@ def in_one(array: pa.ChunkedArray) -> pa.Array:
     except pa.ArrowInvalid:  # the offsets overflow
         pass
     return pa.concat_arrays([chunk.cast(_LARGE.get(chunk.type, chunk.type)) for chunk in array.chunks])
-
-
-def column_from_arrow(array: pa.Array, type: SqlType, dictionary: TextDictionary) -> Column:
-    """The column that `column_to_arrow` made the array of, with codes of this dictionary."""
-    return to_column(array, type, dictionary)
 
 
 def words_to_arrow(words: Ints, kinds: Sequence[SqlType | None], dictionary: TextDictionary) -> list[pa.Array]:
@@ -166,7 +161,7 @@ def words_from_arrow(arrays: Sequence[pa.Array], kinds: Sequence[SqlType | None]
     """The words (n, W) that `words_to_arrow` made the arrays of, with codes of this dictionary."""
     words: Ints = np.empty((len(arrays[0]) if arrays else 0, len(arrays)), np.int64)
     for place, (array, kind) in enumerate(zip(arrays, kinds, strict=True)):
-        values: Array = array.to_numpy() if kind is None else column_from_arrow(array, kind, dictionary).values
+        values: Array = array.to_numpy() if kind is None else to_column(array, kind, dictionary).values
         words[:, place] = values
     return words
 
@@ -185,6 +180,6 @@ def keys_from_arrow(
     arrays: Sequence[pa.Array], layout: KeyLayout, types: Sequence[SqlType], dictionary: TextDictionary, length: int
 ) -> Ints:
     """The key words (n, W) that `keys_to_arrow` made the arrays of, with codes of this dictionary."""
-    columns = [column_from_arrow(array, type_, dictionary) for array, type_ in zip(arrays, types, strict=True)]
+    columns = [to_column(array, type_, dictionary) for array, type_ in zip(arrays, types, strict=True)]
     words, _ = layout.pack(columns, length)
     return words.reshape(length, layout.words)

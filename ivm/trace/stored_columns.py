@@ -16,7 +16,7 @@ from ivm.trace.delta import Columnar, Source
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.hot_column import HotColumn
 from ivm.trace.in_place import is_readable
-from ivm.trace.strings import Decoder
+from ivm.trace.strings import Strings
 
 _CONVERT_ROWS = 1 << 15
 
@@ -33,7 +33,7 @@ class StoredColumns(Source):
         self.types = tuple(types)
         self.rows = 0
         self._dictionary = dictionary
-        self._strings: Decoder = dictionary
+        self._strings: Strings | None = None
         self._cold = ColdColumns(types, dictionary, range(len(types)) if cold else ())
         self._hot: Mapping[int, HotColumn] = {} if cold else {i: HotColumn(t.physical) for i, t in enumerate(types)}
         self._computed = ComputedColumns()
@@ -52,7 +52,7 @@ class StoredColumns(Source):
         made._computed = self._computed.empty()
         return made
 
-    def fixed(self, rows: int, strings: Decoder) -> StoredColumns:
+    def fixed(self, rows: int, strings: Strings) -> StoredColumns:
         """The first `rows` rows, which stay what they are, whatever happens to these columns. Cost: lists batches."""
         fixed = StoredColumns(self.types, self._dictionary, cold=False)
         fixed.rows, fixed._strings = rows, strings
@@ -123,7 +123,8 @@ class StoredColumns(Source):
         hot = self._hot.get(index)
         if hot is None:
             return self._cold.arrow(index, rows)
-        values = to_arrow(part_of(hot.part(0, self.rows), rows), self.types[index], self._strings)
+        strings = self._strings or self._dictionary.now()
+        values = to_arrow(part_of(hot.part(0, self.rows), rows), self.types[index], strings)
         return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
 
     def heat(self, index: int) -> Iterator[int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,14 +16,6 @@ from ivm.trace.texts import Texts
 
 _MOST_BYTES = 2**31 - 1
 _ALL_VALID: Bools = np.empty(0, np.bool_)
-
-
-class Decoder(Protocol):
-    """What knows the strings of codes: a dictionary, or `Strings` of it."""
-
-    def decode(self, codes: Array, valid: Bools | None = None) -> pa.Array | pa.ChunkedArray:
-        """See `Strings.decode`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,8 +189,9 @@ class TableStore:
         """At most so many of the rows, of those that have been there longest."""
         chunk = next((rows for rows in self.contents(self._last_time) if len(rows)), None)
         some = None if chunk is None else chunk.slice(0, min(most, len(chunk)))
+        strings = self._dictionary.now()
         columns = [
-            pa.nulls(0, arrow_type(type_)) if some is None else to_arrow(some.column(c), type_, self._dictionary)
+            pa.nulls(0, arrow_type(type_)) if some is None else to_arrow(some.column(c), type_, strings)
             for c, type_ in enumerate(self._types)
         ]
         return pa.table(columns, names=[field.name for field in self.table.fields])
@@ -203,7 +204,7 @@ class TableStore:
         """The values of these columns in the first `limit` rows of a delta of this table, for a message."""
         rows = np.arange(min(limit, len(delta)))
         shown = delta.take(rows)
-        values = [to_arrow(shown.column(c), self._types[c], self._dictionary).to_pylist() for c in columns]
+        values = [to_arrow(shown.column(c), self._types[c], self._dictionary.now()).to_pylist() for c in columns]
         more = ", ..." if len(delta) > limit else ""
         return ", ".join(str(row) for row in zip(*values, strict=True)) + more
 

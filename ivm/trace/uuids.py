@@ -7,18 +7,11 @@ import pyarrow.types as arrow
 
 from catalog.uuids import uuid_of
 
-_BYTES = 16
-
-
-def is_uuids(given: pa.DataType) -> bool:
-    """Whether arrays of this Arrow type may hold UUIDs: texts, or 16 bytes each."""
-    value = given.value_type if arrow.is_dictionary(given) else given
-    text = arrow.is_string(value) or arrow.is_large_string(value) or arrow.is_string_view(value)
-    return bool(text or (arrow.is_fixed_size_binary(given) and given.byte_width == _BYTES))
+BYTES = 16
 
 
 def to_uuids(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Texts and bytes for which `is_uuids` as UUIDs in their one form; ValueError for a text that is none.
+    """Texts, or 16 bytes each, as UUIDs in their one form; ValueError for a text that is none.
 
     Cost: a pass in Python.
     """
@@ -31,5 +24,5 @@ def to_uuids(values: pa.ChunkedArray) -> pa.ChunkedArray:
 def as_bytes(texts: pa.ChunkedArray) -> pa.ChunkedArray:
     """UUIDs in their one form as Arrow's own type of them. Cost: a pass in Python."""
     raw = [None if text is None else bytes.fromhex(text.replace("-", "")) for text in texts.to_pylist()]
-    storage = pa.array(raw, pa.binary(_BYTES))
+    storage = pa.array(raw, pa.binary(BYTES))
     return pa.chunked_array([pa.ExtensionArray.from_storage(pa.uuid(), storage)], pa.uuid())

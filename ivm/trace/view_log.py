@@ -9,6 +9,7 @@ import numpy as np
 
 from catalog.types import Physical, SqlType
 from ivm.kernels.hashing.consolidate import sum_equal_rows
+from ivm.trace.arrow import to_column
 from ivm.trace.codes import of_log
 from ivm.trace.column import Array, Column, Ints
 from ivm.trace.consolidate import least_slots, row_layout
@@ -17,7 +18,7 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
 from ivm.trace.hot_column import HotColumn
 from ivm.trace.readonly import readonly
-from ivm.trace.segment import Segment, Segments, column_from_arrow, column_to_arrow, segment_of
+from ivm.trace.segment import Segment, Segments, column_to_arrow, segment_of
 from ivm.trace.sequences import numbers_from
 from ivm.trace.size import StateSize
 
@@ -235,9 +236,7 @@ class ViewLog:
         left = segments if isinstance(segments, Segments) else Segments(segments)
         updates, found = _Updates(self._types), left.take("log")
         for each in (found, *left.all_of("log")):
-            columns = [
-                column_from_arrow(each.column(f"c{i}"), type_, self._dictionary) for i, type_ in enumerate(self._types)
-            ]
+            columns = [to_column(each.column(f"c{i}"), type_, self._dictionary) for i, type_ in enumerate(self._types)]
             updates.append(columns, each.ints("time"), each.ints("diff"), each.rows)
         since, last, kept, retracted = (found.number(name) for name in ("since", "last", "kept", "retracted"))
         self.sealed = Sealed(self._types, updates, len(updates), since, last, kept, retracted, is_distinct=False)

@@ -148,10 +148,10 @@ class WindowTree(Generic[AnyLayout]):
         return out[:count], self.mark() - entry.before == len(changes.order)
 
     def _run(self, entry: _Entry, undo: bool) -> tuple[Ints, int]:
-        nodes, layout, dictionary = self._nodes, self._nodes.layout, self._dictionary
+        nodes, layout, strings = self._nodes, self._nodes.layout, self._dictionary.now()
         rows, diffs, order, begin, slots, after = entry.changes
         out, count = apply_window(
-            nodes.rows.array, nodes.roots.array, nodes.sizes, layout.kinds, dictionary.heap, dictionary.places,
+            nodes.rows.array, nodes.roots.array, nodes.sizes, layout.kinds, strings.heap, strings.places,
             layout.shape, layout.carries, layout.extremes, layout.plan, layout.defaults, rows, diffs, order, begin,
             slots, layout.uses_peers, after, entry.room, entry.scratch, entry.before, undo,
         )  # fmt: skip

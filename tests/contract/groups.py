@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from catalog import types
+from ivm.trace.arrow import to_column
 from ivm.trace.column import Column, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.from_values import array_of
 from ivm.trace.group_fields import PlainFields
 from ivm.trace.groups import Groups
 from ivm.trace.keys import KeyLayout
-from ivm.trace.segment import column_from_arrow, column_to_arrow
+from ivm.trace.segment import column_to_arrow
 from tests.contract.kinds import TEXTS, History, Kind
 
 Change = list[tuple[tuple[int, str | None], int, str]]
@@ -67,7 +68,7 @@ class GroupsKind(Kind):
     def step(self, state: _Held, change: Change, time: int) -> None:
         keys = [key for key, _, _ in change]
         columns = [
-            column_from_arrow(array_of([key[i] for key in keys], type_), type_, state.dictionary)
+            to_column(array_of([key[i] for key in keys], type_), type_, state.dictionary)
             for i, type_ in enumerate(_TYPES)
         ]
         words, _ = _LAYOUT.pack(columns, len(keys))

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from catalog import types
+from ivm.trace.arrow import to_column
 from ivm.trace.column import Column, Ints
 from ivm.trace.delta import delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.from_values import array_of
-from ivm.trace.segment import column_from_arrow, column_to_arrow
+from ivm.trace.segment import column_to_arrow
 from ivm.trace.view_log import ViewLog
 from tests.contract.kinds import History, Kind, Row, Update, multiset, some_updates
 
@@ -22,9 +23,7 @@ TYPES = (types.BIGINT, types.VARCHAR, types.DOUBLE)
 
 def columns_of(rows: list[Row], dictionary: TextDictionary) -> list[Column]:
     """Columns of `TYPES`."""
-    return [
-        column_from_arrow(array_of([row[i] for row in rows], type_), type_, dictionary) for i, type_ in enumerate(TYPES)
-    ]
+    return [to_column(array_of([row[i] for row in rows], type_), type_, dictionary) for i, type_ in enumerate(TYPES)]
 
 
 def counted(columns: list[Column], diffs: Ints, dictionary: TextDictionary) -> dict[Row, int]:

@@ -167,7 +167,7 @@ def test_another_process_goes_on(tmp_path: Path) -> None:
 
 def test_each_class_that_keeps_the_contract_is_put_to_it() -> None:
     put = {type(each) for kind in KINDS.values() for each in kind.states(kind.new(TextDictionary()))}
-    within = {Rows, RowStore}  # tables and derived rows
+    within: set[type] = {Rows, RowStore}  # tables and derived rows
     there = {
         each
         for module in pkgutil.iter_modules(ivm.trace.__path__, "ivm.trace.")

@@ -262,7 +262,7 @@ def test_the_dictionary_against_a_model(monkeypatch, base):
             del kept.known[chance.choice(list(kept.known)[2:])]
         sweeper.work()
         if commit % 50 == 0:
-            assert dictionary.strings(np.array([*kept.known.values()])) == [*kept.known]
+            assert dictionary.now().strings(np.array([*kept.known.values()])) == [*kept.known]
             assert dictionary.codes([*kept.known]).tolist() == [*kept.known.values()]
     assert len(dictionary) < 400
     assert dictionary.bound < 600

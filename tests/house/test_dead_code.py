@@ -34,8 +34,6 @@ ALLOWED = {
     "ivm.render.scalars.compiler.Compiler.failures": "a loop that does not compile is a defect that nothing else shows",
     "ivm.trace.table_store.TableStore.segments": "what writes states to disk calls it",
     "ivm.trace.table_store.TableStore.restore": "what reads states from disk calls it",
-    "ivm.trace.derived_rows.DerivedRows.segments": "what writes states to disk calls it",
-    "ivm.trace.derived_rows.DerivedRows.restore": "what reads states from disk calls it",
     "ivm.trace.ordered_rows.OrderedRows.segments": "what writes states to disk calls it",
     "ivm.trace.view_log.ViewLog.segments": "what writes states to disk calls it",
     "ivm.trace.window_tree.WindowTree.segments": "what writes states to disk calls it",

@@ -39,7 +39,7 @@ def from_column(column: Column, type_: SqlType, dictionary: TextDictionary) -> l
     if type_.physical is Physical.WIDE:
         values: list[Any] = [(int(high) << 64) | (int(low) & (2**64 - 1)) for low, high in column.values]
     elif type_.physical is Physical.CODE:
-        values = dictionary.strings(column.values)
+        values = dictionary.now().strings(column.values)
     else:
         values = column.values.tolist()
     if column.valid is None:

@@ -132,7 +132,7 @@ def test_ordered_aggregates_are_found_too():
     positions, rows = reduce.look_up(*keys, np.array([1, 2, 1, 2]), True)
     seal(reduce, 2, 2)
     assert positions.tolist() == [0, 1, 2]
-    assert dictionary.strings(rows.column(1).values) == ["b", "a,b", "c"]
+    assert dictionary.now().strings(rows.column(1).values) == ["b", "a,b", "c"]
     assert reduce.look_up(*keys, 2, True)[0].tolist() == [0, 1]
 
 

@@ -187,7 +187,7 @@ class Driver:
     def _values(self, column: Column, type_: SqlType) -> list[Any]:
         if type_.element is None:
             return from_column(column, type_, self.dictionary)
-        array = to_arrow(column, type_, self.dictionary)
+        array = to_arrow(column, type_, self.dictionary.now())
         array.validate(full=True)
         return [None if v is None else tuple(_engine(e, type_.element) for e in v) for v in array.to_pylist()]
 

@@ -98,7 +98,7 @@ def column_of(values: Sequence[Any], type_: SqlType, dictionary: TextDictionary,
 def python_of(column: Values, type_: SqlType, dictionary: TextDictionary) -> list[Any]:
     """A column as engine values."""
     if type_.kind is Kind.VARCHAR:
-        values: list[Any] = dictionary.strings(column.values)
+        values: list[Any] = dictionary.now().strings(column.values)
     elif type_.physical is Physical.WIDE:
         values = objects(column.values).tolist()
     else:

@@ -89,7 +89,7 @@ def test_columns_hold_the_values_and_give_them_back(drawn):
         assert python_values(column) == [in_engine_form(v, sql_type) for v in values]
     if column.valid is not None:
         assert not column.values[~column.valid].any()
-    back = to_arrow(column, sql_type, dictionary)
+    back = to_arrow(column, sql_type, dictionary.now())
     back.validate(full=True)
     assert back.type == arrow_type(sql_type)
     assert back.to_pylist() == values
@@ -104,7 +104,7 @@ def test_numbers_are_not_copied(type):
     )
     column = to_column(array.slice(3), type, TextDictionary())
     assert column.values.ctypes.data == array.buffers()[1].address + 3 * DTYPES[type.physical].itemsize
-    assert to_arrow(column, type, TextDictionary()).buffers()[1].address == column.values.ctypes.data
+    assert to_arrow(column, type, TextDictionary().now()).buffers()[1].address == column.values.ctypes.data
 
 
 def test_narrow_decimals_are_a_view_of_the_low_words():
@@ -132,7 +132,7 @@ def test_other_types_are_cast_exactly_or_not_at_all():
 def test_nulls_of_no_type():
     column = to_column(pa.nulls(2), types.BIGINT, TextDictionary())
     assert python_values(column) == [None, None]
-    assert to_arrow(column, types.NULL, TextDictionary()).type == pa.null()
+    assert to_arrow(column, types.NULL, TextDictionary().now()).type == pa.null()
 
 
 def test_memory_outlives_the_array_it_came_from():
@@ -142,9 +142,9 @@ def test_memory_outlives_the_array_it_came_from():
 
 def test_strided_and_wide_columns_out():
     table = np.arange(6).reshape(3, 2)
-    assert to_arrow(Column(table[:, 1]), types.BIGINT, TextDictionary()).to_pylist() == [1, 3, 5]
+    assert to_arrow(Column(table[:, 1]), types.BIGINT, TextDictionary().now()).to_pylist() == [1, 3, 5]
     wide = Column(np.array([[5, 0], [-5, -1], [0, 1]]))
-    assert to_arrow(wide, types.HUGEINT, TextDictionary()).to_pylist() == [5, -5, 2**64]
+    assert to_arrow(wide, types.HUGEINT, TextDictionary().now()).to_pylist() == [5, -5, 2**64]
 
 
 @pytest.mark.parametrize("type", [types.INTEGER, types.BIGINT, decimal(15, 2), types.DOUBLE, types.DATE], ids=str)

@@ -33,7 +33,7 @@ def arrow_text(form: str, values: list[str | None]) -> pa.Array | pa.ChunkedArra
 
 
 def decoded(dictionary: TextDictionary, codes: np.ndarray, valid: np.ndarray | None) -> list[str | None]:
-    return dictionary.decode(codes, valid).to_pylist()
+    return dictionary.now().decode(codes, valid).to_pylist()
 
 
 @given(st.lists(st.tuples(st.sampled_from(FORMS), LISTS), max_size=4))
@@ -50,7 +50,7 @@ def test_codes_stand_for_their_strings_whatever_form_they_came_in(batches):
     assert len(dictionary) >= len(known)
     for value, code in known.items():
         assert dictionary.code(value) == code
-        assert dictionary.strings(np.array([code], np.int32)) == [value]
+        assert dictionary.now().strings(np.array([code], np.int32)) == [value]
 
 
 def test_growth_keeps_every_code():
@@ -59,7 +59,7 @@ def test_growth_keeps_every_code():
     codes = dictionary.encode(pa.array(texts)).values
     assert codes.tolist() == list(range(1, len(texts) + 1))
     assert dictionary.encode(pa.array(texts[::-1])).values.tolist() == codes.tolist()[::-1]
-    assert dictionary.strings(codes) == texts
+    assert dictionary.now().strings(codes) == texts
     assert len(dictionary) == len(texts) + 1
     assert dictionary.nbytes > sum(map(len, texts))
 
@@ -84,15 +84,15 @@ def test_ranks_and_comparisons_are_bytewise(texts):
     dictionary = TextDictionary()
     codes = dictionary.encode(pa.array(texts, pa.string())).values
     ordered = sorted({text.encode() for text in texts})
-    assert dictionary.ranks(codes).tolist() == [ordered.index(text.encode()) for text in texts]
+    assert dictionary.now().ranks(codes).tolist() == [ordered.index(text.encode()) for text in texts]
     for a, code in zip(texts, codes.tolist(), strict=True):
         for b, other in zip(texts, codes.tolist(), strict=True):
             expected = (a.encode() > b.encode()) - (a.encode() < b.encode())
-            assert compare_text(dictionary.heap, dictionary.places, code, other) == expected
+            assert compare_text(dictionary.now().heap, dictionary.now().places, code, other) == expected
 
 
 def test_no_rows():
     dictionary = TextDictionary()
     assert len(dictionary.encode(pa.chunked_array([], pa.string()))) == 0
-    assert dictionary.decode(np.empty(0, np.int32)).to_pylist() == []
-    assert dictionary.ranks(np.empty(0, np.int32)).tolist() == []
+    assert dictionary.now().decode(np.empty(0, np.int32)).to_pylist() == []
+    assert dictionary.now().ranks(np.empty(0, np.int32)).tolist() == []

@@ -15,7 +15,7 @@ from catalog import types
 from catalog.errors import ConstraintError, TypeMismatchError
 from catalog.schema import Field, Schema
 from catalog.types import SqlType, decimal
-from ivm.trace.ingest import ingest
+from ivm.trace.ingest import ingest, ingest_updates
 
 FIELDS: Schema = (
     Field("id", types.BIGINT, nullable=False),
@@ -39,7 +39,7 @@ TABLE = pa.table(
 
 
 def taken(data: object, fields: Schema = FIELDS, **options: object) -> pa.Table:
-    return ingest(data, fields, "table t", **options)  # type: ignore[call-overload]
+    return ingest(data, fields, "table t", **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_only_the_key_of_rows_to_delete():
 
 def test_times_and_diffs():
     data = TABLE.append_column("_time", pa.array([7, 8], pa.int32())).append_column("_diff", pa.array([1, -1]))
-    rows, times, diffs = ingest(data, FIELDS, "table t", changes=True)
+    rows, times, diffs = ingest_updates(data, FIELDS, "table t")
     assert rows.to_pylist() == ROWS
     assert times is not None
     assert diffs is not None
@@ -105,11 +105,11 @@ def test_times_and_diffs():
 
 
 def test_diffs_of_one_need_not_be_told_and_diffs_of_zero_are_no_change():
-    assert ingest(TABLE, FIELDS, "table t", changes=True) == (TABLE, None, None)
+    assert ingest_updates(TABLE, FIELDS, "table t") == (TABLE, None, None)
     ones = TABLE.append_column("_diff", pa.array([1, 1]))
-    assert ingest(ones, FIELDS, "table t", changes=True)[2] is None
+    assert ingest_updates(ones, FIELDS, "table t")[2] is None
     zero = TABLE.append_column("_time", pa.array([3, 4])).append_column("_diff", pa.array([0, 1]))
-    rows, times, diffs = ingest(zero, FIELDS, "table t", changes=True)
+    rows, times, diffs = ingest_updates(zero, FIELDS, "table t")
     assert rows.to_pylist() == ROWS[1:]
     assert times is not None
     assert times.tolist() == [4]

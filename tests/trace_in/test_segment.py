@@ -19,7 +19,6 @@ from ivm.trace.keys import KeyLayout
 from ivm.trace.segment import (
     Segment,
     Segments,
-    column_from_arrow,
     column_to_arrow,
     keys_from_arrow,
     keys_to_arrow,
@@ -67,7 +66,7 @@ def test_columns_go_to_another_dictionary(type_: SqlType) -> None:
     written = column_to_arrow(to_column(given, type_, here), type_, here)
     assert written.type == arrow_type(type_)
     assert written.to_pylist() == given.to_pylist()
-    restored = column_from_arrow(written, type_, there)
+    restored = to_column(written, type_, there)
     again = column_to_arrow(restored, type_, there)
     assert again.equals(written)
     assert restored.values.dtype == to_column(given, type_, here).values.dtype
@@ -77,15 +76,15 @@ def test_columns_go_to_another_dictionary(type_: SqlType) -> None:
 def test_a_slice_is_read_from_where_it_begins(type_: SqlType) -> None:
     dictionary = TextDictionary()
     part = pa.array(VALUES[type_], arrow_type(type_))[2:]
-    column = column_from_arrow(part, type_, dictionary)
+    column = to_column(part, type_, dictionary)
     assert column_to_arrow(column, type_, dictionary).to_pylist() == part.to_pylist()
 
 
 def test_equal_lists_have_equal_codes() -> None:
     dictionary = TextDictionary()
     type_ = list_of(types.VARCHAR)
-    first = column_from_arrow(pa.array([["a", "b"], ["a"]], arrow_type(type_)), type_, dictionary)
-    second = column_from_arrow(pa.array([["a"], ["a", "b"]], arrow_type(type_)), type_, dictionary)
+    first = to_column(pa.array([["a", "b"], ["a"]], arrow_type(type_)), type_, dictionary)
+    second = to_column(pa.array([["a"], ["a", "b"]], arrow_type(type_)), type_, dictionary)
     assert first.values.tolist() == second.values[::-1].tolist()
 
 
@@ -93,7 +92,7 @@ def test_words_are_numbers_texts_and_lists() -> None:
     here, there = TextDictionary(), other_dictionary()
     lists = list_of(types.VARCHAR)
     codes = here.codes(["b", "", "läuft"])
-    listed = column_from_arrow(pa.array([["a"], [], ["b", "a"]], arrow_type(lists)), lists, here)
+    listed = to_column(pa.array([["a"], [], ["b", "a"]], arrow_type(lists)), lists, here)
     words = np.stack([[-(2**63), 0, 7], codes, listed.values], axis=1).astype(np.int64)
     kinds = (None, types.VARCHAR, lists)
     arrays = words_to_arrow(words, kinds, here)
@@ -101,7 +100,7 @@ def test_words_are_numbers_texts_and_lists() -> None:
     assert arrays[2].to_pylist() == [["a"], [], ["b", "a"]]
     restored = words_from_arrow(arrays, kinds, there)
     assert restored[:, 0].tolist() == words[:, 0].tolist()
-    assert there.strings(restored[:, 1].astype(np.int32)) == ["b", "", "läuft"]
+    assert there.now().strings(restored[:, 1].astype(np.int32)) == ["b", "", "läuft"]
     assert [a.to_pylist() for a in words_to_arrow(restored, kinds, there)] == [a.to_pylist() for a in arrays]
 
 

@@ -138,7 +138,7 @@ def test_what_is_not_well_formed_is_refused(type_, make, message):
     intake = Intake(fields, "table t")
     for _ in range(2):
         with pytest.raises(TypeMismatchError, match=f"table t: column 'x'.*{message}"):
-            intake.changes(pa.table({"x": make()}))
+            intake.updates(pa.table({"x": make()}))
 
 
 @pytest.mark.parametrize(("type_", "make", "message"), [w[1:] for w in WRONG], ids=[w[0] for w in WRONG])
@@ -172,7 +172,7 @@ def test_what_lies_under_null_or_outside_a_slice_does_not_matter():
     plain = pa.table(
         {"t": texts([b"\xff", b"ok"], pa.string()), "d": days(2**31 - 1, 5), "e": encoded([9, 0], pa.array(["x"]))}
     )
-    assert Intake(fields, "table t").changes(plain.slice(1))[0].to_pylist() == [
+    assert Intake(fields, "table t").updates(plain.slice(1))[0].to_pylist() == [
         {"t": "ok", "d": datetime.date(1970, 1, 6), "e": "x"}
     ]
 
@@ -190,8 +190,8 @@ def test_a_dictionary_is_looked_at_once_and_again_when_it_is_another():
     intake = Intake((Field("x", types.VARCHAR),), "table t")
     good = encoded([0, 1] * 5, pa.array(["a", "b"]))
     for begin in range(0, 10, 2):
-        assert intake.changes(pa.table({"x": good.slice(begin, 2)}))[0].num_rows == 2
+        assert intake.updates(pa.table({"x": good.slice(begin, 2)}))[0].num_rows == 2
     with pytest.raises(TypeMismatchError, match="not UTF-8"):
-        intake.changes(pa.table({"x": encoded([0, 1], texts([b"a", b"\xff"], pa.string()))}))
+        intake.updates(pa.table({"x": encoded([0, 1], texts([b"a", b"\xff"], pa.string()))}))
     with pytest.raises(TypeMismatchError, match="index 2"):
-        intake.changes(pa.table({"x": encoded([0, 2], good.dictionary)}))
+        intake.updates(pa.table({"x": encoded([0, 2], good.dictionary)}))

@@ -53,7 +53,7 @@ def updates_of(delta: Delta | None, dictionary: TextDictionary) -> list[Update]:
     if delta is None:
         return []
     assert list(delta.time_array()) == sorted(delta.time_array())
-    columns = [to_arrow(delta.column(i), f.type, dictionary) for i, f in enumerate(FIELDS)]
+    columns = [to_arrow(delta.column(i), f.type, dictionary.now()) for i, f in enumerate(FIELDS)]
     rows = rows_of(pa.table(columns, names=[f.name for f in FIELDS]))
     return list(zip(rows, delta.time_array().tolist(), delta.diff_array().tolist(), strict=True))
 

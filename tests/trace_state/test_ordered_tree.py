@@ -14,7 +14,7 @@ from ivm.kernels.ordered import tree as ordered_tree
 from ivm.kernels.ordered import walk as ordered_tree_walk
 from ivm.kernels.ordered.nodes import FANOUT, LENGTH, LEVELS, NEXT, PREVIOUS, ROOT
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.ordered_tree import Changes, OrderedTree
+from ivm.trace.ordered_tree import OrderedTree, TreeBatch
 from ivm.trace.readonly import readonly
 from tests.kernels import callable_part
 
@@ -47,7 +47,7 @@ class World:
         return 0
 
     def text(self, code):
-        return self.dictionary.strings(np.array([code], np.int32))[0].encode()
+        return self.dictionary.now().strings(np.array([code], np.int32))[0].encode()
 
     def ordered(self):
         return sorted(self.held, key=cmp_to_key(self.compare))
@@ -66,7 +66,7 @@ class World:
 
     def change(self, keys, diffs, sign=1, near=False):
         """Apply changes, for good."""
-        changes = Changes(readonly(np.ascontiguousarray(keys)), diffs=readonly(diffs))
+        changes = TreeBatch(readonly(np.ascontiguousarray(keys)), diffs=readonly(diffs))
         if near:
             changes = changes._replace(order=readonly(np.arange(len(keys))))
         self.tree.add(changes, sign)

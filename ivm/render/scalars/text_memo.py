@@ -108,7 +108,7 @@ class TextMemo:
             wrong = wrong & column.valid
         if wrong.any() and self.failure is not None:
             code = codes[int(np.argmax(wrong)) if len(codes) > 1 else 0]
-            raise NumericError(self.failure(self.dictionary.strings(np.array([code], np.int32))[0]))
+            raise NumericError(self.failure(self.dictionary.now().strings(np.array([code], np.int32))[0]))
 
 
 def _grown(array: Any, capacity: int) -> Any:

@@ -52,7 +52,7 @@ def learning(native: Native, physical: Physical, dictionary: Any) -> Compute:
     """What a memo needs to learn a native's values, which have this form."""
 
     def compute(codes: Array) -> tuple[Any, Array | None]:
-        found = native(dictionary.texts(codes))
+        found = native(dictionary.now().texts(codes))
         if physical is Physical.BOOL:
             return np.where(found, np.int8(TRUE), np.int8(FALSE)), None
         values = dictionary.encode_texts(found).values if physical is Physical.CODE else found

@@ -67,7 +67,7 @@ def _computation(call: Call, place: int, literals: tuple[Any, ...], context: Con
     def compute(codes: Array) -> tuple[Any, Array | None]:
         results: list[Any] = []
         states = np.full(len(codes), TRUE, np.int8)
-        for i, text in enumerate(dictionary.strings(codes)):
+        for i, text in enumerate(dictionary.now().strings(codes)):
             try:
                 result = function(text)
             except ValueError:
@@ -144,7 +144,7 @@ def compare_columns(dictionary: Any, a: Array, b: Array) -> Array:
     """-1, 0 or 1 for each pair of codes, by the bytes of their strings."""
     length = max(len(a), len(b))
     x, y = (np.repeat(v, length) if len(v) != length else v for v in (a, b))
-    ranks = dictionary.ranks(np.concatenate([x, y]).astype(np.int32))
+    ranks = dictionary.now().ranks(np.concatenate([x, y]).astype(np.int32))
     signs: Array = np.sign(ranks[:length] - ranks[length:])
     return signs
 
@@ -188,7 +188,7 @@ def _results(call: Call, dictionary: Any, columns: tuple[Column, ...]) -> Column
     length = max(len(c.values) for c in columns)
     spread = [dense(c, length).values for c in columns]
     lists = [
-        dictionary.strings(values) if arg.type.kind is Kind.VARCHAR else objects(values).tolist()
+        dictionary.now().strings(values) if arg.type.kind is Kind.VARCHAR else objects(values).tolist()
         for values, arg in zip(spread, call.args, strict=True)
     ]
     results: list[Any] = []

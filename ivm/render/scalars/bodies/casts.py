@@ -210,7 +210,7 @@ def _blob_to_text(context: Context) -> Apply:
 
     def apply(a: Column) -> Column:
         distinct, places = np.unique(a.values, return_inverse=True)
-        blobs = to_arrow(Column(distinct.astype(np.int32)), BLOB, dictionary).to_pylist()
+        blobs = to_arrow(Column(distinct.astype(np.int32)), BLOB, dictionary.now()).to_pylist()
         codes = dictionary.codes([blob_text(blob) for blob in blobs])
         return Column(codes[places.reshape(-1)], a.valid)
 
@@ -226,7 +226,7 @@ def text_cast_memo(call: Call, context: Context) -> TextMemo:
     failed = NULL if trying else ERROR
 
     def compute(codes: Array) -> tuple[Any, Array | None]:
-        texts = dictionary.strings(codes)
+        texts = dictionary.now().strings(codes)
         states = np.full(len(texts), TRUE, np.int8)
         results: list[Any] = [0] * len(texts)
         for i, text in enumerate(texts):
