@@ -12,8 +12,8 @@ help:  ## this list
 demo: java  ## TPC-H views kept up to date over a stream of changes, each proved equal to DuckDB
 	@$(BIN)/ivm tpch run --sf 0.01 --stream refresh --batch 100 --views all --every 5
 
-test: java lint  ## style, types and all tests that are not marked slow
-	@$(BIN)/python -m pytest
+test: java  ## style, types and all tests that are not marked slow
+	@$(BIN)/python -m tests.suite
 
 docs: setup  ## the documentation, as pages in build/docs
 	@$(BIN)/sphinx-build -q -W --keep-going -b html docs build/docs
@@ -24,7 +24,7 @@ lint: setup  ## style and types
 	@$(BIN)/mypy
 
 slow: java  ## the tests that take minutes
-	@$(BIN)/python -m pytest -m slow
+	@$(BIN)/python -m tests.suite -m slow
 
 fuzz: setup  ## random views against DuckDB for SECONDS (600) from SEED (1) on
 	@$(BIN)/python -m tests.random --seconds $(or $(SECONDS),600) --seed $(or $(SEED),1)

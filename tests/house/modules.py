@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,9 +25,14 @@ class Module:
     text: str
     tree: ast.Module
 
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of the tree, from the outside in."""
+        return tuple(ast.walk(self.tree))
+
     def imports(self) -> Iterator[tuple[int, str, str | None]]:
         """Every import in the file, wherever it stands: line, module named, name taken from it (None: the module)."""
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if isinstance(node, ast.Import):
                 yield from ((node.lineno, alias.name, None) for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
@@ -43,9 +49,15 @@ def modules(*packages: str) -> tuple[Module, ...]:
         for path in sorted((ROOT / package).rglob("*.py")):
             parts = path.relative_to(ROOT).with_suffix("").parts
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-            text = path.read_text()
-            found.append(Module(name, path.relative_to(ROOT), text, ast.parse(text, str(path))))
+            found.append(_module(name, path))
+    gc.freeze()  # millions of nodes that stay, and that every collection would look through
     return tuple(found)
+
+
+@cache
+def _module(name: str, path: Path) -> Module:
+    text = path.read_text()
+    return Module(name, path.relative_to(ROOT), text, ast.parse(text, str(path)))
 
 
 @cache

@@ -146,7 +146,7 @@ def last_word(named: ast.expr) -> str:
 @cache
 def classes() -> frozenset[str]:
     """The names of the project's classes: what derives from others is called by those."""
-    ours = {node.name for module in modules() for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)}
+    ours = {node.name for module in modules() for node in module.nodes if isinstance(node, ast.ClassDef)}
     return frozenset(ours | {"Protocol", "ABC", "Generic"})
 
 

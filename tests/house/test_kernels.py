@@ -22,7 +22,7 @@ def careless_compilation(module: Module) -> list[str]:
     """Uses of a compiler that leave one of the options in `NAMED` to its default, in code and in generated code."""
     named: set[int] = set()
     found = []
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Call) and is_compiler(node.func):
             named.add(id(node.func))
             options = {k.arg for k in node.keywords if isinstance(k.value, ast.Constant)}
@@ -36,7 +36,7 @@ def careless_compilation(module: Module) -> list[str]:
 def careless_generation(module: Module) -> list[str]:
     """Compilers in generated code, which may be put together from pieces, that the same function's text leaves bare."""
     found = []
-    for scope in ast.walk(module.tree):
+    for scope in module.nodes:
         if isinstance(scope, ast.FunctionDef | ast.Module):
             strings = [n.value for n in own_nodes(scope) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
             text = "\n".join(strings)
@@ -71,5 +71,5 @@ def test_kernels_are_compiled_with_the_cache_that_checks_what_it_runs():
 
 
 def test_there_are_kernels():
-    compiled = [n for m in modules("ivm") for n in ast.walk(m.tree) if isinstance(n, ast.Call) and is_compiler(n.func)]
+    compiled = [n for m in modules("ivm") for n in m.nodes if isinstance(n, ast.Call) and is_compiler(n.func)]
     assert len(compiled) >= 10

@@ -192,7 +192,7 @@ def _run(twin, commits):
             twin.history = before
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @example((BIGINT, (), False, True, "eq", False, [([((BAD,), 2, 1)], [((BAD,), 1, -2)], False, True, 0)]))
 @given(worlds())
 def test_only_what_a_bound_has_passed_is_met(world):

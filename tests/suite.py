@@ -1,0 +1,64 @@
+"""Runs style, types and all tests, as `make test` does: folder by folder, as many at once as there are processors.
+
+    python -m tests.suite            prints a line for each that is right, and all that is said by those that are not
+    python -m tests.suite -m slow    what follows goes to pytest
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+LONGEST = ("engine", "tpch", "house", "slt", "docs", "joins", "random", "cli", "windows")
+"""Begin with these, so that none of them is alone at the end."""
+NOTHING_TO_RUN = 5
+"""What pytest exits with where no test is selected."""
+
+
+def folders() -> list[str]:
+    """The folders of tests, in the order in which they begin."""
+    there = {path.parent.relative_to(TESTS).parts[0] for path in TESTS.rglob("test_*.py")}
+    return [name for name in LONGEST if name in there] + sorted(there - set(LONGEST))
+
+
+def commands(given: Sequence[str]) -> dict[str, list[str]]:
+    """What is run, by name."""
+    python = sys.executable
+    pytest = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *given]
+    style = {"style": [python, "-m", "ruff", "check", "."], "types": [python, "-m", "mypy"]}
+    return {**({} if given else style), **{name: [*pytest, f"tests/{name}"] for name in folders()}}
+
+
+def _run(command: list[str]) -> tuple[bool, str, float]:
+    began = time.monotonic()
+    done = subprocess.run(
+        command, cwd=TESTS.parent, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+    )
+    return done.returncode in (0, NOTHING_TO_RUN), done.stdout, time.monotonic() - began
+
+
+def main() -> int:
+    """Run everything; 1 if anything was wrong."""
+    wrong, pool = [], ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+    try:
+        running = {pool.submit(_run, command): name for name, command in commands(sys.argv[1:]).items()}
+        for each in as_completed(running):
+            name, (is_right, said, seconds) = running[each], each.result()
+            if not is_right:
+                wrong.append(name)
+                print(said)
+            print(f"{name}: {said.strip().rpartition(chr(10))[2]} ({seconds:.0f} s)", flush=True)
+    finally:
+        pool.shutdown(cancel_futures=True)
+    print(f"wrong: {', '.join(wrong)}" if wrong else "all right")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
