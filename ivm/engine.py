@@ -16,6 +16,7 @@ from catalog.schema import View as Definition
 from ivm.analysis.tables import tables_of
 from ivm.commits import Commits
 from ivm.dataflow.graph import Graph
+from ivm.dataflow.hydration import Installation
 from ivm.dataflow.node import Node
 from ivm.declarations import check_append_only, check_static
 from ivm.foreign_keys import ForeignKeys
@@ -170,25 +171,29 @@ class Engine:
         return Planned(plan, frozenset(tables_of(relation)), (perf_counter() - started) * 1e3)
 
     def installed(self, definition: Definition, planned: Planned, pause: Pause, aside: Aside = at_once) -> Installed:
-        """A view that is maintained, as planned, which nobody sees before `put`. On any error nothing is left behind.
+        """A view that is maintained, as planned, which nobody sees before `put`, which is to come before any commit.
+
+        On any error nothing is left behind.
 
         `pause` is called between two chunks of the rows that are read, with what tells how far it is. Within it commits
         and reads may be made, which see nothing of the view; nothing else. They may be made too while `aside` does what
         it is given; it returns once the caller is alone again.
         """
-        started, plan = perf_counter(), planned.plan
+        started, plan, renderer = perf_counter(), planned.plan, self.renderer
         self._check_limit(definition.name, plan)
-        renderer = self.renderer
         if not self._sharing:
             renderer = self.renderer.apart()
             self._apart = [*self._apart, renderer]
         log = ViewLog([field.type for field in definition.columns], self.dictionary)
         try:
-            with renderer.installing(self._counting(definition.name, plan, renderer, pause), aside):
-                source = renderer.node(plan)
-                node = renderer.hydrated(renderer.graph.add(f"view {definition.name}", Sink(log), (source,)))
-        except NumericError as error:
-            raise NumericError(f"cannot create view {definition.name} over the rows there are: {error}") from error
+            renderer.graph.installation = Installation(self._counting(definition.name, plan, renderer, pause), aside)
+            source = renderer.node(plan)
+            node = renderer.graph.hydrate(renderer.graph.add(f"view {definition.name}", Sink(log), (source,)))
+        except BaseException as error:
+            self.sweep()
+            if isinstance(error, NumericError):
+                raise NumericError(f"cannot create view {definition.name} over the rows there are: {error}") from error
+            raise
         millis = planned.millis + (perf_counter() - started) * 1e3
         return Installed(definition, plan, planned.tables, node, log, millis)
 
@@ -214,14 +219,17 @@ class Engine:
         self.sweep()
 
     def sweep(self) -> None:
-        """Let go of all that no view needs. It may be interrupted, and called again. Cost: looks at every node."""
-        self.renderer.graph.end_installation()
+        """Let go of all that no view needs, and install nothing any more. It may be interrupted, and called again.
+
+        Cost: looks at every node.
+        """
         gone = self.renderer.graph.unowned()
         if gone:
             for renderer in (self.renderer, *self._apart):
                 renderer.forget(gone)
             self.renderer.graph.remove(gone)
-            self._apart = [renderer for renderer in self._apart if renderer.rendered]
+        self._apart = [renderer for renderer in self._apart if renderer.rendered]
+        self.renderer.graph.installation = None
 
     def commit(self, changes: Sequence[Change]) -> int:
         """Apply all changes, or none if any of them fails; returns the commit's last logical time.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from heapq import heappop, heappush
 from time import perf_counter_ns
 from typing import TypeVar
@@ -13,8 +12,6 @@ from ivm.dataflow.node import Node
 from ivm.operators.operator import Operator
 from ivm.trace.delta import Delta
 from ivm.trace.state import Marks, State
-from ivm.trace.time import BEGINNING
-from ivm.trace.turns import Aside, at_once
 
 T = TypeVar("T")
 
@@ -23,7 +20,8 @@ class Graph:
     """Nodes, each after what it reads. One step carries one physical batch, which may hold many logical times.
 
     `time` is the present, that of the last commit. `marks`: all state that the commit under way has touched, whether
-    of nodes or of tables. `installation` is the view on its way in, if there is one.
+    of nodes or of tables. `installation` is the view on its way in, if there is one: nodes that are added meanwhile are
+    its own, and whoever commits lets go of no history, so that it can be read between pauses.
     """
 
     def __init__(self) -> None:
@@ -48,31 +46,10 @@ class Graph:
             other.readers.append(node)
         return node
 
-    @contextmanager
-    def installing(self, pause: Callable[[int], None], aside: Aside = at_once) -> Iterator[Installation]:
-        """Nodes added within are those of a view on its way in, which nobody owns before it is there.
-
-        For `pause` and `aside` see `Installation`. History from now on stays, so that it can be read between pauses:
-        whoever commits meanwhile lets go of none.
-        """
-        installation = self.installation = Installation(pause, aside)
-        try:
-            yield installation
-        finally:
-            self.end_installation()
-
-    def end_installation(self) -> None:
-        """Nobody installs anything any more."""
-        if self.installation is not None:
-            self.installation.let_go()
-            self.installation = None
-
-    def hydrate(self, node: Node) -> Node:
+    def hydrate(self, node: Node, *, whole: bool = False, alone: bool = False) -> Node:
         """Bring a new stateful node up to the present; see `hydrate`."""
         assert self.installation is not None, "nodes are hydrated as part of an installation"
-        hydrate(node, self.time, self.installation)
-        for state in node.operator.states:
-            state.seal(self.time + 1, BEGINNING)
+        hydrate(node, self.time, self.installation, whole=whole, alone=alone)
         return node
 
     def aside(self, work: Callable[[], T], /) -> T:
@@ -153,18 +130,20 @@ class Graph:
 
     def rollback(self) -> None:
         """Undo everything since the last seal."""
+        if self.installation is not None:
+            self.installation.backlog.pop(self.time, None)
         self.marks.rollback()
 
     def _step(self, node: Node, inputs: Sequence[Delta | None]) -> Delta | None:
-        installation = self.installation
+        installation, marked = self.installation, len(self.marks)
         if installation is None or node not in installation.nodes:
-            if installation is not None:
-                installation.keep_history(node)
             self.marks.add(node.operator.states)
             return node.operator.step(inputs)
-        marked = len(self.marks)
-        self.marks.add(node.operator.states)
         try:
+            if node is installation.waiting:
+                installation.keep(inputs, self.time)
+                return None
+            self.marks.add(node.operator.states)
             return node.operator.step(inputs)
         except Exception as error:  # noqa: BLE001  whatever it is, the commit is not to suffer
             installation.error = error

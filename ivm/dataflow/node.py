@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
-from ivm.operators.operator import Contents, Operator
-from ivm.operators.present import Present
+from ivm.operators.kept import Kept
+from ivm.operators.operator import Operator
 from ivm.trace.delta import Delta
 
 
@@ -26,7 +26,6 @@ class Node:
 
     `waits` are nodes that must step before this one although no delta flows from them (the arrangements of a join).
     `number` is greater than that of any node made before; `readers` are the nodes that have this one as an input.
-    `snapshot` is there while a new node reads the contents as of a time, and the operator keeps no history.
     """
 
     label: str
@@ -37,40 +36,15 @@ class Node:
     owners: dict[Node | str, None] = field(default_factory=dict, repr=False)
     readers: list[Node] = field(default_factory=list, repr=False)
     counters: Counters = field(default_factory=Counters)
-    snapshot: Contents | None = None
 
     def contents(self, time: int, read: Callable[[int], None]) -> Iterator[Delta]:
-        """The node's output as of `time` in chunks of bounded size, as `Operator.contents` gives it.
+        """The node's output as of `time`, the present, in chunks of bounded size, as `Operator.contents` gives it.
 
-        `read` is told the rows of each chunk where they are kept: in tables, views and operators with state.
+        Commits may come between two chunks. `read` is told the rows of each where they are kept: in tables, views and
+        operators with state.
         """
-        if self.snapshot is not None:
-            return _counted(self.snapshot(), read)
-        sources: Sequence[Contents] = [partial(node.contents, time, read) for node in self.inputs]
-        contents = self.operator.contents(sources, time)
-        return contents if self.operator.drawn_from(self.inputs) else _counted(contents, read)
-
-    def hold(self, time: int) -> list[Node]:
-        """Let the contents be read as of `time`, the present, though the node goes on.
-
-        What keeps history is read as of any time, as long as commits let go of none. Returns the nodes that keep
-        something for it, until their `let_go` is called.
-        """
-        if isinstance(self.operator, Present):
-            if self.snapshot is None:
-                self.snapshot = self.operator.reader(time)
-            return [self]
-        for arrangement in self.waits:
-            arrangement.operator.hold(time)
-        held = list(self.waits)
-        for node in self.operator.drawn_from(self.inputs):
-            held += node.hold(time)
-        return held
-
-    def let_go(self) -> None:
-        """Nobody reads the node as of a time that is past any more."""
-        self.snapshot = None
-        self.operator.hold(None)
+        contents = self.operator.contents([partial(node.contents, time, read) for node in self.inputs], time)
+        return _counted(contents, read) if isinstance(self.operator, Kept) else contents
 
 
 def _counted(contents: Iterator[Delta], read: Callable[[int], None]) -> Iterator[Delta]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 import numpy as np
 
 from ivm.kernels.groups.append_only_top_k import keep_first, window_changes
+from ivm.operators.kept import Kept
 from ivm.operators.live_input import live_input
 from ivm.operators.operator import Contents, StateSize
-from ivm.operators.present import Present
 from ivm.operators.top_k import Types
 from ivm.trace.cells import cell_times
 from ivm.trace.delta import Delta, delta_of
@@ -27,7 +26,7 @@ _CHUNK = 1 << 16
 _HEAD = 2  # fields of a group before those of its rows
 
 
-class AppendOnlyTopK(Present):
+class AppendOnlyTopK(Kept):
     """`ivm.operators.top_k.TopK` with a limit, over an input of which no row ever goes.
 
     Per change a binary search, and a pass over `offset` + `limit` rows for each group and time that a batch touches.
@@ -95,9 +94,9 @@ class AppendOnlyTopK(Present):
         key = out[:, : self._width - 1]
         return delta_of(self._order.decode(key), times, out[:, self._width - 1].copy(), int(rows))
 
-    def reader(self, time: int) -> Contents:
-        """What gives the contents as they are now, later too."""
-        return partial(self._shown, self._groups.reader(time), time)
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """The output as it is now, whatever happens meanwhile."""
+        return self._shown(self._groups.reader(time), time)
 
     def _shown(self, reader: GroupReader[PlainFields], time: int) -> Iterator[Delta]:
         """The rows in the windows."""

@@ -41,7 +41,7 @@ class ArrangeGroups(Stateless):
     """A reduce's own groups, read by their keys as its output's rows: the reduce keeps and undoes them."""
 
     def __init__(self, reduce: Reduce) -> None:
-        self.arrangement = reduce
+        self.arrangement = reduce.lookup
         reduce.groups.is_looked_up = True
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
@@ -52,10 +52,6 @@ class ArrangeGroups(Stateless):
         """The reduce's contents."""
         return inputs[0]()
 
-    def hold(self, time: int | None) -> None:
-        """Let the groups be looked up as of `time`."""
-        self.arrangement.hold(time)
-
 
 class ArrangeDerived(Stateless):
     """A collection kept with its own columns, indexed by a key or kept in order."""
@@ -63,7 +59,6 @@ class ArrangeDerived(Stateless):
     def __init__(self, rows: DerivedRows[Arrangement] | DerivedRows[OrderedArrangement]) -> None:
         self._rows = rows
         self.states = (rows,)
-        self.apart = isinstance(rows.arranged, Arrangement)  # the values of an order are computed by shared programs
 
     @property
     def arrangement(self) -> Arrangement | OrderedArrangement:

@@ -12,7 +12,7 @@ import numpy as np
 from catalog.errors import NumericError
 from catalog.types import SqlType
 from ivm.operators.mfp import Program, Stateless
-from ivm.operators.operator import NOTHING, Contents, Each
+from ivm.operators.operator import NOTHING, Contents
 from ivm.operators.threshold_join import ThresholdJoin
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.computed import Computed, TextFunction
@@ -40,6 +40,10 @@ class Lookup(Protocol):
 
     def prepare(self, columns: Sequence[int], computed: Computed = ()) -> Iterator[int]:
         """Let these columns of the rows, and these functions of columns, be read without a wait, bit by bit."""
+        ...
+
+    def reader(self, time: int) -> Lookup:
+        """What looks up as of `time`, the present, while others commit, as long as none of them lets go of history."""
         ...
 
 
@@ -149,9 +153,19 @@ class Path:
             else:
                 yield joined
 
-    def including_all(self) -> Path:
-        """The same path, seeing every row of every arrangement: it alone yields the whole join."""
-        return replace(self, stages=tuple(replace(stage, inclusive=True) for stage in self.stages))
+    def as_of(self, time: int) -> Path:
+        """The same path, seeing every row that any arrangement has as of `time`: it alone yields the whole join."""
+        return self.over([stage.lookup.reader(time) for stage in self.stages])
+
+    def over(self, lookups: Sequence[Lookup]) -> Path:
+        """The same path, seeing every row that is found in `lookups`."""
+        stages: list[HalfJoin | ThresholdJoin] = []
+        for stage, lookup in zip(self.stages, lookups, strict=True):
+            if isinstance(stage, HalfJoin):
+                stages.append(replace(stage, lookup=lookup, inclusive=True))
+            else:
+                stages.append(replace(stage, inclusive=True))
+        return replace(self, stages=tuple(stages))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +185,13 @@ class Careful:
         net = _net(deltas, self.types)
         return None if net is None else self.program(net)
 
-    def rest(self, parts: Iterator[Delta], given: Sequence[Delta]) -> Iterator[Delta]:
-        """What the join makes of `parts` of the whole join's input, less what was `given` of it before."""
+    def rest(self, whole: Path, parts: Iterator[Delta], given: Sequence[Delta]) -> Iterator[Delta]:
+        """What the join makes of `parts` of its `whole` path's input, less what was `given` of it before."""
         found: list[Delta] = []
+        path = self.join.whole.over([stage.lookup for stage in whole.stages])
         for delta in parts:
             if len(delta):
-                for joined in self.join.whole_path.parts(delta):
+                for joined in path.parts(delta):
                     if len(joined):
                         found.append(joined)
                     yield NOTHING
@@ -191,14 +206,14 @@ class DeltaJoin(Stateless):
     """A path for each input; the sum of what the paths yield is the change of the join.
 
     A path may meet rows that another one takes back. Where one of them raises NumericError, `careful` gives the join
-    that has the last word, over what is left of the change as a whole; None if nothing can raise. `whole_path` is the
+    that has the last word, over what is left of the change as a whole; None if nothing can raise. `whole` is the
     path by which the join's contents are found, number `whole`.
     """
 
     def __init__(self, paths: Sequence[Path], careful: Callable[[], Careful] | None = None, whole: int = -1) -> None:
         self.paths = tuple(paths)
         self._careful = careful
-        self.whole_path = self.paths[whole].including_all()
+        self.whole = self.paths[whole]
 
     @property
     def visited(self) -> int:
@@ -218,37 +233,8 @@ class DeltaJoin(Stateless):
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The whole join: one input's contents on their path, seeing everything in the other inputs."""
-        parts = iter(inputs[self.whole_path.source]())
-        if self._careful is not None:
-            yield from self._contents_with_care(parts, self._careful)
-            return
-        for delta in parts:
-            if len(delta):
-                yield from self.whole_path.parts(delta)
-            yield NOTHING
-
-    def _contents_with_care(self, parts: Iterator[Delta], careful: Callable[[], Careful]) -> Iterator[Delta]:
-        """The same where it can raise: then all that is left of the contents is looked at as a whole.
-
-        The parts are so small that what was given of the one that raises can be kept until it is through.
-        """
-        size = _FIRST_PART
-        for delta in parts:
-            start, length = 0, len(delta)
-            while start < length:
-                part = delta.slice(start, min(start + size, length))
-                given: list[Delta] = []
-                try:
-                    for joined in self.whole_path.parts(part):
-                        if len(joined):
-                            given.append(joined)
-                        yield joined
-                except NumericError:
-                    yield from careful().rest(chain([delta.slice(start, length)], parts), given)
-                    return
-                start += len(part)
-                size = _next_size(len(part), sum(map(len, given)))
-            yield NOTHING
+        whole, parts = self.whole.as_of(time), inputs[self.whole.source]()
+        return _joined(whole, parts) if self._careful is None else _joined_with_care(whole, parts, self._careful)
 
     def _changes(self, inputs: Sequence[Delta | None]) -> list[Delta]:
         found: list[Delta] = []
@@ -264,9 +250,37 @@ class DeltaJoin(Stateless):
             for stage in path.stages:
                 yield from stage.prepare()
 
-    def drawn_from(self, inputs: Sequence[Each]) -> Sequence[Each]:
-        """The one whose path finds all rows."""
-        return (inputs[self.whole_path.source],)
+
+def _joined(whole: Path, parts: Iterator[Delta]) -> Iterator[Delta]:
+    """What a path makes of contents."""
+    for delta in parts:
+        if len(delta):
+            yield from whole.parts(delta)
+        yield NOTHING
+
+
+def _joined_with_care(whole: Path, parts: Iterator[Delta], careful: Callable[[], Careful]) -> Iterator[Delta]:
+    """The same where it can raise: then all that is left of the contents is looked at as a whole.
+
+    The parts are so small that what was given of the one that raises can be kept until it is through.
+    """
+    size = _FIRST_PART
+    for delta in parts:
+        start, length = 0, len(delta)
+        while start < length:
+            part = delta.slice(start, min(start + size, length))
+            given: list[Delta] = []
+            try:
+                for joined in whole.parts(part):
+                    if len(joined):
+                        given.append(joined)
+                    yield joined
+            except NumericError:
+                yield from careful().rest(whole, chain([delta.slice(start, length)], parts), given)
+                return
+            start += len(part)
+            size = _next_size(len(part), sum(map(len, given)))
+        yield NOTHING
 
 
 def _next_size(rows: int, matches: int) -> int:

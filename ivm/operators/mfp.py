@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from catalog.errors import NumericError
 from catalog.types import SqlType
-from ivm.operators.operator import NOTHING, Contents, Each, StateSize
+from ivm.operators.operator import NOTHING, Contents, StateSize
 from ivm.trace.concat import concat_deltas
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta
@@ -16,18 +16,9 @@ Program = Callable[[Delta], Delta | None]
 
 
 class Stateless:
-    """What operators without state of their own share: contents are their inputs'."""
+    """What operators without state of their own share."""
 
-    apart = False
-    at_once = False
     states: Sequence[State] = ()
-
-    def drawn_from(self, inputs: Sequence[Each]) -> Sequence[Each]:
-        """All of them."""
-        return inputs
-
-    def hold(self, time: int | None) -> None:
-        """Nothing that could go."""
 
     def size(self) -> StateSize:
         """No state."""
@@ -57,7 +48,9 @@ class Mfp(Stateless):
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The program over the input's contents."""
-        parts = iter(inputs[0]())
+        return self._passed(inputs[0]())
+
+    def _passed(self, parts: Iterator[Delta]) -> Iterator[Delta]:
         for delta in parts:
             if len(delta) == 0:
                 yield NOTHING

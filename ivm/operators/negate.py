@@ -19,5 +19,4 @@ class Negate(Stateless):
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The input's contents with diffs of -1: what is negated counts down in whatever it is added to."""
-        for delta in inputs[0]():
-            yield delta.with_diffs(-delta.diff_array())
+        return (delta.with_diffs(-delta.diff_array()) for delta in inputs[0]())

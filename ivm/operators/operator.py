@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from ivm.trace.delta import Delta
 from ivm.trace.layout import plain_layout
@@ -14,12 +14,10 @@ __all__ = ["Contents", "Operator", "StateSize"]
 
 
 Contents = Callable[[], Iterator[Delta]]
-"""An input's contents as updates at one time, in chunks as `Operator.contents` gives them; made anew at each call."""
+"""An input's contents as updates at one time, in chunks as `Operator.contents` gives them, held from the call on."""
 
 NOTHING = Delta([], plain_layout(0), 0, 0)
 """A chunk without rows: some work was done."""
-
-Each = TypeVar("Each")
 
 
 class Operator(Protocol):
@@ -28,15 +26,7 @@ class Operator(Protocol):
     In one commit the dataflow calls `step` once with the deltas of all inputs (None where an input did not change); the
     deltas may hold many logical times. Output deltas are new objects; inputs are never written to. Whatever the step
     changes is one of `states`, which the dataflow has marked before, and rolls back or seals after.
-
-    `apart`: whether `step` and the states' `seal` touch nothing but the operator's own state, the columns they are
-    given and the dictionary of texts, so that an operator that nobody reads yet can be stepped while others commit.
-    `at_once`: whether an operator is filled better by one step than by many, since each does again what those before
-    it did.
     """
-
-    apart: bool
-    at_once: bool
 
     @property
     def states(self) -> Sequence[State]:
@@ -50,17 +40,10 @@ class Operator(Protocol):
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The output's contents as of `time`, as updates at `time` that add up to them, in chunks of bounded size.
 
-        Operators with state answer from it; the others compute it from their inputs' contents. Between two chunks there
-        is a bounded amount of work: where that yields no rows, the chunk is `NOTHING`.
+        Operators with state answer from it; the others compute it from their inputs' contents. `time` is the present;
+        commits may come between two chunks, since what is read is held from the call on, or keeps its history. Between
+        two chunks there is a bounded amount of work: where that yields no rows, the chunk is `NOTHING`.
         """
-        ...
-
-    def drawn_from(self, inputs: Sequence[Each]) -> Sequence[Each]:
-        """Those of the inputs whose contents `contents` reads; none, where it answers from the operator's state."""
-        ...
-
-    def hold(self, time: int | None) -> None:
-        """Lookups may be as of `time`, the present, also after later commits; None: no longer."""
         ...
 
     def size(self) -> StateSize:

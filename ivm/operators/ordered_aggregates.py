@@ -146,11 +146,6 @@ class OrderedAggregates:
         """The trees."""
         return tuple(each.tree for each in self._all)
 
-    @property
-    def shows_all_rows(self) -> bool:
-        """Whether some aggregate is made of all rows of a group, all over again whenever one changes."""
-        return any(each.form == ROWS for each in self._all)
-
     def apply(self, delta: Delta, cells: Cells, after: Ints) -> None:
         """Apply a batch in the order of its times, and write the aggregates of each cell into `after`."""
         for each in self._all:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,35 +12,34 @@ from ivm.kernels.groups.emit import emit, read_groups
 from ivm.operators.accumulable import Accumulators, AggregateSpec, overflow_error
 from ivm.operators.append_only_extremes import AppendOnlyExtremes
 from ivm.operators.extremes import Extremes
-from ivm.operators.group_rows import GroupRows, aggregate_values
+from ivm.operators.group_lookup import GroupLookup
+from ivm.operators.group_rows import aggregate_values
+from ivm.operators.kept import Kept
 from ivm.operators.live_input import live_input
 from ivm.operators.operator import Contents, StateSize
 from ivm.operators.ordered_aggregates import OrderedAggregates
-from ivm.operators.present import Present
 from ivm.trace.cells import Cells, cell_times
-from ivm.trace.column import Bools, Column, Ints
-from ivm.trace.computed import Computed
-from ivm.trace.delta import Delta, Group, delta_of
+from ivm.trace.column import Column, Ints
+from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_reader import GroupReader
 from ivm.trace.groups import Groups
 from ivm.trace.keys import KeyLayout
 from ivm.trace.state import State
-from ivm.trace.time import readable_as_of
 
 __all__ = ["AggregateSpec", "Reduce"]
 
 _CHUNK = 1 << 16
 
 
-class Reduce(Present):
+class Reduce(Kept):
     """Groups its input by the first columns, `keys`, and keeps the aggregates of each group.
 
     A group exists while its multiplicity is not zero; with no keys there is one group that always exists. The output
     has the keys, then the aggregates. State: the groups, whose fields are the accumulators, and the ordered rows of
     min, max and their like. `append_only`: no row of the input ever goes, so that min and max keep only themselves.
 
-    The groups are an arrangement of the output by its keys, for joins on them: see `look_up`.
+    The groups are an arrangement of the output by its keys, for joins on them: see `lookup`.
     """
 
     def __init__(
@@ -53,18 +51,16 @@ class Reduce(Present):
         append_only: bool = False,
     ) -> None:
         self._layout = KeyLayout(tuple((type_.physical, nullable) for type_, nullable in keys), nulls="match")
-        self.layout = replace(self._layout, nulls="find")
         self._keys = len(keys)
         parts = Accumulators(aggregates)
         types = tuple(type_ for type_, _ in keys)
         self.groups = Groups(self._layout, types, parts, dictionary)
+        self.lookup = GroupLookup(self.groups, self._layout)
         self._extremes: Extremes | AppendOnlyExtremes = Extremes(parts, dictionary)
         if append_only:
             self._extremes = AppendOnlyExtremes(parts, dictionary)
         self._ordered = OrderedAggregates(parts, dictionary)
         self._trees = (*self._extremes.states, *self._ordered.states)
-        self.at_once = self._ordered.shows_all_rows
-        self._held: GroupReader[Accumulators] | None = None
 
     @property
     def states(self) -> tuple[State, ...]:
@@ -125,34 +121,12 @@ class Reduce(Present):
             return None
         return output.delta(rows, cell_times(cells.times, cell[:rows]), diffs[:rows])
 
-    def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
-        """The output's rows of the given keys as of their times, those of the last step included; see `Lookup`.
-
-        The rows are copies of the groups' fields, and stay as they are. Cost: see `Groups.look_up`.
-        """
-        as_of, always, held = readable_as_of(times, inclusive), self._keys == 0, self._held
-        if held is not None and isinstance(as_of, int) and as_of <= held.as_of:
-            parts = held.fields
-            positions, fields = held.look_up(words, dropped, always)
-        else:
-            parts = self.groups.fields
-            positions, fields = self.groups.look_up(words, dropped, as_of, always)
-        return positions, Group(GroupRows(self._layout, words[positions], parts, fields))
-
-    def hold(self, time: int | None) -> None:
-        """Lookups may be as of `time`, the present, also after later commits; None: no longer."""
-        self._held = None if time is None else self.groups.reader(time)
-
-    def prepare(self, columns: Sequence[int], computed: Computed = ()) -> Iterator[int]:
-        """All columns can be read as they are."""
-        yield from ()
-
-    def reader(self, time: int) -> Contents:
-        """What gives the contents as they are now, later too."""
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """The output as it is now, whatever happens meanwhile."""
         if len(self.groups) == 0:
             initial = self.initial(time)
-            return lambda: iter(() if initial is None else (initial,))
-        return partial(self._shown, self.groups.reader(time), time)
+            return iter(() if initial is None else (initial,))
+        return self._shown(self.groups.reader(time), time)
 
     def _shown(self, reader: GroupReader[Accumulators], time: int) -> Iterator[Delta]:
         """The groups' rows."""

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ivm.operators.mfp import Stateless
-from ivm.operators.operator import Contents, Each, StateSize
+from ivm.operators.kept import Kept
+from ivm.operators.operator import Contents, StateSize
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.view_log import ViewLog
 
 _CHUNK = 1 << 16
 
 
-class Sink(Stateless):
+class Sink(Kept):
     """Appends the output's changes to a log. Cost: one copy of them; reading consolidates."""
-
-    apart = True
 
     def __init__(self, log: ViewLog) -> None:
         self.log = log
@@ -34,10 +32,6 @@ class Sink(Stateless):
         rows = delta_of(columns, time, diffs, len(diffs))
         for start in range(0, len(rows), _CHUNK):
             yield rows.slice(start, min(start + _CHUNK, len(rows)))
-
-    def drawn_from(self, inputs: Sequence[Each]) -> Sequence[Each]:
-        """None: the rows are kept."""
-        return ()
 
     def size(self) -> StateSize:
         """The log's."""

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from ivm.operators.kept import Kept
 from ivm.operators.mfp import Stateless
-from ivm.operators.operator import Contents, Each
+from ivm.operators.operator import Contents
 from ivm.trace.delta import Delta
 
 
-class Source(Stateless):
+class Source(Kept, Stateless):
     """Stands for a collection kept elsewhere; the dataflow puts its deltas in, `read(time)` gives what is there."""
 
     def __init__(self, read: Callable[[int], Iterator[Delta]]) -> None:
         self._read = read
-
-    def drawn_from(self, inputs: Sequence[Each]) -> Sequence[Each]:
-        """It has none."""
-        return ()
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """What is there."""

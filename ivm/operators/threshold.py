@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 import numpy as np
 
 from catalog.types import SqlType
 from ivm.kernels.groups.threshold import clamp_cells
+from ivm.operators.kept import Kept
 from ivm.operators.live_input import live_input
 from ivm.operators.operator import Contents, StateSize
-from ivm.operators.present import Present
 from ivm.trace.cells import cell_times
 from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta, delta_of
@@ -25,7 +24,7 @@ from ivm.trace.state import State
 _CHUNK = 1 << 16
 
 
-class Threshold(Present):
+class Threshold(Kept):
     """R'(r) = min(max(R(r), 0), `at_most`); without a bound R'(r) = max(R(r), 0), with a bound of 1 DISTINCT.
 
     A row with NaN or -0.0 comes out with the one NaN, or 0.0, as equal rows are one row.
@@ -65,9 +64,9 @@ class Threshold(Present):
     def _unpack(self, keys: Ints) -> list[Column]:
         return self._layout.unpack(keys.reshape(len(keys)) if self._layout.words == 1 else keys)
 
-    def reader(self, time: int) -> Contents:
-        """What gives the contents as they are now, later too."""
-        return partial(self._shown, self._groups.reader(time), time)
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """The output as it is now, whatever happens meanwhile."""
+        return self._shown(self._groups.reader(time), time)
 
     def _shown(self, reader: GroupReader[PlainFields], time: int) -> Iterator[Delta]:
         """The rows of positive multiplicity, each as often as it counts."""

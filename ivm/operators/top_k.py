@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 import numpy as np
 
 from catalog.types import SqlType
 from ivm.kernels.ordered.changes import net_changes
 from ivm.kernels.ordered.top_k import ENDLESS, FIELDS, apply_windows, show_windows
+from ivm.operators.kept import Kept
 from ivm.operators.live_input import live_input
 from ivm.operators.operator import NOTHING, Contents, StateSize
-from ivm.operators.present import Present
 from ivm.trace.cells import Cells, cell_times
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
@@ -28,7 +27,7 @@ from ivm.trace.state import State
 Types = tuple[tuple[SqlType, bool], ...]
 
 
-class TopK(Present):
+class TopK(Kept):
     """Per value of the columns `group`, the first `limit` rows after `offset`, counting each as often as it occurs.
 
     `order`: (column, descending, nulls first) terms; ties are broken by all columns, ascending, NULLs last, so the
@@ -100,9 +99,9 @@ class TopK(Present):
         times = cell_times(cells.times, out[:, width + 1])
         return delta_of(self._order.decode(out[:, :width]), times, out[:, width].copy(), rows)
 
-    def reader(self, time: int) -> Contents:
-        """What gives the contents as they are now, later too."""
-        return partial(self._shown, self._rows.reader(), time)
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """The output as it is now, whatever happens meanwhile."""
+        return self._shown(self._rows.reader(), time)
 
     def _shown(self, reader: OrderedReader, time: int) -> Iterator[Delta]:
         words = len(self._rows.kinds)

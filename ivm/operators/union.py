@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from ivm.operators.mfp import Stateless
 from ivm.operators.operator import Contents
@@ -19,5 +20,4 @@ class Union(Stateless):
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The inputs' contents."""
-        for contents in inputs:
-            yield from contents()
+        return chain(*[contents() for contents in inputs])

@@ -6,15 +6,14 @@ State: the rows in order, a node for each copy, with the values shown.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 import numpy as np
 
 from ivm.kernels.windows.functions import CELL, DIFF
 from ivm.kernels.windows.tree import KEY
+from ivm.operators.kept import Kept
 from ivm.operators.live_input import live_input
 from ivm.operators.operator import Contents, StateSize
-from ivm.operators.present import Present
 from ivm.operators.window_layout import FunctionSpec, Types, WindowLayout
 from ivm.trace.cells import Cells, cell_times
 from ivm.trace.column import Ints
@@ -34,15 +33,13 @@ __all__ = ["FunctionSpec", "Window"]
 _MANY = 512
 
 
-class Window(Present):
+class Window(Kept):
     """Each input row, once for each copy, with the values of `functions`, in partitions by the columns `partition`.
 
     `types` are the input's: `width` columns of the row, then computed arguments, which the output leaves out. Rows
     stand by `order`, (column, descending, nulls first) terms, then by all columns of the row, ascending, NULLs last.
     A change costs O(log n), and for each function what its reach takes it to: see `ivm.kernels.windows.reach`.
     """
-
-    at_once = True
 
     def __init__(
         self,
@@ -98,9 +95,9 @@ class Window(Present):
         delta = delta_of(layout.columns(out), cell_times(cells.times, out[:, CELL]), out[:, DIFF].copy(), len(out))
         return delta if layout.is_settled else consolidate(delta, self._types)
 
-    def reader(self, time: int) -> Contents:
-        """What gives the contents as they are now, later too."""
-        return partial(_shown, self._rows.reader(), time)
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """The output as it is now, whatever happens meanwhile."""
+        return _shown(self._rows.reader(), time)
 
     def size(self) -> StateSize:
         """Rows, partitions, bytes."""

@@ -35,4 +35,4 @@ def render_arrangement(context: RenderContext, plan: ArrangementPlan) -> Node:
     row = plan.collection.row
     layout = KeyLayout(tuple((row[c].type.physical, row[c].nullable) for c in plan.key), nulls="drop")
     derived = DerivedRows([c.type for c in row], context.dictionary, lambda store: Arrangement(store, plan.key, layout))
-    return context.hydrated(context.graph.add("arrange", ArrangeDerived(derived), (source,)))
+    return context.graph.hydrate(context.graph.add("arrange", ArrangeDerived(derived), (source,)))

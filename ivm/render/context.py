@@ -72,7 +72,3 @@ class RenderContext(ABC):
         """The columns below `width` of whose text the expressions read functions of its bytes alone, and these."""
         found = functions_in(scalars, width, Context(self.dictionary))
         return {column: tuple(dict.fromkeys(each.values())) for column, each in found.items()}
-
-    def hydrated(self, node: Node) -> Node:
-        """The new stateful node, brought up to the present."""
-        return self.graph.hydrate(node)

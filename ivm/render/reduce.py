@@ -7,7 +7,7 @@ from decimal import Decimal
 from catalog.types import Kind
 from ivm.dataflow.node import Node
 from ivm.operators.accumulable import FUNCTIONS
-from ivm.operators.aggregate_order import FORMS, Ordered, ordered_by
+from ivm.operators.aggregate_order import FORMS, ROWS, Ordered, ordered_by
 from ivm.operators.reduce import AggregateSpec, Reduce
 from ivm.plan.reduce import AggregatePlan, ReducePlan
 from ivm.render.context import RenderContext
@@ -27,7 +27,9 @@ def render_reduce(context: RenderContext, plan: ReducePlan) -> Node:
     operator = Reduce(
         keys, tuple(_spec(plan, a) for a in plan.aggregates), context.dictionary, append_only=plan.append_only
     )
-    return context.hydrated(context.graph.add("reduce", operator, (context.node(plan.input),)))
+    node = context.graph.add("reduce", operator, (context.node(plan.input),))
+    # What shows all rows of a group is made anew whenever one of them changes.
+    return context.graph.hydrate(node, whole=any(FORMS.get(each.function) == ROWS for each in plan.aggregates))
 
 
 def _spec(plan: ReducePlan, aggregate: AggregatePlan) -> AggregateSpec:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from ivm.dataflow.node import Node
@@ -32,7 +31,6 @@ from ivm.render.threshold import render_threshold
 from ivm.render.top_k import render_top_k
 from ivm.render.union import render_union
 from ivm.render.window import render_window
-from ivm.trace.turns import Aside, at_once
 
 
 @dataclass
@@ -44,11 +42,10 @@ class Renderer(RenderContext):
 
     rendered: dict[Plan | ArrangementPlan, Node] = field(default_factory=dict)
     existing: Existing = field(default_factory=Existing)
-    _made: dict[Plan | ArrangementPlan, None] = field(default_factory=dict)  # by the installation
 
     def apart(self) -> Renderer:
         """One for a single view over the same tables and views, which shares nothing else that it renders."""
-        return replace(self, rendered={}, existing=Existing(), _made={}, sharing=False)
+        return replace(self, rendered={}, existing=Existing(), sharing=False)
 
     def node(self, plan: Plan | ArrangementPlan) -> Node:
         """The node that carries out `plan`: the one that exists, else a new one, hydrated."""
@@ -57,31 +54,14 @@ class Renderer(RenderContext):
         known = self.rendered.get(plan)
         if known is None:
             known = self._make(plan)
-            self._made[plan] = None
             self.existing.add((plan,))
             self.rendered[plan] = known
         return known
 
     def was_there(self, plan: Plan | ArrangementPlan) -> bool:
         """Whether `plan` ran before the installation that is under way."""
-        return plan in self.rendered and plan not in self._made
-
-    @contextmanager
-    def installing(self, pause: Callable[[int], None], aside: Aside = at_once) -> Iterator[None]:
-        """What is rendered within is a view on its way in; an error leaves everything as it was before.
-
-        See `Graph.installing`.
-        """
-        try:
-            with self.graph.installing(pause, aside):
-                yield
-        except BaseException:
-            gone = self.graph.unowned()
-            self.forget(gone)
-            self.graph.remove(gone)
-            raise
-        finally:
-            self._made.clear()
+        node, installation = self.rendered.get(plan), self.graph.installation
+        return node is not None and (installation is None or node not in installation.nodes)
 
     def forget(self, nodes: Collection[Node]) -> None:
         """What these nodes carry out is not there any more. It may be interrupted, and called again.

@@ -12,4 +12,4 @@ def render_threshold(context: RenderContext, plan: ThresholdPlan) -> Node:
     """The threshold's node, hydrated."""
     types = tuple((column.type, column.nullable) for column in plan.row)
     operator = Threshold(types, context.dictionary)
-    return context.hydrated(context.graph.add("threshold", operator, (context.node(plan.input),)))
+    return context.graph.hydrate(context.graph.add("threshold", operator, (context.node(plan.input),)))

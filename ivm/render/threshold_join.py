@@ -43,7 +43,8 @@ def render_ordered(context: RenderContext, plan: ArrangementPlan, source: Node) 
             context.graph.rest(count)
         return context.graph.add("arrange", ArrangeTable(arrangement, primary=False), (source,))
     rows = DerivedRows([c.type for c in row], context.dictionary, arrange)
-    return context.hydrated(context.graph.add("arrange", ArrangeDerived(rows), (source,)))
+    # Commits run the program that computes the value, too.
+    return context.graph.hydrate(context.graph.add("arrange", ArrangeDerived(rows), (source,)), alone=True)
 
 
 def render_threshold_join(

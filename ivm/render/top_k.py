@@ -18,4 +18,4 @@ def render_top_k(context: RenderContext, plan: TopKPlan) -> Node:
         operator = AppendOnlyTopK(types, plan.group, order, plan.limit, plan.offset, context.dictionary)
     else:
         operator = TopK(types, plan.group, order, plan.limit, plan.offset, context.dictionary, plan.ties)
-    return context.hydrated(context.graph.add("top-k", operator, (context.node(plan.input),)))
+    return context.graph.hydrate(context.graph.add("top-k", operator, (context.node(plan.input),)))

@@ -12,7 +12,8 @@ from ivm.trace.dictionary import TextDictionary
 def render_window(context: RenderContext, plan: WindowPlan) -> Node:
     """The window's node, hydrated."""
     operator = window_operator(plan, context.dictionary)
-    return context.hydrated(context.graph.add("window", operator, (context.node(plan.input),)))
+    # Rows that come in parts would move those that are there already, and change their values.
+    return context.graph.hydrate(context.graph.add("window", operator, (context.node(plan.input),)), whole=True)
 
 
 def window_operator(plan: WindowPlan, dictionary: TextDictionary) -> Window:

@@ -136,6 +136,10 @@ class Arrangement:
         positions, rows = self.probe(words, dropped, times, inclusive)
         return positions, Group(self.store.columns, rows)
 
+    def reader(self, time: int) -> Arrangement:
+        """Itself: its rows have their times, and can be looked up as of any that nobody has let go of."""
+        return self
+
     def prepare(self, columns: Sequence[int], computed: Computed = ()) -> Iterator[int]:
         """Let these columns of the store, and functions of columns, be read by row number without a wait.
 

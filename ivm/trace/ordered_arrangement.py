@@ -138,6 +138,10 @@ class OrderedArrangement:
         order = np.argsort(positions, kind="stable")
         return positions[order], Group(self.store.columns, rows[order])
 
+    def reader(self, time: int) -> OrderedArrangement:
+        """Itself: its rows have their times, and can be looked up as of any that nobody has let go of."""
+        return self
+
     def prepare(self, columns: Sequence[int], computed: Computed = ()) -> Iterator[int]:
         """Let these columns of the store, and functions of columns, be read by row number without a wait.
 

@@ -36,8 +36,8 @@ class Lookups:
     def find(self, keys, times, inclusive: bool):
         """What is found, not read yet: (positions, rows)."""
         columns = [to_column([k[i] for k in keys], t, self.driver.dictionary) for i, (t, _) in enumerate(self.types)]
-        words, dropped = self.driver.reduce.layout.pack(columns, len(keys))
-        return self.driver.reduce.look_up(words, dropped, times, inclusive)
+        words, dropped = self.driver.reduce.lookup.layout.pack(columns, len(keys))
+        return self.driver.reduce.lookup.look_up(words, dropped, times, inclusive)
 
     def check(self, keys, found, wanted) -> None:
         """`wanted`: for each key the groups that there were at its time."""
@@ -125,15 +125,15 @@ def test_ordered_aggregates_are_found_too():
     spec = AggregateSpec("string_agg", 1, VARCHAR, False, VARCHAR, ordered, (",",))
     reduce = Reduce(((BIGINT, False),), (spec,), dictionary)
     types = ((BIGINT, False), (VARCHAR, False))
-    keys = reduce.layout.pack([to_column([1, 1, 2, 3], BIGINT, dictionary)], 4)
+    keys = reduce.lookup.layout.pack([to_column([1, 1, 2, 3], BIGINT, dictionary)], 4)
     step(
         reduce, [to_delta([((1, "b"), 1, 1), ((2, "c"), 1, 1), ((1, "a"), 2, 1), ((2, "c"), 2, -1)], types, dictionary)]
     )
-    positions, rows = reduce.look_up(*keys, np.array([1, 2, 1, 2]), True)
+    positions, rows = reduce.lookup.look_up(*keys, np.array([1, 2, 1, 2]), True)
     seal(reduce, 2, 2)
     assert positions.tolist() == [0, 1, 2]
     assert dictionary.now().strings(rows.column(1).values) == ["b", "a,b", "c"]
-    assert reduce.look_up(*keys, 2, True)[0].tolist() == [0, 1]
+    assert reduce.lookup.look_up(*keys, 2, True)[0].tolist() == [0, 1]
 
 
 def test_rows_found_before_sums_are_widened_keep_their_values():
