@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import get_args
 
 import pyarrow as pa
@@ -21,8 +22,8 @@ from ivm.engine import Planned
 from ivm.kernels.memory.allocator import give_back_freed_pages
 from ivm.rehearsal import rehearse
 from ivm.result import Result
+from ivm.tables import Declared
 from ivm.trace.ingest import ingest
-from ivm.transaction import Change
 from ivm.translation import in_duckdb
 from ivm.view import Installed
 from sql.bind import bind, with_names
@@ -47,6 +48,8 @@ Definitions = (
 )
 DEFINITIONS = get_args(Definitions)
 """The statements that change what exists; they must not meet."""
+
+_NONE: Mapping[str, None] = MappingProxyType({})
 
 
 def define(core: Core, statement: Definitions, dialect: str) -> Result:
@@ -105,21 +108,13 @@ def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Resu
 def _put_table(core: Core, table: Table, replaces: bool, rows: pa.Table | None = None) -> None:
     """A new table of these rows; with `replaces` in place of the one of its name, if there is one."""
     _check_reserved(table.name)
-    catalog, engine = core.catalog, core.engine
     with core.lock:
-        before, old = catalog.snapshot(), catalog.find(table.name)
-        kept = engine.tables[old.name] if isinstance(old, Table) else None
-        try:
-            if kept is not None and replaces:
-                engine.drop_table(catalog.drop_table(kept.table.name).name)
-            added = catalog.add_table(table)
-            engine.create_table(added)
-            if rows is not None and rows.num_rows:
-                core.commit([Change(added, rows)])
-        except BaseException:
-            catalog.restore(before)
-            engine.restore_table(table.name, kept)
-            raise
+        catalog, tables = core.catalog.fixed(), core.engine.tables
+        old = catalog.find(table.name)
+        gone = {catalog.drop_table(old.name).name: None} if replaces and isinstance(old, Table) else {}
+        added = catalog.add_table(table)
+        made = tables.made(added, rows, core.engine.time + 1)
+        core.carry_out(partial(_put, core, catalog.snapshot(), tables=gone | {added.name: made}))
 
 
 def _create_view(core: Core, statement: CreateView, dialect: str) -> Result:
@@ -153,21 +148,25 @@ def _define(core: Core, definition: Definition, planned: Planned | None, oracle_
     engine = core.engine
     with core.lock:
         installed = None if planned is None else engine.installed(definition, planned, core.pause, core.lock.aside)
-        core.carry_out(partial(_put_views, core, {definition.name: installed}, oracle_sql, catalog.snapshot()))
+        core.carry_out(partial(_put, core, catalog.snapshot(), {definition.name: installed}, oracle_sql))
 
 
-def _put_views(
-    core: Core, views: Mapping[str, Installed | None], oracle_sql: str | None, catalog: Snapshot, table: str = ""
+def _put(
+    core: Core,
+    catalog: Snapshot,
+    views: Mapping[str, Installed | None] = _NONE,
+    oracle_sql: str | None = None,
+    tables: Mapping[str, Declared | None] = _NONE,
 ) -> None:
-    """From now on these are the views of their names, and `catalog` is what exists; without SQL they are gone.
+    """From now on `catalog` is what exists, and these are the views and tables of their names; None: there is none.
 
-    So is `table`. It may be interrupted, and called again.
+    `oracle_sql` is that of views that are there. It may be interrupted, and called again.
     """
-    for name, installed in views.items():
-        core.close_subscriptions(name)
-        core.engine.put(name, installed, oracle_sql)
-    if table in core.engine.tables:
-        core.engine.drop_table(table)
+    for view, installed in views.items():
+        core.close_subscriptions(view)
+        core.engine.put(view, installed, oracle_sql)
+    for table, declared in tables.items():
+        core.engine.put_table(table, declared)
     core.catalog.restore(catalog)
 
 
@@ -226,12 +225,9 @@ def _drop_type(core: Core, statement: DropType) -> Result:
 
 def _set_indexes(core: Core, table: Table, indexes: tuple[Index, ...]) -> None:
     with core.lock:
-        before = core.catalog.snapshot()
-        try:
-            core.engine.set_indexes(core.catalog.set_indexes(table.name, indexes))
-        except BaseException:
-            core.catalog.restore(before)
-            raise
+        catalog = core.catalog.fixed()
+        declared = core.engine.tables.indexed(catalog.set_indexes(table.name, indexes))
+        core.carry_out(partial(_put, core, catalog.snapshot(), tables={table.name: declared}))
 
 
 def _drop(core: Core, statement: DropTable | DropView) -> Result:
@@ -241,13 +237,10 @@ def _drop(core: Core, statement: DropTable | DropView) -> Result:
         left = core.catalog.fixed()  # what fails, fails here
         is_table = isinstance(statement, DropTable)
         name = (left.table(statement.name) if is_table else left.view(statement.name)).name
-        dropped = [left.drop_view(view.name) for view in left.dependents(name)] if statement.cascade else []
-        if is_table:
-            left.drop_table(name)
-        else:
-            dropped.append(left.drop_view(name))
-        gone = dict.fromkeys(view.name for view in dropped)
-        core.carry_out(partial(_put_views, core, gone, None, left.snapshot(), name if is_table else ""))
+        views = [left.drop_view(view.name).name for view in left.dependents(name)] if statement.cascade else []
+        tables = [left.drop_table(name).name] if is_table else []
+        views += [] if is_table else [left.drop_view(name).name]
+        core.carry_out(partial(_put, core, left.snapshot(), dict.fromkeys(views), None, dict.fromkeys(tables)))
     give_back_freed_pages()
     return Result()
 

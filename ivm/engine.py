@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from time import perf_counter, perf_counter_ns
+from typing import TypeVar
 
 import pyarrow as pa
 
 from catalog.errors import BindError, MemoryLimitError, NumericError
-from catalog.schema import Table
 from catalog.schema import View as Definition
 from ivm.analysis.tables import tables_of
 from ivm.commits import Commits
@@ -19,7 +19,6 @@ from ivm.dataflow.graph import Graph
 from ivm.dataflow.hydration import Installation
 from ivm.dataflow.node import Node
 from ivm.declarations import check_append_only, check_static
-from ivm.foreign_keys import ForeignKeys
 from ivm.operators.arrange import ArrangeTable
 from ivm.operators.sink import Sink
 from ivm.plan.arrangement import ArrangementPlan
@@ -31,8 +30,8 @@ from ivm.plan.state import added_state, rows_to_read
 from ivm.publishing import Listeners
 from ivm.render.renderer import Renderer
 from ivm.render.scalars.program import Compiler
-from ivm.row_checks import RowChecks
 from ivm.subscription import Subscription
+from ivm.tables import Declared, Tables
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.concat import concat_deltas
 from ivm.trace.delta import Delta
@@ -44,7 +43,6 @@ from ivm.trace.turns import Aside, at_once
 from ivm.trace.view_log import ViewLog
 from ivm.transaction import Change
 from ivm.transform.pipeline import optimize
-from ivm.unique_constraints import UniqueConstraints
 from ivm.view import Installed
 from sql.ir.relation import Relation
 
@@ -70,6 +68,7 @@ class _Decided:
 
 
 Pause = Callable[[Callable[[], Progress]], None]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +89,8 @@ class Engine:
         self, compiler: Compiler | None, history: int, *, sharing: bool = True, memory_limit: int | None = None
     ) -> None:
         self.dictionary = TextDictionary()
-        self.renderer = Renderer(Graph(), self.dictionary, compiler)
-        self.tables: dict[str, TableStore] = {}
+        self.tables = Tables(self.dictionary)
+        self.renderer = Renderer(Graph(), self.dictionary, compiler, self.tables)
         self.views: dict[str, Installed] = {}
         self.oracle_sql: dict[str, str] = {}
         self.commits = Commits()
@@ -99,10 +98,7 @@ class Engine:
         self._sharing = sharing
         self._memory_limit = memory_limit
         self._apart: list[Renderer] = []
-        self._foreign_keys = ForeignKeys(self.tables)
-        self._unique = UniqueConstraints(self.tables)
         self._sweep = Sweep(self.dictionary, lambda: chain(self.tables.items(), self.renderer.graph.states()))
-        self._row_checks = RowChecks(self.tables, self.dictionary)
         self.listeners = Listeners(self.views, self.dictionary)
         self._decided: _Decided | None = None
 
@@ -121,48 +117,16 @@ class Engine:
         """The earliest time that can still be read."""
         return max(self.time - self._history, 0)
 
-    def create_table(self, table: Table) -> None:
-        """An empty table. BindError, TypeMismatchError or UnsupportedError for a CHECK that cannot be computed."""
-        self._add_table(TableStore(table, self.dictionary))
+    def put_table(self, name: str, declared: Declared | None) -> None:
+        """The table of a name is this one from now on, and its rows are those of a commit; None: there is none.
 
-    def drop_table(self, name: str) -> None:
-        """Forget a table that no view uses and no other table refers to."""
-        table = self.tables[name].table
-        for unique in table.unique_constraints:
-            self._unique.drop(table, unique)
-        self._row_checks.drop(table)
-        self._foreign_keys.drop(name)
-        del self.renderer.tables[name], self.tables[name]
-
-    def restore_table(self, name: str, store: TableStore | None) -> None:
-        """Undo what was done since the table called `name` was this one, or there was none."""
-        if store is None or self.tables.get(store.table.name) is not store:
-            if name in self.tables:
-                self.drop_table(name)
-            if store is not None:
-                self._add_table(store)
-
-    def _add_table(self, store: TableStore) -> None:
-        table = store.table
-        self._row_checks.add(table)
-        self.tables[table.name] = self.renderer.tables[table.name] = store
-        self._foreign_keys.add(table.name)
-        for unique in table.unique_constraints:
-            self._unique.add(table, unique)
-
-    def set_indexes(self, table: Table) -> None:
-        """Give a table the indexes that `table` has: check the unique ones of these and no others.
-
-        ConstraintError if rows break one that is new; then nothing has changed. Cost: see `UniqueConstraints.add`.
+        It may be interrupted, and called again.
         """
-        store = self.tables[table.name]
-        for unique in table.unique_constraints:
-            if unique not in store.table.unique_constraints:
-                self._unique.add(table, unique)
-        for unique in store.table.unique_constraints:
-            if unique not in table.unique_constraints:
-                self._unique.drop(table, unique)
-        store.table = table
+        self.tables.put(name, declared)
+        store = self.tables.get(name)
+        if store is not None and store.last_time > self.time:
+            self._decided = _Decided(store.last_time, self.since, store.rows, perf_counter_ns(), ())
+            self.settle()
 
     def planned(self, relation: Relation) -> Planned:
         """How a view would be maintained. Needs no lock, as long as nobody creates or drops anything."""
@@ -174,7 +138,6 @@ class Engine:
         """A view that is maintained, as planned, which nobody sees before `put`, which is to come before any commit.
 
         On any error nothing is left behind.
-
         `pause` is called between two chunks of the rows that are read, with what tells how far it is. Within it commits
         and reads may be made, which see nothing of the view; nothing else. They may be made too while `aside` does what
         it is given; it returns once the caller is alone again.
@@ -205,17 +168,11 @@ class Engine:
         old = self.views.get(name)
         if old is not None and old is not installed:
             old.node.owners.pop(name, None)
-            del self.views[name]
         if installed is not None:
             installed.node.owners[name] = None
-            self.views[name] = installed
-            self.renderer.views[name] = installed.node
-        else:
-            self.renderer.views.pop(name, None)
-        if oracle_sql is not None:
-            self.oracle_sql[name] = oracle_sql
-        else:
-            self.oracle_sql.pop(name, None)
+        _put(self.views, name, installed)
+        _put(self.renderer.views, name, None if installed is None else installed.node)
+        _put(self.oracle_sql, name, oracle_sql)
         self.sweep()
 
     def sweep(self) -> None:
@@ -360,9 +317,7 @@ class Engine:
             if change.times is not None and len(change.times):
                 time = max(time, int(change.times.max()))
         deltas = self._apply(changes, time)
-        self._row_checks.check(deltas)
-        self._unique.check(deltas)
-        self._foreign_keys.check(deltas)
+        self.tables.check(deltas)
         read = self.renderer.sources
         changed = self.renderer.graph.step({read[n]: delta for n, delta in deltas.items() if n in read})
         since = BEGINNING if self.is_installing else max(time - self._history, 0)
@@ -403,3 +358,10 @@ class Engine:
                 parts.setdefault(name, []).append(delta)
         merged = {name: concat_deltas(deltas) for name, deltas in parts.items()}
         return {name: delta for name, delta in merged.items() if delta is not None}
+
+
+def _put(all_there_are: dict[str, T], name: str, one: T | None) -> None:
+    if one is None:
+        all_there_are.pop(name, None)
+    else:
+        all_there_are[name] = one

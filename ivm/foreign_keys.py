@@ -17,68 +17,60 @@ from ivm.trace.table_store import TableStore
 SHOWN = 3
 
 
-class ForeignKeys:
-    """The checks of all enforced foreign keys of `tables`: each table is added when it comes, dropped before it goes.
+ForeignIndexes = Mapping[ForeignKey, tuple[Arrangement, Arrangement]]
+"""Enforced foreign keys of a table, each with the index of the rows that refer and that of those referred to.
 
-    Size: an index on either side of each foreign key, shared with the views that use the same. It is filled when a
-    check first looks something up in it, and goes with the table that declares the key.
+They are shared with the views that use the same, and filled when a check first looks something up in them.
+"""
+
+
+def foreign_indexes(child: TableStore, tables: Mapping[str, TableStore]) -> ForeignIndexes:
+    """The indexes that the checks of a table's own foreign keys use."""
+    table, found = child.table, {}
+    for key in table.foreign_keys:
+        if key.enforced:
+            parent = child if key.table == table.name else tables[key.table]
+            referring = child.arrangement(_places(table, key.columns))
+            found[key] = referring, parent.arrangement(_places(parent.table, key.referenced))
+    return found
+
+
+def check_foreign(
+    child: TableStore, indexes: ForeignIndexes, tables: Mapping[str, TableStore], deltas: Mapping[str, Delta]
+) -> None:
+    """Raise ConstraintError unless every reference that `deltas` touch is satisfied at every time.
+
+    Rows added must find their target at the time at which they come; rows taken away must not be referred to from
+    that time on, unless a row with the same key takes their place at it. Between the times of changes nothing can
+    break. Cost: a probe for each change of the tables of a key.
     """
+    for key, (referring, referenced) in indexes.items():
+        if child.table.name in deltas:
+            _check_added(child, key, referenced, deltas[child.table.name])
+        if key.table in deltas:
+            _check_removed(child, key, tables[key.table].table, referring, referenced, deltas[key.table])
 
-    def __init__(self, tables: Mapping[str, TableStore]) -> None:
-        self._tables = tables
-        self._held: dict[tuple[str, ForeignKey], tuple[Arrangement, Arrangement]] = {}
 
-    def check(self, deltas: Mapping[str, Delta]) -> None:
-        """Raise ConstraintError unless every reference that `deltas` touch is satisfied at every time.
+def _check_added(child: TableStore, key: ForeignKey, referenced: Arrangement, delta: Delta) -> None:
+    columns = _places(child.table, key.columns)
+    added = delta if delta.diffs is None else delta.take(np.flatnonzero(delta.diffs > 0))
+    missing = _unmatched(child.table, columns, added, referenced)
+    if len(missing):
+        _raise(child.table, key, added.take(missing), columns, child, "refer to no row of")
 
-        Rows added must find their target at the time at which they come; rows taken away must not be referred to from
-        that time on, unless a row with the same key takes their place at it. Between the times of changes nothing can
-        break. Cost: a probe for each change of a table with enforced keys; nothing for other tables.
-        """
-        for name, key in self._held:
-            store = self._tables[name]
-            if name in deltas:
-                self._check_added(store, key, deltas[name])
-            if key.table in deltas:
-                self._check_removed(store, key, deltas[key.table])
 
-    def add(self, name: str) -> None:
-        """Take the indexes that the checks of a table's own foreign keys use."""
-        child = self._tables[name]
-        for key in child.table.foreign_keys:
-            if key.enforced and (name, key) not in self._held:
-                parent = self._tables[key.table]
-                self._held[name, key] = (
-                    child.arrangement(_places(child.table, key.columns)),
-                    parent.arrangement(_places(parent.table, key.referenced)),
-                )
-
-    def drop(self, name: str) -> None:
-        """Give them back."""
-        for key in self._tables[name].table.foreign_keys:
-            if (name, key) in self._held:
-                del self._held[name, key]
-
-    def _check_added(self, child: TableStore, key: ForeignKey, delta: Delta) -> None:
-        columns = _places(child.table, key.columns)
-        added = delta if delta.diffs is None else delta.take(np.flatnonzero(delta.diffs > 0))
-        _, referenced = self._held[child.table.name, key]
-        missing = _unmatched(child.table, columns, added, referenced)
-        if len(missing):
-            _raise(child.table, key, added.take(missing), columns, child, "refer to no row of")
-
-    def _check_removed(self, child: TableStore, key: ForeignKey, delta: Delta) -> None:
-        if delta.diffs is None:
-            return
-        parent = self._tables[key.table]
-        targets = _places(parent.table, key.referenced)
-        removed = delta.take(np.flatnonzero(delta.diffs < 0))
-        referring, referenced = self._held[child.table.name, key]
-        gone = removed.take(_unmatched(parent.table, targets, removed, referenced))
-        kept = _unmatched(parent.table, targets, gone, referring)
-        orphans = np.setdiff1d(np.arange(len(gone)), kept)
-        if len(orphans):
-            _raise(child.table, key, gone.take(orphans), targets, child, "still refer to rows removed from")
+def _check_removed(
+    child: TableStore, key: ForeignKey, parent: Table, referring: Arrangement, referenced: Arrangement, delta: Delta
+) -> None:
+    if delta.diffs is None:
+        return
+    targets = _places(parent, key.referenced)
+    removed = delta.take(np.flatnonzero(delta.diffs < 0))
+    gone = removed.take(_unmatched(parent, targets, removed, referenced))
+    kept = _unmatched(parent, targets, gone, referring)
+    orphans = np.setdiff1d(np.arange(len(gone)), kept)
+    if len(orphans):
+        _raise(child.table, key, gone.take(orphans), targets, child, "still refer to rows removed from")
 
 
 def _places(table: Table, names: tuple[str, ...]) -> tuple[int, ...]:

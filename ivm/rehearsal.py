@@ -63,7 +63,7 @@ def _set_up(stage: Engine, engine: Engine, planned: Planned, lock: Turns) -> Ite
     for plan in nodes_of(planned.plan):
         if isinstance(plan, ViewPlan | TablePlan) and plan.name not in stage.tables:
             table, rows = _few_rows(engine, plan, lock)
-            stage.create_table(table)
+            stage.put_table(table.name, stage.tables.made(table))
             source = stage.renderer.graph.add(f"table {table.name}", Source(stage.tables[table.name].contents))
             stage.renderer.sources[table.name] = stage.renderer.views[table.name] = source
             yield table, rows

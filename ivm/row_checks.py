@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from catalog.errors import ConstraintError, NumericError
@@ -17,55 +15,45 @@ from sql.bind.expressions.logic import negation
 
 SHOWN = 3
 
+RowChecks = tuple[tuple[Check, MfpProgram], ...]
+"""CHECK constraints of a table, each with a filter for the rows on which it is FALSE.
 
-class RowChecks:
-    """The CHECK constraints of tables, whose rows `tables` have and whose texts `dictionary` has.
+The filters are interpreted: they stand still for no compiler.
+"""
 
-    Each is a filter for the rows on which it is FALSE, interpreted: it stands still for no compiler.
+
+def row_checks_of(table: Table, dictionary: TextDictionary) -> RowChecks:
+    """The checks of a table; raises what binding raises."""
+    width = len(table.fields)
+    return tuple(
+        (check, MfpProgram((), (negation(condition_of(check.condition, table)),), None, width, dictionary))
+        for check in table.checks
+    )
+
+
+def check_rows(store: TableStore, checks: RowChecks, delta: Delta) -> None:
+    """Raise ConstraintError if a condition is FALSE on a row that `delta` adds; NULL passes.
+
+    Cost: some microseconds for each check, and that of computing it for the rows.
     """
+    added = delta if delta.diffs is None or not checks else delta.take(np.flatnonzero(delta.diffs > 0))
+    for check, breaking in checks:
+        _check(store, check, breaking, added)
 
-    def __init__(self, tables: Mapping[str, TableStore], dictionary: TextDictionary) -> None:
-        self._tables = tables
-        self._dictionary = dictionary
-        self._breaking: dict[str, tuple[tuple[Check, MfpProgram], ...]] = {}
 
-    def add(self, table: Table) -> None:
-        """Read the checks of a table that is about to come; raises what binding raises."""
-        if table.checks:
-            self._breaking[table.name] = tuple((check, self._program(check, table)) for check in table.checks)
-
-    def drop(self, table: Table) -> None:
-        """Forget them."""
-        self._breaking.pop(table.name, None)
-
-    def check(self, deltas: Mapping[str, Delta]) -> None:
-        """Raise ConstraintError if a condition is FALSE on a row that `deltas` add; NULL passes.
-
-        Cost: some microseconds for each check of a table that changes, and that of computing it for the rows.
-        """
-        for name, delta in deltas.items() if self._breaking else ():
-            checks = self._breaking.get(name, ())
-            added = delta if delta.diffs is None or not checks else delta.take(np.flatnonzero(delta.diffs > 0))
-            for check, breaking in checks:
-                self._check(self._tables[name], check, breaking, added)
-
-    def _program(self, check: Check, table: Table) -> MfpProgram:
-        broken = negation(condition_of(check.condition, table))
-        return MfpProgram((), (broken,), None, len(table.fields), self._dictionary)
-
-    def _check(self, store: TableStore, check: Check, breaking: MfpProgram, added: Delta) -> None:
-        table = store.table
-        try:
-            found = breaking.run(added) if len(added) else None
-        except NumericError as error:
-            raise ConstraintError(
-                f"cannot change table {table.name}: {check} cannot be computed: {error}. Nothing was changed"
-            ) from error
-        if found is None or len(found) == 0:
-            return
-        names = ", ".join(field.name for field in table.fields)
-        shown = store.describe(found, range(len(table.fields)), SHOWN)
+def _check(store: TableStore, check: Check, breaking: MfpProgram, added: Delta) -> None:
+    table = store.table
+    try:
+        found = breaking.run(added) if len(added) else None
+    except NumericError as error:
         raise ConstraintError(
-            f"cannot change table {table.name}: {check} is false on {len(found)} row(s): ({names}) = {shown}; "
-            "give values that satisfy it. Nothing was changed"
-        )
+            f"cannot change table {table.name}: {check} cannot be computed: {error}. Nothing was changed"
+        ) from error
+    if found is None or len(found) == 0:
+        return
+    names = ", ".join(field.name for field in table.fields)
+    shown = store.describe(found, range(len(table.fields)), SHOWN)
+    raise ConstraintError(
+        f"cannot change table {table.name}: {check} is false on {len(found)} row(s): ({names}) = {shown}; "
+        "give values that satisfy it. Nothing was changed"
+    )

@@ -15,44 +15,32 @@ from ivm.trace.table_store import TableStore
 SHOWN = 3
 
 
-class UniqueConstraints:
-    """The checks of all UNIQUE constraints of `tables`: each is added when it comes, dropped before it goes.
+UniqueIndexes = Mapping[Unique, Arrangement]
+"""UNIQUE constraints of a table, each with the index of its columns, shared with the views that use the same."""
 
-    Size: an index for each set of columns, shared with the views that use the same.
+
+def unique_indexes(store: TableStore, table: Table, known: UniqueIndexes) -> UniqueIndexes:
+    """The indexes of the UNIQUE constraints that `table` declares of the rows of `store`.
+
+    ConstraintError if rows break one that is not `known`. Cost: that of indexing the rows and of a probe for each.
     """
-
-    def __init__(self, tables: Mapping[str, TableStore]) -> None:
-        self._tables = tables
-        self._held: dict[str, dict[Unique, Arrangement]] = {}
-
-    def check(self, deltas: Mapping[str, Delta]) -> None:
-        """Raise ConstraintError if a row that `deltas` add agrees with another one, at the time at which it comes.
-
-        Later nothing can break until other rows come. A NULL agrees with nothing. Cost: a probe for each added row of a
-        table with such constraints; nothing for other tables.
-        """
-        for name, delta in deltas.items():
-            for unique, arrangement in self._held.get(name, {}).items():
-                _check(self._tables[name], unique, arrangement, delta)
-
-    def add(self, table: Table, unique: Unique) -> None:
-        """Check a constraint from now on. ConstraintError if rows break it already: then it is not added.
-
-        Cost: that of indexing the rows and of a probe for each.
-        """
-        store = self._tables[table.name]
-        arrangement = store.arrangement(_places(table, unique))
-        for rows in store.contents(store.last_time):
-            _check(store, unique, arrangement, rows)
-        self._held.setdefault(table.name, {})[unique] = arrangement
-
-    def drop(self, table: Table, unique: Unique) -> None:
-        """Check a constraint no longer."""
-        self._held.get(table.name, {}).pop(unique, None)
+    found = {}
+    for unique in table.unique_constraints:
+        found[unique] = known.get(unique) or store.arrangement(tuple(table.index(name) for name in unique.columns))
+        if unique not in known:
+            for rows in store.contents(store.last_time):
+                _check(store, unique, found[unique], rows)
+    return found
 
 
-def _places(table: Table, unique: Unique) -> tuple[int, ...]:
-    return tuple(table.index(name) for name in unique.columns)
+def check_unique(store: TableStore, indexes: UniqueIndexes, delta: Delta) -> None:
+    """Raise ConstraintError if a row that `delta` adds agrees with another one, at the time at which it comes.
+
+    Later nothing can break until other rows come. A NULL agrees with nothing. Cost: a probe for each added row and
+    constraint.
+    """
+    for unique, arrangement in indexes.items():
+        _check(store, unique, arrangement, delta)
 
 
 def _check(store: TableStore, unique: Unique, arrangement: Arrangement, delta: Delta) -> None:

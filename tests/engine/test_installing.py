@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import date
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -249,8 +248,11 @@ def test_times_of_commits_between_chunks_can_be_read_afterwards() -> None:
     db = ivm.connect(compile="off", history=100)
     db.sql("CREATE TABLE w (id BIGINT, k BIGINT); INSERT INTO w SELECT range, range % 3 FROM range(30)")
     start = db.time
-    insert = partial(db.sql, "INSERT INTO w VALUES (1, 1), (2, 5)")
-    db.sql("CREATE MATERIALIZED VIEW late AS SELECT * FROM w WHERE k < 4", progress=_during(lambda _: insert(), 5))
+
+    def commit(_: int) -> None:
+        db.sql("INSERT INTO w VALUES (1, 1), (2, 5)")
+
+    db.sql("CREATE MATERIALIZED VIEW late AS SELECT * FROM w WHERE k < 4", progress=_during(commit, 5))
     assert db.time > start
     rows = [len(db.view("late").fetchall(as_of=time)) for time in range(start, db.time + 1)]
     assert rows == list(range(30, 31 + db.time - start))
