@@ -198,7 +198,7 @@ def _values(array: pa.Array, data: pa.Buffer, physical: Physical) -> Any:
         return words if physical is Physical.WIDE else words[:, 0]
     size = given.bit_width // 8
     values = _view(data, _item(given), offset * size, (n,), (size,))
-    return _two_words(values) if physical is Physical.WIDE else values.astype(DTYPES[physical], copy=False)
+    return two_words(values) if physical is Physical.WIDE else values.astype(DTYPES[physical], copy=False)
 
 
 def _item(given: pa.DataType) -> str:
@@ -212,7 +212,7 @@ def _outward(values: Array, target: pa.DataType) -> Array:
     if pa.types.is_boolean(target):
         return np.packbits(values.view(np.bool_), bitorder="little")
     if pa.types.is_decimal(target):
-        return np.ascontiguousarray(values) if values.ndim == 2 else _two_words(values)
+        return np.ascontiguousarray(values) if values.ndim == 2 else two_words(values)
     return np.ascontiguousarray(values if values.ndim == 1 else values[:, 0], _item(target))
 
 
@@ -243,7 +243,7 @@ def _zeroed(values: Array, valid: Bools) -> Array:
     return np.where(mask, values, np.zeros((), values.dtype))
 
 
-def _two_words(values: Array) -> Array:
+def two_words(values: Array) -> Array:
     """Integers as 128 bits."""
     words = np.zeros((len(values), 2), np.int64)
     words[:, 0] = values

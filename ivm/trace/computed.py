@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 from weakref import ref
 
@@ -44,14 +44,6 @@ class TextFunction(Protocol):
 
 Computed = Sequence[tuple[int, Sequence[TextFunction]]]
 """Columns, and functions of each."""
-
-
-class Columnar(Protocol):
-    """What gives functions of its columns."""
-
-    def computed(self, index: int, function: TextFunction) -> Column:
-        """The function of column `index`, for each row."""
-        ...
 
 
 def compute(arrays: Sequence[pa.Array], function: TextFunction) -> Column:
@@ -109,12 +101,12 @@ class ComputedColumns:
         key, kept = (index, id(function)), self._kept
         kept[key] = ref(function, lambda _: kept.pop(key, None)), column
 
-    def append(self, source: Columnar) -> None:
-        """Add the values of the rows of `source`."""
+    def append(self, computed: Callable[[int, TextFunction], Column]) -> None:
+        """Add the values of further rows, as this gives them for a column and a function."""
         for (index, _), (wanted, column) in list(self._kept.items()):
             function = wanted()
             if function is not None:
-                column.append(source.computed(index, function))
+                column.append(computed(index, function))
 
     def append_from(self, others: ComputedColumns, rows: Ints) -> None:
         """Add the values that `others`, which are of the same functions, have of `rows`."""

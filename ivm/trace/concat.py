@@ -15,27 +15,27 @@ from ivm.trace.layout import plain_layout
 
 @dataclass(slots=True)
 class Concatenation(Source):
-    """The columns of several deltas, one below the other; each is put together when it is first read, then kept."""
+    """The columns of several parts, one below the other; each is put together when it is first read, then kept."""
 
-    deltas: Sequence[Delta]
+    parts: Sequence[Delta | Source]
     _made: dict[int | tuple[int, TextFunction], Column] = field(default_factory=dict)
 
     def column(self, index: int) -> Column:
-        """Column `index` of all deltas."""
+        """Column `index` of all parts."""
         column = self._made.get(index)
         if column is None:
-            column = self._made[index] = concat([delta.column(index) for delta in self.deltas])
+            column = self._made[index] = concat([part.column(index) for part in self.parts])
         return column
 
     def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
-        """Whether all deltas do."""
-        return index not in self._made and all(delta.computes(index, functions) for delta in self.deltas)
+        """Whether all parts do."""
+        return index not in self._made and all(part.computes(index, functions) for part in self.parts)
 
     def computed(self, index: int, function: TextFunction) -> Column:
-        """The function of column `index` of all deltas."""
+        """The function of column `index` of all parts."""
         column = self._made.get((index, function))
         if column is None:
-            column = concat([delta.computed(index, function) for delta in self.deltas])
+            column = concat([part.computed(index, function) for part in self.parts])
             self._made[index, function] = column
         return column
 

@@ -46,13 +46,19 @@ def merge_equal(
 
     Both int64, in the order of first positions; rows whose diffs add up to zero are left out. Cost: see `consolidate`.
     """
-    parts = [(each.physical, column.valid is not None) for each, column in zip(types, columns, strict=True)]
-    if times is not None:
-        columns = [*columns, Column(times)]
-        parts.append((Physical.INT64, False))
-    layout = row_layout(tuple(parts))
+    columns, layout = compared(columns, types, times)
     words, _ = layout.pack(columns, length)
     return sum_equal(words.reshape(length, layout.words), diffs)
+
+
+def compared(
+    columns: Sequence[Column], types: Sequence[SqlType], times: Ints | None
+) -> tuple[Sequence[Column], KeyLayout]:
+    """Columns, and the times if there are any, with the layout by which equal rows are equal words."""
+    parts = [(each.physical, column.valid is not None) for each, column in zip(types, columns, strict=True)]
+    if times is None:
+        return columns, _row_layout(tuple(parts))
+    return [*columns, Column(times)], _row_layout((*parts, (Physical.INT64, False)))
 
 
 def sum_equal(words: Ints, diffs: Ints) -> tuple[Ints, Ints]:
@@ -62,8 +68,13 @@ def sum_equal(words: Ints, diffs: Ints) -> tuple[Ints, Ints]:
     rows: Ints = np.empty(length, np.int64)
     sums: Ints = np.empty(length, np.int64)
     count = sum_equal_rows(readonly(words), readonly(diffs), slots, rows, sums, 0, 0)
-    kept = np.flatnonzero(sums[:count])
-    return (rows[:count], sums[:count]) if len(kept) == count else (rows[kept], sums[kept])
+    return without_zeros(rows[:count], sums[:count])
+
+
+def without_zeros(rows: Ints, sums: Ints) -> tuple[Ints, Ints]:
+    """Both without the places at which the sums are zero."""
+    kept = np.flatnonzero(sums)
+    return (rows, sums) if len(kept) == len(rows) else (rows[kept], sums[kept])
 
 
 def least_slots(length: int) -> int:
@@ -72,7 +83,7 @@ def least_slots(length: int) -> int:
 
 
 @cache
-def row_layout(parts: tuple[tuple[Physical, bool], ...]) -> KeyLayout:
+def _row_layout(parts: tuple[tuple[Physical, bool], ...]) -> KeyLayout:
     """How rows of such columns are packed, so that equal ones are.
 
     Layouts take longer to make than small deltas to consolidate, and there are few of them.

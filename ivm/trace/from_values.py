@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import MAX_DIGITS, MAX_NARROW_DIGITS, Kind, SqlType
-from ivm.trace.arrow import arrow_type
+from ivm.trace.arrow import arrow_type, two_words
 from ivm.trace.enums import enum_labels
 from ivm.trace.sequences import array_from
 
@@ -21,18 +21,12 @@ def array_of(values: Sequence[object], type: SqlType) -> pa.Array:
     """The values as an Arrow array for a column of `type`: days, microseconds and scaled integers; None is NULL."""
     target = arrow_type(type)
     if type.kind is Kind.DECIMAL and type.precision <= MAX_NARROW_DIGITS:
-        return _decimals(array_from(values, pa.int64()), target)
+        scaled = array_from(values, pa.int64())
+        words = np.frombuffer(scaled.buffers()[1], "<i8", len(scaled), scaled.offset * 8)
+        return pa.Array.from_buffers(target, len(scaled), [scaled.buffers()[0], pa.py_buffer(two_words(words))])
     if pa.types.is_decimal(target):
-        scaled = [None if v is None else Decimal(str(v)).scaleb(-type.scale, _WIDE) for v in values]
-        return pa.array(scaled, target)
+        return pa.array([None if v is None else Decimal(str(v)).scaleb(-type.scale, _WIDE) for v in values], target)
     if type.kind is Kind.ENUM:
         return pa.DictionaryArray.from_arrays(array_from(values, target.index_type), enum_labels(type))
     stored = _STORED.get(type.kind)
     return array_from(values, target) if stored is None else array_from(values, stored).view(target)
-
-
-def _decimals(scaled: pa.Array, target: pa.DataType) -> pa.Array:
-    words = np.empty((len(scaled), 2), np.int64)
-    words[:, 0] = np.frombuffer(scaled.buffers()[1], "<i8", len(scaled), scaled.offset * 8)
-    words[:, 1] = words[:, 0] >> 63
-    return pa.Array.from_buffers(target, len(scaled), [scaled.buffers()[0], pa.py_buffer(words)])

@@ -98,8 +98,7 @@ class InPlace:
         self._stride = self._arrow.bit_width // 8
         self._read: pa.DataType | None = None
         self._bases: Growable[np.int64] = Growable(np.dtype(np.int64))
-        self._maps: Growable[np.int64] = Growable(np.dtype(np.int64))
-        self._offsets: Growable[np.int64] = Growable(np.dtype(np.int64))
+        self._maps: Growable[np.int64] = Growable(np.dtype(np.int64), 2)
 
     def __len__(self) -> int:
         return self._bases.length
@@ -116,25 +115,24 @@ class InPlace:
             array = self._made_anew(array)
             validity, data = array.buffers()
         piece = len(self)
-        self._bases.fill(data.address + (array.offset - self._pieces.start(piece)) * self._stride, piece + 1)
         if validity is not None and array.null_count:
+            self._maps.truncate(piece)
             self._maps.fill(0, piece)
-            self._maps.fill(validity.address, piece + 1)
-            self._offsets.fill(0, piece)
-            self._offsets.fill(array.offset, piece + 1)
+            self._maps.append(np.array([[validity.address, array.offset]]))
+        self._bases.fill(data.address + (array.offset - self._pieces.start(piece)) * self._stride, piece + 1)
         return array
 
     def truncate(self, pieces: int) -> None:
         """Forget all but the first `pieces` arrays."""
-        for each in (self._bases, self._maps, self._offsets):
-            each.truncate(pieces)
+        self._bases.truncate(pieces)
+        self._maps.truncate(pieces)
 
     def first(self, count: int, pieces: Pieces) -> InPlace:
         """The first `count` of these arrays, over other pieces that agree with these so far."""
         made = InPlace(self._type, pieces)
         made._read = self._read
-        for ours, theirs in ((self._bases, made._bases), (self._maps, made._maps), (self._offsets, made._offsets)):
-            theirs.append(ours.view()[:count])
+        made._bases.append(self._bases.view()[:count])
+        made._maps.append(self._maps.view()[:count])
         return made
 
     def slice(self, begin: int, end: int, owner: object) -> Column | None:
@@ -143,7 +141,7 @@ class InPlace:
         `owner` keeps their memory alive.
         """
         piece = self._pieces.piece_of(begin)
-        if self._pieces.start(piece + 1) < end or (piece < self._maps.length and self._maps.array[piece]):
+        if self._pieces.start(piece + 1) < end or (piece < self._maps.length and self._maps.array[piece, 0]):
             return None
         shape, strides = ((end - begin,), (self._stride,)) if not self._wide else ((end - begin, 2), (self._stride, 8))
         address = int(self._bases.array[piece]) + begin * self._stride
@@ -160,9 +158,8 @@ class InPlace:
         if not self._maps.length:
             return Column(values)
         self._maps.fill(0, len(self))
-        self._offsets.fill(0, len(self))
         valid = np.empty(len(rows), np.bool_)
-        gather_bits(pages, starts, self._maps.array, self._offsets.array, rows, valid)
+        gather_bits(pages, starts, self._maps.array, rows, valid)
         values[~valid] = 0
         return Column(values, valid)
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -30,6 +29,7 @@ from ivm.trace.column import Array, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.lists import elements_of
 from ivm.trace.readonly import readonly
+from ivm.trace.state import State
 from ivm.trace.text_memory import EACH, NO_MARKS, Codes, Heap
 
 _LEAST_SLOTS = 1 << 9
@@ -58,15 +58,7 @@ class Pace:
 PACE = Pace()
 
 
-class KeepsCodes(Protocol):
-    """Who keeps codes beyond a commit: a state."""
-
-    def codes(self) -> Iterator[Array]:
-        """See `State.codes`."""
-        ...
-
-
-Keepers = Callable[[], Iterable[tuple[Hashable, KeepsCodes]]]
+Keepers = Callable[[], Iterable[tuple[Hashable, State]]]
 """Who keeps codes now, each after those that it gets them from, under a name that nobody else ever has."""
 
 
@@ -78,7 +70,7 @@ class Sweep:
         self._memory = dictionary.memory
         self._keepers = keepers
         self._running: Iterator[int] | None = None
-        self._now: Mapping[Hashable, KeepsCodes] = {}
+        self._now: Mapping[Hashable, State] = {}
         self._next = PACE.least
         self._seen = 0
 

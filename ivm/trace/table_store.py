@@ -15,8 +15,8 @@ from ivm.trace.arrangement import Arrangement
 from ivm.trace.arrow import Reader, arrow_type, to_arrow
 from ivm.trace.batch import Batch
 from ivm.trace.changes import Changes, in_order, net_in_order
-from ivm.trace.column import Array, Column, Ints, concat
-from ivm.trace.computed import TextFunction
+from ivm.trace.column import Array, Ints
+from ivm.trace.concat import Concatenation
 from ivm.trace.delta import Delta, Group, Source
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.follower import Follower
@@ -306,7 +306,7 @@ class TableStore:
         deaths = StoredRows(self.store.columns, killed)
         if born == 0:
             return self._delta(deaths, len(killed), died_at, np.full(len(killed), -1, np.int64))
-        both = self._delta(_Below(deaths, births), len(killed) + born, 0, None)
+        both = self._delta(Concatenation((deaths, births)), len(killed) + born, 0, None)
         both.diffs = np.ones(len(both), np.int64)
         both.diffs[: len(killed)] = -1
         if isinstance(times, int) or isinstance(died_at, int):
@@ -317,30 +317,3 @@ class TableStore:
 
     def _delta(self, source: Source, length: int, times: Ints | int, diffs: Ints | None) -> Delta:
         return Delta([Group(source)], plain_layout(len(self._types)), length, times, diffs)
-
-
-class _Below(Source):
-    """The rows of one source, below them those of another; a column is put together when it is first read."""
-
-    def __init__(self, above: Source, below: Source) -> None:
-        self._parts = (above, below)
-        self._made: dict[int | tuple[int, TextFunction], Column] = {}
-
-    def column(self, index: int) -> Column:
-        """Column `index` of both."""
-        column = self._made.get(index)
-        if column is None:
-            column = self._made[index] = concat([part.column(index) for part in self._parts])
-        return column
-
-    def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
-        """Whether both do."""
-        return index not in self._made and all(part.computes(index, functions) for part in self._parts)
-
-    def computed(self, index: int, function: TextFunction) -> Column:
-        """The function of column `index` of both."""
-        column = self._made.get((index, function))
-        if column is None:
-            column = concat([part.computed(index, function) for part in self._parts])
-            self._made[index, function] = column
-        return column

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from ivm.kernels.texts.dictionary import PADDING
+from ivm.kernels.texts.dictionary import PADDING, Bytes, Places
 from ivm.kernels.texts.parts import pack_texts
 from ivm.trace.column import Bools, Ints
 from ivm.trace.readonly import readonly
 from ivm.trace.validity import validity_mask
-
-Bytes = npt.NDArray[np.uint8]
-Places = npt.NDArray[np.signedinteger[Any]]
 
 _ALL_VALID: Bools = np.empty(0, np.bool_)
 _NO_BYTES: Bytes = readonly(np.empty(0, np.uint8))

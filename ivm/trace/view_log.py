@@ -11,8 +11,8 @@ from catalog.types import Physical, SqlType
 from ivm.kernels.hashing.consolidate import sum_equal_rows
 from ivm.trace.arrow import to_column
 from ivm.trace.codes import of_log
-from ivm.trace.column import Array, Column, Ints
-from ivm.trace.consolidate import least_slots, row_layout
+from ivm.trace.column import Array, Column, Ints, part_of
+from ivm.trace.consolidate import compared, least_slots, without_zeros
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
@@ -280,9 +280,7 @@ class _Merge:
     """Adds up the diffs of equal rows, at equal `times` if they are given, for as many rows at a time as one likes."""
 
     def __init__(self, types: Sequence[SqlType], columns: Sequence[Column], times: Ints | None, diffs: Ints) -> None:
-        parts = [(each.physical, column.valid is not None) for each, column in zip(types, columns, strict=True)]
-        self._columns = [*columns] if times is None else [*columns, Column(times)]
-        self._layout = row_layout((*parts,) if times is None else (*parts, (Physical.INT64, False)))
+        self._columns, self._layout = compared(columns, types, times)
         self._diffs, n = readonly(diffs), len(diffs)
         self._words: Ints = np.empty((n, self._layout.words), np.int64)
         self._slots = np.zeros(least_slots(n), np.uint64)
@@ -298,10 +296,7 @@ class _Merge:
     def add(self, rows: int) -> None:
         """So many more rows, or as many as there are. Cost: packs them, one access of a hash table each."""
         end = min(self.done + rows, len(self._diffs))
-        part = [
-            Column(c.values[self.done : end], None if c.valid is None else c.valid[self.done : end])
-            for c in self._columns
-        ]
+        part = [part_of(column, slice(self.done, end)) for column in self._columns]
         words, _ = self._layout.pack(part, end - self.done)
         self._words[self.done : end] = words.reshape(end - self.done, self._layout.words)
         words = readonly(self._words[:end])
@@ -311,9 +306,7 @@ class _Merge:
     def found(self, start: int = 0, end: int | None = None) -> tuple[Ints, Ints]:
         """The first position of each distinct row and its sum, of those from `start` to `end`; zeros are left out."""
         stop = self.count if end is None else min(end, self.count)
-        rows, sums = self._rows[start:stop], self._sums[start:stop]
-        kept = np.flatnonzero(sums)
-        return (rows, sums) if len(kept) == len(rows) else (rows[kept], sums[kept])
+        return without_zeros(self._rows[start:stop], self._sums[start:stop])
 
 
 class _Compaction:

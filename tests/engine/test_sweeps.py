@@ -254,7 +254,7 @@ def test_the_dictionary_against_a_model(monkeypatch, base):
     literals = Literals(dictionary)
     for text in ("", "a literal"):
         kept.known[text] = literals.code(text)
-    sweeper = Sweep(dictionary, lambda: [("kept", kept)])
+    sweeper = Sweep(dictionary, lambda: [("kept", kept)])  # type: ignore[list-item]
     for commit in range(6000):
         text = chance.choice(["", "x" * chance.randrange(40)]) + str(chance.randrange(500))
         kept.known[text] = dictionary.code(text)

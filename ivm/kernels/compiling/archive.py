@@ -13,26 +13,28 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from ivm.kernels.compiling.folder import read_beside, replace
 from ivm.kernels.compiling.sources import FOLDER, digest, environment
 from ivm.kernels.compiling.targets import Target
 
-_FORMAT = "ivm kernels 2"
+_FORMAT = "ivm kernels 3"
 _HEADER = 128
 _DIGEST = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """A compiled kernel: what numba knows of it, its object code, and its bitcode, for compiling a caller."""
 
     about: bytes
     code: bytes
     bitcode: bytes
+
+
+ABOUT, CODE, BITCODE = range(3)
 
 
 def key(kernel: str, types: str, target: Target) -> str:
@@ -48,10 +50,10 @@ def path_for(target: Target, code: Path = FOLDER) -> Path:
 
 
 class Archive:
-    """What is in an archive."""
+    """What is in an archive: the parts of its entries, one after the other, and the index of where each lies."""
 
-    def __init__(self, content: bytes, index: Mapping[str, list[tuple[int, int, str]]]) -> None:
-        self._content = content
+    def __init__(self, parts: memoryview, index: Mapping[str, list[tuple[int, int, str]]]) -> None:
+        self._parts = parts
         self._index = index
 
     def __contains__(self, key: str) -> bool:
@@ -62,29 +64,18 @@ class Archive:
         """The number of entries."""
         return len(self._index)
 
-    def about(self, key: str) -> bytes | None:
-        """What numba knows of an entry; None if there is none, or it is damaged."""
-        return self._part(key, 0)
-
-    def code(self, key: str) -> bytes | None:
-        """Its object code."""
-        return self._part(key, 1)
-
-    def bitcode(self, key: str) -> bytes | None:
-        """Its bitcode."""
-        return self._part(key, 2)
-
-    def entry(self, key: str) -> Entry | None:
-        """All of it."""
-        about, code, bitcode = self.about(key), self.code(key), self.bitcode(key)
-        return None if about is None or code is None or bitcode is None else Entry(about, code, bitcode)
-
-    def _part(self, key: str, number: int) -> bytes | None:
+    def part(self, key: str, number: int) -> bytes | None:
+        """A part of an entry, numbered as in `Entry`; None if there is no such entry, or the part is damaged."""
         if key not in self._index:
             return None
         at, length, seal = self._index[key][number]
-        packed = self._content[at : at + length]
+        packed = self._parts[at : at + length]
         return zlib.decompress(packed) if _seal(packed) == seal else None
+
+    def entry(self, key: str) -> Entry | None:
+        """All of it."""
+        parts = [part for number in (ABOUT, CODE, BITCODE) if (part := self.part(key, number)) is not None]
+        return Entry(*parts) if len(parts) == len(Entry._fields) else None
 
 
 def open_archive(path: Path, code: Path) -> Archive | None:
@@ -94,37 +85,30 @@ def open_archive(path: Path, code: Path) -> Archive | None:
         return None
     try:
         name, length, seal = content[:_HEADER].decode().split("\t")[:3]
-        index = content[_HEADER : _HEADER + int(length)]
+        begin = _HEADER + int(length)
     except ValueError:
         return None
-    return Archive(content, json.loads(index)) if name == _FORMAT and _seal(index) == seal else None
+    index = content[_HEADER:begin]
+    if name != _FORMAT or _seal(index) != seal:
+        return None
+    return Archive(memoryview(content)[begin:], json.loads(index))
 
 
 def write_archive(path: Path, entries: Mapping[str, Entry]) -> None:
     """Put an archive of these entries in place of what is there, whole or not at all. OSError if that fails."""
-    packed = {name: [zlib.compress(part) for part in _parts(entry)] for name, entry in sorted(entries.items())}
-    start = _HEADER + len(_index_of(packed, 10**9))  # the index with the longest places that there can be
-    index_text = _index_of(packed, start).ljust(start - _HEADER)
+    index: dict[str, list[tuple[int, int, str]]] = {}
+    parts, end = [], 0
+    for name, entry in sorted(entries.items()):
+        index[name] = []
+        for part in map(zlib.compress, entry):
+            index[name].append((end, len(part), _seal(part)))
+            parts.append(part)
+            end += len(part)
+    index_text = json.dumps(index).encode()
     header = f"{_FORMAT}\t{len(index_text)}\t{_seal(index_text)}\t".encode().ljust(_HEADER)
     path.parent.mkdir(parents=True, exist_ok=True)
-    blobs = b"".join(blob for name in packed for blob in packed[name])
-    replace(path, header + index_text + blobs, 0o644)
+    replace(path, header + index_text + b"".join(parts), 0o644)
 
 
-def _parts(entry: Entry) -> Iterable[bytes]:
-    return (entry.about, entry.code, entry.bitcode)
-
-
-def _index_of(packed: Mapping[str, list[bytes]], start: int) -> bytes:
-    index = {}
-    for name, blobs in packed.items():
-        places = []
-        for blob in blobs:
-            places.append((start, len(blob), _seal(blob)))
-            start += len(blob)
-        index[name] = places
-    return json.dumps(index).encode()
-
-
-def _seal(content: bytes) -> str:
+def _seal(content: bytes | memoryview) -> str:
     return hashlib.blake2b(content, digest_size=_DIGEST).hexdigest()

@@ -34,7 +34,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 SUFFIX = ".loop"
 """What the names of entries end with."""
 
-_FORMAT = "an entry of the second kind of archive, pickled"
+_FORMAT = "an entry of the third kind of archive, pickled"
 _PREFIX = "ivm.kernels."
 _arguments: Any = sigutils.normalize_signature
 

@@ -6,7 +6,7 @@ import os
 from functools import cache, partial
 from typing import Any
 
-from ivm.kernels.compiling.archive import Archive, key, open_archive, path_for
+from ivm.kernels.compiling.archive import ABOUT, BITCODE, CODE, Archive, key, open_archive, path_for
 from ivm.kernels.compiling.linked import linked
 from ivm.kernels.compiling.notation import as_text
 from ivm.kernels.compiling.sources import FOLDER
@@ -34,12 +34,12 @@ def find(kernel: str, types: Any, target: Any) -> Any:
         return None
     archive, baseline = shelf
     name = key(kernel, text, baseline)
-    about, code = archive.about(name), archive.code(name)
+    about, code = archive.part(name, ABOUT), archive.part(name, CODE)
     return None if about is None or code is None else linked(target, about, code, partial(_bitcode, archive, name))
 
 
 def _bitcode(archive: Archive, key: str) -> bytes:
-    bitcode = archive.bitcode(key)
+    bitcode = archive.part(key, BITCODE)
     if bitcode is None:
         raise OSError("the file of the kernels' machine code is damaged; `make setup` or installing anew mends it")
     return bitcode

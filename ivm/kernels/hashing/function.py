@@ -1,15 +1,11 @@
-"""The one hash function of the engine, for keys of one or more int64 words.
-
-Inlined by force, like every helper that takes arrays should be: a call that passes arrays counts their references up
-and down with atomic instructions, tens of nanoseconds a call.
-"""
+"""The one hash function of the engine, for keys of one or more int64 words."""
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from ivm.kernels.compiling.part import part
+from ivm.kernels.types import Ints
 
 # Odd multipliers with well mixed bits; the values have no other meaning.
 _FIRST = np.uint64(0xD6E8FEB86659FD93)
@@ -30,7 +26,7 @@ def hash_word(word: int | np.int64) -> np.uint64:
 
 
 @part(inline=True)
-def hash_words(rows: npt.NDArray[np.int64], row: int | np.int64, width: int) -> np.uint64:
+def hash_words(rows: Ints, row: int | np.int64, width: int) -> np.uint64:
     """Hash of the int64 words `rows[row, :width]` as uint64; equal to `hash_word` for a width of one.
 
     `rows` has shape (n, at least `width`). Cost: one multiplication a word, and one.

@@ -10,31 +10,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numba import types
-from numba.extending import intrinsic
 
 from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.compiling.operation import operation
 from ivm.kernels.compiling.part import part
 from ivm.kernels.types import Bools, Int32s, Ints
 
 PAGE_BITS = 10
 _ONE = np.uint64(1)
-Items = npt.NDArray[Any]
 Int = int | np.int64
 
-_intrinsic: Any = intrinsic  # its stub takes the typing context for an argument of the call
 
-
-@_intrinsic
-def _load(typing_context: Any, address: Any, like: Any) -> Any:
+@operation(None, types.int64, None)
+def _load(builder: Any, address: Any, like: Any) -> Any:
     """The item of the type of `like` at an address, wherever it begins; the caller knows that it is there."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        item = context.get_value_type(signature.return_type)
-        return builder.load(builder.inttoptr(arguments[0], item.as_pointer()), align=1)
-
-    return like(types.int64, like), generate
+    return builder.load(builder.inttoptr(address, like.type.as_pointer()), align=1)
 
 
 @part(inline=True)
@@ -46,7 +37,7 @@ def _piece_of(pages: Int32s, starts: Ints, row: Int) -> np.uint64:
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def gather_items(pages: Int32s, starts: Ints, bases: Ints, stride: int, rows: Ints, items: Items) -> None:
+def gather_items(pages: Int32s, starts: Ints, bases: Ints, stride: int, rows: Ints, items: Ints) -> None:
     """items[i] = the item of rows[i], int32 or int64 as it lies there."""
     like = items.dtype.type(0)
     for position in range(len(rows)):
@@ -67,15 +58,16 @@ def gather_pairs(pages: Int32s, starts: Ints, bases: Ints, stride: int, rows: In
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def gather_bits(pages: Int32s, starts: Ints, maps: Ints, offsets: Ints, rows: Ints, bits: Bools) -> None:
-    """bits[i] = the bit of rows[i] in its piece's bitmap at the address `maps`, from bit `offsets` on; True where the
-    address is 0.
+def gather_bits(pages: Int32s, starts: Ints, maps: Ints, rows: Ints, bits: Bools) -> None:
+    """bits[i] = the bit of rows[i] in its piece's bitmap; True where there is none.
+
+    `maps` (pieces, 2) are the address of each, 0 if there is none, and the bit with which it begins.
     """
     for position in range(len(rows)):
         i = np.uint64(position)
         row = rows[i]
         piece = _piece_of(pages, starts, row)
         bits[i] = True
-        if maps[piece] != 0:
-            bit = offsets[piece] + row - starts[piece]
-            bits[i] = (_load(maps[piece] + (bit >> 3), np.uint8(0)) >> np.uint8(bit & 7)) & np.uint8(1) != 0
+        if maps[piece, 0] != 0:
+            bit = maps[piece, 1] + row - starts[piece]
+            bits[i] = (_load(maps[piece, 0] + (bit >> 3), np.uint8(0)) >> np.uint8(bit & 7)) & np.uint8(1) != 0

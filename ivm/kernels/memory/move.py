@@ -7,32 +7,22 @@ from typing import Any
 import numpy as np
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
+from ivm.kernels.compiling.operation import operation
 from ivm.kernels.compiling.part import part
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
 
+_memmove: Any = cgutils.raw_memmove
 
-def _move_words(typing_context: Any, words: Any, to: Any, source: Any, count: Any) -> Any:
+
+@operation(types.void, None, types.intp, types.intp, types.intp)
+def move_words(builder: Any, words: Any, to: Any, source: Any, count: Any) -> None:
     """Copy `count` items of the contiguous int64 array `words`, counted flat, from `source` on to `to` on.
 
     The stretches may overlap. The caller knows that all lie in the array.
     """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        places = [context.cast(builder, arguments[k], signature.args[k], types.intp) for k in (1, 2, 3)]
-        target, origin = (builder.gep(data, [place]) for place in places[:2])
-        _memmove(builder, target, origin, places[2], 8)
-        return context.get_dummy_value()
-
-    return types.void(words, to, source, count), generate
-
-
-_memmove: Any = cgutils.raw_memmove
-_intrinsic: Any = intrinsic  # its stub takes the typing context for an argument of the call
-move_words: Any = _intrinsic(_move_words)
+    _memmove(builder, builder.gep(words, [to]), builder.gep(words, [source]), count, 8)
 
 
 @part(counted=True)

@@ -7,45 +7,35 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from numba import types
-from numba.extending import intrinsic
 
+from ivm.kernels.compiling.operation import operation
 from ivm.kernels.compiling.part import part
-from ivm.kernels.numbers.wide import FLOAT_POWERS, POWERS, divide, magnitude, to_float
+from ivm.kernels.numbers.wide import FLOAT_POWERS, POWERS, Word, divide, magnitude, to_float
 
-Word = Any  # an int64, as compiled code has it
-
-_inline: Any = intrinsic  # its stub takes the typing context for an argument of the call
-
-
-def _with_overflow(operation: str) -> Any:
-    """LLVM's operation that yields (result modulo 2^64, whether it overflowed)."""
-    pair_type: Any = types.Tuple
-    signature = pair_type((types.int64, types.boolean))(types.int64, types.int64)
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pair = getattr(builder, operation)(*arguments)
-        parts = [builder.extract_value(pair, 0), builder.extract_value(pair, 1)]
-        return context.make_tuple(builder, signature.return_type, parts)
-
-    return signature, codegen
+_Pair: Any = types.Tuple
+_checked: Any = operation(_Pair((types.int64, types.boolean)), types.int64, types.int64)
 
 
-@_inline
-def add_checked(typing_context: Any, a: Any, b: Any) -> Any:
+def _both(builder: Any, pair: Any) -> Any:
+    return builder.extract_value(pair, 0), builder.extract_value(pair, 1)
+
+
+@_checked
+def add_checked(builder: Any, a: Any, b: Any) -> Any:
     """The sum of two int64: (sum modulo 2^64, whether it overflowed)."""
-    return _with_overflow("sadd_with_overflow")
+    return _both(builder, builder.sadd_with_overflow(a, b))
 
 
-@_inline
-def sub_checked(typing_context: Any, a: Any, b: Any) -> Any:
+@_checked
+def sub_checked(builder: Any, a: Any, b: Any) -> Any:
     """The difference of two int64: (difference modulo 2^64, whether it overflowed)."""
-    return _with_overflow("ssub_with_overflow")
+    return _both(builder, builder.ssub_with_overflow(a, b))
 
 
-@_inline
-def mul_checked(typing_context: Any, a: Any, b: Any) -> Any:
+@_checked
+def mul_checked(builder: Any, a: Any, b: Any) -> Any:
     """The product of two int64: (product modulo 2^64, whether it overflowed)."""
-    return _with_overflow("smul_with_overflow")
+    return _both(builder, builder.smul_with_overflow(a, b))
 
 
 @part()

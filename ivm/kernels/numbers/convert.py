@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.types import Bools, Ints
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def unpack_bits(bits: npt.NDArray[np.uint8], first: int, length: int) -> npt.NDArray[np.bool_]:
+def unpack_bits(bits: Ints, first: int, length: int) -> Bools:
     """Bits `first` to `first + length` of `bits`, the lowest of each byte first, as bool (length,)."""
     out = np.empty(length, np.bool_)
     for i in range(length):
@@ -21,7 +19,7 @@ def unpack_bits(bits: npt.NDArray[np.uint8], first: int, length: int) -> npt.NDA
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def decimals_fit(words: npt.NDArray[np.int64], bound: int) -> bool:
+def decimals_fit(words: Ints, bound: int) -> bool:
     """Whether all 128-bit integers of `words` int64 (n, 2), low words first, lie between -bound and bound (below
     2^62), both excluded.
     """
@@ -36,7 +34,7 @@ def decimals_fit(words: npt.NDArray[np.int64], bound: int) -> bool:
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def all_within(values: npt.NDArray[np.signedinteger[Any]], first: int, last: int) -> bool:
+def all_within(values: Ints, first: int, last: int) -> bool:
     """Whether all values, integers of any width, lie between `first` and `last`, both included."""
     wrong = False
     for row in range(len(values)):

@@ -11,11 +11,13 @@ import math
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import types
 
 from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.compiling.operation import operation
 from ivm.kernels.compiling.part import part
-from ivm.kernels.numbers.wide import Wide, Word, inline, leading_zeros, mul_signed, mul_unsigned
+from ivm.kernels.numbers.wide import Wide, Word, leading_zeros, mul_signed, mul_unsigned
 from ivm.kernels.types import Bools, Ints
 
 HEADROOM = 65  # a sign, and a count of any size
@@ -24,26 +26,16 @@ NOT_FINITE = 3  # words before a field of doubles: how many NaN, +inf, -inf
 _LIMIT = 1 << 20
 
 
-@inline
-def bits_of(typing_context: Any, x: Any) -> Any:
+@operation(types.int64, types.float64)
+def bits_of(builder: Any, x: Any) -> Any:
     """The bit pattern of a double, as int64."""
-    signature = types.int64(types.float64)
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], context.get_value_type(types.int64))
-
-    return signature, codegen
+    return builder.bitcast(x, ir.IntType(64))
 
 
-@inline
-def double_of(typing_context: Any, bits: Any) -> Any:
+@operation(types.float64, types.int64)
+def double_of(builder: Any, bits: Any) -> Any:
     """The double of a bit pattern in an int64."""
-    signature = types.float64(types.int64)
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], context.get_value_type(types.float64))
-
-    return signature, codegen
+    return builder.bitcast(bits, ir.DoubleType())
 
 
 @part()

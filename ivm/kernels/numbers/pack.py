@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.types import Ints
 
-Integers = npt.NDArray[Any]
-
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def pack_words(first: Integers, second: Integers, words: Ints) -> None:
+def pack_words(first: Ints, second: Ints, words: Ints) -> None:
     """words[i] = (first[i], second[i]); `words` is int64 (n, 2), the parts integers of any width."""
     for row in range(len(first)):
         i = np.uint64(row)
@@ -23,7 +18,7 @@ def pack_words(first: Integers, second: Integers, words: Ints) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def pack_halves(first: Integers, second: Integers, words: Ints) -> None:
+def pack_halves(first: Ints, second: Ints, words: Ints) -> None:
     """The high half of words[i, 0] is first[i], the low half second[i]; `words` is int64 (n, 1), the parts int32."""
     for row in range(len(first)):
         i = np.uint64(row)
@@ -31,7 +26,7 @@ def pack_halves(first: Integers, second: Integers, words: Ints) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def look_up(table: Integers, places: Integers, found: Integers) -> None:
+def look_up(table: Ints, places: Ints, found: Ints) -> None:
     """found[i] = table[places[i]], codes as int32; the places are known to lie in the table."""
     for row in range(len(places)):
         i = np.uint64(row)

@@ -9,16 +9,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
+from ivm.kernels.compiling.operation import operation
 from ivm.kernels.compiling.part import part
 
 Word = Any  # an int64 or uint64, as compiled code has it
 Wide = tuple[Word, Word]
 Checked = tuple[Word, Word, bool]
-
-inline: Any = intrinsic  # its stub takes the typing context for an argument of the call
 
 MAX_POWER = 38
 
@@ -34,53 +33,33 @@ NARROW_POWERS = np.array([10**k for k in range(19)], np.int64)
 FLOAT_POWERS = np.array([float(10**k) for k in range(MAX_POWER + 1)], np.float64)
 
 
-def _pair(word: Any) -> Any:
-    pair: Any = types.UniTuple
-    return pair(word, 2)
+_TWO: Any = types.UniTuple
+_BIT: Any = ir.IntType(1)
 
 
-def _product(builder: Any, context: Any, signature: Any, arguments: Any, signed: bool) -> Any:
-    """LLVM for the full 128-bit product of two 64-bit factors: one machine instruction where there is one."""
-    narrow = arguments[0].type
-    wide = type(narrow)(128)
-    extend = builder.sext if signed else builder.zext
-    product = builder.mul(extend(arguments[0], wide), extend(arguments[1], wide))
-    low = builder.trunc(product, narrow)
-    high = builder.trunc(builder.lshr(product, wide(64)), narrow)
-    return context.make_tuple(builder, signature.return_type, [low, high])
+def _product(builder: Any, a: Any, b: Any, extend: Any) -> Any:
+    """The full 128-bit product of two 64-bit factors: one machine instruction where there is one."""
+    wide: Any = ir.IntType(128)
+    product = builder.mul(extend(a, wide), extend(b, wide))
+    return builder.trunc(product, a.type), builder.trunc(builder.lshr(product, wide(64)), a.type)
 
 
-@inline
-def mul_signed(typing_context: Any, a: Any, b: Any) -> Any:
+@operation(_TWO(types.int64, 2), types.int64, types.int64)
+def mul_signed(builder: Any, a: Any, b: Any) -> Any:
     """(low, high) int64 of the product of two int64."""
-    signature = _pair(types.int64)(types.int64, types.int64)
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _product(builder, context, signature, arguments, True)
-
-    return signature, codegen
+    return _product(builder, a, b, builder.sext)
 
 
-@inline
-def mul_unsigned(typing_context: Any, a: Any, b: Any) -> Any:
+@operation(_TWO(types.uint64, 2), types.uint64, types.uint64)
+def mul_unsigned(builder: Any, a: Any, b: Any) -> Any:
     """(low, high) uint64 of the product of two uint64."""
-    signature = _pair(types.uint64)(types.uint64, types.uint64)
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _product(builder, context, signature, arguments, False)
-
-    return signature, codegen
+    return _product(builder, a, b, builder.zext)
 
 
-@inline
-def leading_zeros(typing_context: Any, a: Any) -> Any:
+@operation(types.int64, types.uint64)
+def leading_zeros(builder: Any, a: Any) -> Any:
     """The number of zero bits above the highest one of a uint64, as int64; 64 of zero."""
-    signature = types.int64(types.uint64)
-
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctlz(arguments[0], type(arguments[0].type)(1)(0))
-
-    return signature, codegen
+    return builder.ctlz(a, _BIT(0))
 
 
 @part()

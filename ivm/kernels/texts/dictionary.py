@@ -11,9 +11,6 @@ While another table is filled, slot by slot, the one before it is `old`, of leng
 `meta[NEXT]` up to `meta[FREE]`. `marks` uint8 is there while the codes that are referred to are looked for, else empty:
 a code that is given out is marked. `meta` int64 holds all counts, so that a kernel that ends has told what it did.
 See `ivm.kernels.texts.sweep` for how codes are freed.
-
-Helpers are inlined by force: a call that passes arrays counts their references up and down, which takes longer than
-looking a short string up (30 ns against 7). An inlined helper that passes them on to another loses that again.
 """
 
 from __future__ import annotations
@@ -22,18 +19,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic
 
 from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.compiling.operation import operation
 from ivm.kernels.compiling.part import part
 from ivm.kernels.hashing.function import hash_word
 from ivm.kernels.memory.prefetch import prefetch
+from ivm.kernels.types import Bools, Hashes, Int32s, Ints
 
 Bytes = npt.NDArray[np.uint8]
-Ints = npt.NDArray[np.int64]
-Slots = npt.NDArray[np.uint64]
-Codes = npt.NDArray[np.int32]
+Places = npt.NDArray[np.signedinteger[Any]]
 Int = int | np.int64
 
 PADDING = 8
@@ -47,8 +44,6 @@ _NEAR = 1 << 15
 _WORD = 8
 _LENGTHS = 0xFFFFFFFF
 _BEGINS = 0x7FFFFFFF
-# Numba's intrinsics are called by other arguments than they are written with, which no checker follows.
-_intrinsic: Any = intrinsic
 
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
@@ -57,30 +52,17 @@ _AHEAD = 32
 _LENGTH = np.uint64(0x9E3779B97F4A7C15)
 
 
-@_intrinsic
-def load_word(typing: Any, data: Any, at: Any) -> Any:
+@operation(types.uint64, None, types.int64)
+def load_word(builder: Any, data: Any, at: Any) -> Any:
     """The 8 bytes from `data[at]` on as uint64, wherever they begin; the caller knows that they are there."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, args[0])
-        pointer = builder.gep(array.data, [args[1]])
-        word = context.get_value_type(types.uint64)
-        return builder.load(builder.bitcast(pointer, word.as_pointer()), align=1)
-
-    return types.uint64(data, types.int64), generate
+    address = builder.bitcast(builder.gep(data, [at]), ir.IntType(64).as_pointer())
+    return builder.load(address, align=1)
 
 
-@_intrinsic
-def store_word(typing: Any, data: Any, at: Any, value: Any) -> Any:
+@operation(types.void, None, types.int64, types.uint64)
+def store_word(builder: Any, data: Any, at: Any, value: Any) -> None:
     """Write a uint64 into the 8 bytes from `data[at]` on, wherever they begin; the caller knows that they are there."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, args[0])
-        pointer = builder.gep(array.data, [args[1]])
-        builder.store(args[2], builder.bitcast(pointer, args[2].type.as_pointer()), align=1)
-        return context.get_dummy_value()
-
-    return types.void(data, types.int64, types.uint64), generate
+    builder.store(value, builder.bitcast(builder.gep(data, [at]), value.type.as_pointer()), align=1)
 
 
 @part(inline=True)
@@ -132,7 +114,7 @@ def _hash_of(data: Bytes, start: Int, length: Int, word: np.uint64) -> np.uint64
 
 @part(inline=True)
 def _find_slot(
-    data: Bytes, start: Int, length: Int, word: np.uint64, hashed: np.uint64, slots: Slots, first: Int, heap: Bytes,
+    data: Bytes, start: Int, length: Int, word: np.uint64, hashed: np.uint64, slots: Hashes, first: Int, heap: Bytes,
     places: Ints,
 ) -> Int:  # fmt: skip
     """The slot of the string `data[start : start + length]`, or the free one where it belongs.
@@ -157,9 +139,9 @@ def _find_slot(
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def hash_texts(
     data: Bytes,
-    starts: npt.NDArray[np.signedinteger[Any]],
-    ends: npt.NDArray[np.signedinteger[Any]],
-    hashes: npt.NDArray[np.uint64],
+    starts: Places,
+    ends: Places,
+    hashes: Hashes,
 ) -> None:
     """Hashes of the strings `data[starts[i] : ends[i]]`, uint64 (n,)."""
     for i in range(len(starts)):
@@ -171,16 +153,16 @@ def hash_texts(
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def encode_text(
     data: Bytes,
-    offsets: npt.NDArray[np.signedinteger[Any]],
-    valid: npt.NDArray[np.bool_],
-    codes: Codes,
+    offsets: Places,
+    valid: Bools,
+    codes: Int32s,
     row: Int,
     stop: Int,
-    slots: Slots,
-    old: Slots,
+    slots: Hashes,
+    old: Hashes,
     heap: Bytes,
     places: Ints,
-    free: Codes,
+    free: Int32s,
     marks: Bytes,
     meta: Ints,
 ) -> Int:
@@ -236,9 +218,7 @@ def encode_text(
 
 
 @part(counted=True)
-def _fetch_ahead(
-    data: Bytes, offsets: npt.NDArray[np.signedinteger[Any]], row: Int, slots: Slots, heap: Bytes, places: Ints
-) -> None:
+def _fetch_ahead(data: Bytes, offsets: Places, row: Int, slots: Hashes, heap: Bytes, places: Ints) -> None:
     """Ask for the memory that the next rows will be looked up in, so that the waits for it overlap."""
     mask = len(slots) - 1
     hashes = np.empty(_AHEAD, np.uint64)
@@ -260,7 +240,7 @@ def _fetch_ahead(
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def move_slots(old: Slots, slots: Slots, marks: Bytes, meta: Ints, stop: Int) -> None:
+def move_slots(old: Hashes, slots: Hashes, marks: Bytes, meta: Ints, stop: Int) -> None:
     """Put the slots of `old` from `meta[MOVED]` up to `stop` into `slots`; codes that have no mark are left out.
 
     Codes beyond the marks go along. Ends before `stop` where half of `slots` is taken. Cost: a few ns a slot.
@@ -283,7 +263,7 @@ def move_slots(old: Slots, slots: Slots, marks: Bytes, meta: Ints, stop: Int) ->
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def text_offsets(places: Ints, codes: Codes, valid: npt.NDArray[np.bool_], offsets: Ints) -> None:
+def text_offsets(places: Ints, codes: Int32s, valid: Bools, offsets: Ints) -> None:
     """Where each string of `codes` would begin if they stood one after the other, into `offsets` int64 (n + 1,).
 
     `valid` as for `encode_text`; a NULL takes no bytes.
@@ -297,7 +277,7 @@ def text_offsets(places: Ints, codes: Codes, valid: npt.NDArray[np.bool_], offse
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def text_bounds(places: Ints, codes: Codes, begins: Ints, ends: Ints) -> None:
+def text_bounds(places: Ints, codes: Int32s, begins: Ints, ends: Ints) -> None:
     """Where each string of `codes` begins and ends in the heap, into `begins` and `ends` int64 (n,)."""
     for i in range(len(codes)):
         place = places[codes[i]]
@@ -306,7 +286,7 @@ def text_bounds(places: Ints, codes: Codes, begins: Ints, ends: Ints) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def copy_texts(heap: Bytes, places: Ints, codes: Codes, offsets: Ints, out: Bytes) -> None:
+def copy_texts(heap: Bytes, places: Ints, codes: Int32s, offsets: Ints, out: Bytes) -> None:
     """Copy the strings to `out[offsets[i] : offsets[i + 1]]`; `out` has PADDING spare bytes at its end.
 
     Cost: a few ns and a cache miss a string; whole words are copied, the next string overwrites what was too much.

@@ -6,13 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ivm.kernels.compiling.compiled import njit
-from ivm.kernels.types import Bools
+from ivm.kernels.types import Bools, Int32s
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def take_unmarked(
-    codes: npt.NDArray[np.int32], wanted: Bools, marks: npt.NDArray[np.int8], mark: int
-) -> npt.NDArray[np.int32]:
+def take_unmarked(codes: Int32s, wanted: Bools, marks: npt.NDArray[np.int8], mark: int) -> Int32s:
     """The distinct codes whose entry of `marks` is 0, in order of appearance; their entries become `mark`.
 
     `wanted` bool says which rows count, all if it is empty. Cost: a byte looked up for each row.

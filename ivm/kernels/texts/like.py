@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.texts.dictionary import Int, load_word, same_bytes
+from ivm.kernels.texts.dictionary import Bytes, Int, Places, load_word, same_bytes
 from ivm.kernels.types import Bools, Ints
-
-Bytes = npt.NDArray[np.uint8]
-Places = npt.NDArray[np.signedinteger[Any]]
 
 ANY_CHAR = -1
 ANY_RUN = -2

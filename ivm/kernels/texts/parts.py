@@ -5,18 +5,13 @@ What is cut out of a string is given as its place in the same bytes, so that not
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.texts.dictionary import Int, compare_bytes, load_word, same_bytes, store_word, word_at
+from ivm.kernels.texts.dictionary import Bytes, Int, Places, compare_bytes, load_word, same_bytes, store_word, word_at
 from ivm.kernels.types import Bools, Ints
-
-Bytes = npt.NDArray[np.uint8]
-Places = npt.NDArray[np.signedinteger[Any]]
 
 _WORD = 8
 _HIGHS = np.uint64(0x8080808080808080)

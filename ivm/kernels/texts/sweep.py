@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
-from ivm.kernels.texts.dictionary import PADDING, Bytes, Codes, Int, Ints, begin_of, length_of, load_word, store_word
+from ivm.kernels.texts.dictionary import PADDING, Bytes, Int, begin_of, length_of, load_word, store_word
+from ivm.kernels.types import Int32s, Ints
 
 AT, STRINGS, BYTES, LAST = range(4)
 PROGRESS = 4
@@ -21,7 +22,7 @@ _LENGTHS = 0xFFFFFFFF
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def mark_codes(codes: Codes, marks: Bytes, places: Ints, lists: Codes) -> Int:
+def mark_codes(codes: Int32s, marks: Bytes, places: Ints, lists: Int32s) -> Int:
     """Mark codes, those beyond the marks aside; into `lists` (n,) those that are lists of codes and new, how many."""
     count = np.int64(0)
     for code in codes:
@@ -34,7 +35,7 @@ def mark_codes(codes: Codes, marks: Bytes, places: Ints, lists: Codes) -> Int:
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def flag_lists(codes: Codes, places: Ints) -> None:
+def flag_lists(codes: Int32s, places: Ints) -> None:
     """Note that strings are lists of codes; the empty list is the empty string."""
     for code in codes:
         if 0 < code < len(places):
@@ -53,7 +54,7 @@ def weigh(places: Ints, marks: Bytes, progress: Ints, stop: Int) -> None:
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def move_texts(
-    heap: Bytes, places: Ints, marks: Bytes, other: Bytes, to: Ints, free: Codes, progress: Ints, stop: Int, fuel: Int
+    heap: Bytes, places: Ints, marks: Bytes, other: Bytes, to: Ints, free: Int32s, progress: Ints, stop: Int, fuel: Int
 ) -> Int:
     """Copy the strings of codes below `stop` that stay to the heap `other` and the places `to`; the others go into
     `free`, whose place is 0. Those stay that are marked or beyond the marks.
@@ -86,7 +87,7 @@ def move_texts(
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def count_codes(codes: Codes, times: Ints, diffs: Ints, since: Int, sums: Ints, begin: Int, end: Int) -> None:
+def count_codes(codes: Int32s, times: Ints, diffs: Ints, since: Int, sums: Ints, begin: Int, end: Int) -> None:
     """Add the diffs of updates `begin` to `end` to the sums of their codes; a time after `since` counts for itself."""
     for i in range(begin, end):
         sums[codes[i]] += diffs[i] if times[i] <= since else 1 << 32
