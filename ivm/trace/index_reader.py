@@ -74,14 +74,15 @@ class IndexReader(NamedTuple):
             firsts[at], lengths[at] = first, length
         start = count = tired = visited = 0
         following, (slots, old, _) = self.following, self.tables
-        room = n if self.unique else 2 * n + 16
+        unique = self.unique
+        room = n if unique else 2 * n + 16
         positions, rows = np.empty(room, np.int64), np.empty(room, np.int64)
-        long = np.empty(min(n, _MOST_LONG), np.int64) if len(died) and not self.unique else _NOTHING
+        long = _NOTHING if unique or not len(died) else np.empty(min(n, _MOST_LONG), np.int64)
         while start < n:
             if visited:
                 positions, rows = _doubled(positions), _doubled(rows)
             start, count, tired, met = probe_rows(
-                slots, old, following.array, died, words, hashes, dropped, limits, times, self.unique, self.since,
+                slots, old, following.array, died, words, hashes, dropped, limits, times, unique, self.since,
                 firsts, lengths, start, count, tired, positions, rows, long,
             )  # fmt: skip
             visited += met
