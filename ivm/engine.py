@@ -138,6 +138,7 @@ class Engine:
         """A view that is maintained, as planned, which nobody sees before `put`, which is to come before any commit.
 
         On any error nothing is left behind.
+
         `pause` is called between two chunks of the rows that are read, with what tells how far it is. Within it commits
         and reads may be made, which see nothing of the view; nothing else. They may be made too while `aside` does what
         it is given; it returns once the caller is alone again.

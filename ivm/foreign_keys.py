@@ -16,7 +16,6 @@ from ivm.trace.table_store import TableStore
 
 SHOWN = 3
 
-
 ForeignIndexes = Mapping[ForeignKey, tuple[Arrangement, Arrangement]]
 """Enforced foreign keys of a table, each with the index of the rows that refer and that of those referred to.
 

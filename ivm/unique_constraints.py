@@ -14,7 +14,6 @@ from ivm.trace.table_store import TableStore
 
 SHOWN = 3
 
-
 UniqueIndexes = Mapping[Unique, Arrangement]
 """UNIQUE constraints of a table, each with the index of its columns, shared with the views that use the same."""
 

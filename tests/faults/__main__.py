@@ -21,8 +21,10 @@ from tests.faults.harness import (
 )
 from tests.faults.lines import Place
 from tests.faults.scenes import READS, VIEWS, commits
+from tests.faults.tables import DEFINITIONS, table_faults
 
 _TIMES_A_FILE = 2
+_OTHERS = {"grown": ["insert"], "tables": list(DEFINITIONS)}
 
 
 def _main() -> int:
@@ -67,14 +69,16 @@ def _picking(part: str, every: int, sample: int | None) -> Pick:
 
 
 def _all(wanted: list[str], pick: Pick, errors: Errors) -> Iterator[tuple[str, Faults]]:
-    for scene in [*VIEWS, "grown"]:
-        shapes = ["insert"] if scene == "grown" else [*commits(), *READS, "create", "drop"]
+    for scene in [*VIEWS, "grown", "tables"]:
+        shapes = _OTHERS.get(scene, [*commits(), *READS, "create", "drop"])
         for shape in shapes:
             if not wanted or {scene, f"{scene}:{shape}"} & set(wanted):
                 yield f"{scene}, {shape}", _faults(scene, shape, pick, errors)
 
 
 def _faults(scene: str, shape: str, pick: Pick, errors: Errors) -> Faults:
+    if scene == "tables":
+        return table_faults(shape, pick, errors)
     if scene == "grown":
         return growing_faults(pick, errors)
     if shape in READS:

@@ -37,6 +37,15 @@ def test_who_reads_and_defines_changes_nothing_else() -> None:
     _run(*_OTHERS, "--sample", str(_TODAY), "--every", "3")
 
 
+def test_tables_and_indexes_come_and_go_as_a_whole() -> None:
+    _run("tables", "--every", "40")
+
+
+@pytest.mark.slow
+def test_every_line_of_what_tables_and_indexes_come_by() -> None:
+    _run("tables")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("scene", VIEWS)
 @pytest.mark.parametrize("shape", [*commits(), *READS, "create", "drop"])
