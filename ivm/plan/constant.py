@@ -19,10 +19,6 @@ class ConstantPlan(Plan):
     rows: tuple[tuple[Value, ...], ...]
     row: Row
 
-    def below(self) -> tuple[Plan, ...]:
-        """None."""
-        return ()
-
     def named(self, names_of: NamesOf) -> Names:
         """Columns have no names."""
         return tuple(f"#{i}" for i in range(len(self.row)))

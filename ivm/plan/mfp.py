@@ -167,10 +167,6 @@ class MfpPlan(PlanOver):
     mfp: Mfp
     row: Row
 
-    def read_anew(self) -> tuple[Plan, ...]:
-        """The input."""
-        return (self.input,)
-
     def named(self, names_of: NamesOf) -> Names:
         """The input's, where they are passed on."""
         return self.mfp.names(self.input.names(names_of))

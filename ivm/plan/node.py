@@ -6,7 +6,7 @@ columns with their types; names play no part in a plan. Each kind of node has a 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -37,13 +37,13 @@ class Plan(ABC):
     state_kind: ClassVar[str | None] = None
     """What its state is called where states are listed; None: it keeps none."""
 
-    @abstractmethod
     def below(self) -> tuple[Plan, ...]:
         """The plans that this one reads directly."""
+        return ()
 
     def read_anew(self) -> tuple[Plan, ...]:
         """The inputs from which each reader computes the rows anew; none for a node that keeps its rows."""
-        return ()
+        return () if self.state_kind else self.below()
 
     @property
     def kind(self) -> str:
@@ -147,6 +147,10 @@ class PlanOver(Plan):
     def below(self) -> tuple[Plan, ...]:
         """The input."""
         return (self.input,)
+
+    def distinct(self, sizes: Sizes, column: int) -> float | None:
+        """The input's, whose columns these are."""
+        return sizes.distinct(self.input, column)
 
 
 @dataclass

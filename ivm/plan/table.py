@@ -21,10 +21,6 @@ class Named(Plan):
         """With its name."""
         return f"{self.kind} {self.name}"
 
-    def below(self) -> tuple[Plan, ...]:
-        """None."""
-        return ()
-
     @cached_property
     def tables_below(self) -> Names:
         """Itself."""

@@ -25,10 +25,6 @@ class ThresholdPlan(PlanOver):
         """If the input is."""
         return self.input.is_append_only
 
-    def distinct(self, sizes: Sizes, column: int) -> float | None:
-        """The input's."""
-        return sizes.distinct(self.input, column)
-
     def state(self, sizes: Sizes) -> Estimate | None:
         """The rows of the input."""
         return rows_of(sizes.count(self.input), self.input.row, IN_ORDER)

@@ -61,10 +61,6 @@ class TopKPlan(PlanOver):
         rows = sizes.count(self.input)
         return rows if self.limit is None else min(rows, self.limit * sizes.combinations(self.input, self.group))
 
-    def distinct(self, sizes: Sizes, column: int) -> float | None:
-        """The input's."""
-        return sizes.distinct(self.input, column)
-
     def state(self, sizes: Sizes) -> Estimate | None:
         """The first rows, or all of the input."""
         if self.append_only:

@@ -21,10 +21,6 @@ class UnionPlan(Plan):
         """The inputs."""
         return self.inputs
 
-    def read_anew(self) -> tuple[Plan, ...]:
-        """All of them."""
-        return self.inputs
-
     @property
     def is_append_only(self) -> bool:
         """If all inputs are."""

@@ -88,6 +88,10 @@ class WindowPlan(PlanOver):
         functions = [f"    {each.text(names)}" for each in self.functions]
         return [f"window{by} order=[{order_text(self.order, names)}]", *functions]
 
+    def distinct(self, sizes: Sizes, column: int) -> float | None:
+        """The input's."""
+        return sizes.distinct(self.input, column) if column < self.width else None
+
     def state(self, sizes: Sizes) -> Estimate | None:
         """The rows of the input."""
         return rows_of(sizes.count(self.input), self.input.row, IN_ORDER)

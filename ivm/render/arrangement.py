@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeDerived, ArrangeGroups, ArrangeTable
 from ivm.operators.reduce import Reduce
@@ -31,7 +29,8 @@ def render_arrangement(context: RenderContext, plan: ArrangementPlan) -> Node:
             context.graph.rest(rows)
         return context.graph.add("arrange", ArrangeTable(arrangement, primary=arrangement is store.primary), (source,))
     if plan.kind == "groups":
-        return context.graph.add("arrange", ArrangeGroups(cast(Reduce, source.operator)), (source,))
+        assert isinstance(source.operator, Reduce), "it carries out a reduce"
+        return context.graph.add("arrange", ArrangeGroups(source.operator), (source,))
     row = plan.collection.row
     layout = KeyLayout(tuple((row[c].type.physical, row[c].nullable) for c in plan.key), nulls="drop")
     derived = DerivedRows([c.type for c in row], context.dictionary, lambda store: Arrangement(store, plan.key, layout))

@@ -11,12 +11,11 @@ from ivm.dataflow.node import Node
 from ivm.operators.source import Source
 from ivm.plan.constant import ConstantPlan
 from ivm.render.context import RenderContext
+from ivm.render.scalars.columns import stored
 from ivm.trace.column import DTYPES, Column
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 from sql.ir.scalar import Value
-
-_WORD = 1 << 64
 
 
 def render_constant(context: RenderContext, plan: ConstantPlan) -> Node:
@@ -34,17 +33,7 @@ def render_constant(context: RenderContext, plan: ConstantPlan) -> Node:
 
 def _column(values: list[Value], physical: Physical, dictionary: TextDictionary) -> Column:
     valid = np.array([v is not None for v in values], np.bool_)
-    plain = [_word(v, physical, dictionary) for v in values]
-    shape = (len(values), 2) if physical is Physical.WIDE else (len(values),)
-    return Column(np.array(plain, DTYPES[physical]).reshape(shape), None if valid.all() else valid)
-
-
-def _word(value: Value, physical: Physical, dictionary: TextDictionary) -> object:
-    if value is None:
-        return (0, 0) if physical is Physical.WIDE else 0
-    if physical is Physical.CODE:
-        return dictionary.code(str(value))
-    if physical is Physical.WIDE:
-        low = int(value) % _WORD
-        return (low - _WORD if low >= _WORD // 2 else low, int(value) >> 64)
-    return value
+    coded = physical is Physical.CODE
+    plain = [0 if v is None else dictionary.code(str(v)) if coded else v for v in values]
+    words = np.array(plain, object if physical is Physical.WIDE else DTYPES[physical])
+    return Column(stored(words, physical), None if valid.all() else valid)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import cast
 
 from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeDerived, ArrangeGroups, ArrangeTable
@@ -67,12 +66,14 @@ def _stage(
     offset, width = plan.offsets[stage.input], len(stage.arrangement.collection.row)
     computed = tuple((c - offset, each) for c, each in read.computed.items() if offset <= c < offset + width)
     wanted = tuple(sorted(c - offset for c in read.columns if offset <= c < offset + width))
-    arranged = cast(ArrangeTable | ArrangeGroups | ArrangeDerived, context.node(stage.arrangement).operator)
+    arranged = context.node(stage.arrangement).operator
+    assert isinstance(arranged, ArrangeTable | ArrangeGroups | ArrangeDerived), "it carries out an arrangement"
     program = _filter(context, stage.predicates, joined)
     if last:
         program = context.program(replace(plan.final, predicates=stage.predicates).pruned(), joined).run
     if stage.bound is not None:
-        ordered = cast(OrderedArrangement, arranged.arrangement)
+        ordered = arranged.arrangement
+        assert isinstance(ordered, OrderedArrangement), "a bound looks up what is in order"
         return render_threshold_join(context, stage, stage.bound, ordered, joined, offset, wanted, computed, program)
     return HalfJoin(
         arranged.arrangement,

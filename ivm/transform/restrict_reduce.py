@@ -8,10 +8,11 @@ from math import prod
 from ivm.analysis.fact import fact
 from ivm.analysis.selectivity import selectivity
 from ivm.analysis.unique_keys import unique_keys
+from ivm.transform.peeled import peeled
 from ivm.transform.rewrite import equal, filtered, names, offsets, projected
 from sql.ir.rebuild import row, with_inputs
-from sql.ir.relation import Filter, Get, Join, Map, Project, Reduce, Relation, inputs_of
-from sql.ir.scalar import Scalar
+from sql.ir.relation import Filter, Get, Join, Reduce, Relation, inputs_of
+from sql.ir.scalar import Column, Scalar
 
 # A filter that leaves more than this share of the keys is not worth a lookup for each row that is grouped.
 _MOST = 0.2
@@ -61,28 +62,17 @@ def _restricted(join: Join, number: int) -> Join:
 
 def _reduce_below(relation: Relation) -> tuple[Reduce, dict[int, int]] | None:
     """The Reduce below maps, filters and projections, and which of its keys each column of `relation` is."""
-    match relation:
-        case Reduce():
-            return (relation, {i: i for i in range(len(relation.keys))}) if relation.keys else None
-        case Map() | Filter():
-            return _reduce_below(relation.input)
-        case Project():
-            below = _reduce_below(relation.input)
-            if below is None:
-                return None
-            reduce, places = below
-            return reduce, {i: places[c] for i, c in enumerate(relation.columns) if c in places}
-    return None
+    below = peeled(relation)
+    reduce = below.base
+    if not isinstance(reduce, Reduce) or not reduce.keys:
+        return None
+    plain = ((i, s.index) for i, s in enumerate(below.columns) if isinstance(s, Column))
+    return reduce, {i: column for i, column in plain if column < len(reduce.keys)}
 
 
 def is_selective(relation: Relation) -> bool:
     """Whether filters leave few of the rows, so that to look a row up here is worth it."""
-    share = 1.0
-    while isinstance(relation, Map | Filter | Project):
-        if isinstance(relation, Filter):
-            share *= prod(selectivity(p) for p in relation.predicates)
-        relation = relation.input
-    return share <= _MOST
+    return prod(map(selectivity, peeled(relation).predicates)) <= _MOST
 
 
 def _reads(relation: Relation, restricting: Relation) -> bool:

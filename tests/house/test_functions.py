@@ -65,7 +65,6 @@ def test_each_function_has_a_body() -> None:
     for name, body in table.BODIES.items():
         assert body.name == name
         assert body.steps or body.strict or body.lazy, f"the interpreter has no form of {name}"
-        assert not (body.lazy_loop and body.loop), f"{name} has two forms for loops"
         assert not (body.lazy and body.steps), f"{name} has two forms for the interpreter"
 
 

@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 
 from ivm.render.scalars.graphemes import clusters
-from ivm.render.scalars.text_pieces import reverse
+from ivm.render.scalars.text_functions import reverse
 
 # Letters, marks that extend and that do not, joiners, pictures, skin tones, flags, Korean, prepended, controls, tags,
 # consonants of India that form one sign.

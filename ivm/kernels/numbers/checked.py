@@ -39,22 +39,8 @@ def mul_checked(builder: Any, a: Any, b: Any) -> Any:
 
 
 @part()
-def decimal_to_double(a: Word, power: Word, scale: float) -> float:
-    """The double of a / power (`scale` is power as a double).
-
-    Beyond 2^53, whole part and fraction are converted one by one.
-    """
-    size = abs(a)
-    if size <= 1 << 53:
-        return np.float64(a) / scale
-    whole = size // power
-    result = np.float64(whole) + np.float64(size - whole * power) / scale
-    return -result if a < 0 else result
-
-
-@part()
 def wide_to_double(low: Word, high: Word, digits: int) -> float:
-    """The double of a / 10^digits for 128 bits; like `decimal_to_double` beyond 2^53."""
+    """The double of a / 10^digits for 128 bits; as `decimal_to_double` of `elementwise` beyond 2^53."""
     ml, mh = magnitude(low, high)
     if mh == 0 and ml <= np.uint64(1 << 53):
         return to_float(low, high) / FLOAT_POWERS[digits]

@@ -7,7 +7,8 @@ functions of `ivm.kernels.numbers.elementwise` and of the calendar. See `ivm.ren
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
+from math import isfinite
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -15,34 +16,45 @@ import numpy as np
 
 from catalog import calendar
 from catalog.types import Physical
+from ivm.analysis.ranges import can_raise
 from ivm.kernels.numbers import elementwise, wide
+from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.columns import from_objects, objects, stored
-from ivm.render.scalars.failures import Problem, describe, first_bad, overflow
-from ivm.render.scalars.functions import Apply
-from ivm.render.scalars.writer import Steps, Value
-from ivm.trace.column import Column
-from sql.ir.scalar import Call
+from ivm.render.scalars.failures import Attempt, Problem, first_bad, overflow
+from ivm.render.scalars.functions import Build, Context, Evaluate
+from ivm.render.scalars.rows import Rows
+from ivm.render.scalars.texts import compare_columns
+from ivm.render.scalars.writer import Value, literal_value
+from ivm.trace.column import DTYPES, Column
+from sql.ir.scalar import Call, Literal, Scalar
+
+_Run = Callable[[Rows, list[Column]], Column]
 
 
-def over_arrays(steps: Steps, call: Call, narrow: bool) -> Apply:
-    """The function of columns that a body's steps are; written once for each way in which columns have masks."""
-    known: dict[tuple[bool, ...], Apply] = {}
+def over_arrays(body: Body, call: Call, context: Context, build: Build) -> Evaluate:
+    """The function that a body's steps are; written once for each way in which the arguments' columns have masks."""
+    arguments = [build(call.args[place]) for place in body.places(call)]
+    known: dict[tuple[bool, ...], _Run] = {}
 
-    def apply(*columns: Column) -> Column:
+    def evaluate(rows: Rows) -> Column:
+        columns = [argument(rows) for argument in arguments]
         masked = tuple([column.valid is not None for column in columns])
-        function = known.get(masked)
-        if function is None:
-            function = known[masked] = _function(steps, call, masked, narrow)
-        return function(*columns)
+        run = known.get(masked)
+        if run is None:
+            run = known[masked] = _function(body, call, _Arrays(context, build), masked)
+        return run(rows, columns)
 
-    return apply
+    return evaluate
 
 
 class _Arrays:
     """The lines of a function of arrays while a body writes them."""
 
-    def __init__(self) -> None:
+    def __init__(self, context: Context, build: Build) -> None:
+        self.context = context
         self.lines: list[str] = []
+        self.given: dict[str, Any] = {}
+        self._build = build
         self.problems: list[Problem] = []
         self._names = 0
 
@@ -58,9 +70,45 @@ class _Arrays:
         self.lines.append(f"{', '.join(names)} = {expression}")
         return names
 
+    def value(self, scalar: Scalar) -> Value:
+        """What the expression yields on every row."""
+        if isinstance(scalar, Literal):
+            return literal_value(self, scalar)
+        return self._value(f"{self._give(self._build(scalar))}(rows)", scalar)
+
+    def value_where(self, condition: str, scalar: Scalar) -> Value:
+        """What it yields where the condition holds; on all rows if it cannot raise, which is cheaper than to narrow."""
+        if not can_raise(scalar):
+            return self.value(scalar)
+        evaluate, physical = self._give(self._build(scalar)), self._give(scalar.type.physical)
+        return self._value(f"value_where(rows, {condition}, {evaluate}, {physical})", scalar)
+
+    def _value(self, expression: str, scalar: Scalar) -> Value:
+        column = self.let(expression)
+        wide = scalar.type.physical is Physical.WIDE
+        words = tuple(f"{column}.values{place}" for place in (("[:, 0]", "[:, 1]") if wide else ("",)))
+        return Value(words, self.let(f"mask({column})") if scalar.nullable else None)
+
+    def _give(self, what: Any) -> str:
+        name = f"g{len(self.given)}"
+        self.given[name] = what
+        return name
+
+    def text_order(self, a: str, b: str) -> str:
+        """Their comparison, in which each distinct text is looked at once."""
+        return f"{self._give(partial(compare_columns, self.context.dictionary))}({a}, {b})"
+
+    def integer(self, value: int) -> str:
+        """A constant."""
+        return str(value)
+
     def double(self, value: float) -> str:
         """A constant."""
-        return repr(value)
+        return repr(value) if isfinite(value) else f"float64('{value}')"
+
+    def ordered_set(self, values: Any) -> str:
+        """An array."""
+        return self._give(values)
 
     def fail(self, condition: str, valid: str | None, problem: Problem = overflow) -> None:
         """A NumericError where the condition holds on a row that is not NULL."""
@@ -73,26 +121,29 @@ class _Arrays:
         return self.let(" & ".join(names)) if len(names) > 1 else names[0] if names else None
 
 
-def _function(steps: Steps, call: Call, masked: tuple[bool, ...], narrow: bool) -> Apply:
-    script = _Arrays()
+def _function(body: Body, call: Call, script: _Arrays, masked: tuple[bool, ...]) -> _Run:
+    assert body.steps is not None, "a body has some form for the interpreter"
+    places = body.places(call)
     given = []
-    types = [arg.type.physical for arg in call.args[len(call.args) - len(masked) :]]
-    for i, physical in enumerate(types):
-        column = f"columns[{i}]"
+    for i, place in enumerate(places):
+        column, physical = f"columns[{i}]", call.args[place].type.physical
         if physical is Physical.WIDE:
             words = [script.let(f"{column}.values[:, 0]"), script.let(f"{column}.values[:, 1]")]
         else:
-            words = [script.let(f"{column}.values{'.astype(int64)' * (physical is Physical.INT32 and not narrow)}")]
+            widened = ".astype(int64)" if physical is Physical.INT32 and not body.narrow else ""
+            words = [script.let(f"{column}.values{widened}")]
         given.append(Value(tuple(words), script.let(f"{column}.valid") if masked[i] else None))
-    found = steps(script, call, given)
+    found = body.steps(script, call, given)
     words_of = f"({', '.join(found.words)},)"
-    source = "\n    ".join(["def run(columns):", *script.lines, f"return {words_of}, {found.valid}"])
-    names: dict[str, Any] = {"refuse": _refusing(call, script.problems), **_HELPERS}
+    source = "\n    ".join(["def run(rows, columns):", *script.lines, f"return {words_of}, {found.valid}"])
+    names: dict[str, Any] = {"refuse": _refusing(call, places, script.problems), **script.given, **_HELPERS}
     exec(_code(source), names)
     run, physical = names["run"], call.type.physical
 
-    def apply(*columns: Column) -> Column:
-        values, valid = run(columns)
+    def apply(rows: Rows, columns: list[Column]) -> Column:
+        values, valid = run(rows, columns)
+        if valid is not None and np.ndim(valid) == 0:
+            valid = None if valid else np.zeros(1, np.bool_)
         if len(values) == 2:
             return Column(np.stack(np.broadcast_arrays(*map(np.atleast_1d, values)), axis=1), valid)
         values = np.atleast_1d(values[0])
@@ -106,15 +157,33 @@ def _code(source: str) -> CodeType:
     return compile(source, "<body>", "exec")
 
 
-def _refusing(call: Call, problems: list[Problem]) -> Callable[..., None]:
-    def refuse(bad: Any, valid: Any, problem: int, columns: tuple[Column, ...]) -> None:
+def _refusing(call: Call, places: tuple[int, ...], problems: list[Problem]) -> Callable[..., None]:
+    def refuse(bad: Any, valid: Any, problem: int, columns: list[Column]) -> None:
         if not np.any(bad):
             return
         row = first_bad(np.atleast_1d(bad), valid)
         if row is not None:
-            raise problems[problem](describe(call, columns)(row), call.type)
+            raise problems[problem](Attempt(call, dict(zip(places, columns, strict=True)), row))
 
     return refuse
+
+
+def _mask(column: Column) -> Any:
+    return np.True_ if column.valid is None else column.valid
+
+
+def _value_where(rows: Rows, condition: Any, evaluate: Evaluate, physical: Physical) -> Column:
+    """The values on the rows on which the condition holds; on the others they are NULL."""
+    chosen = np.flatnonzero(np.broadcast_to(condition, rows.length))
+    if len(chosen) == rows.length:
+        return evaluate(rows)
+    values = np.zeros((rows.length, 2) if physical is Physical.WIDE else rows.length, DTYPES[physical])
+    valid = np.zeros(rows.length, np.bool_)
+    if len(chosen):
+        found = evaluate(rows.take(chosen))
+        values[chosen] = found.values
+        valid[chosen] = True if found.valid is None else found.valid
+    return Column(values, valid)
 
 
 def _add_checked(a: Any, b: Any) -> tuple[Any, Any]:
@@ -175,8 +244,36 @@ def _wide_neg(low: Any, high: Any) -> Any:
 
 def _wide_compare(al: Any, ah: Any, bl: Any, bh: Any) -> Any:
     """By the high words, signed, then the low words, unsigned: -1, 0 or 1."""
-    lows = 1 * (np.uint64(al) > np.uint64(bl)) - 1 * (np.uint64(al) < np.uint64(bl))
+    one, other = (np.asarray(low, np.int64).view(np.uint64) for low in (al, bl))
+    lows = 1 * (one > other) - 1 * (one < other)
     return np.where(ah == bh, lows, 1 * (ah > bh) - 1 * (ah < bh))
+
+
+def _wide_to_float(low: Any, high: Any) -> Any:
+    return _joined(low, high).astype(np.float64)
+
+
+def _wide_to_double(low: Any, high: Any, digits: int) -> Any:
+    exact, power = _joined(low, high), 10**digits
+    size = np.abs(exact)
+    whole = size // power
+    split = whole.astype(np.float64) + (size - whole * power).astype(np.float64) / float(power)
+    direct = exact.astype(np.float64) / float(power)
+    return np.where((size <= 1 << 53).astype(np.bool_), direct, split * np.where(high < 0, -1.0, 1.0))
+
+
+def _scale_up(low: Any, high: Any, digits: int) -> tuple[Any, Any, Any]:
+    power = from_objects(np.array([10**digits], object))
+    return _wide_mul(low, high, power[:, 0], power[:, 1])
+
+
+def _scale_down(low: Any, high: Any, digits: int) -> tuple[Any, Any]:
+    pairs = from_objects(elementwise.round_off(_joined(low, high), 10**digits))
+    return pairs[:, 0], pairs[:, 1]
+
+
+def _contains(ordered: Any, values: Any) -> Any:
+    return ordered[np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)] == values
 
 
 def _exceeds(low: Any, high: Any, digits: int) -> Any:
@@ -202,6 +299,8 @@ _HELPERS: dict[str, Any] = {
     "int64": np.int64, "float64": np.float64, "float32": np.float32,
     "add_checked": _add_checked, "sub_checked": _sub_checked, "mul_checked": _mul_checked,
     "wide_add": _plain(wide.add), "wide_sub": _plain(wide.sub), "wide_mul": _wide_mul, "wide_neg": _wide_neg,
-    "wide_compare": _wide_compare, "mul_signed": _mul_signed, "exceeds": _exceeds,
+    "wide_compare": _wide_compare, "mul_signed": _mul_signed, "exceeds": _exceeds, "wide_to_float": _wide_to_float,
+    "wide_to_double": _wide_to_double, "scale_up": _scale_up, "scale_down": _scale_down, "contains": _contains,
+    "mask": _mask, "value_where": _value_where, "fits_int64": lambda low, high: low >> 63 == high,
 }  # fmt: skip
 """What expressions call, by the names under which a loop imports it."""

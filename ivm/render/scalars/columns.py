@@ -41,13 +41,6 @@ def constant(value: Any, physical: Physical) -> Column:
     return Column(np.array([known], DTYPES[physical]), valid)
 
 
-def single(values: Array) -> Array:
-    """The FLOATs nearest to DOUBLEs or to integers, in 64 bits; infinite beyond their range."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        nearest: Array = values.astype(np.float32).astype(np.float64)
-    return nearest
-
-
 def dense(column: Column, length: int) -> Column:
     """The column with `length` values of its own."""
     values, valid = column.values, column.valid

@@ -19,8 +19,6 @@ _OUTPUT = 3
 _LIGHT = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "is_null", "is_distinct", "not", "in"))
 _JUNCTIONS = frozenset(("and", "or"))
 _SEARCHED = (Physical.INT32, Physical.INT64, Physical.CODE)
-_NESTED = 160
-"""Arguments whose branches stand in each other, of which Python reads a hundred."""
 
 
 def weight(scalar: Scalar) -> int:
@@ -85,7 +83,7 @@ def _weight(call: Call) -> int:
     if call.function in _JUNCTIONS:
         return len(call.args) - 1
     if call.function in ("case", "coalesce"):
-        return len(call.args) // 2 if len(call.args) <= _NESTED else MOST + 1
+        return len(call.args) // 2
     if call.function == "in" and call.args[0].type.physical not in _SEARCHED:
         return len(call.args)
     if any(each.type.physical is Physical.WIDE for each in (call, *call.args)):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from catalog.types import Kind, Physical, SqlType
+from catalog.types import Kind, Physical
 from ivm.analysis.ranges import can_raise
-from ivm.render.scalars import texts
-from ivm.render.scalars.bodies import casts
 from ivm.render.scalars.bodies.table import BODIES
 from ivm.render.scalars.text_memo import TextMemo
-from ivm.render.scalars.writer import NotCompiledError, Value, Writer
+from ivm.render.scalars.texts import memo_of
+from ivm.render.scalars.writer import NotCompiledError, Value, Writer, literal_value
 from sql.ir.functions import function_of
 from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of
 
@@ -22,7 +21,7 @@ def emit(writer: Writer, scalar: Scalar) -> Value:
     if isinstance(scalar, Column):
         return writer.maps[scalar.index] if scalar.index in writer.maps else _column(writer, scalar)
     if isinstance(scalar, Literal):
-        return _literal(writer, scalar)
+        return literal_value(writer, scalar)
     assert isinstance(scalar, Call), "decorrelation leaves no column of an outer query"
     mark = writer.mark()
     try:
@@ -47,55 +46,22 @@ def _column(writer: Writer, column: Column) -> Value:
     return writer.column(column.index, column.type.physical)
 
 
-def _literal(writer: Writer, literal: Literal) -> Value:
-    if literal.value is None:
-        return _null(literal.type)
-    if literal.type.is_float:
-        return Value((writer.double(float(literal.value)),))
-    if literal.type.kind is Kind.BOOLEAN:
-        return Value((str(bool(literal.value)),))
-    if literal.type.physical is Physical.CODE:
-        return Value((writer.integer(writer.context.literals.code(literal.value)),))
-    value = int(literal.value)
-    if literal.type.physical is Physical.WIDE:
-        low = value & ((1 << 64) - 1)
-        return Value((writer.integer(low - (1 << 64) if low >> 63 else low), writer.integer(value >> 64)))
-    return Value((writer.integer(value),))
-
-
-def _null(type_: SqlType) -> Value:
-    zero = {Physical.FLOAT64: "0.0", Physical.BOOL: "False"}.get(type_.physical, "int64(0)")
-    return Value((zero, zero) if type_.physical is Physical.WIDE else (zero,), "False")
-
-
 def _call(writer: Writer, call: Call) -> Value:
     lookup = _memo(writer, call)
     if lookup is not None:
         return lookup
     body = BODIES[call.function]
-    if body.lazy_loop is not None:
-        return body.lazy_loop(writer, call, emit)
-    loop = body.loop or body.steps
-    if loop is None:
+    if body.steps is None:
         raise NotCompiledError(call.function)
-    return loop(writer, call, [emit(writer, a) for a in call.args[body.literals :]])
+    return body.steps(writer, call, [emit(writer, call.args[place]) for place in body.places(call)])
 
 
 def _memo(writer: Writer, call: Call) -> Value | None:
     """A text function through its memo; what compares codes needs none."""
-    if (
-        call.function in ("cast", "try_cast")
-        and call.args[0].type.kind is Kind.VARCHAR
-        and call.type.kind is not Kind.VARCHAR
-    ):
-        memo = casts.text_cast_memo(call, writer.context)
-        return _lookup(writer, memo, emit(writer, call.args[0]), call)
     if not any(a.type.kind is Kind.VARCHAR for a in call.args) or BODIES[call.function].by_code:
         return None
-    found, place = texts.memo_of(call, writer.context), texts.memo_place(call)
-    if found is None or place is None:
-        return None
-    return _lookup(writer, found, emit(writer, call.args[place]), call)
+    found = memo_of(call, writer.context)
+    return None if found is None else _lookup(writer, found[0], emit(writer, call.args[found[1]]), call)
 
 
 def _lookup(writer: Writer, memo: TextMemo, code: Value, call: Call) -> Value:

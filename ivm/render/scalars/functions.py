@@ -1,7 +1,6 @@
 """What a family of functions offers to the interpreter.
 
-A *strict* function maps columns to a column, row by row; its arguments are evaluated on every row. A *lazy* one
-decides for itself on which rows it evaluates its arguments.
+A *strict* function maps columns to a column, row by row. A *lazy* one builds what it reads of its arguments for itself.
 """
 
 from __future__ import annotations

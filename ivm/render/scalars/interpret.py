@@ -30,13 +30,16 @@ def interpreter(scalar: Scalar, context: Context) -> Evaluate:
         return lambda rows: column
     assert isinstance(scalar, Call), "decorrelation leaves no column of an outer query"
     body = BODIES[function_of(scalar.function).name]
+
+    def build(part: Scalar) -> Evaluate:
+        return interpreter(part, context)
+
     if body.lazy is not None:
-        return body.lazy(scalar, context, lambda s: interpreter(s, context))
+        return body.lazy(scalar, context, build)
     apply = None if body.strict is None else body.strict(scalar, context)
     if apply is None:
-        assert body.steps is not None, "a body has some form for the interpreter"
-        apply = over_arrays(body.steps, scalar, body.narrow)
-    return _applied(apply, [interpreter(a, context) for a in scalar.args[body.literals :]])
+        return over_arrays(body, scalar, context, build)
+    return _applied(apply, [build(scalar.args[place]) for place in body.places(scalar)])
 
 
 def _literal(literal: Literal, context: Context) -> Values:

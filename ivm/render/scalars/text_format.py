@@ -11,11 +11,6 @@ from catalog.types import Kind, SqlType
 from sql.types.texts import writer
 
 
-def to_text(value: Any, type_: SqlType) -> str:
-    """One value in engine form (not NULL, not text) as DuckDB's cast to VARCHAR prints it."""
-    return formatter(type_)(value)
-
-
 def formatter(type_: SqlType) -> Callable[[Any], str]:
     """The function that prints one value in engine form."""
     if type_.kind is Kind.DOUBLE:

@@ -11,13 +11,16 @@ import numpy.typing as npt
 from catalog.errors import NumericError
 from catalog.types import Physical
 from ivm.kernels.texts.distinct import take_unmarked
-from ivm.render.scalars.columns import both
+from ivm.render.scalars.columns import both, stored
 from ivm.trace.column import DTYPES, Array, Column
 from ivm.trace.readonly import readonly
 
 UNKNOWN, NULL, FALSE, TRUE, ERROR, LEARNING = 0, 1, 2, 3, 4, 5
 """States of a code in a memo. UNKNOWN is zero, so that a memo's growth touches no memory; a value that is there
 and is not BOOLEAN has state TRUE, and the value itself lies beside."""
+
+NOTHING: dict[Physical, Any] = {Physical.BOOL: False, Physical.CODE: "", Physical.FLOAT64: 0.0}
+"""What stands under NULL in a list of values; 0 of integers."""
 
 _PART = 1 << 15
 
@@ -109,6 +112,32 @@ class TextMemo:
         if wrong.any() and self.failure is not None:
             code = codes[int(np.argmax(wrong)) if len(codes) > 1 else 0]
             raise NumericError(self.failure(self.dictionary.now().strings(np.array([code], np.int32))[0]))
+
+
+def one_by_one(function: Callable[[str], Any], physical: Physical, dictionary: Any, failed: int = ERROR) -> Compute:
+    """What a memo needs to learn a function of single strings; None is NULL, and a ValueError leaves it `failed`."""
+    nothing = NOTHING.get(physical, 0)
+
+    def compute(codes: Array) -> tuple[States, Array | None]:
+        results: list[Any] = []
+        states = np.full(len(codes), TRUE, np.int8)
+        for i, text in enumerate(dictionary.now().strings(codes)):
+            try:
+                result = function(text)
+            except ValueError:
+                states[i], result = failed, nothing
+            if result is None:
+                states[i], result = NULL, nothing
+            results.append(result)
+        if physical is Physical.BOOL:
+            states[(states == TRUE) & ~np.array(results, np.bool_)] = FALSE
+            return states, None
+        if physical is Physical.CODE:
+            return states, dictionary.codes(results)
+        wide = physical is Physical.WIDE
+        return states, stored(np.array(results, object if wide else DTYPES[physical]), physical)
+
+    return compute
 
 
 def _grown(array: Any, capacity: int) -> Any:

@@ -68,26 +68,35 @@ def comparison(function: str, text: str, mirrored: bool) -> Native:
     if function == "ne":
         equal = _member(text)
         return lambda texts: ~equal(texts)
-    data = readonly(np.frombuffer(text.encode(), np.uint8))
+    signs = _told(compare_texts, np.int8, readonly(np.frombuffer(text.encode(), np.uint8)))
     holds = _SIGNS[MIRRORED[function] if mirrored else function]
+    return lambda texts: holds(signs(texts))
 
-    def run(texts: Texts) -> Bools:
-        signs = np.empty(len(texts), np.int8)
-        compare_texts(texts.data, texts.starts, texts.ends, data, signs)
-        return holds(signs)
+
+def _told(kernel: Callable[..., None], dtype: Any, *given: Any) -> Native:
+    """What a kernel says of each text, given these."""
+
+    def run(texts: Texts) -> Array:
+        out = np.empty(len(texts), dtype)
+        kernel(texts.data, texts.starts, texts.ends, *given, out)
+        return out
+
+    return run
+
+
+def _moved(kernel: Callable[..., None], *given: Any) -> Native:
+    """The part of each text that a kernel finds, given these."""
+
+    def run(texts: Texts) -> Texts:
+        begins, stops = np.empty(len(texts), np.int64), np.empty(len(texts), np.int64)
+        kernel(texts.data, texts.starts, texts.ends, *given, begins, stops)
+        return texts.moved(begins, stops)
 
     return run
 
 
 def _member(*items: str) -> Native:
-    data, bounds = _joined([item.encode() for item in items])
-
-    def run(texts: Texts) -> Bools:
-        out = np.empty(len(texts), np.bool_)
-        find_equal(texts.data, texts.starts, texts.ends, data, bounds, out)
-        return out
-
-    return run
+    return _told(find_equal, np.bool_, *_joined([item.encode() for item in items]))
 
 
 def one_of(*items: str) -> Native | None:
@@ -121,25 +130,11 @@ def _by_tokens(parts: list[tuple[str, bool]]) -> Native:
             tokens.append(ANY_RUN if char == "%" else ANY_CHAR)
         else:
             tokens.extend(char.encode())
-    met = readonly(np.array(tokens, np.int64))
-
-    def run(texts: Texts) -> Bools:
-        out = np.empty(len(texts), np.bool_)
-        match_tokens(texts.data, texts.starts, texts.ends, met, out)
-        return out
-
-    return run
+    return _told(match_tokens, np.bool_, readonly(np.array(tokens, np.int64)))
 
 
 def _of_parts(*parts: str) -> Native:
-    data, bounds = _joined([part.encode() for part in parts])
-
-    def run(texts: Texts) -> Bools:
-        out = np.empty(len(texts), np.bool_)
-        match_parts(texts.data, texts.starts, texts.ends, data, bounds, out)
-        return out
-
-    return run
+    return _told(match_parts, np.bool_, *_joined([part.encode() for part in parts]))
 
 
 def contains(part: str) -> Native:
@@ -150,13 +145,7 @@ def contains(part: str) -> Native:
 def _cut(first: int, first_back: bool, last: int, last_back: bool) -> Native | None:
     if not -_FAR < first < _FAR or not -_FAR < last <= _FAR:
         return None
-
-    def run(texts: Texts) -> Texts:
-        begins, stops = np.empty(len(texts), np.int64), np.empty(len(texts), np.int64)
-        cut_texts(texts.data, texts.starts, texts.ends, first, first_back, last, last_back, begins, stops)
-        return texts.moved(begins, stops)
-
-    return run
+    return _moved(cut_texts, first, first_back, last, last_back)
 
 
 def substring(offset: int, length: int | None = None) -> Native | None:
@@ -168,20 +157,17 @@ def substring(offset: int, length: int | None = None) -> Native | None:
 
 
 def left(count: int) -> Native | None:
-    """`text_pieces.left` of a length."""
+    """The first characters, or all but the last."""
     return _cut(0, False, count, count < 0)
 
 
 def right(count: int) -> Native | None:
-    """`text_pieces.right` of a length."""
+    """The last characters, or all but the first."""
     return _cut(-count, count >= 0, _FAR, False)
 
 
-def length(texts: Texts) -> Ints:
-    """Its characters."""
-    out = np.empty(len(texts), np.int64)
-    count_characters(texts.data, texts.starts, texts.ends, out)
-    return out
+length: Native = _told(count_characters, np.int64)
+"""Its characters."""
 
 
 def byte_length(texts: Texts) -> Ints:
@@ -230,17 +216,10 @@ def trimmed(left: bool, right: bool) -> Callable[..., Native | None]:
     def make(chars: str | None = None) -> Native | None:
         if chars is not None and not chars.isascii():
             return None
+        if chars is None:
+            return _moved(trim_spaces, left, right)
         unwanted = np.zeros(256, np.bool_)
-        unwanted[list((chars or "").encode())] = True
-
-        def run(texts: Texts) -> Texts:
-            begins, stops = np.empty(len(texts), np.int64), np.empty(len(texts), np.int64)
-            if chars is None:
-                trim_spaces(texts.data, texts.starts, texts.ends, left, right, begins, stops)
-            else:
-                trim_bytes(texts.data, texts.starts, texts.ends, readonly(unwanted), left, right, begins, stops)
-            return texts.moved(begins, stops)
-
-        return run
+        unwanted[list(chars.encode())] = True
+        return _moved(trim_bytes, readonly(unwanted), left, right)
 
     return make

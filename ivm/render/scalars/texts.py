@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,77 +13,55 @@ from ivm.render.scalars.bodies.texts import TEXTS, native_of
 from ivm.render.scalars.columns import all_valid, dense, objects, pick
 from ivm.render.scalars.functions import Apply, Build, Context, Evaluate
 from ivm.render.scalars.rows import Rows
-from ivm.render.scalars.text_memo import ERROR, FALSE, NULL, TRUE, Compute, Failure, TextMemo
+from ivm.render.scalars.text_memo import ERROR, NOTHING, NULL, Compute, Failure, TextMemo, one_by_one
 from ivm.render.scalars.text_natives import learning
 from ivm.trace.column import DTYPES, Array, Column
 from sql.ir.functions import Raises, function_of
 from sql.ir.scalar import Call, Literal
+from sql.types.texts import reader
 
-_ORDER: dict[str, Callable[[Any, Any], bool]] = {
-    "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge,
-}  # fmt: skip
+_ORDERS = frozenset(("lt", "le", "gt", "ge"))
+_CASTS = frozenset(("cast", "try_cast"))
 
 
-def varying(call: Call) -> int | None:
-    """The position of the one argument that is not a literal, if that is text and no literal is NULL."""
+def memo_of(call: Call, context: Context) -> tuple[TextMemo, int] | None:
+    """The memo that answers a function of text, and the argument whose string it is asked for; None if it has none.
+
+    It has one where just one argument is no literal, and that is text, and no literal is NULL.
+    """
     places = [i for i, a in enumerate(call.args) if not isinstance(a, Literal)]
-    if len(places) != 1 or call.args[places[0]].type.kind is not Kind.VARCHAR:
+    if call.function in regexes.FUNCTIONS or call.function in _CASTS:  # always: their other arguments are literals
+        places = [0]
+    if call.function in _CASTS and call.type.kind is Kind.VARCHAR:
         return None
-    return None if any(isinstance(a, Literal) and a.value is None for a in call.args) else places[0]
-
-
-def memo_place(call: Call) -> int | None:
-    """The argument whose string the function's memo is asked for; None if it has no memo."""
-    if call.function in regexes.FUNCTIONS:  # always, since their patterns are literals
-        return 0
-    return varying(call) if call.function in _BY_MEMO else None
-
-
-def memo_of(call: Call, context: Context) -> TextMemo | None:
-    """The memo that answers a text function or an ordering comparison, if it has one (see `memo_place`)."""
-    place = memo_place(call)
-    if place is None:
+    if call.function not in _BY_MEMO or len(places) != 1 or call.args[places[0]].type.kind is not Kind.VARCHAR:
         return None
+    (place,) = places
     literals = tuple(a.value if isinstance(a, Literal) and i != place else None for i, a in enumerate(call.args))
+    if None in literals[:place] + literals[place + 1 :]:
+        return None
 
     def make() -> TextMemo:
         compute = _computation(call, place, literals, context)
         return TextMemo(context.dictionary, compute, call.type.physical, _failure(call, place, literals))
 
-    return context.memo((call.function, place, literals), make)
+    key = (call.function, call.type) if call.function in _CASTS else (call.function, place, literals)
+    return context.memo(key, make), place
 
 
 def _computation(call: Call, place: int, literals: tuple[Any, ...], context: Context) -> Compute:
+    physical, dictionary = call.type.physical, context.dictionary
     native = native_of(call)
     if native is not None:
-        return learning(native, call.type.physical, context.dictionary)
+        return learning(native, physical, dictionary)
     if call.function in regexes.FUNCTIONS:
-        return regexes.computation(call.function, literals[1:], context.dictionary)
-    function = _of_text(call, place, literals)
-    physical, dictionary = call.type.physical, context.dictionary
-
-    def compute(codes: Array) -> tuple[Any, Array | None]:
-        results: list[Any] = []
-        states = np.full(len(codes), TRUE, np.int8)
-        for i, text in enumerate(dictionary.now().strings(codes)):
-            try:
-                result = function(text)
-            except ValueError:
-                states[i], result = ERROR, _NOTHING[physical]
-            if result is None:
-                states[i], result = NULL, _NOTHING[physical]
-            results.append(result)
-        if physical is Physical.BOOL:
-            return np.where((states == TRUE) & ~np.array(results, np.bool_), FALSE, states), None
-        if physical is Physical.CODE:
-            return states, dictionary.codes(results)
-        return states, np.array(results, DTYPES[physical])
-
-    return compute
-
-
-_NOTHING = {Physical.BOOL: False, Physical.CODE: "", Physical.FLOAT64: 0.0, Physical.INT32: 0, Physical.INT64: 0}
-"""What stands under NULL."""
+        return regexes.computation(call.function, literals[1:], dictionary)
+    if call.function in _CASTS:
+        read = reader(call.type)
+        assert read is not None, "the binder casts no text to other types"
+        return one_by_one(read, physical, dictionary, ERROR if call.function == "cast" else NULL)
+    before, after, function = literals[:place], literals[place + 1 :], TEXTS[call.function].each
+    return one_by_one(lambda text: function(*before, text, *after), physical, dictionary)
 
 
 def _failure(call: Call, place: int, literals: tuple[Any, ...]) -> Failure | None:
@@ -101,6 +77,8 @@ def _failure(call: Call, place: int, literals: tuple[Any, ...]) -> Failure | Non
 
 def _problem(call: Call, values: list[Any]) -> str:
     what = f"cannot compute {call.function}({', '.join(map(repr, values))})"
+    if call.function in _CASTS:
+        return f"cannot cast {values[0]!r} to {call.type}: it is no such value; correct the text or filter it out first"
     try:
         TEXTS[call.function].each(*values)
     except ValueError as reason:
@@ -108,23 +86,12 @@ def _problem(call: Call, values: list[Any]) -> str:
     return what
 
 
-def _of_text(call: Call, place: int, literals: tuple[Any, ...]) -> Callable[[str], Any]:
-    """The function as one of its varying argument alone."""
-    before, after = literals[:place], literals[place + 1 :]
-    if call.function in _ORDER:
-        order = _ORDER[call.function]
-        # UTF-8 keeps the order of code points, which is Python's order of strings.
-        return (lambda text: order(text, after[0])) if place == 0 else (lambda text: order(before[0], text))
-    function = TEXTS[call.function].each
-    return lambda text: function(*before, text, *after)
-
-
 def text_call(call: Call, context: Context, build: Build) -> Evaluate:
     """A function of text or to text: through its memo if one argument varies and is text, else value by value."""
-    place, memo = memo_place(call), memo_of(call, context)
-    if memo is None or place is None:
+    found = memo_of(call, context)
+    if found is None:
         return _value_by_value(call, context, build)
-    argument = build(call.args[place])
+    memo, argument = found[0], build(call.args[found[1]])
 
     def evaluate(rows: Rows) -> Column:
         return memo.lookup(argument(rows))
@@ -132,12 +99,13 @@ def text_call(call: Call, context: Context, build: Build) -> Evaluate:
     return evaluate
 
 
-def compare_memo(call: Call, context: Context) -> Apply | None:
-    """lt, le, gt, ge of text and a literal."""
-    if call.function not in _ORDER or call.args[0].type.kind is not Kind.VARCHAR:
+def by_memo(call: Call, context: Context) -> Apply | None:
+    """A comparison with a text, or a cast of one; None for others, and without a memo."""
+    found = memo_of(call, context)
+    if found is None:
         return None
-    memo, place = memo_of(call, context), memo_place(call)
-    return None if memo is None or place is None else lambda *columns: memo.lookup(columns[place])
+    memo, place = found
+    return lambda *columns: memo.lookup(columns[place])
 
 
 def compare_columns(dictionary: Any, a: Array, b: Array) -> Array:
@@ -200,10 +168,10 @@ def _results(call: Call, dictionary: Any, columns: tuple[Column, ...]) -> Column
     valid = None
     if None in results:
         valid = np.array([r is not None for r in results], np.bool_)
-        results = [_NOTHING[physical] if r is None else r for r in results]
+        results = [NOTHING.get(physical, 0) if r is None else r for r in results]
     if physical is Physical.CODE:
         return Column(dictionary.codes(results), valid)
     return Column(np.array(results, DTYPES[physical]), valid)
 
 
-_BY_MEMO = frozenset((*TEXTS, *_ORDER, *regexes.FUNCTIONS))
+_BY_MEMO = frozenset((*TEXTS, *_ORDERS, *_CASTS, *regexes.FUNCTIONS))

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from catalog.types import Physical
+from catalog.types import Kind, Physical
 from ivm.render.scalars.failures import Problem, overflow
 from ivm.render.scalars.text_memo import TextMemo
-from sql.ir.scalar import Call, Scalar
+from sql.ir.scalar import Call, Literal, Scalar
 
 
 class NotCompiledError(Exception):
@@ -39,20 +39,55 @@ class Value:
 class Script(Protocol):
     """Where a body writes its steps: into a loop (`Writer`), or to be run at once over columns (`Arrays`)."""
 
+    context: Any
+
     def let(self, expression: str) -> str:
         """A name for what the expression yields."""
 
     def lets(self, expression: str, count: int) -> tuple[str, ...]:
         """A name for each of the values that the expression yields."""
 
+    def value(self, scalar: Scalar) -> Value:
+        """What the expression yields on every row."""
+
+    def value_where(self, condition: str, scalar: Scalar) -> Value:
+        """What it yields where the condition holds. On other rows it is anything, and does not raise."""
+
+    def text_order(self, a: str, b: str) -> str:
+        """-1, 0 or 1 by the bytes of two texts, which have codes in no order."""
+
+    def integer(self, value: int) -> str:
+        """An int64 constant."""
+
     def double(self, value: float) -> str:
-        """A constant."""
+        """A float64 constant."""
+
+    def ordered_set(self, values: Any) -> str:
+        """An ascending int64 array."""
 
     def fail(self, condition: str, valid: str | None, problem: Problem = overflow) -> None:
         """A NumericError where the condition holds on a row that is not NULL."""
 
     def both(self, *values: Value) -> str | None:
         """The name that is True where all values are not NULL."""
+
+
+def literal_value(script: Script, literal: Literal) -> Value:
+    """A literal as a constant of the script."""
+    type_, value = literal.type, literal.value
+    if value is None:
+        zero = {Physical.FLOAT64: "0.0", Physical.BOOL: "False"}.get(type_.physical, "int64(0)")
+        return Value((zero, zero) if type_.physical is Physical.WIDE else (zero,), "False")
+    if type_.is_float:
+        return Value((script.double(float(value)),))
+    if type_.kind is Kind.BOOLEAN:
+        return Value((str(bool(value)),))
+    if type_.physical is Physical.CODE:
+        return Value((script.integer(script.context.literals.code(value)),))
+    if type_.physical is Physical.WIDE:
+        low = int(value) & ((1 << 64) - 1)
+        return Value((script.integer(low - (1 << 64) if low >> 63 else low), script.integer(int(value) >> 64)))
+    return Value((script.integer(int(value)),))
 
 
 Steps = Callable[[Script, Call, list[Value]], Value]
@@ -82,9 +117,10 @@ class Arguments:
 class Writer:
     """Writes the loop's body; `access[c]` for every input column c that it may read."""
 
-    def __init__(self, access: dict[int, Access], context: Any) -> None:
+    def __init__(self, access: dict[int, Access], context: Any, emit: Callable[[Writer, Scalar], Value]) -> None:
         self.access = access
         self.context = context
+        self._emit = emit
         self.lines: list[str] = []
         self.arguments = Arguments()
         self.maps: dict[int, Value] = {}
@@ -133,6 +169,30 @@ class Writer:
         if len(self.lines) == before:
             self.line("pass")
         self.close()
+
+    def value(self, scalar: Scalar) -> Value:
+        """What the expression yields on every row."""
+        return self._emit(self, scalar)
+
+    def value_where(self, condition: str, scalar: Scalar) -> Value:
+        """What the expression yields where the condition holds, which is asked before all but what costs nothing."""
+        if condition == "True" or not isinstance(scalar, Call):
+            return self.value(scalar)
+        with self.block(f"if {condition}:"):
+            value = self.value(scalar)
+            names = tuple(self.let(word) for word in value.words)
+            valid = None if value.valid is None else self.let(value.valid)
+        nothing = literal_value(self, Literal(None, scalar.type))
+        with self.block("else:"):
+            for name, zero in zip(names, nothing.words, strict=True):
+                self.line(f"{name} = {zero}")
+            if valid is not None:
+                self.line(f"{valid} = False")
+        return Value(names, valid)
+
+    def text_order(self, a: str, b: str) -> str:
+        """No loop reads texts."""
+        raise NotCompiledError(f"the order of {a} and {b}")
 
     def integer(self, value: int) -> str:
         """An int64 constant, given to the loop as an argument."""

@@ -10,7 +10,7 @@ from catalog.types import Kind, Physical, SqlType
 from ivm.analysis.ranges import fits, unchecked_range
 from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.columns import both, objects, stored
-from ivm.render.scalars.failures import describe, division_by_zero, first_bad, overflow
+from ivm.render.scalars.failures import attempted, division_by_zero, first_bad, overflow
 from ivm.render.scalars.functions import Apply, Context
 from ivm.render.scalars.writer import NotCompiledError, Script, Value
 from ivm.trace.column import Column
@@ -42,21 +42,25 @@ def literal_word(value: int) -> str:
     return _LEAST if value == WORD_RANGE[0] else str(value)
 
 
+def outside_word(word: str, low: int, high: int) -> str:
+    """Whether an int64 lies outside a range, as an expression."""
+    return "False" if low == WORD_RANGE[0] else f"({word} > {high}) | ({word} < {low})"
+
+
 def check_word(writer: Script, value: Value, type_: SqlType) -> None:
     """Fail where an int64 lies outside a type's range."""
-    low, high = limits(type_)
-    if low != WORD_RANGE[0]:
-        writer.fail(f"({value.word} > {high}) | ({value.word} < {low})", value.valid)
+    bad = outside_word(value.word, *limits(type_))
+    if bad != "False":
+        writer.fail(bad, value.valid)
 
 
-def check_wide(writer: Script, words: tuple[str, str], lost: str, valid: str | None, type_: SqlType) -> None:
-    """Fail where a 128-bit result was lost or lies outside its type: has more digits, or has a sign or over 64 bits."""
+def outside_wide(words: tuple[str, str], lost: str, type_: SqlType) -> str:
+    """Whether a 128-bit result was lost or lies outside its type: has more digits, or has a sign or over 64 bits."""
     if type_.kind is Kind.UBIGINT:
-        writer.fail(f"{lost} | ({words[1]} != 0)", valid)
-    elif type_.kind is Kind.DECIMAL:
-        writer.fail(f"{lost} | exceeds({words[0]}, {words[1]}, {type_.precision})", valid)
-    else:
-        writer.fail(lost, valid)
+        return f"{lost} | ({words[1]} != 0)"
+    if type_.kind is Kind.DECIMAL:
+        return f"{lost} | exceeds({words[0]}, {words[1]}, {type_.precision})"
+    return lost
 
 
 def arithmetic(writer: Script, call: Call, args: list[Value]) -> Value:
@@ -96,7 +100,7 @@ def _wide_arithmetic(writer: Script, call: Call, function: str, args: list[Value
         words = ", ".join(word for a in args for word in wide(writer, a).words)
         low, high, lost = writer.lets(f"wide_{function}({words})", 3)
     if lost != "False" or not fits(call):
-        check_wide(writer, (low, high), lost, valid, call.type)
+        writer.fail(outside_wide((low, high), lost, call.type), valid)
     # What was checked to fit its type needs no high word if the type is narrow.
     return Value((low, high) if call.type.physical is Physical.WIDE else (low,), valid)
 
@@ -148,9 +152,9 @@ def _wide_division(call: Call, context: Context) -> Apply | None:
         y: Any = objects(b.values)
         row = first_bad(y == 0, valid)
         if row is not None:
-            raise division_by_zero(describe(call, (a, b))(row), call.type)
+            raise division_by_zero(attempted(call, (a, b), row))
         if least is not None and (row := first_bad((x == least) & (y == -1), valid)) is not None:
-            raise overflow(describe(call, (a, b))(row), call.type)
+            raise overflow(attempted(call, (a, b), row))
         divisor = np.where(y == 0, 1, y)
         quotient = np.abs(x) // np.abs(divisor)
         quotient = np.where((x < 0) != (divisor < 0), -quotient, quotient)

@@ -11,7 +11,7 @@ from catalog.errors import NumericError
 from catalog.types import TRAITS, Physical
 from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.columns import all_valid, objects, stored
-from ivm.render.scalars.failures import describe, first_bad, overflow
+from ivm.render.scalars.failures import attempted, first_bad, overflow
 from ivm.render.scalars.functions import Apply, Context
 from ivm.render.scalars.writer import NotCompiledError, Script, Value
 from ivm.trace.column import Column
@@ -78,7 +78,7 @@ def shift_left(call: Call, context: Context) -> Apply:
         values = np.where(bad, 0, x) << np.where(bad | (y >= width), 0, y)
         row = first_bad((bad | (values > highest)).astype(np.bool_), valid)
         if row is not None:
-            raise overflow(describe(call, (a, b))(row), call.type)
+            raise overflow(attempted(call, (a, b), row))
         return Column(stored(np.where(values > highest, 0, values), call.type.physical), valid)
 
     return apply
@@ -94,7 +94,7 @@ def divisors(call: Call, context: Context) -> Apply:
         outside = ((values < low) | (values > high)).astype(np.bool_)
         row = first_bad(outside, valid)
         if row is not None:
-            raise overflow(describe(call, (a, b))(row), call.type)
+            raise overflow(attempted(call, (a, b), row))
         return Column(stored(np.where(outside, 0, values), call.type.physical), valid)
 
     return apply
@@ -109,7 +109,7 @@ def factorial(call: Call, context: Context) -> Apply:
         bad: Any = (given < 0) | (given > 33)
         row = first_bad(bad, a.valid)
         if row is not None:
-            raise NumericError(f"cannot compute {describe(call, (a,))(row)}: factorial needs a number from 0 to 33")
+            raise NumericError(f"cannot compute {attempted(call, (a,), row)}: factorial needs a number from 0 to 33")
         return Column(stored(table[np.where(bad, 0, given)], call.type.physical), a.valid)
 
     return apply

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-
-from catalog import calendar
 from catalog.calendar import CLOCK, DAY, MONTHS, PARTS_OF_CLOCK, PARTS_OF_DAY
 from catalog.errors import NumericError
 from catalog.types import Kind
 from ivm.analysis.ranges import fits
 from ivm.render.scalars.bodies.arithmetic import check_word, computed
 from ivm.render.scalars.bodies.body import Body
-from ivm.render.scalars.columns import all_valid
-from ivm.render.scalars.failures import describe, first_bad
-from ivm.render.scalars.functions import Apply, Context
+from ivm.render.scalars.failures import Problem
 from ivm.render.scalars.writer import Script, Value
-from ivm.trace.column import Column
 from sql.ir.limits import TIMESTAMP_RANGE, limits
 from sql.ir.scalar import Call, Literal
 
@@ -144,54 +136,46 @@ def date_sub(script: Script, call: Call, args: list[Value]) -> Value:
 
 _MOST_YEARS = 5_877_641
 """Years that a DATE reaches."""
+_MOST_DAYS = TIMESTAMP_RANGE[1] // DAY - 1
 
 
-def make_date(call: Call, context: Context) -> Apply:
+def make_date(script: Script, call: Call, args: list[Value]) -> Value:
     """make_date(year, month, day)."""
-
-    def apply(*columns: Column) -> Column:
-        valid = all_valid(columns)
-        return Column(_made_days(call, columns, valid).astype(np.int32), valid)
-
-    return apply
+    return Value((_made_days(script, call, args),), script.both(*args))
 
 
-def _made_days(call: Call, columns: tuple[Column, ...], valid: Any) -> Any:
-    year, month, day = (c.values.astype(np.int64) for c in columns[:3])
-    bad = (month < 1) | (month > 12) | (np.abs(year) > _MOST_YEARS) | (day < 1) | (day > 31)
-    number = np.where(bad, 1970, year) * 12 + np.where(bad, 1, month) - 1
-    days = calendar.first_of_month(number) + np.where(bad, 1, day) - 1
+def _made_days(script: Script, call: Call, args: list[Value]) -> str:
+    year, month, day = (arg.word for arg in args[:3])
+    bad = script.let(f"({month} < 1) | ({month} > 12) | (abs({year}) > {_MOST_YEARS}) | ({day} < 1) | ({day} > 31)")
+    number = script.let(f"where({bad}, {1970 * 12}, {year} * 12 + {month} - 1)")
+    days = script.let(f"first_of_month({number}) + {day} - 1")
     low, high = limits(call.type) if call.type.kind is Kind.DATE else (-(2**31), 2**31)
-    row = first_bad(bad | (days >= calendar.first_of_month(number + 1)) | (days < low) | (days > high), valid)
-    if row is not None:
-        raise NumericError(f"cannot compute {describe(call, columns)(row)}: there is no such date")
+    outside = f"({days} >= first_of_month({number} + 1)) | ({days} < {low}) | ({days} > {high})"
+    script.fail(f"{bad} | {outside}", script.both(*args), _none_such("date"))
     return days
 
 
-def make_timestamp(call: Call, context: Context) -> Apply:
+def _none_such(what: str) -> Problem:
+    return lambda attempt: NumericError(f"cannot compute {attempt}: there is no such {what}")
+
+
+def make_timestamp(script: Script, call: Call, args: list[Value]) -> Value:
     """make_timestamp(year, month, day, hour, minute, seconds)."""
-
-    def apply(*columns: Column) -> Column:
-        valid = all_valid(columns)
-        days = _made_days(call, columns, valid)
-        hour, minute = (c.values.astype(np.int64) for c in columns[3:5])
-        seconds: Any = columns[5].values
-        bad = (hour < 0) | (hour > 24) | (minute < 0) | (minute > 59) | ~((seconds >= 0) & (seconds <= 60))
-        row = first_bad(bad | (np.abs(days) > TIMESTAMP_RANGE[1] // DAY - 1), valid)
-        if row is not None:
-            raise NumericError(f"cannot compute {describe(call, columns)(row)}: there is no such time")
-        micros = np.rint(np.where(bad, 0.0, seconds) * 1e6).astype(np.int64)
-        clock = (np.where(bad, 0, hour) * 60 + np.where(bad, 0, minute)) * 60_000_000 + micros
-        return Column(days * DAY + clock, valid)
-
-    return apply
+    days = _made_days(script, call, args)
+    hour, minute, seconds = (arg.word for arg in args[3:])
+    valid = script.both(*args)
+    bad = f"({hour} < 0) | ({hour} > 24) | ({minute} < 0) | ({minute} > 59) | (abs({days}) > {_MOST_DAYS})"
+    within = script.let(f"({seconds} >= 0.0) & ({seconds} <= 60.0)")
+    script.fail(f"{bad} | ({within} ^ True)", valid, _none_such("time"))
+    micros = script.let(f"int64(np.rint(where({within}, {seconds}, 0.0) * 1e6))")
+    return Value((script.let(f"{days} * {DAY} + ({hour} * 60 + {minute}) * 60000000 + {micros}"),), valid)
 
 
 BODIES = (
-    Body("extract", extract, literals=1),
-    Body("date_trunc", date_trunc, literals=1),
-    Body("date_diff", date_diff, literals=1),
-    Body("date_sub", date_sub, literals=1),
+    Body("extract", extract, values=(1,)),
+    Body("date_trunc", date_trunc, values=(1,)),
+    Body("date_diff", date_diff, values=(1, 2)),
+    Body("date_sub", date_sub, values=(1, 2)),
     Body("add_days", _sum),
     Body("add_micros", _sum),
     Body("add_months", add_months),
@@ -200,6 +184,6 @@ BODIES = (
     Body("from_micros", from_micros),
     Body("to_micros", lambda script, call, args: args[0]),
     Body("last_day", last_day),
-    Body("make_date", strict=make_date),
-    Body("make_timestamp", strict=make_timestamp),
+    Body("make_date", make_date),
+    Body("make_timestamp", make_timestamp),
 )

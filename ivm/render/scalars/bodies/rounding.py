@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from catalog.types import Kind, Physical, SqlType
+from catalog.types import Kind, Physical
 from ivm.kernels.numbers import elementwise
 from ivm.render.scalars.bodies.arithmetic import check_word
-from ivm.render.scalars.bodies.body import Body, EmitScalar
+from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.columns import objects, stored
-from ivm.render.scalars.failures import check, describe
-from ivm.render.scalars.functions import Apply, Build, Context, Evaluate
-from ivm.render.scalars.rows import Rows
-from ivm.render.scalars.writer import NotCompiledError, Script, Value, Writer
+from ivm.render.scalars.failures import attempted, first_bad, overflow
+from ivm.render.scalars.functions import Apply, Context
+from ivm.render.scalars.writer import NotCompiledError, Script, Value
 from ivm.trace.column import Column
 from sql.ir.limits import limits
 from sql.ir.scalar import Call, Literal
@@ -30,15 +29,14 @@ def digits_of(call: Call) -> int:
     return int(literal.value or 0)
 
 
+_CUTS = {
+    "round": "round_off({}, {})", "trunc": "truncated({}, {})", "floor": "{} // {}", "ceil": "ceiling({}, {})",
+}  # fmt: skip
 _DIVISIONS: dict[str, Callable[[Any, Any], Any]] = {
     "round": elementwise.round_off, "trunc": elementwise.truncated, "floor": np.floor_divide,
     "ceil": elementwise.ceiling,
 }  # fmt: skip
-
-
-def divide_rounding(values: Any, power: int, mode: str) -> Any:
-    """Integers (int64 or Python's) divided by a power of ten; mode: round (half away from zero), floor, ceil, trunc."""
-    return _DIVISIONS[mode](values, power)
+_AT = {"round": elementwise.round_double, "trunc": elementwise.trunc_double}
 
 
 def _plan(call: Call) -> tuple[int, int]:
@@ -49,91 +47,68 @@ def _plan(call: Call) -> tuple[int, int]:
     return cut, target.scale - (source.scale - cut)
 
 
-_AT = {"round": elementwise.round_double, "trunc": elementwise.trunc_double}
-
-
-def rounding(call: Call, context: Context, build: Build) -> Evaluate:
+def rounding(script: Script, call: Call, args: list[Value]) -> Value:
     """round(a, digits), trunc(a, digits), floor(a), ceil(a)."""
-    argument = build(call.args[0])
+    (a,), source, target = args, call.args[0].type, call.type
+    digits = digits_of(call)
+    if _is_apart(call):
+        raise NotCompiledError(call.function)
+    if source.is_float:
+        form = f"np.{call.function}({a.word})"
+        if call.function in _AT:
+            form = f"{_AT[call.function].__name__}({a.word}, {script.double(10.0 ** abs(digits))}, {digits < 0})"
+        return Value((script.let(form),), a.valid)
+    cut, _ = _plan(call)
+    if cut == 0:
+        return a
+    result = Value((script.let(_CUTS[call.function].format(a.word, 10**cut)),), a.valid)
+    check_word(script, result, target)
+    return result
+
+
+def _is_apart(call: Call) -> bool:
+    """Whether a call is of what no loop computes: 128 bits, a DOUBLE of exact numbers, FLOATs cut at a digit."""
     source, target = call.args[0].type, call.type
+    if source.is_float:
+        return source.kind is Kind.FLOAT and digits_of(call) != 0
+    cut, back = _plan(call)
+    return target.is_float or cut > 18 or back != 0 or Physical.WIDE in (source.physical, target.physical)
+
+
+def _apart(call: Call, context: Context) -> Apply | None:
+    source, target = call.args[0].type, call.type
+    if not _is_apart(call):
+        return None
     if not target.is_float:
-        apply = _of_exact(call)
-    else:
-        apply = _of_double(call) if source.is_float else _widened(_of_double(call), source)
-
-    def evaluate(rows: Rows) -> Column:
-        return apply(argument(rows))
-
-    return evaluate
-
-
-def _widened(apply: Apply, source: SqlType) -> Apply:
-    scale = 10.0**source.scale
-    return lambda a: apply(Column(objects(a.values).astype(np.float64) / scale, a.valid))
-
-
-def _of_double(call: Call) -> Apply:
-    if call.function in ("floor", "ceil"):
-        whole: Any = getattr(np, call.function)
-        return lambda a: Column(whole(a.values), a.valid)
-    digits, form = digits_of(call), np.float32 if call.type.kind is Kind.FLOAT else np.float64
-    at: Any = _AT[call.function]
-    power = form(10.0) ** abs(digits)
+        return _of_wide(call)
+    scale, form = 10.0**source.scale, np.float32 if target.kind is Kind.FLOAT else np.float64
+    digits = digits_of(call)
+    at: Any = _AT.get(call.function)
 
     def apply(a: Column) -> Column:
-        found = at(a.values.astype(form, copy=False), power, digits < 0)
+        values: Any = a.values if source.is_float else objects(a.values).astype(np.float64) / scale
+        if at is None:
+            return Column(getattr(np, call.function)(values), a.valid)
+        found = at(values.astype(form, copy=False), form(10.0) ** abs(digits), digits < 0)
         return Column(found.astype(np.float64, copy=False), a.valid)
 
     return apply
 
 
-def _of_exact(call: Call) -> Apply:
-    mode, target = call.function, call.type
+def _of_wide(call: Call) -> Apply:
     cut, back = _plan(call)
-    if cut == 0 and back == 0 and target.physical is call.args[0].type.physical:
-        return lambda a: a
-    wide = target.physical is Physical.WIDE or call.args[0].type.physical is Physical.WIDE or cut > 18 or back > 0
-    allowed = limits(target)
+    low, high = limits(call.type)
 
     def apply(a: Column) -> Column:
-        values: Any = objects(a.values) if wide else a.values.astype(np.int64)
-        values = divide_rounding(values, 10**cut, mode)
+        values = _DIVISIONS[call.function](objects(a.values), 10**cut)
         values = values * 10**back if back >= 0 else values // 10**-back
-        if wide and a.valid is not None:
-            values = np.where(a.valid, values, 0)
-        check(values, a.valid, allowed, describe(call, (a,)), target)
-        return Column(stored(values, target.physical), a.valid)
+        outside = ((values > high) | (values < low)).astype(np.bool_)
+        row = first_bad(outside, a.valid)
+        if row is not None:
+            raise overflow(attempted(call, (a,), row))
+        return Column(stored(np.where(outside, 0, values), call.type.physical), a.valid)
 
     return apply
-
-
-_CUTS = {
-    "round": "round_off({}, {})", "trunc": "truncated({}, {})", "floor": "{} // {}", "ceil": "ceiling({}, {})",
-}  # fmt: skip
-
-
-def _in_loop(writer: Writer, call: Call, emit: EmitScalar) -> Value:
-    a, source, target = emit(writer, call.args[0]), call.args[0].type, call.type
-    if source.kind is Kind.FLOAT and digits_of(call):
-        raise NotCompiledError(call.function)
-    if source.is_float:
-        return Value((writer.let(_double_in_loop(writer, call, a)),), a.valid)
-    cut, back = _plan(call)
-    narrow = Physical.WIDE not in (source.physical, target.physical)
-    if not narrow or target.is_float or cut > 18 or back != 0:
-        raise NotCompiledError(call.function)
-    if cut == 0:
-        return a
-    result = Value((writer.let(_CUTS[call.function].format(a.word, 10**cut)),), a.valid)
-    check_word(writer, result, target)
-    return result
-
-
-def _double_in_loop(writer: Writer, call: Call, a: Value) -> str:
-    if call.function in ("floor", "ceil"):
-        return f"np.{call.function}({a.word})"
-    digits = digits_of(call)
-    return f"{_AT[call.function].__name__}({a.word}, {writer.double(10.0 ** abs(digits))}, {digits < 0})"
 
 
 def _sign(writer: Script, call: Call, args: list[Value]) -> Value:
@@ -144,6 +119,6 @@ def _sign(writer: Script, call: Call, args: list[Value]) -> Value:
 
 
 BODIES = (
-    *(Body(name, lazy=rounding, lazy_loop=_in_loop) for name in ("round", "trunc", "floor", "ceil")),
+    *(Body(name, rounding, values=(0,), strict=_apart) for name in ("round", "trunc", "floor", "ceil")),
     Body("sign", _sign),
 )

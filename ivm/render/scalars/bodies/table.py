@@ -9,8 +9,8 @@ How to add a body, in the file of its family or in a new one that is listed belo
 * A function of numbers, dates or truth has `steps`: expressions that mean the same of whole columns as of one row's
   words, such as `script.let(f"{a} + {b}")`. numpy runs them for the interpreter, and a fused loop has them compiled in.
   They may call the functions of `catalog.calendar` and `ivm.kernels.numbers.elementwise`, where longer ones go.
-* What cannot be said in such steps, since it is evaluated on some rows only or computes with Python's integers, has a
-  form for the interpreter and, where it is worth it, one for loops. `Body` says which there are.
+* What evaluates an argument on some rows only asks the script for it there: see `case` in `logic.py`.
+* What cannot be said in such steps, since it computes with Python's integers, has a form for the interpreter.
 """
 
 from __future__ import annotations
