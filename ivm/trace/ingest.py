@@ -18,7 +18,7 @@ from ivm.trace.exact_cast import exact_cast, holds_null_values
 from ivm.trace.from_texts import TextError, from_texts, is_written
 from ivm.trace.multiplicity import within_bounds
 from ivm.trace.sequences import array_from
-from ivm.trace.well_formed import WellFormed, check_shown, is_limited, to_look_at
+from ivm.trace.well_formed import Doubtful, WellFormed, check_shown, is_limited, to_look_at
 
 TIME, DIFF = "_time", "_diff"
 _SHOWN = 3
@@ -87,7 +87,7 @@ class Intake:
         self._extra: list[int | None] = [None, None]
         self._required: list[int] | None = []
         self._encoded: list[int] = []
-        self._looked_at: list[int] = []
+        self._looked_at: list[Doubtful] = []
         self._moments: list[tuple[int, Field]] = []
         self._well_formed = WellFormed(what)
 
