@@ -14,7 +14,7 @@ from catalog.schema import Field, Schema
 from catalog.types import BIGINT
 from ivm.trace.arrow import arrow_type, is_direct
 from ivm.trace.column import Bools, Ints
-from ivm.trace.exact_cast import exact_cast, holds_null_values
+from ivm.trace.exact_cast import exact_cast
 from ivm.trace.from_texts import TextError, from_texts, is_written
 from ivm.trace.multiplicity import within_bounds
 from ivm.trace.sequences import array_from
@@ -86,7 +86,6 @@ class Intake:
         self._places: list[int] = []
         self._extra: list[int | None] = [None, None]
         self._required: list[int] | None = []
-        self._encoded: list[int] = []
         self._looked_at: list[Doubtful] = []
         self._moments: list[tuple[int, Field]] = []
         self._well_formed = WellFormed(what)
@@ -112,10 +111,10 @@ class Intake:
         """Whether the data can be taken as it is; TypeMismatchError if it is not what its types say."""
         if not isinstance(data, pa.Table) or not self._is_known(data.schema):
             return False
-        self._well_formed.check(data, self._looked_at)
+        holds_null = self._well_formed.check(data, self._looked_at)
         for place, field in self._moments:
             check_shown(data.column(place), field, self._what)
-        return not self._may_be_null(data)
+        return not holds_null and not self._misses_values(data)
 
     def _is_known(self, schema: pa.Schema) -> bool:
         """Whether batches of this schema need no cast, no renaming and no other order of columns."""
@@ -138,18 +137,15 @@ class Intake:
             required = [p for p, field in zip(places, self.fields, strict=True) if not field.nullable]
             required += [place for place in extra if place is not None]
             self._required = required if len(required) < len(schema.types) else None
-            self._encoded = [place for place, given in enumerate(schema.types) if pa.types.is_dictionary(given)]
             self._looked_at = to_look_at(schema)
             self._moments = [(p, f) for p, f in zip(places, self.fields, strict=True) if is_limited(f.type)]
         return True
 
-    def _may_be_null(self, data: pa.Table) -> bool:
-        """Whether a NULL may stand where none is allowed, so that `ingest` is to look closer."""
+    def _misses_values(self, data: pa.Table) -> bool:
+        """Whether a NULL stands where none is allowed, so that `ingest` is to look closer."""
         # Asking column by column takes ten times as long; where no value is NULL nothing is copied.
         required = data if self._required is None else data.select(self._required)
-        if required.num_columns and required.drop_null().num_rows < data.num_rows:
-            return True
-        return any(holds_null_values(data.column(place)) for place in self._encoded)
+        return bool(required.num_columns) and required.drop_null().num_rows < data.num_rows
 
 
 def _counted(rows: pa.Table, times: Ints | None, diffs: Ints | None, fields: Schema, what: str) -> Updates:

@@ -57,8 +57,10 @@ class WellFormed:
         self._what = what
         self._dictionaries: dict[int, tuple[tuple[Any, ...], pa.Array]] = {}
 
-    def check(self, table: pa.Table, looked_at: Sequence[Doubtful] | None = None) -> None:
+    def check(self, table: pa.Table, looked_at: Sequence[Doubtful] | None = None) -> bool:
         """Raise TypeMismatchError if the data is not what its types say, with column, row and value.
+
+        Returns whether some dictionary holds NULL among its values, which Arrow cannot put together with others.
 
         Looked for: buffers that are too short, offsets, views and dictionary indices that point outside, text that is
         not UTF-8, decimals of too many digits. `looked_at`: the columns `to_look_at`, if they are known. Cost: 2 us and
@@ -68,16 +70,20 @@ class WellFormed:
         if looked_at is None:
             looked_at = to_look_at(table.schema)
         try:
-            if table.num_rows <= _FEW and not _has_large_dictionary(table, looked_at):
+            columns = [(place, table.column(place)) for place, is_encoded in looked_at if is_encoded]
+            encoded = [(place, chunk) for place, column in columns for chunk in column.chunks]
+            dictionaries = [chunk.dictionary for _, chunk in encoded]
+            if table.num_rows <= _FEW and not any(map(_is_large, dictionaries)):
                 table.validate(full=True)
-                return
-            table.validate()
-            for place, encoded in looked_at:
-                for chunk in table.column(place).chunks:
-                    if encoded:
-                        self._check_encoded(place, chunk)
-                    else:
-                        _check_array(chunk)
+            else:
+                table.validate()
+                for place, chunk in encoded:
+                    self._check_encoded(place, chunk)
+                for place, is_encoded in looked_at:
+                    if not is_encoded:
+                        for chunk in table.column(place).chunks:
+                            _check_array(chunk)
+            return any(values.null_count for values in dictionaries)
         except pa.ArrowException as error:
             self._refuse(table, error)
 
@@ -144,14 +150,9 @@ def check_shown(column: pa.ChunkedArray, field: Field, what: str) -> None:
         before += n
 
 
-def _has_large_dictionary(table: pa.Table, looked_at: Sequence[Doubtful]) -> bool:
-    """Whether a look at all values of a dictionary, of which the rows may use few, takes long."""
-    return any(
-        chunk.dictionary.get_total_buffer_size() > _SMALL_BYTES
-        for place, encoded in looked_at
-        if encoded
-        for chunk in table.column(place).chunks
-    )
+def _is_large(dictionary: pa.Array) -> bool:
+    """Whether a look at all values, of which the rows may use few, takes long."""
+    return bool(dictionary.get_total_buffer_size() > _SMALL_BYTES)
 
 
 def _check_array(array: pa.Array) -> None:
