@@ -16,7 +16,7 @@ from ivm.trace.index import Index
 from ivm.trace.keys import KeyLayout
 from ivm.trace.row_store import RowStore
 from ivm.trace.size import StateSize
-from ivm.trace.time import readable_as_of, stamp, stamps
+from ivm.trace.time import one, readable_as_of, stamp, stamps
 from ivm.trace.turns import Aside, at_once
 
 _CATCH_UP_ROWS = 1 << 17
@@ -123,13 +123,10 @@ class Arrangement:
         at the time itself are seen. Of rows that the store has gained those are found that are caught up with. Cost:
         see `Index.probe`.
         """
-        self.index.expect(words, dropped, self.store.died)
-        as_of = readable_as_of(times, inclusive)
-        if isinstance(as_of, int):
-            limits = np.array([self.store.limit(as_of)], np.int64)
-        else:
-            limits = self.store.limits(as_of)
-        return self.index.probe(words, dropped, limits, self.store.died, stamps(as_of))
+        as_of, store = readable_as_of(times, inclusive), self.store
+        self.index.expect(words, dropped, store.died)
+        limits = one(store.limit(as_of)) if isinstance(as_of, int) else store.limits(as_of)
+        return self.index.probe(words, dropped, limits, store.died, stamps(as_of))
 
     def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
         """What `probe` finds, as the store's rows."""

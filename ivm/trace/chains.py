@@ -166,7 +166,8 @@ class Chains:
     def seal(self, died: Ints, since: int) -> None:
         """Nothing done so far is undone any more. Moves keys, in proportion to what came since the last time."""
         self._before.clear()
-        self._move(_SLOTS_A_ROW * self._came + _SLOTS_AT_LEAST, died, since)
+        if len(self.tables.old):
+            self._move(_SLOTS_A_ROW * self._came + _SLOTS_AT_LEAST, died, since)
         self._came = 0
 
     def _most(self) -> int:
@@ -191,7 +192,7 @@ class Chains:
     def _move(self, most: int, died: Ints, since: int) -> None:
         """Move the keys of so many slots of the table before; those without rows are forgotten."""
         tables = self.tables
-        if len(tables.old) and move_keys(*tables, self.following.array, died, since, True, most):
+        if move_keys(*tables, self.following.array, died, since, True, most):
             self.tables = tables._replace(old=tables.old[:0].copy())
 
 

@@ -137,7 +137,7 @@ class Groups(Generic[Form]):
         keys = readonly(np.ascontiguousarray(words).reshape(rows, self.width))
         ordered = readonly_times(times)
         batch = CellBatch(rows, times)
-        self._fold()
+        self._fold(self._last)
         self._steps.append(batch)
         self._begin()
         at = self._open_ascending(keys, ordered, batch)
@@ -156,7 +156,7 @@ class Groups(Generic[Form]):
 
     def widen(self, fields: Form, move: Callable[[Ints, Ints], None]) -> None:
         """Lay the fields out anew; `move` copies fields (n, old) to (n, new), which are zero. Cost: a copy of all."""
-        self._fold()
+        self._fold(self._last)
         old = self._store.table
         table = empty_table(self.width, fields)
         new, head = table.rows.reserve(self.used)[: self.used], self.width + 1
@@ -190,7 +190,8 @@ class Groups(Generic[Form]):
         batch = self._last
         if batch is not None and batch.after is NO_FIELDS:
             self.rollback(len(self._steps) - 1)
-        self._fold()
+        else:
+            self._fold(batch)
         self._begin()
         touched = 0
         for step in self._steps:
@@ -282,9 +283,8 @@ class Groups(Generic[Form]):
     def _end(self) -> None:
         self.version = (self.version | 1) + 1
 
-    def _fold(self) -> None:
-        """Let the groups have the fields of the last step."""
-        batch = self._last
+    def _fold(self, batch: CellBatch | None) -> None:
+        """Let the groups have the fields of the last step, if they have not."""
         if batch is None:
             return
         assert batch.after is not NO_FIELDS or not len(batch.slots), "a step puts fields, or is rolled back"

@@ -12,7 +12,7 @@ from ivm.kernels.types import Hashes
 from ivm.trace.applied import Applied
 from ivm.trace.chains import Chains
 from ivm.trace.column import Bools, Ints
-from ivm.trace.index_reader import Found, IndexReader, Lesson, hashed
+from ivm.trace.index_reader import IndexReader, Lesson, hashed
 from ivm.trace.run import BLOCK, AscendingRun, WordsOf
 from ivm.trace.time import BEGINNING
 
@@ -132,9 +132,10 @@ class Index:
         Does what use has taught, and moves what waits to its place, in proportion to what came and what was asked for.
         """
         self.since = since
-        with suppress(MemoryError):  # it can all wait
-            self._maintain(died)
-        self._lessons.clear()
+        if self._lessons or self._absent:
+            with suppress(MemoryError):  # it can all wait
+                self._maintain(died)
+            self._lessons.clear()
         self._chains.seal(died, since)
         self._journal.clear()
 
@@ -193,10 +194,16 @@ class Index:
         self.rows += applied.inserted
 
     def expect(self, words: Ints, dropped: Bools | None, died: Ints) -> None:
-        """These keys are about to be probed by a step: where they are many for the run, move it out of their way."""
-        if 4 * BLOCK * len(words) >= len(self._run) > 0:
+        """These keys are about to be probed by a step: as far as it has paid for itself, what they may be in leaves the
+        run before, since finding a row there takes longer than moving it.
+        """
+        waiting = len(self._run)
+        if waiting and (4 * BLOCK * len(words) >= waiting or self._searched * _SEARCHES_A_ROW >= waiting):
             words = self._shaped(words)
-            self._settle(words, hashed(words), _ALL if dropped is None else dropped, died)
+            absent = self._absent_of(words, hashed(words), _ALL if dropped is None else dropped)
+            if len(absent):
+                self._learn(len(absent))
+                self._melt_some(died)
 
     def probe(self, words: Ints, dropped: Bools | None, limits: Ints, died: Ints, times: Ints) -> tuple[Ints, Ints]:
         """(position of the key, row) for the rows of each key with row < limits[i] and died[row] > times[i], by
@@ -209,12 +216,12 @@ class Index:
         """
         if self._lessons:  # of an earlier step
             self._maintain(died)
-        found: Found = self.reader().probe(words, dropped, limits, died, times)
-        self.visited += found.visited
-        if found.lesson is not None:
-            self._learn(found.lesson.absent)
-            self._lessons.append(found.lesson)
-        return found.positions, found.rows
+        positions, rows, visited, lesson = self.reader().probe(words, dropped, limits, died, times)
+        self.visited += visited
+        if lesson is not None:
+            self._learn(lesson.absent)
+            self._lessons.append(lesson)
+        return positions, rows
 
     def reader(self, words_of: WordsOf | None = None) -> IndexReader:
         """What the index is now, for whoever reads while it changes. `words_of` reads keys from the store meanwhile.
@@ -255,15 +262,18 @@ class Index:
         """Bring every row of the run that these keys could find into the hash table, before rows of theirs come."""
         if not len(self._run):
             return
+        absent = self._absent_of(words, hashes, dropped)
+        if len(absent):
+            self._learn(len(absent))
+            self._melt_some(died)
+            if len(self._run):
+                self._link(words[absent], hashes[absent], *self._run.reader().find(words[absent]), died)
+
+    def _absent_of(self, words: Ints, hashes: Hashes, dropped: Bools) -> Ints:
+        """The positions of the keys that the table does not know, and the run may."""
         run, positions = self._run.reader(), np.empty(len(words), np.int64)
         slots, old, _ = self._chains.tables
-        absent = absent_keys(slots, old, words, hashes, dropped, run.shift, run.last_lead, positions)
-        if absent:
-            self._learn(absent)
-            self._melt_some(died)
-            keys = words[positions[:absent]]
-            if len(self._run):
-                self._link(keys, hashes[positions[:absent]], *self._run.reader().find(keys), died)
+        return positions[: absent_keys(slots, old, words, hashes, dropped, run.shift, run.last_lead, positions)]
 
     def _learn(self, absent: int) -> None:
         self._absent += absent

@@ -62,12 +62,17 @@ class Term:
     descending: bool = False
     nulls_first: bool = False
 
-    @property
+    @cached_property
     def physical(self) -> Physical:
         """The form of the column's values."""
         return self.type.physical
 
-    @property
+    @cached_property
+    def is_flipped(self) -> bool:
+        """Whether its words are inverted, so that they ascend where the values descend. Codes tell it to kernels."""
+        return self.descending and self.physical is not Physical.CODE
+
+    @cached_property
     def words(self) -> int:
         """Words that it takes: one for NULL or not where it can be NULL, then those of the value."""
         return self.nullable + (2 if self.physical is Physical.WIDE else 1)
@@ -102,21 +107,19 @@ class RowOrder:
         rows = np.empty((count, ahead + len(self.kinds)), np.int64)
         at = ahead
         for term in self.terms:
-            column = columns[term.column]
-            words = ordered_words(column.values, term.physical)
+            column, end = columns[term.column], at + term.words
             if term.nullable:
                 rows[:, at] = term.nulls_first
                 at += 1
-            to = rows[:, at : at + words.shape[1]]
-            if term.descending and term.physical is not Physical.CODE:
-                np.invert(words, out=to)
-            else:
-                to[:] = words
+            to = rows[:, at:end]
+            to[:] = ordered_words(column.values, term.physical)
+            if term.is_flipped:
+                np.invert(to, out=to)
             if term.nullable and column.valid is not None:
                 null = ~column.valid
                 rows[null, at - 1] = not term.nulls_first
                 to[null] = 0
-            at += words.shape[1]
+            at = end
         return rows
 
     def decode(self, rows: Ints) -> list[Column]:
@@ -129,7 +132,7 @@ class RowOrder:
             if term.nullable:
                 valid = (rows[:, at] == 0) != term.nulls_first
                 valid = None if valid.all() else valid
-            if term.descending and term.physical is not Physical.CODE:
+            if term.is_flipped:
                 words = ~words
             values = values_of(words, term.physical)
             if valid is not None:

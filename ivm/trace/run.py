@@ -26,7 +26,7 @@ WordsOf = Callable[["Ints | slice"], Ints]
 """The key words (n, W) of rows of the store, given by their numbers or as a slice."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RunReader:
     """The rows [start, stop) of a run as they were when it was made, whatever becomes of the run."""
 

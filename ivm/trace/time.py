@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from ivm.trace.column import Ints
@@ -31,7 +33,7 @@ def stamp(time: int) -> int:
 def stamps(times: Ints | int) -> Ints:
     """The stamps of the times as an array, of length 1 if they are all the same."""
     if isinstance(times, int):
-        return np.array([stamp(times)], np.int64)
+        return one(stamp(times))
     return np.maximum(times, -1) - _STAMPS
 
 
@@ -42,7 +44,13 @@ def times_of(stamped: Ints) -> Ints:
 
 def as_array(times: Ints | int) -> Ints:
     """The times as an array, of length 1 if they are all the same."""
-    return np.array([times], np.int64) if isinstance(times, int) else times
+    return one(times) if isinstance(times, int) else times
+
+
+@lru_cache(8)
+def one(value: int) -> Ints:
+    """An array of this value alone, which must not be written to; a commit asks for few of them, many times each."""
+    return np.array([value], np.int64)
 
 
 def readable_as_of(times: Ints | int, inclusive: bool) -> Ints | int:
