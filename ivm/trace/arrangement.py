@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-
 from ivm.trace.column import Array, Bools, Ints
 from ivm.trace.computed import Computed
 from ivm.trace.delta import Group
