@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from catalog.names import key
@@ -112,10 +113,14 @@ class Table:
                 return i
         raise KeyError(column)
 
+    def places(self, columns: Sequence[str]) -> tuple[int, ...]:
+        """Positions of `columns`; see `index`."""
+        return tuple(self.index(name) for name in columns)
+
     @property
     def key_indexes(self) -> tuple[int, ...]:
         """Positions of the primary key's columns."""
-        return tuple(self.index(name) for name in self.primary_key)
+        return self.places(self.primary_key)
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)

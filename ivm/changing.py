@@ -112,7 +112,7 @@ def _insert_or(
     with core.lock:
         table = core.catalog.table(statement.table)
         keys = conflict_columns(statement, conflict, table)
-        places = [tuple(table.index(column) for column in key) for key in keys]
+        places = [table.places(key) for key in keys]
         found = conflicts(core.engine.tables[table.name], core.engine.dictionary, places, rows)
     fresh = rows.take(found.fresh)
     tx.insert(table.name, fresh)

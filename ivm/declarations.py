@@ -12,6 +12,17 @@ from ivm.trace.delta import Delta
 from ivm.trace.table_store import TableStore
 
 SHOWN = 3
+"""So many of the rows that break a promise are told."""
+
+
+def added(delta: Delta) -> Delta:
+    """The updates that add rows."""
+    return delta if delta.diffs is None else delta.take(np.flatnonzero(delta.diffs > 0))
+
+
+def removed(delta: Delta) -> Delta:
+    """The updates that take rows away."""
+    return delta.take(np.empty(0, np.int64) if delta.diffs is None else np.flatnonzero(delta.diffs < 0))
 
 
 def check_static(table: Table, views: Collection[str]) -> None:
@@ -34,10 +45,7 @@ def check_upsert(table: Table) -> None:
 
 def check_append_only(store: TableStore, delta: Delta) -> None:
     """Raise ConstraintError if `delta`, which the table has just made, takes rows away though it is append-only."""
-    if not store.table.append_only or delta.diffs is None:
-        return
-    gone = delta.take(np.flatnonzero(delta.diffs < 0))
-    if len(gone) == 0:
+    if not store.table.append_only or len(gone := removed(delta)) == 0:
         return
     table = store.table
     columns = table.key_indexes or tuple(range(len(table.fields)))

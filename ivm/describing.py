@@ -7,13 +7,11 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from catalog.names import quoted
-from catalog.schema import Schema, Table, View
+from catalog.schema import Table, View
 from ivm.adhoc import query
 from ivm.core import Core
-from ivm.result import Result
+from ivm.result import Result, table_of
 from sql.statements import Query, Show
-
-_DESCRIBED = ("column_name", "column_type", "null", "key", "default", "extra")
 
 
 def shown(core: Core, statement: Show) -> Result:
@@ -23,15 +21,15 @@ def shown(core: Core, statement: Show) -> Result:
     if statement.what == "views":
         entries = list(catalog.views)
     entries.sort(key=lambda entry: entry.name)
-    columns: dict[str, pa.Array] = {"name": pa.array([entry.name for entry in entries], pa.string())}
-    if statement.what == "all tables":
-        names = [[field.name for field in _fields(entry)] for entry in entries]
-        types = [[str(field.type) for field in _fields(entry)] for entry in entries]
-        kinds = ["table" if isinstance(e, Table) else "materialized view" if e.maintained else "view" for e in entries]
-        columns["kind"] = pa.array(kinds, pa.string())
-        columns["column_names"] = pa.array(names, pa.list_(pa.string()))
-        columns["column_types"] = pa.array(types, pa.list_(pa.string()))
-    return Result(pa.table(columns))
+    if statement.what != "all tables":
+        return Result(table_of(((entry.name,) for entry in entries), name=pa.string()))
+    rows = []
+    for entry in entries:
+        fields = entry.fields if isinstance(entry, Table) else entry.schema
+        kind = "table" if isinstance(entry, Table) else "materialized view" if entry.maintained else "view"
+        rows.append((entry.name, kind, [field.name for field in fields], [str(field.type) for field in fields]))
+    texts = pa.list_(pa.string())
+    return Result(table_of(rows, name=pa.string(), kind=pa.string(), column_names=texts, column_types=texts))
 
 
 def described(core: Core, of: str | Query) -> Result:
@@ -47,10 +45,6 @@ def described(core: Core, of: str | Query) -> Result:
     return Result(query(core, f"DESCRIBE {quoted(of)}", (of,)))
 
 
-def _fields(entry: Table | View) -> Schema:
-    return entry.fields if isinstance(entry, Table) else entry.schema
-
-
 def _column(table: Table, place: int) -> tuple[str | None, ...]:
     field = table.fields[place]
     unique = any(field.name in constraint.columns for constraint in table.unique_constraints)
@@ -61,7 +55,5 @@ def _column(table: Table, place: int) -> tuple[str | None, ...]:
 
 
 def _listed(columns: Iterable[tuple[str | None, ...]]) -> Result:
-    rows = [(*column, None) for column in columns]
-    return Result(
-        pa.table({name: pa.array([row[i] for row in rows], pa.string()) for i, name in enumerate(_DESCRIBED)})
-    )
+    types = dict.fromkeys(("column_name", "column_type", "null", "key", "default", "extra"), pa.string())
+    return Result(table_of(((*column, None) for column in columns), **types))

@@ -8,13 +8,12 @@ import numpy as np
 
 from catalog.errors import ConstraintError
 from catalog.schema import ForeignKey, Table
+from ivm.declarations import SHOWN, added, removed
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.column import Array
 from ivm.trace.delta import Delta
 from ivm.trace.keys import KeyLayout
 from ivm.trace.table_store import TableStore
-
-SHOWN = 3
 
 ForeignIndexes = Mapping[ForeignKey, tuple[Arrangement, Arrangement]]
 """Enforced foreign keys of a table, each with the index of the rows that refer and that of those referred to.
@@ -29,8 +28,8 @@ def foreign_indexes(child: TableStore, tables: Mapping[str, TableStore]) -> Fore
     for key in table.foreign_keys:
         if key.enforced:
             parent = child if key.table == table.name else tables[key.table]
-            referring = child.arrangement(_places(table, key.columns))
-            found[key] = referring, parent.arrangement(_places(parent.table, key.referenced))
+            referring = child.arrangement(table.places(key.columns))
+            found[key] = referring, parent.arrangement(parent.table.places(key.referenced))
     return found
 
 
@@ -51,29 +50,23 @@ def check_foreign(
 
 
 def _check_added(child: TableStore, key: ForeignKey, referenced: Arrangement, delta: Delta) -> None:
-    columns = _places(child.table, key.columns)
-    added = delta if delta.diffs is None else delta.take(np.flatnonzero(delta.diffs > 0))
-    missing = _unmatched(child.table, columns, added, referenced)
+    columns, come = child.table.places(key.columns), added(delta)
+    missing = _unmatched(child.table, columns, come, referenced)
     if len(missing):
-        _raise(child.table, key, added.take(missing), columns, child, "refer to no row of")
+        _raise(child, key, come.take(missing), columns, "refer to no row of")
 
 
 def _check_removed(
     child: TableStore, key: ForeignKey, parent: Table, referring: Arrangement, referenced: Arrangement, delta: Delta
 ) -> None:
-    if delta.diffs is None:
+    targets, gone = parent.places(key.referenced), removed(delta)
+    if len(gone) == 0:
         return
-    targets = _places(parent, key.referenced)
-    removed = delta.take(np.flatnonzero(delta.diffs < 0))
-    gone = removed.take(_unmatched(parent, targets, removed, referenced))
+    gone = gone.take(_unmatched(parent, targets, gone, referenced))
     kept = _unmatched(parent, targets, gone, referring)
     orphans = np.setdiff1d(np.arange(len(gone)), kept)
     if len(orphans):
-        _raise(child.table, key, gone.take(orphans), targets, child, "still refer to rows removed from")
-
-
-def _places(table: Table, names: tuple[str, ...]) -> tuple[int, ...]:
-    return tuple(table.index(name) for name in names)
+        _raise(child, key, gone.take(orphans), targets, "still refer to rows removed from")
 
 
 def _unmatched(table: Table, columns: tuple[int, ...], delta: Delta, other: Arrangement) -> Array:
@@ -89,10 +82,10 @@ def _unmatched(table: Table, columns: tuple[int, ...], delta: Delta, other: Arra
     return np.flatnonzero(~found)
 
 
-def _raise(table: Table, key: ForeignKey, rows: Delta, columns: tuple[int, ...], store: TableStore, what: str) -> None:
+def _raise(store: TableStore, key: ForeignKey, rows: Delta, columns: tuple[int, ...], what: str) -> None:
     shown = store.describe(rows, columns, SHOWN)
     raise ConstraintError(
-        f"cannot commit: FOREIGN KEY ({', '.join(key.columns)}) of table {table.name}: {len(rows)} row(s) {what} "
+        f"cannot commit: FOREIGN KEY ({', '.join(key.columns)}) of table {store.table.name}: {len(rows)} row(s) {what} "
         f"{key.table} ({', '.join(key.referenced)}): {shown}; add the rows referred to in the same transaction, or "
         "declare the key without enforcement"
     )

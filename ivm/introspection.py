@@ -15,7 +15,9 @@ from ivm.operators.operator import StateSize
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.node import Plan
 from ivm.plan.text import costs, remarks
+from ivm.result import table_of
 
+TEXT, NUMBER, REAL = pa.string(), pa.int64(), pa.float64()
 _PROCESS = "interpreter, libraries, compiled kernels, memory freed and kept, data of the caller"
 
 
@@ -102,59 +104,40 @@ def _views(engine: Engine) -> pa.Table:
         for view in state.views:
             rows, size = sizes.get(view, (0, 0))
             sizes[view] = (rows + state.size.rows, size + state.size.bytes)
-    installed = list(engine.views.values())
-    return pa.table(
-        {
-            "view": pa.array([v.definition.name for v in installed], pa.string()),
-            "sql": pa.array([v.definition.sql for v in installed], pa.string()),
-            "rows": pa.array([len(v.log.rows(None)[1]) for v in installed], pa.int64()),
-            "bytes": pa.array([v.log.size().bytes for v in installed], pa.int64()),
-            "state_rows": pa.array([sizes.get(v.definition.name, (0, 0))[0] for v in installed], pa.int64()),
-            "state_bytes": pa.array([sizes.get(v.definition.name, (0, 0))[1] for v in installed], pa.int64()),
-            "incremental": pa.array([not costs(v.plan) for v in installed], pa.bool_()),
-            "installed_ms": pa.array([v.installed_ms for v in installed], pa.float64()),
-            "notes": pa.array(["; ".join((*costs(v.plan), *remarks(v.plan))) for v in installed], pa.string()),
-        }
-    )
+    found = []
+    for each in engine.views.values():
+        name, slow = each.definition.name, costs(each.plan)
+        log = len(each.log.rows(None)[1]), each.log.size().bytes
+        notes = "; ".join((*slow, *remarks(each.plan)))
+        found.append((name, each.definition.sql, *log, *sizes.get(name, (0, 0)), not slow, each.installed_ms, notes))
+    return table_of(
+        found, view=TEXT, sql=TEXT, rows=NUMBER, bytes=NUMBER, state_rows=NUMBER, state_bytes=NUMBER,
+        incremental=pa.bool_(), installed_ms=REAL, notes=TEXT,
+    )  # fmt: skip
 
 
 def _arrangements(engine: Engine) -> pa.Table:
-    found = states(engine)
-    return pa.table(
-        {
-            "arrangement": pa.array([s.arrangement for s in found], pa.string()),
-            "collection": pa.array([s.collection for s in found], pa.string()),
-            "key": pa.array([s.key for s in found], pa.string()),
-            "kind": pa.array([s.kind for s in found], pa.string()),
-            "rows": pa.array([s.size.rows for s in found], pa.int64()),
-            "entries": pa.array([s.size.entries for s in found], pa.int64()),
-            "bytes": pa.array([s.size.bytes for s in found], pa.int64()),
-            "views": pa.array([list(s.views) for s in found], pa.list_(pa.string())),
-        }
-    )
+    return table_of(
+        (
+            (s.arrangement, s.collection, s.key, s.kind, s.size.rows, s.size.entries, s.size.bytes, s.views)
+            for s in states(engine)
+        ),
+        arrangement=TEXT, collection=TEXT, key=TEXT, kind=TEXT, rows=NUMBER, entries=NUMBER, bytes=NUMBER,
+        views=pa.list_(TEXT),
+    )  # fmt: skip
 
 
 def _operators(engine: Engine) -> pa.Table:
-    users = engine.users_of_nodes()
-    rows = [(view, node) for node in engine.renderer.graph.nodes for view in users.get(id(node), ())]
-    return pa.table(
-        {
-            "view": pa.array([view for view, _ in rows], pa.string()),
-            "operator": pa.array([node.label for _, node in rows], pa.string()),
-            "updates_in": pa.array([node.counters.updates_in for _, node in rows], pa.int64()),
-            "updates_out": pa.array([node.counters.updates_out for _, node in rows], pa.int64()),
-            "visited": pa.array([int(getattr(node.operator, "visited", 0)) for _, node in rows], pa.int64()),
-            "millis": pa.array([node.counters.nanoseconds / 1e6 for _, node in rows], pa.float64()),
-        }
-    )
+    users, rows = engine.users_of_nodes(), []
+    for node in engine.renderer.graph.nodes:
+        of, visited = node.counters, int(getattr(node.operator, "visited", 0))
+        counted = node.label, of.updates_in, of.updates_out, visited, of.nanoseconds / 1e6
+        rows += [(view, *counted) for view in users.get(id(node), ())]
+    return table_of(rows, view=TEXT, operator=TEXT, updates_in=NUMBER, updates_out=NUMBER, visited=NUMBER, millis=REAL)
 
 
 def _commits(engine: Engine) -> pa.Table:
-    commits = list(engine.commits)
-    return pa.table(
-        {
-            "time": pa.array([c.time for c in commits], pa.int64()),
-            "updates": pa.array([c.updates for c in commits], pa.int64()),
-            "millis": pa.array([c.millis for c in commits], pa.float64()),
-        }
-    )
+    return table_of(
+        ((each.time, each.updates, each.millis) for each in list(engine.commits)),
+        time=NUMBER, updates=NUMBER, millis=REAL,
+    )  # fmt: skip

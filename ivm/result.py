@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,12 @@ REPR_ROWS = 10
 _REPR_WIDTH = 120
 _REPR_COLUMNS = 50
 _TAKEN_AT_ONCE = 10_000
+
+
+def table_of(rows: Iterable[tuple[Any, ...]], /, **types: pa.DataType) -> pa.Table:
+    """Rows of Python's values as a table of columns of these types."""
+    columns = list(zip(*rows, strict=True)) or [()] * len(types)
+    return pa.table({name: pa.array(c, types[name]) for name, c in zip(types, columns, strict=True)})
 
 
 class Rows(ABC):

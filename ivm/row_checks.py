@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from catalog.errors import ConstraintError, NumericError
 from catalog.schema import Check, Table
+from ivm.declarations import SHOWN, added
 from ivm.render.scalars.program import MfpProgram
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.table_store import TableStore
 from sql.bind.expressions.conditions import condition_of
 from sql.bind.expressions.logic import negation
-
-SHOWN = 3
 
 RowChecks = tuple[tuple[Check, MfpProgram], ...]
 """CHECK constraints of a table, each with a filter for the rows on which it is FALSE.
@@ -36,15 +33,15 @@ def check_rows(store: TableStore, checks: RowChecks, delta: Delta) -> None:
 
     Cost: some microseconds for each check, and that of computing it for the rows.
     """
-    added = delta if delta.diffs is None or not checks else delta.take(np.flatnonzero(delta.diffs > 0))
+    come = added(delta) if checks else delta
     for check, breaking in checks:
-        _check(store, check, breaking, added)
+        _check(store, check, breaking, come)
 
 
-def _check(store: TableStore, check: Check, breaking: MfpProgram, added: Delta) -> None:
+def _check(store: TableStore, check: Check, breaking: MfpProgram, come: Delta) -> None:
     table = store.table
     try:
-        found = breaking.run(added) if len(added) else None
+        found = breaking.run(come) if len(come) else None
     except NumericError as error:
         raise ConstraintError(
             f"cannot change table {table.name}: {check} cannot be computed: {error}. Nothing was changed"

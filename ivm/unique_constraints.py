@@ -8,11 +8,10 @@ import numpy as np
 
 from catalog.errors import ConstraintError
 from catalog.schema import Table, Unique
+from ivm.declarations import SHOWN, added
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.delta import Delta
 from ivm.trace.table_store import TableStore
-
-SHOWN = 3
 
 UniqueIndexes = Mapping[Unique, Arrangement]
 """UNIQUE constraints of a table, each with the index of its columns, shared with the views that use the same."""
@@ -25,7 +24,7 @@ def unique_indexes(store: TableStore, table: Table, known: UniqueIndexes) -> Uni
     """
     found = {}
     for unique in table.unique_constraints:
-        found[unique] = known.get(unique) or store.arrangement(tuple(table.index(name) for name in unique.columns))
+        found[unique] = known.get(unique) or store.arrangement(table.places(unique.columns))
         if unique not in known:
             for rows in store.contents(store.last_time):
                 _check(store, unique, found[unique], rows)
@@ -43,19 +42,19 @@ def check_unique(store: TableStore, indexes: UniqueIndexes, delta: Delta) -> Non
 
 
 def _check(store: TableStore, unique: Unique, arrangement: Arrangement, delta: Delta) -> None:
-    added = delta if delta.diffs is None else delta.take(np.flatnonzero(delta.diffs > 0))
-    if len(added) == 0:
+    come = added(delta)
+    if len(come) == 0:
         return
     columns = arrangement.key
-    words, dropped = arrangement.layout.pack([added.column(c) for c in columns], len(added))
+    words, dropped = arrangement.layout.pack([come.column(c) for c in columns], len(come))
     arrangement.catch_up()
-    positions, _ = arrangement.probe(words, dropped, added.times, True)
+    positions, _ = arrangement.probe(words, dropped, come.times, True)
     # Each row finds itself. What comes after is sorted by the position of the row.
     again = np.unique(positions[1:][positions[1:] == positions[:-1]])
     if len(again) == 0:
         return
     table = store.table
-    twice = added.take(again)
+    twice = come.take(again)
     shown = store.describe(twice, columns, SHOWN)
     key = table.key_indexes
     which = f", in rows with ({', '.join(table.primary_key)}) = {store.describe(twice, key, SHOWN)}" if key else ""

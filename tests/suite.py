@@ -1,7 +1,7 @@
 """Runs style, types and all tests, as `make test` does: folder by folder, as many at once as there are processors.
 
-    python -m tests.suite            prints a line for each that is right, and all that is said by those that are not
-    python -m tests.suite -m slow    what follows goes to pytest
+python -m tests.suite            prints a line for each that is right, and all that is said by those that are not
+python -m tests.suite -m slow    what follows goes to pytest
 """
 
 from __future__ import annotations

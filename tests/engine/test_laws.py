@@ -13,13 +13,23 @@ from hypothesis import strategies as st
 import ivm
 from tests.engine.world import VIEWS, Step, Tables, apply_step, batch, connect, install
 
-RELAXED = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+RELAXED = settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+FEW = settings(RELAXED, max_examples=3)
 
 
-@pytest.mark.parametrize("compile", ["off", "wait"])
 @RELAXED
 @given(data=st.data())
-def test_every_view_is_right_after_every_commit(compile: Any, data: st.DataObject) -> None:
+def test_every_view_is_right_after_every_commit(data: st.DataObject) -> None:
+    _right_after_every_commit("off", data)
+
+
+@FEW
+@given(data=st.data())
+def test_so_it_is_where_loops_are_compiled(data: st.DataObject) -> None:
+    _right_after_every_commit("wait", data)
+
+
+def _right_after_every_commit(compile: Any, data: st.DataObject) -> None:
     db, tables = connect(compile=compile), Tables()
     install(db)
     for _ in range(data.draw(st.integers(1, 6))):
@@ -52,7 +62,7 @@ def _log(db: ivm.Database, subscriptions: dict[str, ivm.Subscription]) -> dict[s
 
 
 @pytest.mark.parametrize("compile", ["off", "wait"])
-@RELAXED
+@FEW
 @given(data=st.data())
 def test_one_batch_of_many_times_changes_views_as_many_commits_do(compile: Any, data: st.DataObject) -> None:
     tables = Tables()

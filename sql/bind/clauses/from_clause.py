@@ -168,9 +168,9 @@ def _table(context: BindContext, table: Table) -> Relation:
 def _reference(context: BindContext, table: Table, key: ForeignKey) -> Reference:
     target = context.catalog.table(key.table)
     return Reference(
-        tuple(table.index(name) for name in key.columns),
+        table.places(key.columns),
         target.name,
-        tuple(target.index(name) for name in key.referenced),
+        target.places(key.referenced),
     )
 
 
