@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from tests import suite
 from tests.house.modules import ROOT
 
 LOCKS = ("requirements.lock", "setup/build.lock")
@@ -40,3 +41,11 @@ def test_set_up_needs_only_the_standard_library():
 def test_ci_runs_make_test_and_nothing_else():
     lines = [line for line in (ROOT / ".ci" / "run").read_text().splitlines() if line and not line.startswith("#")]
     assert lines == ["set -euo pipefail", 'cd "$(dirname "$0")/.."', "exec make test"]
+
+
+def test_the_suite_runs_style_types_and_every_folder_of_tests():
+    run = suite.commands([])
+    tests = {path.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").rglob("test_*.py")}
+    assert set(run) == {"style", "types"} | tests
+    assert set(suite.LONGEST) < tests
+    assert set(suite.commands(["-m", "slow"])) == tests
