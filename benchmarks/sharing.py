@@ -15,9 +15,9 @@ from rich.console import Console
 from benchmarks import output, sharing_plots, sharing_tables
 from benchmarks.process import measure
 from benchmarks.sharing_engine import Task
+from ivm.progress import progress
 from tpch.cache import ensure
 from tpch.options import views_of
-from tpch.progress import progress
 
 MODES = ("shared", "not shared")
 

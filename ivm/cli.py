@@ -108,8 +108,9 @@ def warm(
 ) -> None:
     """Compile ahead what the tables and views of a file will need, and keep it for all processes of this user."""
     from ivm import warm as ahead  # noqa: PLC0415
+    from ivm.progress import progress  # noqa: PLC0415
 
-    with ahead.shown(Console(stderr=True)) as tell:
+    with progress(Console(stderr=True), "steps") as tell:
         done = ahead.warm(read_text(file), tell, external_access=external_access)
     typer.echo(json.dumps(asdict(done)) if as_json else done.text)
 

@@ -1,4 +1,4 @@
-"""Shows on a terminal how far the installation of a view is."""
+"""A bar on a terminal for long work: what is being done, how much of it, at which rate, time passed and time left."""
 
 from __future__ import annotations
 
@@ -7,34 +7,68 @@ from contextlib import contextmanager
 from time import perf_counter
 
 from rich.console import Console
-from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
 
-from ivm.engine import Progress
+Tell = Callable[[str, int, int], None]
+"""What is being done, how many were done, of how many; of 0 where that is not known."""
 
-_SHOWN_FROM_SECONDS = 0.5
+A_MOMENT = 0.5
+
+
+class _Rate(ProgressColumn):
+    """Units per second so far."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__()
+        self._unit = unit
+
+    def render(self, task: Task) -> Text:
+        """The rate, once there is one."""
+        speed = task.finished_speed or task.speed
+        return Text(f"{speed:,.0f} {self._unit}/s" if speed else "")
 
 
 @contextmanager
-def shown(console: Console) -> Iterator[Callable[[Progress], None]]:
-    """To be given to `Database.sql` as `progress`: a bar on `console` as soon as a view takes longer than a moment.
+def progress(console: Console, unit: str = "rows", *, after: float = 0.0) -> Iterator[Tell]:
+    """To be told how far work is: a bar on `console`, if that is a terminal, until the block ends.
 
-    It goes when the block ends. Where `console` is no terminal, nothing is shown.
+    `unit` is what is counted. The bar comes when the work takes longer than `after` seconds.
     """
     columns = (
-        TextColumn("creating {task.description}", markup=False),
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=30),
-        TextColumn("{task.completed:,.0f} of {task.total:,.0f} rows, left"),
+        TextColumn("{task.percentage:>3.0f}%"),
+        _Rate(unit),
+        TimeElapsedColumn(),
+        TextColumn("left"),
         TimeRemainingColumn(),
     )
-    bar = Bar(*columns, console=console, transient=True, auto_refresh=False)
-    task = bar.add_task("")
-    started = perf_counter()
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    task = bar.add_task("starting", total=None)
+    started, counted = perf_counter(), ("", 0)
 
-    def tell(progress: Progress) -> None:
-        if console.is_terminal and perf_counter() - started >= _SHOWN_FROM_SECONDS:
+    def tell(step: str, done: int, total: int) -> None:
+        nonlocal counted
+        if perf_counter() - started >= after:
             bar.start()
-            bar.update(task, description=progress.view, completed=progress.rows, total=progress.expected, refresh=True)
+        if total and step != counted[0] and total != counted[1]:  # the clock of the rate starts with the first row
+            bar.reset(task, total=total, completed=done)
+            counted = (step, total)
+        if total:
+            bar.update(task, description=step, completed=done, total=total)
+        else:
+            bar.update(task, description=step)
 
     try:
         yield tell

@@ -8,28 +8,22 @@ behind a bound that itself changes. That is compiled as without this command, on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
 from time import perf_counter
 
 import pyarrow as pa
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
-from rich.progress import Progress as Bar
 
 from catalog.errors import Error
 from catalog.schema import Table
 from catalog.types import Kind, SqlType
 from ivm.database import Database, core_of
 from ivm.kernels.compiling.folder import private_folder
+from ivm.progress import Tell
 from ivm.render.scalars.compiler import Compiler, Ticket
 from ivm.script import first_word, split
 from ivm.trace.arrow import arrow_type
-
-Tell = Callable[[str, int, int], None]
-"""What is being done, how many were done, of how many."""
 
 _FIRST, _LATER = (1, 2), ((3,), (4,), (5, 6))
 """Numbers of the made-up rows that views are created over, and of those that come afterwards: even ones have NULLs."""
@@ -175,16 +169,3 @@ def _value(type: SqlType, number: int) -> object:
     if type.kind is Kind.DECIMAL:
         return Decimal(number).scaleb(-type.scale)
     return pa.scalar(number, pa.int32() if type.kind is Kind.DATE else pa.int64()).cast(arrow_type(type)).as_py()
-
-
-@contextmanager
-def shown(console: Console) -> Iterator[Tell]:
-    """A bar on `console` while the block runs, if it is a terminal."""
-    columns = TextColumn("{task.description}", markup=False), BarColumn(bar_width=30), MofNCompleteColumn()
-    with Bar(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("")
-
-        def tell(what: str, done: int, total: int) -> None:
-            bar.update(task, description=what, completed=done, total=total, refresh=True)
-
-        yield tell

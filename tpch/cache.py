@@ -7,10 +7,10 @@ from pathlib import Path
 
 from rich.console import Console
 
+from ivm.progress import progress
 from tpch import manifest
 from tpch.errors import StreamError
 from tpch.generate import DEFAULT_SEED, Options, generate
-from tpch.progress import progress
 from tpch.reader import Stream, open_stream
 
 ROOT = Path("data")

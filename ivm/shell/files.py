@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,13 +10,13 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 from rich.console import Console
-from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
 from catalog.errors import Error
 from catalog.names import key, quoted
 from catalog.schema import Table
 from ivm.database import Database
 from ivm.duck import Use, connection
+from ivm.progress import A_MOMENT, progress
 
 _AT_ONCE = 100_000
 _PACKED = (".gz", ".zst")
@@ -123,28 +121,12 @@ def _typed(duck: duckdb.DuckDBPyConnection, call: str, table: Table, found: dict
 
 def _insert(db: Database, duck: duckdb.DuckDBPyConnection, query: str, table: str, err: Console) -> int:
     rows = 0
-    with _counting(err) as tell, db.transaction() as tx:
+    with progress(err, after=A_MOMENT) as tell, db.transaction() as tx:
         for batch in duck.sql(query).to_arrow_reader(_AT_ONCE):
             tx.insert(table, batch)
             rows += batch.num_rows
-            tell(rows)
+            tell(f"{rows:,} rows read", 0, 0)
     return rows
-
-
-@contextmanager
-def _counting(err: Console) -> Iterator[Callable[[int], None]]:
-    """Shows on a terminal how many rows have been read, for as long as the block runs."""
-    bar = Progress(TextColumn("{task.completed:,.0f} rows"), TimeElapsedColumn(), console=err, transient=True)
-    task = bar.add_task("", total=None)
-
-    def tell(rows: int) -> None:
-        bar.update(task, completed=rows)
-
-    if not err.is_terminal:
-        yield lambda _: None
-        return
-    with bar:
-        yield tell
 
 
 def _text(value: str) -> str:

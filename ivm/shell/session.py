@@ -15,7 +15,7 @@ from rich.text import Text
 from catalog.errors import Error
 from ivm.cells import visible
 from ivm.database import Database
-from ivm.progress import shown
+from ivm.progress import A_MOMENT, progress
 from ivm.result import Result, say
 from ivm.script import first_word, is_blank, read_text, split
 from ivm.shell.complete import LEAVE, is_command, is_leaving
@@ -125,8 +125,8 @@ class Shell:
     def run(self, statement: str) -> None:
         """Run one statement and print its answer."""
         start = perf_counter()
-        with interruptible(), shown(self.err) as progress:
-            answer = self.db.sql(statement, progress=progress)
+        with interruptible(), progress(self.err, after=A_MOMENT) as tell:
+            answer = self.db.sql(statement, progress=lambda now: tell(f"filling {now.view}", now.rows, now.expected))
         self.answer(answer, "" if "RETURNING" in statement.upper() else first_word(statement))
         self.took(start)
 

@@ -7,7 +7,7 @@ import io
 import pytest
 from rich.console import Console
 
-from tpch.progress import progress
+from ivm.progress import progress
 from tpch.report import amount, duration, size
 
 
