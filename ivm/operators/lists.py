@@ -7,7 +7,6 @@ import numpy as np
 from ivm.kernels.ordered.rows import join_texts, joined_sizes
 from ivm.trace.column import Array, Column, Ints
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.lists import codes_of
 from ivm.trace.readonly import readonly
 
 
@@ -20,4 +19,4 @@ def joined(column: Column, offsets: Ints, separator: str, dictionary: TextDictio
     joined_sizes(codes, offsets, strings.places, len(between), ends)
     data = np.empty(int(ends[-1]), np.uint8)
     join_texts(codes, offsets, strings.heap, strings.places, between, data)
-    return codes_of(data, ends, dictionary)
+    return dictionary.encode_parts(data, ends)

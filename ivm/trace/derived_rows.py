@@ -25,14 +25,9 @@ class DerivedRows(Rows, Generic[Arranged]):
     """Rows of a derived collection, and `arranged`, which `arrange` makes of their store: the one that follows them."""
 
     def __init__(
-        self,
-        types: Sequence[SqlType],
-        dictionary: TextDictionary,
-        arrange: Callable[[RowStore], Arranged],
-        name: str = "derived collection",
+        self, types: Sequence[SqlType], dictionary: TextDictionary, arrange: Callable[[RowStore], Arranged]
     ) -> None:
         super().__init__(types, dictionary, cold=False)
-        self.name = name
         self.arranged = arrange(self.store)
         self.follow(self.arranged)
 
@@ -72,6 +67,6 @@ class DerivedRows(Rows, Generic[Arranged]):
     def _refuse(self, delta: Delta, position: int) -> None:
         row = [column.values[0] for column in delta.take(np.array([position])).columns()]
         raise AssertionError(
-            f"internal error: the {self.name} has no row {row} (in stored form) to retract; the view that feeds it "
-            "is wrong. Please report this with the view's SQL"
+            f"internal error: the derived collection has no row {row} (in stored form) to retract; the view that feeds "
+            "it is wrong. Please report this with the view's SQL"
         )

@@ -16,12 +16,11 @@ from ivm.trace.column import Array, Bools, Column, concat
 from ivm.trace.readonly import readonly
 from ivm.trace.strings import Strings
 from ivm.trace.text_memory import NO_MARKS, Codes, TextMemory
-from ivm.trace.texts import Texts
+from ivm.trace.texts import Texts, text_buffers
 from ivm.trace.validity import validity_mask
 
 ANY_BYTES = "surrogateescape"
 """How Python's strings hold bytes that are not UTF-8, as a literal of BLOB does."""
-_NO_BYTES = np.empty(0, np.uint8)
 _AT_ONCE = 1 << 14
 """After so many strings of one call other threads may add theirs."""
 
@@ -109,42 +108,30 @@ class TextDictionary:
             return concat([self.encode(chunk) for chunk in array.chunks])
         if pa.types.is_dictionary(array.type):
             return self._encode_dictionary(array)
-        given = array.type
-        narrow = pa.types.is_string(given) or pa.types.is_binary(given)
-        if not (narrow or pa.types.is_large_string(given) or pa.types.is_large_binary(given)):
-            array = array.cast(pa.large_string())
-        n = len(array)
-        validity, offsets, data = array.buffers()
-        word = np.dtype(np.int32 if narrow else np.int64)
-        valid = validity_mask(array, validity)
-        codes = np.zeros(n, np.int32)
-        if n and offsets is not None:
-            where = np.frombuffer(offsets, word, n + 1, array.offset * word.itemsize)
-            self._encode(_NO_BYTES if data is None else np.frombuffer(data, np.uint8), where, valid, codes)
-        return Column(codes, valid)
+        data, offsets, valid = text_buffers(array)
+        return Column(self.encode_parts(data, offsets, valid), valid)
 
     def encode_texts(self, texts: Texts) -> Column:
         """The codes of strings that lie elsewhere, adding new ones; NULL is invalid, over code 0. See `encode`."""
-        codes = np.zeros(len(texts), np.int32)
-        if len(texts):
-            data, offsets = texts.packed()
-            self._encode(data, offsets, texts.valid, codes)
-        return Column(codes, texts.valid)
+        return Column(self.encode_parts(*texts.packed(), texts.valid), texts.valid)
 
     def code(self, text: str) -> int:
         """The code of `text`, which is added if it is new."""
-        data = np.frombuffer(text.encode(errors=ANY_BYTES), np.uint8)
-        codes = np.zeros(1, np.int32)
-        self._encode(data, readonly(np.array([0, len(data)], np.int32)), None, codes)
-        return int(codes[0])
+        return int(self.codes([text])[0])
 
     def codes(self, texts: Sequence[str]) -> Codes:
         """The codes of `texts`, which are added if they are new; int32 (n,)."""
         data = [text.encode(errors=ANY_BYTES) for text in texts]
         offsets = np.zeros(len(data) + 1, np.int64)
         np.cumsum([len(each) for each in data], out=offsets[1:])
-        codes = np.zeros(len(data), np.int32)
-        self._encode(np.frombuffer(b"".join(data), np.uint8), offsets, None, codes)
+        return self.encode_parts(np.frombuffer(b"".join(data), np.uint8), offsets)
+
+    def encode_parts(self, data: Array, offsets: Array, valid: Bools | None = None) -> Codes:
+        """The codes of the strings `data[offsets[i] : offsets[i + 1]]`, adding new ones; int32 (n,), 0 for a NULL."""
+        codes = np.zeros(len(offsets) - 1, np.int32)
+        for start in range(0, len(codes), _AT_ONCE):
+            with self.memory.lock:
+                self.memory.encode(data, offsets, valid, codes, start, min(start + _AT_ONCE, len(codes)))
         return codes
 
     def note_lists(self, codes: Codes, elements: Codes) -> None:
@@ -156,11 +143,6 @@ class TextDictionary:
                     flag_lists(readonly(codes), heap.strings.places)
             if memory.marks is not NO_MARKS:
                 memory.marks[elements[elements < len(memory.marks)]] = 1
-
-    def _encode(self, data: Array, offsets: Array, valid: Bools | None, codes: Codes) -> None:
-        for start in range(0, len(codes), _AT_ONCE):
-            with self.memory.lock:
-                self.memory.encode(data, offsets, valid, codes, start, min(start + _AT_ONCE, len(codes)))
 
     def _encode_dictionary(self, array: pa.DictionaryArray) -> Column:
         if len(array.dictionary) > 2 * len(array):

@@ -91,7 +91,9 @@ class IndexReader(NamedTuple):
             lesson = Lesson(absent, words[at], first, length, words[long[:tired]])
         if self.undone[0] != undone:
             return self.probe(words, dropped, limits, died, times)
-        return Found(positions[:count], rows[:count], visited, lesson)
+        if count < len(rows):
+            positions, rows = positions[:count], rows[:count]
+        return Found(positions, rows, visited, lesson)
 
     def _search_run(self, words: Ints, hashes: Hashes, dropped: Bools) -> tuple[int, Ints, Ints, Ints]:
         """How many keys the tables do not have; the positions of those that the run has, first rows and lengths."""

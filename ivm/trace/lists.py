@@ -43,18 +43,11 @@ def list_bytes(column: Column, physical: Physical) -> tuple[Array, int]:
 def lists_of(column: Column, offsets: Ints, physical: Physical, dictionary: TextDictionary) -> Codes:
     """The codes of the lists of each run [offsets[c], offsets[c + 1]) of a column's values, NULLs included."""
     data, size = list_bytes(column, physical)
-    codes = codes_of(data, offsets * size, dictionary)
+    codes = dictionary.encode_parts(data, offsets * size)
     if physical is Physical.CODE:
         elements = column.values if column.valid is None else column.values[column.valid]
         dictionary.note_lists(codes, np.ascontiguousarray(elements, np.int32))
     return codes
-
-
-def codes_of(data: Array, ends: Ints, dictionary: TextDictionary) -> Codes:
-    """The codes of runs of bytes, the c-th from `ends[c]` to `ends[c + 1]` of `data`; new ones are added."""
-    buffers = [None, pa.py_buffer(np.ascontiguousarray(ends)), pa.py_buffer(data)]
-    column = dictionary.encode(pa.Array.from_buffers(pa.large_string(), len(ends) - 1, buffers))
-    return column.values.astype(np.int32, copy=False)
 
 
 def elements_of(texts: Texts) -> Codes:

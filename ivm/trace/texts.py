@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +17,11 @@ from ivm.trace.validity import validity_mask
 
 _ALL_VALID: Bools = np.empty(0, np.bool_)
 _NO_BYTES: Bytes = readonly(np.empty(0, np.uint8))
-_NOWHERE: Places = readonly(np.empty(0, np.int64))
+_NOWHERE: Places = readonly(np.zeros(1, np.int64))
+_OFFSETS: dict[int, np.dtype[Any]] = {
+    **dict.fromkeys((pa.string().id, pa.binary().id), np.dtype(np.int32)),
+    **dict.fromkeys((pa.large_string().id, pa.large_binary().id), np.dtype(np.int64)),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +67,22 @@ class Texts:
         return [whole[a:b].decode() for a, b in pairwise(bounds)]
 
 
-def arrow_texts(array: pa.Array) -> Texts:
-    """The strings of an Arrow array of any encoding of text but a dictionary. string and large_string: not copied."""
-    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
-        array = array.cast(pa.large_string())
+def text_buffers(array: pa.Array) -> tuple[Bytes, Places, Bools | None]:
+    """The bytes of an Arrow array, where each string begins and the last one ends, (n + 1,), and which are not NULL.
+
+    Of any encoding of text but a dictionary, or of bytes; only views are copied.
+    """
+    word = _OFFSETS.get(array.type.id)
+    if word is None:
+        array, word = array.cast(pa.large_string()), np.dtype(np.int64)
     validity, offsets, data = array.buffers()
     if offsets is None or len(array) == 0:
-        return Texts(_NO_BYTES, _NOWHERE, _NOWHERE)
-    word = np.dtype(np.int32 if pa.types.is_string(array.type) else np.int64)
-    where = readonly(np.frombuffer(offsets, word, len(array) + 1, array.offset * word.itemsize))
-    bytes_ = _NO_BYTES if data is None else readonly(np.frombuffer(data, np.uint8))
-    return Texts(bytes_, where[:-1], where[1:], validity_mask(array, validity))
+        return _NO_BYTES, _NOWHERE, None
+    where = np.frombuffer(offsets, word, len(array) + 1, array.offset * word.itemsize)
+    return _NO_BYTES if data is None else np.frombuffer(data, np.uint8), where, validity_mask(array, validity)
+
+
+def arrow_texts(array: pa.Array) -> Texts:
+    """The strings of an Arrow array of any encoding of text but a dictionary; see `text_buffers`."""
+    data, where, valid = text_buffers(array)
+    return Texts(readonly(data), readonly(where[:-1]), readonly(where[1:]), valid)
