@@ -12,6 +12,7 @@ from ivm.render.threshold_join import render_ordered
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.derived_rows import DerivedRows
 from ivm.trace.keys import KeyLayout
+from ivm.trace.turns import at_once
 
 
 def render_arrangement(context: RenderContext, plan: ArrangementPlan) -> Node:
@@ -24,8 +25,10 @@ def render_arrangement(context: RenderContext, plan: ArrangementPlan) -> Node:
         for column in plan.key:
             for rows in store.store.columns.heat(column):
                 context.graph.rest(rows)
+        there = store.arrangements()
         arrangement = store.arrangement(plan.key, shared=context.sharing)
-        for rows in arrangement.fill(context.graph.aside):
+        # One that a constraint has may be caught up by a commit: none comes while it is worked on.
+        for rows in arrangement.fill(at_once if arrangement in there else context.graph.aside):
             context.graph.rest(rows)
         return context.graph.add("arrange", ArrangeTable(arrangement, primary=arrangement is store.primary), (source,))
     if plan.kind == "groups":
