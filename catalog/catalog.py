@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from dataclasses import replace
 from typing import Any
 
 from catalog.errors import BindError
 from catalog.names import key, suggestion, twice, written
 from catalog.schema import ForeignKey, Index, Table, Unique, View
 from catalog.types import SqlType
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The content of a catalog at one moment; give it to `Catalog.restore` to undo what came after."""
-
-    entries: Mapping[str, Table | View]
 
 
 class Catalog:
@@ -163,16 +155,12 @@ class Catalog:
         """Names of the views that read `name` directly, in order of creation."""
         return tuple(view.name for view in self.views if written(name, view.uses))
 
-    def snapshot(self) -> Snapshot:
-        """The present content, to come back to with `restore`."""
-        return Snapshot(MappingProxyType(self._entries))
-
-    def restore(self, snapshot: Snapshot) -> None:
-        """Make the content what it was when `snapshot` was taken."""
-        self._entries = snapshot.entries
+    def become(self, other: Catalog) -> None:
+        """Have the tables and views that another catalog has now, all at once."""
+        self._entries = other._entries
 
     def fixed(self) -> Catalog:
-        """A catalog of the present content, which nobody changes. Cost: none."""
+        """A catalog of the present content, which nobody else changes. Cost: none."""
         fixed = Catalog()
         fixed._entries = self._entries
         return fixed

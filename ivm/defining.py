@@ -10,7 +10,7 @@ from typing import get_args
 
 import pyarrow as pa
 
-from catalog.catalog import Catalog, Snapshot
+from catalog.catalog import Catalog
 from catalog.errors import BindError
 from catalog.names import key, suggestion, written
 from catalog.schema import Index, Table
@@ -114,7 +114,7 @@ def _put_table(core: Core, table: Table, replaces: bool, rows: pa.Table | None =
         gone = {catalog.drop_table(old.name).name: None} if replaces and isinstance(old, Table) else {}
         added = catalog.add_table(table)
         made = tables.made(added, rows, core.engine.time + 1)
-        core.carry_out(partial(_put, core, catalog.snapshot(), tables=gone | {added.name: made}))
+        core.carry_out(partial(_put, core, catalog, tables=gone | {added.name: made}))
 
 
 def _create_view(core: Core, statement: CreateView, dialect: str) -> Result:
@@ -148,12 +148,12 @@ def _define(core: Core, definition: Definition, planned: Planned | None, oracle_
     engine = core.engine
     with core.lock:
         installed = None if planned is None else engine.installed(definition, planned, core.pause, core.lock.aside)
-        core.carry_out(partial(_put, core, catalog.snapshot(), {definition.name: installed}, oracle_sql))
+        core.carry_out(partial(_put, core, catalog, {definition.name: installed}, oracle_sql))
 
 
 def _put(
     core: Core,
-    catalog: Snapshot,
+    catalog: Catalog,
     views: Mapping[str, Installed | None] = _NONE,
     oracle_sql: str | None = None,
     tables: Mapping[str, Declared | None] = _NONE,
@@ -167,7 +167,7 @@ def _put(
         core.engine.put(view, installed, oracle_sql)
     for table, declared in tables.items():
         core.engine.put_table(table, declared)
-    core.catalog.restore(catalog)
+    core.catalog.become(catalog)
 
 
 def _create_index(core: Core, statement: CreateIndex) -> Result:
@@ -227,7 +227,7 @@ def _set_indexes(core: Core, table: Table, indexes: tuple[Index, ...]) -> None:
     with core.lock:
         catalog = core.catalog.fixed()
         declared = core.engine.tables.indexed(catalog.set_indexes(table.name, indexes))
-        core.carry_out(partial(_put, core, catalog.snapshot(), tables={table.name: declared}))
+        core.carry_out(partial(_put, core, catalog, tables={table.name: declared}))
 
 
 def _drop(core: Core, statement: DropTable | DropView) -> Result:
@@ -240,7 +240,7 @@ def _drop(core: Core, statement: DropTable | DropView) -> Result:
         views = [left.drop_view(view.name).name for view in left.dependents(name)] if statement.cascade else []
         tables = [left.drop_table(name).name] if is_table else []
         views += [] if is_table else [left.drop_view(name).name]
-        core.carry_out(partial(_put, core, left.snapshot(), dict.fromkeys(views), None, dict.fromkeys(tables)))
+        core.carry_out(partial(_put, core, left, dict.fromkeys(views), None, dict.fromkeys(tables)))
     give_back_freed_pages()
     return Result()
 

@@ -60,8 +60,7 @@ class Graph:
     def rest(self, rows: int) -> None:
         """Between two chunks of an installation, after so many rows were read: let others in."""
         assert self.installation is not None, "only an installation rests"
-        self.installation.read(rows)
-        self.installation.rest()
+        self.installation.rest(rows)
 
     def unowned(self) -> list[Node]:
         """The nodes that nobody owns, or only nodes among these. Cost: looks at every node."""

@@ -70,9 +70,9 @@ class Installation:
         """So many rows were read."""
         self._read += rows
 
-    def rest(self) -> None:
-        """Let others in. Raises what the new nodes have raised meanwhile."""
-        rows, self._read = self._read, 0
+    def rest(self, rows: int = 0) -> None:
+        """Let others in, so many rows later. Raises what the new nodes have raised meanwhile."""
+        rows, self._read = self._read + rows, 0
         self.pause(rows)
         if self.error is not None:
             raise self.error

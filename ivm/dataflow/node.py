@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 
-from ivm.operators.kept import Kept
-from ivm.operators.operator import Operator
+from ivm.operators.operator import Kept, Operator
 from ivm.trace.delta import Delta
 
 

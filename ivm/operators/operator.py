@@ -10,7 +10,7 @@ from ivm.trace.layout import plain_layout
 from ivm.trace.size import StateSize
 from ivm.trace.state import State
 
-__all__ = ["Contents", "Operator", "StateSize"]
+__all__ = ["Contents", "Kept", "Operator", "StateSize"]
 
 
 Contents = Callable[[], Iterator[Delta]]
@@ -18,6 +18,10 @@ Contents = Callable[[], Iterator[Delta]]
 
 NOTHING = Delta([], plain_layout(0), 0, 0)
 """A chunk without rows: some work was done."""
+
+
+class Kept:
+    """Sources, views and operators with state: their contents are kept, here or in a table, and ask no input."""
 
 
 class Operator(Protocol):

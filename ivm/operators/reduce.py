@@ -14,9 +14,8 @@ from ivm.operators.append_only_extremes import AppendOnlyExtremes
 from ivm.operators.extremes import Extremes
 from ivm.operators.group_lookup import GroupLookup
 from ivm.operators.group_rows import aggregate_values
-from ivm.operators.kept import Kept
 from ivm.operators.live_input import live_input
-from ivm.operators.operator import Contents, StateSize
+from ivm.operators.operator import Contents, Kept, StateSize
 from ivm.operators.ordered_aggregates import OrderedAggregates
 from ivm.trace.cells import Cells, cell_times
 from ivm.trace.column import Column, Ints

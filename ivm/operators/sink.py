@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ivm.operators.kept import Kept
-from ivm.operators.operator import Contents, StateSize
+from ivm.operators.operator import Contents, Kept, StateSize
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.view_log import ViewLog
 

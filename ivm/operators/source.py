@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ivm.operators.kept import Kept
 from ivm.operators.mfp import Stateless
-from ivm.operators.operator import Contents
+from ivm.operators.operator import Contents, Kept
 from ivm.trace.delta import Delta
 
 

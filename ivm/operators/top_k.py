@@ -9,9 +9,8 @@ import numpy as np
 from catalog.types import SqlType
 from ivm.kernels.ordered.changes import net_changes
 from ivm.kernels.ordered.top_k import ENDLESS, FIELDS, apply_windows, show_windows
-from ivm.operators.kept import Kept
 from ivm.operators.live_input import live_input
-from ivm.operators.operator import NOTHING, Contents, StateSize
+from ivm.operators.operator import NOTHING, Contents, Kept, StateSize
 from ivm.trace.cells import Cells, cell_times
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary

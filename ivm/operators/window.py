@@ -11,9 +11,8 @@ import numpy as np
 
 from ivm.kernels.windows.functions import CELL, DIFF
 from ivm.kernels.windows.tree import KEY
-from ivm.operators.kept import Kept
 from ivm.operators.live_input import live_input
-from ivm.operators.operator import Contents, StateSize
+from ivm.operators.operator import Contents, Kept, StateSize
 from ivm.operators.window_layout import FunctionSpec, Types, WindowLayout
 from ivm.trace.cells import Cells, cell_times
 from ivm.trace.column import Ints

@@ -160,7 +160,8 @@ def _state(db: ivm.Database) -> object:
     existing.add(engine.renderer.rendered)
     assert engine.renderer.existing == existing
     sources = {name: id(node) for name, node in engine.renderer.sources.items()}
-    return users, nodes, rendered, sources, list(engine.views), engine.is_installing, core_of(db).catalog.snapshot()
+    catalog = core_of(db).catalog
+    return users, nodes, rendered, sources, list(engine.views), engine.is_installing, catalog.tables, catalog.views
 
 
 def _during(act: Callable[[int], None], most: int = 30) -> Callable[[ivm.Progress], None]:

@@ -169,9 +169,7 @@ def test_uses_are_what_the_text_names():
 
 
 def with_views():
-    before = catalog().snapshot()
-    copy = type(catalog())()
-    copy.restore(before)
+    copy = catalog().fixed()
     for name, text, maintained in (
         ("rich", "SELECT id AS emp_id, pay AS amount FROM emp WHERE pay > 80 ORDER BY pay LIMIT 3", False),
         ("pays", "SELECT dept, sum(pay) AS total FROM emp GROUP BY dept", True),

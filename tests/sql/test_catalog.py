@@ -49,10 +49,10 @@ def test_names_are_case_insensitive(catalog):
     ],
 )
 def test_what_is_wrong_is_said(catalog, ask, message):
-    before = catalog.snapshot()
+    before = catalog.tables, catalog.views
     with pytest.raises(BindError, match=message.replace("?", r"\?")):
         ask(catalog)
-    assert catalog.snapshot() == before
+    assert (catalog.tables, catalog.views) == before
 
 
 @pytest.mark.parametrize(
@@ -97,11 +97,11 @@ def test_who_uses_whom(catalog):
     assert catalog.tables == catalog.views == ()
 
 
-def test_restore_undoes(catalog):
-    before = catalog.snapshot()
+def test_a_catalog_becomes_what_another_is(catalog):
+    before = catalog.fixed()
     catalog.add_view(view("top", "revenue"))
     catalog.drop_view("top")
     catalog.drop_view("revenue")
-    catalog.restore(before)
+    catalog.become(before)
     assert [v.name for v in catalog.views] == ["revenue"]
-    assert catalog.snapshot() == before
+    assert catalog.tables == before.tables
