@@ -259,25 +259,6 @@ def test_times_of_commits_between_chunks_can_be_read_afterwards() -> None:
     assert rows == list(range(30, 31 + db.time - start))
 
 
-def test_a_commit_may_check_a_foreign_key_whose_index_is_being_filled(monkeypatch: pytest.MonkeyPatch) -> None:
-    db = ivm.connect(compile="off")
-    db.sql("CREATE TABLE p (id BIGINT PRIMARY KEY, x BIGINT); INSERT INTO p SELECT range, range FROM range(99)")
-    db.sql("CREATE TABLE c (id BIGINT, p BIGINT REFERENCES p) WITH (check_foreign_keys = true)")
-    db.sql("INSERT INTO c SELECT range, range % 10 FROM range(30)")
-    lock, gone = core_of(db).lock, iter(range(98, 10, -1))
-    aside: Any = lock.aside
-
-    def meanwhile(work: Callable[[], Any]) -> Any:
-        number = next(gone)
-        db.sql(f"DELETE FROM p WHERE id = {number}; INSERT INTO c VALUES (100, {number % 10}), (101, 9)")
-        return aside(work)
-
-    monkeypatch.setattr(lock, "aside", meanwhile)
-    db.sql("CREATE MATERIALIZED VIEW late AS SELECT c.id, p.x FROM c JOIN p ON c.p = p.id")
-    db.sql("INSERT INTO c SELECT range, 1 + range % 7 FROM range(99); UPDATE p SET x = -1 WHERE id < 9")
-    db.verify()
-
-
 def test_nobody_sees_a_view_before_it_is_whole() -> None:
     db, stream = _database("joined", 1, beside=False)
     seen: list[ivm.Progress] = []
