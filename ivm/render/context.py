@@ -31,7 +31,8 @@ class RenderContext(ABC):
     """`sources`: the nodes of tables, by name. `sharing`: whether table indexes may have more users.
 
     `programs`: those in use. They hold no state, so that views share them whatever else they share. `recent`: those
-    asked for of late, which the views that come and go are likely to ask for again.
+    asked for of late, which the views that come and go are likely to ask for again; but not what such a program would
+    remember of texts, since that grows with these.
     """
 
     graph: Graph
@@ -63,7 +64,8 @@ class RenderContext(ABC):
                 maps, mfp.predicates, projection, mfp.width, self.dictionary, self.compiler, gathered=mfp.gathered
             )
         self.recent.pop(wanted, None)
-        self.recent[wanted] = known
+        if not known.remembers:
+            self.recent[wanted] = known
         if len(self.recent) > _MOST_RECENT:
             del self.recent[next(iter(self.recent))]
         return known

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 
 import ivm
+from ivm.database import core_of
 
 
 def test_commits_leave_no_objects_and_no_cycles() -> None:
@@ -33,3 +34,16 @@ def test_commits_leave_no_objects_and_no_cycles() -> None:
     finally:
         gc.enable()
     assert len(gc.get_objects()) < before + 100, "nothing stays for each commit"
+
+
+def test_what_a_dropped_view_remembered_of_texts_goes() -> None:
+    db = ivm.connect(compile="off")
+    db.sql("CREATE TABLE t (s VARCHAR NOT NULL)")
+    db.sql("INSERT INTO t VALUES ('a'), ('b')")
+    memos = core_of(db).engine.dictionary.memos
+    for n in range(4):
+        db.sql(f"CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT s || 'suffix {n}' AS y FROM t WHERE s < 'c{n}'")
+        assert len(memos) == 2
+    db.sql("DROP VIEW v")
+    gc.collect()
+    assert len(memos) == 0

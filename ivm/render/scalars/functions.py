@@ -30,6 +30,11 @@ class Context:
         self.literals = Literals(dictionary)
         self._memos: dict[Hashable, TextMemo] = {}
 
+    @property
+    def remembers(self) -> bool:
+        """Whether it has memos, which grow with the dictionary."""
+        return bool(self._memos)
+
     def memo(self, key: Hashable, make: Callable[[], TextMemo]) -> TextMemo:
         """The memo of a function with its constant arguments, which all expressions over the dictionary share."""
         memo = self._memos.get(key)

@@ -114,12 +114,17 @@ class MfpProgram:
         compiler: Compiler | None = None,
         gathered: bool = False,
     ) -> None:
-        context = Context(dictionary)
+        self._context = context = Context(dictionary)
         self._stages = [
             Stage(shape, context, None if is_too_heavy(shape) else compiler)
             for shape in cut(Shape.of(maps, predicates, projection, width, gathered))
         ]
         self.run = self._stages[0].run if len(self._stages) == 1 else self._in_stages
+
+    @property
+    def remembers(self) -> bool:
+        """Whether it remembers what functions made of texts."""
+        return self._context.remembers
 
     @property
     def compiled(self) -> bool:
