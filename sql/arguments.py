@@ -1,7 +1,7 @@
 """What is read of each kind of node of sqlglot's trees; whatever else was written there is refused.
 
-One table for expressions, clauses, items of FROM, types and statements. A handler that reads more of a node says so
-here; a kind that is not here, and that no handler refused by its own name, is refused as a whole.
+What sqlglot says that a kind requires is read. One table says for expressions, clauses, items of FROM, types and
+statements what else is, another what to write in place of what is not.
 """
 
 from __future__ import annotations
@@ -16,127 +16,102 @@ from sql.reader import LOST
 from sql.sql_text import SqlText, text_of
 
 _ENDING = ("order", "limit", "offset")
-_SET = ("with_", "this", "expression", "distinct", "by_name", *_ENDING)
 
-_READ: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
-    ((), (exp.Null, exp.Pi)),
-    (
-        ("this",),
-        (
-            exp.Abs, exp.All, exp.Any, exp.AnyValue, exp.Avg, exp.BitwiseNot, exp.Boolean, exp.ByteString, exp.Ceil,
-            exp.Count, exp.CountIf, exp.Day, exp.DayOfMonth, exp.DayOfWeek, exp.DayOfWeekIso, exp.DayOfYear, exp.Exists,
-            exp.First, exp.Floor, exp.From, exp.Having, exp.Hour, exp.IgnoreNulls, exp.Last, exp.LogicalAnd,
-            exp.LogicalOr, exp.Max, exp.Median, exp.Min, exp.Minute, exp.Mode, exp.Month, exp.Neg, exp.Not, exp.Paren,
-            exp.Qualify, exp.Quarter, exp.RespectNulls, exp.Second, exp.Sign, exp.Stddev, exp.StddevPop, exp.StddevSamp,
-            exp.Sum, exp.TimeToUnix, exp.ToDays, exp.Typeof, exp.Var, exp.Variance, exp.VariancePop, exp.Week,
-            exp.WeekOfYear, exp.Where, exp.Year,
-        ),
-    ),
-    (
-        ("this", "expression"),
-        (
-            exp.Add, exp.And, exp.ArgMax, exp.ArgMin, exp.BitwiseAnd, exp.BitwiseLeftShift, exp.BitwiseOr,
-            exp.BitwiseRightShift, exp.BitwiseXor, exp.DPipe, exp.DateAdd, exp.DateBin, exp.Div, exp.EQ, exp.Escape,
-            exp.Extract, exp.Filter, exp.GT, exp.GTE, exp.IntDiv, exp.Is, exp.LT, exp.LTE, exp.Log, exp.Mod, exp.Mul,
-            exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Nullif, exp.Or, exp.PercentileCont, exp.PercentileDisc,
-            exp.SimilarTo, exp.Slice, exp.Sub, exp.WithinGroup,
-        ),
-    ),
-    (
-        ("this", "expressions"),
-        (exp.Anonymous, exp.Bracket, exp.Coalesce, exp.Format, exp.Greatest, exp.Least, exp.Order),
-    ),
-    (("this", "expressions", "kind"), (exp.DataType,)),
-    (
-        ("expressions",),
-        (exp.Concat, exp.ConcatWs, exp.Cube, exp.Grouping, exp.GroupingId, exp.GroupingSets, exp.Rollup,
-         exp.Tuple),
-    ),
-    (("this", "expression", "negate"), (exp.Like, exp.ILike)),
-    (("this", "expression", "unit"), (exp.DateDiff,)),
-    (("this", "unit"), (exp.DateTrunc, exp.Interval, exp.TimestampTrunc)),
-    ((), (exp.CumeDist, exp.DenseRank, exp.PercentRank, exp.Rank, exp.RowNumber)),
-    (("this",), (exp.FirstValue, exp.LastValue, exp.Ntile)),
-    (("this", "offset"), (exp.NthValue,)),
-    (("this", "offset", "default"), (exp.Lag, exp.Lead)),
-    (("this", "decimals"), (exp.Round, exp.Trunc)),
-    (("this", "format"), (exp.StrToTime, exp.TimeToStr)),
-    (("this", "is_string"), (exp.Literal,)),
-    (("this", "length"), (exp.SHA2,)),
-    (("this", "quantile"), (exp.Quantile,)),
-    (("this", "scale"), (exp.UnixToTime,)),
-    (("start", "end", "step", "is_end_exclusive"), (exp.GenerateSeries,)),
-    (("this", "separator"), (exp.GroupConcat,)),
-    (("this", "substr"), (exp.StrPosition,)),
-    (("this", "to"), (exp.Cast, exp.TryCast)),
-    (("this", "zone"), (exp.AtTimeZone,)),
-    (("this", "table", "db"), (exp.Column,)),
-    (("this", "low", "high"), (exp.Between,)),
-    (("this", "expressions", "query"), (exp.In,)),
-    (("this", "ifs", "default"), (exp.Case,)),
-    (("this", "true", "false"), (exp.If,)),
-    (("this", "expression", "fill_pattern", "is_left"), (exp.Pad,)),
-    (("this", "expression", "position"), (exp.Trim,)),
-    (("this", "expression", "flag"), (exp.RegexpLike,)),
-    (("this", "expression", "options"), (exp.RegexpFullMatch,)),
-    (("this", "expression", "replacement", "modifiers"), (exp.RegexpReplace,)),
-    (("this", "expression", "parameters", "group"), (exp.RegexpExtract,)),
-    (("year", "month", "day"), (exp.DateFromParts,)),
-    (("year", "month", "day", "hour", "min", "sec"), (exp.TimestampFromParts,)),
-    (("this",), (exp.ArrayAgg, exp.DataTypeParam, exp.Identifier)),
+_TIMES = ("year", "month", "day", "hour", "min", "sec")
+
+_MORE: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
+    ((), (exp.All, exp.Any, exp.AtTimeZone, exp.Between, exp.Boolean, exp.Bracket, exp.ByteString, exp.CTE,
+          exp.CheckColumnConstraint, exp.Constraint, exp.Credentials, exp.DataTypeParam, exp.DefaultColumnConstraint,
+          exp.Describe, exp.Filter, exp.From, exp.GroupingSets, exp.Having, exp.Identifier, exp.IgnoreNulls,
+          exp.Literal, exp.MaterializedProperty, exp.Null, exp.Offset, exp.PrimaryKey,
+          exp.PrimaryKeyColumnConstraint, exp.Properties, exp.Property, exp.Qualify, exp.Reference, exp.RespectNulls,
+          exp.Returning, exp.Show, exp.Summarize, exp.TruncateTable, exp.Var, exp.Where, exp.WithDataProperty)),
+    (("this",), (exp.ColumnConstraint, exp.Count, exp.Mode, exp.Ntile, exp.Order, exp.UniqueColumnConstraint)),
+    (("expression",), (exp.CopyParameter, exp.Log, exp.PercentileCont, exp.PercentileDisc, exp.WithinGroup)),
+    (("expressions",), (exp.Anonymous, exp.Coalesce, exp.Cube, exp.Format, exp.Greatest, exp.GroupingId, exp.Least,
+                        exp.Rollup, exp.Tuple)),
+    (("alias",), (exp.Alias, exp.Lateral)),
+    (("this", "expression"), (exp.Slice,)),
+    (("this", "expressions"), (exp.Schema,)),
+    (("expressions", "kind"), (exp.DataType,)),
+    # expressions
+    (("db", "table"), (exp.Column,)),
+    (("decimals",), (exp.Round, exp.Trunc)),
+    (("default", "offset"), (exp.Lag, exp.Lead)),
+    (("expressions", "query"), (exp.In,)),
+    (("expression", "position"), (exp.Trim,)),
+    (("false",), (exp.If,)),
+    (("fill_pattern",), (exp.Pad,)),
+    (("flag",), (exp.RegexpLike,)),
+    (("group", "parameters"), (exp.RegexpExtract,)),
+    (("length",), (exp.SHA2,)),
+    (("modifiers", "replacement"), (exp.RegexpReplace,)),
+    (("negate",), (exp.ILike, exp.Like)),
+    (("options",), (exp.RegexpFullMatch,)),
+    (("scale",), (exp.UnixToTime,)),
+    (("separator",), (exp.GroupConcat,)),
+    (("step", "is_end_exclusive"), (exp.GenerateSeries,)),
+    (("this", "default"), (exp.Case,)),
+    (("this", "unit"), (exp.Interval,)),
+    (("unit",), (exp.DateDiff,)),
+    (_TIMES, (exp.TimestampFromParts,)),
+    (_TIMES[:3], (exp.DateFromParts,)),
     # clauses
     (("with_", "expressions", "distinct", "from_", "joins", "where", "group", "having", "windows", "qualify", *_ENDING),
      (exp.Select,)),
-    (_SET, (exp.Union, exp.Intersect, exp.Except)),
-    (("expressions", "alias", *_ENDING), (exp.Values,)),
-    (("this", "alias", "with_", "joins", *_ENDING), (exp.Subquery,)),
+    (("with_", "distinct", "by_name", *_ENDING), (exp.Union, exp.Intersect, exp.Except)),
+    (("alias", *_ENDING), (exp.Values,)),
+    (("alias", "with_", "joins", *_ENDING), (exp.Subquery,)),
     (("this", "alias", "db", "joins"), (exp.Table,)),
-    (("this", "alias"), (exp.Alias, exp.CTE, exp.Lateral)),
     (("this", "columns"), (exp.TableAlias,)),
-    (("this", "on", "side", "kind", "using", "method"), (exp.Join,)),
+    (("on", "side", "kind", "using", "method"), (exp.Join,)),
     (("expressions", "recursive"), (exp.With,)),
     (("expressions", "all"), (exp.Group,)),
-    (("this", "desc", "nulls_first"), (exp.Ordered,)),
-    (("expression", "limit_options"), (exp.Limit,)),
+    (("desc",), (exp.Ordered,)),
+    (("limit_options",), (exp.Limit,)),
     (("count", "limit_options"), (exp.Fetch,)),
     (("percent", "with_ties"), (exp.LimitOptions,)),
-    (("expression",), (exp.Offset,)),
     (("expressions", "on"), (exp.Distinct,)),
     (("except_",), (exp.Star,)),
-    (("this", "partition_by", "order", "spec", "alias"), (exp.Window,)),
+    (("partition_by", "order", "spec", "alias"), (exp.Window,)),
     (("kind", "start", "start_side", "end", "end_side"), (exp.WindowSpec,)),
     # statements
-    (("this", "kind", "expression", "exists", "replace", "properties", "unique"), (exp.Create,)),
+    (("expression", "exists", "replace", "properties", "unique"), (exp.Create,)),
     (("tables", "kind", "exists", "cascade"), (exp.Drop,)),
     (("with_", "this", "expression", "by_name", "default", "alternative", "conflict", "returning"), (exp.Insert,)),
     (("action", "conflict_keys", "expressions", "where"), (exp.OnConflict,)),
     (("with_", "this", "expressions", "from_", "where", "returning"), (exp.Update,)),
     (("with_", "this", "using", "where", "returning"), (exp.Delete,)),
-    (("expressions",), (exp.Returning, exp.TruncateTable)),
-    (("this",), (exp.Describe, exp.Show, exp.Summarize)),
-    (("this", "kind", "files", "params"), (exp.Copy,)),
-    (("this", "expression"), (exp.CopyParameter,)),
+    (("files", "params"), (exp.Copy,)),
     (("this", "table", "params"), (exp.Index,)),
     (("columns", "where"), (exp.IndexParameters,)),
-    (("no",), (exp.WithDataProperty,)),
-    (("this", "expressions"), (exp.Schema,)),
-    (("expressions", "this"), (exp.Constraint,)),
-    (("expressions",), (exp.PrimaryKey, exp.Properties)),
-    (("this", "value"), (exp.Property,)),
-    (("this", "kind", "constraints"), (exp.ColumnDef,)),
-    (("kind", "this"), (exp.ColumnConstraint,)),
+    (("kind", "constraints"), (exp.ColumnDef,)),
     (("allow_null",), (exp.NotNullColumnConstraint,)),
-    (("this",), (exp.CheckColumnConstraint, exp.DefaultColumnConstraint, exp.UniqueColumnConstraint)),
-    ((), (exp.Credentials, exp.MaterializedProperty, exp.PrimaryKeyColumnConstraint)),
-    (("this",), (exp.Reference,)),
     (("expressions", "reference"), (exp.ForeignKey,)),
 )  # fmt: skip
+"""What is read of kinds of nodes beyond what they require; functions and operators of which no more is are not here."""
 
-READ: dict[type[exp.Expr], frozenset[str]] = {
-    **{kind: frozenset(args) for kind, (_, args) in KINDS.items()},
-    **{kind: frozenset(args) for args, kinds in _READ for kind in kinds},
+MORE: dict[type[exp.Expr], tuple[str, ...]] = {
+    **{kind: args for kind, (_, args) in KINDS.items()},
+    **{kind: args for args, kinds in _MORE for kind in kinds},
 }
-"""The arguments that are read of each kind of node, or refused by their own name where they are met."""
+
+
+_KNOWN: dict[type[exp.Expr], frozenset[str]] = {}
+
+
+def read_of(kind: type[exp.Expr]) -> frozenset[str] | None:
+    """The arguments that are read of a kind of node, or refused by their own name where they are met.
+
+    None for a kind that nobody reads. Of a function or an operator that the binder has no handler for, it says so.
+    """
+    if kind not in _KNOWN:
+        if kind not in MORE and not issubclass(kind, exp.Func | exp.Binary | exp.Unary):
+            return None
+        required = {arg for arg, is_required in kind.arg_types.items() if is_required}
+        _KNOWN[kind] = frozenset(required.difference(IMPLIED.get(kind, ())).union(MORE.get(kind, ())))
+    return _KNOWN[kind]
+
 
 IMPLIED: dict[type[exp.Expr], frozenset[str]] = {
     exp.Bracket: frozenset(["offset"]),  # from what positions are counted, which is what was written
@@ -169,6 +144,44 @@ IMPLIED: dict[type[exp.Expr], frozenset[str]] = {
 """Arguments that say nothing more than the kind of node does: flags, words and names, never expressions."""
 
 
+INSTEAD: dict[tuple[type[exp.Expr], str], str] = {
+    (exp.Between, "symmetric"): "BETWEEN SYMMETRIC is not supported; write BETWEEN least(a, b) AND greatest(a, b)",
+    **{
+        (kind, arg): f"{kind.__name__.upper()} to a number of digits is not supported; write round or trunc"
+        for kind in (exp.Floor, exp.Ceil)
+        for arg in ("decimals", "to")
+    },
+    **dict.fromkeys(
+        ((exp.DateBin, "zone"), (exp.DateBin, "origin"), (exp.DateBin, "unit")),
+        "time_bucket() with an offset or origin is not supported; shift x before and after",
+    ),
+    **dict.fromkeys(
+        ((exp.StrPosition, "position"), (exp.StrPosition, "occurrence")),
+        "a position counted from a start or by occurrence is not supported; cut the text first",
+    ),
+    (exp.Slice, "step"): "a step in text[...] is not supported",
+    (exp.WindowSpec, "exclude"): "EXCLUDE in a window frame is not maintained; leave it out, or join and aggregate",
+    (exp.Select, "sample"): "a sample changes without a change to a table; filter with WHERE instead",
+    (exp.Select, "into"): "SELECT INTO is not supported; write CREATE MATERIALIZED VIEW ... AS SELECT",
+    (exp.Select, "locks"): "FOR UPDATE is not supported; leave it out",
+    (exp.Select, "laterals"): "LATERAL VIEW is not supported; write FROM t, LATERAL (SELECT ...) AS x",
+    (exp.Select, "pivots"): "PIVOT is not maintained yet; write sum(CASE WHEN ... END) for each column",
+    (exp.Star, "replace"): "* REPLACE is not supported; list the columns",
+    (exp.Star, "rename"): "* RENAME is not supported; list the columns",
+    (exp.Star, "ilike"): "* ILIKE is not supported; list the columns",
+    (exp.Insert, "overwrite"): "INSERT: OVERWRITE is not supported; write DELETE FROM first",
+    (exp.OnConflict, "duplicate"): "ON DUPLICATE KEY is not supported; write ON CONFLICT (columns) DO UPDATE SET ...",
+    (exp.OnConflict, "index_predicate"): (
+        "a condition after the columns of ON CONFLICT is not supported; leave it out"
+    ),
+    (exp.OnConflict, "constraint"): (
+        "ON CONSTRAINT is not supported; write the constraint's columns: ON CONFLICT (columns)"
+    ),
+    (exp.Returning, "into"): "RETURNING: INTO is not supported; read the result",
+}
+"""What is said of an argument that is not read, where more than to leave it out can be said."""
+
+
 def refuse_unread(nodes: Iterable[exp.Expr], source: SqlText) -> None:
     """UnsupportedError for the first argument of these nodes that nobody reads, with its position.
 
@@ -176,7 +189,7 @@ def refuse_unread(nodes: Iterable[exp.Expr], source: SqlText) -> None:
     """
     for node in nodes:
         kind = type(node)
-        read = READ.get(kind)
+        read = read_of(kind)
         if read is None:
             source.refuse(node, f"{text_of(node)[:60]} is not supported; leave it out")
         for arg, value in node.args.items():
@@ -216,9 +229,10 @@ def _is_implied(kind: type[exp.Expr], arg: str, value: object) -> bool:
 
 def _refuse(node: exp.Expr, arg: str, value: object, source: SqlText) -> NoReturn:
     found = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, exp.Expr)]
-    what = ", ".join(text_of(each)[:60] for each in found) or arg.strip("_").upper().replace("_", " ")
     at = next((each for each in found if source.knows(each)), node)
-    source.refuse(at, f"{what} in {_name(node, source)} is not supported; leave it out")
+    written = ", ".join(text_of(each)[:60] for each in found) or arg.strip("_").upper().replace("_", " ")
+    plain = f"{written} in {_name(node, source)} is not supported; leave it out"
+    source.refuse(at, INSTEAD.get((type(node), arg), plain))
 
 
 def _name(node: exp.Expr, source: SqlText) -> str:

@@ -20,7 +20,6 @@ _DEFAULT = "DEFAULT"
 def insert(syntax: Syntax, source: SqlText, dialect: str) -> Insert:
     """INSERT [OR REPLACE | OR IGNORE] INTO, with BY NAME, DEFAULT VALUES, ON CONFLICT and RETURNING."""
     tree = syntax.tree
-    _refuse(tree, source, "INSERT", {"overwrite": "OVERWRITE is not supported; write DELETE FROM first"})
     target, columns = tree.this, ()
     if isinstance(target, exp.Schema):
         columns = tuple(column.name for column in target.expressions)
@@ -67,11 +66,6 @@ def delete(syntax: Syntax, source: SqlText, dialect: str) -> Delete:
 def truncate(syntax: Syntax, source: SqlText, dialect: str) -> Delete:
     """TRUNCATE [TABLE]: a DELETE of all rows."""
     tree = syntax.tree
-    refused = {
-        "option": "CASCADE and RESTRICT are not supported; leave them out",
-        "exists": "IF EXISTS is not supported; leave it out",
-    }
-    _refuse(tree, source, "TRUNCATE", refused)
     target, *others = tree.expressions
     if others:
         source.refuse(others[0], "TRUNCATE takes one name; write one statement for each")
@@ -148,19 +142,13 @@ def _conflict(tree: exp.Expr, source: SqlText) -> Conflict | None:
 
 
 def _on_conflict(clause: exp.Expr, source: SqlText) -> Conflict:
-    refused = {
-        "duplicate": "ON DUPLICATE KEY is not supported; write ON CONFLICT (columns) DO UPDATE SET ...",
-        "index_predicate": "a condition after the columns of ON CONFLICT is not supported; leave it out",
-        "constraint": "ON CONSTRAINT is not supported; write the constraint's columns: ON CONFLICT (columns)",
-    }
-    _refuse(clause, source, "INSERT", refused)
     columns = []
     for item in clause.args.get("conflict_keys") or ():
         column = item.this if isinstance(item, exp.Ordered) else item
         if not isinstance(column, exp.Column | exp.Identifier) or item.args.get("desc"):
             source.refuse(item, "ON CONFLICT takes names of columns, nothing else")
         columns.append(column.name)
-    if clause.args["action"].name.upper() == "DO NOTHING":
+    if clause.text("action").upper() == "DO NOTHING":
         return Conflict("nothing", tuple(columns))
     assignments = _assignments(clause.expressions, source, "INSERT ... ON CONFLICT DO UPDATE")
     return Conflict("update", tuple(columns), assignments, _condition(clause))
@@ -176,7 +164,6 @@ def _returning(tree: exp.Expr, source: SqlText) -> str:
     clause = tree.args.get("returning")
     if not clause:
         return ""
-    _refuse(clause, source, "RETURNING", {"into": "INTO is not supported; read the result"})
     for node in nodes_of(clause):
         if isinstance(node, exp.Query | exp.Subquery | exp.Exists):
             source.refuse(node, "RETURNING takes no subqueries; query the table afterwards")
@@ -191,9 +178,3 @@ def _ctes(tree: exp.Expr) -> str:
 def _condition(tree: exp.Expr) -> str:
     where = tree.args.get("where")
     return duckdb_text(where.this) if where else ""
-
-
-def _refuse(tree: exp.Expr, source: SqlText, statement: str, refused: dict[str, str]) -> None:
-    for arg, what in refused.items():
-        if tree.args.get(arg):
-            source.refuse(tree, f"{statement}: {what}")

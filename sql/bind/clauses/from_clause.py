@@ -10,6 +10,7 @@ from sqlglot import exp
 from catalog.errors import BindError
 from catalog.names import key
 from catalog.schema import Field, ForeignKey, Table, View
+from sql.arguments import refuse_unread
 from sql.bind.clauses.joins import NOTHING, From, bind_join, cross, is_comma
 from sql.bind.clauses.series import bind_series
 from sql.bind.clauses.values import bind_values
@@ -100,7 +101,7 @@ def _bind_item(context: BindContext, node: exp.Expr, ctes: Ctes) -> From:
         if node.alias:
             item = _one(context, node, _visible(item), node.alias)
     elif isinstance(node, exp.Subquery):
-        _refuse_options(context, node)
+        refuse_unread((node,), context.source)
         relation = context.query(context, node.this if _is_plain(node) else node, ctes)
         item = _one(context, node, relation.relation, node.alias)
     elif isinstance(node, exp.Values) or isinstance(node.this, exp.Values):
@@ -122,14 +123,8 @@ def _is_plain(node: exp.Subquery) -> bool:
     return not any(node.args.get(arg) for arg in ("order", "limit", "offset", "with_"))
 
 
-def _refuse_options(context: BindContext, node: exp.Expr) -> None:
-    for arg in ("sample", "pivots", "when", "laterals", "hints", "ordinality", "only", "partition", "changes"):
-        if node.args.get(arg):
-            context.refuse(node, f"{arg.upper().removesuffix('S')} in FROM is not supported; leave it out")
-
-
 def _bind_table(context: BindContext, node: exp.Table, ctes: Ctes) -> From:
-    _refuse_options(context, node)
+    refuse_unread((node,), context.source)
     if not isinstance(node.this, exp.Identifier):
         what = f"the table function {text_of(node.this or node)} is not supported"
         context.refuse(node, f"{what}; put its rows in a table")
@@ -142,7 +137,7 @@ def _bind_table(context: BindContext, node: exp.Table, ctes: Ctes) -> From:
 
 def _bind_series(context: BindContext, node: exp.Expr, call: exp.GenerateSeries) -> From:
     """Its column is called as the table is, unless the alias says more."""
-    _refuse_options(context, node)
+    refuse_unread((node,), context.source)
     series = bind_series(context, call)
     name = node.alias or series.schema[0].name
     return _one(context, node, Constant(series.rows, (replace(series.schema[0], name=name),)), name)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from catalog.names import by_key
+from sql.arguments import refuse_unread
 from sql.bind.aggregates.groups import WHOLE, Grouping, bind_keys, group_ties, grouped, has_aggregate, storable
 from sql.bind.clauses.distinct import Distinct, bind_distinct, distinct, first_rows, over_distinct
 from sql.bind.clauses.from_clause import bind_from
@@ -26,31 +27,6 @@ from sql.bind.windows.block import Windows, with_windows
 from sql.ir.relation import Filter, Join, Map, Order, Project, Relation, TopK
 from sql.ir.scalar import Call, Column, Scalar, remap
 
-_CLAUSES = frozenset(
-    [
-        "with_",
-        "distinct",
-        "expressions",
-        "from_",
-        "joins",
-        "where",
-        "group",
-        "having",
-        "windows",
-        "qualify",
-        "order",
-        "limit",
-        "offset",
-    ]
-)
-_REFUSED = {
-    "sample": "a sample changes without a change to a table; filter with WHERE instead",
-    "into": "SELECT INTO is not supported; write CREATE MATERIALIZED VIEW ... AS SELECT",
-    "locks": "FOR UPDATE is not supported; leave it out",
-    "laterals": "LATERAL VIEW is not supported; write FROM t, LATERAL (SELECT ...) AS x",
-    "pivots": "PIVOT is not maintained yet; write sum(CASE WHEN ... END) for each column",
-}
-
 
 @dataclass(slots=True)
 class _Rows:
@@ -62,7 +38,7 @@ class _Rows:
 
 def bind_select(context: BindContext, node: exp.Select, ctes: Ctes) -> Block:
     """The relation of one SELECT, with its ORDER BY; the errors of each clause carry their position."""
-    _refuse_clauses(context, node)
+    refuse_unread((node,), context.source)
     ctes = bind_with(context, node, ctes)
     start = node.args.get("from_")
     source = bind_from(context, start.this if start else None, node.args.get("joins") or (), ctes)
@@ -116,19 +92,6 @@ def bind_select(context: BindContext, node: exp.Select, ctes: Ctes) -> Block:
 def _order_items(node: exp.Expr) -> Sequence[exp.Expr]:
     order = node.args.get("order")
     return order.expressions if order else ()
-
-
-def _refuse_clauses(context: BindContext, node: exp.Select) -> None:
-    for arg, value in node.args.items():
-        if not value or arg in _CLAUSES:
-            continue
-        at = value if isinstance(value, exp.Expr) else node
-        what = _REFUSED.get(arg, f"{arg.strip('_').upper()} in SELECT is not supported; leave it out")
-        context.refuse(at if _has_position(at) else node, what)
-
-
-def _has_position(node: exp.Expr) -> bool:
-    return any("start" in inner.meta for inner in node.walk())
 
 
 def _binder(

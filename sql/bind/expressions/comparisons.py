@@ -77,16 +77,12 @@ def bind_null_safe_eq(binder: Binder, node: exp.Expr) -> Operand:
 
 def bind_between(binder: Binder, node: exp.Expr) -> Operand:
     """The condition x BETWEEN low AND high."""
-    if node.args.get("symmetric"):
-        binder.refuse(node, "BETWEEN SYMMETRIC is not supported; write BETWEEN least(a, b) AND greatest(a, b)")
     of, low, high = comparable(binder, node, [node.args[arg] for arg in ("this", "low", "high")])
     return Operand(node, junction("and", [compare(binder, node, "ge", of, low), compare(binder, node, "le", of, high)]))
 
 
 def bind_in(binder: Binder, node: exp.Expr) -> Operand:
     """The condition x IN (a, b, ...); expressions that are not constants are compared one by one."""
-    if node.args.get("query") or node.args.get("unnest") or node.args.get("field"):
-        binder.refuse(node, "IN (SELECT ...) is not maintained yet; join with the subquery in FROM instead")
     operands = [binder.value(node.this), *(binder.value(item) for item in node.expressions)]
     first, *others = same_type(binder, node, operands)
     if first.type == NULL:

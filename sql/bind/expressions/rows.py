@@ -134,7 +134,7 @@ def _or_rows(kind: type[exp.Expr]) -> Handler:
 def bind_between(binder: Binder, node: exp.Expr) -> Operand:
     """The condition x BETWEEN low AND high, also of rows."""
     of, low, high = (node.args[arg] for arg in ("this", "low", "high"))
-    if node.args.get("symmetric") or not _any_row((of, low, high)):
+    if not _any_row((of, low, high)):
         return comparisons.bind_between(binder, node)
     return Operand(node, junction("and", [negation(_before(binder, of, low)), negation(_before(binder, high, of))]))
 

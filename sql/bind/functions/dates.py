@@ -253,8 +253,6 @@ _MONTHS_FROM = Literal(10_957 * DAY, TIMESTAMP)
 
 def bind_time_bucket(binder: Binder, node: exp.Expr) -> Operand:
     """TIME_BUCKET(interval, x): the beginning of the interval that x lies in, of the type of x."""
-    if node.args.get("zone") or node.args.get("origin") or node.args.get("unit"):
-        binder.refuse(node, "time_bucket() with an offset or origin is not supported; shift x before and after")
     width = binder.bind(node.this).interval
     if width is None:
         binder.refuse(node, "time_bucket() needs a constant INTERVAL first")

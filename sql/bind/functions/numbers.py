@@ -54,8 +54,6 @@ def _rounding(function: str) -> Handler:
 
 def _whole(function: str) -> Handler:
     def bind(binder: Binder, node: exp.Expr) -> Operand:
-        if node.args.get("decimals") or node.args.get("to"):
-            binder.refuse(node, f"{function.upper()} to a number of digits is not supported; write round or trunc")
         operand = number_operand(binder, node.this)
         if operand.type.kind is Kind.DECIMAL:
             return binder.call(node, function, (operand.scalar,), decimal(operand.type.precision, 0))

@@ -123,8 +123,6 @@ def bind_trim(binder: Binder, node: exp.Expr) -> Operand:
 
 def bind_position(binder: Binder, node: exp.Expr) -> Operand:
     """STRPOS(x, part), POSITION(part IN x)."""
-    if node.args.get("position") or node.args.get("occurrence"):
-        binder.refuse(node, "a position counted from a start or by occurrence is not supported; cut the text first")
     return apply(binder, node, "strpos", [node.this, node.args["substr"]])
 
 

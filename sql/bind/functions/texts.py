@@ -64,8 +64,6 @@ def bind_bracket(binder: Binder, node: exp.Expr) -> Operand:
     if not isinstance(place, exp.Slice):
         position = take(binder, place)
         return binder.call(node, "cut", (subject, position, position), VARCHAR)
-    if place.args.get("step"):
-        binder.refuse(node, "a step in text[...] is not supported")
     first, last = place.args.get("this"), place.args.get("expression")
     start = take(binder, first) if first is not None else Literal(1, BIGINT)
     end = take(binder, last) if last is not None else Literal(-1, BIGINT)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from catalog.names import by_key, key, suggestion
+from sql.arguments import refuse_unread
 from sql.bind.context import BindContext
 from sql.bind.names.scope import Scope
 
@@ -27,9 +28,7 @@ def expand_stars(context: BindContext, scope: Scope, items: Sequence[exp.Expr]) 
 
 
 def _columns(context: BindContext, scope: Scope, star: exp.Star, table: str) -> list[exp.Expr]:
-    for arg in ("replace", "rename", "ilike"):
-        if star.args.get(arg):
-            context.refuse(star, f"* {arg.upper()} is not supported; list the columns")
+    refuse_unread((star,), context.source)
     if table and not scope.has(table):
         context.fail(star, f"there is no table {table!r} in FROM{suggestion(table, scope.tables)}")
     columns = scope.visible(table)

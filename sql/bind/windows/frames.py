@@ -32,8 +32,6 @@ def bind_frame(binder: Binder, node: exp.Expr, spec: Spec) -> Frame:
     if written is None:
         return Frame(None, 0, True) if spec.order else WHOLE_PARTITION
     kind = str(written.args.get("kind")).upper()
-    if written.args.get("exclude"):
-        binder.refuse(node, "EXCLUDE in a window frame is not maintained; leave it out, or join the rows and aggregate")
     if kind == "GROUPS":
         binder.refuse(node, "a GROUPS frame is not maintained; write ROWS, or a RANGE of UNBOUNDED and CURRENT ROW")
     start = _offset(binder, node, written, "start", kind)
