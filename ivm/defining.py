@@ -35,17 +35,12 @@ from sql.statements import (
     CreateTableAs,
     CreateType,
     CreateView,
-    DropIndex,
-    DropTable,
-    DropType,
-    DropView,
+    Drop,
 )
 
 RESERVED = "ivm_"
 
-Definitions = (
-    CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | DropTable | DropView | DropIndex | DropType
-)
+Definitions = CreateTable | CreateTableAs | CreateView | CreateIndex | CreateType | Drop
 DEFINITIONS = get_args(Definitions)
 """The statements that change what exists; they must not meet."""
 
@@ -63,14 +58,10 @@ def define(core: Core, statement: Definitions, dialect: str) -> Result:
             return _create_view(core, statement, dialect)
         case CreateIndex():
             return _create_index(core, statement)
-        case DropTable() | DropView():
-            return _drop(core, statement)
-        case DropIndex():
-            return _drop_index(core, statement)
         case CreateType():
             return _create_type(core, statement)
-        case DropType():
-            return _drop_type(core, statement)
+        case Drop():
+            return {"INDEX": _drop_index, "TYPE": _drop_type}.get(statement.kind, _drop)(core, statement)
 
 
 def _create_table(core: Core, statement: CreateTable) -> Result:
@@ -197,7 +188,7 @@ def _create_index(core: Core, statement: CreateIndex) -> Result:
     return Result(pa.table({"note": pa.array([note], pa.string())}))
 
 
-def _drop_index(core: Core, statement: DropIndex) -> Result:
+def _drop_index(core: Core, statement: Drop) -> Result:
     found = core.catalog.index(statement.name)
     if found is None:
         if statement.if_exists:
@@ -216,7 +207,7 @@ def _create_type(core: Core, statement: CreateType) -> Result:
     return Result()
 
 
-def _drop_type(core: Core, statement: DropType) -> Result:
+def _drop_type(core: Core, statement: Drop) -> Result:
     with core.lock:
         if not statement.if_exists or key(statement.name) in core.catalog.types:
             core.catalog.drop_type(statement.name)
@@ -230,12 +221,12 @@ def _set_indexes(core: Core, table: Table, indexes: tuple[Index, ...]) -> None:
         core.carry_out(partial(_put, core, catalog, tables={table.name: declared}))
 
 
-def _drop(core: Core, statement: DropTable | DropView) -> Result:
+def _drop(core: Core, statement: Drop) -> Result:
     if statement.if_exists and core.catalog.find(statement.name) is None:
         return Result()
     with core.lock:
         left = core.catalog.fixed()  # what fails, fails here
-        is_table = isinstance(statement, DropTable)
+        is_table = statement.kind == "TABLE"
         name = (left.table(statement.name) if is_table else left.view(statement.name)).name
         views = [left.drop_view(view.name).name for view in left.dependents(name)] if statement.cascade else []
         tables = [left.drop_table(name).name] if is_table else []

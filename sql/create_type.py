@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from sql.sql_text import SqlText
-from sql.statements import CreateType, DropType
+from sql.statements import CreateType, Drop
 from sql.types.declared import declared_type, is_type
 
 _CREATE = "CREATE TYPE name AS ENUM ('a', 'b')"
@@ -21,7 +21,7 @@ def is_about_type(tokens: Sequence[Token]) -> bool:
     return words[:1] in (["CREATE"], ["DROP"]) and (words[1:2] == ["TYPE"] or words[1:] == ["OR", "REPLACE", "TYPE"])
 
 
-def about_type(tokens: Sequence[Token], source: SqlText) -> CreateType | DropType:
+def about_type(tokens: Sequence[Token], source: SqlText) -> CreateType | Drop:
     """The statement of these tokens. ParseError for what is none; UnsupportedError for what is not supported of it."""
     start = tokens[0].start
     if tokens[1].text.upper() != "TYPE":
@@ -45,7 +45,7 @@ def _create(tokens: Sequence[Token], source: SqlText) -> CreateType:
     return CreateType(name, declared_type(node, SqlText(""), what), exists)
 
 
-def _drop(tokens: Sequence[Token], source: SqlText) -> DropType:
+def _drop(tokens: Sequence[Token], source: SqlText) -> Drop:
     exists, rest = _without(("IF", "EXISTS"), tokens[2:])
     if len(rest) == 2 and rest[1].text.upper() in ("RESTRICT", "CASCADE"):
         if rest[1].text.upper() == "CASCADE":
@@ -54,7 +54,7 @@ def _drop(tokens: Sequence[Token], source: SqlText) -> DropType:
         rest = rest[:1]
     if len(rest) != 1:
         source.misread(tokens[0].start, f"cannot read this DROP TYPE; write {_DROP}")
-    return DropType(_named(rest[0], source), exists)
+    return Drop("TYPE", _named(rest[0], source), exists)
 
 
 def _without(words: tuple[str, ...], tokens: Sequence[Token]) -> tuple[bool, Sequence[Token]]:

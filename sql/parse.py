@@ -28,9 +28,7 @@ from sql.statements import (
     CreateTableAs,
     CreateView,
     Describe,
-    DropIndex,
-    DropTable,
-    DropView,
+    Drop,
     Explain,
     Query,
     Show,
@@ -245,7 +243,7 @@ def _after(tokens: tuple[Token, ...], first: Token | None) -> tuple[Token, ...]:
     return tokens if first is None else tokens[next(i for i, token in enumerate(tokens) if token is first) :]
 
 
-def _drop(syntax: Syntax, source: SqlText, dialect: str) -> DropTable | DropView | DropIndex:
+def _drop(syntax: Syntax, source: SqlText, dialect: str) -> Drop:
     tree, start = syntax.tree, syntax.tokens[0].start
     kind = tree.args.get("kind")
     if kind not in ("TABLE", "VIEW", "INDEX"):
@@ -254,10 +252,7 @@ def _drop(syntax: Syntax, source: SqlText, dialect: str) -> DropTable | DropView
     if len(targets) != 1:
         source.refuse(targets[1], "DROP takes one name; write one statement for each")
     name = table_name(targets[0], source, f"DROP {kind}")
-    exists, cascade = bool(tree.args.get("exists")), bool(tree.args.get("cascade"))
-    if kind == "INDEX":
-        return DropIndex(name, exists)
-    return DropTable(name, exists, cascade) if kind == "TABLE" else DropView(name, exists, cascade)
+    return Drop(kind, name, bool(tree.args.get("exists")), bool(tree.args.get("cascade")))
 
 
 _CONVERT: dict[type[exp.Expr], Callable[[Syntax, SqlText, str], Statement]] = {

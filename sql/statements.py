@@ -63,29 +63,13 @@ class CreateIndex:
 
 
 @dataclass(frozen=True, slots=True)
-class DropTable:
-    """DROP TABLE; with `cascade` the views that read it go too."""
+class Drop:
+    """DROP TABLE, VIEW, INDEX or TYPE; with `cascade` the views that read a table or view go too."""
 
+    kind: Literal["TABLE", "VIEW", "INDEX", "TYPE"]
     name: str
     if_exists: bool = False
     cascade: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class DropView:
-    """DROP [MATERIALIZED] VIEW; with `cascade` the views that read it go too."""
-
-    name: str
-    if_exists: bool = False
-    cascade: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class DropIndex:
-    """DROP INDEX."""
-
-    name: str
-    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +79,6 @@ class CreateType:
     name: str
     type: SqlType
     if_not_exists: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class DropType:
-    """DROP TYPE."""
-
-    name: str
-    if_exists: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,11 +224,8 @@ Statement = (
     | CreateTableAs
     | CreateView
     | CreateIndex
-    | DropTable
-    | DropView
-    | DropIndex
     | CreateType
-    | DropType
+    | Drop
     | Query
     | Insert
     | Delete

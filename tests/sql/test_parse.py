@@ -19,7 +19,7 @@ from catalog.types import (
 )
 from sql.parse import parse
 from sql.sql_text import SqlText
-from sql.statements import CreateTable, CreateView, Delete, DropTable, DropView, Explain, Insert, Query, Update
+from sql.statements import CreateTable, CreateView, Delete, Drop, Explain, Insert, Query, Update
 from sql.syntax import Syntax, query
 from tpch.queries import NAMES, view_sql
 
@@ -116,7 +116,7 @@ def test_explain_keeps_the_place_of_its_query():
 
 def test_drops():
     text = "DROP TABLE T; DROP VIEW IF EXISTS v; DROP MATERIALIZED VIEW w"
-    assert parse(text) == (DropTable("T"), DropView("v", if_exists=True), DropView("w"))
+    assert parse(text) == (Drop("TABLE", "T"), Drop("VIEW", "v", if_exists=True), Drop("VIEW", "w"))
 
 
 def test_changes():
