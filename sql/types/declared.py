@@ -10,25 +10,17 @@ from sqlglot.errors import SqlglotError
 from catalog.types import (
     BIGINT,
     BLOB,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
-    HUGEINT,
     INTEGER,
-    INTERVAL,
     MAX_DIGITS,
     SMALLINT,
-    TIME,
     TIMESTAMP,
     TIMESTAMPTZ,
-    TINYINT,
     UBIGINT,
     UINTEGER,
     USMALLINT,
     UTINYINT,
-    UUID,
     VARCHAR,
+    Kind,
     SqlType,
     decimal,
     enum_of,
@@ -37,51 +29,27 @@ from sql.sql_text import SqlText, text_of
 
 _D = exp.DType
 
+
+def _written(name: str) -> exp.DType:
+    return exp.DataType.build(name, dialect="duckdb").this
+
+
 _TYPES: dict[exp.DType, SqlType] = {
-    _D.BOOLEAN: BOOLEAN,
-    _D.TINYINT: TINYINT,
-    _D.SMALLINT: SMALLINT,
-    _D.INT: INTEGER,
-    _D.BIGINT: BIGINT,
-    _D.INT128: HUGEINT,
-    _D.UTINYINT: UTINYINT,
-    _D.USMALLINT: USMALLINT,
-    _D.UINT: UINTEGER,
-    _D.UBIGINT: UBIGINT,
-    _D.FLOAT: FLOAT,
-    _D.DOUBLE: DOUBLE,
-    _D.DATE: DATE,
-    _D.TIMESTAMP: TIMESTAMP,
-    _D.TIMESTAMPNTZ: TIMESTAMP,
-    _D.DATETIME: TIMESTAMP,
-    _D.TIMESTAMPTZ: TIMESTAMPTZ,
+    **{
+        _written(kind.value): SqlType(kind)
+        for kind in Kind
+        if kind not in (Kind.NULL, Kind.DECIMAL, Kind.ENUM, Kind.LIST)
+    },
+    **dict.fromkeys((_D.TIMESTAMP, _D.TIMESTAMPNTZ, _D.DATETIME), TIMESTAMP),
     _D.TIMESTAMPLTZ: TIMESTAMPTZ,
-    _D.TIME: TIME,
-    _D.TEXT: VARCHAR,
-    _D.VARCHAR: VARCHAR,
-    _D.CHAR: VARCHAR,
-    _D.NCHAR: VARCHAR,
-    _D.NVARCHAR: VARCHAR,
-    _D.BPCHAR: VARCHAR,
-    _D.VARBINARY: BLOB,
-    _D.BINARY: BLOB,
-    _D.BLOB: BLOB,
-    _D.UUID: UUID,
-    _D.INTERVAL: INTERVAL,
+    **dict.fromkeys((_D.TEXT, _D.VARCHAR, _D.CHAR, _D.NCHAR, _D.NVARCHAR, _D.BPCHAR), VARCHAR),
+    **dict.fromkeys((_D.VARBINARY, _D.BINARY, _D.BLOB), BLOB),
 }
 _BY_BITS: dict[str, SqlType] = {
-    "int16": SMALLINT,
-    "int32": INTEGER,
-    "int64": BIGINT,
-    "uint8": UTINYINT,
-    "uint16": USMALLINT,
-    "uint32": UINTEGER,
-    "uint64": UBIGINT,
+    **{f"int{bits}": type_ for bits, type_ in ((16, SMALLINT), (32, INTEGER), (64, BIGINT))},
+    **{f"uint{bits}": type_ for bits, type_ in ((8, UTINYINT), (16, USMALLINT), (32, UINTEGER), (64, UBIGINT))},
 }
 """Names of DuckDB that sqlglot does not know."""
-
-_LENGTHS = frozenset([_D.TEXT, _D.VARCHAR, _D.CHAR, _D.NCHAR, _D.NVARCHAR, _D.BPCHAR])
-"""Lengths of text are read and, as DuckDB does, not enforced."""
 
 _INSTEAD = {
     _D.UINT128: "HUGEINT",
@@ -112,7 +80,8 @@ def declared_type(node: exp.DataType, source: SqlText, what: str, at: exp.Expr |
     if kind == _D.USERDEFINED and str(node.args.get("kind")).lower() in _BY_BITS:
         return _BY_BITS[str(node.args["kind"]).lower()]
     name = text_of(node)
-    if kind in _TYPES and (not node.expressions or kind in _LENGTHS or _is_precise(node)):
+    # Lengths of text are read and, as DuckDB does, not enforced.
+    if kind in _TYPES and (not node.expressions or _TYPES[kind] == VARCHAR or _is_precise(node)):
         return _TYPES[kind]
     instead = _INSTEAD.get(kind, _SUPPORTED)
     if kind in _TYPES:
