@@ -5,9 +5,8 @@ What wants to know something of an aggregate by its name asks `aggregate_of`, wh
 How to add an aggregate:
 
 1. A line of the table below declares it.
-2. A line of `sql.bind.aggregates.calls` says by which of sqlglot's classes it is called, and one of
-   `sql.bind.aggregates.types` how its arguments are bound. If it follows from other aggregates, that is all: bind it as
-   these, and declare it `Reduction.REWRITTEN`.
+2. A line of `sql.bind.aggregates.types` says how its arguments are bound. If it follows from other
+   aggregates, that is all: bind it as these, and declare it `Reduction.REWRITTEN`.
 3. An accumulable one says in `ivm.operators.accumulable` which sums it is of, and `ivm.kernels.groups.finalize` makes
    its value of them; an ordered one says in `ivm.operators.aggregate_order` how its rows stand. Importing
    `ivm.render.reduce` raises if either table lacks a declared aggregate.
@@ -43,6 +42,7 @@ class AggregateFunction:
 
     Attributes:
         takes: its arguments; `gives` its result. T is any type, the same on both.
+        called: the names of the calls that are of it, as the parser knows these; its own if there are none here.
         least, most: how many arguments SQL gives it.
         skips_nulls: whether rows whose argument is NULL say nothing.
         null_of_values: whether it may be NULL of a group that has values.
@@ -64,14 +64,17 @@ class AggregateFunction:
     whole: bool = False
     of_parts: str | None = None
     windowed: bool = False
+    called: tuple[str, ...] = ()
 
 
 _ACCUMULABLE, _EXTREME, _ORDERED = Reduction.ACCUMULABLE, Reduction.EXTREME, Reduction.ORDERED
 _REWRITTEN = Reduction.REWRITTEN
 
 
-def _deviation(name: str, null_of_values: bool) -> AggregateFunction:
-    return AggregateFunction(name, _ACCUMULABLE, "DOUBLE", "DOUBLE", null_of_values=null_of_values, windowed=True)
+def _deviation(name: str, null_of_values: bool, *called: str) -> AggregateFunction:
+    return AggregateFunction(
+        name, _ACCUMULABLE, "DOUBLE", "DOUBLE", null_of_values=null_of_values, windowed=True, called=called
+    )
 
 
 _TABLE = (
@@ -83,14 +86,18 @@ _TABLE = (
     # HUGEINT of integers, DECIMAL(38, s) of DECIMAL(p, s); of DOUBLE it is rounded, so that sums of parts differ.
     AggregateFunction("sum", _ACCUMULABLE, "numbers", "their sum", of_parts="sum", windowed=True),
     AggregateFunction("avg", _ACCUMULABLE, "numbers", "DOUBLE", windowed=True),
-    _deviation("stddev_samp", null_of_values=True),
-    _deviation("stddev_pop", null_of_values=False),
-    _deviation("var_samp", null_of_values=True),
-    _deviation("var_pop", null_of_values=False),
+    _deviation("stddev_samp", True, "stddev", "stddev_samp"),
+    _deviation("stddev_pop", False),
+    _deviation("var_samp", True, "variance"),
+    _deviation("var_pop", False, "variance_pop"),
     AggregateFunction("min", _EXTREME, "T", "T", repeats=False, of_parts="min", windowed=True),
     AggregateFunction("max", _EXTREME, "T", "T", repeats=False, of_parts="max", windowed=True),
-    AggregateFunction("bool_and", _REWRITTEN, "BOOLEAN", "BOOLEAN", repeats=False),  # the least
-    AggregateFunction("bool_or", _REWRITTEN, "BOOLEAN", "BOOLEAN", repeats=False),  # the greatest
+    AggregateFunction(
+        "bool_and", _REWRITTEN, "BOOLEAN", "BOOLEAN", repeats=False, called=("logical_and",)
+    ),  # the least
+    AggregateFunction(
+        "bool_or", _REWRITTEN, "BOOLEAN", "BOOLEAN", repeats=False, called=("logical_or",)
+    ),  # the greatest
     # The first by ORDER BY; without one the least, as first is, and last is the greatest.
     AggregateFunction("any_value", _ORDERED, "T", "T", repeats=False),
     AggregateFunction("first", _REWRITTEN, "T", "T", repeats=False),
@@ -99,10 +106,14 @@ _TABLE = (
     AggregateFunction("arg_max", _ORDERED, "T, U", "T", least=2, most=2, repeats=False),
     AggregateFunction("mode", Reduction.EXPANDED, "T", "T", repeats=False),
     AggregateFunction("median", _REWRITTEN, "T", "T"),  # a quantile
-    AggregateFunction("quantile_cont", _ORDERED, "T, fraction", "T", least=2, most=2),
-    AggregateFunction("quantile_disc", _ORDERED, "T, fraction", "T", least=2, most=2),
-    AggregateFunction("string_agg", _ORDERED, "VARCHAR, separator", "VARCHAR", most=2, whole=True),
-    AggregateFunction("list", _ORDERED, "T", "T[]", skips_nulls=False, whole=True),
+    AggregateFunction("quantile_cont", _ORDERED, "T, fraction", "T", least=2, most=2, called=("percentile_cont",)),
+    AggregateFunction(
+        "quantile_disc", _ORDERED, "T, fraction", "T", least=2, most=2, called=("percentile_disc", "quantile")
+    ),
+    AggregateFunction(
+        "string_agg", _ORDERED, "VARCHAR, separator", "VARCHAR", most=2, whole=True, called=("group_concat",)
+    ),
+    AggregateFunction("list", _ORDERED, "T", "T[]", skips_nulls=False, whole=True, called=("array_agg",)),
 )
 
 AGGREGATES = {each.name: each for each in _TABLE}

@@ -8,35 +8,15 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sql.bind.expressions.binder import Binder
+from sql.ir.aggregates import AGGREGATES as DECLARED
 from sql.ir.aggregates import aggregate_of
 from sql.sql_text import text_of
 
 FUNCTIONS: dict[type[exp.Expr], str] = {
-    exp.Count: "count",
-    exp.CountIf: "count_if",
-    exp.Sum: "sum",
-    exp.Avg: "avg",
-    exp.Min: "min",
-    exp.Max: "max",
-    exp.Stddev: "stddev_samp",
-    exp.StddevSamp: "stddev_samp",
-    exp.StddevPop: "stddev_pop",
-    exp.Variance: "var_samp",
-    exp.VariancePop: "var_pop",
-    exp.LogicalAnd: "bool_and",
-    exp.LogicalOr: "bool_or",
-    exp.AnyValue: "any_value",
-    exp.First: "first",
-    exp.Last: "last",
-    exp.ArgMin: "arg_min",
-    exp.ArgMax: "arg_max",
-    exp.Mode: "mode",
-    exp.Median: "median",
-    exp.Quantile: "quantile_disc",
-    exp.PercentileCont: "quantile_cont",
-    exp.PercentileDisc: "quantile_disc",
-    exp.GroupConcat: "string_agg",
-    exp.ArrayAgg: "list",
+    exp.FUNCTION_BY_NAME[called.upper()]: each.name
+    for each in DECLARED.values()
+    for called in each.called or (each.name,)
+    if each.most
 }
 AGGREGATES = tuple(FUNCTIONS)
 """The kinds of nodes that are aggregates."""
