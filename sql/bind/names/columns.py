@@ -15,34 +15,29 @@ from sql.bind.names.scope import Scope
 from sql.bind.windows.specs import resolved
 from sql.sql_text import SqlText, offset_of, text_of
 
-_BINARY: dict[type[exp.Expr], str] = {
-    exp.Add: "+",
-    exp.Sub: "-",
-    exp.Mul: "*",
-    exp.Div: "/",
-    exp.IntDiv: "//",
-    exp.Mod: "%",
-    exp.Pow: "^",
-    exp.EQ: "=",
-    exp.NEQ: "!=",
-    exp.LT: "<",
-    exp.LTE: "<=",
-    exp.GT: ">",
-    exp.GTE: ">=",
-    exp.And: "AND",
-    exp.Or: "OR",
-    exp.DPipe: "||",
-    exp.NullSafeEQ: "IS NOT DISTINCT FROM",
-    exp.NullSafeNEQ: "IS DISTINCT FROM",
-    exp.BitwiseAnd: "&",
-    exp.BitwiseOr: "|",
-    exp.BitwiseLeftShift: "<<",
-    exp.BitwiseRightShift: ">>",
-}
+_FORMS: dict[type[exp.Expr], str] = {
+    **{
+        kind: f"({{this}} {symbol} {{expression}})"
+        for kind, symbol in (
+            (exp.Add, "+"), (exp.Sub, "-"), (exp.Mul, "*"), (exp.Div, "/"), (exp.IntDiv, "//"), (exp.Mod, "%"),
+            (exp.Pow, "^"), (exp.EQ, "="), (exp.NEQ, "!="), (exp.LT, "<"), (exp.LTE, "<="), (exp.GT, ">"),
+            (exp.GTE, ">="), (exp.And, "AND"), (exp.Or, "OR"), (exp.DPipe, "||"), (exp.BitwiseAnd, "&"),
+            (exp.BitwiseOr, "|"), (exp.BitwiseLeftShift, "<<"), (exp.BitwiseRightShift, ">>"),
+            (exp.NullSafeEQ, "IS NOT DISTINCT FROM"), (exp.NullSafeNEQ, "IS DISTINCT FROM"),
+        )
+    },
+    exp.Between: "({this} BETWEEN {low} AND {high})",
+    exp.BitwiseNot: "(~({this}))",
+    exp.In: "({this} IN ({expressions}))",
+    exp.Paren: "{this}",
+    exp.RegexpLike: "regexp_matches({this}, {expression})",
+    exp.SimilarTo: "regexp_full_match({this}, {expression})",
+    exp.Tuple: '"row"({expressions})',
+}  # fmt: skip
+"""What is written without a name of its own, which has a place in the text: mod(x, y) has one, x % y has not."""
+
 _PLAIN = re.compile("[a-zA-Z_][a-zA-Z0-9_]*")
 _LIKE: dict[type[exp.Expr], str] = {exp.Like: "~~", exp.ILike: "~~*"}
-_OPERATED: dict[type[exp.Expr], str] = {exp.SimilarTo: "regexp_full_match", exp.RegexpLike: "regexp_matches"}
-"""Functions that are written as operators."""
 
 
 def output_name(context: BindContext, scope: Scope, item: exp.Expr) -> str:
@@ -64,8 +59,9 @@ def _identifier(name: str) -> str:
 
 def column_name(node: exp.Expr, source: SqlText) -> str:
     """An expression as DuckDB writes it. Rarer expressions are called by sqlglot's text of them."""
-    if isinstance(node, exp.Paren):
-        return column_name(node.this, source)
+    form = _FORMS.get(type(node))
+    if form is not None and "start" not in node.meta and not node.args.get("query"):
+        return form.format_map({arg: _argument(value, source) for arg, value in node.args.items()})
     if isinstance(node, exp.Column):
         return ".".join(_identifier(part.name) for part in node.parts)
     if isinstance(node, exp.Literal):
@@ -73,11 +69,6 @@ def column_name(node: exp.Expr, source: SqlText) -> str:
     if isinstance(node, exp.Neg):
         inner = column_name(node.this, source)
         return f"-{inner}" if isinstance(node.this.unnest(), exp.Literal) else f"(-({inner}))"
-    symbol = _BINARY.get(type(node))
-    if symbol is not None and "start" not in node.meta:  # mod(x, y) has a place of its own, x % y has not
-        return f"({column_name(node.this, source)} {symbol} {column_name(node.expression, source)})"
-    if isinstance(node, exp.Tuple):
-        return f'"row"({_list(node.expressions, source)})'
     if isinstance(node, exp.Not):
         return _negation(node, source)
     if isinstance(node, exp.Case):
@@ -109,15 +100,6 @@ def column_name(node: exp.Expr, source: SqlText) -> str:
     if type(node) in _LIKE:
         sign = ("!" if node.args.get("negate") else "") + _LIKE[type(node)]
         return f"({column_name(node.this, source)} {sign} {column_name(node.expression, source)})"
-    if type(node) in _OPERATED and "start" not in node.meta:
-        return f"{_OPERATED[type(node)]}({_list([node.this, node.expression], source)})"
-    if isinstance(node, exp.Between):
-        of, low, high = (column_name(node.args[key], source) for key in ("this", "low", "high"))
-        return f"({of} BETWEEN {low} AND {high})"
-    if isinstance(node, exp.In) and node.expressions:
-        return f"({column_name(node.this, source)} IN ({_list(node.expressions, source)}))"
-    if isinstance(node, exp.BitwiseNot):
-        return f"(~({column_name(node.this, source)}))"
     if isinstance(node, exp.If):
         return f'"if"({_list([node.this, node.args["true"], *filter(None, [node.args.get("false")])], source)})'
     if isinstance(node, exp.Func):
@@ -214,6 +196,11 @@ def _arguments(node: exp.Func) -> list[exp.Expr]:
 
 def _made_up(node: exp.Expr) -> bool:
     return isinstance(node, exp.Literal) and "start" not in node.meta and node.name in ("0", "2", "3", "6", "10", "256")
+
+
+def _argument(value: object, source: SqlText) -> str:
+    nodes = value if isinstance(value, list) else [value]
+    return _list([each for each in nodes if isinstance(each, exp.Expr)], source)
 
 
 def _list(nodes: Sequence[exp.Expr], source: SqlText) -> str:
