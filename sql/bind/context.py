@@ -20,30 +20,6 @@ Ctes = Mapping[str, Relation]
 
 
 @dataclass(frozen=True, slots=True)
-class Limited:
-    """A block with LIMIT or OFFSET: `clause` is the first of the two, `columns` the block's width."""
-
-    clause: exp.Expr
-    columns: int
-
-
-@dataclass(frozen=True, slots=True)
-class Chosen:
-    """A block with DISTINCT ON and no LIMIT, and its width."""
-
-    select: exp.Expr
-    columns: int
-
-
-@dataclass(frozen=True, slots=True)
-class GroupedByAll:
-    """A GROUP BY ALL, and the columns of the SELECT list that are its keys, counted from 1."""
-
-    group: exp.Expr
-    columns: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Refinement:
     """How a window function is refined so that DuckDB decides ties as the engine does.
 
@@ -71,8 +47,10 @@ class Block:
 
 @dataclass(slots=True)
 class BindContext(Placed):
-    """The text, the catalog, and what binding finds out: tables and views used, blocks with a LIMIT or DISTINCT ON.
+    """The text, the catalog, and what binding finds out: the tables and views used, and what the oracle is to be told.
 
+    `cut` are LIMIT or OFFSET clauses, the first of the two of a block, and SELECTs with DISTINCT ON and no LIMIT, each
+    with the block's width. `grouped` are GROUP BY ALLs with the columns of the SELECT list that are their keys, from 1.
     `query` binds a block inside; it is passed here so that FROM does not have to know SELECT. `outer_rows` are those
     that the block being bound may name, the nearest last.
     """
@@ -82,10 +60,9 @@ class BindContext(Placed):
     query: Callable[[BindContext, exp.Expr, Ctes], Block]
     view: Callable[[Catalog, View], Relation]
     uses: dict[str, None] = field(default_factory=dict)
-    limited: list[Limited] = field(default_factory=list)
-    chosen: list[Chosen] = field(default_factory=list)
+    cut: list[tuple[exp.Expr, int]] = field(default_factory=list)
     windows: list[Refinement] = field(default_factory=list)
-    grouped: list[GroupedByAll] = field(default_factory=list)
+    grouped: list[tuple[exp.Expr, tuple[int, ...]]] = field(default_factory=list)
     outer_rows: list[OuterRow] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
 

@@ -10,32 +10,25 @@ from collections.abc import Iterable, Sequence
 from sqlglot import exp
 
 from sql.bind.aggregates.calls import WRAPPERS
-from sql.bind.context import Chosen, GroupedByAll, Limited, Refinement
+from sql.bind.context import BindContext, Refinement
 from sql.duckdb_text import duckdb_text
 from sql.tree import nodes_of
 
 
-def oracle_text(
-    tree: exp.Expr,
-    limited: Sequence[Limited],
-    chosen: Sequence[Chosen],
-    windows: Sequence[Refinement],
-    grouped: Sequence[GroupedByAll],
-) -> str:
-    """The query in DuckDB's dialect, with ORDER BY of each such block extended by all its output columns, ascending,
+def oracle_text(tree: exp.Expr, context: BindContext) -> str:
+    """The query in DuckDB's dialect, ORDER BY of each block that is cut extended by all its output columns, ascending,
     NULLs last, window functions refined as told, and the keys of GROUP BY ALL written out. The tree is used up.
 
     The positions of the columns are written, so that aliases and duplicates do no harm. A block with DISTINCT ON is put
     in parentheses where it stands bare in a set operation, to which its ORDER BY would else belong.
     """
-    for window in windows:
+    for window in context.windows:
         _refine(window)
-    for each in grouped:
-        if each.columns:  # DuckDB sees none in an expression of keys and aggregates
-            each.group.set("all", None)
-            each.group.set("expressions", [exp.Literal.number(column) for column in each.columns])
-    blocks = {id(block.clause): block.columns for block in limited}
-    blocks |= {id(block.select): block.columns for block in chosen}
+    for group, columns in context.grouped:
+        if columns:  # DuckDB sees none in an expression of keys and aggregates
+            group.set("all", None)
+            group.set("expressions", [exp.Literal.number(column) for column in columns])
+    blocks = {id(clause): width for clause, width in context.cut}
     for node in nodes_of(tree):
         if isinstance(node, _ORDERED):
             _order_values(node)

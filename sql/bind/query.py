@@ -84,7 +84,7 @@ def _bind(source: SqlText, tree: exp.Expr, catalog: Catalog) -> BoundQuery:
     width = len(block.relation.schema)
     if orders_lists(relation, block.order):
         context.refuse(tree, UNORDERED)
-    told = oracle_text(tree, context.limited, context.chosen, context.windows, context.grouped)
+    told = oracle_text(tree, context)
     schema, hidden = relation.schema[:width], relation.schema[width:]
     return BoundQuery(relation, schema, block.order, tuple(context.uses), source.text, told, hidden)
 

@@ -10,7 +10,7 @@ from sqlglot import exp
 from catalog.types import BIGINT, INTEGER, NULL
 from sql.bind.aggregates.calls import AGGREGATES, WRAPPERS
 from sql.bind.aggregates.grouping_sets import is_set, written_sets
-from sql.bind.context import BindContext, GroupedByAll
+from sql.bind.context import BindContext
 from sql.bind.expressions.binder import Aggregates, Binder
 from sql.ir.coarser import coarser, decomposes
 from sql.ir.relation import Map, Project, Reduce, Relation, Union
@@ -75,7 +75,7 @@ def bind_keys(
             context.refuse(group, f"this form of {arg.upper().replace('_', ' ')} is not supported; write it as DuckDB")
     if group.args.get("all"):
         plain = [not has_aggregate(binder, item) and not item.find(exp.Grouping) for item in items]
-        context.grouped.append(GroupedByAll(group, tuple(i + 1 for i, is_key in enumerate(plain) if is_key)))
+        context.grouped.append((group, tuple(i + 1 for i, is_key in enumerate(plain) if is_key)))
         written = [tuple(item for item, is_key in zip(items, plain, strict=True) if is_key)]
     elif any(map(is_set, group.expressions)):
         written = written_sets(context, group.expressions)

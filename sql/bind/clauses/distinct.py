@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from sql.bind.clauses.order import position
-from sql.bind.context import BindContext, Chosen
+from sql.bind.context import BindContext
 from sql.ir.relation import Order, Reduce, Relation, TopK
 from sql.ir.scalar import Call, Column, Literal, Scalar
 
@@ -38,7 +38,7 @@ def bind_distinct(
     items = on.expressions if isinstance(on, exp.Tuple) else [on.unnest()]
     columns = [_column(context, item, names, width, outputs, bind) for item in items]
     if not node.args.get("limit") and not node.args.get("offset"):
-        context.chosen.append(Chosen(node, width))
+        context.cut.append((node, width))
     return Distinct(tuple(dict.fromkeys(columns)))
 
 

@@ -9,16 +9,8 @@ from sqlglot import exp
 
 from catalog.names import key
 from sql.bind.context import BindContext
+from sql.ir.relation import Order
 from sql.ir.scalar import Scalar
-
-
-@dataclass(frozen=True, slots=True)
-class OrderTerm:
-    """One term of ORDER BY over the block's output columns, or over the hidden ones that stand after them."""
-
-    column: int
-    descending: bool
-    nulls_first: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +28,13 @@ def bind_order(
     names: Sequence[str],
     outputs: list[Scalar],
     bind: Callable[[exp.Expr], Scalar],
-) -> tuple[tuple[OrderTerm, ...], list[exp.Expr]]:
-    """The terms of ORDER BY, and the expressions among them that are no output column.
+) -> tuple[tuple[Order, ...], list[exp.Expr]]:
+    """The terms of ORDER BY over the block's output columns, and the expressions among them that are none of these.
 
     A number is a position, a name that an output has is that output; what else is `bind`-ed, and put at the end of
     `outputs` as a hidden column if it is none of them. NULLs come last unless the text says otherwise.
     """
-    terms: list[OrderTerm] = []
+    terms: list[Order] = []
     hidden: list[exp.Expr] = []
     width = len(outputs)
     for item in node.expressions if node else ():
@@ -81,8 +73,8 @@ def is_all(item: exp.Expr) -> bool:
     return isinstance(item.this, exp.Var) and item.this.name.upper() == "ALL"
 
 
-def _term(item: exp.Expr, column: int) -> OrderTerm:
-    return OrderTerm(column, bool(item.args.get("desc")), bool(item.args.get("nulls_first")))
+def _term(item: exp.Expr, column: int) -> Order:
+    return Order(column, bool(item.args.get("desc")), bool(item.args.get("nulls_first")))
 
 
 def position(context: BindContext, node: exp.Expr, names: Sequence[str], width: int, clause: str) -> int | None:

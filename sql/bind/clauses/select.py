@@ -13,9 +13,9 @@ from sql.bind.aggregates.groups import WHOLE, Grouping, bind_keys, group_ties, g
 from sql.bind.clauses.distinct import Distinct, bind_distinct, distinct, first_rows, over_distinct
 from sql.bind.clauses.from_clause import bind_from
 from sql.bind.clauses.joins import From
-from sql.bind.clauses.order import Limit, OrderTerm, bind_limit, bind_order, is_all
+from sql.bind.clauses.order import Limit, bind_limit, bind_order, is_all
 from sql.bind.clauses.with_clause import bind_with
-from sql.bind.context import BindContext, Block, Ctes, Limited
+from sql.bind.context import BindContext, Block, Ctes
 from sql.bind.expressions.binder import Aggregates, Binder
 from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.expressions.nested import Pending, Subqueries, filtered, placed, terms_of, with_terms
@@ -68,7 +68,7 @@ def bind_select(context: BindContext, node: exp.Select, ctes: Ctes) -> Block:
     binder.clause = "ORDER BY"
     rows = _Rows(relation, list(outputs))
     sought = sought_names(names, [isinstance(item, exp.Alias) for item in items])
-    terms, hidden = bind_order(
+    order, hidden = bind_order(
         context, node.args.get("order"), sought, rows.scalars, lambda item: storable(binder.value(item).scalar)
     )
     clause = bind_distinct(context, node, sought, rows.scalars, lambda item: storable(binder.value(item).scalar))
@@ -83,10 +83,10 @@ def bind_select(context: BindContext, node: exp.Select, ctes: Ctes) -> Block:
     rows = _Rows(*with_windows(context, rows.relation, rows.scalars, windows, counts, ties, node.args.get("qualify")))
     limit = bind_limit(context, node)
     if limit is not None and not any(is_all(item) for item in _order_items(node)):
-        context.limited.append(Limited(limit.clause, len(outputs)))
+        context.cut.append((limit.clause, len(outputs)))
     if clause is not None and not clause.on:
-        return _distinct_rows(context, rows, unique_names(names), terms, hidden, limit)
-    return _finished(rows, unique_names(names), terms, limit, clause)
+        return _distinct_rows(context, rows, unique_names(names), order, hidden, limit)
+    return _finished(rows, unique_names(names), order, limit, clause)
 
 
 def _order_items(node: exp.Expr) -> Sequence[exp.Expr]:
@@ -176,11 +176,11 @@ def _grouped(
 
 
 def _finished(
-    rows: _Rows, names: tuple[str, ...], terms: tuple[OrderTerm, ...], limit: Limit | None, clause: Distinct | None
+    rows: _Rows, names: tuple[str, ...], order: tuple[Order, ...], limit: Limit | None, clause: Distinct | None
 ) -> Block:
     """The rows with the outputs as their columns, the first of each group of DISTINCT ON, cut by LIMIT."""
-    width, order = len(names), _order(terms)
-    wanted = max(width, *(term.column + 1 for term in terms), 0)
+    width = len(names)
+    wanted = max(width, *(term.column + 1 for term in order), 0)
     if clause is None and limit is None:
         kept = project(rows.relation, rows.scalars[:wanted], _with_hidden(names, wanted)) if wanted > width else None
         return Block(project(rows.relation, rows.scalars[:width], names), _seen(order), kept)
@@ -194,7 +194,7 @@ def _distinct_rows(
     context: BindContext,
     rows: _Rows,
     names: tuple[str, ...],
-    terms: tuple[OrderTerm, ...],
+    order: tuple[Order, ...],
     hidden: Sequence[exp.Expr],
     limit: Limit | None,
 ) -> Block:
@@ -204,7 +204,7 @@ def _distinct_rows(
     if hidden:
         over = over_distinct(context, rows.scalars[:width], list(zip(rows.scalars[width:], hidden, strict=True)))
         relation = Map(relation, tuple(over), _with_hidden(names, width + len(over))[width:])
-    return _ended(relation, width, width + len(hidden), _order(terms), limit)
+    return _ended(relation, width, width + len(hidden), order, limit)
 
 
 def _ended(relation: Relation, width: int, wanted: int, order: tuple[Order, ...], limit: Limit | None) -> Block:
@@ -219,10 +219,6 @@ def _ended(relation: Relation, width: int, wanted: int, order: tuple[Order, ...]
 def first_columns(relation: Relation, width: int) -> Relation:
     """The relation without what stands after its first columns."""
     return relation if len(relation.schema) == width else Project(relation, tuple(range(width)))
-
-
-def _order(terms: Sequence[OrderTerm]) -> tuple[Order, ...]:
-    return tuple(Order(term.column, term.descending, term.nulls_first) for term in terms)
 
 
 def _seen(order: Sequence[Order]) -> tuple[tuple[int, bool, bool], ...]:
