@@ -10,7 +10,7 @@ from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.table_store import TableStore
 from sql.bind.expressions.conditions import condition_of
-from sql.bind.expressions.logic import negation
+from sql.ir.conditions import negation
 
 RowChecks = tuple[tuple[Check, MfpProgram], ...]
 """CHECK constraints of a table, each with a filter for the rows on which it is FALSE.

@@ -8,6 +8,7 @@ from catalog.types import BOOLEAN
 from sql.decorrelate.expand_joins import filtered
 from sql.decorrelate.pushed import Pushed, column, equal, maybe_missing, moved
 from sql.decorrelate.unique import has_at_most_one_row, has_one_row
+from sql.ir.conditions import coalesced, comparison, is_null, junction
 from sql.ir.relation import Apply, Map, Project, Relation
 from sql.ir.scalar import FALSE, TRUE, Call, Column, Literal, Scalar, columns_of
 
@@ -51,12 +52,12 @@ def _of_one(
         return filtered(relation, predicates), outputs
     if kind == "semi":
         return Project(filtered(relation, predicates), own), ()
-    holds = _all(predicates)
-    fails = Call("is_distinct", (holds, TRUE), BOOLEAN, False) if predicates else FALSE
+    holds = junction("and", predicates) if predicates else TRUE
+    fails = comparison("is_distinct", holds, TRUE) if predicates else FALSE
     if kind == "anti":
         return Project(filtered(relation, (fails,)), own), ()
     if kind == "mark":
-        return relation, (Call("coalesce", (holds, FALSE), BOOLEAN, False),)
+        return relation, (coalesced(holds, FALSE),)
     if not predicates:
         return relation, outputs
     return relation, tuple(Call("case", (holds, s, Literal(None, s.type)), s.type) for s in outputs)
@@ -81,7 +82,7 @@ def _optional(
         return Apply(kind, left, carrier, predicates), outputs
     present = width + len(carrier.schema)
     relation = Apply(kind, left, Map(carrier, (TRUE,), ("present",)), predicates)
-    absent = Call("is_null", (Column(present, BOOLEAN),), BOOLEAN, False)
+    absent = is_null(Column(present, BOOLEAN))
     return relation, tuple(
         s if _is_of_carrier(s, width) else Call("case", (absent, Literal(None, s.type), s), s.type) for s in outputs
     )
@@ -89,9 +90,3 @@ def _optional(
 
 def _is_of_carrier(scalar: Scalar, width: int) -> bool:
     return isinstance(scalar, Column) and scalar.index >= width
-
-
-def _all(predicates: tuple[Scalar, ...]) -> Scalar:
-    if len(predicates) == 1:
-        return predicates[0]
-    return Call("and", predicates, BOOLEAN, any(p.nullable for p in predicates)) if predicates else TRUE

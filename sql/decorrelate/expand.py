@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable
 from catalog.schema import Schema
 from catalog.types import BIGINT, BOOLEAN, VARCHAR
 from sql.decorrelate.expand_joins import filtered, grouped, joined, matches, one_group, partnered
-from sql.decorrelate.expand_predicates import Split, conjuncts, equalities, split
+from sql.decorrelate.expand_predicates import Split, equalities, split
 from sql.decorrelate.simplify_outer import simplify_outer
 from sql.decorrelate.unique import has_one_row
+from sql.ir.conditions import conjuncts
 from sql.ir.rebuild import is_settled, rebuilt, row
 from sql.ir.relation import (
     Aggregate,

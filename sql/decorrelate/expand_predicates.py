@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from catalog.types import BOOLEAN
+from sql.ir.conditions import coalesced, comparison, conjuncts, is_null
 from sql.ir.functions import Nulls, Raises, function_of
 from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap, some_value, walk
 
@@ -65,17 +65,6 @@ def split(predicates: Iterable[Scalar], width: int) -> Split:
     return Split(tuple(dict.fromkeys(pairs)), tuple(left), tuple(right), tuple(rest))
 
 
-def conjuncts(predicates: Iterable[Scalar]) -> tuple[Scalar, ...]:
-    """The predicates with each AND taken apart, in order, each once."""
-    found: list[Scalar] = []
-    for predicate in predicates:
-        if isinstance(predicate, Call) and predicate.function == "and":
-            found.extend(conjuncts(predicate.args))
-        else:
-            found.append(predicate)
-    return tuple(dict.fromkeys(found))
-
-
 def rejects_null(predicate: Scalar, column: int) -> bool:
     """Whether the predicate is never TRUE on a row in which `column` is NULL; False if in doubt."""
     match predicate:
@@ -115,7 +104,7 @@ def equalities(predicate: Scalar) -> tuple[Scalar, ...]:
             keys = [(one, other)]
             if one.nullable and other.nullable:
                 keys = list(zip(null_safe_key(one), null_safe_key(other), strict=True))
-            return tuple(Call("eq", pair, BOOLEAN, any(s.nullable for s in pair)) for pair in keys)
+            return tuple(comparison("eq", *pair) for pair in keys)
     return (predicate,)
 
 
@@ -127,8 +116,7 @@ def is_harmless(scalar: Scalar) -> bool:
 def null_safe_key(scalar: Scalar) -> tuple[Scalar, Scalar]:
     """Two expressions, never NULL, that are equal on two rows where `scalar` is not distinct on them."""
     stand_in = Literal(some_value(scalar.type), scalar.type)
-    filled = Call("coalesce", (scalar, stand_in), scalar.type, False)
-    return filled, Call("is_null", (scalar,), BOOLEAN, False)
+    return coalesced(scalar, stand_in), is_null(scalar)
 
 
 def _sides(scalar: Scalar, width: int) -> set[bool]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from catalog.types import BOOLEAN
 from sql.decorrelate.expand_joins import distinct, filtered, with_columns
 from sql.decorrelate.expand_predicates import null_safe_key, rejects_null
 from sql.decorrelate.nodes import outers
+from sql.ir.conditions import comparison, negation
 from sql.ir.functions import Nulls, function_of
 from sql.ir.rebuild import row
 from sql.ir.relation import Apply, Project, Relation
@@ -68,9 +68,8 @@ def column(relation: Relation, index: int, nullable: bool = False) -> Column:
 def equal(left: Scalar, right: Scalar, null_safe: bool) -> Scalar:
     """The predicate that both sides are equal, NULL-safe only where both can be NULL."""
     if null_safe and left.nullable and right.nullable:
-        distinct_ = Call("is_distinct", (left, right), BOOLEAN, False)
-        return Call("not", (distinct_,), BOOLEAN, False)
-    return Call("eq", (left, right), BOOLEAN, left.nullable or right.nullable)
+        return negation(comparison("is_distinct", left, right))
+    return comparison("eq", left, right)
 
 
 def moved(scalar: Scalar, by: int) -> Scalar:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from catalog.types import BOOLEAN
 from sql.decorrelate.expand_joins import filtered
 from sql.decorrelate.expand_predicates import equalities
 from sql.decorrelate.pushed import Key, Pushed, column, equal, moved, project
 from sql.ir.classes import merged_classes
+from sql.ir.conditions import coalesced, is_null, negation
 from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation
 from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, substitute
 
@@ -57,7 +57,7 @@ def over_empty(groups: Reduce, index: int, function: str) -> Scalar:
     value = column(groups, index, nullable=True)
     if not function.startswith("count"):
         return value
-    return Call("coalesce", (value, Literal(0, value.type)), value.type, False)
+    return coalesced(value, Literal(0, value.type))
 
 
 def product(inputs: Sequence[Pushed], equivalences: Iterable[Iterable[int]]) -> Pushed:
@@ -96,8 +96,7 @@ def aligned(pushed: Pushed, width: int, terms: Sequence[Scalar], null_safe: set[
     for term in terms:
         carried = column(pushed.carrier, keys[term].column)
         if term in null_safe and not keys[term].null_safe and carried.nullable:
-            absent = Call("is_null", (carried,), BOOLEAN, False)
-            tests.append(Call("not", (absent,), BOOLEAN, False))
+            tests.append(negation(is_null(carried)))
     names = (*pushed.names, *(f"outer{i}" for i in range(len(terms))))
     columns = (*pushed.outputs, *(column(pushed.carrier, keys[term].column) for term in terms))
     return project(filtered(pushed.carrier, tuple(tests)), columns, names)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sql.decorrelate.expand_joins import filtered
-from sql.decorrelate.expand_predicates import conjuncts, is_harmless, null_with, rejects_null
+from sql.decorrelate.expand_predicates import is_harmless, null_with, rejects_null
 from sql.decorrelate.simplify_groups import over_matches
+from sql.ir.conditions import conjuncts
 from sql.ir.rebuild import is_settled, row, with_inputs
 from sql.ir.relation import (
     Apply,

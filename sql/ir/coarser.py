@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 from catalog.types import BIGINT, HUGEINT
 from sql.ir.aggregates import aggregate_of
+from sql.ir.conditions import coalesced
+from sql.ir.rebuild import row
 from sql.ir.relation import Aggregate, Map, Project, Reduce, Relation
 from sql.ir.scalar import Call, Column, Literal, Scalar
 
@@ -27,8 +29,7 @@ def coarser(finest: Reduce, keys: Sequence[int], wanted: Sequence[int] | None = 
     groups, and extremes are kept of the finer groups' only.
     """
     width = len(finest.keys)
-    fields = finest.schema
-    columns = [Column(i, fields[i].type, fields[i].nullable) for i in range(len(fields))]
+    columns = row(finest)
     chosen = range(len(finest.aggregates)) if wanted is None else wanted
     over = tuple(_over(finest.aggregates[i], columns[width + i], bool(keys)) for i in chosen)
     names = (*(finest.names[i] for i in keys), *(finest.names[width + i] for i in chosen))
@@ -36,10 +37,10 @@ def coarser(finest: Reduce, keys: Sequence[int], wanted: Sequence[int] | None = 
     counts = [place for place, i in enumerate(chosen) if _is_count(finest.aggregates[i])]
     if not counts:
         return reduced
-    fields, start = reduced.schema, len(keys)
-    added = tuple(_counted(Column(start + i, fields[start + i].type, fields[start + i].nullable)) for i in counts)
+    start = len(keys)
+    added = tuple(_counted(row(reduced)[start + i]) for i in counts)
     mapped = Map(reduced, added, tuple(names[start + i] for i in counts))
-    total = len(fields)
+    total = len(reduced.schema)
     places = [total + counts.index(i) if i in counts else start + i for i in range(len(over))]
     return Project(mapped, (*range(start), *places))
 
@@ -58,5 +59,5 @@ def _is_count(aggregate: Aggregate) -> bool:
 def _counted(total: Scalar) -> Scalar:
     """A sum of counts as a count: 0 of no group."""
     if total.nullable:
-        total = Call("coalesce", (total, Literal(0, HUGEINT)), HUGEINT, False)
+        total = coalesced(total, Literal(0, HUGEINT))
     return Call("cast", (total,), BIGINT, False)

@@ -26,6 +26,7 @@ from sql.bind.aggregates.calls import AggregateCall
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.operand import Operand
 from sql.ir.aggregates import aggregate_of
+from sql.ir.conditions import coalesced, is_null
 from sql.ir.relation import Aggregate, AggregateOrder
 from sql.ir.scalar import Call, Literal, Scalar, some_value
 from sql.sql_text import text_of
@@ -143,8 +144,8 @@ def _count_rows(binder: Binder, call: AggregateCall, condition: Scalar | None) -
     for node in call.args[0].expressions:
         scalar = _stored(binder, binder.value(node))
         if scalar.nullable:
-            others.append(Call("is_null", (scalar,), BOOLEAN, False))
-            scalar = Call("coalesce", (scalar, _some_value(binder, call, scalar.type)), scalar.type, False)
+            others.append(is_null(scalar))
+            scalar = coalesced(scalar, _some_value(binder, call, scalar.type))
         others.append(scalar)
     there: Scalar = Literal(True, BOOLEAN)
     there = there if condition is None else _where(condition, there)

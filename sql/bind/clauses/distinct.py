@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from sql.bind.clauses.order import position
 from sql.bind.context import BindContext
+from sql.ir.rebuild import row
 from sql.ir.relation import Order, Reduce, Relation, TopK
 from sql.ir.scalar import Call, Column, Literal, Scalar
 
@@ -83,8 +84,7 @@ def over_distinct(
 
 def distinct(relation: Relation) -> Relation:
     """Each row once."""
-    columns = tuple(Column(i, field.type, field.nullable) for i, field in enumerate(relation.schema))
-    return Reduce(relation, columns, (), tuple(field.name for field in relation.schema))
+    return Reduce(relation, row(relation), (), tuple(field.name for field in relation.schema))
 
 
 def first_rows(relation: Relation, clause: Distinct, order: tuple[Order, ...]) -> Relation:

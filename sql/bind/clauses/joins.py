@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from catalog.names import by_key, key, written
-from catalog.types import BOOLEAN
 from sql.bind.context import BindContext, Ctes
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.comparisons import same_type
@@ -17,6 +16,7 @@ from sql.bind.expressions.nested import Subqueries, filtered, outer_join, turned
 from sql.bind.expressions.operand import Operand
 from sql.bind.expressions.subqueries import condition
 from sql.bind.names.scope import Scope, ScopeColumn, join
+from sql.ir.conditions import comparison
 from sql.ir.relation import Apply, Constant, Filter, Join, Map, Project, Relation
 from sql.ir.scalar import Call, Column, Scalar, remap
 
@@ -160,7 +160,7 @@ def _same_type(binder: Binder, node: exp.Expr, pair: Pair) -> tuple[Scalar, ...]
 
 def _equal(binder: Binder, node: exp.Expr, pair: Pair) -> Scalar:
     one, other = _same_type(binder, node, pair)
-    return Call("eq", (one, other), BOOLEAN, one.nullable or other.nullable)
+    return comparison("eq", one, other)
 
 
 def _outer(

@@ -24,8 +24,9 @@ from sql.bind.names.columns import output_name, sought_names, unique_names
 from sql.bind.names.scope import Scope
 from sql.bind.names.stars import expand_stars
 from sql.bind.windows.block import Windows, with_windows
+from sql.ir.conditions import conjuncts
 from sql.ir.relation import Filter, Join, Map, Order, Project, Relation, TopK
-from sql.ir.scalar import Call, Column, Scalar, remap
+from sql.ir.scalar import Column, Scalar, remap
 
 
 @dataclass(slots=True)
@@ -105,19 +106,13 @@ def _filtered(
     context: BindContext, node: exp.Select, source: From, aliases: dict[str, exp.Expr], ctes: Ctes
 ) -> Relation:
     relation = source.inputs[0] if len(source.inputs) == 1 else Join(source.inputs)
-    predicates = [part for condition in source.conditions for part in _conjuncts(condition)]
+    predicates = conjuncts(source.conditions)
     where = node.args.get("where")
     if not where:
-        return Filter(relation, tuple(predicates)) if predicates else relation
+        return Filter(relation, predicates) if predicates else relation
     subqueries = Subqueries(context, ctes)
     tests = condition(_binder(context, source.scope, "WHERE", aliases, subqueries), where.this)
     return filtered(relation, subqueries.found, tests, predicates)
-
-
-def _conjuncts(condition: Scalar) -> tuple[Scalar, ...]:
-    if isinstance(condition, Call) and condition.function == "and":
-        return condition.args
-    return (condition,)
 
 
 def _qualify(binder: Binder, node: exp.Select) -> tuple[Scalar, ...]:
@@ -128,7 +123,7 @@ def _qualify(binder: Binder, node: exp.Select) -> tuple[Scalar, ...]:
     if group is not None and group.args.get("all"):
         binder.refuse(qualify, "QUALIFY with GROUP BY ALL is not supported, nor is it by DuckDB; list the keys")
     binder.clause = "QUALIFY"
-    return _conjuncts(binder.condition(qualify.this))
+    return conjuncts([binder.condition(qualify.this)])
 
 
 def _having(binder: Binder, node: exp.Select) -> tuple[list[Scalar], list[Pending]]:

@@ -9,9 +9,9 @@ from sqlglot import exp
 from catalog.types import BOOLEAN, NULL, Kind
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.lists import UNORDERED
-from sql.bind.expressions.logic import junction, negation
 from sql.bind.expressions.operand import Operand
 from sql.bind.functions.intervals import comparable
+from sql.ir.conditions import comparison, is_null, junction, negation
 from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar
 from sql.sql_text import text_of
 from sql.types.literals import exactly
@@ -23,8 +23,7 @@ def compare(binder: Binder, node: exp.Expr, function: str, left: Operand, right:
     first, second = same_type(binder, node, (left, right))
     if first.type.kind is Kind.LIST and function not in ("eq", "ne", "is_distinct"):
         binder.refuse(node, UNORDERED)
-    nullable = function != "is_distinct" and (first.nullable or second.nullable)
-    return Call(function, (first, second), BOOLEAN, nullable)
+    return comparison(function, first, second)
 
 
 def same_type(binder: Binder, node: exp.Expr, operands: Sequence[Operand]) -> tuple[Scalar, ...]:
@@ -59,20 +58,28 @@ def _adapted(operands: Sequence[Operand]) -> tuple[Scalar, ...] | None:
     return tuple(adapted)
 
 
-def _comparison(function: str) -> Handler:
-    def bind(binder: Binder, node: exp.Expr) -> Operand:
-        if isinstance(node.expression, exp.Any | exp.All):
-            binder.refuse(node, "ANY and ALL of a list are not supported; write IN (...), or compare one by one")
-        left, right = comparable(binder, node, (node.this, node.expression))
-        return Operand(node, compare(binder, node, function, left, right))
+FUNCTIONS: dict[type[exp.Expr], str] = {
+    exp.EQ: "eq",
+    exp.NEQ: "ne",
+    exp.LT: "lt",
+    exp.LTE: "le",
+    exp.GT: "gt",
+    exp.GTE: "ge",
+    exp.NullSafeEQ: "is_same",
+    exp.NullSafeNEQ: "is_distinct",
+}
+"""What each comparison calls; is_same is NOT is_distinct."""
 
-    return bind
 
-
-def bind_null_safe_eq(binder: Binder, node: exp.Expr) -> Operand:
-    """The condition x IS NOT DISTINCT FROM y."""
-    distinct = _comparison("is_distinct")(binder, node)
-    return Operand(node, negation(distinct.scalar))
+def bind_comparison(binder: Binder, node: exp.Expr) -> Operand:
+    """A comparison of two values."""
+    if isinstance(node.expression, exp.Any | exp.All):
+        binder.refuse(node, "ANY and ALL of a list are not supported; write IN (...), or compare one by one")
+    left, right = comparable(binder, node, (node.this, node.expression))
+    function = FUNCTIONS[type(node)]
+    if function == "is_same":
+        return Operand(node, negation(compare(binder, node, "is_distinct", left, right)))
+    return Operand(node, compare(binder, node, function, left, right))
 
 
 def bind_between(binder: Binder, node: exp.Expr) -> Operand:
@@ -90,7 +97,7 @@ def bind_in(binder: Binder, node: exp.Expr) -> Operand:
     if all(isinstance(other, Literal) for other in others):
         nullable = first.nullable or any(other.nullable for other in others)
         return Operand(node, Call("in", (first, *others), BOOLEAN, nullable))
-    equalities = [Call("eq", (first, other), BOOLEAN, first.nullable or other.nullable) for other in others]
+    equalities = [comparison("eq", first, other) for other in others]
     return Operand(node, junction("or", equalities))
 
 
@@ -98,23 +105,22 @@ def bind_is(binder: Binder, node: exp.Expr) -> Operand:
     """The conditions x IS NULL, x IS TRUE, x IS FALSE."""
     tested = node.expression
     if isinstance(tested, exp.Null):
-        operand = binder.value(node.this)
-        return Operand(node, Call("is_null", (operand.scalar,), BOOLEAN, nullable=False))
+        return Operand(node, is_null(binder.value(node.this).scalar))
     if not isinstance(tested, exp.Boolean):
         binder.refuse(node, f"IS {text_of(tested)} is not supported; IS NULL, IS TRUE and IS FALSE are")
     condition = binder.condition(node.this)
     wanted = TRUE if tested.this else FALSE
-    return Operand(node, negation(Call("is_distinct", (condition, wanted), BOOLEAN, nullable=False)))
+    return Operand(node, negation(comparison("is_distinct", condition, wanted)))
 
 
-def bind_and(binder: Binder, node: exp.Expr) -> Operand:
-    """The condition a AND b AND ..."""
-    return Operand(node, junction("and", [binder.condition(part) for part in _parts(node, exp.And)]))
-
-
-def bind_or(binder: Binder, node: exp.Expr) -> Operand:
-    """The condition a OR b OR ..."""
-    return Operand(node, junction("or", [binder.condition(part) for part in _parts(node, exp.Or)]))
+def _bind_chain(binder: Binder, node: exp.Expr) -> Operand:
+    """The condition a AND b AND ..., or with OR; a chain nests to the left, and a loop bears any length."""
+    kind, function, parts = type(node), node.key, list[exp.Expr]()
+    inner = node
+    while type(inner) is kind:
+        parts.append(inner.expression)
+        inner = inner.this
+    return Operand(node, junction(function, [binder.condition(part) for part in (inner, *reversed(parts))]))
 
 
 def bind_not(binder: Binder, node: exp.Expr) -> Operand:
@@ -122,28 +128,9 @@ def bind_not(binder: Binder, node: exp.Expr) -> Operand:
     return Operand(node, negation(binder.condition(node.this)))
 
 
-def _parts(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:
-    """The operands of a chain of `kind`; a chain nests to the left, and a loop bears any length."""
-    parts: list[exp.Expr] = []
-    while isinstance(node, kind):
-        parts.append(node.expression)
-        node = node.this
-    return [node, *reversed(parts)]
-
-
 HANDLERS: dict[type[exp.Expr], Handler] = {
-    exp.EQ: _comparison("eq"),
-    exp.NEQ: _comparison("ne"),
-    exp.LT: _comparison("lt"),
-    exp.LTE: _comparison("le"),
-    exp.GT: _comparison("gt"),
-    exp.GTE: _comparison("ge"),
-    exp.NullSafeNEQ: _comparison("is_distinct"),
-    exp.NullSafeEQ: bind_null_safe_eq,
-    exp.Between: bind_between,
-    exp.In: bind_in,
     exp.Is: bind_is,
-    exp.And: bind_and,
-    exp.Or: bind_or,
+    exp.And: _bind_chain,
+    exp.Or: _bind_chain,
     exp.Not: bind_not,
 }

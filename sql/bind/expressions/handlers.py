@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from sql.bind.aggregates import expressions as aggregates
-from sql.bind.expressions import comparisons, operators, rows, subqueries
+from sql.bind.expressions import comparisons, operators, subqueries
 from sql.bind.expressions.binder import Handler
 from sql.bind.functions import calls, dates, intervals, numbers, patterns, printed, signatures, texts, unmaintained
 from sql.bind.windows import block as windows
@@ -13,7 +13,6 @@ from sql.bind.windows import block as windows
 HANDLERS: dict[type[exp.Expr], Handler] = {
     **operators.HANDLERS,
     **comparisons.HANDLERS,
-    **rows.HANDLERS,
     **printed.HANDLERS,
     **calls.HANDLERS,
     **signatures.HANDLERS,

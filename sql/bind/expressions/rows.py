@@ -6,18 +6,18 @@ a subquery gives (IN (SELECT ...)) is compared value by value, with three-valued
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.types import BOOLEAN, NULL, VARCHAR
+from catalog.types import NULL, VARCHAR
 from sql.bind.expressions import comparisons
-from sql.bind.expressions.binder import Binder, Handler
+from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.comparisons import compare
-from sql.bind.expressions.logic import junction, negation
 from sql.bind.expressions.operand import Operand
 from sql.bind.functions.intervals import comparable
-from sql.ir.scalar import FALSE, Call, Scalar
+from sql.ir.conditions import coalesced, is_null, junction, negation
+from sql.ir.scalar import FALSE, Scalar
 from sql.sql_text import text_of
 
 
@@ -57,17 +57,13 @@ def _less(binder: Binder, left: exp.Expr, right: exp.Expr) -> Scalar:
     less = compare(binder, right, "lt", one, other)
     if not less.nullable:
         return less
-    less = Call("coalesce", (less, FALSE), BOOLEAN, nullable=False)
+    less = coalesced(less, FALSE)
     if not other.scalar.nullable:
         return less
-    missing: list[Scalar] = [_is_null(other.scalar)]
+    missing: list[Scalar] = [is_null(other.scalar)]
     if one.scalar.nullable:
-        missing.insert(0, negation(_is_null(one.scalar)))
+        missing.insert(0, negation(is_null(one.scalar)))
     return junction("or", [less, junction("and", missing)])
-
-
-def _is_null(scalar: Scalar) -> Scalar:
-    return Call("is_null", (scalar,), BOOLEAN, nullable=False)
 
 
 def _pairs(binder: Binder, left: exp.Expr, right: exp.Expr) -> list[tuple[exp.Expr, exp.Expr]] | None:
@@ -91,44 +87,26 @@ def _operands(binder: Binder, left: exp.Expr, right: exp.Expr) -> list[Operand]:
     return operands
 
 
-def _unequal(binder: Binder, left: exp.Expr, right: exp.Expr) -> Scalar:
-    return negation(_equal(binder, left, right))
-
-
-def _after(binder: Binder, left: exp.Expr, right: exp.Expr) -> Scalar:
-    return _before(binder, right, left)
-
-
-def _not_before(binder: Binder, left: exp.Expr, right: exp.Expr) -> Scalar:
+def _compared(binder: Binder, function: str, left: exp.Expr, right: exp.Expr) -> Scalar:
+    match function:
+        case "eq" | "is_same":
+            return _equal(binder, left, right)
+        case "ne" | "is_distinct":
+            return negation(_equal(binder, left, right))
+        case "lt":
+            return _before(binder, left, right)
+        case "gt":
+            return _before(binder, right, left)
+        case "le":
+            return negation(_before(binder, right, left))
     return negation(_before(binder, left, right))
 
 
-def _not_after(binder: Binder, left: exp.Expr, right: exp.Expr) -> Scalar:
-    return negation(_before(binder, right, left))
-
-
-_COMPARED: dict[type[exp.Expr], Callable[[Binder, exp.Expr, exp.Expr], Scalar]] = {
-    exp.EQ: _equal,
-    exp.NullSafeEQ: _equal,
-    exp.NEQ: _unequal,
-    exp.NullSafeNEQ: _unequal,
-    exp.LT: _before,
-    exp.GT: _after,
-    exp.LTE: _not_after,
-    exp.GTE: _not_before,
-}
-
-
-def _or_rows(kind: type[exp.Expr]) -> Handler:
-    """The handler of a comparison whose sides may be rows."""
-    plain, compared = comparisons.HANDLERS[kind], _COMPARED[kind]
-
-    def bind(binder: Binder, node: exp.Expr) -> Operand:
-        if parts_of(node.this) is None and parts_of(node.expression) is None:
-            return plain(binder, node)
-        return Operand(node, compared(binder, node.this, node.expression))
-
-    return bind
+def bind_comparison(binder: Binder, node: exp.Expr) -> Operand:
+    """A comparison whose sides may be rows."""
+    if not _any_row((node.this, node.expression)):
+        return comparisons.bind_comparison(binder, node)
+    return Operand(node, _compared(binder, comparisons.FUNCTIONS[type(node)], node.this, node.expression))
 
 
 def bind_between(binder: Binder, node: exp.Expr) -> Operand:
@@ -148,10 +126,3 @@ def bind_in(binder: Binder, node: exp.Expr) -> Operand:
 
 def _any_row(nodes: Sequence[exp.Expr]) -> bool:
     return any(parts_of(node) is not None for node in nodes)
-
-
-HANDLERS: dict[type[exp.Expr], Handler] = {
-    **{kind: _or_rows(kind) for kind in _COMPARED},
-    exp.Between: bind_between,
-    exp.In: bind_in,
-}

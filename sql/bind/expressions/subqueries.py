@@ -10,26 +10,16 @@ from sqlglot import exp
 from catalog.types import BIGINT, BOOLEAN, NULL
 from sql.bind.expressions import rows
 from sql.bind.expressions.binder import Binder, Handler
-from sql.bind.expressions.comparisons import same_type
-from sql.bind.expressions.logic import junction, negation
+from sql.bind.expressions.comparisons import FUNCTIONS, same_type
 from sql.bind.expressions.nested import Subqueries
 from sql.bind.expressions.operand import Operand
 from sql.bind.expressions.rows import parts_of
 from sql.bind.expressions.truth import truth
 from sql.bind.names.outer import OuterRow, is_windowed, seen_from_inside
-from sql.ir.functions import NEGATED
+from sql.ir.conditions import coalesced, comparison, conjuncts, is_null, junction, negation
+from sql.ir.functions import NEGATED, function_of
 from sql.ir.relation import Aggregate, Filter, Reduce, Relation
 from sql.ir.scalar import FALSE, Call, Column, Literal, Scalar
-
-_FUNCTIONS: dict[type[exp.Expr], str] = {
-    exp.EQ: "eq",
-    exp.NEQ: "ne",
-    exp.LT: "lt",
-    exp.LTE: "le",
-    exp.GT: "gt",
-    exp.GTE: "ge",
-}
-_SIGNS = {"eq": "=", "ne": "<>", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +90,7 @@ def conjunct(binder: Binder, node: exp.Expr) -> list[Scalar]:
         if function == "eq":
             compared = _compared(binder, inner, of, query)
             return _is_in(compared) if positive != negative else _is_not_in(compared)
-    test = truth(binder.condition(node))
-    return list(test.args) if isinstance(test, Call) and test.function == "and" else [test]
+    return list(conjuncts([truth(binder.condition(node))]))
 
 
 def _without_not(node: exp.Expr) -> tuple[bool, exp.Expr]:
@@ -121,9 +110,9 @@ def _quantified(node: exp.Expr) -> tuple[exp.Expr, str, exp.Expr, bool] | None:
         values = node.expressions
         query = values[0] if len(values) == 1 and isinstance(values[0], exp.Values) else node.args.get("query")
         return None if query is None else (node.this, "eq", query, False)
-    function = _FUNCTIONS.get(type(node))
+    function = FUNCTIONS.get(type(node))
     bound = node.args.get("expression")
-    if function is None or not isinstance(bound, exp.Any | exp.All):
+    if function not in NEGATED or not isinstance(bound, exp.Any | exp.All):
         return None
     query = bound.this
     if not isinstance(query.unnest(), exp.Query | exp.Values):
@@ -222,24 +211,16 @@ def _compared(binder: Binder, node: exp.Expr, of: exp.Expr, query: exp.Expr) -> 
 
 
 def _equalities(compared: _Compared) -> tuple[Scalar, ...]:
-    return tuple(_compare("eq", x, s) for x, s in zip(compared.inner, compared.sought, strict=True))
-
-
-def _compare(function: str, one: Scalar, other: Scalar) -> Scalar:
-    return Call(function, (one, other), BOOLEAN, one.nullable or other.nullable)
+    return tuple(comparison("eq", x, s) for x, s in zip(compared.inner, compared.sought, strict=True))
 
 
 def _not_unequal(compared: _Compared) -> tuple[Scalar, ...]:
     """The rows of the subquery that are equal to the values as far as NULLs let one see."""
     tests = []
     for x, s in zip(compared.inner, compared.sought, strict=True):
-        unknown = [_is_null(one) for one in (x, s) if one.nullable]
-        tests.append(junction("or", [_compare("eq", x, s), *unknown]))
+        unknown = [is_null(one) for one in (x, s) if one.nullable]
+        tests.append(junction("or", [comparison("eq", x, s), *unknown]))
     return tuple(tests)
-
-
-def _is_null(scalar: Scalar) -> Scalar:
-    return Call("is_null", (scalar,), BOOLEAN, False)
 
 
 def _is_in(compared: _Compared) -> list[Scalar]:
@@ -258,10 +239,10 @@ def _is_not_in(compared: _Compared) -> list[Scalar]:
     compared.test("anti", compared.where(*_equalities(compared)))
     value, sought = compared.values[0], compared.sought[0]
     if sought.nullable:
-        compared.test("anti", compared.where(_is_null(sought)))
+        compared.test("anti", compared.where(is_null(sought)))
     if not value.nullable:
         return []
-    return [junction("or", [negation(_is_null(value)), negation(compared.mark(compared.relation))])]
+    return [junction("or", [negation(is_null(value)), negation(compared.mark(compared.relation))])]
 
 
 def _equals_any(compared: _Compared) -> Scalar:
@@ -274,16 +255,16 @@ def _equals_any(compared: _Compared) -> Scalar:
     value, sought = compared.values[0], compared.sought[0]
     unknown = []
     if sought.nullable:
-        unknown.append(compared.mark(compared.where(_is_null(sought))))
+        unknown.append(compared.mark(compared.where(is_null(sought))))
     if value.nullable:
-        unknown.append(junction("and", [_is_null(value), compared.mark(compared.relation)]))
+        unknown.append(junction("and", [is_null(value), compared.mark(compared.relation)]))
     return _or_unknown(found, junction("or", unknown))
 
 
 def _meets_any(binder: Binder, node: exp.Expr, function: str, compared: _Compared) -> Scalar:
     """The value of x op ANY (SELECT ...) of an order: x is compared with the least or the greatest."""
     if len(compared.values) > 1:
-        what = f"a row compared by {_SIGNS[_FUNCTIONS[type(node)]]} with a subquery is not supported"
+        what = f"a row compared by {function_of(FUNCTIONS[type(node)]).symbol} with a subquery is not supported"
         binder.refuse(node, f"{what}; compare column by column in EXISTS (SELECT ...)")
     value, sought = compared.values[0], compared.sought[0]
     aggregates = (
@@ -295,14 +276,14 @@ def _meets_any(binder: Binder, node: exp.Expr, function: str, compared: _Compare
     groups = Reduce(compared.relation, (), aggregates, ("least", "greatest", "rows", "known"))
     least, greatest, rows, known = compared.subqueries.add("single", groups, compared.binding, node)
     bounds = {"lt": (greatest,), "le": (greatest,), "gt": (least,), "ge": (least,), "ne": (least, greatest)}[function]
-    met = junction("or", [_compare(function, value, bound) for bound in bounds])
-    found = Call("coalesce", (met, FALSE), BOOLEAN, False)
-    unknown = [_is_null(value)] if value.nullable else []
+    met = junction("or", [comparison(function, value, bound) for bound in bounds])
+    found = coalesced(met, FALSE)
+    unknown = [is_null(value)] if value.nullable else []
     if sought.nullable:
-        unknown.append(_compare("is_distinct", known, rows))
+        unknown.append(comparison("is_distinct", known, rows))
     if not unknown:
         return found
-    some = Call("is_distinct", (rows, Literal(0, BIGINT)), BOOLEAN, False)
+    some = comparison("is_distinct", rows, Literal(0, BIGINT))
     return _or_unknown(found, junction("and", [some, junction("or", unknown)]))
 
 
@@ -318,8 +299,9 @@ def _out_of_place(binder: Binder, node: exp.Expr) -> Operand:
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
-    **{kind: _or_quantified(rows.HANDLERS[kind]) for kind in _FUNCTIONS},
-    exp.In: _or_quantified(rows.HANDLERS[exp.In]),
+    **dict.fromkeys(FUNCTIONS, _or_quantified(rows.bind_comparison)),
+    exp.Between: rows.bind_between,
+    exp.In: _or_quantified(rows.bind_in),
     exp.Subquery: bind_value,
     exp.Exists: bind_exists,
     exp.Any: _out_of_place,

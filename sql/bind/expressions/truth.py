@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sql.bind.expressions.logic import junction, negation
+from sql.ir.conditions import coalesced, junction, negation
 from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar
 
 
@@ -33,11 +33,7 @@ def falsity(scalar: Scalar) -> Scalar:
         case Call("not", (arg,)):
             return truth(arg)
         case Call("case", (unknown, Literal(None), Literal(False))):
-            return (
-                negation(Call("coalesce", (unknown, FALSE), unknown.type, False))
-                if unknown.nullable
-                else (negation(unknown))
-            )
+            return negation(coalesced(unknown, FALSE) if unknown.nullable else unknown)
     return negation(scalar)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from catalog.names import suggestion
-from catalog.types import BOOLEAN, NULL, SqlType
+from catalog.types import NULL, SqlType
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.comparisons import compare, same_type
 from sql.bind.expressions.operand import Operand
@@ -15,6 +15,7 @@ from sql.bind.functions import dates, numbers, printed
 from sql.bind.functions.intervals import TO_UNITS
 from sql.bind.functions.signatures import apply
 from sql.bind.functions.unmaintained import refuse
+from sql.ir.conditions import comparison
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.plain_functions import PLAIN
 from sql.types.unify import unify
@@ -72,7 +73,7 @@ def bind_nullif(binder: Binder, node: exp.Expr) -> Operand:
     first, second = same_type(binder, node, (left, right))
     if first.type == left.type:
         return Operand(node, Call("nullif", (first, second), first.type))
-    equal = Call("eq", (first, second), BOOLEAN, first.nullable or second.nullable)
+    equal = comparison("eq", first, second)
     return Operand(node, Call("case", (equal, Literal(None, left.type), left.scalar), left.type))
 
 

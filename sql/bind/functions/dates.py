@@ -27,6 +27,7 @@ from sql.bind.expressions.operand import Operand
 from sql.bind.functions.intervals import span_of, without_zone
 from sql.bind.functions.moments import add_moment
 from sql.bind.functions.signatures import double, integer, moment_as, text
+from sql.ir.conditions import comparison
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.reader import LOST
 from sql.types.calendar import ABBREVIATED, unit_of
@@ -287,8 +288,7 @@ def is_finite(binder: Binder, node: exp.Expr, of: exp.Expr) -> Operand:
     """ISFINITE(x) of a number; dates and timestamps have no infinities here."""
     operand = binder.value(of)
     if operand.type.is_moment:
-        same = Call("eq", (operand.scalar, operand.scalar), BOOLEAN, operand.scalar.nullable)
-        return Operand(node, same)
+        return Operand(node, comparison("eq", operand.scalar, operand.scalar))
     return binder.call(node, "is_finite", (double(binder, of),), BOOLEAN)
 
 

@@ -8,9 +8,9 @@ from sqlglot import exp
 
 from catalog.types import BOOLEAN, INTEGER, NULL, VARCHAR
 from sql.bind.expressions.binder import Binder, Handler
-from sql.bind.expressions.logic import negation
 from sql.bind.expressions.operand import Operand
 from sql.bind.functions.signatures import text, text_operand
+from sql.ir.conditions import negation
 from sql.ir.scalar import Call, Literal, Scalar
 
 

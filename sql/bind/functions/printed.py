@@ -9,6 +9,7 @@ from sqlglot import exp
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, NULL, UBIGINT, VARCHAR
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
+from sql.ir.conditions import is_null
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.types.printed import Place, format_pieces, printf_pieces
 
@@ -84,8 +85,7 @@ def bind_typeof(binder: Binder, node: exp.Expr) -> Operand:
     if not binder.is_grouped or isinstance(operand.scalar, Literal):
         return Operand(node, name)
     # What a group has no value of has no type either, which is found out where the columns are.
-    there = Call("is_null", (operand.scalar,), BOOLEAN, nullable=False)
-    return Operand(node, Call("case", (there, name, name), VARCHAR, nullable=False))
+    return Operand(node, Call("case", (is_null(operand.scalar), name, name), VARCHAR, nullable=False))
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {exp.Format: bind_format, exp.Typeof: bind_typeof}

@@ -8,6 +8,7 @@ from catalog.types import BIGINT, BLOB, NULL, VARCHAR, Kind
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.bind.functions.signatures import integer, text
+from sql.ir.conditions import coalesced
 from sql.ir.scalar import Call, Literal, Scalar
 
 _EMPTY = Literal("", VARCHAR)
@@ -39,7 +40,7 @@ def bind_concat_ws(binder: Binder, node: exp.Expr) -> Operand:
 def _or_empty(part: Scalar) -> Scalar:
     if isinstance(part, Literal):
         return part if part.value is not None else _EMPTY
-    return Call("coalesce", (part, _EMPTY), VARCHAR, nullable=False) if part.nullable else part
+    return coalesced(part, _EMPTY) if part.nullable else part
 
 
 def bind_pipes(binder: Binder, node: exp.Expr) -> Operand:
