@@ -218,6 +218,25 @@ def whole_months(start: Word, end: Word) -> Word:
     return months * (1 - 2 * backwards)
 
 
+def date_text(days: int) -> str:
+    """A date as DuckDB writes it."""
+    year, month, day = civil(days)
+    return f"{year:04}-{month:02}-{day:02}" if year > 0 else f"{1 - year:04}-{month:02}-{day:02} (BC)"
+
+
+def timestamp_text(micros: int) -> str:
+    """A timestamp as DuckDB writes it."""
+    days, clock = divmod(micros, DAY)
+    return f"{date_text(days)} {time_text(clock)}"
+
+
+def time_text(clock: int) -> str:
+    """A time of day as DuckDB writes it: the fraction only where there is one, without trailing zeros."""
+    seconds, fraction = divmod(clock, 1_000_000)
+    text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    return text + f".{fraction:06}".rstrip("0") if fraction else text
+
+
 PARTS_OF_DAY = {
     "year": year_of, "month": month_of, "day": day_of_month, "quarter": quarter_of, "dow": day_of_week,
     "isodow": iso_day_of_week, "doy": day_of_year, "week": iso_week, "isoyear": iso_year, "yearweek": year_and_week,

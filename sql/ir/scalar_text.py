@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from catalog.calendar import DAY, civil, hour_of, minute_of, second_of
+from catalog.calendar import date_text, time_text, timestamp_text
 from catalog.types import Kind, SqlType
 from sql.ir.blobs import ANY_BYTES, blob_text
 from sql.ir.functions import function_of
@@ -46,11 +46,11 @@ def literal_text(value: Value, type_: SqlType) -> str:
         case Kind.DECIMAL:
             return _decimal(int(value), type_.scale)
         case Kind.DATE:
-            return _date(int(value))
+            return f"DATE '{date_text(int(value))}'"
         case Kind.TIMESTAMP | Kind.TIMESTAMPTZ:
-            return _timestamp(int(value)).replace("TIMESTAMP", type_.kind.name, 1)
+            return f"{type_.kind.name} '{timestamp_text(int(value))}'"
         case Kind.TIME:
-            return "TIME" + _timestamp(int(value)).removeprefix("TIMESTAMP").replace("1970-01-01 ", "", 1)
+            return f"TIME '{time_text(int(value))}'"
         case Kind.FLOAT | Kind.DOUBLE:
             text = repr(float(value))
             return text if text[-1] in "fn" or "e" in text else text + "e0"
@@ -154,23 +154,3 @@ def _decimal(scaled: int, scale: int) -> str:
     digits = str(abs(scaled)).rjust(scale + 1, "0")
     sign = "-" if scaled < 0 else ""
     return f"{sign}{digits[:-scale]}.{digits[-scale:]}" if scale else f"{sign}{digits}"
-
-
-def _date(days: int) -> str:
-    written = _day(days)
-    return f"DATE {days} days" if written is None else f"DATE '{written}'"
-
-
-def _timestamp(micros: int) -> str:
-    days, clock = divmod(micros, DAY)
-    written = _day(days)
-    if written is None:
-        return f"TIMESTAMP {micros} micros"
-    fraction = f".{clock % 1_000_000:06}" if clock % 1_000_000 else ""
-    return f"TIMESTAMP '{written} {hour_of(clock):02}:{minute_of(clock):02}:{second_of(clock):02}{fraction}'"
-
-
-def _day(days: int) -> str | None:
-    """The day, unless its year has not four digits."""
-    year, month, day = civil(days)
-    return f"{year:04}-{month:02}-{day:02}" if 1 <= year <= 9999 else None

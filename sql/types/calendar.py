@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from catalog.calendar import DAY, civil, day_of, shift_months
+from catalog.calendar import DAY, day_of, shift_months
 
 _MONTH_DAYS = 30
 _FIRST, _END = day_of(1, 1, 1) * DAY, day_of(10000, 1, 1) * DAY
@@ -122,22 +122,3 @@ def _within(micros: int) -> int:
     if not _FIRST <= micros < _END:
         raise ValueError("the result is not within the years 1 to 9999")
     return micros
-
-
-def date_text(days: int) -> str:
-    """A date as DuckDB writes it."""
-    year, month, day = civil(days)
-    return f"{year:04}-{month:02}-{day:02}" if year > 0 else f"{1 - year:04}-{month:02}-{day:02} (BC)"
-
-
-def timestamp_text(micros: int) -> str:
-    """A timestamp as DuckDB writes it."""
-    days, clock = divmod(micros, DAY)
-    return f"{date_text(days)} {time_text(clock)}"
-
-
-def time_text(clock: int) -> str:
-    """A time of day as DuckDB writes it: the fraction only where there is one, without trailing zeros."""
-    seconds, fraction = divmod(clock, 1_000_000)
-    text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
-    return text + f".{fraction:06}".rstrip("0") if fraction else text

@@ -6,7 +6,7 @@ A place becomes a format of Python's, which writes numbers and text as DuckDB do
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 MOST_WIDE = 1000
@@ -68,27 +68,38 @@ class Place:
 
 def printf_pieces(form: str) -> list[str | Place]:
     """The texts and places of a format of printf(). ValueError for what is no such format or is not supported."""
+    return _pieces(form, "%", _printf_place)
+
+
+def _pieces(form: str, signs: str, place: Callable[[str, int, int], tuple[Place, int]]) -> list[str | Place]:
+    """The pieces of a format in which a sign begins a place, and two stand for one.
+
+    `place` reads the place that begins somewhere, of which some stand before it, and says where it ends.
+    """
     pieces: list[str | Place] = []
     at = places = 0
-    for start in _starts(form, "%"):
-        if start < at:
+    for start, sign in enumerate(form):
+        if start < at or sign not in signs:
             continue
         pieces.append(form[at:start])
-        if form[start : start + 2] == "%%":
-            pieces.append("%")
+        if form[start : start + 2] == sign * 2:
+            pieces.append(sign)
             at = start + 2
-            continue
-        found = _PRINTF.match(form, start)
-        flags, width, precision, letter = found.groups("") if found else ("", "", "", "")
-        if found is None or letter not in "disfeEgG" or len(set(flags)) < len(flags):
-            raise ValueError(
-                f"{form[start : start + 8]!r} is not supported; write %d, %s, %f, %e or %g, or use format()"
-            )
-        if letter == "s" and ("+" in flags or " " in flags):
-            raise ValueError(f"{found[0]!r} is not supported for a text")
-        pieces.append(_printed(places, found[0], flags, width, precision, letter))
-        places, at = places + 1, found.end()
+        else:
+            found, at = place(form, start, places)
+            pieces.append(found)
+            places += 1
     return [piece for piece in (*pieces, form[at:]) if piece != ""]
+
+
+def _printf_place(form: str, start: int, number: int) -> tuple[Place, int]:
+    found = _PRINTF.match(form, start)
+    flags, width, precision, letter = found.groups("") if found else ("", "", "", "")
+    if found is None or letter not in "disfeEgG" or len(set(flags)) < len(flags):
+        raise ValueError(f"{form[start : start + 8]!r} is not supported; write %d, %s, %f, %e or %g, or use format()")
+    if letter == "s" and ("+" in flags or " " in flags):
+        raise ValueError(f"{found[0]!r} is not supported for a text")
+    return _printed(number, found[0], flags, width, precision, letter), found.end()
 
 
 def _printed(number: int, written: str, flags: str, width: str, precision: str, letter: str) -> Place:
@@ -101,27 +112,20 @@ def _printed(number: int, written: str, flags: str, width: str, precision: str, 
 
 def format_pieces(form: str) -> list[str | Place]:
     """The texts and places of a format of format(), as `printf_pieces`."""
-    pieces: list[str | Place] = []
-    at = places = 0
-    for start in _starts(form, "{", "}"):
-        if start < at:
-            continue
-        pieces.append(form[at:start])
-        if form[start : start + 2] in ("{{", "}}"):
-            pieces.append(form[start])
-            at = start + 2
-            continue
-        found = _PLACE.match(form, start)
-        if found is None:
-            raise ValueError(
-                f"{form[start : start + 8]!r} is no place such as {{}} or {{:>8.2f}}; double a brace that is text"
-            )
-        pieces.append(_placed(places, found))
-        places, at = places + 1, found.end()
+    pieces = _pieces(form, "{}", _format_place)
     numbered = [piece.written[1:2].isdigit() for piece in pieces if isinstance(piece, Place)]
     if any(numbered) and not all(numbered):
         raise ValueError("some places have a number and some have none; number all of them, or none")
-    return [piece for piece in (*pieces, form[at:]) if piece != ""]
+    return pieces
+
+
+def _format_place(form: str, start: int, number: int) -> tuple[Place, int]:
+    found = _PLACE.match(form, start)
+    if found is None:
+        raise ValueError(
+            f"{form[start : start + 8]!r} is no place such as {{}} or {{:>8.2f}}; double a brace that is text"
+        )
+    return _placed(number, found), found.end()
 
 
 def _placed(number: int, found: re.Match[str]) -> Place:
@@ -131,7 +135,3 @@ def _placed(number: int, found: re.Match[str]) -> Place:
     fill, align, sign, zero, width, separator, precision, letter = parts.groups("")
     sign = "" if sign == "-" else sign
     return Place(int(found[1] or number), found[0], fill, align, sign, bool(zero), width, separator, precision, letter)
-
-
-def _starts(form: str, *signs: str) -> Iterator[int]:
-    return (i for i, char in enumerate(form) if char in signs)

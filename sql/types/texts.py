@@ -9,12 +9,11 @@ from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
-from catalog.calendar import DAY, day_of, last_of_month
+from catalog.calendar import DAY, date_text, day_of, last_of_month, time_text, timestamp_text
 from catalog.types import Kind, SqlType
 from catalog.uuids import uuid_of
 from sql.ir.blobs import bytes_of
 from sql.ir.limits import is_exact, limits
-from sql.types.calendar import date_text, time_text, timestamp_text
 from sql.types.single import nearest_single
 
 _CONTEXT = Context(prec=400, Emax=10**6, Emin=-(10**6))
