@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from catalog.schema import Schema
 from catalog.types import BIGINT, BOOLEAN, VARCHAR
-from sql.decorrelate.expand_joins import filtered, grouped, joined, matches, one_group, partnered
+from sql.decorrelate.expand_joins import filtered, grouped, joined, matches, one_group, padded, partnered
 from sql.decorrelate.expand_predicates import Split, equalities, split
 from sql.decorrelate.simplify_outer import simplify_outer
 from sql.decorrelate.unique import has_one_row
@@ -60,10 +60,6 @@ def _inner(left: Relation, right: Relation, predicates: tuple[Scalar, ...]) -> R
     return filtered(Join((left, right)), tested)
 
 
-def _semi(left: Relation, right: Relation, parts: Split) -> Relation:
-    return partnered(left, right, parts)
-
-
 def _anti(left: Relation, right: Relation, parts: Split) -> Relation:
     return Union((left, Negate(partnered(left, right, parts))))
 
@@ -84,9 +80,9 @@ def _full(left: Relation, right: Relation, parts: Split) -> Relation:
     widths = len(left.schema), len(right.schema)
     found = partnered(right, left, parts.flipped(*widths))
     columns = (*range(widths[1], sum(widths)), *range(widths[1]))
-    padded = (Project(_padded(each, left.schema), columns) for each in (right, found))
+    alone = (Project(padded(each, left.schema), columns) for each in (right, found))
     both = Union((matches(left, right, parts), *_alone(left, partnered(left, right, parts), right.schema)))
-    return Union((*both.inputs, next(padded), Negate(next(padded))))
+    return Union((*both.inputs, next(alone), Negate(next(alone))))
 
 
 def _single(left: Relation, right: Relation, parts: Split) -> Relation:
@@ -120,16 +116,11 @@ def _checked(both: Relation, width: int) -> Map:
 
 def _alone(left: Relation, found: Relation, missing: Schema) -> Iterable[Relation]:
     """The rows of `left` without those `found`, with NULLs in the columns `missing`."""
-    return _padded(left, missing), Negate(_padded(found, missing))
-
-
-def _padded(relation: Relation, missing: Schema) -> Map:
-    nulls = tuple(Literal(None, field.type) for field in missing)
-    return Map(relation, nulls, tuple(field.name for field in missing))
+    return padded(left, missing), Negate(padded(found, missing))
 
 
 _KINDS: dict[str, Callable[[Relation, Relation, Split], Relation]] = {
-    "semi": _semi,
+    "semi": partnered,
     "anti": _anti,
     "mark": _mark,
     "left": _left,

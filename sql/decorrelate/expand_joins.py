@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from catalog.schema import Schema
 from catalog.types import BOOLEAN
 from sql.decorrelate.expand_predicates import Pair, Split, null_safe_key, rejects_null
 from sql.ir.classes import merged_classes
 from sql.ir.rebuild import row
 from sql.ir.relation import Aggregate, Filter, Join, Map, Project, Reduce, Relation
-from sql.ir.scalar import TRUE, Call, Column, Scalar, columns_of, remap
+from sql.ir.scalar import TRUE, Call, Column, Literal, Scalar, columns_of, remap
 
 
 def filtered(relation: Relation, predicates: tuple[Scalar, ...]) -> Relation:
     """A filter over `relation`; the relation itself if there is nothing to test."""
     return Filter(relation, predicates) if predicates else relation
+
+
+def padded(relation: Relation, missing: Schema) -> Map:
+    """The rows with NULLs in columns as `missing` behind."""
+    nulls = tuple(Literal(None, field.type) for field in missing)
+    return Map(relation, nulls, tuple(field.name for field in missing))
 
 
 def with_columns(relation: Relation, scalars: Sequence[Scalar], name: str) -> tuple[Relation, tuple[int, ...]]:

@@ -14,16 +14,21 @@ def map_scalars(relation: Relation, function: Callable[[Scalar], Scalar], known:
     return rebuilt(relation, lambda node: with_scalars(node, function), known)
 
 
-def relation_scalars(relation: Relation) -> Iterator[Scalar]:
-    """The expressions of all nodes; those of a node that stands in several places once."""
+def nodes(relation: Relation, done: Callable[[Relation], bool] = lambda _: False) -> Iterator[Relation]:
+    """All nodes but those that are `done` and what is below these; one that stands in several places once."""
     seen: dict[int, Relation] = {}
     waiting = [relation]
     while waiting:
         node = waiting.pop()
-        if id(node) not in seen:
+        if id(node) not in seen and not done(node):
             seen[id(node)] = node
-            yield from scalars_of(node)
+            yield node
             waiting.extend(inputs_of(node))
+
+
+def relation_scalars(relation: Relation) -> Iterator[Scalar]:
+    """The expressions of all nodes."""
+    return (scalar for node in nodes(relation) for scalar in scalars_of(node))
 
 
 def outers(scalars: Iterable[Scalar], binding: int) -> frozenset[int]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sql.decorrelate.expand_joins import padded
 from sql.decorrelate.expand_predicates import null_with
 from sql.ir.aggregates import aggregate_of
-from sql.ir.relation import Aggregate, Apply, Map, Project, Reduce, Relation, Union
-from sql.ir.scalar import Literal, Scalar, columns_of, remap
+from sql.ir.relation import Aggregate, Apply, Project, Reduce, Relation, Union
+from sql.ir.scalar import Scalar, columns_of, remap
 
 
 def over_matches(reduce: Reduce) -> Reduce:
@@ -28,9 +29,7 @@ def over_matches(reduce: Reduce) -> Reduce:
         return reduce
     matches: Relation = replace(apply, kind="inner")
     if keys:
-        fields = apply.right.schema
-        nulls = Map(apply.left, tuple(Literal(None, f.type) for f in fields), tuple(f.name for f in fields))
-        matches = Union((matches, nulls))
+        matches = Union((matches, padded(apply.left, apply.right.schema)))
     return Reduce(matches, keys, aggregates, reduce.names)
 
 

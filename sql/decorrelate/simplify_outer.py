@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sql.decorrelate.expand_joins import filtered
+from sql.decorrelate.expand_joins import filtered, padded
 from sql.decorrelate.expand_predicates import is_harmless, null_with, rejects_null
 from sql.decorrelate.simplify_groups import over_matches
 from sql.ir.conditions import conjuncts
@@ -25,7 +25,7 @@ from sql.ir.relation import (
     Window,
     inputs_of,
 )
-from sql.ir.scalar import Call, Literal, Scalar, columns_of, remap
+from sql.ir.scalar import Call, Scalar, columns_of, remap
 
 Columns = frozenset[int]
 NONE: Columns = frozenset()
@@ -145,9 +145,7 @@ def _without_partner(apply: Apply, predicates: tuple[Scalar, ...]) -> Relation |
                 index = getattr(tested, "index", -1)
                 if index >= width and _is_filled(apply, index):
                     rest = tuple(p for p in predicates if p is not predicate)
-                    nulls = tuple(Literal(None, field.type) for field in apply.right.schema)
-                    names = tuple(field.name for field in apply.right.schema)
-                    return filtered(Map(replace(apply, kind="anti"), nulls, names), rest)
+                    return filtered(padded(replace(apply, kind="anti"), apply.right.schema), rest)
     return None
 
 

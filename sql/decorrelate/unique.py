@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from sql.ir.relation import Apply, Constant, Filter, Get, Join, Map, Project, Reduce, Relation, TopK, Window
 from sql.ir.scalar import Call, Column, Scalar, columns_of
 
@@ -33,12 +35,8 @@ def has_at_most_one_row(relation: Relation, fixed: frozenset[int]) -> bool:
             return any(fixed.issuperset(key) for key in relation.keys)
         case Constant():
             return len(relation.rows) <= 1
-        case Map():
-            width = len(relation.input.schema)
-            return has_at_most_one_row(relation.input, frozenset(c for c in fixed if c < width))
-        case Window():
-            width = len(relation.input.schema)
-            return has_at_most_one_row(relation.input, frozenset(c for c in fixed if c < width))
+        case Map() | Window():
+            return has_at_most_one_row(relation.input, _within(fixed, 0, len(relation.input.schema)))
         case Project():
             return has_at_most_one_row(relation.input, frozenset(relation.columns[c] for c in fixed))
         case Filter():
@@ -52,8 +50,7 @@ def has_at_most_one_row(relation: Relation, fixed: frozenset[int]) -> bool:
             few = one and fixed.issuperset(relation.group)
             return few or has_at_most_one_row(relation.input, fixed)
         case Apply("semi" | "anti" | "mark" | "single"):
-            width = len(relation.left.schema)
-            return has_at_most_one_row(relation.left, frozenset(c for c in fixed if c < width))
+            return has_at_most_one_row(relation.left, _within(fixed, 0, len(relation.left.schema)))
         case Apply("inner" | "left"):
             return _apply_has(relation, fixed)
     return False
@@ -99,11 +96,11 @@ def _join_has(join: Join, fixed: frozenset[int]) -> bool:
 
 def _apply_has(apply: Apply, fixed: frozenset[int]) -> bool:
     width, end = len(apply.left.schema), len(apply.schema)
-    if not has_at_most_one_row(apply.left, _within(set(fixed), 0, width)):
+    if not has_at_most_one_row(apply.left, _within(fixed, 0, width)):
         return False
     known = _with_equal(fixed | frozenset(range(width)), apply.predicates)
-    return has_at_most_one_row(apply.right, _within(set(known), width, end))
+    return has_at_most_one_row(apply.right, _within(known, width, end))
 
 
-def _within(columns: set[int], start: int, end: int) -> frozenset[int]:
+def _within(columns: Set[int], start: int, end: int) -> frozenset[int]:
     return frozenset(c - start for c in columns if start <= c < end)

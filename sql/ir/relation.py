@@ -7,7 +7,7 @@ Nodes are frozen and compare by value, so relations are equal wherever they were
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -25,6 +25,11 @@ class Reference:
     columns: tuple[int, ...]
     table: str
     referenced: tuple[int, ...]
+
+
+def fields(names: Iterable[str], parts: Iterable[Scalar | Field | Aggregate | WindowFunction]) -> Schema:
+    """A field for each part, called by its name."""
+    return tuple(Field(name, part.type, part.nullable) for name, part in zip(names, parts, strict=True))
 
 
 @compared_once
@@ -65,22 +70,27 @@ class Map(Remembering):
     @cached_property
     def schema(self) -> Schema:
         """The input's fields, then one for each scalar."""
-        added = tuple(Field(n, s.type, s.nullable) for n, s in zip(self.names, self.scalars, strict=True))
-        return self.input.schema + added
+        return self.input.schema + fields(self.names, self.scalars)
 
 
-@compared_once
 @dataclass(frozen=True)
-class Filter(Remembering):
-    """R'(r) = R(r) where every predicate is true (not NULL), else 0. Memory: none."""
+class _SameColumns(Remembering):
+    """A node that has the columns of its input."""
 
     input: Relation
-    predicates: tuple[Scalar, ...]
 
     @property
     def schema(self) -> Schema:
         """The input's fields."""
         return self.input.schema
+
+
+@compared_once
+@dataclass(frozen=True)
+class Filter(_SameColumns):
+    """R'(r) = R(r) where every predicate is true (not NULL), else 0. Memory: none."""
+
+    predicates: tuple[Scalar, ...]
 
 
 @compared_once
@@ -95,10 +105,8 @@ class Project(Remembering):
     @cached_property
     def schema(self) -> Schema:
         """The chosen fields, renamed if names are given."""
-        fields = [self.input.schema[c] for c in self.columns]
-        if not self.names:
-            return tuple(fields)
-        return tuple(Field(n, f.type, f.nullable) for n, f in zip(self.names, fields, strict=True))
+        chosen = tuple(self.input.schema[c] for c in self.columns)
+        return fields(self.names, chosen) if self.names else chosen
 
 
 @compared_once
@@ -193,8 +201,7 @@ class Reduce(Remembering):
     @cached_property
     def schema(self) -> Schema:
         """A field for each key, then for each aggregate."""
-        parts = (*self.keys, *self.aggregates)
-        return tuple(Field(n, p.type, p.nullable) for n, p in zip(self.names, parts, strict=True))
+        return fields(self.names, (*self.keys, *self.aggregates))
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +215,7 @@ class Order:
 
 @compared_once
 @dataclass(frozen=True)
-class TopK(Remembering):
+class TopK(_SameColumns):
     """The first `limit` rows after `offset`, per value of `group`, by `order`, then by all columns ascending.
 
     Rows count with their multiplicity. Ties that `order` leaves are broken by all columns of the row, ascending, NULLs
@@ -217,17 +224,11 @@ class TopK(Remembering):
     than `limit`, else 0: rank() <= limit. Memory: the input.
     """
 
-    input: Relation
     group: tuple[int, ...]
     order: tuple[Order, ...]
     limit: int | None
     offset: int = 0
     ties: bool = False
-
-    @property
-    def schema(self) -> Schema:
-        """The input's fields."""
-        return self.input.schema
 
 
 MOST_TERMS = 64
@@ -252,28 +253,14 @@ class Union(Remembering):
 
 @compared_once
 @dataclass(frozen=True)
-class Negate(Remembering):
+class Negate(_SameColumns):
     """R'(r) = -R(r). Memory: none."""
-
-    input: Relation
-
-    @property
-    def schema(self) -> Schema:
-        """The input's fields."""
-        return self.input.schema
 
 
 @compared_once
 @dataclass(frozen=True)
-class Threshold(Remembering):
+class Threshold(_SameColumns):
     """R'(r) = max(R(r), 0). Memory: proportional to the distinct rows of the input."""
-
-    input: Relation
-
-    @property
-    def schema(self) -> Schema:
-        """The input's fields."""
-        return self.input.schema
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,8 +317,7 @@ class Window(Remembering):
     @cached_property
     def schema(self) -> Schema:
         """The input's fields, then one for each function."""
-        added = tuple(Field(n, f.type, f.nullable) for n, f in zip(self.names, self.functions, strict=True))
-        return self.input.schema + added
+        return self.input.schema + fields(self.names, self.functions)
 
 
 @compared_once

@@ -61,8 +61,11 @@ FUNCTIONS = (
     Function("to_micros", (TIMESTAMP,), BIGINT, ("epoch_us",), range=lambda call, a: a[0]),
     Function("last_day", (DATE,), DATE, ("last_day",), raises=_SOMETIMES),
     # Of year, month, day; and of hour, minute and seconds. An error if there is no such day or time.
-    Function("make_date", (BIGINT, BIGINT, BIGINT), DATE, raises=_SOMETIMES),
-    Function("make_timestamp", (BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, DOUBLE), TIMESTAMP, raises=_SOMETIMES),
+    Function("make_date", (BIGINT, BIGINT, BIGINT), DATE, ("make_date",), raises=_SOMETIMES),
+    Function(
+        "make_timestamp", (BIGINT, BIGINT, BIGINT, BIGINT, BIGINT, DOUBLE), TIMESTAMP,
+        ("make_timestamp",), raises=_SOMETIMES,
+    ),
     Function("dayname", (DATE,), VARCHAR, ("dayname",)),
     Function("monthname", (DATE,), VARCHAR, ("monthname",)),
     # The format is a literal.
