@@ -14,8 +14,7 @@ from sqlglot import exp
 from sql.plain_functions import KINDS
 from sql.reader import LOST
 from sql.sql_text import SqlText, text_of
-
-_ENDING = ("order", "limit", "offset")
+from sql.tree import ENDINGS
 
 _TIMES = ("year", "month", "day", "hour", "min", "sec")
 
@@ -57,11 +56,11 @@ _MORE: tuple[tuple[tuple[str, ...], tuple[type[exp.Expr], ...]], ...] = (
     (_TIMES, (exp.TimestampFromParts,)),
     (_TIMES[:3], (exp.DateFromParts,)),
     # clauses
-    (("with_", "expressions", "distinct", "from_", "joins", "where", "group", "having", "windows", "qualify", *_ENDING),
+    (("with_", "expressions", "distinct", "from_", "joins", "where", "group", "having", "windows", "qualify", *ENDINGS),
      (exp.Select,)),
-    (("with_", "distinct", "by_name", *_ENDING), (exp.Union, exp.Intersect, exp.Except)),
-    (("alias", *_ENDING), (exp.Values,)),
-    (("alias", "with_", "joins", *_ENDING), (exp.Subquery,)),
+    (("with_", "distinct", "by_name", *ENDINGS), (exp.Union, exp.Intersect, exp.Except)),
+    (("alias", *ENDINGS), (exp.Values,)),
+    (("alias", "with_", "joins", *ENDINGS), (exp.Subquery,)),
     (("this", "alias", "db", "joins"), (exp.Table,)),
     (("this", "columns"), (exp.TableAlias,)),
     (("on", "side", "kind", "using", "method"), (exp.Join,)),

@@ -33,11 +33,7 @@ def columns_to_insert(insert: Insert | PlainInsert, table: Table, given: Sequenc
         columns = tuple(given)
     else:
         columns = insert.columns or tuple(field.name for field in table.fields)
-    columns = tuple(_checked(table, column, f"INSERT INTO {table.name}") for column in columns)
-    again = twice(columns)
-    if again is not None:
-        raise BindError(f"INSERT INTO {table.name} names column {again!r} twice; name it once")
-    return columns
+    return _declared(table, columns, f"INSERT INTO {table.name}")
 
 
 def check_width(table: Table, columns: tuple[str, ...], width: int, row: int | None = None) -> None:
@@ -75,12 +71,7 @@ def rows_to_insert(insert: Insert, table: Table, columns: tuple[str, ...]) -> st
             )
             rows.append(f"({', '.join(cast)})")
         text = f"VALUES {', '.join(rows)}"
-    values = [
-        f"CAST({quoted(field.name)} AS {field.type}) AS {quoted(field.name)}"
-        if field.name in columns
-        else _default(table, field)
-        for field in table.fields
-    ]
+    values = _cast_or_default(table, columns)
     names = ", ".join(quoted(column) for column in columns)
     return f"SELECT {', '.join(values)} FROM ({text}) AS new_rows({names})"
 
@@ -166,10 +157,7 @@ def rows_after_conflict(
 
 def columns_to_copy(copy: Copy, table: Table) -> tuple[Field, ...]:
     """The columns that the file of a COPY holds, in its order; BindError for one that is unknown or named again."""
-    names = tuple(_checked(table, column, f"COPY {table.name}") for column in copy.columns)
-    again = twice(names)
-    if again is not None:
-        raise BindError(f"COPY {table.name} names column {again!r} twice; name it once")
+    names = _declared(table, copy.columns, f"COPY {table.name}")
     return tuple(table.fields[table.index(name)] for name in names) or table.fields
 
 
@@ -181,12 +169,7 @@ def rows_to_copy(copy: Copy, table: Table, columns: Sequence[Field]) -> str:
     path = "'" + copy.path.replace("'", "''") + "'"
     options = "".join(f", {name} = {text}" for name, text in copy.options)
     names = ", ".join(quoted(field.name) for field in columns)
-    values = [
-        f"CAST({quoted(field.name)} AS {field.type}) AS {quoted(field.name)}"
-        if field in columns
-        else _default(table, field)
-        for field in table.fields
-    ]
+    values = _cast_or_default(table, [field.name for field in columns])
     if copy.format == "parquet":
         file = f"(SELECT * FROM read_parquet({path}{options}))"
     else:
@@ -210,6 +193,16 @@ def _default(table: Table, field: Field) -> str:
     return f"{default_text(table, field)} AS {quoted(field.name)}"
 
 
+def _cast_or_default(table: Table, given: Sequence[str]) -> list[str]:
+    """The table's columns of rows that have those `given`, each of its type."""
+    return [
+        f"CAST({quoted(field.name)} AS {field.type}) AS {quoted(field.name)}"
+        if field.name in given
+        else _default(table, field)
+        for field in table.fields
+    ]
+
+
 def _assigned(assignments: Assignments, table: Table, alias: str, what: str) -> list[str]:
     """The columns of a table's rows, called `alias`, after some of them were assigned."""
     new = {_checked(table, column, what): value for column, value in assignments}
@@ -223,6 +216,15 @@ def _assigned(assignments: Assignments, table: Table, alias: str, what: str) -> 
 
 def _numbered(table: Table) -> str:
     return f"(SELECT *, row_number() OVER () AS {quoted(ROW)} FROM {quoted(table.name)})"
+
+
+def _declared(table: Table, columns: Sequence[str], what: str) -> tuple[str, ...]:
+    """The names of the columns as they were declared; BindError for one that is unknown or named again."""
+    names = tuple(_checked(table, column, what) for column in columns)
+    again = twice(names)
+    if again is not None:
+        raise BindError(f"{what} names column {again!r} twice; name it once")
+    return names
 
 
 def _checked(table: Table, column: str, what: str) -> str:

@@ -12,7 +12,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from catalog.names import key
 from sql.sql_text import SqlText
-from sql.syntax import dialect_named, statement_tokens
+from sql.syntax import chunks, dialect_named, statement_tokens
 
 _CREATES = re.compile(r"create\s+type\s")
 _CASTS = frozenset(["CAST", "TRY_CAST"])
@@ -30,7 +30,7 @@ def with_types(text: str, types: Mapping[str, str], dialect: str = "duckdb") -> 
     if not any(name in folded for name in types) and _CREATES.search(folded) is None:
         return text
     known, places = dict(types), list[tuple[int, int, str]]()
-    for tokens in _statements(statement_tokens(dialect_named(dialect), SqlText(text))):
+    for tokens in chunks(statement_tokens(dialect_named(dialect), SqlText(text))):
         created = _created(tokens, text)
         if created is not None:
             known.update([created])
@@ -39,18 +39,6 @@ def with_types(text: str, types: Mapping[str, str], dialect: str = "duckdb") -> 
     for start, end, written in sorted(places, reverse=True):
         text = text[:start] + written + text[end:]
     return text
-
-
-def _statements(tokens: tuple[Token, ...]) -> Iterator[list[Token]]:
-    statement: list[Token] = []
-    for token in tokens:
-        if token.token_type != TokenType.SEMICOLON:
-            statement.append(token)
-        elif statement:
-            yield statement
-            statement = []
-    if statement:
-        yield statement
 
 
 def _created(tokens: list[Token], text: str) -> tuple[str, str] | None:

@@ -12,7 +12,7 @@ from sql.names import names_read, table_name
 from sql.sql_text import SqlText
 from sql.statements import Assignments, Conflict, Delete, Insert, Query, Update
 from sql.syntax import Syntax
-from sql.tree import nodes_of
+from sql.tree import nodes_of, values_of
 
 _DEFAULT = "DEFAULT"
 
@@ -106,8 +106,7 @@ def _written_rows(rows: exp.Expr) -> tuple[tuple[str | None, ...], ...]:
     plain = isinstance(rows, exp.Values) and not any(v for arg, v in rows.args.items() if arg != "expressions")
     if not plain:
         return ()
-    items = (row.expressions if isinstance(row, exp.Tuple) else [row.unnest()] for row in rows.expressions)
-    return tuple(tuple(_value(item) for item in row) for row in items)
+    return tuple(tuple(map(_value, values_of(row))) for row in rows.expressions)
 
 
 def _value(node: exp.Expr) -> str | None:

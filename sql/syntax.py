@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
@@ -39,7 +39,7 @@ def statements(source: SqlText, dialect: str) -> tuple[Syntax, ...]:
     text, read, explains = _without_explain(source, reader)
     found = []
     previous_end = 0
-    for chunk in _chunks(read):
+    for chunk in chunks(read):
         explain = any(previous_end <= offset < chunk[0].start for offset in explains)
         previous_end = chunk[-1].end
         refuse_foreign(chunk[0].text, chunk[0].start, source)
@@ -102,7 +102,7 @@ def _without_explain(source: SqlText, reader: Dialect) -> tuple[str, list[Token]
         text = " " * first.end(1) + text[first.end(1) :]
     while True:
         read = _tokens(reader, text, source)
-        for chunk in _chunks(read):
+        for chunk in chunks(read):
             if chunk[0].text.upper() == _EXPLAIN:
                 start = chunk[0].start
                 break
@@ -136,7 +136,8 @@ def _unclosed(text: str) -> int:
     return len(text)
 
 
-def _chunks(read: list[Token]) -> Iterator[list[Token]]:
+def chunks(read: Iterable[Token]) -> Iterator[list[Token]]:
+    """The tokens of each statement; empty ones are left out."""
     chunk: list[Token] = []
     for token in read:
         if token.token_type != TokenType.SEMICOLON:

@@ -25,7 +25,7 @@ from sql.ir.relation import Relation
 from sql.refused import too_deep
 from sql.sql_text import SqlText, text_of
 from sql.syntax import Syntax, query
-from sql.tree import nodes_of
+from sql.tree import ENDINGS, clauses_around, nodes_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def bind_query(context: BindContext, node: exp.Expr, ctes: Ctes) -> Block:
     if isinstance(node, exp.Subquery):
         return _bind_parentheses(context, node, ctes)
     if isinstance(node, exp.Values | exp.SetOperation):
-        if any(node.args.get(arg) for arg in _ENDINGS):
+        if any(node.args.get(arg) for arg in ENDINGS):
             return _bind_ended(context, node, ctes)
         if isinstance(node, exp.Values):
             return Block(bind_values(context, node))
@@ -124,30 +124,23 @@ def bind_query(context: BindContext, node: exp.Expr, ctes: Ctes) -> Block:
     context.refuse(node, f"expected a SELECT, not {text_of(node)[:60]}")
 
 
-_ENDINGS = ("order", "limit", "offset")
-
-
 def _bind_ended(context: BindContext, node: exp.Expr, ctes: Ctes) -> Block:
     """A set operation or VALUES with ORDER BY or LIMIT: SELECT * FROM (..) ORDER BY ... LIMIT ..."""
-    bare = type(node)(**{arg: value for arg, value in node.args.items() if arg not in (*_ENDINGS, "with_")})
-    return _bind_around(context, exp.Subquery(this=bare), _clauses(node), ctes)
-
-
-def _clauses(node: exp.Expr) -> dict[str, exp.Expr]:
-    return {arg: node.args[arg] for arg in ("with_", *_ENDINGS) if node.args.get(arg)}
+    bare = type(node)(**{arg: value for arg, value in node.args.items() if arg not in (*ENDINGS, "with_")})
+    return _bind_around(context, exp.Subquery(this=bare), clauses_around(node), ctes)
 
 
 def _bind_parentheses(context: BindContext, node: exp.Subquery, ctes: Ctes) -> Block:
-    clauses = _clauses(node)
+    clauses = clauses_around(node)
     if not clauses:
         return bind_query(context, node.this, ctes)
     inner = node.this
-    while isinstance(inner, exp.Subquery) and not _clauses(inner):
+    while isinstance(inner, exp.Subquery) and not clauses_around(inner):
         inner = inner.this
     if "order" in clauses and isinstance(inner, exp.Select):
         # The ORDER BY is that of the SELECT inside, and names what that may name.
         distinct = inner.args.get("distinct")
-        if not _clauses(inner) and not (distinct and distinct.args.get("on")):
+        if not clauses_around(inner) and not (distinct and distinct.args.get("on")):
             return bind_select(context, exp.Select(**{**inner.args, **clauses}), ctes)
         _refuse_expressions(context, clauses["order"])
     return _bind_around(context, exp.Subquery(this=node.this, alias=node.args.get("alias")), clauses, ctes)

@@ -8,6 +8,7 @@ from itertools import combinations
 from sqlglot import exp
 
 from sql.bind.context import BindContext
+from sql.tree import values_of
 
 Set = tuple[exp.Expr, ...]
 
@@ -34,10 +35,10 @@ def is_set(node: exp.Expr) -> bool:
 
 def _item(context: BindContext, node: exp.Expr) -> list[Set]:
     if isinstance(node, exp.Rollup):
-        units = [_unit(each) for each in node.expressions]
+        units = list(map(_unit, node.expressions))
         return [_flat(units[:length]) for length in range(len(units), -1, -1)]
     if isinstance(node, exp.Cube):
-        units = [_unit(each) for each in node.expressions]
+        units = list(map(_unit, node.expressions))
         if 2 ** len(units) > MOST_SETS:
             context.refuse(node, f"CUBE of {len(units)} makes more than {MOST_SETS} grouping sets; name those wanted")
         return [_flat(chosen) for n in range(len(units), -1, -1) for chosen in combinations(units, n)]
@@ -48,9 +49,7 @@ def _item(context: BindContext, node: exp.Expr) -> list[Set]:
 
 def _unit(node: exp.Expr) -> Set:
     """(a, b) counts as one in ROLLUP and CUBE; (a) is a; () is nothing."""
-    if isinstance(node, exp.Tuple):
-        return tuple(node.expressions)
-    return (node.unnest(),)
+    return tuple(values_of(node))
 
 
 def _flat(units: Sequence[Set]) -> Set:

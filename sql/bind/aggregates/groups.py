@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, INTEGER, NULL
+from catalog.types import BIGINT
 from sql.bind.aggregates.calls import AGGREGATES, WRAPPERS
 from sql.bind.aggregates.grouping_sets import is_set, written_sets
 from sql.bind.context import BindContext
@@ -86,7 +86,7 @@ def bind_keys(
     for node in (node for each in written for node in each):
         if id(node) not in bound:
             expression = _at_position(context, node, items).unalias()
-            bound[id(node)] = storable(binder.value(expression).scalar)
+            bound[id(node)] = binder.value(expression).stored
             named.setdefault(bound[id(node)], expression)
     keys = tuple(named)
     sets = tuple(tuple(dict.fromkeys(keys.index(bound[id(node)]) for node in each)) for each in written)
@@ -102,11 +102,6 @@ def group_ties(grouping: Grouping, binder: Binder) -> list[exp.Expr]:
     if grouping.is_plain:
         return keys
     return [*keys, *binder.aggregates.nodes, exp.Grouping(expressions=[key.copy() for key in keys])]
-
-
-def storable(scalar: Scalar) -> Scalar:
-    """The scalar as a column: one of nothing but NULL is an INTEGER, as DuckDB stores it."""
-    return Literal(None, INTEGER) if scalar.type == NULL else scalar
 
 
 def _at_position(context: BindContext, node: exp.Expr, items: Sequence[exp.Expr]) -> exp.Expr:

@@ -96,7 +96,7 @@ def _ordered(binder: Binder, call: AggregateCall, operand: Operand) -> Scalar:
     """An operand that values are ordered by."""
     if operand.type.kind is Kind.LIST:
         binder.refuse(call.node, f"{call.function}() cannot order lists; aggregate what they are made of")
-    return binder.cast(operand, INTEGER) if operand.type == NULL else operand.scalar
+    return operand.stored
 
 
 def _number(binder: Binder, call: AggregateCall) -> Aggregate:
@@ -129,11 +129,7 @@ def _sum_type(type_: SqlType) -> SqlType:
 
 
 def _count(binder: Binder, call: AggregateCall) -> Aggregate:
-    return Aggregate("count", _stored(binder, binder.value(call.args[0])), BIGINT, nullable=False)
-
-
-def _stored(binder: Binder, operand: Operand) -> Scalar:
-    return binder.cast(operand, INTEGER) if operand.type == NULL else operand.scalar
+    return Aggregate("count", binder.value(call.args[0]).stored, BIGINT, nullable=False)
 
 
 def _count_rows(binder: Binder, call: AggregateCall, condition: Scalar | None) -> Aggregate:
@@ -142,7 +138,7 @@ def _count_rows(binder: Binder, call: AggregateCall, condition: Scalar | None) -
         binder.refuse(call.node, f"{call.function}() of a row is not supported; count(DISTINCT (a, b)) is")
     others: list[Scalar] = []
     for node in call.args[0].expressions:
-        scalar = _stored(binder, binder.value(node))
+        scalar = binder.value(node).stored
         if scalar.nullable:
             others.append(is_null(scalar))
             scalar = coalesced(scalar, _some_value(binder, call, scalar.type))

@@ -12,6 +12,7 @@ from sql.bind.context import BindContext
 from sql.ir.rebuild import row
 from sql.ir.relation import Order, Reduce, Relation, TopK
 from sql.ir.scalar import Call, Column, Literal, Scalar
+from sql.tree import values_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,7 @@ def bind_distinct(
     if on is None:
         return Distinct()
     width = len(names)
-    items = on.expressions if isinstance(on, exp.Tuple) else [on.unnest()]
-    columns = [_column(context, item, names, width, outputs, bind) for item in items]
+    columns = [_column(context, item, names, width, outputs, bind) for item in values_of(on)]
     if not node.args.get("limit") and not node.args.get("offset"):
         context.cut.append((node, width))
     return Distinct(tuple(dict.fromkeys(columns)))

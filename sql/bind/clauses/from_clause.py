@@ -24,6 +24,7 @@ from sql.bind.names.scope import scope_of
 from sql.bind.names.unnamed import is_joined, name_subqueries
 from sql.ir.relation import Constant, Get, Project, Reference, Relation
 from sql.sql_text import text_of
+from sql.tree import clauses_around
 
 
 def bind_from(context: BindContext, node: exp.Expr | None, joins: Sequence[exp.Join], ctes: Ctes) -> From:
@@ -91,7 +92,9 @@ def _folded(context: BindContext, left: From, joins: Sequence[exp.Join], ctes: C
 
 def _bind_item(context: BindContext, node: exp.Expr, ctes: Ctes) -> From:
     if isinstance(node, exp.Lateral) and isinstance(node.this, exp.Subquery):
-        node = exp.Subquery(this=node.this.this if _is_plain(node.this) else node.this, alias=node.args.get("alias"))
+        node = exp.Subquery(
+            this=node.this if clauses_around(node.this) else node.this.this, alias=node.args.get("alias")
+        )
     if isinstance(node, exp.Table | exp.Lateral) and isinstance(node.this, exp.GenerateSeries):
         item = _bind_series(context, node, node.this)
     elif isinstance(node, exp.Table) and not isinstance(node.this, exp.Values):
@@ -102,7 +105,7 @@ def _bind_item(context: BindContext, node: exp.Expr, ctes: Ctes) -> From:
             item = _one(context, node, _visible(item), node.alias)
     elif isinstance(node, exp.Subquery):
         refuse_unread((node,), context.source)
-        relation = context.query(context, node.this if _is_plain(node) else node, ctes)
+        relation = context.query(context, node if clauses_around(node) else node.this, ctes)
         item = _one(context, node, relation.relation, node.alias)
     elif isinstance(node, exp.Values) or isinstance(node.this, exp.Values):
         values = node if isinstance(node, exp.Values) else node.this
@@ -117,10 +120,6 @@ def _visible(joined: From) -> Relation:
     columns = joined.scope.visible()
     names = unique_names([c.name for c in columns])
     return Project(joined.relation(), tuple(c.column.index for c in columns), names)
-
-
-def _is_plain(node: exp.Subquery) -> bool:
-    return not any(node.args.get(arg) for arg in ("order", "limit", "offset", "with_"))
 
 
 def _bind_table(context: BindContext, node: exp.Table, ctes: Ctes) -> From:

@@ -12,7 +12,7 @@ from sql.bind.context import BindContext, Ctes
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.comparisons import same_type
 from sql.bind.expressions.handlers import HANDLERS
-from sql.bind.expressions.nested import Subqueries, filtered, outer_join, turned
+from sql.bind.expressions.nested import Subqueries, outer_join, satisfying, turned
 from sql.bind.expressions.operand import Operand
 from sql.bind.expressions.subqueries import condition
 from sql.bind.names.scope import Scope, ScopeColumn, join
@@ -81,7 +81,7 @@ def bind_join(context: BindContext, left: From, right: From, node: exp.Join, cte
     elif not pairs and kind != "inner":
         context.refuse(node, f"{_written(node)} JOIN needs a condition; write ON or USING after it")
     if kind == "inner" and subqueries.found:
-        relation = filtered(both.relation(), subqueries.found, conditions)
+        relation = satisfying(both.relation(), subqueries.found, conditions)
         return From((relation,), _merged(both.scope, pairs))
     if kind == "inner":
         return From(both.inputs, _merged(both.scope, pairs), both.conditions + tuple(conditions))

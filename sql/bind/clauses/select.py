@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from catalog.names import by_key
 from sql.arguments import refuse_unread
-from sql.bind.aggregates.groups import WHOLE, Grouping, bind_keys, group_ties, grouped, has_aggregate, storable
+from sql.bind.aggregates.groups import WHOLE, Grouping, bind_keys, group_ties, grouped, has_aggregate
 from sql.bind.clauses.distinct import Distinct, bind_distinct, distinct, first_rows, over_distinct
 from sql.bind.clauses.from_clause import bind_from
 from sql.bind.clauses.joins import From
@@ -18,7 +18,7 @@ from sql.bind.clauses.with_clause import bind_with
 from sql.bind.context import BindContext, Block, Ctes
 from sql.bind.expressions.binder import Aggregates, Binder
 from sql.bind.expressions.handlers import HANDLERS
-from sql.bind.expressions.nested import Pending, Subqueries, filtered, placed, terms_of, with_terms
+from sql.bind.expressions.nested import Pending, Subqueries, placed, satisfying, terms_of, with_terms
 from sql.bind.expressions.subqueries import condition
 from sql.bind.names.columns import output_name, sought_names, unique_names
 from sql.bind.names.scope import Scope
@@ -61,7 +61,7 @@ def bind_select(context: BindContext, node: exp.Select, ctes: Ctes) -> Block:
         binder.aggregates = Aggregates(source.scope.width, grouped=groups is not None and all(groups.sets))
 
     windows = binder.windows = Windows()
-    outputs = [storable(binder.value(item.unalias()).scalar) for item in items]
+    outputs = [binder.value(item.unalias()).stored for item in items]
     binder.windows = None
     having, tests = _having(binder, node)
     binder.windows = windows
@@ -70,9 +70,9 @@ def bind_select(context: BindContext, node: exp.Select, ctes: Ctes) -> Block:
     rows = _Rows(relation, list(outputs))
     sought = sought_names(names, [isinstance(item, exp.Alias) for item in items])
     order, hidden = bind_order(
-        context, node.args.get("order"), sought, rows.scalars, lambda item: storable(binder.value(item).scalar)
+        context, node.args.get("order"), sought, rows.scalars, lambda item: binder.value(item).stored
     )
-    clause = bind_distinct(context, node, sought, rows.scalars, lambda item: storable(binder.value(item).scalar))
+    clause = bind_distinct(context, node, sought, rows.scalars, lambda item: binder.value(item).stored)
     count = len(rows.scalars)
     rows.scalars += [*qualify, *windows.scalars]
     if aggregated:
@@ -112,7 +112,7 @@ def _filtered(
         return Filter(relation, predicates) if predicates else relation
     subqueries = Subqueries(context, ctes)
     tests = condition(_binder(context, source.scope, "WHERE", aliases, subqueries), where.this)
-    return filtered(relation, subqueries.found, tests, predicates)
+    return satisfying(relation, subqueries.found, tests, predicates)
 
 
 def _qualify(binder: Binder, node: exp.Select) -> tuple[Scalar, ...]:
@@ -165,7 +165,7 @@ def _grouped(
     scalars = [resolve(remap(s, lambda i: i + added if i >= before else i)) for s in (*having, *rows.scalars, *terms)]
     relation, over = grouped(context, relation, scalars, groups, binder)
     values = dict(zip(terms, over[len(over) - len(terms) :], strict=True))
-    relation = filtered(relation, with_terms(tests, values), over[: len(having)])
+    relation = satisfying(relation, with_terms(tests, values), over[: len(having)])
     shown = over[len(having) : len(over) - len(terms)]
     return _with_subqueries(_Rows(relation, shown), with_terms(outputs, values))
 

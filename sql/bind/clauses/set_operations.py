@@ -26,6 +26,7 @@ from sql.ir.relation import (
     Union,
 )
 from sql.ir.scalar import Call, Column, Literal, Scalar
+from sql.tree import ENDINGS
 from sql.types.unify import common_type
 
 
@@ -39,7 +40,7 @@ def bind_set_operation(context: BindContext, node: exp.SetOperation, ctes: Ctes)
     chain: list[exp.SetOperation] = []
     left: exp.Expr = node
     # A chain nests to the left, and a loop bears any length.
-    while isinstance(left, exp.SetOperation) and (left is node or not _clauses(left)):
+    while isinstance(left, exp.SetOperation) and (left is node or not any(left.args.get(arg) for arg in ENDINGS)):
         ctes = bind_with(context, left, ctes)
         chain.append(left)
         left = left.this
@@ -47,10 +48,6 @@ def bind_set_operation(context: BindContext, node: exp.SetOperation, ctes: Ctes)
     for step in reversed(chain):
         relation = _combined(context, step, relation, context.query(context, step.expression, ctes).relation)
     return Block(relation)
-
-
-def _clauses(node: exp.Expr) -> bool:
-    return any(node.args.get(arg) for arg in ("order", "limit", "offset"))
 
 
 def _combined(context: BindContext, node: exp.SetOperation, left: Relation, right: Relation) -> Relation:
@@ -110,16 +107,15 @@ def _common(context: BindContext, node: exp.SetOperation, left: Relation, right:
     return common
 
 
-def is_nothing(relation: Relation, column: int) -> bool:
-    """Whether the column holds nothing but NULL, written as such, and so has no type of its own."""
-    return _is_nothing(relation, column, {})
+def is_nothing(relation: Relation, column: int, known: dict[tuple[int, int], bool] | None = None) -> bool:
+    """Whether the column holds nothing but NULL, written as such, and so has no type of its own.
 
-
-def _is_nothing(relation: Relation, column: int, known: dict[tuple[int, int], bool]) -> bool:
-    """`known` is what was found before: a relation may be read in very many ways."""
+    `known` is what was found before: a relation may be read in very many ways.
+    """
+    known = {} if known is None else known
     place = id(relation), column
     if place not in known:
-        known[place] = _holds_nothing(relation, column, lambda below, at: _is_nothing(below, at, known))
+        known[place] = _holds_nothing(relation, column, lambda below, at: is_nothing(below, at, known))
     return known[place]
 
 

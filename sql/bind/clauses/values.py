@@ -13,13 +13,14 @@ from sql.bind.expressions.operand import Operand
 from sql.bind.names.scope import Scope
 from sql.ir.relation import Constant
 from sql.ir.scalar import Literal, Value
+from sql.tree import values_of
 from sql.types.unify import unify
 
 
 def bind_values(context: BindContext, node: exp.Values) -> Constant:
     """The rows of VALUES (...), (...); columns are called col0, col1, ... and have the common type of their values."""
     binder = Binder(context.source, Scope(), HANDLERS, "VALUES", outer=tuple(context.outer_rows))
-    rows = [[binder.value(item) for item in _items(row)] for row in node.expressions]
+    rows = [[binder.value(item) for item in values_of(row)] for row in node.expressions]
     if len({len(row) for row in rows}) != 1:
         context.fail(node, "the rows of VALUES have different numbers of values; write as many in each")
     columns = [_column(binder, node, [row[i] for row in rows]) for i in range(len(rows[0]))]
@@ -29,10 +30,6 @@ def bind_values(context: BindContext, node: exp.Values) -> Constant:
     )
     values: list[tuple[Value, ...]] = [tuple(column[i].value for column in columns) for i in range(len(rows))]
     return Constant(tuple(values), fields)
-
-
-def _items(row: exp.Expr) -> list[exp.Expr]:
-    return list(row.expressions) if isinstance(row, exp.Tuple) else [row.unnest()]
 
 
 def _column(binder: Binder, node: exp.Expr, operands: list[Operand]) -> list[Literal]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from catalog.schema import Schema
 from catalog.types import Kind
-from sql.ir.rebuild import is_settled
-from sql.ir.relation import Filter, Map, Reduce, Relation, TopK, Window, inputs_of
+from sql.decorrelate.nodes import nodes
+from sql.ir.rebuild import is_settled, scalars_of
+from sql.ir.relation import Relation, TopK, Window
 from sql.ir.scalar import Call, Scalar, walk
 
 UNORDERED = "lists have no order here; order and compare by what they are made of"
@@ -17,18 +16,7 @@ _ORDERING = frozenset(["lt", "le", "gt", "ge", "greatest", "least"])
 def orders_lists(relation: Relation, order: tuple[tuple[int, bool, bool], ...]) -> bool:
     """Whether lists are ordered anywhere: by ORDER BY, `<`, a LIMIT or a window, whose ties all columns decide."""
     schema = relation.schema
-    return any(_is_list(schema, column) for column, _, _ in order) or any(map(_orders, _nodes(relation)))
-
-
-def _nodes(relation: Relation) -> Iterator[Relation]:
-    seen: set[int] = set()
-    todo = [relation]
-    while todo:
-        node = todo.pop()
-        if id(node) not in seen and not is_settled(node):
-            seen.add(id(node))
-            yield node
-            todo.extend(inputs_of(node))
+    return any(_is_list(schema, column) for column, _, _ in order) or any(map(_orders, nodes(relation, is_settled)))
 
 
 def _is_list(schema: Schema, column: int) -> bool:
@@ -41,13 +29,7 @@ def _orders(node: Relation) -> bool:
             return any(field.type.kind is Kind.LIST for field in node.schema)
         case Window():
             return any(field.type.kind is Kind.LIST for field in node.input.schema)
-        case Map():
-            return _compares(node.scalars)
-        case Filter():
-            return _compares(node.predicates)
-        case Reduce():
-            return _compares((*node.keys, *(scalar for a in node.aggregates for scalar in a.scalars)))
-    return False
+    return _compares(scalars_of(node))
 
 
 def _compares(scalars: tuple[Scalar, ...]) -> bool:

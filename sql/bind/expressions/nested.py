@@ -15,9 +15,10 @@ from sqlglot import exp
 
 from sql.bind.context import BindContext, Ctes
 from sql.bind.names.outer import OuterRow, seen_from_inside
+from sql.decorrelate.expand_joins import filtered, padded
 from sql.decorrelate.nodes import map_scalars, relation_scalars
 from sql.ir.rebuild import Known
-from sql.ir.relation import Apply, Constant, Filter, Map, Project, Relation, Union
+from sql.ir.relation import Apply, Constant, Project, Relation, Union
 from sql.ir.scalar import Call, Column, Literal, Outer, Scalar, rewrite, walk
 
 _APPENDING = ("mark", "single")
@@ -147,19 +148,35 @@ def _replaced(scalar: Scalar, binding: int, value: Callable[[Scalar], Scalar]) -
     if not any(isinstance(s, Outer) and s.binding == binding for s in read):
         return scalar
     if all(isinstance(s, Outer) and (s.binding == binding or s.binding < 0) for s in read):
-        term = rewrite(scalar, lambda s: _as_column(s, binding))
+        term = _reading(scalar, binding, lambda s: Column(s.index, s.type, s.nullable))
         return seen_from_inside(value(term), binding)
     assert isinstance(scalar, Call), "it reads two rows"
     return replace(scalar, args=tuple(_replaced(arg, binding, value) for arg in scalar.args))
 
 
-def _as_column(scalar: Scalar, binding: int) -> Scalar:
-    if isinstance(scalar, Outer) and scalar.binding == binding:
-        return Column(scalar.index, scalar.type, scalar.nullable)
-    return scalar
+def _reading(scalar: Scalar, binding: int | None, value: Callable[[Column | Outer], Scalar]) -> Scalar:
+    """The expression with what it reads of a row replaced: its columns, or as Outer from inside a join of it."""
+
+    def read(s: Scalar) -> Scalar:
+        if isinstance(s, Outer):
+            return value(s) if s.binding == binding else s
+        return value(s) if isinstance(s, Column) and binding is None else s
+
+    return rewrite(scalar, read)
 
 
-def filtered(
+def _all_reading(
+    pending: Sequence[Pending], predicates: Sequence[Scalar], value: Callable[[Column | Outer], Scalar]
+) -> tuple[list[Pending], list[Scalar]]:
+    """The subqueries and predicates of a row with what they read of it replaced."""
+    found = [
+        replace(each, right=map_scalars(each.right, partial(_reading, binding=each.binding, value=value)))
+        for each in pending
+    ]
+    return found, [_reading(p, None, value) for p in predicates]
+
+
+def satisfying(
     relation: Relation, pending: Sequence[Pending], predicates: Sequence[Scalar], first: Sequence[Scalar] = ()
 ) -> Relation:
     """The rows that satisfy the `predicates` and join the `pending`, with the columns that they had.
@@ -168,10 +185,8 @@ def filtered(
     """
     plain = (*first, *(p for p in predicates if not placeholders((p,))))
     rest = [p for p in predicates if placeholders((p,))]
-    below = Filter(relation, plain) if plain else relation
-    joined, resolve = placed(below, pending, rest)
-    tests = tuple(map(resolve, rest))
-    above: Relation = Filter(joined, tests) if tests else joined
+    joined, resolve = placed(filtered(relation, plain), pending, rest)
+    above = filtered(joined, tuple(map(resolve, rest)))
     width = len(relation.schema)
     return above if len(above.schema) == width else Project(above, tuple(range(width)))
 
@@ -184,22 +199,10 @@ def seen_from_left(
     `predicates` and `pending` read the left row's `width` columns and, behind them, the right row's.
     """
 
-    def own(binding_of: int | None) -> Callable[[Scalar], Scalar]:
-        """Columns are read as columns, or as Outer(`binding_of`, ..) from inside a pending join."""
+    def own(s: Column | Outer) -> Scalar:
+        return Outer(binding, s.index, s.type, s.nullable) if s.index < width else replace(s, index=s.index - width)
 
-        def move(s: Scalar) -> Scalar:
-            if not isinstance(s, Column if binding_of is None else Outer):
-                return s
-            if isinstance(s, Outer) and s.binding != binding_of:
-                return s
-            if s.index < width:
-                return Outer(binding, s.index, s.type, s.nullable)
-            return replace(s, index=s.index - width)
-
-        return lambda scalar: rewrite(scalar, move)
-
-    moved = [replace(each, right=map_scalars(each.right, own(each.binding))) for each in pending]
-    return filtered(right, moved, [own(None)(p) for p in predicates])
+    return satisfying(right, *_all_reading(pending, predicates, own))
 
 
 def outer_join(
@@ -223,9 +226,8 @@ def outer_join(
     flipped = context.number()
     partners = seen_from_left(left, total - width, flipped, *turned(found, on, width, total))
     alone = Apply("anti", right, partners, (), flipped)
-    nulls = Map(alone, tuple(Literal(None, f.type) for f in left.schema), tuple(f.name for f in left.schema))
-    padded = Project(nulls, (*range(total - width, total), *range(total - width)))
-    return Union((Apply("left", left, meeting, (), binding), padded))
+    nulls = Project(padded(alone, left.schema), (*range(total - width, total), *range(total - width)))
+    return Union((Apply("left", left, meeting, (), binding), nulls))
 
 
 def turned(
@@ -233,14 +235,7 @@ def turned(
 ) -> tuple[list[Pending], list[Scalar]]:
     """The same over pairs of rows, of `total` columns together, of which the first, of `width`, has become the last."""
 
-    def swapped(binding: int | None) -> Callable[[Scalar], Scalar]:
-        def move(s: Scalar) -> Scalar:
-            own = isinstance(s, Column) if binding is None else isinstance(s, Outer) and s.binding == binding
-            if not own or not isinstance(s, Column | Outer):
-                return s
-            return replace(s, index=s.index + total - width if s.index < width else s.index - width)
+    def swapped(s: Column | Outer) -> Scalar:
+        return replace(s, index=s.index + total - width if s.index < width else s.index - width)
 
-        return lambda scalar: rewrite(scalar, move)
-
-    found = [replace(each, right=map_scalars(each.right, swapped(each.binding))) for each in pending]
-    return found, [swapped(None)(p) for p in predicates]
+    return _all_reading(pending, predicates, swapped)

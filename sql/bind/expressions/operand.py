@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from catalog.types import INTERVAL, VARCHAR, SqlType
+from catalog.types import INTEGER, INTERVAL, NULL, VARCHAR, SqlType
 from sql.ir.scalar import Literal, Scalar
 from sql.types.calendar import Interval
 from sql.types.operand_type import OperandType
@@ -33,6 +33,11 @@ class Operand:
     def type(self) -> SqlType:
         """The type of the expression."""
         return INTERVAL if self.interval is not None or self.span is not None else self.scalar.type
+
+    @property
+    def stored(self) -> Scalar:
+        """The expression as a column: one of nothing but NULL is an INTEGER, as DuckDB stores it."""
+        return Literal(None, INTEGER) if self.type == NULL else self.scalar
 
     @property
     def term(self) -> OperandType:

@@ -20,6 +20,7 @@ from sql.ir.conditions import coalesced, comparison, conjuncts, is_null, junctio
 from sql.ir.functions import NEGATED, function_of
 from sql.ir.relation import Aggregate, Filter, Reduce, Relation
 from sql.ir.scalar import FALSE, Call, Column, Literal, Scalar
+from sql.tree import clauses_around
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,15 +127,11 @@ def bind_value(binder: Binder, node: exp.Expr) -> Operand:
 
     def bind() -> Scalar:
         row, subqueries = _outer_row(binder, node)
-        relation = subqueries.relation(row, node.this if _is_bare(node) else node)
+        relation = subqueries.relation(row, node if clauses_around(node) else node.this)
         _check_width(binder, node, relation, 1)
         return subqueries.add("single", relation, row.binding, node)[0]
 
     return Operand(node, _once(binder, node, bind))
-
-
-def _is_bare(node: exp.Expr) -> bool:
-    return not any(node.args.get(arg) for arg in ("order", "limit", "offset", "with_"))
 
 
 def bind_exists(binder: Binder, node: exp.Expr) -> Operand:

@@ -60,13 +60,6 @@ def _unified(
     return tuple(binder.cast(operand, type_) for operand in operands), type_
 
 
-def bind_coalesce(binder: Binder, node: exp.Expr) -> Operand:
-    """COALESCE(x, ...), IFNULL(x, y)."""
-    operands = [binder.value(arg) for arg in (node.this, *node.expressions)]
-    scalars, type_ = _unified(binder, node, "COALESCE", operands)
-    return Operand(node, Call("coalesce", scalars, type_, all(scalar.nullable for scalar in scalars)))
-
-
 def bind_nullif(binder: Binder, node: exp.Expr) -> Operand:
     """NULLIF(x, y), of the type of x."""
     left, right = binder.value(node.this), binder.value(node.expression)
@@ -77,13 +70,11 @@ def bind_nullif(binder: Binder, node: exp.Expr) -> Operand:
     return Operand(node, Call("case", (equal, Literal(None, left.type), left.scalar), left.type))
 
 
-def _extreme(function: str) -> Handler:
-    def bind(binder: Binder, node: exp.Expr) -> Operand:
-        operands = [binder.value(arg) for arg in (node.this, *node.expressions)]
-        scalars, type_ = _unified(binder, node, function.upper(), operands)
-        return Operand(node, Call(function, scalars, type_, all(scalar.nullable for scalar in scalars)))
-
-    return bind
+def bind_choice(binder: Binder, node: exp.Expr) -> Operand:
+    """COALESCE(x, ...), IFNULL(x, y), GREATEST(x, ...), LEAST(x, ...)."""
+    operands = [binder.value(arg) for arg in (node.this, *node.expressions)]
+    scalars, type_ = _unified(binder, node, node.key.upper(), operands)
+    return Operand(node, Call(node.key, scalars, type_, all(scalar.nullable for scalar in scalars)))
 
 
 def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
@@ -119,9 +110,7 @@ _OTHERS = (
 HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Case: bind_case,
     exp.If: bind_if,
-    exp.Coalesce: bind_coalesce,
+    **dict.fromkeys((exp.Coalesce, exp.Greatest, exp.Least), bind_choice),
     exp.Nullif: bind_nullif,
-    exp.Greatest: _extreme("greatest"),
-    exp.Least: _extreme("least"),
     exp.Anonymous: bind_anonymous,
 }

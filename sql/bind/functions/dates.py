@@ -160,25 +160,6 @@ def bind_date_add(binder: Binder, node: exp.Expr) -> Operand:
     return add_moment(binder, node, moment, added, 1)
 
 
-def bind_make_date(binder: Binder, node: exp.Expr) -> Operand:
-    """MAKE_DATE(year, month, day)."""
-    parts = [node.args.get(key) for key in ("year", "month", "day")]
-    if None in parts:
-        binder.refuse(node, "make_date() needs a year, a month and a day")
-    args = tuple(integer(BIGINT)(binder, part) for part in parts if part is not None)
-    return binder.call(node, "make_date", args, DATE)
-
-
-def bind_make_timestamp(binder: Binder, node: exp.Expr) -> Operand:
-    """MAKE_TIMESTAMP(year, month, day, hour, minute, seconds)."""
-    parts = [node.args.get(key) for key in ("year", "month", "day", "hour", "min", "sec")]
-    if None in parts:
-        binder.refuse(node, "make_timestamp() needs a year, a month, a day, an hour, a minute and seconds")
-    given = [part for part in parts if part is not None]
-    args = (*(integer(BIGINT)(binder, part) for part in given[:5]), double(binder, given[5]))
-    return binder.call(node, "make_timestamp", args, TIMESTAMP)
-
-
 def bind_strftime(binder: Binder, node: exp.Expr) -> Operand:
     """STRFTIME(x, 'format')."""
     of, form = node.this, node.args["format"]
@@ -292,11 +273,9 @@ def is_finite(binder: Binder, node: exp.Expr, of: exp.Expr) -> Operand:
     return binder.call(node, "is_finite", (double(binder, of),), BOOLEAN)
 
 
-def _part_function(part: str) -> Handler:
-    def bind(binder: Binder, node: exp.Expr) -> Operand:
-        return extract(binder, node, part, node.this)
-
-    return bind
+def bind_part(binder: Binder, node: exp.Expr) -> Operand:
+    """YEAR(x) and its like, which sqlglot calls as DuckDB calls the part."""
+    return extract(binder, node, "isodow" if isinstance(node, exp.DayOfWeekIso) else node.key, node.this)
 
 
 NAMED_PARTS = (*_PARTS, "julian", "epoch", "dayofweek", "weekday", "dayofyear", "weekofyear", "dayofmonth")
@@ -314,8 +293,6 @@ def by_name(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr])
             return _between(binder, node, "date_diff", _written_part(binder, args[0], name), args[1:])
         case "try_strptime", 2:
             return strptime(binder, node, name, args)
-        case "make_timestamp", 1:
-            return binder.call(node, "from_micros", (integer(BIGINT)(binder, args[0]),), TIMESTAMP)
         case "isfinite", 1:
             return is_finite(binder, node, args[0])
         case _, 1 if name in NAMED_PARTS:
@@ -329,24 +306,14 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.DateTrunc: bind_date_trunc,
     exp.DateDiff: bind_date_diff,
     exp.DateAdd: bind_date_add,
-    exp.DateFromParts: bind_make_date,
-    exp.TimestampFromParts: bind_make_timestamp,
     exp.TimeToStr: bind_strftime,
     exp.StrToTime: bind_strptime,
     exp.TimeToUnix: bind_epoch,
     exp.UnixToTime: bind_epoch_ms,
     exp.DateBin: bind_time_bucket,
-    exp.Year: _part_function("year"),
-    exp.Quarter: _part_function("quarter"),
-    exp.Month: _part_function("month"),
-    exp.Week: _part_function("week"),
-    exp.WeekOfYear: _part_function("week"),
-    exp.Day: _part_function("day"),
-    exp.DayOfMonth: _part_function("day"),
-    exp.DayOfWeek: _part_function("dow"),
-    exp.DayOfWeekIso: _part_function("isodow"),
-    exp.DayOfYear: _part_function("doy"),
-    exp.Hour: _part_function("hour"),
-    exp.Minute: _part_function("minute"),
-    exp.Second: _part_function("second"),
-}
+    **dict.fromkeys(
+        (exp.Year, exp.Quarter, exp.Month, exp.Week, exp.WeekOfYear, exp.Day, exp.DayOfMonth, exp.DayOfWeek,
+         exp.DayOfYear, exp.Hour, exp.Minute, exp.Second, exp.DayOfWeekIso),
+        bind_part,
+    ),
+}  # fmt: skip

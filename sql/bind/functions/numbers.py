@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from sqlglot import exp
 
@@ -30,37 +30,30 @@ def bind_sign(binder: Binder, node: exp.Expr) -> Operand:
     return binder.call(node, "sign", (number_operand(binder, node.this).scalar,), TINYINT)
 
 
-def _rounding(function: str) -> Handler:
+def bind_rounding(binder: Binder, node: exp.Expr) -> Operand:
     """ROUND(x [, digits]), TRUNC(x [, digits]): DECIMAL keeps its digits and at most `digits` decimals."""
-
-    def bind(binder: Binder, node: exp.Expr) -> Operand:
-        operand = number_operand(binder, node.this)
-        digits = 0
-        if node.args.get("decimals"):
-            written = binder.value(node.args["decimals"])
-            if written.integer is None:
-                binder.refuse(node, f"{function.upper()} needs its number of digits as an integer literal")
-            digits = written.integer
-        type_ = operand.type
-        if type_.is_unsigned and function == "round":
-            type_ = _signed(type_)
-            operand = Operand(node, binder.cast(operand, type_))
-        if type_.kind is Kind.DECIMAL:
-            type_ = decimal(type_.precision, min(max(digits, 0), type_.scale))
-        return binder.call(node, function, (operand.scalar, Literal(digits, INTEGER)), type_)
-
-    return bind
+    function, operand, digits = node.key, number_operand(binder, node.this), 0
+    if node.args.get("decimals"):
+        written = binder.value(node.args["decimals"])
+        if written.integer is None:
+            binder.refuse(node, f"{function.upper()} needs its number of digits as an integer literal")
+        digits = written.integer
+    type_ = operand.type
+    if type_.is_unsigned and function == "round":
+        type_ = _signed(type_)
+        operand = Operand(node, binder.cast(operand, type_))
+    if type_.kind is Kind.DECIMAL:
+        type_ = decimal(type_.precision, min(max(digits, 0), type_.scale))
+    return binder.call(node, function, (operand.scalar, Literal(digits, INTEGER)), type_)
 
 
-def _whole(function: str) -> Handler:
-    def bind(binder: Binder, node: exp.Expr) -> Operand:
-        operand = number_operand(binder, node.this)
-        if operand.type.kind is Kind.DECIMAL:
-            return binder.call(node, function, (operand.scalar,), decimal(operand.type.precision, 0))
-        type_ = FLOAT if operand.type == FLOAT else DOUBLE
-        return binder.call(node, function, (binder.cast(operand, type_),), type_)
-
-    return bind
+def bind_whole(binder: Binder, node: exp.Expr) -> Operand:
+    """FLOOR(x), CEIL(x)."""
+    operand = number_operand(binder, node.this)
+    if operand.type.kind is Kind.DECIMAL:
+        return binder.call(node, node.key, (operand.scalar,), decimal(operand.type.precision, 0))
+    type_ = FLOAT if operand.type == FLOAT else DOUBLE
+    return binder.call(node, node.key, (binder.cast(operand, type_),), type_)
 
 
 def bind_log(binder: Binder, node: exp.Expr) -> Operand:
@@ -78,15 +71,28 @@ def bind_pi(binder: Binder, node: exp.Expr) -> Operand:
     return Operand(node, Literal(3.141592653589793, DOUBLE))
 
 
-def _bits(function: str, symbol: str) -> Handler:
+_BITS: dict[type[exp.Expr], tuple[str, str]] = {
+    exp.BitwiseAnd: ("bit_and", "&"),
+    exp.BitwiseOr: ("bit_or", "|"),
+    exp.BitwiseXor: ("xor", "xor()"),
+    exp.BitwiseLeftShift: ("shift_left", "<<"),
+    exp.BitwiseRightShift: ("shift_right", ">>"),
+}
+
+
+def bind_bits(binder: Binder, node: exp.Expr) -> Operand:
     """Bits of two integers, which get their common type."""
+    function, symbol = _BITS[type(node)]
+    return _of_integers(binder, node, function, symbol, (node.this, node.expression))
 
-    def bind(binder: Binder, node: exp.Expr) -> Operand:
-        operands = (binder.value(node.this), binder.value(node.expression))
-        type_ = _integer_type(binder, node, symbol, operands)
-        return binder.call(node, function, tuple(binder.cast(operand, type_) for operand in operands), type_)
 
-    return bind
+def _of_integers(
+    binder: Binder, node: exp.Expr, function: str, symbol: str, args: Sequence[exp.Expr], *, signed: bool = False
+) -> Operand:
+    operands = [binder.value(arg) for arg in args]
+    type_ = _integer_type(binder, node, symbol, operands)
+    type_ = _signed(type_) if signed else type_
+    return binder.call(node, function, tuple(binder.cast(operand, type_) for operand in operands), type_)
 
 
 def _integer_type(binder: Binder, node: exp.Expr, symbol: str, operands: Sequence[Operand]) -> SqlType:
@@ -116,28 +122,13 @@ def _signed(type_: SqlType) -> SqlType:
     return BIGINT if holds(BIGINT, type_) else HUGEINT
 
 
-def _divisor(function: str) -> Callable[[Binder, exp.Expr, Sequence[exp.Expr]], Operand]:
-    def bind(binder: Binder, node: exp.Expr, args: Sequence[exp.Expr]) -> Operand:
-        operands = [binder.value(arg) for arg in args]
-        type_ = _integer_type(binder, node, function, operands)
-        wide = _signed(type_)
-        return binder.call(node, function, tuple(binder.cast(operand, wide) for operand in operands), wide)
-
-    return bind
-
-
-_DIVISORS = {
-    "gcd": _divisor("gcd"),
-    "greatest_common_divisor": _divisor("gcd"),
-    "lcm": _divisor("lcm"),
-    "least_common_multiple": _divisor("lcm"),
-}
+_DIVISORS = {"gcd": "gcd", "greatest_common_divisor": "gcd", "lcm": "lcm", "least_common_multiple": "lcm"}
 
 
 def by_name(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr]) -> Operand | None:
     """The functions of numbers that sqlglot knows by their name only; None if this is none of them."""
     if name in _DIVISORS and len(args) == 2:
-        return _DIVISORS[name](binder, node, args)
+        return _of_integers(binder, node, _DIVISORS[name], _DIVISORS[name], args, signed=True)
     if name == "bit_count" and len(args) == 1:
         operand = binder.value(args[0])
         type_ = _integer_type(binder, node, "bit_count()", (operand,))
@@ -151,16 +142,10 @@ NAMES = (*_DIVISORS, "bit_count")
 HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Abs: bind_abs,
     exp.Sign: bind_sign,
-    exp.Round: _rounding("round"),
-    exp.Trunc: _rounding("trunc"),
-    exp.Floor: _whole("floor"),
-    exp.Ceil: _whole("ceil"),
+    **dict.fromkeys((exp.Round, exp.Trunc), bind_rounding),
+    **dict.fromkeys((exp.Floor, exp.Ceil), bind_whole),
     exp.Log: bind_log,
     exp.Pi: bind_pi,
-    exp.BitwiseAnd: _bits("bit_and", "&"),
-    exp.BitwiseOr: _bits("bit_or", "|"),
-    exp.BitwiseXor: _bits("xor", "xor()"),
-    exp.BitwiseLeftShift: _bits("shift_left", "<<"),
-    exp.BitwiseRightShift: _bits("shift_right", ">>"),
+    **dict.fromkeys(_BITS, bind_bits),
     exp.BitwiseNot: bind_bit_not,
 }

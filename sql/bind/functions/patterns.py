@@ -14,21 +14,18 @@ from sql.ir.conditions import negation
 from sql.ir.scalar import Call, Literal, Scalar
 
 
-def _like(function: str) -> Handler:
-    def bind(binder: Binder, node: exp.Expr) -> Operand:
-        matched = like(binder, node, function, ())
-        return Operand(node, negation(matched)) if node.args.get("negate") else Operand(node, matched)
-
-    return bind
+def bind_like(binder: Binder, node: exp.Expr) -> Operand:
+    """The conditions x LIKE 'pattern' and ILIKE."""
+    matched = like(binder, node, node.key, ())
+    return Operand(node, negation(matched) if node.args.get("negate") else matched)
 
 
 def bind_escape(binder: Binder, node: exp.Expr) -> Operand:
     """The condition x LIKE 'pattern' ESCAPE 'c'."""
     inner, escape = node.this, node.expression
-    function = {exp.Like: "like", exp.ILike: "ilike"}.get(type(inner))
-    if function is None or not isinstance(escape, exp.Literal) or len(escape.name) != 1:
+    if not isinstance(inner, exp.Like | exp.ILike) or not isinstance(escape, exp.Literal) or len(escape.name) != 1:
         binder.refuse(node, "ESCAPE needs LIKE or ILIKE before it and one character after it")
-    matched = like(binder, inner, function, (Literal(escape.name, VARCHAR),))
+    matched = like(binder, inner, inner.key, (Literal(escape.name, VARCHAR),))
     return Operand(node, negation(matched) if inner.args.get("negate") else matched)
 
 
@@ -133,8 +130,8 @@ def _literal(binder: Binder, node: exp.Expr, what: str) -> str | None:
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
-    exp.Like: _like("like"),
-    exp.ILike: _like("ilike"),
+    exp.Like: bind_like,
+    exp.ILike: bind_like,
     exp.Escape: bind_escape,
     exp.SimilarTo: bind_similar,
     exp.RegexpLike: bind_regexp_like,

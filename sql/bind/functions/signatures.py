@@ -128,6 +128,8 @@ def bind_position(binder: Binder, node: exp.Expr) -> Operand:
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
     **{kind: _of_class(name, keys) for kind, (name, keys) in KINDS.items()},
+    exp.DateFromParts: _of_class("make_date", ("year", "month", "day")),
+    exp.TimestampFromParts: _of_class("make_timestamp", ("year", "month", "day", "hour", "min", "sec")),
     exp.Pad: bind_pad,
     exp.SHA2: bind_sha2,
     exp.Trim: bind_trim,

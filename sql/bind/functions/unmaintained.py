@@ -64,13 +64,6 @@ def _refusing(name: str) -> Handler:
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
-    exp.Rand: _refusing("random"),
-    exp.Uuid: _refusing("uuid"),
-    exp.CurrentDate: _refusing("current_date"),
-    exp.CurrentTime: _refusing("current_time"),
-    exp.CurrentTimestamp: _refusing("current_timestamp"),
-    exp.Localtime: _refusing("localtime"),
-    exp.Localtimestamp: _refusing("localtimestamp"),
-    exp.CurrentUser: _refusing("current_user"),
+    **{kind: _refusing(name) for name in CHANGING if (kind := exp.FUNCTION_BY_NAME.get(name.upper())) is not None},
     exp.CurrentVersion: _refusing("version"),
 }

@@ -14,11 +14,12 @@ from sql.bind.names.columns import column_name
 from sql.bind.names.outer import WINDOWED
 from sql.bind.names.scope import Scope
 from sql.bind.windows.frames import bind_frame, bind_spec
-from sql.bind.windows.functions import VALUES, bind_function, stored
+from sql.bind.windows.functions import VALUES, bind_function
 from sql.bind.windows.specs import Spec
+from sql.decorrelate.expand_joins import filtered, with_columns
 from sql.decorrelate.nodes import outers, relation_scalars
 from sql.ir.aggregates import AGGREGATES
-from sql.ir.relation import Apply, Filter, Map, Order, Project, Relation, Window, WindowFunction
+from sql.ir.relation import Apply, Order, Project, Relation, Window, WindowFunction
 from sql.ir.scalar import Column, Literal, Outer, Scalar, columns_of, remap, rewrite
 
 _BY_PLACE = frozenset(("row_number", "ntile", "lag", "lead"))
@@ -97,7 +98,7 @@ def bind_window(binder: Binder, node: exp.Expr) -> Operand:
 def _key(binder: Binder, node: exp.Expr) -> Scalar:
     if isinstance(node, exp.Var) and node.name.upper() == "ALL":
         binder.refuse(node, "ORDER BY ALL in a window is not supported; name the columns")
-    return stored(binder.value(node).scalar)
+    return binder.value(node).stored
 
 
 def windowed(
@@ -163,12 +164,9 @@ def _settled(scalar: Scalar, columns: dict[int, int]) -> Scalar:
 
 def _with_keys(relation: Relation, found: Sequence[_Windowed]) -> tuple[Relation, dict[Scalar, int]]:
     """The rows with a column for each expression of PARTITION BY and ORDER BY, and where each stands."""
-    keys = dict.fromkeys(s for each in found for s in (*each.partition, *(scalar for scalar, _, _ in each.order)))
-    computed = [key for key in keys if not isinstance(key, Column)]
-    width = len(relation.schema)
-    if computed:
-        relation = Map(relation, tuple(computed), tuple(f"key{i}" for i in range(len(computed))))
-    return relation, {k: k.index if isinstance(k, Column) else width + computed.index(k) for k in keys}
+    keys = list(dict.fromkeys(s for each in found for s in (*each.partition, *(scalar for scalar, _, _ in each.order))))
+    relation, places = with_columns(relation, keys, "key")
+    return relation, dict(zip(keys, places, strict=True))
 
 
 def with_windows(
@@ -193,8 +191,7 @@ def with_windows(
         context.windows.extend(refinements(windows, names))
     elif counts[1]:
         context.fail(qualify, "QUALIFY needs a window function; filter with WHERE or HAVING")
-    predicates = tuple(over[first:])
-    return Filter(relation, predicates) if predicates else relation, over[:first]
+    return filtered(relation, tuple(over[first:])), over[:first]
 
 
 def refinements(windows: Windows, ties: Sequence[exp.Expr]) -> list[Refinement]:

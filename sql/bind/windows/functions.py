@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from sqlglot import exp
 
-from catalog.types import BIGINT, DOUBLE, INTEGER, NULL
+from catalog.types import BIGINT, DOUBLE
 from sql.bind.aggregates.calls import AGGREGATES
 from sql.bind.aggregates.expressions import bind_aggregate
 from sql.bind.expressions.binder import Aggregates, Binder
@@ -33,11 +33,6 @@ _SHIFTS: dict[type[exp.Expr], str] = {exp.Lag: "lag", exp.Lead: "lead"}
 _OFFERED = (
     "row_number, rank, dense_rank, ntile, lag, lead, first_value, last_value, nth_value, sum, count, avg, min and max"
 )
-
-
-def stored(scalar: Scalar) -> Scalar:
-    """The scalar as a column: one of nothing but NULL is an INTEGER."""
-    return Literal(None, INTEGER) if scalar.type == NULL else scalar
 
 
 def bind_function(binder: Binder, node: exp.Expr, frame: Frame) -> WindowFunction:
@@ -74,7 +69,7 @@ def _argument(binder: Binder, call: exp.Expr) -> Scalar:
         binder.fail(call, "this window function needs an argument")
     if isinstance(call.this, exp.Order | exp.Distinct):
         binder.refuse(call, "ORDER BY and DISTINCT inside a window function are not supported; leave them out")
-    return stored(binder.value(call.this).scalar)
+    return binder.value(call.this).stored
 
 
 def _positive(binder: Binder, call: exp.Expr, node: exp.Expr | None) -> Literal:
