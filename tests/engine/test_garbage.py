@@ -43,6 +43,7 @@ def test_what_a_dropped_view_remembered_of_texts_goes() -> None:
     memos = core_of(db).engine.dictionary.memos
     for n in range(4):
         db.sql(f"CREATE OR REPLACE MATERIALIZED VIEW v AS SELECT s || 'suffix {n}' AS y FROM t WHERE s < 'c{n}'")
+        gc.collect()
         assert len(memos) == 2
     db.sql("DROP VIEW v")
     gc.collect()
