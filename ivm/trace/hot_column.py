@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from catalog.types import Physical
-from ivm.trace.column import DTYPES, Array, Column, Ints
+from ivm.trace.column import DTYPES, Array, Column
 from ivm.trace.growable import Growable
 
 _NO_CODES: Array = np.empty(0, np.int32)
@@ -65,9 +65,3 @@ class HotColumn:
     def empty(self) -> HotColumn:
         """No rows yet, of the same form."""
         return HotColumn(self._physical)
-
-    def keep(self, rows: Ints) -> HotColumn:
-        """A column of the rows `rows` of this one."""
-        kept = HotColumn(self._physical)
-        kept.append(self.column().take(rows))
-        return kept
