@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from catalog.types import SqlType
-from ivm.kernels.ordered.changes import net_changes
+from ivm.kernels.ordered.batch import TreeBatch
 from ivm.kernels.ordered.top_k import ENDLESS, FIELDS, apply_windows, show_windows
 from ivm.operators.live_input import live_input
 from ivm.operators.operator import NOTHING, Contents, Kept, StateSize
@@ -17,9 +17,9 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_fields import PlainFields
 from ivm.trace.groups import Groups
 from ivm.trace.keys import KeyLayout
+from ivm.trace.net_changes import net_of
 from ivm.trace.ordered_rows import OrderedRows
-from ivm.trace.ordered_tree import OrderedReader, TreeBatch
-from ivm.trace.readonly import readonly
+from ivm.trace.ordered_tree import OrderedReader
 from ivm.trace.row_order import total_order
 from ivm.trace.state import State
 
@@ -79,15 +79,11 @@ class TopK(Kept):
         return self._apply(self._rows.batch(columns, cells.slot[cells.row_cell], diffs=delta.diffs), cells)
 
     def _apply(self, batch: TreeBatch, cells: Cells) -> Delta | None:
-        count = len(batch.keys)
-        order, net, scratch = np.empty((3, count), np.int64)
-        offsets = np.empty(len(cells) + 1, np.int64)
         after = np.empty((len(cells), FIELDS), np.int64)
-        compared = self._rows.arguments[3:]
-        net_changes(batch.keys, *compared, batch.diffs, cells.row_cell, order, net, offsets, scratch)
-        batch = batch._replace(diffs=readonly(net), order=readonly(order[: offsets[-1]]))
+        net = net_of(batch.keys, self._rows.kinds, self._rows.dictionary, batch.diffs, cells.row_cell, len(cells))
+        batch = batch._replace(diffs=net.diffs, order=net.order)
         out, rows = apply_windows(
-            *self._rows.changing(batch), *batch, offsets, self._begin, self._end,
+            *self._rows.changing(batch), *batch, net.offsets, self._begin, self._end,
             self._ties, self._layout.words + 1, self._groups.state, cells.slot, cells.previous, after,
         )  # fmt: skip
         self._groups.put(after)

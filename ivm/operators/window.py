@@ -7,29 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from ivm.kernels.windows.functions import CELL, DIFF
-from ivm.kernels.windows.tree import KEY
 from ivm.operators.live_input import live_input
 from ivm.operators.operator import Contents, Kept, StateSize
 from ivm.operators.window_layout import FunctionSpec, Types, WindowLayout
 from ivm.trace.cells import Cells, cell_times
 from ivm.trace.column import Ints
-from ivm.trace.consolidate import consolidate, sum_equal
+from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_fields import PlainFields
 from ivm.trace.groups import Groups
 from ivm.trace.keys import KeyLayout
-from ivm.trace.readonly import readonly, readonly_diffs
 from ivm.trace.row_order import total_order
 from ivm.trace.state import State
-from ivm.trace.window_tree import RowChanges, WindowReader, WindowTree
+from ivm.trace.window_tree import WindowReader, WindowTree
 
 __all__ = ["FunctionSpec", "Window"]
-
-_MANY = 512
 
 
 class Window(Kept):
@@ -79,9 +73,8 @@ class Window(Kept):
         wider = self._rows.layout.widened(delta)
         if wider is not None:
             self._rows.widen(wider)
-        changes = _in_cells(self._rows.layout, delta, cells)
-        out, enough = self._rows.apply(changes)
-        self._groups.put(changes.after)
+        out, counts, enough = self._rows.apply(self._rows.layout.encode(delta), delta.diffs, cells.row_cell, cells.slot)
+        self._groups.put(counts)
         if not enough:
             raise AssertionError(
                 "internal error: a window function has no row to retract; the view that feeds it is wrong. Please "
@@ -108,19 +101,3 @@ def _shown(reader: WindowReader[WindowLayout], time: int) -> Iterator[Delta]:
     for layout, rows, diffs in reader.read():
         if len(rows):
             yield delta_of(layout.columns(rows), time, diffs, len(rows))
-
-
-def _in_cells(layout: WindowLayout, delta: Delta, cells: Cells) -> RowChanges:
-    """The changes by cells; diffs of equal rows of a cell added up where some of them are negative."""
-    rows, diffs, row_cell = layout.encode(delta), readonly_diffs(delta.diffs), cells.row_cell
-    width = int(layout.shape[KEY]) - 1
-    if len(diffs) > 1 and bool((diffs < 0).any()):
-        whole = np.concatenate([rows[:, :width], row_cell[:, None]], axis=1)
-        first, sums = sum_equal(whole, diffs)
-        rows, diffs, row_cell = rows[first], readonly(sums), row_cell[first]
-    order = np.argsort(row_cell, kind="stable")
-    if len(order) >= _MANY:  # what goes to one place of a tree goes there one after the other
-        order = np.lexsort((*(rows[:, w] for w in range(min(width, 3) - 1, -1, -1)), row_cell))
-    begin = np.zeros(len(cells) + 1, np.int64)
-    np.cumsum(np.bincount(row_cell, minlength=len(cells)), out=begin[1:])
-    return RowChanges(rows, diffs, order, begin, cells.slot, np.zeros((len(cells), 1), np.int64))

@@ -18,7 +18,7 @@ from ivm.trace.delta import Delta, Group
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
 from ivm.trace.layout import plain_layout
-from ivm.trace.ordered_tree import AS_THEY_COME, OrderedTree, TreeBatch
+from ivm.trace.ordered_tree import AS_THEY_COME, OrderedTree, changes_of
 from ivm.trace.readonly import readonly
 from ivm.trace.row_order import ordered_words, word_kinds
 from ivm.trace.row_store import RowStore
@@ -123,7 +123,7 @@ class OrderedArrangement:
             died = self.store.died
             alive = rows if len(died) == 0 else rows[died[rows] > stamp(self._since)]
             for tree, entries, order in self._entries(alive):
-                tree.add(TreeBatch(readonly(entries), order=order))
+                tree.add(changes_of(readonly(entries), order=order))
             self.rows += len(rows)
         return self.store.rows - self.rows
 

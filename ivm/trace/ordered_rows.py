@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from ivm.kernels.ordered.batch import TreeBatch
 from ivm.trace.arrow import to_column
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.ordered_tree import ALL_COUNT, AS_THEY_COME, OrderedTree, TreeBatch
+from ivm.trace.ordered_tree import ALL_COUNT, AS_THEY_COME, OrderedTree, changes_of
 from ivm.trace.readonly import readonly
 from ivm.trace.row_order import RowOrder
 from ivm.trace.segment import Segment, Segments, column_to_arrow, segment_of
@@ -38,7 +39,7 @@ class OrderedRows(OrderedTree):
         """The changes of rows of these groups, to be taken as they come; what is not `valid` does not count."""
         keys = self.row_order.encode(columns, len(slots), ahead=1)
         keys[:, 0] = slots
-        changes = TreeBatch(readonly(keys), valid)
+        changes = changes_of(readonly(keys), valid)
         return changes if diffs is None else changes._replace(diffs=readonly(np.ascontiguousarray(diffs)))
 
     def segments(self) -> Iterator[Segment]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ivm.kernels.ordered.batch import TreeBatch, add_rows, drop_rows, undo_rows
 from ivm.kernels.ordered.nodes import (
     CHANGES,
     DEEPEST,
@@ -19,10 +20,9 @@ from ivm.kernels.ordered.nodes import (
     ROOT,
     USED,
     VISITED,
+    Tree,
 )
-from ivm.kernels.ordered.tree import add_rows, drop_rows, undo_rows
 from ivm.kernels.ordered.walk import copy_entries, copy_guides
-from ivm.kernels.texts.dictionary import Bytes
 from ivm.trace.column import Array, Bools, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
@@ -36,17 +36,10 @@ ALL_COUNT: Bools = readonly(np.empty((0, 1), np.bool_))
 ALL_ONE: Ints = readonly(np.empty(0, np.int64))
 AS_THEY_COME: Ints = readonly(np.empty(0, np.int64))
 
-Tree = tuple[Ints, Ints, Ints, Ints, Bytes, Ints]
-"""`rows`, `heads`, `meta`, `kinds`, and the dictionary's heap and offsets, as kernels take a tree."""
 
-
-class TreeBatch(NamedTuple):
-    """A batch of changes, as kernels take it (see `ivm.kernels.ordered.tree`)."""
-
-    keys: Ints
-    valid: Bools = ALL_COUNT
-    diffs: Ints = ALL_ONE
-    order: Ints = AS_THEY_COME
+def changes_of(keys: Ints, valid: Bools = ALL_COUNT, diffs: Ints = ALL_ONE, order: Ints = AS_THEY_COME) -> TreeBatch:
+    """A batch of changes of these keys, as kernels take it."""
+    return TreeBatch(keys, valid, diffs, order)
 
 
 class _Entry(NamedTuple):
@@ -98,14 +91,12 @@ class OrderedTree:
     def arguments(self) -> Tree:
         """The tree as kernels take it; anew for each call, since making room may move it."""
         strings = self.dictionary.now()
-        return *self.arrays, self.kinds, strings.heap, strings.places
+        return Tree(*self.arrays, self.kinds, strings.heap, strings.places)
 
     @property
     def readable(self) -> Tree:
         """The tree for kernels that read it: where they are in it they note in an array of their own."""
-        rows, heads, meta = self.arrays
-        strings = self.dictionary.now()
-        return rows, heads, meta.copy(), self.kinds, strings.heap, strings.places
+        return self.arguments._replace(meta=self._nodes.meta.copy())
 
     def __len__(self) -> int:
         """Entries."""
@@ -143,7 +134,7 @@ class OrderedTree:
 
     def drop(self, keys: Ints) -> None:
         """Take the entries of `keys`, in order, out for good, as far as they are there. To be done by a seal."""
-        drop_rows(*self.arguments, readonly(keys), True)
+        drop_rows(*self.arguments, readonly(keys))
 
     def mark(self) -> int:
         """How many changes were made."""

@@ -9,14 +9,14 @@ import numpy as np
 
 from ivm.kernels.types import Int32s
 from ivm.kernels.windows.functions import DIFF, NODE, ROOM, SCRATCH, apply_window, copy_rows, living
-from ivm.kernels.windows.tree import CHANGES, INPUT, KEY, LIVE, SIZES, USED, VALUES, VISITED, WORDS
+from ivm.kernels.windows.tree import CHANGES, INPUT, KEY, LIVE, SIZES, USED, VALUES, VISITED, WORDS, Trees
 from ivm.kernels.windows.values import COUNT
 from ivm.trace.codes import AT_ONCE
 from ivm.trace.column import Array, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
 from ivm.trace.held import Held
-from ivm.trace.readonly import readonly
+from ivm.trace.net_changes import NetChanges, net_of
 from ivm.trace.segment import Segment, Segments
 from ivm.trace.size import StateSize
 
@@ -59,26 +59,16 @@ class Layout(Protocol):
 AnyLayout = TypeVar("AnyLayout", bound=Layout)
 
 
-class RowChanges(NamedTuple):
-    """Changes by cells, as the kernel takes them (see `apply_window`); `copies`: of how many rows at most."""
+class _Entry(NamedTuple):
+    """Of the journal: rows by cells (see `apply_window`), how many changes the tree had seen before, and scratch.
+
+    The scratch is for the kernel to do and undo the changes.
+    """
 
     rows: Ints
-    diffs: Ints
-    order: Ints
-    begin: Ints
+    changes: NetChanges
     slots: Int32s
-    after: Ints
-
-    @property
-    def copies(self) -> int:
-        """How many nodes may be needed."""
-        return int(np.abs(self.diffs).sum()) if len(self.diffs) else len(self.rows)
-
-
-class _Entry(NamedTuple):
-    """Of the journal: changes, how many the tree had seen before, and room for the kernel to do and undo them."""
-
-    changes: RowChanges
+    counts: Ints
     before: int
     room: Ints
     scratch: Ints
@@ -131,31 +121,40 @@ class WindowTree(Generic[AnyLayout]):
         """Nodes visited so far."""
         return int(self._nodes.sizes[VISITED])
 
-    def apply(self, changes: RowChanges) -> tuple[Ints, bool]:
-        """Apply changes: the output (see `ivm.kernels.windows.functions`), and whether there were all rows to take out.
+    def apply(self, rows: Ints, diffs: Ints | None, row_cell: Int32s, slots: Int32s) -> tuple[Ints, Ints, bool]:
+        """Apply the changes of rows, as the layout has them, of cells, which are of the partitions in `slots`.
 
-        Cost: see `apply_window`.
+        Returns the output (see `ivm.kernels.windows.functions`), the rows (cells, 1) of each partition as of its cell,
+        and whether there were all rows to take out. Cost: see `apply_window`.
         """
         nodes, layout = self._nodes, self._nodes.layout
+        kinds = layout.kinds[:-1]  # but for the copy
+        changes = net_of(rows, kinds, self._dictionary, diffs, row_cell, len(slots))
         nodes.rows.length = self.used
-        nodes.rows.reserve(self.used + changes.copies)
-        nodes.roots.fill(0, int(changes.slots.max(initial=-1)) + 1)
-        entry = _Entry(changes, self.mark(), *_room(layout, changes))
+        nodes.rows.reserve(self.used + int(np.abs(changes.diffs[changes.order]).sum()))
+        nodes.roots.fill(0, int(slots.max(initial=-1)) + 1)
+        counts = np.zeros((len(slots), 1), np.int64)
+        entry = _Entry(rows, changes, slots, counts, self.mark(), *_scratch(layout, changes))
         nodes.journal.append(entry)
-        out, count = self._run(entry, False)
+        out = self._run(entry, False)
         if self._readers:
-            self._written.append((entry.before, out[:count]))
-        return out[:count], self.mark() - entry.before == len(changes.order)
+            self._written.append((entry.before, out))
+        return out, counts, self.mark() - entry.before == len(changes.order)
 
-    def _run(self, entry: _Entry, undo: bool) -> tuple[Ints, int]:
-        nodes, layout, strings = self._nodes, self._nodes.layout, self._dictionary.now()
-        rows, diffs, order, begin, slots, after = entry.changes
+    def _run(self, entry: _Entry, undo: bool) -> Ints:
+        rows, (diffs, order, offsets), slots, counts, before, room, scratch = entry
         out, count = apply_window(
-            nodes.rows.array, nodes.roots.array, nodes.sizes, layout.kinds, strings.heap, strings.places,
-            layout.shape, layout.carries, layout.extremes, layout.plan, layout.defaults, rows, diffs, order, begin,
-            slots, layout.uses_peers, after, entry.room, entry.scratch, entry.before, undo,
+            *self._arguments(), rows, diffs, order, offsets, slots, self.layout.uses_peers, counts, room, scratch,
+            before, undo,
         )  # fmt: skip
-        return out, count
+        return out[:count]
+
+    def _arguments(self) -> Trees:
+        nodes, layout, strings = self._nodes, self._nodes.layout, self._dictionary.now()
+        return Trees(
+            nodes.rows.array, nodes.roots.array, nodes.sizes, layout.kinds, strings.heap, strings.places,
+            layout.shape, layout.carries, layout.extremes, layout.plan, layout.defaults,
+        )  # fmt: skip
 
     def widen(self, layout: AnyLayout) -> None:
         """Exchange the layout for one with more room for sums. Cost: a pass over all nodes, which is rare."""
@@ -163,8 +162,9 @@ class WindowTree(Generic[AnyLayout]):
         new.rows.append(layout.moved(old.layout, old.rows.array[: self.used]))
         new.roots, new.sizes = old.roots, old.sizes
         for entry in old.journal:
-            changes = entry.changes._replace(rows=layout.moved_rows(old.layout, entry.changes.rows))
-            new.journal.append(_Entry(changes, entry.before, *_room(layout, changes)))
+            room, scratch = _scratch(layout, entry.changes)
+            rows = layout.moved_rows(old.layout, entry.rows)
+            new.journal.append(entry._replace(rows=rows, room=room, scratch=scratch))
         self._nodes = new
 
     def mark(self) -> int:
@@ -222,7 +222,8 @@ class WindowTree(Generic[AnyLayout]):
         for layout, slots, rows in self.layout.restored(Segments(segments)):
             if len(self._nodes.rows.array) == 0:
                 self._nodes = _Nodes(layout)
-            self.apply(_in_cells(rows, slots, int(layout.shape[KEY]) - 1))
+            of_cells, row_cell = np.unique(slots, return_inverse=True)
+            self.apply(rows, None, row_cell.astype(np.int32), of_cells)
             self.seal(0, 0)
 
     def codes(self) -> Iterator[Array]:
@@ -274,21 +275,8 @@ class WindowReader(Generic[AnyLayout]):
             yield layout, out, -out[:, DIFF]
 
 
-def _room(layout: Layout, changes: RowChanges) -> tuple[Ints, Ints]:
+def _scratch(layout: Layout, changes: NetChanges) -> tuple[Ints, Ints]:
     """Room for the kernel to do and undo changes."""
-    most = int(np.diff(changes.begin).max(initial=0))
+    most = int(np.diff(changes.offsets).max(initial=0))
     words = int(layout.plan[:, COUNT].max(initial=1))
-    return np.empty((ROOM * most + 2, 4), np.int64), np.empty(SCRATCH + words, np.int64)
-
-
-def _in_cells(rows: Ints, slots: Int32s, key: int) -> RowChanges:
-    """Rows of partitions, in order, as a batch: each once, with its copies, and a cell for each partition."""
-    new = np.ones(len(rows), np.bool_)
-    new[1:] = (slots[1:] != slots[:-1]) | (rows[1:, :key] != rows[:-1, :key]).any(axis=1)
-    first = np.flatnonzero(new)
-    copies = np.diff(np.append(first, len(rows)))
-    cells = np.flatnonzero(np.append(True, np.diff(slots[first]) != 0))
-    begin = np.append(cells, len(first))
-    after = np.zeros((len(cells), 1), np.int64)
-    order = np.arange(len(first))
-    return RowChanges(np.ascontiguousarray(rows[first]), readonly(copies), order, begin, slots[first[cells]], after)
+    return np.empty((ROOM * most + 1, 4), np.int64), np.empty(SCRATCH + words, np.int64)

@@ -12,7 +12,7 @@ import pytest
 
 from catalog.schema import Field
 from catalog.types import BIGINT, DOUBLE, VARCHAR, decimal
-from ivm.kernels.ordered.tree import add_rows
+from ivm.kernels.ordered.batch import add_rows
 from ivm.operators.window_layout import WindowLayout
 from ivm.trace.column import Column as Values
 from ivm.trace.dictionary import TextDictionary

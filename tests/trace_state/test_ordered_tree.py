@@ -14,7 +14,7 @@ from ivm.kernels.ordered import tree as ordered_tree
 from ivm.kernels.ordered import walk as ordered_tree_walk
 from ivm.kernels.ordered.nodes import FANOUT, LENGTH, LEVELS, NEXT, PREVIOUS, ROOT
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.ordered_tree import OrderedTree, TreeBatch
+from ivm.trace.ordered_tree import OrderedTree, changes_of
 from ivm.trace.readonly import readonly
 from tests.kernels import callable_part
 
@@ -66,7 +66,7 @@ class World:
 
     def change(self, keys, diffs, sign=1, near=False):
         """Apply changes, for good."""
-        changes = TreeBatch(readonly(np.ascontiguousarray(keys)), diffs=readonly(diffs))
+        changes = changes_of(readonly(np.ascontiguousarray(keys)), diffs=readonly(diffs))
         if near:
             changes = changes._replace(order=readonly(np.arange(len(keys))))
         self.tree.add(changes, sign)
@@ -92,27 +92,27 @@ class World:
         at_most = [k for k in ordered if self.compare(k[:width], key[:width]) <= 0]
         less = [k for k in ordered if self.compare(k[:width], key[:width]) < 0]
         arguments = self.tree.arguments
-        assert self.row(first_entry(*arguments, probe, 0, width, False)) == (at_least[0] if at_least else None)
-        assert self.row(first_entry(*arguments, probe, 0, width, True)) == (beyond[0] if beyond else None)
-        assert self.row(last_entry(*arguments, probe, 0, width, False)) == (at_most[-1] if at_most else None)
-        assert self.row(last_entry(*arguments, probe, 0, width, True)) == (less[-1] if less else None)
-        at, there = find(*arguments, probe, 0, True)
+        assert self.row(first_entry(arguments, probe, 0, width, False)) == (at_least[0] if at_least else None)
+        assert self.row(first_entry(arguments, probe, 0, width, True)) == (beyond[0] if beyond else None)
+        assert self.row(last_entry(arguments, probe, 0, width, False)) == (at_most[-1] if at_most else None)
+        assert self.row(last_entry(arguments, probe, 0, width, True)) == (less[-1] if less else None)
+        at, there = find(arguments, probe, 0, True)
         assert there == (key in self.held)
         if self.held and self.tree.payload > 1:
             before = sum(self.held[k] for k in ordered if self.compare(k, key) < 0)
-            assert copies_before(self.tree.arrays[0], self.tree.arrays[2], len(self.kinds)) == before
+            assert copies_before(arguments) == before
         if there:
             assert self.row(at) == key
             place = ordered.index(key)
-            behind, before = following(*self.tree.arrays[1:], at), preceding(*self.tree.arrays[1:], at)
+            behind, before = following(arguments, at), preceding(arguments, at)
             assert self.row(behind) == (ordered[place + 1] if place + 1 < len(ordered) else None)
             assert self.row(before) == (ordered[place - 1] if place else None)
 
     def check_places(self):
         copies = [(k, c) for k in self.ordered() for c in range(self.held[k])]
-        arrays = self.tree.arrays
+        arguments = self.tree.arguments
         for place in (-1, 0, len(copies) // 2, len(copies) - 1, len(copies)):
-            at, copy = entry_at(*arrays, len(self.kinds), place)
+            at, copy = entry_at(arguments, place)
             if 0 <= place < len(copies):
                 assert (self.row(at), copy) == copies[place]
             else:

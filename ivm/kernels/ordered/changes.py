@@ -16,17 +16,9 @@ _RUN = 8  # rows sorted by insertion
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def net_changes(
-    keys: Ints,
-    kinds: Ints,
-    heap: Bytes,
-    starts: Ints,
-    diffs: Ints,
-    row_cell: Int32s,
-    order: Ints,
-    net: Ints,
-    offsets: Ints,
-    scratch: Ints,
-) -> None:
+    keys: Ints, kinds: Ints, heap: Bytes, starts: Ints, diffs: Ints, row_cell: Int32s, order: Ints, net: Ints,
+    offsets: Ints, scratch: Ints,
+) -> None:  # fmt: skip
     """Write each cell's changes: rows `order[offsets[c] : offsets[c + 1]]`, by their keys, with diffs
     `net[row]`.
 

@@ -15,11 +15,14 @@ The path is where the tree was entered last: `meta[PATH]` a position (an index o
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ivm.kernels.compiling.part import part
 from ivm.kernels.memory.move import move_words
 from ivm.kernels.numbers.wide import Word
+from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Ints
 
 FANOUT = 64
@@ -36,9 +39,21 @@ LENGTH, NEXT, PREVIOUS = 0, 1, 2
 NONE = -1
 
 
+class Tree(NamedTuple):
+    """A tree as kernels take it: its arrays, how the words of its keys compare, and the dictionary's arrays."""
+
+    rows: Ints
+    heads: Ints
+    meta: Ints
+    kinds: Ints
+    heap: Bytes
+    starts: Ints
+
+
 @part(inline=True)
-def take_node(heads: Ints, meta: Ints) -> Word:
+def take_node(tree: Tree) -> Word:
     """An empty node without neighbours; there must be room for one."""
+    heads, meta = tree.heads, tree.meta
     meta[LIVE] += 1
     node = meta[FREE]
     if node >= 0:
@@ -53,8 +68,9 @@ def take_node(heads: Ints, meta: Ints) -> Word:
 
 
 @part()
-def _free_node(heads: Ints, meta: Ints, node: Word) -> None:
+def _free_node(tree: Tree, node: Word) -> None:
     """Take a node out from between its neighbours, to be used again."""
+    heads, meta = tree.heads, tree.meta
     before, behind = heads[node, PREVIOUS], heads[node, NEXT]
     if before >= 0:
         heads[before, NEXT] = behind
@@ -67,16 +83,17 @@ def _free_node(heads: Ints, meta: Ints, node: Word) -> None:
 
 
 @part(inline=True)
-def node_at(rows: Ints, meta: Ints, level: Word) -> Word:
+def node_at(tree: Tree, level: Word) -> Word:
     """The node of the path at a level."""
-    if level + 1 == meta[LEVELS]:
-        return meta[ROOT]
-    return rows[meta[PATH + level + 1], rows.shape[1] - 1]
+    if level + 1 == tree.meta[LEVELS]:
+        return tree.meta[ROOT]
+    return tree.rows[tree.meta[PATH + level + 1], tree.rows.shape[1] - 1]
 
 
 @part(inline=True)
-def open_gap(rows: Ints, heads: Ints, node: Word, at: Word) -> None:
+def open_gap(tree: Tree, node: Word, at: Word) -> None:
     """Move a node's entries from position `at` on up by one; it is not full."""
+    rows, heads = tree.rows, tree.heads
     words = rows.shape[1]
     end = node * FANOUT + heads[node, LENGTH]
     move_words(rows, (at + 1) * words, at * words, (end - at) * words)
@@ -84,8 +101,9 @@ def open_gap(rows: Ints, heads: Ints, node: Word, at: Word) -> None:
 
 
 @part(inline=True)
-def close_gap(rows: Ints, heads: Ints, node: Word, at: Word) -> None:
+def close_gap(tree: Tree, node: Word, at: Word) -> None:
     """Take the entry at a position out of its node."""
+    rows, heads = tree.rows, tree.heads
     words = rows.shape[1]
     heads[node, LENGTH] -= 1
     end = node * FANOUT + heads[node, LENGTH]
@@ -93,29 +111,30 @@ def close_gap(rows: Ints, heads: Ints, node: Word, at: Word) -> None:
 
 
 @part()
-def make_room(rows: Ints, heads: Ints, meta: Ints, words: Word) -> None:
+def make_room(tree: Tree) -> None:
     """Split the path's leaf, which is full, and what is full above it; the path follows the place to insert at.
 
-    `words` is W. There must be room for a node on each level and one more. Cost: amortized a constant.
+    There must be room for a node on each level and one more. Cost: amortized a constant.
     """
     top = 1
-    while top < meta[LEVELS] and heads[node_at(rows, meta, top), LENGTH] == FANOUT:
+    while top < tree.meta[LEVELS] and tree.heads[node_at(tree, top), LENGTH] == FANOUT:
         top += 1
-    if top == meta[LEVELS]:
-        _grow(rows, heads, meta, words)
+    if top == tree.meta[LEVELS]:
+        _grow(tree)
     for level in range(top - 1, -1, -1):
-        _split(rows, heads, meta, words, level)
+        _split(tree, level)
 
 
 @part()
-def _grow(rows: Ints, heads: Ints, meta: Ints, words: Word) -> None:
+def _grow(tree: Tree) -> None:
     """Put a new root above the old."""
+    rows, heads, meta = tree.rows, tree.heads, tree.meta
     old = meta[ROOT]
-    root = take_node(heads, meta)
+    root = take_node(tree)
     at = root * FANOUT
-    for w in range(words):
+    for w in range(len(tree.kinds)):
         rows[at, w] = 0
-    _lead_to(rows, heads, words, at, old)
+    _lead_to(tree, at, old)
     heads[root, LENGTH] = 1
     meta[ROOT] = root
     meta[PATH + meta[LEVELS]] = at
@@ -123,27 +142,29 @@ def _grow(rows: Ints, heads: Ints, meta: Ints, words: Word) -> None:
 
 
 @part()
-def _lead_to(rows: Ints, heads: Ints, words: Word, at: Word, node: Word) -> None:
+def _lead_to(tree: Tree, at: Word, node: Word) -> None:
     """Let the entry at `at` lead to a node, and count what is below it."""
+    rows, words = tree.rows, len(tree.kinds)
     last = rows.shape[1] - 1
     rows[at, last] = node
     if last > words:
         total = np.int64(0)
-        for row in range(node * FANOUT, node * FANOUT + heads[node, LENGTH]):
+        for row in range(node * FANOUT, node * FANOUT + tree.heads[node, LENGTH]):
             total += rows[row, words]
         rows[at, words] = total
 
 
 @part()
-def _split(rows: Ints, heads: Ints, meta: Ints, words: Word, level: Word) -> None:
+def _split(tree: Tree, level: Word) -> None:
     """Move the upper half of the path's node at a level to a new one behind it; the node above has room for its entry.
 
     At the very end only the last entry moves, since ascending keys fill what they find.
     """
-    node = node_at(rows, meta, level)
+    rows, heads, meta = tree.rows, tree.heads, tree.meta
+    node = node_at(tree, level)
     slot = meta[PATH + level] - node * FANOUT
     keep = FANOUT - 1 if heads[node, NEXT] < 0 and slot >= FANOUT - 1 else FANOUT // 2
-    new = take_node(heads, meta)
+    new = take_node(tree)
     width = rows.shape[1]
     move_words(rows, new * FANOUT * width, (node * FANOUT + keep) * width, (FANOUT - keep) * width)
     heads[node, LENGTH] = keep
@@ -154,11 +175,11 @@ def _split(rows: Ints, heads: Ints, meta: Ints, words: Word, level: Word) -> Non
     if behind >= 0:
         heads[behind, PREVIOUS] = new
     above = meta[PATH + level + 1]
-    open_gap(rows, heads, above // FANOUT, above + 1)
-    for w in range(words):
+    open_gap(tree, above // FANOUT, above + 1)
+    for w in range(len(tree.kinds)):
         rows[above + 1, w] = rows[new * FANOUT, w]
-    _lead_to(rows, heads, words, above, node)
-    _lead_to(rows, heads, words, above + 1, new)
+    _lead_to(tree, above, node)
+    _lead_to(tree, above + 1, new)
     if slot > keep or (level > 0 and slot == keep):
         meta[PATH + level] = new * FANOUT + slot - keep
         meta[PATH + level + 1] += 1
@@ -167,33 +188,35 @@ def _split(rows: Ints, heads: Ints, meta: Ints, words: Word, level: Word) -> Non
 
 
 @part()
-def mend(rows: Ints, heads: Ints, meta: Ints, words: Word) -> None:
+def mend(tree: Tree) -> None:
     """After entries were taken out of the path's leaf: merge what has become sparse, free what is empty.
 
     The path is broken. Cost: amortized a constant.
     """
+    rows, heads, meta = tree.rows, tree.heads, tree.meta
     level = np.int64(0)
     while level + 1 < meta[LEVELS]:
-        node = node_at(rows, meta, level)
-        if heads[node, LENGTH] >= SPARSE or not _join(rows, heads, meta, words, level, node):
+        node = node_at(tree, level)
+        if heads[node, LENGTH] >= SPARSE or not _join(tree, level, node):
             break
         level += 1
     while meta[LEVELS] > 1 and heads[meta[ROOT], LENGTH] == 1:
         root = meta[ROOT]
         meta[ROOT] = rows[root * FANOUT, rows.shape[1] - 1]
         meta[LEVELS] -= 1
-        _free_node(heads, meta, root)
+        _free_node(tree, root)
     if meta[LEVELS] == 1 and heads[meta[ROOT], LENGTH] == 0:
-        _free_node(heads, meta, meta[ROOT])
+        _free_node(tree, meta[ROOT])
         meta[ROOT] = NONE
         meta[LEVELS] = 0
     meta[LEAF] = NONE
 
 
 @part()
-def _join(rows: Ints, heads: Ints, meta: Ints, words: Word, level: Word, node: Word) -> bool:
+def _join(tree: Tree, level: Word, node: Word) -> bool:
     """Merge a sparse node of the path with a neighbour under the same parent, or free it if empty; whether it was."""
-    above = meta[PATH + level + 1]
+    rows, heads = tree.rows, tree.heads
+    above = tree.meta[PATH + level + 1]
     parent = above // FANOUT
     last = rows.shape[1] - 1
     for entry in range(above, above + 2):  # of the two nodes, the one behind
@@ -201,26 +224,27 @@ def _join(rows: Ints, heads: Ints, meta: Ints, words: Word, level: Word, node: W
             continue
         left, right = rows[entry - 1, last], rows[entry, last]
         if heads[left, LENGTH] + heads[right, LENGTH] <= MERGED:
-            _append(rows, heads, words, left, right, entry, level > 0)
-            close_gap(rows, heads, parent, entry)
-            _lead_to(rows, heads, words, entry - 1, left)
-            _free_node(heads, meta, right)
+            _append(tree, left, right, entry, level > 0)
+            close_gap(tree, parent, entry)
+            _lead_to(tree, entry - 1, left)
+            _free_node(tree, right)
             return True
     if heads[node, LENGTH] == 0:
-        close_gap(rows, heads, parent, above)
-        _free_node(heads, meta, node)
+        close_gap(tree, parent, above)
+        _free_node(tree, node)
         return True
     return False
 
 
 @part()
-def _append(rows: Ints, heads: Ints, words: Word, left: Word, right: Word, entry: Word, inner: bool) -> None:
+def _append(tree: Tree, left: Word, right: Word, entry: Word, inner: bool) -> None:
     """Copy the entries of a node behind those of the one before it. `entry` leads to the former."""
+    rows, heads = tree.rows, tree.heads
     to = left * FANOUT + heads[left, LENGTH]
     width = rows.shape[1]
     move_words(rows, to * width, right * FANOUT * width, heads[right, LENGTH] * width)
     if inner and heads[right, LENGTH] > 0:
         # What belongs to its first node begins where it began itself.
-        for w in range(words):
+        for w in range(len(tree.kinds)):
             rows[to, w] = rows[entry, w]
     heads[left, LENGTH] += heads[right, LENGTH]

@@ -10,10 +10,11 @@ import numpy as np
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.numbers.wide import Word
-from ivm.kernels.ordered.nodes import CHANGES
+from ivm.kernels.ordered.batch import TreeBatch, apply_row, completed, row_at
+from ivm.kernels.ordered.nodes import Tree
 from ivm.kernels.ordered.ranks import copies_before, entry_at
-from ivm.kernels.ordered.tree import add, diff_of, enter, row_at
-from ivm.kernels.ordered.walk import first_entry, first_near, following
+from ivm.kernels.ordered.tree import enter
+from ivm.kernels.ordered.walk import first_of_group, following
 from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Bools, Floats, Int32s, Ints
 
@@ -39,91 +40,61 @@ def _places(wanted: Ints, fractions: Floats, q: Word, count: Word) -> tuple[Word
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def apply_quantiles(
-    rows: Ints,
-    heads: Ints,
-    meta: Ints,
-    kinds: Ints,
-    heap: Bytes,
-    starts: Ints,
-    keys: Ints,
-    valid: Bools,
-    diffs: Ints,
-    order: Ints,
-    times: Ints,
-    row_cell: Int32s,
-    cell_slot: Int32s,
-    wanted: Ints,
-    fractions: Floats,
-    present: Bools,
-    picked: Ints,
-    shares: Floats,
-    probe: Ints,
-) -> None:
+    rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, keys: Ints, valid: Bools, diffs: Ints,
+    order: Ints, times: Ints, row_cell: Int32s, cell_slot: Int32s, wanted: Ints, fractions: Floats, present: Bools,
+    picked: Ints, shares: Floats, probe: Ints,
+) -> None:  # fmt: skip
     """Apply a batch in the order of time, and pick each cell's quantiles as of its time.
 
-    `valid`, `diffs`, `order`, `times` and `probe` are as in `apply_extremes`. A row of `wanted` (q, 3) is a quantile:
-    EXACT (a row's value, at a fraction that is the second number over the third), ROUNDED (the same, at
-    `fractions[q]`) or BETWEEN (between two rows, at `fractions[q]`). `present` (cells,) says whether the group has a
-    row; `picked[c, q]` (cells, q, 2 K) gets the words of the values on both sides, `shares` (cells, q) how far the
-    quantile lies from the first to the second. Cost: O(log n) a row, and a cell and quantile.
+    The first arguments and `probe` are as in `apply_extremes`. A row of `wanted` (q, 3) is a quantile: EXACT (a row's
+    value, at a fraction that is the second number over the third), ROUNDED (the same, at `fractions[q]`) or BETWEEN
+    (between two rows, at `fractions[q]`). `present` (cells,) says whether the group has a row; `picked[c, q]`
+    (cells, q, 2 K) gets the words of the values on both sides, `shares` (cells, q) how far the quantile lies from the
+    first to the second. Cost: O(log n) a row, and a cell and quantile.
     """
-    done = until = np.int64(0)
+    tree, batch = Tree(rows, heads, meta, kinds, heap, starts), TreeBatch(keys, valid, diffs, order)
+    done = opened = np.int64(0)
     for k in range(len(row_cell)):
-        i = row_at(order, k)
-        until = max(until, np.int64(row_cell[i]) + 1)
-        diff = diff_of(valid, diffs, i)
-        if diff != 0:
-            add(rows, heads, meta, kinds, heap, starts, keys, i, diff, len(order) > 0)
-        meta[CHANGES] += 1
-        if len(order):
-            if k + 1 == len(row_cell) or row_cell[order[k + 1]] != row_cell[i]:
-                probe[0, 0] = cell_slot[row_cell[i]]
-                _pick(
-                    rows, heads, meta, kinds, heap, starts, probe, wanted, fractions, present, picked, shares,
-                    np.int64(row_cell[i]),
-                )  # fmt: skip
-        elif k + 1 == len(row_cell) or (len(times) > 1 and times[k + 1] != times[k]):
-            while done < until:
-                probe[0, 0] = cell_slot[done]
-                _pick(
-                    rows, heads, meta, kinds, heap, starts, probe, wanted, fractions, present, picked, shares, done
-                )  # fmt: skip
-                done += 1
+        i = row_at(batch, k)
+        opened = max(opened, np.int64(row_cell[i]) + 1)
+        apply_row(tree, batch, i, 1, len(order) > 0)
+        first, done = completed(order, times, row_cell, k, done, opened)
+        for cell in range(first, done):
+            _pick(tree, np.int64(cell_slot[cell]), probe, wanted, fractions, present, picked, shares, cell)
 
 
 @part()
 def _pick(
-    rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, probe: Ints, wanted: Ints,
-    fractions: Floats, present: Bools, picked: Ints, shares: Floats, cell: Word,
+    tree: Tree, slot: Word, probe: Ints, wanted: Ints, fractions: Floats, present: Bools, picked: Ints, shares: Floats,
+    cell: Word,
 ) -> None:  # fmt: skip
-    """Pick the quantiles of the cell whose slot is in `probe`: of few rows by reading them, of many by their ranks."""
-    words, slot = len(kinds), probe[0, 0]
-    first = first_near(rows, heads, meta, slot)
-    if first < 0:
-        first = first_entry(rows, heads, meta, kinds, heap, starts, probe, 0, 1, False)
+    """Pick the quantiles of a cell of a group: of few rows by reading them, of many by their ranks."""
+    rows, words = tree.rows, len(tree.kinds)
+    first = first_of_group(tree, slot, probe)
     if first < 0 or rows[first, 0] != slot:
         return
     count, met, at = np.int64(0), 0, first
     while at >= 0 and rows[at, 0] == slot and met < _FEW:
         count += rows[at, words]
         met += 1
-        at = following(heads, meta, at)
+        at = following(tree, at)
     base = np.int64(-1)
     if at >= 0 and rows[at, 0] == slot:
-        enter(rows, heads, meta, kinds, heap, starts, probe, 0, 1, False, False)
-        base = copies_before(rows, meta, words)
-        enter(rows, heads, meta, kinds, heap, starts, probe, 0, 1, True, True)
-        count = copies_before(rows, meta, words) - base
+        probe[0, 0] = slot
+        enter(tree, probe, 0, 1, False, False)
+        base = copies_before(tree)
+        enter(tree, probe, 0, 1, True, True)
+        count = copies_before(tree) - base
     present[cell] = count > 0
     for q in range(len(wanted) if count > 0 else 0):
         low, high, share = _places(wanted, fractions, q, count)
-        one, copy = _row_at(rows, heads, meta, words, first, base, low)
+        one, copy = _row_at(tree, first, base, low)
         if one < 0:  # a multiplicity is negative
             present[cell] = False
             return
         other = one
         if high > low and copy + 1 == rows[one, words]:
-            other = following(heads, meta, one)
+            other = following(tree, one)
         for w in range(1, words):
             picked[cell, q, w - 1] = rows[one, w]
             picked[cell, q, words - 2 + w] = rows[other, w]
@@ -131,17 +102,16 @@ def _pick(
 
 
 @part(inline=True)
-def _row_at(
-    rows: Ints, heads: Ints, meta: Ints, words: Word, first: Word, base: Word, place: Word
-) -> tuple[Word, Word]:
+def _row_at(tree: Tree, first: Word, base: Word, place: Word) -> tuple[Word, Word]:
     """The entry that has a group's copy at `place`, and which of its copies that is.
 
     `first` is the group's first entry; `base` says how many copies stand before it, -1 that the rows are few.
     """
     if base >= 0:
-        return entry_at(rows, heads, meta, words, base + place)
+        return entry_at(tree, base + place)
+    rows, words = tree.rows, len(tree.kinds)
     at, left = np.int64(first), np.int64(place)
     while left >= rows[at, words]:
         left -= rows[at, words]
-        at = following(heads, meta, at)
+        at = following(tree, at)
     return at, left

@@ -12,7 +12,8 @@ import numpy as np
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.numbers.wide import Word
-from ivm.kernels.ordered.keys import compare_keys
+from ivm.kernels.ordered.nodes import Tree
+from ivm.kernels.ordered.tree import compare_entry
 from ivm.kernels.ordered.walk import first_entry, following
 from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Ints
@@ -102,6 +103,7 @@ def read_ranges(
     all are the same, `died` length 0 if nobody ever died. Writes the range and the row of each. Returns (range
     reached, entry reached, count, entries visited). Cost: a search for each range, and what lies in it.
     """
+    tree = Tree(rows, heads, meta, kinds, heap, starts)
     count, visited = 0, 0
     last = len(kinds) - 1
     while at < len(ranges):
@@ -111,12 +113,10 @@ def read_ranges(
         entry = np.int64(place)
         if entry < 0:
             begin = ranges[at, 0]
-            entry = first_entry(
-                rows, heads, meta, kinds, heap, starts, bounds, begin, ranges[at, 1], ranges[at, 2] != 0
-            )
+            entry = first_entry(tree, bounds, begin, ranges[at, 1], ranges[at, 2] != 0)
         end, width = ranges[at, 3], ranges[at, 4]
         most = np.int64(0) if ranges[at, 5] else np.int64(-1)
-        while entry >= 0 and compare_keys(rows, entry, bounds, end, 0, width, kinds, heap, starts) <= most:
+        while entry >= 0 and compare_entry(tree, entry, bounds, end, width) <= most:
             if count == len(found):
                 return at, entry, count, visited
             visited += 1
@@ -125,7 +125,7 @@ def read_ranges(
                 positions[count] = at
                 found[count] = row
                 count += 1
-            entry = following(heads, meta, entry)
+            entry = following(tree, entry)
         place = np.int64(-1)
         at += 1
     return at, np.int64(-1), count, visited

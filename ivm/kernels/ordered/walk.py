@@ -7,9 +7,8 @@ import numpy as np
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.numbers.wide import Word
-from ivm.kernels.ordered.keys import compare_keys
-from ivm.kernels.ordered.nodes import FANOUT, LEAF, LENGTH, LEVELS, NEXT, PATH, PREVIOUS, ROOT, VISITED
-from ivm.kernels.ordered.tree import NOWHERE, enter
+from ivm.kernels.ordered.nodes import FANOUT, LEAF, LENGTH, LEVELS, NEXT, PATH, PREVIOUS, ROOT, VISITED, Tree
+from ivm.kernels.ordered.tree import NOWHERE, compare_entry, enter
 from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Ints
 
@@ -17,100 +16,97 @@ _NEAR = 16
 
 
 @part()
-def first_entry(
-    rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, keys: Ints, i: Word, width: Word,
-    behind: bool,
-) -> Word:  # fmt: skip
+def first_entry(tree: Tree, keys: Ints, i: Word, width: Word, behind: bool) -> Word:
     """The first entry whose first `width` words are not less than those of key i, or, if `behind`, greater; or -1.
 
     With the entry before it, `preceding`, that is the end of the entries that are equal so far: see `last_entry`.
     """
-    at = enter(rows, heads, meta, kinds, heap, starts, keys, i, width, behind, behind)
-    if at < 0:
-        return at
-    leaf = meta[LEAF]
-    if at < leaf * FANOUT + heads[leaf, LENGTH]:
-        return at
-    return _first_of(meta, heads[leaf, NEXT])
+    at = enter(tree, keys, i, width, behind, behind)
+    return behind_gap(tree) if at >= 0 else at
 
 
 @part()
-def last_entry(
-    rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, keys: Ints, i: Word, width: Word,
-    before: bool,
-) -> Word:  # fmt: skip
+def last_entry(tree: Tree, keys: Ints, i: Word, width: Word, before: bool) -> Word:
     """The last entry whose first `width` words are not greater than those of key i, or, if `before`, less; or -1."""
-    at = enter(rows, heads, meta, kinds, heap, starts, keys, i, width, not before, not before)
-    if at < 0:
-        return at
-    leaf = meta[LEAF]
-    if at > leaf * FANOUT:
-        return at - 1
-    return _last_of(heads, meta, heads[leaf, PREVIOUS])
+    at = enter(tree, keys, i, width, not before, not before)
+    return before_gap(tree) if at >= 0 else at
 
 
-@part()
-def following(heads: Ints, meta: Ints, at: Word) -> Word:
+@part(inline=True)
+def following(tree: Tree, at: Word) -> Word:
     """The entry behind the one at a position, or -1."""
-    leaf = at // FANOUT
-    if at + 1 < leaf * FANOUT + heads[leaf, LENGTH]:
-        return at + 1
-    return _first_of(meta, heads[leaf, NEXT])
+    return _at_or_behind(tree, at // FANOUT, at + 1)
 
 
-@part()
-def preceding(heads: Ints, meta: Ints, at: Word) -> Word:
+@part(inline=True)
+def preceding(tree: Tree, at: Word) -> Word:
     """The entry before the one at a position, or -1."""
-    leaf = at // FANOUT
-    if at > leaf * FANOUT:
-        return at - 1
-    return _last_of(heads, meta, heads[leaf, PREVIOUS])
+    return _before(tree, at // FANOUT, at)
 
 
-@part()
-def behind_gap(heads: Ints, meta: Ints) -> Word:
+@part(inline=True)
+def behind_gap(tree: Tree) -> Word:
     """The entry behind the place that the path leads to, where it lost one or would find one; -1 if there is none.
 
     The path must not be broken. Cost: a constant.
     """
-    at, leaf = meta[PATH], meta[LEAF]
-    return at if at < leaf * FANOUT + heads[leaf, LENGTH] else _first_of(meta, heads[leaf, NEXT])
+    return _at_or_behind(tree, tree.meta[LEAF], tree.meta[PATH])
 
 
-@part()
-def before_gap(heads: Ints, meta: Ints) -> Word:
+@part(inline=True)
+def before_gap(tree: Tree) -> Word:
     """The entry before the place that the path leads to, as for `behind_gap`; -1 if there is none."""
-    at, leaf = meta[PATH], meta[LEAF]
-    return at - 1 if at > leaf * FANOUT else _last_of(heads, meta, heads[leaf, PREVIOUS])
+    return _before(tree, tree.meta[LEAF], tree.meta[PATH])
 
 
-@part()
-def first_near(rows: Ints, heads: Ints, meta: Ints, slot: Word) -> Word:
+@part(inline=True)
+def _at_or_behind(tree: Tree, leaf: Word, at: Word) -> Word:
+    """The entry at a position of a leaf, or, at its end, the first of the next leaf; or -1."""
+    if at < leaf * FANOUT + tree.heads[leaf, LENGTH]:
+        return at
+    behind = tree.heads[leaf, NEXT]
+    tree.meta[VISITED] += behind >= 0
+    return behind * FANOUT if behind >= 0 else np.int64(NOWHERE)
+
+
+@part(inline=True)
+def _before(tree: Tree, leaf: Word, at: Word) -> Word:
+    """The entry before a position of a leaf, or -1."""
+    if at > leaf * FANOUT:
+        return at - 1
+    before = tree.heads[leaf, PREVIOUS]
+    tree.meta[VISITED] += before >= 0
+    return before * FANOUT + tree.heads[before, LENGTH] - 1 if before >= 0 else np.int64(NOWHERE)
+
+
+@part(inline=True)
+def first_of_group(tree: Tree, slot: Word, probe: Ints) -> Word:
+    """The first entry whose first word is `slot`, or of those behind it; or -1. `probe` int64 (1, 1) is scratch.
+
+    Cost: a search, unless it stands a few entries before the path's place.
+    """
+    at = _first_near(tree, slot)
+    if at >= 0:
+        return at
+    probe[0, 0] = slot
+    return first_entry(tree, probe, 0, 1, False)
+
+
+@part(inline=True)
+def _first_near(tree: Tree, slot: Word) -> Word:
     """The first entry whose first word is `slot`, if it stands a few entries before the path's place; else -1."""
-    if meta[LEAF] < 0:
+    if tree.meta[LEAF] < 0:
         return np.int64(NOWHERE)
-    at = before_gap(heads, meta)
-    if at < 0 or rows[at, 0] != slot:
-        at = behind_gap(heads, meta)
-        return at if at >= 0 and rows[at, 0] == slot else np.int64(NOWHERE)
+    at = before_gap(tree)
+    if at < 0 or tree.rows[at, 0] != slot:
+        at = behind_gap(tree)
+        return at if at >= 0 and tree.rows[at, 0] == slot else np.int64(NOWHERE)
     for _ in range(_NEAR):
-        before = preceding(heads, meta, at)
-        if before < 0 or rows[before, 0] != slot:
+        before = preceding(tree, at)
+        if before < 0 or tree.rows[before, 0] != slot:
             return at
         at = before
     return np.int64(NOWHERE)
-
-
-@part()
-def _first_of(meta: Ints, leaf: Word) -> Word:
-    meta[VISITED] += leaf >= 0
-    return leaf * FANOUT if leaf >= 0 else np.int64(NOWHERE)
-
-
-@part()
-def _last_of(heads: Ints, meta: Ints, leaf: Word) -> Word:
-    meta[VISITED] += leaf >= 0
-    return leaf * FANOUT + heads[leaf, LENGTH] - 1 if leaf >= 0 else np.int64(NOWHERE)
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -124,35 +120,29 @@ def copy_entries(
     The keys of `since` are of the same kinds; an entry whose multiplicities add up to 0 is left out. `last` becomes
     the last key that was met. Both `meta` are copies that nobody else uses. Cost: O(log n) and that of n entries.
     """
+    tree = Tree(rows, heads, meta, kinds, heap, starts)
+    since = Tree(since_rows, since_heads, since_meta, kinds, heap, starts)
     width = len(kinds)
-    one = _behind(rows, heads, meta, kinds, heap, starts, last, begun)
-    two = _behind(since_rows, since_heads, since_meta, kinds, heap, starts, last, begun)
+    one = first_entry(tree, last, 0, width if begun else 0, begun)
+    two = first_entry(since, last, 0, width if begun else 0, begun)
     count, met = np.int64(0), np.int64(0)
     while (one >= 0 or two >= 0) and met < len(out):
         side = np.int64(-1) if two < 0 else np.int64(1)
         if one >= 0 and two >= 0:
-            side = compare_keys(rows, one, since_rows, two, 0, width, kinds, heap, starts)
+            side = compare_entry(tree, one, since_rows, two, width)
         for w in range(width):
             last[0, w] = rows[one, w] if side <= 0 else since_rows[two, w]
             out[count, w] = last[0, w]
         out[count, width] = 0
         if side <= 0:
             out[count, width] += rows[one, width]
-            one = following(heads, meta, one)
+            one = following(tree, one)
         if side >= 0:
             out[count, width] += since_rows[two, width]
-            two = following(since_heads, since_meta, two)
+            two = following(since, two)
         count += out[count, width] != 0
         met += 1
     return count, one < 0 and two < 0
-
-
-@part()
-def _behind(
-    rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, last: Ints, begun: bool
-) -> Word:
-    """The first entry behind a key, or of all; -1 if there is none."""
-    return first_entry(rows, heads, meta, kinds, heap, starts, last, 0, len(kinds) if begun else 0, begun)
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)

@@ -35,6 +35,8 @@ from ivm.kernels.windows.tree import (
     RIGHT,
     VALUES,
     WORDS,
+    Trees,
+    WindowBatch,
     child,
     insert,
     last_copy,
@@ -51,13 +53,14 @@ from ivm.kernels.windows.values import (
     PEERS_HIGH,
     PEERS_LOW,
     REACH,
+    Scratch,
     evaluate,
 )
 
 DIFF, CELL, NODE = -3, -2, -1
 """The last columns of output rows."""
 _ABOVE_ALL = np.int64(2**62)
-ROOM = 6
+ROOM = 3
 SCRATCH = 5 * DEEPEST + 4
 
 
@@ -72,110 +75,78 @@ def _put(nodes: Ints, shape: Ints, node: Word, diff: Word, cell: Word, out: Ints
     out[row, end], out[row, end + 1], out[row, end + 2] = diff, cell, node
 
 
-@part(counted=True)
+@part(inline=True)
 def _change_rows(
-    nodes: Ints,
-    roots: Int32s,
-    sizes: Ints,
-    kinds: Ints,
-    heap: Bytes,
-    starts: Ints,
-    shape: Ints,
-    group: Word,
-    rows: Ints,
-    i: Word,
-    diff: Word,
-    cell: Word,
-    out: Ints,
-    written: Word,
-) -> tuple[Ints, Word, bool]:
-    """Put copies of row i in, or take copies out: the output, its rows, and whether there were enough to take.
+    trees: Trees, group: Word, rows: Ints, i: Word, diff: Word, cell: Word, out: Ints, written: Word
+) -> tuple[Word, bool]:
+    """Put copies of row i in, or take copies out: the rows of the output, and whether there were enough to take.
 
-    Afterwards the row's word for the copy is that of the first copy in or out.
+    Afterwards the row's word for the copy is that of the first copy in or out. The output, if any, has room.
     """
-    copy, wanted = shape[KEY] - 1, len(out) > 0
+    nodes, roots, sizes, key = trees.nodes, trees.roots, trees.sizes, len(trees.kinds)
+    copy, wanted = key - 1, len(out) > 0
     rows[i, copy] = _ABOVE_ALL
-    last = last_copy(nodes, roots, sizes, kinds, heap, starts, group, rows, i)
+    last = last_copy(trees, group, rows, i)
     copies = nodes[last, copy] + 1 if last >= 0 else np.int64(0)
     if copies + diff < 0:
-        return out, written, False
-    if wanted:
-        out = grown(out, written, written + abs(diff))
+        return written, False
     for number in range(copies, copies + diff):
         rows[i, copy] = number
-        node = insert(nodes, roots, sizes, kinds, heap, starts, shape, group, rows, i)
-        nodes[node, shape[KEY] + 2] = -sizes[BEGUN]
+        node = insert(trees, group, rows, i)
+        nodes[node, key + 2] = -sizes[BEGUN]
         if wanted:
-            out[written, out.shape[1] - 3], out[written, out.shape[1] - 1] = 1, node
+            out[written, DIFF], out[written, NODE] = 1, node
             written += 1
     for number in range(copies - 1, copies + diff - 1, -1):
         if number < copies - 1:
             rows[i, copy] = _ABOVE_ALL
-            last = last_copy(nodes, roots, sizes, kinds, heap, starts, group, rows, i)
+            last = last_copy(trees, group, rows, i)
         if wanted:
-            _put(nodes, shape, last, -1, cell, out, written)
+            _put(nodes, trees.shape, last, -1, cell, out, written)
             written += 1
-        remove(nodes, roots, sizes, shape[KEY], group, last)
+        remove(nodes, roots, sizes, key, group, last)
     rows[i, copy] = copies + min(diff, np.int64(0))
-    return out, written, True
+    return written, True
 
 
-@part(counted=True)
-def _note(
-    nodes: Ints, sizes: Ints, shape: Ints, node: Word, cell: Word, at: Word, words: Word, result: Ints, out: Ints,
-    written: Word,
-) -> tuple[Ints, Word, bool]:  # fmt: skip
-    """Give a node new words of its values: the output, its rows, and whether an old row has what it had."""
-    mark, to = nodes[node, shape[KEY] + 2], shape[VALUES] + at
-    is_new = mark == -sizes[BEGUN]
+@part(inline=True)
+def _note(trees: Trees, f: Word, node: Word, cell: Word, result: Ints, out: Ints, written: Word) -> tuple[Word, bool]:
+    """Give a node new words of function f: the rows of the output, and whether an old row has what it had.
+
+    The output, if any, has room for two rows.
+    """
+    nodes, begun, key = trees.nodes, trees.sizes[BEGUN], len(trees.kinds)
+    mark, to = nodes[node, key + 2], trees.shape[VALUES] + trees.functions[f, AT]
     same = True
-    for w in range(words):
+    for w in range(trees.functions[f, COUNT]):
         same = same and nodes[node, to + w] == result[0, w]
     if same:
-        return out, written, not is_new
-    if len(out) and not is_new and mark != sizes[BEGUN]:
-        out = grown(out, written, written + 2)
-        _put(nodes, shape, node, -1, cell, out, written)
-        out[written + 1, out.shape[1] - 3], out[written + 1, out.shape[1] - 1] = 1, node
+        return written, mark != -begun
+    if len(out) and mark not in (-begun, begun):
+        _put(nodes, trees.shape, node, -1, cell, out, written)
+        out[written + 1, DIFF], out[written + 1, NODE] = 1, node
         written += 2
-        nodes[node, shape[KEY] + 2] = sizes[BEGUN]
-    for w in range(words):
+        nodes[node, key + 2] = begun
+    for w in range(trees.functions[f, COUNT]):
         nodes[node, to + w] = result[0, w]
-    return out, written, False
+    return written, False
 
 
 @part(counted=True)
 def _walk(
-    nodes: Ints,
-    root: Word,
-    sizes: Ints,
-    shape: Ints,
-    kinds: Ints,
-    carries: Ints,
-    extremes: Ints,
-    heap: Bytes,
-    starts: Ints,
-    functions: Ints,
-    defaults: Ints,
-    f: Word,
-    stretches: Ints,
-    cell: Word,
-    memory: Ints,
-    cover: Ints,
-    result: Ints,
-    room: Ints,
-    out: Ints,
-    written: Word,
+    trees: Trees, root: Word, f: Word, stretches: Ints, cell: Word, scratch: Scratch, out: Ints, written: Word
 ) -> tuple[Ints, Word]:
     """Bring function f up to date in a partition. Cost: O(log n) and the rows that its reach takes it to."""
+    nodes, sizes, memory, wanted = trees.nodes, trees.sizes, scratch.memory, len(out) > 0
     memory[FRAME_LOW], memory[FRAME_HIGH], memory[PEERS_LOW], memory[PEERS_HIGH] = -2 * FAR, -2 * FAR, 2 * FAR, -2 * FAR
-    todo = find_intervals(nodes, root, sizes, kinds, heap, starts, shape, functions, f, stretches, memory, room)
-    reach, key = functions[f, REACH], shape[KEY]
+    todo = scratch.room[len(stretches) :]
+    steps = find_intervals(trees, root, f, stretches, memory, todo)
+    reach, key = trees.functions[f, REACH], len(trees.kinds)
     bounded = reach in (NEAR, PARTITION)
     back = reach == BACKWARD
     count = size(nodes, key, root)
     at, k = np.int64(0), 0
-    while k < len(todo):
+    while k < steps:
         at = max(at, todo[k, 0])
         limit = todo[k, 1]
         k += 1
@@ -185,18 +156,15 @@ def _walk(
             continue
         node = select(nodes, root, sizes, key, count - 1 - at if back else at)
         while True:
-            while k < len(todo) and todo[k, 0] <= at:
+            while k < steps and todo[k, 0] <= at:
                 limit = max(limit, todo[k, 1])
                 k += 1
             if bounded and at >= limit:
                 break
-            evaluate(
-                nodes, root, sizes, shape, kinds, carries, extremes, heap, starts, functions, defaults, f, node,
-                count - 1 - at if back else at, memory, cover, result,
-            )  # fmt: skip
-            out, written, same = _note(
-                nodes, sizes, shape, node, cell, functions[f, AT], functions[f, COUNT], result, out, written
-            )
+            evaluate(trees, root, f, node, count - 1 - at if back else at, scratch)
+            if wanted:
+                out = grown(out, written, written + 2)
+            written, same = _note(trees, f, node, cell, scratch.result, out, written)
             settled = same and at >= limit
             at += 1
             if settled or at >= count:
@@ -208,45 +176,24 @@ def _walk(
 @part()
 def _finish(nodes: Ints, shape: Ints, cell: Word, out: Ints, first: Word, written: Word) -> None:
     """Write the new rows of a cell where their place was kept."""
-    last = out.shape[1] - 1
     for row in range(first, written):
-        if out[row, last - 2] > 0:
-            node = out[row, last]
-            _put(nodes, shape, node, 1, cell, out, row)
+        if out[row, DIFF] > 0:
+            _put(nodes, shape, out[row, NODE], 1, cell, out, row)
 
 
 @njit(cache=True, nogil=True, fastmath=False)
 def apply_window(
-    nodes: Ints,
-    roots: Int32s,
-    sizes: Ints,
-    kinds: Ints,
-    heap: Bytes,
-    starts: Ints,
-    shape: Ints,
-    carries: Ints,
-    extremes: Ints,
-    functions: Ints,
-    defaults: Ints,
-    rows: Ints,
-    diffs: Ints,
-    order: Ints,
-    cell_begin: Ints,
-    cell_slot: Int32s,
-    peers: bool,
-    cells: Ints,
-    room: Ints,
-    scratch: Ints,
-    before: Word,
-    undo: bool,
-) -> tuple[Ints, Word]:
-    """Apply a batch, a cell after the other, and return what changes in the output at each time: (output, its rows).
+    nodes: Ints, roots: Int32s, sizes: Ints, kinds: Ints, heap: Bytes, starts: Ints, shape: Ints, carries: Ints,
+    extremes: Ints, functions: Ints, defaults: Ints, rows: Ints, diffs: Ints, order: Ints, offsets: Ints,
+    cell_slot: Int32s, peers: bool, cells: Ints, room: Ints, scratch: Ints, before: Word, undo: bool,
+) -> tuple[Ints, Word]:  # fmt: skip
+    """Apply a batch's net changes, a cell after the other, and return how the output changes: (output, its rows).
 
-    `rows` (n, input words) are the rows of the batch, equal ones of a cell but once; `diffs` has length 0 if all are
-    one. The rows of cell c are order[cell_begin[c] : cell_begin[c + 1]]. `peers`: some function asks for them.
-    `cells` (cells, 1) gets the rows of each partition as of each cell. There must be room for the new nodes. `room`
-    has `ROOM` rows of four words for each row of the cell that has the most, and two more; `scratch` has `SCRATCH`
-    words, and as many as the function that has the most.
+    `rows` (n, input words) are the rows of the batch; `order`, `diffs` and `offsets` are as `net_changes` of
+    `ivm.kernels.ordered.changes` writes them. `peers`: some function asks for them. `cells` (cells, 1) gets the rows of
+    each partition as of each cell. There must be room for the new nodes. `room` has `ROOM` rows of four words for each
+    row of the cell that has the most, and one more; `scratch` has `SCRATCH` words, and as many as the function that
+    has the most.
 
     `sizes[CHANGES]`, which was `before`, counts the rows applied; a row that takes out more copies than there are ends
     the batch at once, before it is counted. Cost: O(log n) an update, and for each function what its reach takes it to.
@@ -254,85 +201,56 @@ def apply_window(
     With `undo` it takes back, last cell first, what was applied of the batch, which was the last one, and there is no
     output: trees and values follow from the rows alone. It allocates nothing on the way.
     """
+    trees = Trees(nodes, roots, sizes, kinds, heap, starts, shape, carries, extremes, functions, defaults)
+    batch, memory = WindowBatch(rows, diffs, order, peers), scratch[5 * DEEPEST : SCRATCH]
+    result = scratch[SCRATCH:].reshape((1, len(scratch) - SCRATCH))
+    arrays = Scratch(scratch[:DEEPEST], scratch[DEEPEST : 5 * DEEPEST], memory, result, room)
     out = np.empty((0 if undo else 16 + 2 * len(order), shape[KEY] - 1 + shape[WORDS] + 3), np.int64)
     written = np.int64(0)
-    stack, cover = scratch[:DEEPEST], scratch[DEEPEST : 5 * DEEPEST]
-    memory, result = scratch[5 * DEEPEST : SCRATCH], scratch[SCRATCH:].reshape((1, len(scratch) - SCRATCH))
     applied = sizes[CHANGES] - before
     for step in range(len(cells)):
-        cell, sign, stop = step, np.int64(1), cell_begin[step + 1]
+        cell, sign, stop = np.int64(step), np.int64(1), offsets[step + 1]
         if undo:
-            cell, sign, written = len(cells) - 1 - step, np.int64(-1), np.int64(0)
-            stop = min(cell_begin[cell + 1], applied)
-            if stop <= cell_begin[cell]:
+            cell, sign, written = np.int64(len(cells) - 1 - step), np.int64(-1), np.int64(0)
+            stop = min(offsets[cell + 1], applied)
+            if stop <= offsets[cell]:
                 continue
-        out, written, failed = _apply_cell(
-            nodes, roots, sizes, kinds, heap, starts, shape, carries, extremes, functions, defaults, rows, diffs,
-            sign, order, cell_begin[cell], stop, cell, np.int64(cell_slot[cell]), peers, cells, stack, memory, cover,
-            result, room, out, written,
+        group, begun = np.int64(cell_slot[cell]), written
+        out, written, enough = _apply_cell(
+            trees, batch, sign, offsets[cell], stop, cell, group, cells, arrays, out, written
         )  # fmt: skip
-        if failed:
+        _finish(nodes, shape, cell, out, begun, written)
+        if not enough:
             break
     return out, written
 
 
 @part(counted=True)
 def _apply_cell(
-    nodes: Ints,
-    roots: Int32s,
-    sizes: Ints,
-    kinds: Ints,
-    heap: Bytes,
-    starts: Ints,
-    shape: Ints,
-    carries: Ints,
-    extremes: Ints,
-    functions: Ints,
-    defaults: Ints,
-    rows: Ints,
-    diffs: Ints,
-    sign: Word,
-    order: Ints,
-    first: Word,
-    stop: Word,
-    cell: Word,
-    group: Word,
-    peers: bool,
-    cells: Ints,
-    stack: Ints,
-    memory: Ints,
-    cover: Ints,
-    result: Ints,
-    room: Ints,
-    out: Ints,
-    written: Word,
-) -> tuple[Ints, Word, bool]:
-    begun = written
+    trees: Trees, batch: WindowBatch, sign: Word, first: Word, stop: Word, cell: Word, group: Word, cells: Ints,
+    scratch: Scratch, out: Ints, written: Word,
+) -> tuple[Ints, Word, bool]:  # fmt: skip
+    """Apply a cell's changes: the output, its rows, of which new ones are to be finished, and whether all applied."""
+    sizes, wanted = trees.sizes, len(out) > 0
     sizes[BEGUN] += 1
     for k in range(first, stop):
-        i = order[k]
-        diff = sign * (diffs[i] if len(diffs) else np.int64(1))
-        out, written, enough = _change_rows(
-            nodes, roots, sizes, kinds, heap, starts, shape, group, rows, i, diff, cell, out, written
-        )
+        i = batch.order[k]
+        diff = sign * batch.diffs[i]
+        if wanted:
+            out = grown(out, written, written + abs(diff))
+        written, enough = _change_rows(trees, group, batch.rows, i, diff, cell, out, written)
         if not enough:
-            _finish(nodes, shape, cell, out, begun, written)
-            return out, written, True
+            return out, written, False
         sizes[CHANGES] += sign
-    root = np.int64(roots[group]) - 1
-    refresh(nodes, root, sizes, shape, carries, extremes, heap, starts, stack)
-    cells[cell, 0] = size(nodes, shape[KEY], root)
+    root = np.int64(trees.roots[group]) - 1
+    refresh(trees, root, scratch.stack)
+    cells[cell, 0] = size(trees.nodes, len(trees.kinds), root)
     if root >= 0:
-        stretches = find_stretches(
-            nodes, root, sizes, kinds, heap, starts, shape, rows, diffs, sign, order, first, stop, peers, room
-        )  # fmt: skip
-        for f in range(len(functions)):
-            out, written = _walk(
-                nodes, root, sizes, shape, kinds, carries, extremes, heap, starts, functions, defaults, f, stretches,
-                cell, memory, cover, result, room[2 * (stop - first) :], out, written,
-            )  # fmt: skip
-    _finish(nodes, shape, cell, out, begun, written)
-    return out, written, False
+        stretches = scratch.room[: stop - first]
+        find_stretches(trees, root, batch, sign, first, stop, stretches)
+        for f in range(len(trees.functions)):
+            out, written = _walk(trees, root, f, stretches, cell, scratch, out, written)
+    return out, written, True
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)

@@ -6,31 +6,18 @@ import numpy as np
 
 from ivm.kernels.compiling.part import part
 from ivm.kernels.numbers.wide import Word
-from ivm.kernels.ordered.keys import compare_keys
-from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Ints
-from ivm.kernels.windows.tree import KEY, LEFT, OWN, RIGHT, TREE, VISITED, child, parent, size
+from ivm.kernels.windows.tree import KEY, LEFT, OWN, RIGHT, TREE, VISITED, Trees, child, compare_row, parent, size
 
 
 @part()
-def bound(
-    nodes: Ints,
-    root: Word,
-    sizes: Ints,
-    key: Word,
-    kinds: Ints,
-    heap: Bytes,
-    starts: Ints,
-    rows: Ints,
-    i: Word,
-    after: bool,
-) -> Word:
-    """How many nodes of a tree come before rows[i] by its first len(kinds) words; `after`: or equal it."""
-    count = np.int64(0)
+def bound(trees: Trees, root: Word, width: Word, rows: Ints, i: Word, after: bool) -> Word:
+    """How many nodes of a tree come before rows[i] by its first `width` words; `after`: or equal it."""
+    nodes, key, count = trees.nodes, len(trees.kinds), np.int64(0)
     node = np.int64(root)
     while node >= 0:
-        sizes[VISITED] += 1
-        side = compare_keys(rows, i, nodes, node, 0, len(kinds), kinds, heap, starts)
+        trees.sizes[VISITED] += 1
+        side = compare_row(trees, rows, i, node, width)
         if side > 0 or (after and side == 0):
             count += 1 + size(nodes, key, child(nodes, key, node, LEFT))
             node = child(nodes, key, node, RIGHT)

@@ -22,10 +22,9 @@ import numpy as np
 
 from ivm.kernels.compiling.part import part
 from ivm.kernels.numbers.wide import Word
-from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Ints
 from ivm.kernels.windows.positions import bound, counted, select, select_counted
-from ivm.kernels.windows.tree import KEY, PEERS, size
+from ivm.kernels.windows.tree import KEY, PEERS, Trees, WindowBatch, size
 from ivm.kernels.windows.values import COUNTED, KIND, LAG, NUMBER, OF_PEERS, PEERS_HIGH, REACH, find_peers
 
 BEFORE, AFTER = 10, 11
@@ -34,96 +33,41 @@ NEAR, ONWARD, BACKWARD, RANKED, NUMBERED, SHARED, PARTITION = range(7)
 START, END, FIRST_PEER, BEHIND_PEERS = range(4)
 
 
-@part(counted=True)
+@part()
 def find_stretches(
-    nodes: Ints,
-    root: Word,
-    sizes: Ints,
-    kinds: Ints,
-    heap: Bytes,
-    starts: Ints,
-    shape: Ints,
-    rows: Ints,
-    diffs: Ints,
-    sign: Word,
-    order: Ints,
-    first: Word,
-    stop: Word,
-    peers: bool,
-    room: Ints,
-) -> Ints:
-    """The stretches (n, 4) that the rows order[first:stop] have changed, by position, each with its peers.
+    trees: Trees, root: Word, batch: WindowBatch, sign: Word, first: Word, stop: Word, found: Ints
+) -> None:
+    """The stretches (n, 4) that the rows order[first:stop], which stand by their keys, have changed, with their peers.
 
-    They are written to `room`, which has twice as many rows at least.
+    They are in order.
     """
-    found, other = room[: stop - first], room[stop - first : 2 * (stop - first)]
-    key = shape[KEY]
-    terms = kinds[: shape[PEERS]]
+    rows, key, terms = batch.rows, len(trees.kinds), trees.shape[PEERS]
     for k in range(stop - first):
-        i = order[first + k]
-        diff = sign * (diffs[i] if len(diffs) else np.int64(1))
-        start = bound(nodes, root, sizes, key, kinds, heap, starts, rows, i, False)
-        found[k, START], found[k, END] = start, start + max(diff, np.int64(0))
-        if peers:
-            found[k, FIRST_PEER] = bound(nodes, root, sizes, key, terms, heap, starts, rows, i, False)
-            found[k, BEHIND_PEERS] = bound(nodes, root, sizes, key, terms, heap, starts, rows, i, True)
-    return _sorted_by_start(found, other)
+        i = batch.order[first + k]
+        start = bound(trees, root, key, rows, i, False)
+        found[k, START], found[k, END] = start, start + max(sign * batch.diffs[i], np.int64(0))
+        if batch.peers:
+            found[k, FIRST_PEER] = bound(trees, root, terms, rows, i, False)
+            found[k, BEHIND_PEERS] = bound(trees, root, terms, rows, i, True)
 
 
-@part(counted=True)
-def _sorted_by_start(found: Ints, other: Ints) -> Ints:
-    """The rows of `found` in order, there or in `other`."""
-    ascending = True
-    for k in range(1, len(found)):
-        ascending = ascending and found[k - 1, 0] <= found[k, 0]
-    run = len(found) if ascending else 1
-    while run < len(found):  # runs that are in order are merged two by two
-        for low in range(0, len(found), 2 * run):
-            middle, high = min(low + run, len(found)), min(low + 2 * run, len(found))
-            i, j = low, middle
-            for k in range(low, high):
-                left = j == high or (i < middle and found[i, 0] <= found[j, 0])
-                for w in range(found.shape[1]):
-                    other[k, w] = found[i if left else j, w]
-                i, j = (i + 1, j) if left else (i, j + 1)
-        found, other = other, found
-        run *= 2
-    return found
-
-
-@part(counted=True)
-def find_intervals(
-    nodes: Ints,
-    root: Word,
-    sizes: Ints,
-    kinds: Ints,
-    heap: Bytes,
-    starts: Ints,
-    shape: Ints,
-    functions: Ints,
-    f: Word,
-    stretches: Ints,
-    memory: Ints,
-    room: Ints,
-) -> Ints:
+@part()
+def find_intervals(trees: Trees, root: Word, f: Word, stretches: Ints, memory: Ints, found: Ints) -> Word:
     """The intervals, of two words, of positions that function f must look at, by start; mirrored if it goes backward.
 
-    They are written to `room`, which has four rows a stretch at least, and two more.
+    Returns how many; `found` has room for two a stretch, and one more.
     """
-    reach, peers = functions[f, REACH], functions[f, OF_PEERS] != 0
-    count = size(nodes, shape[KEY], root)
-    n = len(stretches)
-    most = 2 * n if reach == RANKED else n + 1
-    found, spare = room[:most], room[most : 2 * most]
-    found[n, 0] = found[n, 1] = 0
+    nodes, sizes, shape, functions = trees.nodes, trees.sizes, trees.shape, trees.functions
+    reach, peers, field = functions[f, REACH], functions[f, OF_PEERS] != 0, functions[f, COUNTED]
+    count, n, written = size(nodes, shape[KEY], root), len(stretches), np.int64(0)
+    if reach in (PARTITION, SHARED):
+        found[0, 0], found[0, 1] = 0, count if reach == PARTITION else np.int64(1)
+        written += 1
     if reach == PARTITION:
-        found[0, 0], found[0, 1] = 0, count
-        return found[:1]
-    far_end = np.int64(0)
-    if reach == NUMBERED:
-        far_end = _behind_number(nodes, root, sizes, kinds, heap, starts, shape, functions, f, stretches, memory)
-    field = functions[f, COUNTED]
-    for k in range(n):
+        return written
+    far_end = _behind_number(trees, root, f, stretches, memory) if reach == NUMBERED else np.int64(0)
+    for step in range(n):
+        k = n - 1 - step if reach == BACKWARD else np.int64(step)
         start = stretches[k, FIRST_PEER if peers else START] - functions[f, AFTER]
         end = stretches[k, BEHIND_PEERS if peers else END] + functions[f, BEFORE]
         if functions[f, KIND] == LAG and field >= 0:
@@ -131,42 +75,25 @@ def find_intervals(
             before = counted(nodes, root, sizes, shape, field, stretches[k, END] if back > 0 else stretches[k, START])
             other = select_counted(nodes, root, sizes, shape, field, before + (back - 1 if back > 0 else back))
             start, end = (stretches[k, START], other + 1) if back > 0 else (other, stretches[k, END])
-        if reach == RANKED:
-            found[n + k, 0] = stretches[k, BEHIND_PEERS]
-            found[n + k, 1] = stretches[k, BEHIND_PEERS] + 1
-        found[k, 0], found[k, 1] = start, max(end, far_end)
-    if reach == SHARED:
-        found[n, 1] = 1
-    elif reach != RANKED:
-        found = found[:n]
-    if reach == BACKWARD:
-        for k in range(len(found)):
-            found[k, 0], found[k, 1] = count - found[k, 1], count - found[k, 0]
-    return _sorted_by_start(found, spare[: len(found)])
+        end = max(end, far_end)
+        found[written, 0] = count - end if reach == BACKWARD else start
+        found[written, 1] = count - start if reach == BACKWARD else end
+        written += 1
+        if reach == RANKED and (k + 1 == n or stretches[k + 1, BEHIND_PEERS] != stretches[k, BEHIND_PEERS]):
+            found[written, 0], found[written, 1] = stretches[k, BEHIND_PEERS], stretches[k, BEHIND_PEERS] + 1
+            written += 1
+    return written
 
 
 @part()
-def _behind_number(
-    nodes: Ints,
-    root: Word,
-    sizes: Ints,
-    kinds: Ints,
-    heap: Bytes,
-    starts: Ints,
-    shape: Ints,
-    functions: Ints,
-    f: Word,
-    stretches: Ints,
-    memory: Ints,
-) -> Word:
+def _behind_number(trees: Trees, root: Word, f: Word, stretches: Ints, memory: Ints) -> Word:
     """A position from which on every frame has the n-th row, and had it before."""
-    count = size(nodes, shape[KEY], root)
+    nodes, shape, functions = trees.nodes, trees.shape, trees.functions
     moved = np.int64(0)
     for k in range(len(stretches)):
         moved += max(stretches[k, END] - stretches[k, START], np.int64(1))
-    at = min(functions[f, NUMBER] + functions[f, BEFORE] + moved, count - 1)
+    at = min(functions[f, NUMBER] + functions[f, BEFORE] + moved, size(nodes, shape[KEY], root) - 1)
     if functions[f, OF_PEERS]:
-        node = select(nodes, root, sizes, shape[KEY], at)
-        find_peers(nodes, root, sizes, shape, kinds, heap, starts, node, at, memory)
+        find_peers(trees, root, select(nodes, root, trees.sizes, shape[KEY], at), at, memory)
         at = memory[PEERS_HIGH]
     return at + 1

@@ -24,6 +24,8 @@ whether there is one.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ivm.kernels.compiling.part import part
@@ -43,6 +45,37 @@ GONE = np.int64(-(2**62))
 DEEPEST = 1024  # far beyond the depth of any treap that fits memory
 _LOW = np.int64(0xFFFFFFFF)
 _HIGH = np.int64(32)
+
+
+class Trees(NamedTuple):
+    """The trees as kernels take them, and what is computed of them (see `windows.values`)."""
+
+    nodes: Ints
+    roots: Int32s
+    sizes: Ints
+    kinds: Ints
+    heap: Bytes
+    starts: Ints
+    shape: Ints
+    carries: Ints
+    extremes: Ints
+    functions: Ints
+    defaults: Ints
+
+
+class WindowBatch(NamedTuple):
+    """A batch of changes, cell by cell, the rows of each by their keys; see `apply_window` of `windows.functions`."""
+
+    rows: Ints
+    diffs: Ints
+    order: Ints
+    peers: bool
+
+
+@part(inline=True)
+def compare_row(trees: Trees, rows: Ints, i: Word, node: Word, width: Word) -> Word:
+    """-1, 0 or 1 as the first `width` words of row i come before, equal or come after those of a node."""
+    return compare_keys(rows, i, trees.nodes, node, 0, width, trees.kinds, trees.heap, trees.starts)
 
 
 @part(inline=True)
@@ -86,15 +119,13 @@ def soil(nodes: Ints, key: Word, node: Word) -> None:
 
 
 @part()
-def last_copy(
-    nodes: Ints, roots: Int32s, sizes: Ints, kinds: Ints, heap: Bytes, starts: Ints, group: Word, rows: Ints, i: Word
-) -> Word:
+def last_copy(trees: Trees, group: Word, rows: Ints, i: Word) -> Word:
     """The node of the last copy of row i, or -1; the row's own number of the copy must be above all there are."""
-    key = len(kinds)
-    node, found = np.int64(roots[group]) - 1, np.int64(-1)
+    nodes, key = trees.nodes, len(trees.kinds)
+    node, found = np.int64(trees.roots[group]) - 1, np.int64(-1)
     while node >= 0:
-        sizes[VISITED] += 1
-        if compare_keys(rows, i, nodes, node, 0, len(kinds), kinds, heap, starts) > 0:
+        trees.sizes[VISITED] += 1
+        if compare_row(trees, rows, i, node, key) > 0:
             found = node
             node = child(nodes, key, node, RIGHT)
         else:
@@ -106,24 +137,13 @@ def last_copy(
     return found
 
 
-@part()
-def insert(
-    nodes: Ints,
-    roots: Int32s,
-    sizes: Ints,
-    kinds: Ints,
-    heap: Bytes,
-    starts: Ints,
-    shape: Ints,
-    group: Word,
-    rows: Ints,
-    i: Word,
-) -> Word:
+@part(inline=True)
+def insert(trees: Trees, group: Word, rows: Ints, i: Word) -> Word:
     """A new node for row i, whose key is not there yet; there must be room. Cost: O(log n) comparisons.
 
     `rows` is int64 (n, `shape[INPUT]`): key, arguments, own fields. The values are zero.
     """
-    key = len(kinds)
+    nodes, roots, sizes, shape, key = trees.nodes, trees.roots, trees.sizes, trees.shape, len(trees.kinds)
     new = _take_node(nodes, key, sizes)
     for w in range(key):
         nodes[new, w] = rows[i, w]
@@ -141,7 +161,7 @@ def insert(
         sizes[VISITED] += 1
         soil(nodes, key, node)
         above = node
-        side = RIGHT if compare_keys(nodes, new, nodes, node, 0, len(kinds), kinds, heap, starts) > 0 else LEFT
+        side = RIGHT if compare_row(trees, nodes, new, node, key) > 0 else LEFT
         node = child(nodes, key, node, side)
     hang(nodes, roots, key, group, above, side, new)
     low, low_side = np.int64(new), LEFT
@@ -149,7 +169,7 @@ def insert(
     while node >= 0:
         sizes[VISITED] += 1
         soil(nodes, key, node)
-        if compare_keys(nodes, new, nodes, node, 0, len(kinds), kinds, heap, starts) > 0:
+        if compare_row(trees, nodes, new, node, key) > 0:
             hang(nodes, roots, key, group, low, low_side, node)
             low, low_side = node, RIGHT
             node = child(nodes, key, node, RIGHT)
@@ -207,18 +227,18 @@ def remove(nodes: Ints, roots: Int32s, sizes: Ints, key: Word, group: Word, gone
     sizes[LIVE] -= 1
 
 
-@part()
-def better(
-    a: Ints, i: Word, at: Word, b: Ints, j: Word, to: Word, extremes: Ints, k: Word, heap: Bytes, starts: Ints
-) -> bool:
-    """Whether the value at a[i, at:] goes before the one at b[j, to:] as extreme k; one that is not there never."""
-    if a[i, at] == 0 or b[j, to] == 0:
-        return bool(a[i, at] > b[j, to])
+@part(inline=True)
+def better(trees: Trees, node: Word, at: Word, b: Ints, j: Word, to: Word, k: Word) -> bool:
+    """Whether the value at a node's `at` goes before the one at b[j, to:] as extreme k; one that is not there never."""
+    nodes, extremes = trees.nodes, trees.extremes
+    if nodes[node, at] == 0 or b[j, to] == 0:
+        return bool(nodes[node, at] > b[j, to])
     sign = 1 if extremes[k, 2] else -1
     if extremes[k, 3]:
-        return a[i, at + 1] != b[j, to + 1] and compare_text(heap, starts, a[i, at + 1], b[j, to + 1]) * sign > 0
+        x, y = nodes[node, at + 1], b[j, to + 1]
+        return x != y and compare_text(trees.heap, trees.starts, x, y) * sign > 0
     for w in range(1, extremes[k, 1] + 1):
-        x, y = a[i, at + w], b[j, to + w]
+        x, y = nodes[node, at + w], b[j, to + w]
         if x != y:
             return bool(x > y) if sign > 0 else bool(x < y)
     return False
@@ -238,14 +258,15 @@ def add_fields(a: Ints, i: Word, at: Word, b: Ints, j: Word, to: Word, carries: 
         b[j, to + f] = np.int64(more)
 
 
-@part()
-def _sum_up(nodes: Ints, shape: Ints, carries: Ints, extremes: Ints, heap: Bytes, starts: Ints, node: Word) -> None:
+@part(inline=True)
+def _sum_up(trees: Trees, node: Word) -> None:
     """The size, totals and extremes of a node whose children have theirs."""
-    key, own, tree = shape[KEY], shape[OWN], shape[TREE]
+    nodes, extremes, key = trees.nodes, trees.extremes, len(trees.kinds)
+    own, tree = trees.shape[OWN], trees.shape[TREE]
     low, high = child(nodes, key, node, LEFT), child(nodes, key, node, RIGHT)
     count = 1 + size(nodes, key, low) + size(nodes, key, high)
     nodes[node, key + 1] = (nodes[node, key + 1] & _LOW) | (np.int64(count) << _HIGH)
-    for f in range(len(carries)):
+    for f in range(len(trees.carries)):
         nodes[node, tree + f] = nodes[node, own + f]
     for k in range(len(extremes)):
         for w in range(extremes[k, 1] + 1):
@@ -254,28 +275,18 @@ def _sum_up(nodes: Ints, shape: Ints, carries: Ints, extremes: Ints, heap: Bytes
         below = high if side else low
         if below < 0:
             continue
-        add_fields(nodes, below, tree, nodes, node, tree, carries)
+        add_fields(nodes, below, tree, nodes, node, tree, trees.carries)
         for k in range(len(extremes)):
             at = extremes[k, 4]
-            if better(nodes, below, at, nodes, node, at, extremes, k, heap, starts):
+            if better(trees, below, at, nodes, node, at, k):
                 for w in range(extremes[k, 1] + 1):
                     nodes[node, at + w] = nodes[below, at + w]
 
 
 @part()
-def refresh(
-    nodes: Ints,
-    root: Word,
-    sizes: Ints,
-    shape: Ints,
-    carries: Ints,
-    extremes: Ints,
-    heap: Bytes,
-    starts: Ints,
-    stack: Ints,
-) -> None:
+def refresh(trees: Trees, root: Word, stack: Ints) -> None:
     """Bring sizes and totals of a tree up to date. Cost: the nodes that were touched and those above them."""
-    key = shape[KEY]
+    nodes, key = trees.nodes, len(trees.kinds)
     if root < 0 or size(nodes, key, root) > 0:
         return
     depth = 1
@@ -290,6 +301,6 @@ def refresh(
             stack[depth] = high
             depth += 1
         else:
-            sizes[VISITED] += 1
-            _sum_up(nodes, shape, carries, extremes, heap, starts, node)
+            trees.sizes[VISITED] += 1
+            _sum_up(trees, node)
             depth -= 1

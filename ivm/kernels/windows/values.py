@@ -11,15 +11,16 @@ the default of lag and lead. Values that may be NULL have a word before them tha
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ivm.kernels.compiling.part import part
 from ivm.kernels.numbers.exact_float import bits_of
 from ivm.kernels.numbers.wide import Word
-from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Ints
 from ivm.kernels.windows.positions import bound, counted, neighbour, pieces, select, select_counted
-from ivm.kernels.windows.tree import KEY, LEFT, OWN, PEERS, RIGHT, TREE, VALUES, add_fields, better, size
+from ivm.kernels.windows.tree import KEY, LEFT, OWN, PEERS, RIGHT, TREE, VALUES, Trees, add_fields, better, size
 
 KIND, AT, COUNT, ARGUMENT, START, END, OF_PEERS, COUNTED, NUMBER, REACH = range(10)
 ROW_NUMBER, RANK, DENSE_RANK, PERCENT_RANK, CUME_DIST, NTILE, LAG, NTH, LAST, SUMS, EXTREME = range(11)
@@ -29,32 +30,31 @@ FAR = np.int64(2**40)
 FRAME_LOW, FRAME_HIGH, PEERS_LOW, PEERS_HIGH = range(4)
 
 
+class Scratch(NamedTuple):
+    """Arrays that are unspecified at first: for paths, covers of frames, what `evaluate` remembers, and intervals."""
+
+    stack: Ints
+    cover: Ints
+    memory: Ints
+    result: Ints
+    room: Ints
+
+
 @part()
-def find_peers(
-    nodes: Ints,
-    root: Word,
-    sizes: Ints,
-    shape: Ints,
-    kinds: Ints,
-    heap: Bytes,
-    starts: Ints,
-    node: Word,
-    at: Word,
-    memory: Ints,
-) -> None:
+def find_peers(trees: Trees, root: Word, node: Word, at: Word, memory: Ints) -> None:
     """Remember the positions of the first and the last peer of a node at a position; O(log n) where they are new.
 
     What is remembered are the peers of another row, or none: memory[PEERS_LOW] > memory[PEERS_HIGH] + 2.
     """
     if memory[PEERS_LOW] <= at <= memory[PEERS_HIGH]:
         return
-    terms = kinds[: shape[PEERS]]
+    nodes, sizes, shape, words = trees.nodes, trees.sizes, trees.shape, trees.shape[PEERS]
     known_low, known_high = at == memory[PEERS_HIGH] + 1, at == memory[PEERS_LOW] - 1
     memory[PEERS_LOW] = memory[PEERS_HIGH] = at
     if not known_low and _is_peer(nodes, sizes, shape, node, LEFT):
-        memory[PEERS_LOW] = bound(nodes, root, sizes, shape[KEY], terms, heap, starts, nodes, node, False)
+        memory[PEERS_LOW] = bound(trees, root, words, nodes, node, False)
     if not known_high and _is_peer(nodes, sizes, shape, node, RIGHT):
-        memory[PEERS_HIGH] = bound(nodes, root, sizes, shape[KEY], terms, heap, starts, nodes, node, True) - 1
+        memory[PEERS_HIGH] = bound(trees, root, words, nodes, node, True) - 1
 
 
 @part()
@@ -69,31 +69,15 @@ def _is_peer(nodes: Ints, sizes: Ints, shape: Ints, node: Word, side: Word) -> b
     return True
 
 
-@part()
-def evaluate(
-    nodes: Ints,
-    root: Word,
-    sizes: Ints,
-    shape: Ints,
-    kinds: Ints,
-    carries: Ints,
-    extremes: Ints,
-    heap: Bytes,
-    starts: Ints,
-    functions: Ints,
-    defaults: Ints,
-    f: Word,
-    node: Word,
-    at: Word,
-    memory: Ints,
-    cover: Ints,
-    result: Ints,
-) -> None:
-    """Write the words of function f at a node, whose position is `at`, to result[0].
+@part(inline=True)
+def evaluate(trees: Trees, root: Word, f: Word, node: Word, at: Word, scratch: Scratch) -> None:
+    """Write the words of function f at a node, whose position is `at`, to scratch.result[0].
 
     Cost: O(log n) at most. `result` and `memory` must be those of the row computed before, or memory[FRAME_HIGH] must
     be below -FAR and memory[PEERS_HIGH] negative.
     """
+    nodes, sizes, shape, functions = trees.nodes, trees.sizes, trees.shape, trees.functions
+    memory, result = scratch.memory, scratch.result
     kind, count = functions[f, KIND], size(nodes, shape[KEY], root)
     if kind == ROW_NUMBER:
         result[0, 0] = at + 1
@@ -105,10 +89,10 @@ def evaluate(
         result[0, 0] = _dense_rank(nodes, sizes, shape, functions[f, AT], node)
         return
     if kind == LAG:
-        _lag(nodes, root, sizes, shape, functions, defaults, f, at, count, result)
+        _lag(trees, root, f, at, count, result)
         return
     if kind in (RANK, PERCENT_RANK, CUME_DIST) or functions[f, OF_PEERS]:
-        find_peers(nodes, root, sizes, shape, kinds, heap, starts, node, at, memory)
+        find_peers(trees, root, node, at, memory)
     if kind == RANK:
         result[0, 0] = memory[PEERS_LOW] + 1
         return
@@ -124,12 +108,9 @@ def evaluate(
         high = memory[PEERS_HIGH] if functions[f, END] == 0 else high
     low, high = max(low, np.int64(0)), min(high, count - 1)
     if kind in (NTH, LAST):
-        _nth(nodes, root, sizes, shape, functions, f, low, high, result)
+        _nth(trees, root, f, low, high, result)
     elif low != memory[FRAME_LOW] or high != memory[FRAME_HIGH]:
-        _of_frame(
-            nodes, root, sizes, shape, carries, extremes, heap, starts, functions, f, node, at, low, high, memory,
-            cover, result,
-        )  # fmt: skip
+        _of_frame(trees, root, f, node, at, low, high, scratch)
         memory[FRAME_LOW], memory[FRAME_HIGH] = low, high
 
 
@@ -162,20 +143,10 @@ def _copy(nodes: Ints, node: Word, argument: Word, words: Word, result: Ints) ->
         result[0, w] = nodes[node, argument + w] if node >= 0 else np.int64(0)
 
 
-@part()
-def _lag(
-    nodes: Ints,
-    root: Word,
-    sizes: Ints,
-    shape: Ints,
-    functions: Ints,
-    defaults: Ints,
-    f: Word,
-    at: Word,
-    count: Word,
-    result: Ints,
-) -> None:
+@part(inline=True)
+def _lag(trees: Trees, root: Word, f: Word, at: Word, count: Word, result: Ints) -> None:
     """The argument so many rows before, of those that are counted; the default where there is no such row."""
+    nodes, sizes, shape, functions = trees.nodes, trees.sizes, trees.shape, trees.functions
     back, field = functions[f, NUMBER], functions[f, COUNTED]
     position = at - back
     if field >= 0 and back != 0:
@@ -186,22 +157,13 @@ def _lag(
         _copy(nodes, node, functions[f, ARGUMENT], functions[f, COUNT], result)
     else:
         for w in range(functions[f, COUNT]):
-            result[0, w] = defaults[f, w]
+            result[0, w] = trees.defaults[f, w]
 
 
-@part()
-def _nth(
-    nodes: Ints,
-    root: Word,
-    sizes: Ints,
-    shape: Ints,
-    functions: Ints,
-    f: Word,
-    low: Word,
-    high: Word,
-    result: Ints,
-) -> None:
+@part(inline=True)
+def _nth(trees: Trees, root: Word, f: Word, low: Word, high: Word, result: Ints) -> None:
     """The argument of the n-th or the last row of the frame [low, high], of those that are counted; NULL without."""
+    nodes, sizes, shape, functions = trees.nodes, trees.sizes, trees.shape, trees.functions
     field, last = functions[f, COUNTED], functions[f, KIND] == LAST
     position = high if last else low + functions[f, NUMBER] - 1
     if field >= 0 and low <= high:
@@ -214,27 +176,11 @@ def _nth(
     _copy(nodes, node, functions[f, ARGUMENT], functions[f, COUNT], result)
 
 
-@part()
-def _of_frame(
-    nodes: Ints,
-    root: Word,
-    sizes: Ints,
-    shape: Ints,
-    carries: Ints,
-    extremes: Ints,
-    heap: Bytes,
-    starts: Ints,
-    functions: Ints,
-    f: Word,
-    node: Word,
-    at: Word,
-    low: Word,
-    high: Word,
-    memory: Ints,
-    cover: Ints,
-    result: Ints,
-) -> None:
+@part(inline=True)
+def _of_frame(trees: Trees, root: Word, f: Word, node: Word, at: Word, low: Word, high: Word, scratch: Scratch) -> None:
     """The totals or the extreme of the frame [low, high]. Where it has grown by this row alone, so does the result."""
+    nodes, shape, functions, extremes = trees.nodes, trees.shape, trees.functions, trees.extremes
+    memory, cover, result = scratch.memory, scratch.cover, scratch.result
     grown = (low == memory[FRAME_LOW] and high == at and memory[FRAME_HIGH] == at - 1) or (
         high == memory[FRAME_HIGH] and low == at and memory[FRAME_LOW] == at + 1
     )
@@ -243,14 +189,14 @@ def _of_frame(
     if not grown:
         for w in range(functions[f, COUNT]):
             result[0, w] = 0
-        found = pieces(nodes, root, sizes, shape[KEY], low, high, cover)
+        found = pieces(nodes, root, trees.sizes, shape[KEY], low, high, cover)
     if functions[f, KIND] == SUMS:
         for p in range(found):
-            add_fields(nodes, cover[p] >> 1, shape[TREE] if cover[p] & 1 else shape[OWN], result, 0, 0, carries)
+            add_fields(nodes, cover[p] >> 1, shape[TREE] if cover[p] & 1 else shape[OWN], result, 0, 0, trees.carries)
         return
     k = functions[f, ARGUMENT]
     for p in range(found):
         at_ = extremes[k, 4] if cover[p] & 1 else extremes[k, 0]
-        if better(nodes, cover[p] >> 1, at_, result, 0, 0, extremes, k, heap, starts):
+        if better(trees, cover[p] >> 1, at_, result, 0, 0, k):
             for w in range(functions[f, COUNT]):
                 result[0, w] = nodes[cover[p] >> 1, at_ + w]
