@@ -7,7 +7,7 @@ import numpy as np
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.numbers.wide import Word
-from ivm.kernels.ordered.keys import compare_keys
+from ivm.kernels.ordered.keys import compare_keys, same_words
 from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Int32s, Ints
 
@@ -48,7 +48,7 @@ def net_changes(
             total = diffs[order[k]] if len(diffs) else np.int64(1)
             row = order[k]
             k += 1
-            while k < stop and _equal(keys, row, order[k], len(kinds)):
+            while k < stop and same_words(keys, row, keys, order[k], 0, len(kinds)):
                 total += diffs[order[k]] if len(diffs) else np.int64(1)
                 k += 1
             if total != 0:
@@ -56,14 +56,6 @@ def net_changes(
                 net[row] = total
                 at += 1
     offsets[cells] = at
-
-
-@part(inline=True)
-def _equal(keys: Ints, i: Word, j: Word, width: Word) -> bool:
-    for w in range(width):
-        if keys[i, w] != keys[j, w]:
-            return False
-    return True
 
 
 @part()

@@ -22,3 +22,12 @@ def compare_keys(
                 return np.int64(-1) if x < y else np.int64(1)
             return np.int64(compare_text(heap, starts, x, y)) * kinds[w]
     return np.int64(0)
+
+
+@part(inline=True)
+def same_words(a: Ints, i: Word, b: Ints, j: Word, first: Word, stop: Word) -> bool:
+    """Whether the words from `first` to `stop` of a[i] are those of b[j]."""
+    for w in range(first, stop):
+        if a[np.uint64(i), np.uint64(w)] != b[np.uint64(j), np.uint64(w)]:
+            return False
+    return True

@@ -12,6 +12,7 @@ import numpy as np
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.numbers.wide import Word
+from ivm.kernels.ordered.keys import same_words
 from ivm.kernels.ordered.nodes import Tree
 from ivm.kernels.ordered.tree import compare_entry
 from ivm.kernels.ordered.walk import first_entry, following
@@ -44,9 +45,9 @@ def moved_ranges(
         follows, same = np.int64(NOWHERE), False
         if at + 1 < len(order):
             j = order[at + 1]
-            if _equal(words, i, j, 0, grouped):
+            if same_words(words, i, words, j, 0, grouped):
                 follows = j
-                same = _equal(words, i, j, grouped, words.shape[1])
+                same = same_words(words, i, words, j, grouped, words.shape[1])
         if same:
             continue
         if total != 0:
@@ -57,14 +58,6 @@ def moved_ranges(
         if follows == NOWHERE or comparison == EQ:
             total = np.int64(0)
     return found
-
-
-@part()
-def _equal(words: Ints, i: Word, j: Word, first: Word, stop: Word) -> bool:
-    for w in range(first, stop):
-        if words[i, w] != words[j, w]:
-            return False
-    return True
 
 
 @part()

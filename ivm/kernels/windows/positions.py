@@ -85,42 +85,26 @@ def pieces(nodes: Ints, root: Word, sizes: Ints, key: Word, low: Word, high: Wor
             break
     out[count] = 2 * node
     count += 1
-    inner, first = child(nodes, key, node, LEFT), start
-    while inner >= 0 and low < at:
-        sizes[VISITED] += 1
-        if low <= first:
-            out[count] = 2 * inner + 1
-            count += 1
-            break
-        middle = first + size(nodes, key, child(nodes, key, inner, LEFT))
-        if low <= middle:
-            out[count] = 2 * inner
-            count += 1
-            after = child(nodes, key, inner, RIGHT)
-            if after >= 0:
-                out[count] = 2 * after + 1
+    for side in range(2):  # below it those that are nearest
+        inner, wanted = child(nodes, key, node, side), high - at if side == RIGHT else at - low
+        while wanted > 0:
+            sizes[VISITED] += 1
+            if wanted >= size(nodes, key, inner):
+                out[count] = 2 * inner + 1
                 count += 1
-            inner = child(nodes, key, inner, LEFT)
-        else:
-            inner, first = child(nodes, key, inner, RIGHT), middle + 1
-    inner, first = child(nodes, key, node, RIGHT), at + 1
-    while inner >= 0 and high > at and first <= high:
-        sizes[VISITED] += 1
-        if high >= first + size(nodes, key, inner) - 1:
-            out[count] = 2 * inner + 1
-            count += 1
-            break
-        middle = first + size(nodes, key, child(nodes, key, inner, LEFT))
-        if high >= middle:
-            out[count] = 2 * inner
-            count += 1
-            before = child(nodes, key, inner, LEFT)
-            if before >= 0:
-                out[count] = 2 * before + 1
+                break
+            near = child(nodes, key, inner, RIGHT + LEFT - side)
+            nearer = size(nodes, key, near)
+            if wanted > nearer:
+                out[count] = 2 * inner
                 count += 1
-            inner, first = child(nodes, key, inner, RIGHT), middle + 1
-        else:
-            inner = child(nodes, key, inner, LEFT)
+                if near >= 0:
+                    out[count] = 2 * near + 1
+                    count += 1
+                wanted -= nearer + 1
+                inner = child(nodes, key, inner, side)
+            else:
+                inner = near
     return count
 
 

@@ -31,7 +31,7 @@ import numpy as np
 from ivm.kernels.compiling.part import part
 from ivm.kernels.hashing.function import hash_words
 from ivm.kernels.numbers.wide import Word
-from ivm.kernels.ordered.keys import compare_keys
+from ivm.kernels.ordered.keys import compare_keys, same_words
 from ivm.kernels.texts.dictionary import Bytes, compare_text
 from ivm.kernels.types import Int32s, Ints
 
@@ -130,11 +130,7 @@ def last_copy(trees: Trees, group: Word, rows: Ints, i: Word) -> Word:
             node = child(nodes, key, node, RIGHT)
         else:
             node = child(nodes, key, node, LEFT)
-    if found >= 0:
-        for w in range(key - 1):
-            if nodes[found, w] != rows[i, w]:
-                return np.int64(-1)
-    return found
+    return found if found >= 0 and same_words(nodes, found, rows, i, 0, key - 1) else np.int64(-1)
 
 
 @part(inline=True)

@@ -18,6 +18,7 @@ import numpy as np
 from ivm.kernels.compiling.part import part
 from ivm.kernels.numbers.exact_float import bits_of
 from ivm.kernels.numbers.wide import Word
+from ivm.kernels.ordered.keys import same_words
 from ivm.kernels.types import Ints
 from ivm.kernels.windows.positions import bound, counted, neighbour, pieces, select, select_counted
 from ivm.kernels.windows.tree import KEY, LEFT, OWN, PEERS, RIGHT, TREE, VALUES, Trees, add_fields, better, size
@@ -61,12 +62,7 @@ def find_peers(trees: Trees, root: Word, node: Word, at: Word, memory: Ints) -> 
 def _is_peer(nodes: Ints, sizes: Ints, shape: Ints, node: Word, side: Word) -> bool:
     """Whether the next node on a side is one that ORDER BY does not tell from this one."""
     other = neighbour(nodes, sizes, shape[KEY], node, side)
-    if other < 0:
-        return False
-    for w in range(shape[PEERS]):
-        if nodes[other, w] != nodes[node, w]:
-            return False
-    return True
+    return other >= 0 and same_words(nodes, other, nodes, node, 0, shape[PEERS])
 
 
 @part(inline=True)
@@ -131,10 +127,7 @@ def _dense_rank(nodes: Ints, sizes: Ints, shape: Ints, at: Word, node: Word) -> 
     if before < 0:
         return np.int64(1)
     rank = nodes[before, shape[VALUES] + at]
-    for w in range(shape[PEERS]):
-        if nodes[before, w] != nodes[node, w]:
-            return rank + 1
-    return rank
+    return rank if same_words(nodes, before, nodes, node, 0, shape[PEERS]) else rank + 1
 
 
 @part()
