@@ -1,4 +1,4 @@
-"""Names of tables, views and columns: kept as they were written, found in any case."""
+"""Names of tables, views and columns: kept as they were written, found in any case. How these and texts are quoted."""
 
 from __future__ import annotations
 
@@ -59,6 +59,11 @@ def twice(names: Iterable[str]) -> str | None:
 def quoted(name: str) -> str:
     """The name as a quoted identifier of SQL, whatever is in it."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def as_literal(text: str) -> str:
+    """A text as SQL writes it, in single quotes."""
+    return "'" + text.replace("'", "''") + "'"
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from catalog.names import as_literal
+
 
 class Kind(enum.Enum):
     """The SQL types that the engine knows, by their DuckDB name."""
@@ -117,8 +119,7 @@ class SqlType:
         if self.kind is Kind.LIST:
             return f"{self.element}[]"
         if self.kind is Kind.ENUM:
-            quoted = ["'" + label.replace("'", "''") + "'" for label in self.labels]
-            return f"ENUM({', '.join(quoted)})"
+            return f"ENUM({', '.join(map(as_literal, self.labels))})"
         return self.kind.value
 
     @property

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from catalog.names import as_literal
 from ivm.type_names import is_numeric, type_name
 
 MOST_CHARACTERS = 1000
@@ -78,5 +79,5 @@ def _cell(value: str | None, given: pa.DataType) -> str | None:
         return None
     text = visible(value[:MOST_CHARACTERS] + "…" if len(value) > MOST_CHARACTERS else value)
     if _LIKE_NULL.fullmatch(text) and not is_numeric(given):
-        return "'" + text.replace("'", "''") + "'"  # so that NULL is told from it
+        return as_literal(text)  # so that NULL is told from it
     return text

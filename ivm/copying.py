@@ -8,6 +8,7 @@ import duckdb
 import pyarrow as pa
 
 from catalog.errors import AccessError, BindError
+from catalog.names import as_literal
 from catalog.schema import Field, Table
 from ivm.adhoc import seen, wrote
 from ivm.changing import counted
@@ -39,7 +40,7 @@ def run_copy(core: Core, statement: Copy, progress: Told) -> Result:
 
 def _write(core: Core, statement: Copy, query: Query) -> Result:
     options = ", ".join((f"FORMAT {statement.format}", *(f"{name} {text}" for name, text in statement.options)))
-    text = f"COPY ({query.text}) TO {_quoted(statement.path)} ({options})"
+    text = f"COPY ({query.text}) TO {as_literal(statement.path)} ({options})"
     return counted(wrote(core, text, query.names, seen(core, query.names)))
 
 
@@ -61,7 +62,7 @@ def _batches(statement: Copy, table: Table, columns: tuple[Field, ...]) -> Itera
     try:
         with connection(Use.OPEN) as duck:
             if statement.format == "parquet":
-                _check_width(answer(duck, f"DESCRIBE FROM read_parquet({_quoted(statement.path)})"), table, columns)
+                _check_width(answer(duck, f"DESCRIBE FROM read_parquet({as_literal(statement.path)})"), table, columns)
             yield from batches(duck, rows_to_copy(statement, table, columns))
     except duckdb.Error as error:
         raise told(error, Use.OPEN) from error
@@ -75,7 +76,3 @@ def _check_width(described: pa.Table, table: Table, columns: tuple[Field, ...]) 
             f"({', '.join(described['column_name'].to_pylist())}), and {len(columns)} are needed ({names}); name those "
             "that it has after the table, in its order"
         )
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from catalog.errors import BindError
-from catalog.names import key, quoted, suggestion, twice, written
+from catalog.names import as_literal, key, quoted, suggestion, twice, written
 from catalog.schema import Field, Table
 from sql.plain_insert import PlainInsert
 from sql.statements import Assignments, Conflict, Copy, Delete, Insert, Update
@@ -166,7 +166,7 @@ def rows_to_copy(copy: Copy, table: Table, columns: Sequence[Field]) -> str:
 
     A CSV file is read as text of the columns' types, of a Parquet file the columns are cast, by their order.
     """
-    path = "'" + copy.path.replace("'", "''") + "'"
+    path = as_literal(copy.path)
     options = "".join(f", {name} = {text}" for name, text in copy.options)
     names = ", ".join(quoted(field.name) for field in columns)
     values = _cast_or_default(table, [field.name for field in columns])

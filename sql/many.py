@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlglot.tokenizer_core import TokenType
 
+from catalog.names import as_literal
 from sql.parameters import Parameters, filled
 from sql.sql_text import SqlText
 from sql.syntax import dialect_named, statement_tokens
@@ -88,7 +89,7 @@ _PLAIN: dict[type, Callable[[Any], str | None]] = {
     int: str,
     float: _float,
     Decimal: _decimal,
-    str: lambda value: "'" + value.replace("'", "''") + "'",
+    str: as_literal,
     date: lambda value: f"DATE '{value.isoformat()}'",
     datetime: _datetime,
 }

@@ -12,7 +12,7 @@ import pyarrow.parquet
 from rich.console import Console
 
 from catalog.errors import Error
-from catalog.names import key, quoted
+from catalog.names import as_literal, key, quoted
 from catalog.schema import Table
 from ivm.database import Database
 from ivm.duck import Use, connection
@@ -97,7 +97,7 @@ def _reader(path: Path) -> str:
     if not path.is_file():
         raise Error(f"cannot import {path}: there is no such file")
     call = _READERS[suffix.lower()]
-    return f"{call}({_text(str(path))}{', header = true' if call == 'read_csv' else ''}"
+    return f"{call}({as_literal(str(path))}{', header = true' if call == 'read_csv' else ''}"
 
 
 def _columns(duck: duckdb.DuckDBPyConnection, source: str) -> dict[str, str]:
@@ -110,10 +110,10 @@ def _typed(duck: duckdb.DuckDBPyConnection, call: str, table: Table, found: dict
     names = {key(name): name for name in found}
     wanted = {names[key(field.name)]: str(field.type) for field in table.fields if key(field.name) in names}
     if call.startswith("read_csv"):
-        types = ", ".join(f"{_text(name)}: {_text(kind)}" for name, kind in wanted.items())
+        types = ", ".join(f"{as_literal(name)}: {as_literal(kind)}" for name, kind in wanted.items())
         call += f", types = {{{types}}}" if wanted else ""
     if call.startswith("read_json"):
-        types = ", ".join(f"{_text(name)}: {_text(kind)}" for name, kind in {**found, **wanted}.items())
+        types = ", ".join(f"{as_literal(name)}: {as_literal(kind)}" for name, kind in {**found, **wanted}.items())
         call += f", columns = {{{types}}}"
     columns = [f"CAST({quoted(n)} AS {wanted[n]}) AS {quoted(n)}" if n in wanted else quoted(n) for n in found]
     return f"SELECT {', '.join(columns)} FROM {call})"
@@ -127,7 +127,3 @@ def _insert(db: Database, duck: duckdb.DuckDBPyConnection, query: str, table: st
             rows += batch.num_rows
             tell(f"{rows:,} rows read", 0, 0)
     return rows
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from catalog.calendar import date_text, time_text, timestamp_text
+from catalog.names import as_literal
 from catalog.types import Kind, SqlType
 from sql.ir.blobs import ANY_BYTES, blob_text
 from sql.ir.functions import function_of
@@ -36,13 +37,13 @@ def literal_text(value: Value, type_: SqlType) -> str:
         case Kind.BOOLEAN:
             return "TRUE" if value else "FALSE"
         case Kind.VARCHAR:
-            return _quoted(str(value))
+            return as_literal(str(value))
         case Kind.UUID:
-            return f"UUID {_quoted(str(value))}"
+            return f"UUID {as_literal(str(value))}"
         case Kind.ENUM:
-            return f"{_quoted(type_.labels[int(value)])}::{type_}"
+            return f"{as_literal(type_.labels[int(value)])}::{type_}"
         case Kind.BLOB:
-            return f"{_quoted(blob_text(str(value).encode(errors=ANY_BYTES)))}::BLOB"
+            return f"{as_literal(blob_text(str(value).encode(errors=ANY_BYTES)))}::BLOB"
         case Kind.DECIMAL:
             return _decimal(int(value), type_.scale)
         case Kind.DATE:
@@ -144,10 +145,6 @@ _FORMS: dict[str, Callable[[Call, Sequence[str]], tuple[str, int]]] = {
     "extract": _extract,
     "case": _case,
 }
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 def _decimal(scaled: int, scale: int) -> str:

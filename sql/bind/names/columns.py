@@ -8,7 +8,7 @@ from itertools import chain, count
 
 from sqlglot import exp
 
-from catalog.names import key, quoted
+from catalog.names import as_literal, key, quoted
 from sql.bind.context import BindContext
 from sql.bind.names.keywords import KEYWORDS
 from sql.bind.names.scope import Scope
@@ -65,7 +65,7 @@ def column_name(node: exp.Expr, source: SqlText) -> str:
     if isinstance(node, exp.Column):
         return ".".join(_identifier(part.name) for part in node.parts)
     if isinstance(node, exp.Literal):
-        return "'" + node.name.replace("'", "''") + "'" if node.is_string else node.name
+        return as_literal(node.name) if node.is_string else node.name
     if isinstance(node, exp.Neg):
         inner = column_name(node.this, source)
         return f"-{inner}" if isinstance(node.this.unnest(), exp.Literal) else f"(-({inner}))"
