@@ -9,13 +9,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
 from typing import Any
 
 from catalog.errors import Error
-
-Progress = Callable[[str, int, int], None]
-"""What is being measured, and how many of how many steps of it are done."""
+from ivm.progress import Tell
 
 _ONE_THREAD = {"NUMBA_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 _TELL_SECONDS = 0.2
@@ -26,7 +23,7 @@ class BenchmarkError(Error):
     """A measurement failed; the message carries the end of what its process said."""
 
 
-def measure(module: str, task: Any, tell: Progress = lambda step, done, total: None) -> dict[str, Any]:
+def measure(module: str, task: Any, tell: Tell = lambda step, done, total: None) -> dict[str, Any]:
     """Run `python -m module` on the dataclass `task`; what it answers, having told how far it is.
 
     Raises BenchmarkError if it fails.
@@ -53,7 +50,7 @@ def measure(module: str, task: Any, tell: Progress = lambda step, done, total: N
     return found
 
 
-def _converse(process: subprocess.Popen[str], task: Any, tell: Progress) -> dict[str, Any] | None:
+def _converse(process: subprocess.Popen[str], task: Any, tell: Tell) -> dict[str, Any] | None:
     """Hand over the task, pass on what the process tells; its answer, if it gave one."""
     assert process.stdin is not None
     assert process.stdout is not None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.errors import PySparkException
 
+from ivm.progress import Tell
 from tpch import manifest
 from tpch.errors import GenerateError
 from tpch.manifest import Entry, File, Manifest
@@ -25,9 +26,6 @@ STREAMS = ("load", "refresh", "churn", "window")
 DEFAULT_SEED = 42
 _LONG = 0.1
 """From this scale factor on Spark works for so long that Java's better compiler pays."""
-
-Progress = Callable[[str, int, int], None]
-"""What is being made, and how many of how many rows are written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +48,7 @@ def generate(
     out: Path,
     seed: int = DEFAULT_SEED,
     options: Options = Options(),
-    progress: Progress = lambda step, done, total: None,
+    progress: Tell = lambda step, done, total: None,
 ) -> dict[str, Manifest]:
     """Make `out`/<stream> for each of `streams` at scale factor `sf`; the manifests by stream.
 
@@ -121,7 +119,7 @@ class _Making:
 
     source: Generated
     scratch: Path
-    progress: Progress
+    progress: Tell
     total: int
     done: int = 0
     bases: dict[str, tuple[File, ...]] = field(default_factory=dict)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 import ivm
+from ivm.progress import Tell
 from tpch import queries
 from tpch.reader import Stream, StreamBatch
 from tpch.rerun import rerun_seconds
 from tpch.schema import ddl
-
-Progress = Callable[[str, int, int], None]
-"""What is being done, and how many of how many rows of it are done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ class Report:
     views: tuple[ViewReport, ...]
 
 
-def run(stream: Stream, settings: Settings, progress: Progress = lambda step, done, total: None) -> Report:
+def run(stream: Stream, settings: Settings, progress: Tell = lambda step, done, total: None) -> Report:
     """Apply the whole stream and verify every view against DuckDB at the end, and on the way if `settings` say so.
 
     Raises ivm.VerificationError, naming view and time, as soon as a view differs. Cost: that of the engine, and of
@@ -176,7 +174,7 @@ class _Checks:
         self.seconds += time.perf_counter() - started
 
 
-def _load_base(db: ivm.Database, stream: Stream, progress: Progress) -> tuple[int, float]:
+def _load_base(db: ivm.Database, stream: Stream, progress: Tell) -> tuple[int, float]:
     progress("reading the base", 0, 0)
     base = stream.base()
     rows = sum(table.num_rows for table in base.values())
@@ -188,7 +186,7 @@ def _load_base(db: ivm.Database, stream: Stream, progress: Progress) -> tuple[in
     return rows, time.perf_counter() - started
 
 
-def _install(db: ivm.Database, views: Sequence[str], progress: Progress) -> float:
+def _install(db: ivm.Database, views: Sequence[str], progress: Tell) -> float:
     started = time.perf_counter()
     for view in views:
         progress(f"installing {view}", 0, 0)
@@ -196,7 +194,7 @@ def _install(db: ivm.Database, views: Sequence[str], progress: Progress) -> floa
     return time.perf_counter() - started
 
 
-def _tell_installing(progress: Progress, now: ivm.Progress) -> None:
+def _tell_installing(progress: Tell, now: ivm.Progress) -> None:
     progress(f"installing {now.view}", now.rows, now.expected)
 
 
@@ -216,7 +214,7 @@ def _state(db: ivm.Database) -> State:
     return State(*found.fetchall()[0])
 
 
-def _apply(db: ivm.Database, stream: Stream, settings: Settings, checks: _Checks, progress: Progress) -> list[_Commit]:
+def _apply(db: ivm.Database, stream: Stream, settings: Settings, checks: _Checks, progress: Tell) -> list[_Commit]:
     commits: list[_Commit] = []
     total, done = stream.manifest.rows, 0
     for batch in stream.batches(settings.times, coalesce=settings.coalesce):
