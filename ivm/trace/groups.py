@@ -12,6 +12,7 @@ from catalog.types import SqlType
 from ivm.kernels.groups.lookup import look_up_groups
 from ivm.kernels.groups.run import melt, open_ascending
 from ivm.kernels.groups.table import (
+    CELLS,
     COUNTS,
     EMPTIED,
     FREE,
@@ -196,9 +197,10 @@ class Groups(Generic[Form]):
         touched = 0
         for step in self._steps:
             if isinstance(step, CellBatch):
-                touched += len(step.slots)
-                self._searched += int(step.meta[SEARCHED])
-                if step.meta[EMPTIED]:
+                meta = step.meta.tolist()
+                touched += meta[CELLS]
+                self._searched += meta[SEARCHED]
+                if meta[EMPTIED]:
                     self._emptied.append(step.slots)
         self._steps.clear()
         if not self._readers:
@@ -346,7 +348,8 @@ class Groups(Generic[Form]):
     def _start_anew(self) -> None:
         """Give everything back where no group is left; end a run whose groups go, since it uses no slot again."""
         counts = self._store.counts
-        if counts[LIVE] == 0 and counts[USED] > _SMALL and not self._emptied:
+        live, used, freed = counts.item(LIVE), counts.item(USED), counts.item(FREED)
+        if live == 0 and used > _SMALL and not self._emptied:
             self._store = self._empty(self.fields)
-        elif _FREE_PART * counts[FREED] > counts[USED]:
+        elif _FREE_PART * freed > used:
             counts[OPEN] = 0

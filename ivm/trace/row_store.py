@@ -95,7 +95,8 @@ class RowStore:
     @property
     def dead(self) -> int:
         """How many rows have died."""
-        return self._deaths.sealed + sum(len(kills.killed) for kills in self._deaths.kills)
+        sealed, kills = self._deaths
+        return sealed + sum(len(each.killed) for each in kills) if kills else sealed
 
     @property
     def killed(self) -> Ints:
@@ -167,7 +168,8 @@ class RowStore:
 
     def seal(self, upper: int, since: int) -> None:
         """Make everything final; nobody asks for times before `since` any more."""
-        self._deaths = _Deaths(self.dead, [])
+        if self._deaths.kills:
+            self._deaths = _Deaths(self.dead, [])
         self._births = self._births.since(since)
         self.columns.tidy()
         time = max(upper - 1, self._sealed.time)
