@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from ivm.analysis.fact import fact
 from sql.ir.classes import Classes, merged_classes, representatives
+from sql.ir.rebuild import offsets
 from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Window
 from sql.ir.scalar import Call, Column, Literal, Scalar
 
@@ -100,12 +101,10 @@ def _of_columns(below: Equivalences, columns: tuple[int, ...]) -> Equivalences:
 def _of_join(join: Join) -> Equivalences:
     groups: list[Iterable[int]] = []
     constants: dict[int, Literal] = {}
-    start = 0
-    for relation in join.inputs:
+    for start, relation in zip(offsets(join.inputs), join.inputs, strict=False):
         own = equivalences(relation)
         groups += [[start + c for c in group] for group in own.classes]
         constants.update({start + c: value for c, value in own.constants.items()})
-        start += len(relation.schema)
     groups += [group for group in join.equivalences if not join.schema[group[0]].type.is_float]
     return _combined(groups, constants)
 

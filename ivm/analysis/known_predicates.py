@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ivm.analysis.fact import fact
+from sql.ir.rebuild import offsets
 from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Window
 from sql.ir.scalar import Column, Scalar, columns_of, remap
 
@@ -16,7 +17,7 @@ def known_predicates(relation: Relation) -> tuple[Scalar, ...]:
         case Map() | Negate() | Threshold() | TopK() | Window():
             return known_predicates(relation.input)
         case Project():
-            return _kept(relation.input, dict(zip(reversed(relation.columns), _descending(relation), strict=True)))
+            return _kept(relation.input, {c: i for i, c in reversed(list(enumerate(relation.columns)))})
         case Reduce():
             places = {k.index: i for i, k in enumerate(relation.keys) if isinstance(k, Column)}
             return _kept(relation.input, places)
@@ -25,19 +26,11 @@ def known_predicates(relation: Relation) -> tuple[Scalar, ...]:
     return ()
 
 
-def _descending(relation: Project) -> range:
-    return range(len(relation.columns) - 1, -1, -1)
-
-
 def _kept(below: Relation, places: dict[int, int]) -> tuple[Scalar, ...]:
     known = known_predicates(below)
     return tuple(remap(p, places.__getitem__) for p in known if columns_of(p) <= places.keys())
 
 
 def _joined(join: Join) -> tuple[Scalar, ...]:
-    found: list[Scalar] = []
-    start = 0
-    for relation in join.inputs:
-        found += [remap(p, start.__add__) for p in known_predicates(relation)]
-        start += len(relation.schema)
-    return tuple(dict.fromkeys(found))
+    placed = zip(offsets(join.inputs), join.inputs, strict=False)
+    return tuple(dict.fromkeys(remap(p, start.__add__) for start, each in placed for p in known_predicates(each)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ivm.analysis.fact import fact
+from sql.ir.rebuild import offsets
 from sql.ir.relation import Filter, Get, Join, Map, Project, Reduce, Reference, Relation, Threshold, TopK, Window
 from sql.ir.scalar import Column
 
@@ -44,8 +45,6 @@ def _placed(known: Iterable[Reference], columns: tuple[int, ...]) -> tuple[Refer
 
 
 def _joined(join: Join) -> Iterable[Reference]:
-    start = 0
-    for relation in join.inputs:
+    for start, relation in zip(offsets(join.inputs), join.inputs, strict=False):
         for each in references(relation):
             yield Reference(tuple(start + c for c in each.columns), each.table, each.referenced)
-        start += len(relation.schema)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import product
+from itertools import islice, product
 
 from ivm.analysis.equivalences import Equivalences, equivalences
 from ivm.analysis.fact import fact
+from sql.ir.rebuild import offsets
 from sql.ir.relation import (
     Constant,
     Filter,
@@ -103,42 +104,28 @@ def _kept(relation: Project) -> Iterable[Key]:
 
 def _joined(join: Join) -> Iterable[Key]:
     """One key of each input together, without the columns that the rest determines."""
-    keys: list[list[Key]] = []
-    start = 0
-    for relation in join.inputs:
-        keys.append([frozenset(start + c for c in key) for key in unique_keys(relation)])
-        start += len(relation.schema)
-    known = equivalences(join)
-    simplified = [_smallest(_simplified(key, known) for key in each) for each in keys]
-    widths = [len(relation.schema) for relation in join.inputs]
-    chosen = (frozenset[int]().union(*combination) for combination in _first(product(*simplified), _MOST))
-    return [_without_determined(key, simplified, widths, known) for key in chosen]
+    known, starts = equivalences(join), offsets(join.inputs)
+    fixed: list[tuple[Key, tuple[Key, ...]]] = []
+    for relation, start, end in zip(join.inputs, starts, starts[1:], strict=False):
+        whole = frozenset(map(known.representative, range(start, end)))
+        keys = (frozenset(start + c for c in key) for key in unique_keys(relation))
+        fixed.append((whole, _smallest(_simplified(key, known) for key in keys)))
+    combinations = islice(product(*(keys for _, keys in fixed)), _MOST)
+    return [_without_determined(frozenset[int]().union(*each), fixed) for each in combinations]
 
 
-def _first(combinations: Iterable[tuple[Key, ...]], most: int) -> Iterable[tuple[Key, ...]]:
-    return (combination for combination, _ in zip(combinations, range(most), strict=False))
-
-
-def _without_determined(key: Key, keys: list[tuple[Key, ...]], widths: list[int], known: Equivalences) -> Key:
-    """Drop columns from `key` as long as the rest still determines one row of every input."""
+def _without_determined(key: Key, fixed: list[tuple[Key, tuple[Key, ...]]]) -> Key:
+    """Drop columns from `key` as long as the rest still determines one row of every input: its columns and its keys."""
     for column in sorted(key, reverse=True):
         rest = key - {column}
-        if key <= _determined(rest, keys, widths, known):
+        if key <= _determined(rest, fixed):
             key = rest
     return key
 
 
-def _determined(columns: Key, keys: list[tuple[Key, ...]], widths: list[int], known: Equivalences) -> set[int]:
+def _determined(columns: Key, fixed: list[tuple[Key, tuple[Key, ...]]]) -> Key:
     """The columns whose values follow from those of `columns`: a key of an input fixes all of its columns."""
-    found = set(columns)
-    grows = True
-    while grows:
-        grows = False
-        start = 0
-        for own, width in zip(keys, widths, strict=True):
-            whole = {known.representative(c) for c in range(start, start + width)}
-            start += width
-            if not whole <= found and any(key <= found for key in own):
-                found |= whole
-                grows = True
-    return found
+    for whole, keys in fixed:
+        if not whole <= columns and any(key <= columns for key in keys):
+            return _determined(columns | whole, fixed)
+    return columns

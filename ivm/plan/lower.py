@@ -12,12 +12,12 @@ from ivm.plan.negate import NegatePlan
 from ivm.plan.node import Plan
 from ivm.plan.readings import check_readings
 from ivm.plan.reduce import lower_reduce
-from ivm.plan.row import row_of_relation
 from ivm.plan.table import lower_get
 from ivm.plan.threshold import ThresholdPlan
 from ivm.plan.top_k import lower_top_k
 from ivm.plan.union import UnionPlan
 from ivm.plan.window import lower_window
+from sql.ir.rebuild import row
 from sql.ir.relation import Constant, Get, Join, Negate, Reduce, Relation, Threshold, TopK, Union, Window
 from sql.ir.scalar import Scalar
 
@@ -71,7 +71,7 @@ class _Lowering:
             case Get():
                 return lower_get(relation)
             case Constant():
-                return ConstantPlan(relation.rows, row_of_relation(relation))
+                return ConstantPlan(relation.rows, row(relation))
             case Reduce():
                 return lower_reduce(relation, self.mapped)
             case TopK():
@@ -79,9 +79,9 @@ class _Lowering:
             case Window():
                 return lower_window(relation, self.mapped)
             case Union():
-                return UnionPlan(tuple(map(self.lower, relation.inputs)), row_of_relation(relation))
+                return UnionPlan(tuple(map(self.lower, relation.inputs)), row(relation))
             case Negate():
-                return NegatePlan(self.lower(relation.input), row_of_relation(relation))
+                return NegatePlan(self.lower(relation.input), row(relation))
             case Threshold():
-                return ThresholdPlan(self.lower(relation.input), row_of_relation(relation))
+                return ThresholdPlan(self.lower(relation.input), row(relation))
         raise AssertionError(f"no plan for {type(relation).__name__}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from sql.ir.relation import Relation
 from sql.ir.scalar import Column, Scalar
 
 Row = tuple[Column, ...]
@@ -12,8 +11,3 @@ Row = tuple[Column, ...]
 def row_of(parts: tuple[Scalar, ...]) -> Row:
     """The row whose columns have the types of `parts`."""
     return tuple(Column(i, part.type, part.nullable) for i, part in enumerate(parts))
-
-
-def row_of_relation(relation: Relation) -> Row:
-    """The row of a relation's schema."""
-    return tuple(Column(i, field.type, field.nullable) for i, field in enumerate(relation.schema))

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ivm.plan.node import Change, Names, NamesOf, Plan, Sizes
-from ivm.plan.row import Row, row_of_relation
+from ivm.plan.row import Row
 from sql.ir.compared_once import compared_once
+from sql.ir.rebuild import row
 from sql.ir.relation import Get
 
 
@@ -102,7 +103,7 @@ class ViewPlan(Named):
 
 def lower_get(relation: Get) -> Plan:
     """The table or the view."""
-    row = row_of_relation(relation)
+    columns = row(relation)
     if not relation.is_table:
-        return ViewPlan(relation.name, row)
-    return TablePlan(relation.name, row, relation.keys, relation.append_only, relation.static)
+        return ViewPlan(relation.name, columns)
+    return TablePlan(relation.name, columns, relation.keys, relation.append_only, relation.static)

@@ -11,8 +11,9 @@ from typing import ClassVar
 from catalog.types import Physical
 from ivm.plan.estimate import GROUP, IN_ORDER, Estimate, rows_of
 from ivm.plan.node import Change, NamesOf, Plan, PlanOver, Sizes, order_text
-from ivm.plan.row import Row, row_of_relation
+from ivm.plan.row import Row
 from sql.ir.compared_once import compared_once
+from sql.ir.rebuild import row
 from sql.ir.relation import Order, Relation, TopK
 
 MOST_WORDS = 256
@@ -85,10 +86,10 @@ class TopKPlan(PlanOver):
 
 def lower_top_k(top: TopK, lower: Callable[[Relation], Plan]) -> TopKPlan:
     """Where rows only come and the first are few, nothing else is kept."""
-    row, below = row_of_relation(top), lower(top.input)
-    first = top.limit is not None and not top.ties and _fits_group(row, top.limit + top.offset)
+    columns, below = row(top), lower(top.input)
+    first = top.limit is not None and not top.ties and _fits_group(columns, top.limit + top.offset)
     append_only = first and below.is_append_only
-    return TopKPlan(below, top.group, top.order, top.limit, top.offset, row, top.ties, append_only)
+    return TopKPlan(below, top.group, top.order, top.limit, top.offset, columns, top.ties, append_only)
 
 
 def _fits_group(row: Row, count: int) -> bool:

@@ -10,8 +10,9 @@ from typing import ClassVar
 from catalog.types import SqlType
 from ivm.plan.estimate import IN_ORDER, Estimate, rows_of
 from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes, order_text
-from ivm.plan.row import Row, row_of, row_of_relation
+from ivm.plan.row import Row, row_of
 from sql.ir.compared_once import compared_once
+from sql.ir.rebuild import row
 from sql.ir.relation import UNFRAMED, Frame, Order, Relation, Window, WindowFunction
 from sql.ir.scalar import Literal, Scalar, Value
 from sql.ir.text import frame_text
@@ -123,16 +124,15 @@ class WindowPlan(PlanOver):
 
 def lower_window(window: Window, lower_mapped: LowerMapped) -> WindowPlan:
     """Arguments are computed by the MFP below, each distinct one once; plain columns are read where they stand."""
-    row = row_of_relation(window.input)
+    columns = row(window.input)
     arguments = tuple(dict.fromkeys(f.args[0] for f in window.functions if _has_argument(f)))
-    places: dict[Scalar, int] = {column: column.index for column in row}
+    places: dict[Scalar, int] = {column: column.index for column in columns}
     computed = [argument for argument in arguments if argument not in places]
-    places.update({argument: len(row) + i for i, argument in enumerate(computed)})
+    places.update({argument: len(columns) + i for i, argument in enumerate(computed)})
     functions = tuple(_function(f, places) for f in window.functions)
-    output = row_of((*row, *window.functions))  # type: ignore[arg-type]
-    return WindowPlan(
-        lower_mapped(window.input, (*row, *computed)), len(row), window.partition, window.order, functions, output
-    )
+    output = row_of((*columns, *window.functions))  # type: ignore[arg-type]
+    below = lower_mapped(window.input, (*columns, *computed))
+    return WindowPlan(below, len(columns), window.partition, window.order, functions, output)
 
 
 def _has_argument(f: WindowFunction) -> bool:

@@ -9,9 +9,9 @@ from itertools import product
 from ivm.analysis.non_negative import is_non_negative
 from ivm.analysis.unique_keys import unique_keys
 from ivm.transform.restrict_reduce import is_selective
-from ivm.transform.rewrite import at_each, equal, filtered, is_not_null, names, offsets, projected
+from ivm.transform.rewrite import at_each, equal, filtered, is_not_null, names, projected
 from sql.ir.classes import merged_classes
-from sql.ir.rebuild import row
+from sql.ir.rebuild import offsets, row
 from sql.ir.relation import Join, Order, Project, Reduce, Relation, TopK
 from sql.ir.scalar import Column
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from catalog.schema import Schema
 from catalog.types import BOOLEAN
 from ivm.analysis.fact import fact
-from ivm.transform.rewrite import offsets
+from sql.ir.rebuild import offsets
 from sql.ir.relation import Constant, Filter, Get, Join, Map, Project, Reduce, Relation, TopK, Union, Window, inputs_of
 from sql.ir.scalar import Column, Scalar, walk
 

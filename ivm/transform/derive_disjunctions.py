@@ -8,9 +8,9 @@ from __future__ import annotations
 from ivm.analysis.known_predicates import known_predicates
 from ivm.analysis.ranges import can_raise
 from ivm.transform.connectives import conjunction, conjuncts, disjunction, disjuncts
-from ivm.transform.rewrite import at_each, filtered, offsets
+from ivm.transform.rewrite import at_each, filtered
 from ivm.transform.simplify_predicates import simplified
-from sql.ir.rebuild import with_inputs
+from sql.ir.rebuild import offsets, with_inputs
 from sql.ir.relation import Filter, Join, Relation
 from sql.ir.scalar import Scalar, columns_of, remap
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from ivm.analysis.ranges import can_raise
-from ivm.transform.rewrite import at_each, filtered, mapped, names, offsets, projected
+from ivm.transform.rewrite import at_each, filtered, mapped, names, owner, projected
 from sql.ir.classes import merged_classes
+from sql.ir.rebuild import offsets
 from sql.ir.relation import Filter, Join, Relation
-from sql.ir.scalar import Call, Column, Scalar, columns_of, remap
+from sql.ir.scalar import Call, Column, Scalar, remap
 
 
 @at_each(Filter)
@@ -41,28 +41,23 @@ class _Extended:
         self.starts = offsets(self.join.inputs)
         self.added = [[] for _ in self.join.inputs]
 
-    def owner(self, scalar: Scalar) -> int | None:
-        """The one input that the expression reads."""
-        owners = {bisect_right(self.starts, c) - 1 for c in columns_of(scalar)}
-        return owners.pop() if len(owners) == 1 else None
-
     def place(self, scalar: Scalar) -> tuple[int, int]:
         """The input and the column of it that hold the expression's value, added if need be."""
-        owner = self.owner(scalar)
-        assert owner is not None
-        local = remap(scalar, (-self.starts[owner]).__add__)
+        number = owner(scalar, self.starts)
+        assert number is not None
+        local = remap(scalar, (-self.starts[number]).__add__)
         if isinstance(local, Column):
-            return owner, local.index
-        if local not in self.added[owner]:
-            self.added[owner].append(local)
-        return owner, len(self.join.inputs[owner].schema) + self.added[owner].index(local)
+            return number, local.index
+        if local not in self.added[number]:
+            self.added[number].append(local)
+        return number, len(self.join.inputs[number].schema) + self.added[number].index(local)
 
 
 def _is_between_inputs(predicate: Scalar, extended: _Extended) -> bool:
     if not isinstance(predicate, Call) or predicate.function != "eq":
         return False
     left, right = predicate.args
-    owners = {extended.owner(left), extended.owner(right)}
+    owners = {owner(left, extended.starts), owner(right, extended.starts)}
     return left.type == right.type and len(owners) == 2 and None not in owners and not can_raise(predicate)
 
 

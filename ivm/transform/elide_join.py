@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from ivm.analysis.references import references
 from ivm.analysis.unique_keys import unique_keys
 from ivm.transform.peeled import Peeled, peeled
-from ivm.transform.rewrite import at_each, equal, expressed, filtered, is_not_null, names, offsets
+from ivm.transform.rewrite import at_each, equal, expressed, filtered, is_not_null, names
 from sql.ir.classes import merged_classes
-from sql.ir.rebuild import row, with_inputs
+from sql.ir.rebuild import offsets, row, with_inputs
 from sql.ir.relation import Filter, Get, Join, Project, Relation
 from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap, some_value
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from ivm.analysis.ranges import can_raise
 from ivm.transform.peeled import peeled
-from ivm.transform.rewrite import at_each, equal, expressed, filtered, names, offsets
+from ivm.transform.rewrite import at_each, equal, expressed, filtered, names
 from sql.ir.classes import merged_classes
-from sql.ir.rebuild import row
+from sql.ir.rebuild import offsets, row
 from sql.ir.relation import Join, Relation
 from sql.ir.scalar import Column, Scalar, columns_of, remap, walk
 

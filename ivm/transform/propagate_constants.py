@@ -7,8 +7,8 @@ from functools import partial
 
 from ivm.analysis.equivalences import equivalences
 from ivm.analysis.known_predicates import known_predicates
-from ivm.transform.rewrite import at_each, equal, filtered, offsets
-from sql.ir.rebuild import row, with_inputs
+from ivm.transform.rewrite import at_each, equal, filtered
+from sql.ir.rebuild import offsets, row, with_inputs
 from sql.ir.relation import Join, Relation
 from sql.ir.scalar import Call, Column, Literal, Scalar, rewrite
 

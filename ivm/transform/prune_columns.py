@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from ivm.analysis.unique_keys import is_unique
-from ivm.transform.rewrite import filtered, mapped, names, offsets, projected, unless_equal
-from sql.ir.rebuild import with_inputs, with_scalars
+from ivm.transform.rewrite import filtered, mapped, names, projected, unless_equal
+from sql.ir.rebuild import offsets, with_inputs, with_scalars
 from sql.ir.relation import (
     Constant,
     Filter,

@@ -6,15 +6,14 @@ never overtakes a predicate that stands before it and stays: that one may guard 
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ivm.analysis.fact import recalled
 from ivm.analysis.ranges import can_raise
 from ivm.transform.fold_constants import folded
-from ivm.transform.rewrite import filtered, names, offsets, projected, unless_equal
-from sql.ir.rebuild import row, with_inputs
+from ivm.transform.rewrite import filtered, names, owner, projected, unless_equal
+from sql.ir.rebuild import offsets, row, with_inputs
 from sql.ir.relation import (
     Filter,
     Join,
@@ -105,11 +104,11 @@ class _Pushing:
         owned: list[list[Scalar]] = [[] for _ in join.inputs]
         here: list[Scalar] = []
         for predicate in predicates:
-            owner = _owner(predicate, starts)
-            if owner is None or can_raise(predicate):
+            number = owner(predicate, starts)
+            if number is None or can_raise(predicate):
                 here.append(predicate)
             else:
-                owned[owner].append(remap(predicate, (-starts[owner]).__add__))
+                owned[number].append(remap(predicate, (-starts[number]).__add__))
         inputs = tuple(self.pushed(tuple(own), each) for own, each in zip(owned, join.inputs, strict=True))
         return filtered(with_inputs(join, inputs), here)
 
@@ -159,7 +158,7 @@ def _sinks(predicate: Scalar, relation: Relation) -> bool:
             return _sinks(substitute(predicate, (*row(relation.input), *relation.scalars)), relation.input)
         case Join():
             return not can_raise(predicate) and (
-                _owner(predicate, offsets(relation.inputs)) is not None or _equates(predicate, relation)
+                owner(predicate, offsets(relation.inputs)) is not None or _equates(predicate, relation)
             )
         case Reduce() | TopK() | Window() | Negate() | Threshold() | Union():
             return _lowered(predicate, relation) is not None
@@ -170,11 +169,5 @@ def _equates(predicate: Scalar, join: Join) -> bool:
     """Whether the predicate is an equality of two inputs, which the join can look up."""
     if not isinstance(predicate, Call) or predicate.function != "eq":
         return False
-    owners = [_owner(arg, offsets(join.inputs)) for arg in predicate.args]
+    owners = [owner(arg, offsets(join.inputs)) for arg in predicate.args]
     return None not in owners and owners[0] != owners[1]
-
-
-def _owner(scalar: Scalar, starts: tuple[int, ...]) -> int | None:
-    """The one input that an expression reads; None if it reads none or several."""
-    owners = {bisect_right(starts, c) - 1 for c in columns_of(scalar)}
-    return owners.pop() if len(owners) == 1 else None

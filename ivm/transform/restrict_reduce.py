@@ -9,8 +9,8 @@ from ivm.analysis.fact import fact
 from ivm.analysis.selectivity import selectivity
 from ivm.analysis.unique_keys import unique_keys
 from ivm.transform.peeled import peeled
-from ivm.transform.rewrite import equal, filtered, names, offsets, projected
-from sql.ir.rebuild import row, with_inputs
+from ivm.transform.rewrite import equal, filtered, names, projected
+from sql.ir.rebuild import offsets, row, with_inputs
 from sql.ir.relation import Filter, Get, Join, Reduce, Relation, inputs_of
 from sql.ir.scalar import Column, Scalar
 

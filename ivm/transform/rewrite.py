@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import wraps
@@ -11,7 +12,7 @@ from catalog.types import BOOLEAN
 from ivm.analysis.fact import fact
 from sql.ir.rebuild import with_inputs
 from sql.ir.relation import Filter, Map, Project, Reduce, Relation, inputs_of
-from sql.ir.scalar import Call, Column, Scalar
+from sql.ir.scalar import Call, Column, Scalar, columns_of
 
 Rule = Callable[[Relation], Relation]
 """A rule returns an equal relation with the same columns: the one it was given if it does not apply."""
@@ -105,12 +106,10 @@ def renamed(relation: Relation, wanted: tuple[str, ...]) -> Relation:
     return relation
 
 
-def offsets(inputs: Iterable[Relation]) -> tuple[int, ...]:
-    """Where each input's columns begin in the concatenated row, and last its width."""
-    starts = [0]
-    for relation in inputs:
-        starts.append(starts[-1] + len(relation.schema))
-    return tuple(starts)
+def owner(scalar: Scalar, starts: tuple[int, ...]) -> int | None:
+    """The one input, of those that begin there, that an expression reads; None if it reads none or several."""
+    owners = {bisect_right(starts, c) - 1 for c in columns_of(scalar)}
+    return owners.pop() if len(owners) == 1 else None
 
 
 def equal(left: Scalar, right: Scalar) -> Call:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ivm.transform.fuse_joins import MOST_INPUTS
-from ivm.transform.rewrite import at_each, names, offsets, projected
+from ivm.transform.rewrite import at_each, names, projected
 from sql.ir.classes import merged_classes
+from sql.ir.rebuild import offsets
 from sql.ir.relation import Join, Relation
 
 _MOST_AT_ONCE = 2 * MOST_INPUTS

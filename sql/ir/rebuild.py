@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from operator import is_
 
@@ -100,3 +100,11 @@ def rebuilt(
         return known[id(node)][1]
 
     return visit(relation)
+
+
+def offsets(inputs: Iterable[Relation]) -> tuple[int, ...]:
+    """Where each input's columns begin in the concatenated row, and last its width."""
+    starts = [0]
+    for relation in inputs:
+        starts.append(starts[-1] + len(relation.schema))
+    return tuple(starts)

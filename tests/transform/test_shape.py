@@ -9,9 +9,9 @@ import pytest
 import tpch
 from catalog.catalog import Catalog
 from ivm.transform.pipeline import optimize
-from ivm.transform.rewrite import offsets
 from sql.bind import bind
 from sql.ir.classes import merged_classes
+from sql.ir.rebuild import offsets
 from sql.ir.relation import Filter, Get, Join, Map, Project, inputs_of
 from sql.ir.scalar import columns_of
 from sql.parse import parse

@@ -19,13 +19,13 @@ from catalog.types import Physical
 from ivm.analysis.ranges import can_raise
 from ivm.kernels.numbers import elementwise, wide
 from ivm.render.scalars.bodies.body import Body
-from ivm.render.scalars.columns import from_objects, objects, stored
+from ivm.render.scalars.columns import from_objects, objects, spread, stored
 from ivm.render.scalars.failures import Attempt, Problem, first_bad, overflow
 from ivm.render.scalars.functions import Build, Context, Evaluate
 from ivm.render.scalars.rows import Rows
 from ivm.render.scalars.texts import compare_columns
-from ivm.render.scalars.writer import Value, literal_value
-from ivm.trace.column import DTYPES, Column
+from ivm.render.scalars.writer import Script, Value
+from ivm.trace.column import Column
 from sql.ir.scalar import Call, Literal, Scalar
 
 _Run = Callable[[Rows, list[Column]], Column]
@@ -47,33 +47,19 @@ def over_arrays(body: Body, call: Call, context: Context, build: Build) -> Evalu
     return evaluate
 
 
-class _Arrays:
+class _Arrays(Script):
     """The lines of a function of arrays while a body writes them."""
 
     def __init__(self, context: Context, build: Build) -> None:
-        self.context = context
-        self.lines: list[str] = []
+        super().__init__(context)
         self.given: dict[str, Any] = {}
-        self._build = build
         self.problems: list[Problem] = []
-        self._names = 0
-
-    def let(self, expression: str) -> str:
-        """A name for what the expression yields."""
-        (name,) = self.lets(expression, 1)
-        return name
-
-    def lets(self, expression: str, count: int) -> tuple[str, ...]:
-        """A name for each of the values that the expression yields."""
-        names = tuple(f"v{self._names + i}" for i in range(count))
-        self._names += count
-        self.lines.append(f"{', '.join(names)} = {expression}")
-        return names
+        self._build = build
 
     def value(self, scalar: Scalar) -> Value:
         """What the expression yields on every row."""
         if isinstance(scalar, Literal):
-            return literal_value(self, scalar)
+            return self.literal(scalar)
         return self._value(f"{self._give(self._build(scalar))}(rows)", scalar)
 
     def value_where(self, condition: str, scalar: Scalar) -> Value:
@@ -112,13 +98,8 @@ class _Arrays:
 
     def fail(self, condition: str, valid: str | None, problem: Problem = overflow) -> None:
         """A NumericError where the condition holds on a row that is not NULL."""
-        self.lines.append(f"refuse({condition}, {valid}, {len(self.problems)}, columns)")
+        self.line(f"refuse({condition}, {valid}, {len(self.problems)}, columns)")
         self.problems.append(problem)
-
-    def both(self, *values: Value) -> str | None:
-        """The name that is True where all values are not NULL."""
-        names = list(dict.fromkeys(value.valid for value in values if value.valid is not None))
-        return self.let(" & ".join(names)) if len(names) > 1 else names[0] if names else None
 
 
 def _function(body: Body, call: Call, script: _Arrays, masked: tuple[bool, ...]) -> _Run:
@@ -177,13 +158,8 @@ def _value_where(rows: Rows, condition: Any, evaluate: Evaluate, physical: Physi
     chosen = np.flatnonzero(np.broadcast_to(condition, rows.length))
     if len(chosen) == rows.length:
         return evaluate(rows)
-    values = np.zeros((rows.length, 2) if physical is Physical.WIDE else rows.length, DTYPES[physical])
-    valid = np.zeros(rows.length, np.bool_)
-    if len(chosen):
-        found = evaluate(rows.take(chosen))
-        values[chosen] = found.values
-        valid[chosen] = True if found.valid is None else found.valid
-    return Column(values, valid)
+    found = evaluate(rows.take(chosen)) if len(chosen) else None
+    return spread(found, chosen, rows.length, physical)
 
 
 def _add_checked(a: Any, b: Any) -> tuple[Any, Any]:

@@ -60,6 +60,16 @@ def pick(column: Column, rows: Array) -> Column:
     )
 
 
+def spread(column: Column | None, rows: Array, length: int, physical: Physical) -> Column:
+    """A column of so many rows that has these values at `rows`; on all others it is NULL."""
+    values = np.zeros((length, 2) if physical is Physical.WIDE else length, DTYPES[physical])
+    valid = np.zeros(length, np.bool_)
+    if column is not None:
+        values[rows] = column.values
+        valid[rows] = True if column.valid is None else column.valid
+    return Column(values, valid)
+
+
 def truth(column: Column) -> Bools:
     """Where a BOOLEAN column is TRUE, as opposed to FALSE or NULL."""
     values: Any = column.values

@@ -7,7 +7,7 @@ from ivm.analysis.ranges import can_raise
 from ivm.render.scalars.bodies.table import BODIES
 from ivm.render.scalars.text_memo import TextMemo
 from ivm.render.scalars.texts import memo_of
-from ivm.render.scalars.writer import NotCompiledError, Value, Writer, literal_value
+from ivm.render.scalars.writer import NotCompiledError, Value, Writer
 from sql.ir.functions import function_of
 from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of
 
@@ -21,7 +21,7 @@ def emit(writer: Writer, scalar: Scalar) -> Value:
     if isinstance(scalar, Column):
         return writer.maps[scalar.index] if scalar.index in writer.maps else _column(writer, scalar)
     if isinstance(scalar, Literal):
-        return literal_value(writer, scalar)
+        return writer.literal(scalar)
     assert isinstance(scalar, Call), "decorrelation leaves no column of an outer query"
     mark = writer.mark()
     try:

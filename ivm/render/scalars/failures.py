@@ -10,10 +10,11 @@ import numpy as np
 
 from catalog.errors import NumericError
 from catalog.types import Kind
-from ivm.render.scalars.columns import objects
+from ivm.render.scalars.columns import all_valid, objects, stored
 from ivm.render.scalars.text_format import formatter
 from ivm.trace.column import Bools, Column
 from sql.ir.functions import function_of
+from sql.ir.limits import limits
 from sql.ir.scalar import Call, Literal
 
 
@@ -62,6 +63,21 @@ def overflow(attempt: Attempt) -> NumericError:
 def division_by_zero(attempt: Attempt) -> NumericError:
     """The divisor is zero."""
     return NumericError(f"cannot compute {attempt}: division by zero; guard the divisor with NULLIF(divisor, 0)")
+
+
+def over_integers(call: Call, compute: Callable[..., Any]) -> Callable[..., Column]:
+    """A function of Python's integers, which are exact whatever their length; what its type does not hold overflows."""
+    low, high = limits(call.type)
+
+    def apply(*columns: Column) -> Column:
+        valid, values = all_valid(columns), compute(*(objects(column.values) for column in columns))
+        outside = ((values < low) | (values > high)).astype(np.bool_)
+        row = first_bad(outside, valid)
+        if row is not None:
+            raise overflow(attempted(call, columns, row))
+        return Column(stored(np.where(outside, 0, values), call.type.physical), valid)
+
+    return apply
 
 
 def first_bad(bad: Any, valid: Bools | None) -> int | None:

@@ -10,7 +10,7 @@ from catalog.errors import NumericError
 from catalog.types import Kind, Physical
 from ivm.render.scalars import regexes
 from ivm.render.scalars.bodies.texts import TEXTS, native_of
-from ivm.render.scalars.columns import all_valid, dense, objects, pick
+from ivm.render.scalars.columns import all_valid, dense, objects, pick, spread
 from ivm.render.scalars.functions import Apply, Build, Context, Evaluate
 from ivm.render.scalars.rows import Rows
 from ivm.render.scalars.text_memo import ERROR, NOTHING, NULL, Compute, Failure, TextMemo, one_by_one
@@ -119,7 +119,7 @@ def compare_columns(dictionary: Any, a: Array, b: Array) -> Array:
 
 def _value_by_value(call: Call, context: Context, build: Build) -> Evaluate:
     """Each distinct value, or each row if several arguments vary. Cost: some microseconds for each."""
-    arguments, dtype = [build(a) for a in call.args], DTYPES[call.type.physical]
+    arguments = [build(a) for a in call.args]
 
     def evaluate(rows: Rows) -> Column:
         columns = tuple(argument(rows) for argument in arguments)
@@ -128,14 +128,9 @@ def _value_by_value(call: Call, context: Context, build: Build) -> Evaluate:
             return _computed(call, context.dictionary, columns)
         # What stands under NULL may be no argument of the function.
         length = max(*(len(c.values) for c in columns), len(valid))
-        valid = np.resize(valid, length)
-        there = np.flatnonzero(valid)
+        there = np.flatnonzero(np.resize(valid, length))
         found = _computed(call, context.dictionary, tuple(pick(c, there) for c in columns)) if len(there) else None
-        values, kept = np.zeros(length, dtype), valid.copy()
-        if found is not None:
-            values[there] = found.values
-            kept[there] = True if found.valid is None else found.valid
-        return Column(values, kept)
+        return spread(found, there, length, call.type.physical)
 
     return evaluate
 

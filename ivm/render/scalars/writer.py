@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from catalog.types import Kind, Physical
 from ivm.render.scalars.failures import Problem, overflow
@@ -36,58 +37,83 @@ class Value:
         return self.words[0]
 
 
-class Script(Protocol):
+class Script(ABC):
     """Where a body writes its steps: into a loop (`Writer`), or to be run at once over columns (`Arrays`)."""
 
-    context: Any
+    def __init__(self, context: Any) -> None:
+        self.context = context
+        self.lines: list[str] = []
+        self._names = 0
+
+    def line(self, text: str) -> None:
+        """Another line."""
+        self.lines.append(text)
+
+    def name(self) -> str:
+        """A name not used before."""
+        self._names += 1
+        return f"v{self._names}"
 
     def let(self, expression: str) -> str:
         """A name for what the expression yields."""
+        (name,) = self.lets(expression, 1)
+        return name
 
     def lets(self, expression: str, count: int) -> tuple[str, ...]:
         """A name for each of the values that the expression yields."""
-
-    def value(self, scalar: Scalar) -> Value:
-        """What the expression yields on every row."""
-
-    def value_where(self, condition: str, scalar: Scalar) -> Value:
-        """What it yields where the condition holds. On other rows it is anything, and does not raise."""
-
-    def text_order(self, a: str, b: str) -> str:
-        """-1, 0 or 1 by the bytes of two texts, which have codes in no order."""
-
-    def integer(self, value: int) -> str:
-        """An int64 constant."""
-
-    def double(self, value: float) -> str:
-        """A float64 constant."""
-
-    def ordered_set(self, values: Any) -> str:
-        """An ascending int64 array."""
-
-    def fail(self, condition: str, valid: str | None, problem: Problem = overflow) -> None:
-        """A NumericError where the condition holds on a row that is not NULL."""
+        names = tuple(self.name() for _ in range(count))
+        self.line(f"{', '.join(names)} = {expression}")
+        return names
 
     def both(self, *values: Value) -> str | None:
         """The name that is True where all values are not NULL."""
+        names = list(dict.fromkeys(value.valid for value in values if value.valid is not None))
+        return self.let(" & ".join(names)) if len(names) > 1 else names[0] if names else None
 
+    def literal(self, literal: Literal) -> Value:
+        """A literal as a constant."""
+        type_, value = literal.type, literal.value
+        if value is None:
+            zero = {Physical.FLOAT64: "0.0", Physical.BOOL: "False"}.get(type_.physical, "int64(0)")
+            return Value((zero, zero) if type_.physical is Physical.WIDE else (zero,), "False")
+        if type_.is_float:
+            return Value((self.double(float(value)),))
+        if type_.kind is Kind.BOOLEAN:
+            return Value((str(bool(value)),))
+        if type_.physical is Physical.CODE:
+            return Value((self.integer(self.context.literals.code(value)),))
+        if type_.physical is Physical.WIDE:
+            low = int(value) & ((1 << 64) - 1)
+            return Value((self.integer(low - (1 << 64) if low >> 63 else low), self.integer(int(value) >> 64)))
+        return Value((self.integer(int(value)),))
 
-def literal_value(script: Script, literal: Literal) -> Value:
-    """A literal as a constant of the script."""
-    type_, value = literal.type, literal.value
-    if value is None:
-        zero = {Physical.FLOAT64: "0.0", Physical.BOOL: "False"}.get(type_.physical, "int64(0)")
-        return Value((zero, zero) if type_.physical is Physical.WIDE else (zero,), "False")
-    if type_.is_float:
-        return Value((script.double(float(value)),))
-    if type_.kind is Kind.BOOLEAN:
-        return Value((str(bool(value)),))
-    if type_.physical is Physical.CODE:
-        return Value((script.integer(script.context.literals.code(value)),))
-    if type_.physical is Physical.WIDE:
-        low = int(value) & ((1 << 64) - 1)
-        return Value((script.integer(low - (1 << 64) if low >> 63 else low), script.integer(int(value) >> 64)))
-    return Value((script.integer(int(value)),))
+    @abstractmethod
+    def value(self, scalar: Scalar) -> Value:
+        """What the expression yields on every row."""
+
+    @abstractmethod
+    def value_where(self, condition: str, scalar: Scalar) -> Value:
+        """What it yields where the condition holds. On other rows it is anything, and does not raise."""
+
+    @abstractmethod
+    def text_order(self, a: str, b: str) -> str:
+        """-1, 0 or 1 by the bytes of two texts, which have codes in no order."""
+
+    @abstractmethod
+    def integer(self, value: int) -> str:
+        """An int64 constant."""
+
+    @abstractmethod
+    def double(self, value: float) -> str:
+        """A float64 constant."""
+
+    @abstractmethod
+    def ordered_set(self, values: Any) -> str:
+        """An ascending int64 array."""
+
+    @abstractmethod
+    def fail(self, condition: str, valid: str | None, problem: Problem = overflow) -> None:
+        """A NumericError where the condition holds on a row that is not NULL."""
 
 
 Steps = Callable[[Script, Call, list[Value]], Value]
@@ -114,40 +140,21 @@ class Arguments:
     evaluated: list[tuple[Scalar, bool]] = field(default_factory=list)
 
 
-class Writer:
+class Writer(Script):
     """Writes the loop's body; `access[c]` for every input column c that it may read."""
 
     def __init__(self, access: dict[int, Access], context: Any, emit: Callable[[Writer, Scalar], Value]) -> None:
+        super().__init__(context)
         self.access = access
-        self.context = context
         self._emit = emit
-        self.lines: list[str] = []
         self.arguments = Arguments()
         self.maps: dict[int, Value] = {}
         self._depth = 1
-        self._names = 0
         self._scopes: list[dict[Any, Value]] = [{}]
 
     def line(self, text: str) -> None:
         """Another line of the body."""
-        self.lines.append("    " * self._depth + text)
-
-    def name(self) -> str:
-        """A name not used before."""
-        self._names += 1
-        return f"v{self._names}"
-
-    def let(self, expression: str) -> str:
-        """A name for what the expression yields."""
-        name = self.name()
-        self.line(f"{name} = {expression}")
-        return name
-
-    def lets(self, expression: str, count: int) -> tuple[str, ...]:
-        """Names for the `count` values that the expression yields."""
-        names = tuple(self.name() for _ in range(count))
-        self.line(f"{', '.join(names)} = {expression}")
-        return names
+        super().line("    " * self._depth + text)
 
     def open(self, head: str) -> None:
         """A block that `close` ends; what is loaded in there is known in there only."""
@@ -182,7 +189,7 @@ class Writer:
             value = self.value(scalar)
             names = tuple(self.let(word) for word in value.words)
             valid = None if value.valid is None else self.let(value.valid)
-        nothing = literal_value(self, Literal(None, scalar.type))
+        nothing = self.literal(Literal(None, scalar.type))
         with self.block("else:"):
             for name, zero in zip(names, nothing.words, strict=True):
                 self.line(f"{name} = {zero}")
@@ -220,13 +227,6 @@ class Writer:
         guarded = condition if valid is None else f"{valid} and ({condition})"
         self.line(f"if {guarded}:")
         self.line("    return FAILED")
-
-    def both(self, *values: Value) -> str | None:
-        """The name that is True where all values are not NULL."""
-        names = list(dict.fromkeys(v.valid for v in values if v.valid is not None))
-        if not names:
-            return None
-        return names[0] if len(names) == 1 else self.let(" & ".join(names))
 
     def column(self, index: int, physical: Physical) -> Value:
         """An input column's value, loaded once in a scope."""

@@ -10,18 +10,13 @@ import numpy as np
 from catalog.errors import NumericError
 from catalog.types import TRAITS, Physical
 from ivm.render.scalars.bodies.body import Body
-from ivm.render.scalars.columns import all_valid, objects, stored
-from ivm.render.scalars.failures import attempted, first_bad, overflow
+from ivm.render.scalars.columns import objects, stored
+from ivm.render.scalars.failures import attempted, first_bad, over_integers
 from ivm.render.scalars.functions import Apply, Context
 from ivm.render.scalars.writer import NotCompiledError, Script, Value
 from ivm.trace.column import Column
 from sql.ir.limits import limits
 from sql.ir.scalar import Call
-
-
-def _objects(column: Column) -> Any:
-    return objects(column.values)
-
 
 _EXPRESSIONS = {"bit_and": "{} & {}", "bit_or": "{} | {}", "xor": "{} ^ {}", "bit_not": "~{}"}
 
@@ -55,49 +50,27 @@ def _shift_right(writer: Script, call: Call, args: list[Value]) -> Value:
 
 
 def _wide_shift_right(call: Call, context: Context) -> Apply | None:
-    if call.type.physical is not Physical.WIDE:
-        return None
-
-    def apply(a: Column, b: Column) -> Column:
-        x, y = _objects(a), _objects(b)
+    def shifted(x: Any, y: Any) -> Any:
         inside = (y >= 0) & (y < 128)
-        values = np.where(inside, x >> np.where(inside, y, 0), 0)
-        return Column(stored(values, Physical.WIDE), all_valid((a, b)))
+        return np.where(inside, x >> np.where(inside, y, 0), 0)
 
-    return apply
+    return over_integers(call, shifted) if call.type.physical is Physical.WIDE else None
 
 
 def shift_left(call: Call, context: Context) -> Apply:
     """shift_left(a, b)."""
-    width, highest = TRAITS[call.type.kind].bits, limits(call.type)[1]
+    width, nothing = TRAITS[call.type.kind].bits, limits(call.type)[1] + 1
 
-    def apply(a: Column, b: Column) -> Column:
-        x, y = _objects(a), _objects(b)
-        valid = all_valid((a, b))
+    def shifted(x: Any, y: Any) -> Any:
         bad = (x < 0) | (y < 0) | ((y >= width) & (x != 0))
-        values = np.where(bad, 0, x) << np.where(bad | (y >= width), 0, y)
-        row = first_bad((bad | (values > highest)).astype(np.bool_), valid)
-        if row is not None:
-            raise overflow(attempted(call, (a, b), row))
-        return Column(stored(np.where(values > highest, 0, values), call.type.physical), valid)
+        return np.where(bad, nothing, np.where(bad, 0, x) << np.where(bad | (y >= width), 0, y))
 
-    return apply
+    return over_integers(call, shifted)
 
 
 def divisors(call: Call, context: Context) -> Apply:
     """gcd(a, b), lcm(a, b)."""
-    low, high = limits(call.type)
-    operation = np.frompyfunc(getattr(math, call.function), 2, 1)
-
-    def apply(a: Column, b: Column) -> Column:
-        valid, values = all_valid((a, b)), operation(_objects(a), _objects(b))
-        outside = ((values < low) | (values > high)).astype(np.bool_)
-        row = first_bad(outside, valid)
-        if row is not None:
-            raise overflow(attempted(call, (a, b), row))
-        return Column(stored(np.where(outside, 0, values), call.type.physical), valid)
-
-    return apply
+    return over_integers(call, np.frompyfunc(getattr(math, call.function), 2, 1))
 
 
 def factorial(call: Call, context: Context) -> Apply:

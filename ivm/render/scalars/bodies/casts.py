@@ -140,8 +140,6 @@ def _otherwise(call: Call, context: Context) -> Apply | None:
         return lambda a: a
     if source.kind is Kind.VARCHAR:
         return by_memo(call, context)
-    if source.kind is Kind.BLOB:
-        return _blob_to_text(context)
     if target.kind is Kind.VARCHAR:
         return _to_text(source, context)
     if target.kind is Kind.FLOAT and source.kind is Kind.DECIMAL:
@@ -181,7 +179,7 @@ def _double_to_wide(call: Call) -> Apply:
 
 
 def _to_text(source: SqlType, context: Context) -> Apply:
-    text_of, dictionary = formatter(source), context.dictionary
+    text_of = formatter(source)
 
     def apply(a: Column) -> Column:
         values = objects(a.values) if a.values.ndim == 2 else a.values
@@ -190,22 +188,16 @@ def _to_text(source: SqlType, context: Context) -> Apply:
         # Zeros of both signs are equal, and are not written alike.
         told_apart = np.ascontiguousarray(values).view(np.int64) if values.dtype == np.float64 else values
         _, first, places = np.unique(told_apart, return_index=True, return_inverse=True)
-        codes = np.array([dictionary.code(text_of(v)) for v in values[first].tolist()], np.int32)
-        return Column(codes[places.reshape(-1)], a.valid)
+        some = values[first]
+        texts = _of_blobs(some, context) if source.kind is Kind.BLOB else [text_of(v) for v in some.tolist()]
+        return Column(context.dictionary.codes(texts)[places.reshape(-1)], a.valid)
 
     return apply
 
 
-def _blob_to_text(context: Context) -> Apply:
-    dictionary = context.dictionary
-
-    def apply(a: Column) -> Column:
-        distinct, places = np.unique(a.values, return_inverse=True)
-        blobs = to_arrow(Column(distinct.astype(np.int32)), BLOB, dictionary.now()).to_pylist()
-        codes = dictionary.codes([blob_text(blob) for blob in blobs])
-        return Column(codes[places.reshape(-1)], a.valid)
-
-    return apply
+def _of_blobs(codes: Array, context: Context) -> list[str]:
+    blobs = to_arrow(Column(codes.astype(np.int32)), BLOB, context.dictionary.now()).to_pylist()
+    return [blob_text(blob) for blob in blobs]
 
 
 BODIES = (

@@ -9,7 +9,7 @@ import numpy as np
 from catalog.types import Physical, SqlType
 from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.texts import by_memo
-from ivm.render.scalars.writer import Script, Value, literal_value
+from ivm.render.scalars.writer import Script, Value
 from sql.ir.scalar import Call, Literal
 
 _SIGNS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
@@ -90,7 +90,7 @@ def in_list(script: Script, call: Call, args: list[Value]) -> Value:
             known = script.context.literals.codes([str(each) for each in known])
         hit = script.let(f"contains({script.ordered_set(np.unique(np.array(known, np.int64)))}, {value.word})")
     else:
-        terms = [f"({compared(script, 'eq', type_, value, literal_value(script, item))})" for item in items]
+        terms = [f"({compared(script, 'eq', type_, value, script.literal(item))})" for item in items]
         hit = script.let(" | ".join(terms) or "False")
     if len(items) == len(call.args) - 1:
         return Value((hit,), value.valid)

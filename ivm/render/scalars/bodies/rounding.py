@@ -11,12 +11,11 @@ from catalog.types import Kind, Physical
 from ivm.kernels.numbers import elementwise
 from ivm.render.scalars.bodies.arithmetic import check_word
 from ivm.render.scalars.bodies.body import Body
-from ivm.render.scalars.columns import objects, stored
-from ivm.render.scalars.failures import attempted, first_bad, overflow
+from ivm.render.scalars.columns import objects
+from ivm.render.scalars.failures import over_integers
 from ivm.render.scalars.functions import Apply, Context
 from ivm.render.scalars.writer import NotCompiledError, Script, Value
 from ivm.trace.column import Column
-from sql.ir.limits import limits
 from sql.ir.scalar import Call, Literal
 
 
@@ -80,7 +79,9 @@ def _apart(call: Call, context: Context) -> Apply | None:
     if not _is_apart(call):
         return None
     if not target.is_float:
-        return _of_wide(call)
+        cut, back = _plan(call)
+        divide = _DIVISIONS[call.function]
+        return over_integers(call, lambda a: divide(a, 10**cut) * 10 ** max(back, 0) // 10 ** max(-back, 0))
     scale, form = 10.0**source.scale, np.float32 if target.kind is Kind.FLOAT else np.float64
     digits = digits_of(call)
     at: Any = _AT.get(call.function)
@@ -91,22 +92,6 @@ def _apart(call: Call, context: Context) -> Apply | None:
             return Column(getattr(np, call.function)(values), a.valid)
         found = at(values.astype(form, copy=False), form(10.0) ** abs(digits), digits < 0)
         return Column(found.astype(np.float64, copy=False), a.valid)
-
-    return apply
-
-
-def _of_wide(call: Call) -> Apply:
-    cut, back = _plan(call)
-    low, high = limits(call.type)
-
-    def apply(a: Column) -> Column:
-        values = _DIVISIONS[call.function](objects(a.values), 10**cut)
-        values = values * 10**back if back >= 0 else values // 10**-back
-        outside = ((values > high) | (values < low)).astype(np.bool_)
-        row = first_bad(outside, a.valid)
-        if row is not None:
-            raise overflow(attempted(call, (a,), row))
-        return Column(stored(np.where(outside, 0, values), call.type.physical), a.valid)
 
     return apply
 
