@@ -9,6 +9,7 @@ from ivm.analysis.tables import tables_of
 from ivm.analysis.unique_keys import is_unique
 from ivm.plan.mfp import Mfp, peel
 from ivm.plan.threshold_join import compared_with
+from sql.ir.rebuild import row
 from sql.ir.relation import Filter, Join, Project, Reduce, Relation
 from sql.ir.scalar import Scalar, columns_of, remap
 
@@ -24,8 +25,7 @@ def set_apart(join: Join, mfp: Mfp) -> tuple[Join, Mfp] | None:
         return None
     owner = [number for number, each in enumerate(join.inputs) for _ in each.schema]
     joined = {c for group in join.equivalences for c in group}
-    values = mfp.map_values()
-    predicates = [mfp.over_input(p, values) for p in mfp.predicates]
+    _, predicates = mfp.over(row(join))
     apart = [number for number in sorted(totals) if joined.isdisjoint(_columns(join, number))]
     for number in apart:
         compared = [{owner[c] for c in compared_with(p, _columns(join, number))} for p in predicates]
@@ -45,7 +45,7 @@ def _is_total(relation: Relation) -> bool:
     return isinstance(base, Reduce) and is_unique(base, ()) and bool(tables_of(base))
 
 
-def _apart(join: Join, mfp: Mfp, apart: list[int], predicates: list[Scalar]) -> tuple[Join, Mfp]:
+def _apart(join: Join, mfp: Mfp, apart: list[int], predicates: tuple[Scalar, ...]) -> tuple[Join, Mfp]:
     """The join of all inputs but those set apart, under the `predicates` on them alone, and these beside it.
 
     `predicates` are those of `mfp` over the join's columns. What can raise is not tested before it was.

@@ -10,6 +10,7 @@ from ivm.analysis.selectivity import selectivity
 from ivm.plan.existing import Existing
 from ivm.plan.mfp import Mfp
 from ivm.plan.node import Plan
+from sql.ir.rebuild import row
 from sql.ir.relation import Reduce, Relation
 
 SELECTIVE = 0.3
@@ -32,8 +33,7 @@ def filters_first(
     """
     if not isinstance(base, Reduce) or not local.predicates:
         return None
-    values = local.map_values()
-    predicates = [local.over_input(p, values) for p in local.predicates]
+    _, predicates = local.over(row(base))
     if any(map(can_raise, predicates)):
         return None  # for a join to ask where it must be careful
     share = prod(map(selectivity, predicates))

@@ -31,7 +31,7 @@ from ivm.plan.threshold import ThresholdPlan
 from ivm.plan.threshold_join import LARGE, bounded, compared_with
 from sql.ir.classes import merged_classes
 from sql.ir.relation import Join, Relation
-from sql.ir.scalar import Call, Column, Scalar, columns_of, remap, substitute
+from sql.ir.scalar import Call, Column, Scalar, columns_of
 
 
 @dataclass(frozen=True)
@@ -55,16 +55,7 @@ class _JoinedRow:
     predicates: tuple[Scalar, ...]  # over the joined row
     row: Row
     owners: tuple[int, ...]  # the input that each column belongs to
-    members: tuple[tuple[tuple[int, int], ...], ...]  # of each input the columns in classes: (class, column)
     ties: Ties
-
-    def owner(self, column: int) -> int:
-        """The input that a column belongs to."""
-        return self.owners[column]
-
-    def width(self) -> int:
-        """The number of columns."""
-        return len(self.row)
 
     def columns_of(self, number: int) -> range:
         """The columns of one input."""
@@ -100,7 +91,7 @@ def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing
 def _choice(joined: _JoinedRow, existing: Existing) -> Choice:
     collections = [each.collection for each in joined.inputs]
     sizes = existing.sizes if existing.sizes_known(*collections) else None
-    predicates = tuple((frozenset(joined.owner(c) for c in columns_of(p)), selectivity(p)) for p in joined.predicates)
+    predicates = tuple((frozenset(joined.owners[c] for c in columns_of(p)), selectivity(p)) for p in joined.predicates)
     predicates += tuple((frozenset((i,)), each.share) for i, each in enumerate(joined.inputs) if each.share < 1.0)
     alone = {next(iter(reads)) for reads, _ in predicates if len(reads) == 1}
     sides: list[Side] = []
@@ -117,8 +108,8 @@ def _bounds(joined: _JoinedRow) -> frozenset[tuple[int, frozenset[int]]]:
     """The inputs that a predicate compares with others, and these."""
     found: set[tuple[int, frozenset[int]]] = set()
     for predicate in joined.predicates:
-        for number in {joined.owner(c) for c in columns_of(predicate)}:
-            others = frozenset(map(joined.owner, compared_with(predicate, joined.columns_of(number))))
+        for number in {joined.owners[c] for c in columns_of(predicate)}:
+            others = frozenset(map(joined.owners.__getitem__, compared_with(predicate, joined.columns_of(number))))
             if others:
                 found.add((number, others))
     return frozenset(found)
@@ -126,30 +117,23 @@ def _bounds(joined: _JoinedRow) -> frozenset[tuple[int, frozenset[int]]]:
 
 def _joined_row(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing: Existing) -> _JoinedRow:
     inputs = _lower_inputs(join, lower, existing)
-    offsets = [0]
-    columns: list[Scalar] = []
-    predicates: list[Scalar] = []
+    row = row_of(tuple(c for each in inputs for c in each.collection.row))
+    starts: list[int] = []
+    columns: tuple[Scalar, ...] = ()
+    predicates: tuple[Scalar, ...] = ()
+    end = 0
     for each in inputs:
-        offset = offsets[-1]
-        columns += [remap(s, lambda i, o=offset: i + o) for s in _outputs(each)]  # type: ignore[misc]
-        values = each.local.map_values()
-        local = [each.local.over_input(p, values) for p in each.local.predicates]
-        predicates += [remap(p, lambda i, o=offset: i + o) for p in local]  # type: ignore[misc]
-        offsets.append(offset + len(each.collection.row))
-    computed = mfp.map_values()
-    predicates += [substitute(mfp.over_input(p, computed), tuple(columns)) for p in mfp.predicates]
+        starts.append(end)
+        end += len(each.collection.row)
+        found, tested = each.local.over(row[starts[-1] : end])
+        columns, predicates = columns + found, predicates + tested
+    predicates += mfp.over(columns)[1]
     # A projection may repeat a column, so that two classes are one here.
     classes = merged_classes({_position(columns[c]) for c in group} for group in join.equivalences)
-    row = row_of(tuple(c for each in inputs for c in each.collection.row))
     owners = tuple(i for i, each in enumerate(inputs) for _ in each.collection.row)
     distinct = tuple(dict.fromkeys(predicates))
-    members: list[list[tuple[int, int]]] = [[] for _ in inputs]
-    for number, group in enumerate(classes):
-        for column in group:
-            members[owners[column]].append((number, column))
-    starts = tuple(offsets[:-1])
     order = ties([each.collection for each in inputs], [each.relation for each in inputs], classes)
-    return _JoinedRow(inputs, starts, tuple(columns), classes, distinct, row, owners, tuple(map(tuple, members)), order)
+    return _JoinedRow(inputs, tuple(starts), columns, classes, distinct, row, owners, order)
 
 
 @dataclass
@@ -157,18 +141,16 @@ class _Met:
     """The inputs that a path has met so far, and of each class that they have columns in, the first such column."""
 
     joined: _JoinedRow
+    sides: tuple[Side, ...]
     inputs: set[int] = field(default_factory=set)
     known: dict[int, int] = field(default_factory=dict)
 
     def add(self, number: int) -> None:
         """Bind one more input."""
         self.inputs.add(number)
-        for group, column in self.joined.members[number]:
+        for own, group in self.sides[number].classes.items():
+            column = self.joined.offsets[number] + own
             self.known[group] = min(column, self.known.get(group, column))
-
-
-def _outputs(each: _Input) -> list[Scalar]:
-    return [each.collection.row[o] if isinstance(o, int) else o for o in each.local.outputs()]
 
 
 def _position(column: Scalar) -> int:
@@ -195,14 +177,14 @@ def _lower_inputs(join: Join, lower: Callable[[Relation], Plan], existing: Exist
 
 def _final(joined: _JoinedRow, mfp: Mfp) -> Mfp:
     """`mfp` without its predicates, over the joined row."""
-    start = identity(joined.width()).map(joined.columns)
-    base = joined.width()
+    base = len(joined.row)
+    start = identity(base).map(joined.columns)
     start = start.project(tuple(range(base, base + len(joined.columns))))
     return start.then(replace(mfp, predicates=())).pruned()
 
 
 def _path(joined: _JoinedRow, source: int, steps: tuple[Step, ...], final: Mfp, choice: Choice) -> PathPlan:
-    bound = _Met(joined)
+    bound = _Met(joined, choice.sides)
     equal = _equal_within(joined, source, bound)
     bound.add(source)
     pending = list(joined.predicates)
@@ -216,7 +198,7 @@ def _path(joined: _JoinedRow, source: int, steps: tuple[Step, ...], final: Mfp, 
 def _stage(joined: _JoinedRow, source: int, step: Step, bound: _Met, pending: list[Scalar]) -> StagePlan:
     """The next stage of a path; equalities with what is bound that are not in the key are tested after the lookup."""
     target, offset = joined.inputs[step.input], joined.offsets[step.input]
-    streams = {column - offset: bound.known[g] for g, column in joined.members[step.input] if g in bound.known}
+    streams = {c: bound.known[g] for c, g in bound.sides[step.input].classes.items() if g in bound.known}
     checks = tuple(_equal(joined, streams[c], offset + c) for c in sorted(streams) if c not in step.key)
     equal = _equal_within(joined, step.input, bound)
     bound.add(step.input)
@@ -242,10 +224,10 @@ def _pays(joined: _JoinedRow, choice: Choice, source: int, stage: StagePlan, bou
     if not isinstance(joined.inputs[source].collection, ReducePlan):
         return False
     numbered = any(len(each) > 1 and each[0] in key for each in collection.unique)
-    if numbered or any(joined.owner(c) != source for c in columns_of(bound)):
+    if numbered or any(joined.owners[c] != source for c in columns_of(bound)):
         return False
-    offset, rows = joined.offsets[stage.input], choice.sides[stage.input].rows
-    known = {group for group, column in joined.members[stage.input] if column - offset in key}
+    own = choice.sides[stage.input]
+    known, rows = {group for column, group in own.classes.items() if column in key}, own.rows
     for side, each in zip(choice.sides, joined.inputs, strict=True):
         if isinstance(each.collection, TablePlan) and any(_refers(known, side, k) for k in side.unique):
             return rows is not None and side.rows is not None and rows >= LARGE * side.rows
@@ -277,13 +259,13 @@ def _needed(
 def _equal_within(joined: _JoinedRow, target: int, bound: _Met) -> tuple[Scalar, ...]:
     """Columns of one input that a class makes equal to each other, where nothing bound is compared with each."""
     classes = [group for number, group in enumerate(joined.classes) if number not in bound.known]
-    own = [[c for c in group if joined.owner(c) == target] for group in classes]
+    own = [[c for c in group if joined.owners[c] == target] for group in classes]
     return tuple(_equal(joined, group[0], other) for group in own for other in group[1:])
 
 
 def _ready(joined: _JoinedRow, pending: list[Scalar], bound: _Met) -> tuple[Scalar, ...]:
     """Take the predicates whose columns are all bound out of `pending`."""
-    ready = [p for p in pending if all(joined.owner(c) in bound.inputs for c in columns_of(p))]
+    ready = [p for p in pending if all(joined.owners[c] in bound.inputs for c in columns_of(p))]
     for predicate in ready:
         pending.remove(predicate)
     return tuple(ready)

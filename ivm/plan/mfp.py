@@ -58,25 +58,12 @@ class Mfp:
             both = both.map((scalar,))
         return replace(both.filter(after.predicates).project(after.projection), gathered=after.gathered)
 
-    def outputs(self) -> tuple[Scalar | int, ...]:
-        """Each output as an expression over the input's columns; a plain column as its position."""
-        values = self.map_values()
-        return tuple(p if p < self.width else values[p - self.width] for p in self.projection)
-
-    def map_values(self) -> tuple[Scalar, ...]:
-        """Each map as an expression over the input's columns alone."""
-        values: list[Scalar] = []
+    def over(self, columns: tuple[Scalar, ...]) -> tuple[tuple[Scalar, ...], tuple[Scalar, ...]]:
+        """The output's columns, and the predicates, with `columns` in place of the input's and without maps."""
+        values = columns
         for scalar in self.maps:
-            values.append(self.over_input(scalar, values))
-        return tuple(values)
-
-    def over_input(self, scalar: Scalar, values: list[Scalar] | tuple[Scalar, ...]) -> Scalar:
-        """`scalar` with references to maps replaced by `values`."""
-        columns = {s.index: s for s in _columns(scalar)}
-        if all(index < self.width for index in columns):
-            return scalar
-        table = tuple(columns.get(i, Column(i, scalar.type)) for i in range(self.width)) + tuple(values)
-        return substitute(scalar, table)
+            values = (*values, substitute(scalar, values))
+        return tuple(values[p] for p in self.projection), tuple(substitute(p, values) for p in self.predicates)
 
     def pruned(self) -> Mfp:
         """The same without maps that nobody reads, and with equal maps computed once."""
@@ -150,12 +137,6 @@ def peel(relation: Relation) -> tuple[Relation, Mfp]:
             case Project():
                 mfp = mfp.project(node.columns)
     return relation, mfp
-
-
-def _columns(scalar: Scalar) -> list[Column]:
-    if isinstance(scalar, Column):
-        return [scalar]
-    return [c for arg in getattr(scalar, "args", ()) for c in _columns(arg)]
 
 
 @compared_once
