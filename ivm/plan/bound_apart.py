@@ -53,13 +53,10 @@ def _apart(join: Join, mfp: Mfp, apart: list[int], predicates: tuple[Scalar, ...
     outside = [c for number in apart for c in _columns(join, number)]
     below = {i: p for i, p in enumerate(predicates) if not can_raise(p) and columns_of(p).isdisjoint(outside)}
     left = replace(mfp, predicates=tuple(p for i, p in enumerate(mfp.predicates) if i not in below)).pruned()
-    read = set(left.projection).union(*map(columns_of, (*left.maps, *left.predicates)))
     inside = [c for c in range(mfp.width) if c not in outside]
     within = {c: i for i, c in enumerate(inside)}
-    needed = [c for c in inside if c in read]
+    needed = [c for c in inside if c in left.read]
     beside = {c: i for i, c in enumerate((*needed, *outside))}
-    width = len(beside)
-    beside |= {mfp.width + i: width + i for i in range(len(left.maps))}
     together: Relation = Join(
         tuple(each for number, each in enumerate(join.inputs) if number not in apart),
         tuple(tuple(within[c] for c in group) for group in join.equivalences),
@@ -67,11 +64,4 @@ def _apart(join: Join, mfp: Mfp, apart: list[int], predicates: tuple[Scalar, ...
     if below:
         together = Filter(together, tuple(remap(p, within.__getitem__) for p in below.values()))
     together = Project(together, tuple(within[c] for c in needed))
-    moved = Mfp(
-        width,
-        tuple(remap(m, beside.__getitem__) for m in left.maps),
-        tuple(remap(p, beside.__getitem__) for p in left.predicates),
-        tuple(beside[c] for c in left.projection),
-        left.gathered,
-    )
-    return Join((together, *(join.inputs[number] for number in apart))), moved
+    return Join((together, *(join.inputs[number] for number in apart))), left.placed(len(beside), beside)

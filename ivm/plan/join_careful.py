@@ -7,7 +7,7 @@ from dataclasses import replace
 from ivm.plan.join import JoinPlan, PathPlan
 from ivm.plan.mfp import Mfp, identity
 from ivm.plan.row import row_of
-from sql.ir.scalar import Scalar, columns_of, remap
+from sql.ir.scalar import Scalar
 
 
 def apart(plan: JoinPlan) -> tuple[JoinPlan, Mfp]:
@@ -28,14 +28,6 @@ def _without(path: PathPlan, risky: tuple[Scalar, ...]) -> PathPlan:
 
 def _split(final: Mfp, predicates: tuple[Scalar, ...]) -> tuple[Mfp, Mfp]:
     """`final` under `predicates` as two: the columns that they read, and the rest."""
-    read = {p for p in final.projection if p < final.width}.union(*map(columns_of, (*final.maps, *predicates)))
-    needed = tuple(sorted(c for c in read if c < final.width))
-    places = {c: i for i, c in enumerate(needed)}
-
-    def moved(column: int) -> int:
-        return places[column] if column < final.width else column - final.width + len(needed)
-
-    maps = tuple(remap(m, moved) for m in final.maps)
-    tests = tuple(remap(p, moved) for p in predicates)
-    after = Mfp(len(needed), maps, tests, tuple(map(moved, final.projection)), final.gathered)
-    return identity(final.width).project(needed), after
+    after = replace(final, predicates=predicates)
+    needed = tuple(sorted(after.read))
+    return identity(final.width).project(needed), after.placed(len(needed), {c: i for i, c in enumerate(needed)})

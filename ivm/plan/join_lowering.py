@@ -246,11 +246,8 @@ def _needed(
     joined: _JoinedRow, source: int, first: tuple[Scalar, ...], stages: tuple[StagePlan, ...], final: Mfp
 ) -> tuple[int, ...]:
     """The columns of `source` that anything on its path reads; none where its changes differ in them by themselves."""
-    read = {p for p in final.projection if p < final.width}
-    for stage in stages:
-        read.update(stage.stream)
-    for scalar in (*first, *(p for stage in stages for p in stage.predicates), *final.maps):
-        read.update(columns_of(scalar))
+    tested = (*first, *(p for stage in stages for p in stage.predicates))
+    read = final.read.union(*(stage.stream for stage in stages), *map(columns_of, tested))
     collection, offset = joined.inputs[source].collection, joined.offsets[source]
     needed = tuple(sorted(c - offset for c in read if offset <= c < offset + len(collection.row)))
     return () if isinstance(collection, _NET) and len(needed) == len(collection.row) else needed

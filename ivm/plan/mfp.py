@@ -65,6 +65,23 @@ class Mfp:
             values = (*values, substitute(scalar, values))
         return tuple(values[p] for p in self.projection), tuple(substitute(p, values) for p in self.predicates)
 
+    @property
+    def read(self) -> frozenset[int]:
+        """The input's columns that it reads, those that are only passed on too."""
+        every = frozenset(self.projection).union(*map(columns_of, (*self.maps, *self.predicates)))
+        return frozenset(c for c in every if c < self.width)
+
+    def placed(self, width: int, places: dict[int, int]) -> Mfp:
+        """The same over another row of `width` columns, in which those that it reads stand at `places`."""
+        moved = places | {self.width + i: width + i for i in range(len(self.maps))}
+        return Mfp(
+            width,
+            tuple(remap(scalar, moved.__getitem__) for scalar in self.maps),
+            tuple(remap(predicate, moved.__getitem__) for predicate in self.predicates),
+            tuple(moved[p] for p in self.projection),
+            self.gathered,
+        )
+
     def pruned(self) -> Mfp:
         """The same without maps that nobody reads, and with equal maps computed once."""
         maps, places = self._distinct_maps()

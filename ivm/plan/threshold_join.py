@@ -34,7 +34,7 @@ def bounded(
 
     `columns(i)` are those of input i in the joined row, of which `final` makes the output.
     """
-    read = {c for c in {*final.projection}.union(*map(columns_of, final.maps)) if c < final.width}
+    read = set(final.read)
     found: list[StagePlan] = []
     for stage in reversed(stages):
         own = columns(stage.input)
