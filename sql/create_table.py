@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NoReturn
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -120,7 +121,7 @@ def _read_column(declaration: _Declaration, item: exp.ColumnDef, source: SqlText
         elif isinstance(kind, exp.UniqueColumnConstraint) and not kind.this:
             declaration.unique.append(Unique((name,), constraint.name))
         else:
-            raise _unsupported(declaration, kind, source, item)
+            _refuse(declaration, kind, source, item)
     declaration.fields.append(Field(name, type_, nullable))
 
 
@@ -149,11 +150,11 @@ def _read_constraint(declaration: _Declaration, item: exp.Expr, source: SqlText,
         _set_primary_key(declaration, _columns(item), source, item)
     elif isinstance(item, exp.ForeignKey):
         if item.args.get("delete") or item.args.get("update"):
-            raise _unsupported(declaration, item, source, item)
+            _refuse(declaration, item, source, item)
         key = _foreign_key(declaration, _columns(item), item.args["reference"], source)
         declaration.foreign_keys.append(key)
     else:
-        raise _unsupported(declaration, item, source, item)
+        _refuse(declaration, item, source, item)
 
 
 def _set_primary_key(declaration: _Declaration, columns: tuple[str, ...], source: SqlText, node: exp.Expr) -> None:
@@ -167,7 +168,7 @@ def _foreign_key(
     declaration: _Declaration, columns: tuple[str, ...], reference: exp.Reference, source: SqlText
 ) -> ForeignKey:
     if reference.args.get("options"):
-        raise _unsupported(declaration, reference, source, reference)
+        _refuse(declaration, reference, source, reference)
     target = reference.this
     referenced = _columns(target) if isinstance(target, exp.Schema) else ()
     table = table_name(target.this if isinstance(target, exp.Schema) else target, source, "REFERENCES")
@@ -178,11 +179,11 @@ def _columns(node: exp.Expr) -> tuple[str, ...]:
     return tuple(column.name for column in node.expressions)
 
 
-def _unsupported(declaration: _Declaration, node: exp.Expr, source: SqlText, at: exp.Expr) -> UnsupportedError:
+def _refuse(declaration: _Declaration, node: exp.Expr, source: SqlText, at: exp.Expr) -> NoReturn:
     text = text_of(node)
     known = "NOT NULL, DEFAULT, CHECK, UNIQUE, PRIMARY KEY and REFERENCES are"
     what = f"CREATE TABLE {declaration.name}: {text} is not supported; {known}"
-    return UnsupportedError(source.locate(what, at))
+    source.refuse(at, what)
 
 
 def _options(tree: exp.Create, source: SqlText) -> frozenset[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from sqlglot import exp
 
-from sql.bind.aggregates.calls import WRAPPERS
+from sql.bind.aggregates.calls import is_windowed
 from sql.bind.context import BindContext, Refinement
 from sql.duckdb_text import duckdb_text
 from sql.tree import nodes_of
@@ -52,16 +52,7 @@ def _add_terms(node: exp.Expr, terms: Iterable[exp.Expr]) -> None:
     node.set("order", exp.Order(expressions=[*(order.expressions if order else ()), *terms]))
 
 
-_ORDERED = (
-    exp.GroupConcat,
-    exp.ArrayAgg,
-    exp.AnyValue,
-    exp.First,
-    exp.Last,
-    exp.ArgMin,
-    exp.ArgMax,
-    exp.Mode,
-)
+_ORDERED = (exp.GroupConcat, exp.ArrayAgg, exp.AnyValue, exp.First, exp.Last, exp.ArgMin, exp.ArgMax, exp.Mode)
 """Aggregates whose value depends on the order in which rows come."""
 
 
@@ -69,13 +60,10 @@ def _order_values(node: exp.Expr) -> None:
     """Let rows that tie come by the first argument, as the engine has it; the last of them for last(). A constant needs
     no order, and DuckDB takes none.
     """
-    above = node.parent
-    while isinstance(above, (*WRAPPERS, exp.RespectNulls)):
-        above = above.parent
     value = node.this.this if isinstance(node.this, exp.Order) else node.this
     if isinstance(value, exp.Distinct):
         value = value.expressions[0]
-    if value is None or isinstance(above, exp.Window) or value.find(exp.Column) is None:
+    if value is None or is_windowed(node) or value.find(exp.Column) is None:
         return
     last = next(arg for arg in ("count", "expression", "this") if isinstance(node.args.get(arg), exp.Expr))
     _order_argument(node, last, [_ascending(value.copy(), nulls_first=isinstance(node, exp.Last))])

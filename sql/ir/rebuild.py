@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from operator import is_
+from typing import Any
 
 from sql.ir.relation import Apply, Constant, Filter, Get, Join, Map, Reduce, Relation, Union, Window, inputs_of
 from sql.ir.scalar import Column, Scalar
@@ -36,20 +37,22 @@ def with_scalars(relation: Relation, function: Callable[[Scalar], Scalar]) -> Re
     """The same node with `function` applied to each of its expressions; the node itself if none of them changes."""
     match relation:
         case Map():
-            scalars = tuple(map(function, relation.scalars))
-            return relation if scalars == relation.scalars else replace(relation, scalars=scalars)
+            return _with(relation, scalars=tuple(map(function, relation.scalars)))
         case Filter() | Apply():
-            predicates = tuple(map(function, relation.predicates))
-            return relation if predicates == relation.predicates else replace(relation, predicates=predicates)
+            return _with(relation, predicates=tuple(map(function, relation.predicates)))
         case Reduce():
-            keys = tuple(map(function, relation.keys))
             aggregates = tuple(a.map(function) for a in relation.aggregates)
-            same = keys == relation.keys and aggregates == relation.aggregates
-            return relation if same else replace(relation, keys=keys, aggregates=aggregates)
+            return _with(relation, keys=tuple(map(function, relation.keys)), aggregates=aggregates)
         case Window():
             functions = tuple(replace(f, args=tuple(map(function, f.args))) for f in relation.functions)
-            return relation if functions == relation.functions else replace(relation, functions=functions)
+            return _with(relation, functions=functions)
     return relation
+
+
+def _with(relation: Relation, **parts: Any) -> Relation:
+    """The node with these parts; the node itself if it has them."""
+    same = all(getattr(relation, name) == part for name, part in parts.items())
+    return relation if same else replace(relation, **parts)
 
 
 def with_inputs(relation: Relation, inputs: tuple[Relation, ...]) -> Relation:

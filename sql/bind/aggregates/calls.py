@@ -24,6 +24,14 @@ WRAPPERS = (exp.Filter, exp.WithinGroup, exp.IgnoreNulls)
 """What may stand around one."""
 
 
+def is_windowed(node: exp.Expr) -> bool:
+    """Whether an aggregate is one OVER a window."""
+    above = node.parent
+    while isinstance(above, (*WRAPPERS, exp.RespectNulls)):
+        above = above.parent
+    return isinstance(above, exp.Window)
+
+
 @dataclass(frozen=True, slots=True)
 class AggregateCall:
     """An aggregate as written: `args` without DISTINCT and ORDER BY, which stand beside them."""

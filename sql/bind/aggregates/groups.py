@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from catalog.types import BIGINT
-from sql.bind.aggregates.calls import AGGREGATES, WRAPPERS
+from sql.bind.aggregates.calls import AGGREGATES, WRAPPERS, is_windowed
 from sql.bind.aggregates.grouping_sets import is_set, written_sets
 from sql.bind.context import BindContext
 from sql.bind.expressions.binder import Aggregates, Binder
@@ -47,7 +47,7 @@ def has_aggregate(binder: Binder, node: exp.Expr | None) -> bool:
     if node is None:
         return False
     own = node.walk(prune=lambda n: isinstance(n, exp.Query))  # without those of subqueries
-    return any(isinstance(n, AGGREGATES) and not _is_windowed(n) and binder.around(_whole(n)) is None for n in own)
+    return any(isinstance(n, AGGREGATES) and not is_windowed(n) and binder.around(_whole(n)) is None for n in own)
 
 
 def _whole(node: exp.Expr) -> exp.Expr:
@@ -55,13 +55,6 @@ def _whole(node: exp.Expr) -> exp.Expr:
     while isinstance(node.parent, WRAPPERS):
         node = node.parent
     return node
-
-
-def _is_windowed(node: exp.Expr) -> bool:
-    above = node.parent
-    while isinstance(above, (*WRAPPERS, exp.RespectNulls)):
-        above = above.parent
-    return isinstance(above, exp.Window)
 
 
 def bind_keys(

@@ -8,13 +8,13 @@ from catalog.schema import Field
 from catalog.types import INTEGER, NULL
 from sql.bind.context import BindContext
 from sql.bind.expressions.binder import Binder
+from sql.bind.expressions.comparisons import unified
 from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.expressions.operand import Operand
 from sql.bind.names.scope import Scope
 from sql.ir.relation import Constant
 from sql.ir.scalar import Literal, Value
 from sql.tree import values_of
-from sql.types.unify import unify
 
 
 def bind_values(context: BindContext, node: exp.Values) -> Constant:
@@ -33,14 +33,10 @@ def bind_values(context: BindContext, node: exp.Values) -> Constant:
 
 
 def _column(binder: Binder, node: exp.Expr, operands: list[Operand]) -> list[Literal]:
-    type_ = unify([operand.term for operand in operands])
-    if type_ is None:
-        types = " and ".join(dict.fromkeys(str(operand.type) for operand in operands))
-        binder.mismatch(node, f"a column of VALUES has values of types {types}; cast them to one type")
+    scalars, type_ = unified(binder, node, "a column of VALUES", operands)
     literals = []
-    for operand in operands:
-        scalar = binder.cast(operand, INTEGER if type_ == NULL else type_)
+    for operand, scalar in zip(operands, scalars, strict=True):
         if not isinstance(scalar, Literal):
             binder.refuse(operand.node, "VALUES holds constants only; compute in a SELECT around it")
-        literals.append(scalar)
+        literals.append(Literal(None, INTEGER) if type_ == NULL else scalar)
     return literals

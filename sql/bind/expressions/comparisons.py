@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.types import BOOLEAN, NULL, Kind
+from catalog.types import BOOLEAN, NULL, Kind, SqlType
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.lists import UNORDERED
 from sql.bind.expressions.operand import Operand
@@ -43,6 +43,17 @@ def same_type(binder: Binder, node: exp.Expr, operands: Sequence[Operand]) -> tu
         types = " and ".join(dict.fromkeys(str(operand.type) for operand in operands))
         binder.mismatch(node, f"cannot compare {types}; cast one side")
     return tuple(binder.cast(operand, target) for operand in operands)
+
+
+def unified(
+    binder: Binder, node: exp.Expr, what: str, operands: Sequence[Operand]
+) -> tuple[tuple[Scalar, ...], SqlType]:
+    """The operands, which are the values of `what`, cast to the type that they have in common, and that type."""
+    type_ = unify([operand.term for operand in operands])
+    if type_ is None:
+        types = " and ".join(dict.fromkeys(str(operand.type) for operand in operands))
+        binder.mismatch(node, f"{what} has values of types {types}; cast them to one type")
+    return tuple(binder.cast(operand, type_) for operand in operands), type_
 
 
 def _adapted(operands: Sequence[Operand]) -> tuple[Scalar, ...] | None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from sqlglot import exp
 
 from catalog.names import suggestion
-from catalog.types import NULL, SqlType
+from catalog.types import NULL
 from sql.bind.expressions.binder import Binder, Handler
-from sql.bind.expressions.comparisons import compare, same_type
+from sql.bind.expressions.comparisons import compare, same_type, unified
 from sql.bind.expressions.operand import Operand
 from sql.bind.functions import dates, numbers, printed
 from sql.bind.functions.intervals import TO_UNITS
@@ -18,7 +16,6 @@ from sql.bind.functions.unmaintained import refuse
 from sql.ir.conditions import comparison
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.plain_functions import PLAIN
-from sql.types.unify import unify
 
 
 def bind_case(binder: Binder, node: exp.Expr) -> Operand:
@@ -45,19 +42,9 @@ def bind_if(binder: Binder, node: exp.Expr) -> Operand:
 
 
 def _case(binder: Binder, node: exp.Expr, conditions: list[Scalar], values: list[Operand]) -> Operand:
-    results, type_ = _unified(binder, node, "CASE", values)
+    results, type_ = unified(binder, node, "CASE", values)
     args = [part for branch in zip(conditions, results, strict=False) for part in branch]
     return Operand(node, Call("case", (*args, results[-1]), type_, any(result.nullable for result in results)))
-
-
-def _unified(
-    binder: Binder, node: exp.Expr, what: str, operands: Sequence[Operand]
-) -> tuple[tuple[Scalar, ...], SqlType]:
-    type_ = unify([operand.term for operand in operands])
-    if type_ is None:
-        types = " and ".join(dict.fromkeys(str(operand.type) for operand in operands))
-        binder.mismatch(node, f"{what} has values of types {types}; cast them to one type")
-    return tuple(binder.cast(operand, type_) for operand in operands), type_
 
 
 def bind_nullif(binder: Binder, node: exp.Expr) -> Operand:
@@ -73,7 +60,7 @@ def bind_nullif(binder: Binder, node: exp.Expr) -> Operand:
 def bind_choice(binder: Binder, node: exp.Expr) -> Operand:
     """COALESCE(x, ...), IFNULL(x, y), GREATEST(x, ...), LEAST(x, ...)."""
     operands = [binder.value(arg) for arg in (node.this, *node.expressions)]
-    scalars, type_ = _unified(binder, node, node.key.upper(), operands)
+    scalars, type_ = unified(binder, node, node.key.upper(), operands)
     return Operand(node, Call(node.key, scalars, type_, all(scalar.nullable for scalar in scalars)))
 
 
