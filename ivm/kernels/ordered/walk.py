@@ -15,7 +15,7 @@ from ivm.kernels.types import Ints
 _NEAR = 16
 
 
-@part()
+@part(inline=True)
 def first_entry(tree: Tree, keys: Ints, i: Word, width: Word, behind: bool) -> Word:
     """The first entry whose first `width` words are not less than those of key i, or, if `behind`, greater; or -1.
 
@@ -25,7 +25,7 @@ def first_entry(tree: Tree, keys: Ints, i: Word, width: Word, behind: bool) -> W
     return behind_gap(tree) if at >= 0 else at
 
 
-@part()
+@part(inline=True)
 def last_entry(tree: Tree, keys: Ints, i: Word, width: Word, before: bool) -> Word:
     """The last entry whose first `width` words are not greater than those of key i, or, if `before`, less; or -1."""
     at = enter(tree, keys, i, width, not before, not before)
