@@ -31,6 +31,9 @@ _SAMPLE = 1 << 12
 """Slots that are looked at to guess how many keys are left: they are in the order of hashes, so any will do."""
 _SLOTS_A_ROW, _SLOTS_AT_LEAST = 16, 256
 """How many slots of the table before are moved for each row that came. Two would do before the next growth."""
+_AHEAD_FROM_BYTES, _AHEAD = 1 << 20, 0.1
+"""Of larger tables the next one is made when this part of the slots is still free."""
+_PAGE_WORDS = 512
 
 
 class Tables(NamedTuple):
@@ -46,7 +49,9 @@ class Chains:
 
     When the table is full a bigger one takes its place, or one of the same size if enough of its keys are dead. Keys
     move there in proportion to the rows that come, and until the last one has, those that are not found are looked for
-    in the table before. So no batch waits for the growth of a large table.
+    in the table before. So no batch waits for the growth of a large table. Nor for its memory: keys lie all over it, so
+    that the first few would make the system fill all of it with zeros, in pages of 2 MiB; that is done before, page by
+    page.
 
     `died`, `since`: nobody reads as of a time before `since`, so rows that died by then may leave their chains.
     Size: 8 (W + 1) bytes a slot, of which at most three quarters are used, half as much more while keys move, and 4
@@ -60,11 +65,13 @@ class Chains:
         self.following = Growable(np.dtype(np.int32))
         self._before: list[Tables] = []
         self._came = 0
+        self._next: Tables | None = None
+        self._there = 0
 
     @property
     def nbytes(self) -> int:
         """Bytes of slots and chains."""
-        return self.tables.slots.nbytes + self.tables.old.nbytes + self.following.nbytes
+        return self.tables.slots.nbytes + self.tables.old.nbytes + self.following.nbytes + 8 * self._there
 
     @property
     def keys(self) -> int:
@@ -154,11 +161,11 @@ class Chains:
         at_once = capacity <= _SLOTS_A_ROW * coming and left >= 0.9 * used
         left = used if at_once else left
         while left + keys > int(capacity * self.max_load * 0.75):
-            capacity *= 4 if capacity < _LARGE and keys < left else 2
+            capacity = _larger(capacity) if keys < left else 2 * capacity
         if at_once:
             self._gather(capacity, died, since)
             return
-        made = _fresh(capacity, tables.slots.shape[1] - 1)
+        made = self._made(capacity)
         made.counts[ALIVE] = alive
         self._before.append(tables)
         self.tables = made._replace(old=tables.slots)
@@ -168,6 +175,8 @@ class Chains:
         self._before.clear()
         if len(self.tables.old):
             self._move(_SLOTS_A_ROW * self._came + _SLOTS_AT_LEAST, died, since)
+        elif self.tables.slots.nbytes >= _AHEAD_FROM_BYTES:
+            self._go_ahead(self._came)
         self._came = 0
 
     def _most(self) -> int:
@@ -182,12 +191,32 @@ class Chains:
     def _gather(self, capacity: int, died: Ints, since: int) -> None:
         """Put all keys into one table of so many slots, at once. Cost: a pass over the tables."""
         tables = self.tables
-        made = _fresh(capacity, tables.slots.shape[1] - 1)
+        made = self._made(capacity)
         for part in (tables.slots, tables.old) if len(tables.old) else (tables.slots,):
             made.counts[MOVED] = 0
             move_keys(made.slots, part, made.counts, self.following.array, died, since, False, len(part))
         self._before.append(tables)
         self.tables = made
+
+    def _go_ahead(self, came: int) -> None:
+        """Get memory for the next table, in proportion to the rows that came, so that it is there when it is needed."""
+        slots = self.tables.slots
+        left = self._most() - int(self.tables.counts[USED])
+        if left > _AHEAD * len(slots):
+            return
+        if self._next is None:
+            self._next, self._there = _fresh(_larger(len(slots)), slots.shape[1] - 1), 0
+        words = self._next.slots.reshape(-1)
+        there = min(self._there + -(-len(words) * came // max(left, came, 1)), len(words))
+        words[self._there : there : _PAGE_WORDS] = 0
+        self._there = there
+
+    def _made(self, capacity: int) -> Tables:
+        """An empty table of so many slots."""
+        ahead, self._next, self._there = self._next, None, 0
+        if ahead is not None and len(ahead.slots) == capacity:
+            return ahead
+        return _fresh(capacity, self.tables.slots.shape[1] - 1)
 
     def _move(self, most: int, died: Ints, since: int) -> None:
         """Move the keys of so many slots of the table before; those without rows are forgotten."""
@@ -200,6 +229,11 @@ def _fresh(capacity: int, words: int) -> Tables:
     """An empty table."""
     slots = np.zeros((capacity, words + 1), np.int64)
     return Tables(slots, np.empty((0, words + 1), np.int64), np.zeros(3, np.int64))
+
+
+def _larger(capacity: int) -> int:
+    """The slots of the table that comes after one of so many, as a rule."""
+    return 4 * capacity if capacity < _LARGE else 2 * capacity
 
 
 def _to_come(tables: Tables) -> int:

@@ -78,6 +78,7 @@ class Index:
         self._absent = 0
         self._searched = 0
         self._journal: list[_Step] = []
+        self._final = 0
         self._undone = [0]
 
     @property
@@ -137,6 +138,7 @@ class Index:
                 self._maintain(died)
             self._lessons.clear()
         self._chains.seal(died, since)
+        self._final = self.rows
         self._journal.clear()
 
     def reserve(self, keys: float, died: Ints) -> None:
@@ -204,6 +206,7 @@ class Index:
             if len(absent):
                 self._learn(len(absent))
                 self._melt_some(died)
+                self._settled(died)
 
     def probe(self, words: Ints, dropped: Bools | None, limits: Ints, died: Ints, times: Ints) -> tuple[Ints, Ints]:
         """(position of the key, row) for the rows of each key with row < limits[i] and died[row] > times[i], by
@@ -216,6 +219,7 @@ class Index:
         """
         if self._lessons:  # of an earlier step
             self._maintain(died)
+            self._settled(died)
         positions, rows, visited, lesson = self.reader().probe(words, dropped, limits, died, times)
         self.visited += visited
         if lesson is not None:
@@ -337,8 +341,14 @@ class Index:
             words = words[: others[0]] if len(others) else words
             self._insert(words, hashed(words), _ALL, died)
 
+    def _settled(self, died: Ints) -> None:
+        """What is final has moved. No seal may come soon where others step, and look up what nobody changes."""
+        if not self._journal:
+            self._chains.seal(died, self.since)
+
     def _link(self, words: Ints, hashes: Hashes, firsts: Ints, lengths: Ints, died: Ints) -> None:
-        self._journal.append(_Step(0, words))
+        if self.rows > self._final:  # rows that are final need not leave the table again
+            self._journal.append(_Step(0, words))
         self._chains.link(words, hashes, firsts, lengths, self._run.stop, died, self.since)
 
     def _insert(self, words: Ints, hashes: Hashes, dropped: Bools, died: Ints) -> None:

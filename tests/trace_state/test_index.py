@@ -330,3 +330,20 @@ def test_slots_of_keys_that_are_gone_are_used_again():
         index.seal(start, died)
     assert index.keys < 20_000
     assert len(index._chains.tables.slots) < 40_000
+
+
+def test_what_lookups_alone_move_needs_no_seal():
+    """A table that nobody changes is not sealed; others look up in it, and its run moves to the hash table."""
+    model = Model(1, unique=True, lazy=True)
+    for start in range(0, 40_000, 1_000):
+        model.insert(range(start, start + 1_000), 0)
+        model.index.seal(0, NOBODY)
+    for start in range(0, 40_000, 100):
+        keys = np.arange(start, start + 100)
+        model.index.expect(keys, None, NOBODY)
+        found, rows = model.index.probe(keys, None, np.array([40_000]), NOBODY, np.array([0]))
+        assert (found == np.arange(100)).all() and (rows == keys).all()
+        mark = model.index.mark()
+        assert mark.steps == 0, "final rows need not be taken out again"
+        model.index.truncate(40_000)
+    assert model.index.backlog == 0 and len(model.index._chains.tables.old) == 0
