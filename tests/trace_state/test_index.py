@@ -342,8 +342,10 @@ def test_what_lookups_alone_move_needs_no_seal():
         keys = np.arange(start, start + 100)
         model.index.expect(keys, None, NOBODY)
         found, rows = model.index.probe(keys, None, np.array([40_000]), NOBODY, np.array([0]))
-        assert (found == np.arange(100)).all() and (rows == keys).all()
+        assert (found == np.arange(100)).all()
+        assert (rows == keys).all()
         mark = model.index.mark()
         assert mark.steps == 0, "final rows need not be taken out again"
         model.index.truncate(40_000)
-    assert model.index.backlog == 0 and len(model.index._chains.tables.old) == 0
+    assert model.index.backlog == 0
+    assert len(model.index._chains.tables.old) == 0
