@@ -63,8 +63,7 @@ def seen_changes(definition: Definition, delta: Delta) -> Delta | None:
 def changes_to_arrow(definition: Definition, delta: Delta, dictionary: TextDictionary) -> pa.Table:
     """Updates of a view as an Arrow table: its columns, then `_time` and `_diff`, both BIGINT; sorted by time."""
     order = np.argsort(delta.time_array(), kind="stable")
-    sorted_delta = delta.take(order)
-    strings = dictionary.now()
-    arrays = [to_arrow(sorted_delta.column(i), field.type, strings) for i, field in enumerate(definition.schema)]
-    arrays += [numbers_from(sorted_delta.time_array()), numbers_from(sorted_delta.diff_array())]
+    taken = delta.take(order)
+    arrays = [to_arrow(taken.column(i), field.type, dictionary.now()) for i, field in enumerate(definition.schema)]
+    arrays += [numbers_from(taken.time_array()), numbers_from(taken.diff_array())]
     return pa.Table.from_arrays(arrays, names=[*(f.name for f in definition.schema), "_time", "_diff"])

@@ -189,9 +189,9 @@ class TableStore:
         """At most so many of the rows, of those that have been there longest."""
         chunk = next((rows for rows in self.contents(self._last_time) if len(rows)), None)
         some = None if chunk is None else chunk.slice(0, min(most, len(chunk)))
-        strings = self._dictionary.now()
+        # Reading a cold column gives its texts codes, so the strings are asked for after.
         columns = [
-            pa.nulls(0, arrow_type(type_)) if some is None else to_arrow(some.column(c), type_, strings)
+            pa.nulls(0, arrow_type(type_)) if some is None else to_arrow(some.column(c), type_, self._dictionary.now())
             for c, type_ in enumerate(self._types)
         ]
         return pa.table(columns, names=[field.name for field in self.table.fields])

@@ -228,3 +228,13 @@ def test_row_numbers_that_run_out_are_an_error(monkeypatch: pytest.MonkeyPatch) 
         store.apply(pa.table({"a": pa.array([3, 4], pa.int64())}), None, 2)
     store.rollback(mark)
     assert store.arrow().to_pydict() == {"a": [1, 2]}
+
+
+def test_the_first_rows_are_shown_though_nobody_has_read_their_texts():
+    dictionary = TextDictionary()
+    table = Table("t", (Field("a", VARCHAR, False), Field("b", VARCHAR, True)))
+    store = TableStore(table, dictionary)
+    rows = pa.table({"a": [f"a {i}" for i in range(1000)], "b": [f"a longer text, number {i}" for i in range(1000)]})
+    store.apply(rows, None, 1, "diff", "error")
+    store.seal(2, 0)
+    assert store.first(500).to_pylist() == rows.slice(0, 500).to_pylist()
