@@ -310,10 +310,10 @@ class _Search:
         """The lookups that are possible next; all rows of an input only where no input can be looked up by a key."""
         sides = self._choice.sides
         left = [i for i in range(len(sides)) if i not in bound]
-        columns = {i: tuple(sorted(c for c, g in sides[i].classes.items() if g in known)) for i in left}
+        met = [i for i in left if not known.isdisjoint(sides[i].classes.values())]
+        columns = {i: tuple(sorted(c for c, g in sides[i].classes.items() if g in known)) for i in met}
         single = [i for i in left if () in sides[i].unique]
-        keyed = [i for i in left if columns[i]] or left
-        found = (self._candidate(i, columns[i], bound) for i in dict.fromkeys((*single, *keyed)))
+        found = (self._candidate(i, columns.get(i, ()), bound) for i in dict.fromkeys((*single, *(met or left))))
         return [each for each in found if each is not None]
 
     def _candidate(self, target: int, bound_columns: Key, bound: frozenset[int]) -> _Candidate | None:
