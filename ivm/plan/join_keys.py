@@ -171,7 +171,7 @@ class Choice:
         given_up = used - allowed
         found: list[Way] = []
         for source, way in zip(self.sources, ways, strict=True):
-            concerned = any((step.input, step.key) in given_up for step in way.steps)
+            concerned = not given_up.isdisjoint([(step.input, step.key) for step in way.steps])
             other = self._way(source, allowed) if concerned else way
             if other is None:
                 return None

@@ -47,7 +47,7 @@ def call(function, *args, type_=BIGINT):
         (float("inf"), DOUBLE, "inf"),
         ("it's", VARCHAR, "'it''s'"),
         (9204, DATE, "DATE '1995-03-15'"),
-        (10**8, DATE, "DATE 100000000 days"),
+        (10**8, DATE, "DATE '275760-09-13'"),
         (86_400_000_001, TIMESTAMP, "TIMESTAMP '1970-01-02 00:00:00.000001'"),
     ],
 )
