@@ -7,8 +7,11 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from select import select
 
 from ivm.duck import interrupt
+
+_AGAIN_SECONDS = 0.05
 
 
 @contextmanager
@@ -36,6 +39,13 @@ def interruptible() -> Iterator[None]:
 
 
 def _listen(read: int) -> None:
-    while heard := os.read(read, 1):
-        if heard[0] == signal.SIGINT:
+    """Cancel again and again until the block ends: a query that is about to begin forgets that it was cancelled."""
+    cancelled = False
+    while True:
+        if select([read], [], [], _AGAIN_SECONDS if cancelled else None)[0]:
+            heard = os.read(read, 1)
+            if not heard:
+                return
+            cancelled = cancelled or heard[0] == signal.SIGINT
+        if cancelled:
             interrupt()
