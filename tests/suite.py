@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 TESTS = Path(__file__).parent
-LONGEST = ("tpch", "scalars", "engine", "cli", "trace_state", "reduce", "joins", "sql", "slt", "docs", "random", "house")
+LONGEST = ("tpch", "scalars", "engine", "cli", "trace_state", "reduce", "joins", "sql", "slt", "docs", "random")
 """Begin with these, so that none of them is alone at the end."""
 NOTHING_TO_RUN = 5
 """What pytest exits with where no test is selected."""
