@@ -125,7 +125,7 @@ class Engine:
         self.tables.put(name, declared)
         store = self.tables.get(name)
         if store is not None and store.last_time > self.time:
-            self._decided = _Decided(store.last_time, self.since, store.rows, perf_counter_ns(), ())
+            self._decided = _Decided(store.last_time, self.since, store.count, perf_counter_ns(), ())
             self.settle()
 
     def planned(self, relation: Relation) -> Planned:
@@ -228,7 +228,7 @@ class Engine:
 
     def sizes(self) -> dict[str, float]:
         """The rows of each table and, roughly, of each maintained view."""
-        rows: dict[str, float] = {name: store.rows for name, store in self.tables.items()}
+        rows: dict[str, float] = {name: store.count for name, store in self.tables.items()}
         return rows | {name: len(installed.log) for name, installed in self.views.items()}
 
     def state_bytes(self) -> int:

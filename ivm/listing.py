@@ -38,7 +38,7 @@ def tables(core: Core) -> list[TableInfo]:
     with core.lock:
         stores = core.engine.tables
         return [
-            TableInfo(each.name, _columns(each.fields), each.primary_key, stores[each.name].rows)
+            TableInfo(each.name, _columns(each.fields), each.primary_key, stores[each.name].count)
             for each in core.catalog.tables
         ]
 

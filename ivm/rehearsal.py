@@ -40,7 +40,7 @@ def rehearse(engine: Engine, definition: Definition, planned: Planned, lock: Tur
     caller does not have the lock, which is taken while rows are read. Cost: a few small commits; nothing where the
     tables are small, or an equal plan has been rehearsed.
     """
-    many = sum(engine.tables[name].rows for name in planned.tables if name in engine.tables)
+    many = sum(engine.tables[name].count for name in planned.tables if name in engine.tables)
     if many < _WORTH or hash(planned.plan) in _rehearsed:
         return
     if len(_rehearsed) >= _REMEMBERED:

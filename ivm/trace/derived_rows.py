@@ -8,7 +8,6 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from catalog.types import SqlType
-from ivm.trace.applied import Applied
 from ivm.trace.changes import in_order
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
@@ -16,7 +15,6 @@ from ivm.trace.follower import Follower
 from ivm.trace.row_store import RowStore
 from ivm.trace.rows import Rows
 from ivm.trace.size import StateSize
-from ivm.trace.time import stamps
 
 Arranged = TypeVar("Arranged", bound=Follower)
 
@@ -47,13 +45,8 @@ class DerivedRows(Rows, Generic[Arranged]):
             store.append(ordered, len(changes), changes.times)
             self.arranged.catch_up()
             return
-        living = self.living
-        words = living.words(ordered.columns(), len(changes))
-        died = store.mortal(store.rows + len(changes))
-        inserts = changes.inserts
-        applied = store.expect(Applied(len(changes)))
-        living.apply(words, inserts, stamps(changes.times), died, applied)
-        added = np.flatnonzero(inserts)
+        applied = self.change(ordered.columns(), changes)
+        added = np.flatnonzero(changes.inserts)
         store.append(ordered.take(added), len(added), changes.times_of(added))
         if len(applied.failed):
             self._refuse(ordered, int(applied.failed[0]))

@@ -84,7 +84,7 @@ class RowStore:
 
     @property
     def last_time(self) -> int:
-        """The time of the newest row."""
+        """The time of the newest row, or a later one that was reached."""
         return self._births.last
 
     @property
@@ -130,6 +130,11 @@ class RowStore:
             self.mortal(first + count)
         self.rows = first + count
         return first
+
+    def reach(self, time: int) -> None:
+        """No row comes before `time` any more."""
+        if time > self._births.last:
+            self._births.reach(time, self.rows)
 
     def mortal(self, rows: int) -> Ints:
         """`died` for rows up to `rows`, some of them still to be appended, for whoever told `expect` before."""

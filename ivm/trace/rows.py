@@ -9,7 +9,9 @@ from weakref import WeakValueDictionary
 
 from catalog.types import SqlType
 from ivm.trace import compaction
-from ivm.trace.column import Array
+from ivm.trace.applied import Applied
+from ivm.trace.changes import Changes
+from ivm.trace.column import Array, Column
 from ivm.trace.compaction import Compaction
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.follower import Follower
@@ -20,7 +22,7 @@ from ivm.trace.row_store import Mark, RowStore
 from ivm.trace.rows_reader import RowsReader
 from ivm.trace.segment import Segment, Segments
 from ivm.trace.size import StateSize
-from ivm.trace.time import BEGINNING
+from ivm.trace.time import BEGINNING, stamps
 
 
 class RowsMark(NamedTuple):
@@ -59,6 +61,16 @@ class Rows:
             self._living = LivingRows(self.store)
         self._living.catch_up()
         return self._living
+
+    def change(self, columns: Sequence[Column], changes: Changes, *, go_on: bool = False) -> Applied:
+        """Let living rows die that equal rows of these columns, as `changes` say; those that come `store` gets next."""
+        store, living = self.store, self.living
+        words = living.words(columns, len(changes))
+        died = store.mortal(store.rows + len(changes))
+        inserts, times = changes.inserts, stamps(changes.times)
+        applied = store.expect(Applied(len(changes), go_on=go_on))
+        living.apply(words, inserts, times, died, applied)
+        return applied
 
     def follow(self, follower: Follower, name: object = None) -> None:
         """Keep `follower` in step from now on; it is found under its name, if it has one."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -15,20 +15,17 @@ from ivm.trace.arrangement import Arrangement
 from ivm.trace.arrow import Reader, arrow_type, to_arrow
 from ivm.trace.batch import Batch
 from ivm.trace.changes import Changes, in_order, net_in_order
-from ivm.trace.column import Array, Ints
+from ivm.trace.column import Ints
 from ivm.trace.concat import Concatenation
 from ivm.trace.delta import Delta, Group, Source
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.follower import Follower
 from ivm.trace.keys import KeyLayout
 from ivm.trace.layout import plain_layout
 from ivm.trace.refusal import impossible_changes, null_in_key
-from ivm.trace.row_store import RowStore
-from ivm.trace.rows import Rows, RowsMark
-from ivm.trace.segment import Segment
+from ivm.trace.rows import Rows
 from ivm.trace.size import StateSize
 from ivm.trace.stored_columns import StoredRows
-from ivm.trace.time import BEGINNING, stamps, times_of
+from ivm.trace.time import stamps, times_of
 
 Mode = Literal["diff", "upsert"]
 Missing = Literal["error", "ignore"]
@@ -36,14 +33,7 @@ Missing = Literal["error", "ignore"]
 _NOBODY = np.empty(0, np.int64)
 
 
-class TableMark(NamedTuple):
-    """Where a table comes back to."""
-
-    rows: RowsMark
-    last_time: int
-
-
-class TableStore:
+class TableStore(Rows):
     """The rows of `table`. With a primary key they form a set of rows with distinct keys, without one a multiset.
 
     Size: the rows, the index of the primary key, and for a table without one, from the first delete on, an index of the
@@ -51,28 +41,17 @@ class TableStore:
     """
 
     def __init__(self, table: Table, dictionary: TextDictionary) -> None:
-        self.table = table
         self._types = tuple(field.type for field in table.fields)
+        super().__init__(self._types, dictionary, cold=True)
+        self.table = table
         self._dictionary = dictionary
         self._readers = tuple(Reader(each, dictionary) for each in self._types)
-        self._rows = Rows(self._types, dictionary, cold=True)
-        self._last_time = BEGINNING
         self._key = self.arrangement(table.key_indexes) if table.primary_key else None
-
-    @property
-    def rows(self) -> int:
-        """The number of living rows."""
-        return self._rows.count
 
     @property
     def last_time(self) -> int:
         """The time of the last change."""
-        return self._last_time
-
-    @property
-    def store(self) -> RowStore:
-        """The rows, dead ones among them, for readers that know row numbers."""
-        return self._rows.store
+        return self.store.last_time
 
     @property
     def primary(self) -> Arrangement | None:
@@ -105,9 +84,9 @@ class TableStore:
         if len(changes) == 0:
             return None
         first, last = changes.bounds
-        if first < self._last_time:
+        if first < self.last_time:
             raise ValueError(
-                f"cannot change table {self.table.name} at time {first}: it has changes at time {self._last_time} "
+                f"cannot change table {self.table.name} at time {first}: it has changes at time {self.last_time} "
                 "already; apply changes in the order of time"
             )
         batch = self._batch(data, changes)
@@ -123,30 +102,8 @@ class TableStore:
             raise impossible_changes(self.table, batch.table, changes, outcome)
         if len(outcome) == 0:
             return None
-        self._last_time = last
+        self.store.reach(last)
         return outcome
-
-    def mark(self) -> TableMark:
-        """See `State.mark`."""
-        return TableMark(self._rows.mark(), self._last_time)
-
-    def rollback(self, mark: TableMark) -> None:
-        """See `State.rollback`."""
-        self._rows.rollback(mark.rows)
-        self._last_time = mark.last_time
-
-    def seal(self, upper: int, since: int) -> None:
-        """See `State.seal`."""
-        self._rows.seal(upper, since)
-
-    def segments(self) -> Iterator[Segment]:
-        """See `State.segments`."""
-        return self._rows.segments()
-
-    def restore(self, segments: Iterable[Segment]) -> None:
-        """See `State.restore`."""
-        self._rows.restore(segments)
-        self._last_time = self._rows.store.last_time
 
     def arrangement(self, key: tuple[int, ...], *, shared: bool = True) -> Arrangement:
         """The arrangement of the rows by these columns, made if there is none; kept in step while somebody holds it.
@@ -154,7 +111,7 @@ class TableStore:
         Its layout is that of a join: NULL equals nothing. A new one is empty until it is told to catch up. If it is not
         to be `shared`, nobody else is given it.
         """
-        known = self._rows.follower(key) if shared else None
+        known = self.follower(key) if shared else None
         if isinstance(known, Arrangement):
             return known
         layout = KeyLayout(tuple((self._types[c].physical, self.table.fields[c].nullable) for c in key), nulls="drop")
@@ -162,23 +119,19 @@ class TableStore:
         for _ in self.store.columns.prepare(key):
             pass
         made = Arrangement(self.store, key, layout, unique=unique)
-        self._rows.follow(made, key if shared else None)
+        self.follow(made, key if shared else None)
         return made
-
-    def follow(self, follower: Follower) -> None:
-        """Keep an arrangement of another kind in step with `store` from now on, while somebody holds it."""
-        self._rows.follow(follower)
 
     def arrangements(self) -> tuple[Arrangement, ...]:
         """The arrangements by key that exist: the primary key's first, then in the order of their making."""
-        return tuple(each for each in self._rows.followers() if isinstance(each, Arrangement))
+        return tuple(each for each in self.followers() if isinstance(each, Arrangement))
 
     def contents(self, time: int) -> Iterator[Delta]:
         """The rows as of `time`, which nobody has let go of, as updates of +1, in chunks of at most 32,768.
 
         Rows may come and die while it is read.
         """
-        for rows, length in self._rows.reader(time).chunks():
+        for rows, length in self.reader(time).chunks():
             yield self._delta(rows, length, time, None)
 
     def arrow(self, as_of: int | None = None) -> pa.Table:
@@ -187,7 +140,7 @@ class TableStore:
 
     def first(self, most: int) -> pa.Table:
         """At most so many of the rows, of those that have been there longest."""
-        chunk = next((rows for rows in self.contents(self._last_time) if len(rows)), None)
+        chunk = next((rows for rows in self.contents(self.last_time) if len(rows)), None)
         some = None if chunk is None else chunk.slice(0, min(most, len(chunk)))
         # Reading a cold column gives its texts codes, so the strings are asked for after.
         columns = [
@@ -198,7 +151,7 @@ class TableStore:
 
     def reading(self, as_of: int | None = None) -> Callable[[], pa.Table]:
         """What makes `arrow` of the rows there are now, whatever happens meanwhile. Needs no lock; see `RowsReader`."""
-        return partial(self._rows.reader(as_of).arrow, [field.name for field in self.table.fields])
+        return partial(self.reader(as_of).arrow, [field.name for field in self.table.fields])
 
     def describe(self, delta: Delta, columns: Sequence[int], limit: int) -> str:
         """The values of these columns in the first `limit` rows of a delta of this table, for a message."""
@@ -208,13 +161,9 @@ class TableStore:
         more = ", ..." if len(delta) > limit else ""
         return ", ".join(str(row) for row in zip(*values, strict=True)) + more
 
-    def codes(self) -> Iterator[Array]:
-        """Those of texts that somebody reads by their codes, and of what orders rows; see `State.codes`."""
-        return self._rows.codes()
-
     def size(self) -> StateSize:
         """Living rows, entries of the primary key's index, bytes of both; other arrangements count for themselves."""
-        rows, key = self._rows.size(), StateSize() if self._key is None else self._key.size()
+        rows, key = super().size(), StateSize() if self._key is None else self._key.size()
         return StateSize(rows.rows, rows.entries + key.entries, rows.bytes + key.bytes)
 
     def _batch(self, data: pa.Table, changes: Changes) -> Batch:
@@ -253,16 +202,11 @@ class TableStore:
     def _change_by_row(self, batch: Batch, changes: Changes, missing: Missing) -> Delta | Ints:
         if changes.only_inserts:
             return self._append(batch, changes)
-        store, living = self.store, self._rows.living
-        words = living.words([batch.column(i) for i in range(len(self._types))], len(batch))
-        died = store.mortal(store.rows + len(changes))
-        times, go_on = stamps(changes.times), missing == "ignore"
-        mark = self._rows.mark()
-        applied = store.expect(Applied(len(changes), go_on=go_on))
-        living.apply(words, changes.inserts, times, died, applied)
+        go_on, mark = missing == "ignore", self.mark()
+        applied = self.change([batch.column(i) for i in range(len(self._types))], changes, go_on=go_on)
         if len(applied.failed) and not go_on:  # an insert never fails
             failed = applied.failed.copy()
-            self._rows.rollback(mark)
+            self.rollback(mark)
             return failed
         return self._changed(batch, changes, applied)
 
@@ -277,15 +221,14 @@ class TableStore:
         store, count = self.store, len(changes)
         deadly = replace or not changes.only_inserts or len(store.died) > 0
         died = store.mortal(store.rows + count) if deadly else _NOBODY
-        times, go_on = stamps(changes.times), missing == "ignore"
-        mark = self._rows.mark()
+        times, go_on, mark = stamps(changes.times), missing == "ignore", self.mark()
         applied = store.expect(Applied(count, go_on=go_on))
         key.index.apply(words, changes.inserts, times, died, applied, replace=replace)
         failed = applied.failed.copy()
         if go_on and len(failed):
             failed = failed[changes.inserts[failed]]
         if len(failed):
-            self._rows.rollback(mark)
+            self.rollback(mark)
             return failed
         return self._changed(batch, changes, applied)
 

@@ -59,7 +59,8 @@ def readable_as_of(times: Ints | int, inclusive: bool) -> Ints | int:
 
 
 class Births:
-    """When the rows of a store came: the first row of each distinct time, in order, as far as anybody may ask.
+    """When the rows of a store came: the first row of each distinct time that was reached, in order, as far as anybody
+    may ask.
 
     Who reads up to a row needs no lock while others append behind it, or take that back.
 
@@ -84,22 +85,23 @@ class Births:
         if count == 0:
             return
         if isinstance(times, int):
-            self._append_first(times, first_row)
-            self.last = times
+            self.reach(times, first_row)
             return
-        self._append_first(int(times[0]), first_row)
+        self.reach(int(times[0]), first_row)
         changes = np.flatnonzero(times[1:] != times[:-1]) + 1
         self._times.append(times[changes])
         self._rows.append(changes + first_row)
         self.last = int(times[-1])
 
-    def _append_first(self, time: int, row: int) -> None:
+    def reach(self, time: int, row: int) -> None:
+        """All rows from `row` on come at `time` or later."""
         if time < self.last:
             raise ValueError(f"changes at time {time} come after changes at time {self.last}: times must not fall")
         if time > self.last:
             length = len(self) + 1
             self._times.fill(time, length)
             self._rows.fill(row, length)
+            self.last = time
 
     def limit(self, time: int, rows: int) -> int:
         """How many of the store's `rows` had come by `time`, for a time that is not forgotten."""

@@ -67,8 +67,8 @@ def test_every_operator_is_met_with_rows_that_come_and_go(stages: list[Engine]) 
     )
     (stage,) = stages
     assert all(node.counters.updates_in for node in stage.renderer.graph.nodes if node.inputs)
-    assert {name: store.rows for name, store in stage.tables.items()} == {"a": 0, "b": 0}
-    assert {store.rows for store in core_of(db).engine.tables.values()} == {20}
+    assert {name: store.count for name, store in stage.tables.items()} == {"a": 0, "b": 0}
+    assert {store.count for store in core_of(db).engine.tables.values()} == {20}
     db.verify()
 
 

@@ -80,7 +80,7 @@ def _state(db: ivm.Database) -> object:
         assert tables is core.engine.renderer.tables
         assert {each.name: each for each in core.catalog.tables} == {name: each.table for name, each in tables.items()}
         held = {name: (len(each.unique), len(each.foreign)) for name, each in tables._held.items()}
-        return {name: (each.table, each.rows, held.get(name)) for name, each in tables.items()}
+        return {name: (each.table, each.count, held.get(name)) for name, each in tables.items()}
 
 
 @contextmanager

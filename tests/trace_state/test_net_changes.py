@@ -64,7 +64,7 @@ def test_a_row_that_comes_and_goes_at_one_time_was_never_there(table, diffs):
     assert store.apply(rows, np.array(diffs), np.full(len(diffs), 3)) is None
     store.seal(4, 3)
     assert rows_of(store.arrow()) == [A]
-    assert store.rows == 1
+    assert store.count == 1
 
 
 def test_versions_that_lead_back_to_the_first_change_nothing():

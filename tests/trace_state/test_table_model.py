@@ -62,7 +62,7 @@ def test_a_keyed_table_is_a_dictionary(batches, hot):
             store.rollback(mark)
         history[time + 9] = contents
         assert sorted(rows_of(store.arrow()), key=repr) == sorted(contents.values(), key=repr)
-        assert store.rows == len(contents)
+        assert store.count == len(contents)
     for moment, then in history.items():
         assert sorted(rows_of(store.arrow(moment)), key=repr) == sorted(then.values(), key=repr)
     assert_arrangements_agree(store, time + 9)

@@ -44,7 +44,7 @@ def test_ascending_batches_and_then_anything():
     with pytest.raises(ConstraintError, match=r"delete from table t: it has no row with .* = \(1999, 0\)"):
         store.apply(arrow_of([(1999, 0, "x", 0)]), np.array([-1]), 33)
     store.seal(34, 33)
-    assert store.rows == 1999
+    assert store.count == 1999
     assert_arrangements_agree(store, 33)
 
 
