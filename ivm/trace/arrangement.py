@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from ivm.trace.column import Array, Bools, Ints
-from ivm.trace.computed import Computed
+from ivm.trace.column import Bools, Ints
 from ivm.trace.delta import Group
 from ivm.trace.distinct_keys import DistinctKeys
+from ivm.trace.follower import Follower
 from ivm.trace.index import Index
 from ivm.trace.keys import KeyLayout
 from ivm.trace.row_store import RowStore
@@ -43,7 +43,7 @@ class _Keys:
         return self.pack(rows)[0].reshape(-1, self.layout.words)
 
 
-class Arrangement:
+class Arrangement(Follower):
     """The rows of `store` by their columns `key`, as `layout` packs them. Size: the index; rows belong to the store.
 
     `unique`: at most one row of a key lives at any time. A follower of the store (see `Follower`).
@@ -130,21 +130,6 @@ class Arrangement:
         """What `probe` finds, as the store's rows."""
         positions, rows = self.probe(words, dropped, times, inclusive)
         return positions, Group(self.store.columns, rows)
-
-    def reader(self, time: int) -> Arrangement:
-        """Itself: its rows have their times, and can be looked up as of any that nobody has let go of."""
-        return self
-
-    def prepare(self, columns: Sequence[int], computed: Computed = ()) -> Iterator[int]:
-        """Let these columns of the store, and functions of columns, be read by row number without a wait.
-
-        It is done in bits, yielding the rows of each.
-        """
-        return self.store.columns.prepare(columns, computed)
-
-    def codes(self) -> Iterator[Array]:
-        """None: the keys are the rows' own."""
-        yield from ()
 
     def size(self) -> StateSize:
         """Entries and bytes of the index alone."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol, Self
 
 from ivm.trace.column import Array, Bools, Ints
+from ivm.trace.computed import Computed
 from ivm.trace.delta import Group
 from ivm.trace.row_store import RowStore
 from ivm.trace.size import StateSize
@@ -14,6 +15,8 @@ from ivm.trace.size import StateSize
 class Follower(Protocol):
     """An index of a store's rows, of any kind: changed in steps, as the store is, and undone and sealed with it."""
 
+    store: RowStore
+
     def catch_up(self, most: int | None = None) -> int:
         """Index the rows that the store has gained, at most so many of them; how many are left."""
         ...
@@ -21,6 +24,17 @@ class Follower(Protocol):
     def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
         """For each key the rows visible at its time: (position of the key, ascending; the rows)."""
         ...
+
+    def prepare(self, columns: Sequence[int], computed: Computed = ()) -> Iterator[int]:
+        """Let these columns of the store, and functions of columns, be read by row number without a wait.
+
+        It is done in bits, yielding the rows of each.
+        """
+        return self.store.columns.prepare(columns, computed)
+
+    def reader(self, time: int) -> Self:
+        """Itself: the rows have their times, and can be looked up as of any that nobody has let go of."""
+        return self
 
     def truncate(self, rows: int) -> None:
         """Take the rows from `rows` on out of the index, before the store drops them; total, as `State.rollback`."""
@@ -31,8 +45,8 @@ class Follower(Protocol):
         ...
 
     def codes(self) -> Iterator[Array]:
-        """The codes that it keeps beside those of the rows; see `State.codes`."""
-        ...
+        """The codes that it keeps beside those of the rows, if any; see `State.codes`."""
+        yield from ()
 
     def size(self) -> StateSize:
         """Entries and bytes of the index alone."""

@@ -9,9 +9,11 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 from catalog.types import SqlType
+from ivm.kernels.groups.table import COUNTS, OPEN, PARTITIONS
 from ivm.trace.column import Array, Ints
 from ivm.trace.growable import Growable
 from ivm.trace.segment import Scalar
+from ivm.trace.slot_index import SlotIndex, empty_index
 
 
 class Fields(Protocol):
@@ -55,6 +57,15 @@ class Table(Generic[Form]):
     fields: Form
 
 
+@dataclass(slots=True)
+class Store(Generic[Form]):
+    """A table of groups with its index, and the counts of kernels."""
+
+    table: Table[Form]
+    index: SlotIndex
+    counts: Ints
+
+
 def coded(fields: Fields, rows: Ints) -> Iterator[Array]:
     """Those of the fields (n, fields) that are codes."""
     for field, kind in enumerate(fields.kinds):
@@ -65,3 +76,10 @@ def coded(fields: Fields, rows: Ints) -> Iterator[Array]:
 def empty_table(width: int, fields: Form) -> Table[Form]:
     """A table of groups with keys of `width` words, without any."""
     return Table(Growable(np.dtype(np.int64), width + 1 + len(fields.kinds)), fields)
+
+
+def empty_store(width: int, fields: Form) -> Store[Form]:
+    """An empty table with its index."""
+    counts = np.zeros(COUNTS, np.int64)
+    counts[[OPEN, PARTITIONS]] = 1
+    return Store(empty_table(width, fields), empty_index(), counts)

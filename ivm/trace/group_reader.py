@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from time import sleep
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from ivm.kernels.groups.lookup import keep_images, look_up_groups, put_images
+from ivm.kernels.groups.table import USED
 from ivm.kernels.types import Int32s
 from ivm.trace.cells import NO_SLOTS
 from ivm.trace.column import Array, Bools, Ints
-from ivm.trace.group_fields import Fields, Form, coded
+from ivm.trace.group_fields import Form, coded, empty_store
 from ivm.trace.growable import Growable
 from ivm.trace.readonly import NO_MASK, readonly
 
@@ -22,35 +23,39 @@ _SHORTLY = 1e-4
 _SEALED: Ints = readonly(np.empty(0, np.int64))
 """The limits of who looks groups up as of a sealed time."""
 
-Form_co = TypeVar("Form_co", bound=Fields, covariant=True)
 Found = TypeVar("Found")
 
 
-class Written(Protocol[Form_co]):
-    """Groups as their readers see them; see `ivm.trace.groups.Groups`."""
+class Written(Generic[Form]):
+    """Groups as their readers see them, with keys of `width` words; see `ivm.trace.groups.Groups`.
 
-    width: int
-    version: int
+    `version` is odd while something is written: who reads without a lock reads again if it was, or has changed.
+    """
+
+    def __init__(self, width: int, fields: Form) -> None:
+        self.width = width
+        self.version = 0
+        self._store = empty_store(width, fields)
 
     @property
     def used(self) -> int:
         """Slots below which all groups lie."""
-        ...
+        return int(self._store.counts[USED])
 
     @property
-    def fields(self) -> Form_co:
+    def fields(self) -> Form:
         """What the fields are."""
-        ...
+        return self._store.table.fields
 
     @property
     def state(self) -> Ints:
-        """The rows."""
-        ...
+        """Key words, a mark and the fields of each slot: (capacity, width + 1 + fields)."""
+        return self._store.table.rows.array
 
     @property
     def index(self) -> tuple[int, Int32s, Ints, Ints, Ints]:
         """The arrays by which slots are found, and the counts."""
-        ...
+        return *self._store.index.arrays, self._store.counts
 
 
 class GroupReader(Generic[Form]):

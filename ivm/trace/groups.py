@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Generic
 
 import numpy as np
 
@@ -13,7 +11,6 @@ from ivm.kernels.groups.lookup import look_up_groups
 from ivm.kernels.groups.run import melt, open_ascending
 from ivm.kernels.groups.table import (
     CELLS,
-    COUNTS,
     EMPTIED,
     FREE,
     FREED,
@@ -34,15 +31,14 @@ from ivm.trace.cells import NO_CELLS, NO_FIELDS, NO_SLOTS, CellBatch, Cells
 from ivm.trace.codes import AT_ONCE
 from ivm.trace.column import Array, Bools, Ints
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.group_fields import Form, Table, coded, empty_table
-from ivm.trace.group_reader import GroupReader
+from ivm.trace.group_fields import Form, Store, Table, coded, empty_store, empty_table
+from ivm.trace.group_reader import GroupReader, Written
 from ivm.trace.group_segments import GroupKeys, group_segments, take_groups
 from ivm.trace.held import Held
 from ivm.trace.keys import KeyLayout
 from ivm.trace.readonly import NO_MASK, readonly, readonly_times
 from ivm.trace.segment import Segment, Segments
 from ivm.trace.size import StateSize
-from ivm.trace.slot_index import SlotIndex, empty_index
 
 _SMALL = 64
 _LEAST_MELTED = 1024
@@ -52,14 +48,7 @@ _LEAST_RELEASED = 1 << 12
 _RELEASED_EACH = 4
 
 
-@dataclass(slots=True)
-class _Store(Generic[Form]):
-    table: Table[Form]
-    index: SlotIndex
-    counts: Ints
-
-
-class Groups(Generic[Form]):
+class Groups(Written[Form]):
     """A hash table from keys, of `types` as `keys` lays them out, to rows of int64 fields, the first the multiplicity.
 
     Keys that come in ascending order, as numbers and days of events do, need no hash: see `ivm.kernels.groups.run`.
@@ -67,34 +56,20 @@ class Groups(Generic[Form]):
     A step opens the groups that it touches: `open` gives their cells, `put` takes the new fields of each cell. Until
     the next step lookups see them as of the cells' times; then they become the groups' and the groups' own are kept
     beside them, so that any number of steps can be rolled back. `seal` forgets groups all of whose fields are zero.
-
-    `version` is odd while something is written: who reads without a lock reads again if it was, or has changed.
     """
 
     def __init__(self, keys: KeyLayout, types: tuple[SqlType, ...], fields: Form, dictionary: TextDictionary) -> None:
-        self.width = keys.words
-        self.version = 0
+        super().__init__(keys.words, fields)
         self.is_looked_up = False
         self._keys = GroupKeys(keys, types, dictionary)
         self._steps: list[CellBatch | Table[Form]] = []  # a table: the one before the fields were laid out anew
         self._emptied: list[Int32s] = []
         self._readers: Held[GroupReader[Form]] = Held()
         self._searched = 0
-        self._store = self._empty(fields)
-
-    def _empty(self, fields: Form) -> _Store[Form]:
-        counts = np.zeros(COUNTS, np.int64)
-        counts[[OPEN, PARTITIONS]] = 1
-        return _Store(empty_table(self.width, fields), empty_index(), counts)
 
     def __len__(self) -> int:
         """Groups that there are, those included that a step has opened."""
         return int(self._store.counts[LIVE])
-
-    @property
-    def used(self) -> int:
-        """Slots below which all groups lie."""
-        return int(self._store.counts[USED])
 
     @property
     def capacity(self) -> int:
@@ -105,21 +80,6 @@ class Groups(Generic[Form]):
     def table(self) -> Table[Form]:
         """The rows and what their fields are."""
         return self._store.table
-
-    @property
-    def fields(self) -> Form:
-        """What the fields are."""
-        return self._store.table.fields
-
-    @property
-    def state(self) -> Ints:
-        """Key words, a mark and the fields of each slot: (capacity, width + 1 + fields)."""
-        return self._store.table.rows.array
-
-    @property
-    def index(self) -> tuple[int, Int32s, Ints, Ints, Ints]:
-        """The arrays by which slots are found, and the counts."""
-        return *self._store.index.arrays, self._store.counts
 
     @property
     def nbytes(self) -> int:
@@ -267,7 +227,7 @@ class Groups(Generic[Form]):
     def restore(self, segments: Segments | Iterable[Segment]) -> None:
         """Become the groups that wrote the segments, if there are none yet. Error if those are of another plan."""
         assert self.used + len(self._steps) == 0, "groups are restored where there are none"
-        store = self._empty(self.fields)
+        store = empty_store(self.width, self.fields)
         left = segments if isinstance(segments, Segments) else Segments(segments)
         goal = take_groups(left, self._keys, store.table, store.counts)
         self._index_run(store, goal)
@@ -341,7 +301,7 @@ class Groups(Generic[Form]):
             self._index_run(self._store, goal)
         self._searched = 0
 
-    def _index_run(self, store: _Store[Form], goal: int) -> None:
+    def _index_run(self, store: Store[Form], goal: int) -> None:
         while melt(goal, self.width, *store.index.arrays, store.table.rows.array, store.counts) < goal:
             store.index = store.index.grown(int(store.counts[PARTITIONS]))
 
@@ -350,6 +310,6 @@ class Groups(Generic[Form]):
         counts = self._store.counts
         live, used, freed = counts.item(LIVE), counts.item(USED), counts.item(FREED)
         if live == 0 and used > _SMALL and not self._emptied:
-            self._store = self._empty(self.fields)
+            self._store = empty_store(self.width, self.fields)
         elif _FREE_PART * freed > used:
             counts[OPEN] = 0

@@ -13,9 +13,9 @@ from catalog.errors import NumericError
 from catalog.types import Physical, SqlType
 from ivm.kernels.ordered.threshold_join import RANGE, read_ranges
 from ivm.trace.column import Array, Bools, Column, Ints
-from ivm.trace.computed import Computed
 from ivm.trace.delta import Delta, Group
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.follower import Follower
 from ivm.trace.keys import KeyLayout
 from ivm.trace.layout import plain_layout
 from ivm.trace.ordered_tree import AS_THEY_COME, OrderedTree, changes_of
@@ -61,7 +61,7 @@ class Ranges:
     visited: int = 0
 
 
-class OrderedArrangement:
+class OrderedArrangement(Follower):
     """The rows of `store` by their columns `key`, as `layout` packs them, and the value that `valued` gives each.
 
     The order of values is SQL's, NaN being the greatest; rows with NULL in key or value are left out. Rows that
@@ -137,17 +137,6 @@ class OrderedArrangement:
         rows = np.concatenate([_NOBODY, *(r for _, r in parts)])
         order = np.argsort(positions, kind="stable")
         return positions[order], Group(self.store.columns, rows[order])
-
-    def reader(self, time: int) -> OrderedArrangement:
-        """Itself: its rows have their times, and can be looked up as of any that nobody has let go of."""
-        return self
-
-    def prepare(self, columns: Sequence[int], computed: Computed = ()) -> Iterator[int]:
-        """Let these columns of the store, and functions of columns, be read by row number without a wait.
-
-        It is done in bits, yielding the rows of each.
-        """
-        return self.store.columns.prepare(columns, computed)
 
     def bounds(self, words: Ints, count: int, values: Column | None = None) -> Ints:
         """The words of `count` keys, as `layout` packs them, then those of their values; int64 (count, K + V)."""
