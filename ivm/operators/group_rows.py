@@ -10,6 +10,7 @@ from catalog.types import Physical
 from ivm.kernels.groups.finalize import AT, WORDS, finalize
 from ivm.operators.accumulable import Accumulators, AggregateSpec
 from ivm.trace.column import Array, Column, Ints
+from ivm.trace.computed import Read
 from ivm.trace.delta import Source
 from ivm.trace.keys import KeyLayout
 from ivm.trace.row_order import narrowed, values_of
@@ -28,16 +29,17 @@ class GroupRows(Source):
     fields: Ints
     _outputs: Ints = field(init=False)
     _scratch: Ints = field(init=False)
-    _made: dict[int, Column] = field(init=False, default_factory=dict)
+    _made: dict[Read, Column] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         # Both are made anew when sums are widened: these are the ones that belong to the fields.
         self._outputs, self._scratch = self.parts.outputs, self.parts.scratch
 
-    def column(self, index: int) -> Column:
+    def column(self, index: Read) -> Column:
         """A key, or behind the keys an aggregate. Cost: see `finalize`."""
         column = self._made.get(index)
         if column is None:
+            assert not isinstance(index, tuple), "groups compute no functions of texts"
             keys = len(self.layout.parts)
             column = self._made[index] = self._key(index) if index < keys else self._aggregate(index - keys)
         return column

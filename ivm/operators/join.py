@@ -136,7 +136,7 @@ class Path:
             functions = self.computed.get(column)
             if functions is not None and delta.computes(column, functions):
                 types += [function.type for function in functions]
-                compared += [delta.computed(column, function) for function in functions]
+                compared += [delta.column((column, function)) for function in functions]
             else:
                 types.append(type_)
                 compared.append(delta.column(column))

@@ -8,51 +8,48 @@ import pyarrow as pa
 
 from ivm.trace.arrow import Reader
 from ivm.trace.column import Column, Ints
-from ivm.trace.computed import TextFunction, compute
+from ivm.trace.computed import Read, TextFunction, compute
 from ivm.trace.delta import Source
 from ivm.trace.sequences import numbers_from
 
 
 class Batch(Source):
-    """A source over an Arrow table of one batch; a column is converted when it is first read, then kept."""
+    """A source over an Arrow table of one batch; a column is made when it is first read, then kept."""
 
     def __init__(self, table: pa.Table, readers: Sequence[Reader]) -> None:
         self.table = table
         self._readers = readers
-        self._converted: dict[int, Column] = {}
-        self._computed: dict[tuple[int, TextFunction], Column] = {}
+        self._made: dict[Read, Column] = {}
         self._by_bytes: dict[int, bool] = {}
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
-    def column(self, index: int) -> Column:
-        """Column `index` in physical form."""
-        column = self._converted.get(index)
+    def column(self, index: Read) -> Column:
+        """Column `index` in physical form, or a function of one, computed in the better of both ways."""
+        column = self._made.get(index)
         if column is None:
-            column = self._converted[index] = self._readers[index].read(self.table.column(index))
-            if self._by_bytes.get(index):
-                self._readers[index].habit.encoded()
+            column = self._made[index] = self._computed(*index) if isinstance(index, tuple) else self._converted(index)
         return column
 
     def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
         """Whether they are computed already, or the column's bytes are to be read (see `TextHabit`)."""
-        if index in self._converted:
+        if index in self._made:
             return False
-        if all((index, function) in self._computed for function in functions):
+        if all((index, function) in self._made for function in functions):
             return True
         return self._reads_bytes(index, all(function.light for function in functions))
 
-    def computed(self, index: int, function: TextFunction) -> Column:
-        """The function of column `index`, computed when it is first asked for, in the better of both ways."""
-        column = self._computed.get((index, function))
-        if column is None:
-            if index not in self._converted and self._reads_bytes(index, function.light):
-                column = compute(self.table.column(index).chunks, function)
-            else:
-                column = function.of_codes(self.column(index))
-            self._computed[index, function] = column
+    def _converted(self, index: int) -> Column:
+        column = self._readers[index].read(self.table.column(index))
+        if self._by_bytes.get(index):
+            self._readers[index].habit.encoded()
         return column
+
+    def _computed(self, index: int, function: TextFunction) -> Column:
+        if index not in self._made and self._reads_bytes(index, function.light):
+            return compute(self.table.column(index).chunks, function)
+        return function.of_codes(self.column(index))
 
     def _reads_bytes(self, index: int, light: bool) -> bool:
         known = self._by_bytes.get(index)
@@ -63,7 +60,6 @@ class Batch(Source):
     def take(self, rows: Ints) -> Batch:
         """The batch of the rows at `rows`."""
         taken = Batch(self.table.take(numbers_from(rows)), self._readers)
-        taken._converted = {i: column.take(rows) for i, column in self._converted.items()}
-        taken._computed = {key: column.take(rows) for key, column in self._computed.items()}
+        taken._made = {index: column.take(rows) for index, column in self._made.items()}
         taken._by_bytes = dict(self._by_bytes)
         return taken

@@ -44,6 +44,8 @@ class TextFunction(Protocol):
 
 Computed = Sequence[tuple[int, Sequence[TextFunction]]]
 """Columns, and functions of each."""
+Read = int | tuple[int, TextFunction]
+"""What is read of a source: a column, or a function of a text column."""
 
 
 def compute(arrays: Sequence[pa.Array], function: TextFunction) -> Column:
@@ -101,12 +103,12 @@ class ComputedColumns:
         key, kept = (index, id(function)), self._kept
         kept[key] = ref(function, lambda _: kept.pop(key, None)), column
 
-    def append(self, computed: Callable[[int, TextFunction], Column]) -> None:
-        """Add the values of further rows, as this gives them for a column and a function."""
+    def append(self, read: Callable[[Read], Column]) -> None:
+        """Add the values of further rows, as this gives them."""
         for (index, _), (wanted, column) in list(self._kept.items()):
             function = wanted()
             if function is not None:
-                column.append(computed(index, function))
+                column.append(read((index, function)))
 
     def append_from(self, others: ComputedColumns, rows: Ints) -> None:
         """Add the values that `others`, which are of the same functions, have of `rows`."""

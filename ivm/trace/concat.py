@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ivm.trace.column import Column, concat
-from ivm.trace.computed import TextFunction
+from ivm.trace.computed import Read, TextFunction
 from ivm.trace.delta import Delta, Group, Source
 from ivm.trace.layout import plain_layout
 
@@ -18,9 +18,9 @@ class Concatenation(Source):
     """The columns of several parts, one below the other; each is put together when it is first read, then kept."""
 
     parts: Sequence[Delta | Source]
-    _made: dict[int | tuple[int, TextFunction], Column] = field(default_factory=dict)
+    _made: dict[Read, Column] = field(default_factory=dict)
 
-    def column(self, index: int) -> Column:
+    def column(self, index: Read) -> Column:
         """Column `index` of all parts."""
         column = self._made.get(index)
         if column is None:
@@ -30,14 +30,6 @@ class Concatenation(Source):
     def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
         """Whether all parts do."""
         return index not in self._made and all(part.computes(index, functions) for part in self.parts)
-
-    def computed(self, index: int, function: TextFunction) -> Column:
-        """The function of column `index` of all parts."""
-        column = self._made.get((index, function))
-        if column is None:
-            column = concat([part.computed(index, function) for part in self.parts])
-            self._made[index, function] = column
-        return column
 
 
 def concat_deltas(deltas: Sequence[Delta]) -> Delta | None:

@@ -15,7 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from ivm.trace.column import Array, Column, Ints
-from ivm.trace.computed import TextFunction
+from ivm.trace.computed import Read, TextFunction
 from ivm.trace.layout import Layout, plain_layout
 
 
@@ -28,31 +28,26 @@ class Columnar(Protocol):
 
 
 class Source(Columnar, Protocol):
-    """Columns at stable positions while a commit runs; repeated calls are cheap."""
+    """Columns at stable positions while a commit runs; repeated calls are cheap.
 
-    def piece(self, index: int) -> Column | None:
+    Functions of text columns are read as columns are, but only where the source `computes` them.
+    """
+
+    def column(self, index: Read) -> Column:
+        """Column `index`, whole, in physical form."""
+        ...
+
+    def piece(self, index: Read) -> Column | None:
         """Column `index` if it lies in one piece, or None if `gather` is the way to read it."""
         return self.column(index)
 
-    def gather(self, index: int, rows: Array) -> Column:
+    def gather(self, index: Read, rows: Array) -> Column:
         """Column `index` of `rows`; cost: one gather."""
         return self.column(index).take(rows)
 
     def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
-        """Whether these functions of text column `index` are better had by the methods below than by its codes."""
+        """Whether these functions of text column `index` are better had from here than by its codes."""
         return False
-
-    def computed(self, index: int, function: TextFunction) -> Column:
-        """The function of column `index`, for each row; only where it `computes`."""
-        return function.of_codes(self.column(index))
-
-    def computed_piece(self, index: int, function: TextFunction) -> Column | None:
-        """As `piece`."""
-        return self.computed(index, function)
-
-    def gather_computed(self, index: int, function: TextFunction, rows: Array) -> Column:
-        """As `gather`."""
-        return self.computed(index, function).take(rows)
 
 
 @dataclass(slots=True)
@@ -61,8 +56,9 @@ class Columns(Source):
 
     columns: Sequence[Column]
 
-    def column(self, index: int) -> Column:
+    def column(self, index: Read) -> Column:
         """Column `index`."""
+        assert not isinstance(index, tuple), "columns that are there compute nothing"
         return self.columns[index]
 
 
@@ -73,7 +69,7 @@ class Group:
     source: Source
     refs: Array | None = None
 
-    def column(self, index: int) -> Column:
+    def column(self, index: Read) -> Column:
         """Column `index` of the source, gathered into the delta's rows."""
         return self.source.column(index) if self.refs is None else self.source.gather(index, self.refs)
 
@@ -104,26 +100,23 @@ class Delta:
     def __len__(self) -> int:
         return self.length
 
-    def column(self, index: int) -> Column:
-        """Column `index` of the rows, gathered (each call gathers anew)."""
-        place = self.layout.places[index]
+    def column(self, index: Read) -> Column:
+        """Column `index` of the rows, or a function of one, gathered (each call gathers anew)."""
+        place = self.layout.places[index[0] if isinstance(index, tuple) else index]
         assert place is not None, f"column {index} is not bound"
         group, inner = place
+        if isinstance(index, tuple):
+            assert not isinstance(inner, tuple), "of a function's values no function is computed at its source"
+            inner = inner, index[1]
         return self.groups[group].column(inner)
 
     def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
         """Whether these functions of text column `index` are better computed at its source than from its codes."""
         place = self.layout.places[index]
-        return place is not None and self.groups[place[0]].source.computes(place[1], functions)
-
-    def computed(self, index: int, function: TextFunction) -> Column:
-        """The function of column `index`, for each row; only where it `computes`."""
-        place = self.layout.places[index]
-        assert place is not None, f"column {index} is not bound"
-        group = self.groups[place[0]]
-        if group.refs is None:
-            return group.source.computed(place[1], function)
-        return group.source.gather_computed(place[1], function, group.refs)
+        if place is None:
+            return False
+        group, inner = place
+        return not isinstance(inner, tuple) and self.groups[group].source.computes(inner, functions)
 
     def columns(self) -> list[Column]:
         """All columns, gathered."""

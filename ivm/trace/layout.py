@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
-Place = tuple[int, int]
-"""A group of a delta, and a column of its source."""
+from ivm.trace.computed import Read
+
+Place = tuple[int, Read]
+"""A group of a delta, and a column of its source, or a function of one."""
 
 
 class Layout:

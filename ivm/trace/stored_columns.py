@@ -11,7 +11,7 @@ from ivm.trace.arrow import to_arrow
 from ivm.trace.batch import Batch
 from ivm.trace.cold_columns import ColdColumns
 from ivm.trace.column import Array, Column, Ints, ascending, part_of
-from ivm.trace.computed import MOST_KEPT, Computed, ComputedColumns, TextFunction, compute
+from ivm.trace.computed import MOST_KEPT, Computed, ComputedColumns, Read, TextFunction, compute
 from ivm.trace.delta import Columnar, Source
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.hot_column import HotColumn
@@ -68,7 +68,7 @@ class StoredColumns(Source):
         for i, column in self._hot.items():
             column.append(source.column(i))
         if isinstance(source, Batch):
-            self._computed.append(source.computed)
+            self._computed.append(source.column)
             self._cold.append(source.table)
             self._newest = self.rows, source
         self.rows += count
@@ -99,20 +99,25 @@ class StoredColumns(Source):
         """Whether the same columns are hot, and the same functions of columns kept."""
         return self._hot.keys() == other._hot.keys() and self._computed.is_like(other._computed)
 
-    def column(self, index: int) -> Column:
-        """Column `index`, all rows; not copied if it is hot, and a cold one stays cold."""
+    def column(self, index: Read) -> Column:
+        """Column `index`, or a function of one, all rows; not copied if it is hot, and a cold one stays cold."""
         return self.gather(index, slice(0, self.rows))
 
-    def piece(self, index: int) -> Column | None:
-        """Column `index` if it is hot."""
-        column = self._hot.get(index)
-        return None if column is None else column.part(0, self.rows)
+    def piece(self, index: Read) -> Column | None:
+        """Column `index` if it is hot, or the function if its values are kept."""
+        kept = self._computed.get(*index) if isinstance(index, tuple) else self._hot.get(index)
+        return None if kept is None else kept.part(0, self.rows)
 
-    def gather(self, index: int, rows: Array | slice) -> Column:
-        """Column `index` of `rows`; a cold column stays cold. A slice of a hot column is not copied."""
-        column = self._hot.get(index)
-        if column is not None:
-            return part_of(column.part(0, self.rows), rows)
+    def gather(self, index: Read, rows: Array | slice) -> Column:
+        """Column `index` of `rows`; a cold column stays cold. A slice of a hot column is not copied.
+
+        A function of a column is computed now where its values are not kept.
+        """
+        kept = self.piece(index)
+        if kept is not None:
+            return part_of(kept, rows)
+        if isinstance(index, tuple):
+            return self._compute(*index, rows)
         if self._newest is not None and isinstance(rows, slice) and rows.start >= self._newest[0]:
             first, batch = self._newest
             return part_of(batch.column(index), slice(rows.start - first, rows.stop - first))
@@ -135,10 +140,7 @@ class StoredColumns(Source):
         if is_readable(self.types[index]) or index in self._hot:
             return
         hot = HotColumn(self.types[index].physical)
-        while index not in self._hot and len(hot) < self.rows:
-            rows = slice(len(hot), min(len(hot) + _CONVERT_ROWS, self.rows))
-            hot.append(self._cold.gather(index, rows))
-            yield rows.stop - rows.start
+        yield from self._fill(hot, index)
         if index not in self._hot:
             self._hot, self._cold = {**self._hot, index: hot}, self._cold.without(index)
 
@@ -147,28 +149,6 @@ class StoredColumns(Source):
         if index not in self._hot:
             return True
         return bool(self._computed) and all(self._computed.get(index, each) is not None for each in functions)
-
-    def computed(self, index: int, function: TextFunction) -> Column:
-        """The function of column `index`, for each row; not copied if it is kept."""
-        return self.gather_computed(index, function, slice(0, self.rows))
-
-    def computed_piece(self, index: int, function: TextFunction) -> Column | None:
-        """The function of column `index` if its values are kept."""
-        kept = self._computed.get(index, function)
-        return None if kept is None else kept.part(0, self.rows)
-
-    def gather_computed(self, index: int, function: TextFunction, rows: Array | slice) -> Column:
-        """The function of column `index` of `rows`: kept, or else computed now."""
-        kept = self._computed.get(index, function)
-        if kept is not None:
-            return part_of(kept.part(0, self.rows), rows)
-        if index in self._hot:
-            return function.of_codes(self.gather(index, rows))
-        if isinstance(rows, slice):
-            return compute(self._cold.arrays(index, rows), function)
-        distinct, places = ascending(rows)
-        found = compute(self._cold.arrays(index, distinct), function)
-        return found if places is None else found.take(places)
 
     def keep_computed(self, index: int, functions: Sequence[TextFunction]) -> Iterator[int]:
         """Let functions of text column `index` be read by row number without computing them again and again.
@@ -181,7 +161,10 @@ class StoredColumns(Source):
             yield from self.heat(index)
         for function in more:
             if index not in self._hot:
-                yield from self._kept(index, function)
+                column = HotColumn(function.type.physical)
+                yield from self._fill(column, (index, function))
+                if self.piece((index, function)) is None:
+                    self._computed.put(index, function, column)
 
     def prepare(self, columns: Sequence[int], computed: Computed = ()) -> Iterator[int]:
         """Let these columns, and functions of columns, be read by row number without a wait; see `heat`."""
@@ -190,13 +173,21 @@ class StoredColumns(Source):
         for column, functions in computed:
             yield from self.keep_computed(column, functions)
 
-    def _kept(self, index: int, function: TextFunction) -> Iterator[int]:
-        column = HotColumn(function.type.physical)
-        while len(column) < self.rows:
-            rows = slice(len(column), min(len(column) + _CONVERT_ROWS, self.rows))
-            column.append(self.gather_computed(index, function, rows))
+    def _fill(self, hot: HotColumn, index: Read) -> Iterator[int]:
+        """Give a column the values of all rows, unless somebody else has kept them meanwhile."""
+        while self.piece(index) is None and len(hot) < self.rows:
+            rows = slice(len(hot), min(len(hot) + _CONVERT_ROWS, self.rows))
+            hot.append(self.gather(index, rows))
             yield rows.stop - rows.start
-        self._computed.put(index, function, column)
+
+    def _compute(self, index: int, function: TextFunction, rows: Array | slice) -> Column:
+        if index in self._hot:
+            return function.of_codes(self.gather(index, rows))
+        if isinstance(rows, slice):
+            return compute(self._cold.arrays(index, rows), function)
+        distinct, places = ascending(rows)
+        found = compute(self._cold.arrays(index, distinct), function)
+        return found if places is None else found.take(places)
 
 
 class StoredRows(Source):
@@ -205,10 +196,10 @@ class StoredRows(Source):
     def __init__(self, columns: StoredColumns, rows: Ints | slice) -> None:
         self._columns = columns
         self._rows = rows
-        self._gathered: dict[int | tuple[int, TextFunction], Column] = {}
+        self._gathered: dict[Read, Column] = {}
 
-    def column(self, index: int) -> Column:
-        """Column `index` of the rows."""
+    def column(self, index: Read) -> Column:
+        """Column `index` of the rows, or a function of one."""
         column = self._gathered.get(index)
         if column is None:
             column = self._gathered[index] = self._columns.gather(index, self._rows)
@@ -217,11 +208,3 @@ class StoredRows(Source):
     def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
         """Whether the store does, and nobody has read the codes."""
         return index not in self._gathered and self._columns.computes(index, functions)
-
-    def computed(self, index: int, function: TextFunction) -> Column:
-        """The function of column `index` of the rows."""
-        column = self._gathered.get((index, function))
-        if column is None:
-            column = self._columns.gather_computed(index, function, self._rows)
-            self._gathered[index, function] = column
-        return column

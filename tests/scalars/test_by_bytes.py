@@ -129,7 +129,7 @@ def test_by_bytes_as_by_codes(encoding: str, rows: list[str | None], data: Any) 
         batch = batch_of(rows, encoding, TextDictionary())
         expected = mapped(scalar, delta_of([codes], 1, None, len(rows)), dictionary)
         assert mapped(scalar, delta_over(batch), batch._readers[0]._dictionary) == expected, sql
-        assert 0 not in batch._converted, f"{sql} encoded its argument"
+        assert 0 not in batch._made, f"{sql} encoded its argument"
         assert mapped(scalar, delta_over(batch, refs), batch._readers[0]._dictionary) == [expected[r] for r in refs]
 
 
@@ -197,8 +197,8 @@ def test_texts_that_come_again_get_codes_for_costly_functions() -> None:
     assert not Batch(few, [reader]).computes(0, [costly])
     assert Batch(many, [Reader(VARCHAR, dictionary)]).computes(0, [costly])
     batch = Batch(few, [reader])
-    assert int(batch.computed(0, costly).values.sum()) == 111
-    assert 0 in batch._converted
+    assert int(batch.column((0, costly)).values.sum()) == 111
+    assert 0 in batch._made
     assert not batch.computes(0, [light])
 
 

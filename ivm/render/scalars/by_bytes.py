@@ -2,44 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ivm.render.scalars.cost import cost_rank
 from ivm.render.scalars.functions import Context
 from ivm.render.scalars.shape import Shape
 from ivm.render.scalars.text_function import Function, functions_in
-from ivm.trace.column import Array
-from ivm.trace.column import Column as Values
-from ivm.trace.delta import Delta, Group, Source
+from ivm.trace.delta import Delta
 from ivm.trace.layout import Layout, Place
 from sql.ir.scalar import Call, Column, Scalar
 
 _MOST_LAYOUTS = 64
-
-
-class Computing(Source):
-    """A source with more columns: at position ~k is function k of `functions`, each with its column of `source`."""
-
-    __slots__ = ("_functions", "_source")
-
-    def __init__(self, source: Source, functions: Sequence[tuple[int, Function]]) -> None:
-        self._source = source
-        self._functions = functions
-
-    def column(self, index: int) -> Values:
-        """Column `index`, or a function."""
-        return self._source.column(index) if index >= 0 else self._source.computed(*self._functions[~index])
-
-    def piece(self, index: int) -> Values | None:
-        """As the source has it."""
-        return self._source.piece(index) if index >= 0 else self._source.computed_piece(*self._functions[~index])
-
-    def gather(self, index: int, rows: Array) -> Values:
-        """Column `index` of `rows`, or a function."""
-        if index >= 0:
-            return self._source.gather(index, rows)
-        return self._source.gather_computed(*self._functions[~index], rows)
 
 
 class TextInputs:
@@ -52,14 +26,13 @@ class TextInputs:
             (1 << i, index, tuple(dict.fromkeys(each.values())))
             for i, (index, each) in enumerate(self.expressions.items())
         ]
-        self._placed: dict[tuple[int, Layout], _Placed] = {}
+        self._layouts: dict[tuple[int, Layout], Layout] = {}
 
     def wanted(self, delta: Delta) -> int:
         """Those that the delta's sources better compute themselves, a bit for each text column; see `rewritten`."""
-        bits, places, groups = 0, delta.layout.places, delta.groups
+        bits = 0
         for bit, index, functions in self._asked:
-            place = places[index]
-            if place is not None and groups[place[0]].source.computes(place[1], functions):
+            if delta.computes(index, functions):
                 bits |= bit
         return bits
 
@@ -98,36 +71,23 @@ class TextInputs:
     def bound(self, delta: Delta, wanted: int) -> Delta:
         """The delta with these functions as columns behind its own."""
         key = wanted, delta.layout
-        known = self._placed.get(key)
-        if known is None:
-            if len(self._placed) >= _MOST_LAYOUTS:
-                self._placed.clear()
-            known = self._placed[key] = _placed(delta.layout.places[: self.shape.width], self._chosen(wanted))
-        groups = list(delta.groups)
-        for number, functions in known.computed:
-            groups[number] = Group(Computing(groups[number].source, functions), groups[number].refs)
-        return Delta(groups, known.layout, delta.length, delta.times, delta.diffs)
+        layout = self._layouts.get(key)
+        if layout is None:
+            if len(self._layouts) >= _MOST_LAYOUTS:
+                self._layouts.clear()
+            places = delta.layout.places[: self.shape.width]
+            layout = self._layouts[key] = Layout((*places, *_places(places, self._chosen(wanted))))
+        return Delta(delta.groups, layout, delta.length, delta.times, delta.diffs)
 
 
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    """A layout with functions behind its columns, and the groups that have some, with the functions of each."""
-
-    layout: Layout
-    computed: list[tuple[int, list[tuple[int, Function]]]]
-
-
-def _placed(given: Sequence[Place | None], wanted: list[tuple[int, tuple[Function, ...]]]) -> _Placed:
-    places = list(given)
-    computed: dict[int, list[tuple[int, Function]]] = {}
+def _places(given: Sequence[Place | None], wanted: list[tuple[int, tuple[Function, ...]]]) -> Iterator[Place]:
+    """Those of the functions of these columns."""
     for index, functions in wanted:
         place = given[index]
         assert place is not None, f"column {index} is not bound"
-        group = computed.setdefault(place[0], [])
-        for function in functions:
-            places.append((place[0], ~len(group)))
-            group.append((place[1], function))
-    return _Placed(Layout(places), list(computed.items()))
+        group, column = place
+        assert not isinstance(column, tuple), f"column {index} is a function itself"
+        yield from ((group, (column, function)) for function in functions)
 
 
 def _is_nullable(scalar: Scalar) -> bool:
