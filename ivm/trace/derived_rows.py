@@ -45,7 +45,7 @@ class DerivedRows(Rows, Generic[Arranged]):
             store.append(ordered, len(changes), changes.times)
             self.arranged.catch_up()
             return
-        applied = self.change(ordered.columns(), changes)
+        applied, _ = self.change(ordered.columns(), changes)
         added = np.flatnonzero(changes.inserts)
         store.append(ordered.take(added), len(added), changes.times_of(added))
         if len(applied.failed):

@@ -62,15 +62,18 @@ class Rows:
         self._living.catch_up()
         return self._living
 
-    def change(self, columns: Sequence[Column], changes: Changes, *, go_on: bool = False) -> Applied:
-        """Let living rows die that equal rows of these columns, as `changes` say; those that come `store` gets next."""
+    def change(self, columns: Sequence[Column], changes: Changes, *, go_on: bool = False) -> tuple[Applied, RowsMark]:
+        """Let living rows die that equal rows of these columns, as `changes` say; those that come `store` gets next.
+
+        What was done, and the mark before it: of the living rows, which are all there by then, too.
+        """
         store, living = self.store, self.living
         words = living.words(columns, len(changes))
         died = store.mortal(store.rows + len(changes))
-        inserts, times = changes.inserts, stamps(changes.times)
+        inserts, times, mark = changes.inserts, stamps(changes.times), self.mark()
         applied = store.expect(Applied(len(changes), go_on=go_on))
         living.apply(words, inserts, times, died, applied)
-        return applied
+        return applied, mark
 
     def follow(self, follower: Follower, name: object = None) -> None:
         """Keep `follower` in step from now on; it is found under its name, if it has one."""

@@ -22,7 +22,7 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
 from ivm.trace.layout import plain_layout
 from ivm.trace.refusal import impossible_changes, null_in_key
-from ivm.trace.rows import Rows
+from ivm.trace.rows import Rows, RowsMark
 from ivm.trace.size import StateSize
 from ivm.trace.stored_columns import StoredRows
 from ivm.trace.time import stamps, times_of
@@ -183,12 +183,16 @@ class TableStore(Rows):
 
     def _carry_out(self, batch: Batch, changes: Changes, mode: Mode, missing: Missing) -> Delta | Ints:
         """The delta of the changes; or else the places of changes that are not possible, and nothing is changed."""
+        go_on = missing == "ignore"
         if self._key is not None:
-            return self._change_by_key(self._key, batch, changes, mode, missing)
-        return self._change_by_row(batch, changes, missing)
+            return self._change_by_key(self._key, batch, changes, mode == "upsert", go_on)
+        if changes.only_inserts:
+            return self._append(batch, changes)
+        applied, mark = self.change([batch.column(i) for i in range(len(self._types))], changes, go_on=go_on)
+        return self._changed(batch, changes, applied, go_on, mark)
 
     def _change_by_key(
-        self, key: Arrangement, batch: Batch, changes: Changes, mode: Mode, missing: Missing
+        self, key: Arrangement, batch: Batch, changes: Changes, replace: bool, go_on: bool
     ) -> Delta | Ints:
         whole = batch.table.num_columns == len(self._types)
         columns = [batch.column(c) for c in (key.key if whole else range(len(key.key)))]
@@ -197,43 +201,26 @@ class TableStore(Rows):
             raise null_in_key(self.table, batch.table, np.flatnonzero(dropped)[:3])
         if changes.only_inserts and key.index.extend(words, None):
             return self._append(batch, changes)
-        return self._change(key, batch, words, changes, mode == "upsert", missing)
-
-    def _change_by_row(self, batch: Batch, changes: Changes, missing: Missing) -> Delta | Ints:
-        if changes.only_inserts:
-            return self._append(batch, changes)
-        go_on, mark = missing == "ignore", self.mark()
-        applied = self.change([batch.column(i) for i in range(len(self._types))], changes, go_on=go_on)
-        if len(applied.failed) and not go_on:  # an insert never fails
-            failed = applied.failed.copy()
-            self.rollback(mark)
-            return failed
-        return self._changed(batch, changes, applied)
+        store, count = self.store, len(changes)
+        deadly = replace or not changes.only_inserts or len(store.died) > 0
+        died = store.mortal(store.rows + count) if deadly else _NOBODY
+        inserts, times, mark = changes.inserts, stamps(changes.times), self.mark()
+        applied = store.expect(Applied(count, go_on=go_on))
+        key.index.apply(words, inserts, times, died, applied, replace=replace)
+        return self._changed(batch, changes, applied, go_on, mark)
 
     def _append(self, batch: Batch, changes: Changes) -> Delta:
         self.store.append(batch, len(batch), changes.times)
         return self._delta(batch, len(batch), changes.times, None)
 
-    def _change(
-        self, key: Arrangement, batch: Batch, words: Ints, changes: Changes, replace: bool, missing: Missing
-    ) -> Delta | Ints:
-        """Carry out the changes, whose rows the key finds by `words`; see `_carry_out`."""
-        store, count = self.store, len(changes)
-        deadly = replace or not changes.only_inserts or len(store.died) > 0
-        died = store.mortal(store.rows + count) if deadly else _NOBODY
-        times, go_on, mark = stamps(changes.times), missing == "ignore", self.mark()
-        applied = store.expect(Applied(count, go_on=go_on))
-        key.index.apply(words, changes.inserts, times, died, applied, replace=replace)
+    def _changed(self, batch: Batch, changes: Changes, applied: Applied, go_on: bool, mark: RowsMark) -> Delta | Ints:
+        """The delta of changes that have been made in the index, if they were possible; the rows follow."""
         failed = applied.failed.copy()
         if go_on and len(failed):
             failed = failed[changes.inserts[failed]]
         if len(failed):
             self.rollback(mark)
             return failed
-        return self._changed(batch, changes, applied)
-
-    def _changed(self, batch: Batch, changes: Changes, applied: Applied) -> Delta:
-        """The delta of changes that have been made in the index; the rows follow."""
         born = np.flatnonzero(changes.inserts)
         births, times = batch, changes.times_of(born)
         if len(born):
