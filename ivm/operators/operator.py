@@ -7,8 +7,7 @@ from typing import Protocol
 
 from ivm.trace.delta import Delta
 from ivm.trace.layout import plain_layout
-from ivm.trace.size import StateSize
-from ivm.trace.state import State
+from ivm.trace.state import State, StateSize
 
 __all__ = ["Contents", "Kept", "Operator", "StateSize"]
 

@@ -13,7 +13,7 @@ from ivm.trace.follower import Follower
 from ivm.trace.index import Index
 from ivm.trace.keys import KeyLayout
 from ivm.trace.row_store import RowStore
-from ivm.trace.size import StateSize
+from ivm.trace.state import StateSize
 from ivm.trace.time import one, readable_as_of, stamp, stamps
 from ivm.trace.turns import Aside, at_once
 

@@ -115,7 +115,7 @@ class ComputedColumns:
         for key, (_, column) in list(self._kept.items()):
             kept = others._kept.get(key)
             if kept is not None:
-                column.append(kept[1].column().take(rows))
+                column.append(kept[1].part(0, len(kept[1])).take(rows))
 
     def empty(self) -> ComputedColumns:
         """No values yet, of the same functions."""

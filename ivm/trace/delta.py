@@ -19,16 +19,8 @@ from ivm.trace.computed import Read, TextFunction
 from ivm.trace.layout import Layout, plain_layout
 
 
-class Columnar(Protocol):
-    """Something that has columns, each of the same length."""
-
-    def column(self, index: int) -> Column:
-        """Column `index`, whole, in physical form."""
-        ...
-
-
-class Source(Columnar, Protocol):
-    """Columns at stable positions while a commit runs; repeated calls are cheap.
+class Source(Protocol):
+    """Columns of one length at stable positions while a commit runs; repeated calls are cheap.
 
     Functions of text columns are read as columns are, but only where the source `computes` them.
     """

@@ -14,7 +14,7 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.follower import Follower
 from ivm.trace.row_store import RowStore
 from ivm.trace.rows import Rows
-from ivm.trace.size import StateSize
+from ivm.trace.state import StateSize
 
 Arranged = TypeVar("Arranged", bound=Follower)
 

@@ -9,7 +9,7 @@ from ivm.trace.column import Array, Bools, Ints
 from ivm.trace.computed import Computed
 from ivm.trace.delta import Group
 from ivm.trace.row_store import RowStore
-from ivm.trace.size import StateSize
+from ivm.trace.state import StateSize
 
 
 class Follower(Protocol):

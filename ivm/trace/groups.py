@@ -38,7 +38,7 @@ from ivm.trace.held import Held
 from ivm.trace.keys import KeyLayout
 from ivm.trace.readonly import NO_MASK, readonly, readonly_times
 from ivm.trace.segment import Segment, Segments
-from ivm.trace.size import StateSize
+from ivm.trace.state import StateSize
 
 _SMALL = 64
 _LEAST_MELTED = 1024

@@ -49,10 +49,6 @@ class HotColumn:
         if self._valid is not None:
             self._valid.truncate(rows)
 
-    def column(self) -> Column:
-        """All rows, not copied."""
-        return Column(self._values.view(), None if self._valid is None else self._valid.view())
-
     def codes(self) -> Array:
         """The codes if it is a column of texts, else none; nothing is written there again."""
         return self._values.view() if self._physical is Physical.CODE else _NO_CODES

@@ -14,7 +14,7 @@ from ivm.trace.index import Index, Mark
 from ivm.trace.keys import KeyLayout
 from ivm.trace.readonly import readonly
 from ivm.trace.row_store import RowStore
-from ivm.trace.size import StateSize
+from ivm.trace.state import StateSize
 from ivm.trace.time import ALIVE
 
 _NEVER = ALIVE - 1

@@ -22,7 +22,7 @@ from ivm.trace.ordered_tree import AS_THEY_COME, OrderedTree, changes_of
 from ivm.trace.readonly import readonly
 from ivm.trace.row_order import ordered_words, word_kinds
 from ivm.trace.row_store import RowStore
-from ivm.trace.size import StateSize
+from ivm.trace.state import StateSize
 from ivm.trace.stored_columns import StoredRows
 from ivm.trace.time import BEGINNING, as_array, readable_as_of, stamp, stamps
 

@@ -28,7 +28,7 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
 from ivm.trace.held import Held
 from ivm.trace.readonly import readonly
-from ivm.trace.size import StateSize
+from ivm.trace.state import StateSize
 
 _CHUNK = 1 << 16
 

@@ -20,7 +20,7 @@ from ivm.trace.arrow import Reader
 from ivm.trace.batch import Batch
 from ivm.trace.codes import AT_ONCE
 from ivm.trace.column import Array, Column, Ints
-from ivm.trace.delta import Columnar
+from ivm.trace.delta import Delta, Source
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
 from ivm.trace.rows_reader import RowsReader
@@ -112,7 +112,7 @@ class RowStore:
         """Column `index` of `rows`; see `StoredColumns.gather`."""
         return self.columns.gather(index, rows)
 
-    def append(self, source: Columnar, count: int, times: Ints | int) -> int:
+    def append(self, source: Delta | Source, count: int, times: Ints | int) -> int:
         """Add the `count` rows of `source`, which came at `times` (ascending if many); the first one's number.
 
         No time may be before one that came already (ValueError). Error if there are no row numbers left. While columns

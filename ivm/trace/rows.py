@@ -21,7 +21,7 @@ from ivm.trace.living_rows import LivingRows
 from ivm.trace.row_store import Mark, RowStore
 from ivm.trace.rows_reader import RowsReader
 from ivm.trace.segment import Segment, Segments
-from ivm.trace.size import StateSize
+from ivm.trace.state import StateSize
 from ivm.trace.time import BEGINNING, stamps
 
 

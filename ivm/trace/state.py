@@ -7,10 +7,22 @@ final, measured, saved and read in one place, whatever its operators keep.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ivm.trace.column import Array
-from ivm.trace.size import StateSize
+
+
+@dataclass(frozen=True, slots=True)
+class StateSize:
+    """What an operator or arrangement holds: `rows` stored rows, index entries, all bytes.
+
+    Entries are references to rows. Rows that came in the order of an index's keys are found by it, without any.
+    """
+
+    rows: int = 0
+    entries: int = 0
+    bytes: int = 0
 
 
 class State(Protocol):

@@ -12,7 +12,7 @@ from ivm.trace.batch import Batch
 from ivm.trace.cold_columns import ColdColumns
 from ivm.trace.column import Array, Column, Ints, ascending, part_of
 from ivm.trace.computed import MOST_KEPT, Computed, ComputedColumns, Read, TextFunction, compute
-from ivm.trace.delta import Columnar, Source
+from ivm.trace.delta import Delta, Source
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.hot_column import HotColumn
 from ivm.trace.in_place import is_readable
@@ -63,7 +63,7 @@ class StoredColumns(Source):
         """The codes of each column that is kept as such."""
         return [column.codes() for column in (*self._hot.values(), *self._computed.columns())]
 
-    def append(self, source: Columnar, count: int) -> None:
+    def append(self, source: Delta | Source, count: int) -> None:
         """Add the `count` rows of `source`. While columns are cold, that is a `Batch`."""
         for i, column in self._hot.items():
             column.append(source.column(i))

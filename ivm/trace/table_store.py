@@ -23,7 +23,7 @@ from ivm.trace.keys import KeyLayout
 from ivm.trace.layout import plain_layout
 from ivm.trace.refusal import impossible_changes, null_in_key
 from ivm.trace.rows import Rows, RowsMark
-from ivm.trace.size import StateSize
+from ivm.trace.state import StateSize
 from ivm.trace.stored_columns import StoredRows
 from ivm.trace.time import stamps, times_of
 

@@ -20,7 +20,7 @@ from ivm.trace.hot_column import HotColumn
 from ivm.trace.readonly import readonly
 from ivm.trace.segment import Segment, Segments, column_to_arrow, segment_of
 from ivm.trace.sequences import numbers_from
-from ivm.trace.size import StateSize
+from ivm.trace.state import StateSize
 
 # A log without retractions seldom shrinks when it is merged, so it may grow further before that is tried.
 _GROWTH = 3

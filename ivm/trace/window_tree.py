@@ -18,7 +18,7 @@ from ivm.trace.growable import Growable
 from ivm.trace.held import Held
 from ivm.trace.net_changes import NetChanges, net_of
 from ivm.trace.segment import Segment, Segments
-from ivm.trace.size import StateSize
+from ivm.trace.state import StateSize
 
 _CHUNK = 1 << 16
 

@@ -24,7 +24,7 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.row_store import RowStore
 from ivm.trace.rows import Rows
 from ivm.trace.segment import Segment
-from ivm.trace.size import StateSize
+from ivm.trace.state import StateSize
 from tests.contract.kinds import Kind, kinds
 
 KINDS = kinds()

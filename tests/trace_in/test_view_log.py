@@ -11,7 +11,7 @@ from catalog import types
 from catalog.types import SqlType
 from ivm.trace import view_log as module
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.size import StateSize
+from ivm.trace.state import StateSize
 from ivm.trace.view_log import ViewLog
 from tests.trace_in.updates import SMALL, Row, drawn_delta, rows_of
 

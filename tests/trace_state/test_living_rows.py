@@ -14,6 +14,7 @@ from catalog.types import BIGINT, VARCHAR
 from ivm.kernels.hashing.digest import WORDS, digest_rows
 from ivm.trace.applied import Applied
 from ivm.trace.column import Column
+from ivm.trace.delta import Columns
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.living_rows import LivingRows
 from ivm.trace.row_store import RowStore
@@ -49,7 +50,7 @@ class Model:
             self.store.rollback(mark)
             return False
         born = [n for n, insert in changes if insert]
-        self.store.append(_Columns(self.columns(born)), len(born), 1)
+        self.store.append(Columns(self.columns(born)), len(born), 1)
         expected = []
         for number, insert in changes:
             if insert:
@@ -67,11 +68,6 @@ class Model:
             if left[number] < 0:
                 return False
         return True
-
-
-class _Columns:
-    def __init__(self, columns):
-        self.column = columns.__getitem__
 
 
 CHANGES = st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=12)
