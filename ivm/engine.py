@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,11 +15,10 @@ import pyarrow as pa
 from catalog.errors import BindError, MemoryLimitError, NumericError
 from catalog.schema import View as Definition
 from ivm.analysis.tables import tables_of
-from ivm.commits import Commits
+from ivm.constraints import check_append_only, check_static
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.hydration import Installation
 from ivm.dataflow.node import Node
-from ivm.declarations import check_append_only, check_static
 from ivm.operators.arrange import ArrangeTable
 from ivm.operators.sink import Sink
 from ivm.plan.arrangement import ArrangementPlan
@@ -68,6 +68,7 @@ class _Decided:
 
 
 Pause = Callable[[Callable[[], Progress]], None]
+_COMMITS = 10_000
 T = TypeVar("T")
 
 
@@ -93,7 +94,8 @@ class Engine:
         self.renderer = Renderer(Graph(), self.dictionary, compiler, self.tables)
         self.views: dict[str, Installed] = {}
         self.oracle_sql: dict[str, str] = {}
-        self.commits = Commits()
+        self.commits: deque[tuple[int, int, float]] = deque(maxlen=_COMMITS)
+        """Of the last ones, oldest first: the last logical time, how many changes it brought, milliseconds."""
         self._history = history
         self._sharing = sharing
         self._memory_limit = memory_limit
@@ -333,7 +335,8 @@ class Engine:
         graph.seal(decided.time, decided.since)
         for subscription, table in decided.told:
             subscription.push(table, decided.time)
-        self.commits.add(decided.time, decided.updates, (perf_counter_ns() - decided.started) / 1e6)
+        if not self.commits or self.commits[-1][0] != decided.time:  # it may have been noted before an interrupt
+            self.commits.append((decided.time, decided.updates, (perf_counter_ns() - decided.started) / 1e6))
         self._decided = None
 
     def _apply(self, changes: Sequence[Change], time: int) -> dict[str, Delta]:

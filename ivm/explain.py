@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+from textwrap import indent
 
 from catalog.catalog import Catalog
 from catalog.names import key, reached
@@ -15,7 +15,7 @@ from ivm.operators.arrange import ArrangeTable
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.change_cost import change_costs
 from ivm.plan.estimate import Estimate, total
-from ivm.plan.existing import Existing, question
+from ivm.plan.existing import question
 from ivm.plan.join import JoinPlan, arrangements_of
 from ivm.plan.lower import lower
 from ivm.plan.mfp import MfpPlan
@@ -24,7 +24,6 @@ from ivm.plan.table import TablePlan, ViewPlan
 from ivm.plan.text import costs, flow_lines, plan_text, remarks
 from ivm.transform.pipeline import optimize
 from sql.bind import bind, registered
-from sql.ir.relation import Relation
 from sql.ir.text import relation_text
 from sql.syntax import Syntax
 
@@ -32,63 +31,35 @@ MOST_DESCRIBED = 30
 """So many registered views, the nearest, does EXPLAIN say what became of: each is planned by itself for that."""
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """A query's plan, with what can be said of it whatever the engine does meanwhile.
-
-    `registered` are the views that the query is made of by name, each as the plan of what it holds; `further`, how many
-    more there are below these.
-    """
-
-    plan: Plan
-    registered: Mapping[str, Plan]
-    names: Callable[[str], tuple[str, ...]]
-    sections: tuple[tuple[str, str], ...]
-    further: int = 0
-
-
 def explain(
     core: Core, text: str, dialect: str = "duckdb", origin: tuple[int, int] = (1, 1), syntax: Syntax | None = None
 ) -> str:
-    """The EXPLAIN text of a SELECT; `origin` is where it begins in what the user wrote. `syntax`: see `bind`."""
+    """The EXPLAIN text of a SELECT: deterministic, without ids or addresses.
+
+    `origin` is where it begins in what the user wrote. `syntax`: see `bind`. It is planned without the lock.
+    """
     with core.lock:
         catalog, existing = core.catalog.fixed(), core.engine.existing().fixed()
     bound = bind(text, catalog, dialect, origin, syntax)
-    part = _part_of(bound.uses, catalog)
-    views = {name: registered(catalog, catalog.view(name)) for name in part[-MOST_DESCRIBED:]}
-    query = explained(bound.relation, views, existing, catalog, len(part) - len(views))
-    with core.lock:
-        return explain_text(core.engine, query)
-
-
-def explained(
-    relation: Relation, registered: Mapping[str, Relation], existing: Existing, catalog: Catalog, further: int = 0
-) -> Explained:
-    """Plan a query for `explain_text`; needs no lock over what does not change."""
     names = partial(_column_names, catalog)
-    optimized = optimize(relation)
+    optimized = optimize(bound.relation)
     plan = lower(optimized, existing)
-    sections = (
-        ("logical", relation_text(relation)),
-        ("optimized", relation_text(optimized)),
-        ("plan", plan_text(plan, names)),
-    )
-    cores = {name: _core(lower(optimize(each), existing)) for name, each in registered.items()}
-    return Explained(plan, cores, names, sections, further)
-
-
-def explain_text(engine: Engine, query: Explained) -> str:
-    """Deterministic text, without ids or addresses; the caller has the engine's lock."""
-    plan, names = query.plan, query.names
-    views = _registered_lines(engine, plan, query.registered)
-    views += [f"and {query.further} views below these"] if query.further else []
-    sections = [
-        *query.sections,
-        ("dataflow", "\n".join(flow_lines(plan, names, partial(_runs, engine)))),
-        ("state", "\n".join([*views, *_state_lines(engine, plan, names)])),
-        ("changes", "\n".join(_change_lines(engine, plan))),
-    ]
-    return "\n\n".join(f"{title}:\n{_indent(text)}" for title, text in sections)
+    part = _part_of(bound.uses, catalog)
+    held = {}
+    for name in part[-MOST_DESCRIBED:]:
+        held[name] = _core(lower(optimize(registered(catalog, catalog.view(name))), existing))
+    further = [f"and {len(part) - len(held)} views below these"] if len(part) > len(held) else []
+    with core.lock:
+        views = [*_registered_lines(core.engine, plan, held), *further]
+        sections = (
+            ("logical", relation_text(bound.relation)),
+            ("optimized", relation_text(optimized)),
+            ("plan", plan_text(plan, names)),
+            ("dataflow", "\n".join(flow_lines(plan, names, partial(_runs, core.engine)))),
+            ("state", "\n".join([*views, *_state_lines(core.engine, plan, names)])),
+            ("changes", "\n".join(_change_lines(core.engine, plan))),
+        )
+    return "\n\n".join(f"{title}:\n{indent(section, '  ')}" for title, section in sections)
 
 
 def _column_names(catalog: Catalog, name: str) -> tuple[str, ...]:
@@ -121,7 +92,8 @@ def _change_lines(engine: Engine, plan: Plan) -> list[str]:
 
 
 def _registered_lines(engine: Engine, plan: Plan, registered: Mapping[str, Plan]) -> list[str]:
-    """Of each view that is only registered whether it is a collection of the plan, and who else has that.
+    """Of each view that is only registered, by the plan of what it holds, whether it is a collection of the plan, and
+    who else has that.
 
     Equal plans are one node. So it is what the same query alone would be, or else it has gone into what is around it.
     """
@@ -177,10 +149,6 @@ def _shared(
         return "the table's own"
     size = node.operator.size()
     return f"shared, {size.rows + size.entries} rows, {size.bytes} bytes"
-
-
-def _indent(text: str) -> str:
-    return "\n".join(f"  {line}" for line in text.splitlines())
 
 
 def _part_of(names: Sequence[str], catalog: Catalog) -> list[str]:

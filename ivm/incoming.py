@@ -9,7 +9,7 @@ from catalog.catalog import Catalog
 from catalog.errors import ConstraintError
 from catalog.schema import Table
 from ivm.arguments import Tabular
-from ivm.declarations import check_upsert
+from ivm.constraints import check_upsert
 from ivm.defaults import defaults_of
 from ivm.trace.column import Ints
 from ivm.trace.ingest import Intake, ingest

@@ -137,7 +137,4 @@ def _operators(engine: Engine) -> pa.Table:
 
 
 def _commits(engine: Engine) -> pa.Table:
-    return table_of(
-        ((each.time, each.updates, each.millis) for each in list(engine.commits)),
-        time=NUMBER, updates=NUMBER, millis=REAL,
-    )  # fmt: skip
+    return table_of(engine.commits, time=NUMBER, updates=NUMBER, millis=REAL)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import duckdb
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from catalog.errors import BindError, Error
 from catalog.names import key, quoted, reached
+from catalog.schema import View
 from ivm.arguments import view_names
 from ivm.core import Core
 from ivm.duck import Use, answer, connection, define, offer, with_hugeints
@@ -34,16 +35,6 @@ class Verified:
     empty: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
-    """A view as DuckDB is told it; `uses` are the tables and views that it names."""
-
-    name: str
-    sql: str
-    uses: tuple[str, ...]
-    maintained: bool
-
-
 def verify(core: Core, views: Sequence[str] | None) -> list[Verified]:
     """Compare views, all maintained ones if None, with DuckDB's recomputation from the tables, as of one moment."""
     with core.lock:
@@ -52,30 +43,30 @@ def verify(core: Core, views: Sequence[str] | None) -> list[Verified]:
         names = [core.maintained(name).definition.name for name in asked]
         tables = {name: (store.reading(), store.table.fields) for name, store in engine.tables.items()}
         found = {name: engine.views[name].reading(engine.dictionary) for name in names}
-        texts = [
-            Text(each.name, engine.oracle_sql[each.name], each.uses, each.maintained) for each in core.catalog.views
-        ]
+        texts = {view: engine.oracle_sql[view.name] for view in core.catalog.views}
     rows = {name: with_hugeints(read(), fields) for name, (read, fields) in tables.items()}
     expected = recompute(rows, texts, names)
     return [compare(name, found[name](), expected[name]) for name in names]
 
 
-def recompute(tables: Mapping[str, pa.Table], views: Sequence[Text], names: Sequence[str]) -> dict[str, pa.Table]:
-    """DuckDB's answer for the views called `names`; `views` are all there are, in order of definition.
+def recompute(tables: Mapping[str, pa.Table], views: Mapping[View, str], names: Sequence[str]) -> dict[str, pa.Table]:
+    """DuckDB's answer for the views called `names`; `views` are all there are, in order of definition, with their SQL
+    for DuckDB.
 
     A maintained view that others read is computed once, as they may be many, and stand on each other any number of
     times. VerificationError where DuckDB has no answer.
     """
-    read, texts = _read(views, names), {view.name: view.sql for view in views}
+    uses, texts = {key(view.name): view.uses for view in views}, {view.name: sql for view, sql in views.items()}
+    read = reached((used for asked in names for used in uses[key(asked)]), lambda name: uses.get(name, ()))
     name = ""
     try:
         with connection(Use.OWN) as duck:
             for name, table in tables.items():
                 offer(duck, name, table)
-            for view in views:
+            for view, sql in views.items():
                 name = view.name
                 if key(name) in read:
-                    define(duck, name, view.sql, kept=view.maintained)
+                    define(duck, name, sql, kept=view.maintained)
             found = {}
             for name in names:
                 query = quoted(name) if key(name) in read else f"({texts[name]}) AS asked"
@@ -85,12 +76,6 @@ def recompute(tables: Mapping[str, pa.Table], views: Sequence[Text], names: Sequ
         raise VerificationError(
             f"cannot compare {name}: DuckDB does not compute it: {error}; please report it"
         ) from error
-
-
-def _read(views: Sequence[Text], names: Sequence[str]) -> Container[str]:
-    """The keys of what the views called `names` read, through views of any depth."""
-    uses = {key(view.name): view.uses for view in views}
-    return reached((name for asked in names for name in uses.get(key(asked), ())), lambda name: uses.get(name, ()))
 
 
 def compare(view: str, found: pa.Table, expected: pa.Table) -> Verified:

@@ -8,12 +8,20 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from catalog.schema import Table
-from ivm.foreign_keys import ForeignIndexes, check_foreign, foreign_indexes
-from ivm.row_checks import RowChecks, check_rows, row_checks_of
+from ivm.constraints import (
+    ForeignIndexes,
+    RowChecks,
+    UniqueIndexes,
+    check_foreign,
+    check_rows,
+    check_unique,
+    foreign_indexes,
+    row_checks_of,
+    unique_indexes,
+)
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.table_store import TableStore
-from ivm.unique_constraints import UniqueIndexes, check_unique, unique_indexes
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from catalog.errors import InterfaceError
 from catalog.schema import Table
 from ivm.arguments import MISSING, Tabular, one_of
-from ivm.declarations import check_upsert
+from ivm.constraints import check_upsert
 from ivm.trace.column import Ints
 from ivm.trace.table_store import Missing, Mode
 
