@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -11,10 +12,9 @@ from queue import Empty, SimpleQueue
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 import pyarrow as pa
-
-from ivm.ending import end_with_program
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -81,7 +81,7 @@ class Subscription:
                         if not self._open:
                             return
                         self._wakes.add(wake)
-                        end_with_program(self)
+                        _ending.note(self)
                 if table is None:
                     await woken
             finally:
@@ -129,7 +129,7 @@ class Subscription:
         wake = partial(woken.put, None)
         try:
             self._wakes.add(wake)
-            end_with_program(self)
+            _ending.note(self)
             while self._open and not self._pending:
                 left = None if until is None else until - monotonic()
                 if left is not None and left <= 0:
@@ -160,3 +160,42 @@ def _wake_up() -> tuple[Future[None], Callable[[], None]]:
             loop.call_soon_threadsafe(wake)
 
     return woken, wake_from_anywhere
+
+
+class _Ending:
+    """Wakes who waits for changes when the program ends, so that no waiting thread keeps its process from ending.
+
+    One thread waits for the main thread to be done, from the first time that somebody else waits. The interpreter waits
+    for all threads before it calls what is registered with `atexit`; that would be too late.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: WeakSet[Subscription] = WeakSet()
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        """Also in a forked child: the thread is the parent's."""
+        self._lock = threading.Lock()
+        self._watcher: threading.Thread | None = None
+
+    def note(self, waiting: Subscription) -> None:
+        """End it when the main thread is done; to be called before a thread waits, as often as one likes."""
+        with self._lock:
+            self._waiting.add(waiting)
+            if self._watcher is None:
+                self._watcher = threading.Thread(target=self._watch, name="ivm-ending", daemon=True)
+                self._watcher.start()
+        if not threading.main_thread().is_alive():
+            waiting.end()
+
+    def _watch(self) -> None:
+        threading.main_thread().join()
+        with self._lock:
+            waiting = list(self._waiting)
+        for each in waiting:
+            each.end()
+
+
+_ending = _Ending()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_ending.begin_anew)
