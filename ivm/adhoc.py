@@ -4,21 +4,50 @@ are computed from their answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, partial
 from typing import Protocol, TypeVar
 
 import duckdb
 import pyarrow as pa
 
-from catalog.names import key
+from catalog.names import key, reached
+from catalog.schema import Schema, Table, View
 from ivm.core import Core
-from ivm.duck import UnknownNameError, Use, answer, connection, define, offer, told, write
-from ivm.snapshot import Snapshot, snapshot
+from ivm.duck import UnknownNameError, Use, answer, connection, define, offer, told, with_hugeints, write
+from ivm.introspection import relations as introspection
 from ivm.transaction import Transaction
+from sql.dialects import translated
+from sql.sql_text import SqlText
+from sql.statements import Query
 
 T = TypeVar("T")
 _NONE: Mapping[str, pa.Table] = {}
+
+_Reading = Callable[[], pa.Table]
+"""Makes an Arrow table of rows that nobody writes to any more."""
+
+_Version = tuple[Table | View | None, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What a query reads, as it was at one moment: held on to under the lock, read without it.
+
+    Relations by the keys of their names: `stored` those that hold rows, `definitions` the SQL of views that do not,
+    with what they use. `versions` are what the rows depend on: each entry of the catalog, and of tables the time of
+    their last change.
+    """
+
+    stored: Mapping[str, _Reading]
+    definitions: Mapping[str, tuple[str, Sequence[str]]]
+    versions: Mapping[str, _Version]
+
+    def is_current(self, core: Core) -> bool:
+        """Whether the same names would give the same rows now. The caller has the lock."""
+        return all(_version(name, core) == version for name, version in self.versions.items())
 
 
 class Ask(Protocol):
@@ -46,7 +75,7 @@ def change(
         first = seen(core, names, watched)
         result = collect(tx, partial(_answer, core, names, first))
         with core.lock:
-            if not first.is_current(core.catalog, core.engine):
+            if not first.is_current(core):
                 tx.forget()
                 result = collect(tx, partial(_answer, core, names, seen(core, names)))
             tx.commit()
@@ -54,16 +83,89 @@ def change(
 
 
 def seen(core: Core, names: Sequence[str], watched: Sequence[str] = ()) -> Snapshot:
-    """What the relations called `names` hold now."""
+    """What the relations called `names`, and all that registered views among them read, hold now; unknown names are
+    left out. Of those that are only `watched` it is known whether they change, not what they hold.
+
+    Cost: finding the rows of each table that are alive, the consolidation of views that have changed since they were
+    read last, and all of the `ivm_*` relations; no rows are copied.
+    """
+    catalog = core.catalog
+    stored: dict[str, _Reading] = {}
+    definitions: dict[str, tuple[str, Sequence[str]]] = {}
+
+    def uses(name: str) -> Sequence[str]:
+        entry = catalog.find(name)
+        return entry.uses if isinstance(entry, View) and not entry.maintained else ()
+
     with core.lock:
-        return snapshot(names, core.catalog, core.engine, watched)
+        engine_itself = introspection(core.engine)
+        for name in reached(names, uses):
+            entry = catalog.find(name)
+            if isinstance(entry, Table):
+                stored[name] = _for_duckdb(core.engine.tables[entry.name].reading(), entry.fields)
+            elif isinstance(entry, View) and entry.maintained:
+                stored[name] = _for_duckdb(core.engine.views[entry.name].reading(core.engine.dictionary), entry.schema)
+            elif isinstance(entry, View):
+                definitions[name] = core.engine.oracle_sql[entry.name], entry.uses
+            elif name in engine_itself:
+                stored[name] = partial(_itself, engine_itself[name]())
+        return Snapshot(stored, definitions, _versions((*stored, *definitions, *watched), core))
+
+
+def _versions(names: Sequence[str], core: Core) -> dict[str, _Version]:
+    """Of the relations and everything below them. Views are functions of tables, and need no time."""
+
+    def uses(name: str) -> Sequence[str]:
+        entry = core.catalog.find(name)
+        return entry.uses if isinstance(entry, View) else ()
+
+    return {name: _version(name, core) for name in reached(names, uses)}
+
+
+def _version(name: str, core: Core) -> _Version:
+    entry = core.catalog.find(name)
+    return entry, core.engine.tables[entry.name].last_time if isinstance(entry, Table) else 0
+
+
+def _for_duckdb(read: _Reading, fields: Schema) -> _Reading:
+    return cache(lambda: with_hugeints(read(), fields))
+
+
+def _itself(table: pa.Table) -> pa.Table:
+    return table
+
+
+def in_duckdb(core: Core, statement: Query, dialect: str) -> str:
+    """The text of a query that was written in `dialect`, in DuckDB's, by the types that there are now."""
+    if dialect == "duckdb":
+        return statement.text
+    return translated(SqlText(statement.written, *statement.origin), dialect, core.catalog.fixed())
+
+
+def wrote(core: Core, text: str, names: Sequence[str]) -> int:
+    """Carry out a COPY to a file, of what the relations called `names` hold now; how many rows it wrote."""
+    held = seen(core, names)
+    for name in names:
+        if key(name) not in held.stored and key(name) not in held.definitions:
+            core.catalog.lookup(name)
+    with _over(names, held, Use.OPEN) as duck:
+        return write(duck, text)
 
 
 def _answer(
     core: Core, names: Sequence[str], held: Snapshot, text: str, given: Mapping[str, pa.Table] = _NONE
 ) -> pa.Table:
+    """DuckDB's answer over what was seen of the relations called `names`, and what is `given`; needs no lock.
+
+    Only what `names` mentions (through definitions too) is read; files and all else outside only with
+    `external_access`. Raises AccessError for a text that reaches there without, MemoryLimitError where DuckDB's memory
+    is not enough, and BindError with DuckDB's words where it refuses.
+    """
     try:
-        return run_query(text, names, held, given, external_access=core.external_access)
+        with _over(names, held, Use.OPEN if core.external_access else Use.CLOSED) as duck:
+            for name, table in given.items():
+                offer(duck, name, table)
+            return answer(duck, text)
     except UnknownNameError:
         for name in names:
             if key(name) not in held.stored:
@@ -71,39 +173,15 @@ def _answer(
         raise
 
 
-def wrote(core: Core, text: str, names: Sequence[str], held: Snapshot) -> int:
-    """Carry out a COPY to a file, of what was seen of the relations called `names`; how many rows it wrote."""
-    for name in names:
-        if key(name) not in held.stored and key(name) not in held.definitions:
-            core.catalog.lookup(name)
-    try:
-        with connection(Use.OPEN) as duck:
-            done: set[str] = set()
-            for name in names:
-                _provide(duck, name, held, done)
-            return write(duck, text)
-    except duckdb.Error as error:
-        raise told(error, Use.OPEN) from error
-
-
-def run_query(
-    text: str, names: Sequence[str], seen: Snapshot, given: Mapping[str, pa.Table] = _NONE, *, external_access: bool
-) -> pa.Table:
-    """DuckDB's answer over what was seen of the relations called `names`, and what is `given`; needs no lock.
-
-    Only what `names` mentions (through definitions too) is read; files and all else outside only with
-    `external_access`. Raises AccessError for a text that reaches there without, MemoryLimitError where DuckDB's memory
-    is not enough, and BindError with DuckDB's words where it refuses: UnknownNameError where it misses a name.
-    """
-    use = Use.OPEN if external_access else Use.CLOSED
+@contextmanager
+def _over(names: Sequence[str], held: Snapshot, use: Use) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection on which these names stand for what was seen of them. DuckDB's errors are told as ours."""
     try:
         with connection(use) as duck:
             done: set[str] = set()
             for name in names:
-                _provide(duck, name, seen, done)
-            for name, table in given.items():
-                offer(duck, name, table)
-            return answer(duck, text)
+                _provide(duck, name, held, done)
+            yield duck
     except duckdb.Error as error:
         raise told(error, use) from error
 

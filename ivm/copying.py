@@ -10,7 +10,7 @@ import pyarrow as pa
 from catalog.errors import AccessError, BindError
 from catalog.names import as_literal
 from catalog.schema import Field, Table
-from ivm.adhoc import seen, wrote
+from ivm.adhoc import wrote
 from ivm.changing import counted
 from ivm.core import Core
 from ivm.duck import Use, answer, batches, connection, told
@@ -41,7 +41,7 @@ def run_copy(core: Core, statement: Copy, progress: Told) -> Result:
 def _write(core: Core, statement: Copy, query: Query) -> Result:
     options = ", ".join((f"FORMAT {statement.format}", *(f"{name} {text}" for name, text in statement.options)))
     text = f"COPY ({query.text}) TO {as_literal(statement.path)} ({options})"
-    return counted(wrote(core, text, query.names, seen(core, query.names)))
+    return counted(wrote(core, text, query.names))
 
 
 def _read(core: Core, statement: Copy, progress: Told) -> Result:

@@ -24,7 +24,6 @@ from ivm.rehearsal import rehearse
 from ivm.result import Result
 from ivm.tables import Declared
 from ivm.trace.ingest import ingest
-from ivm.translation import in_duckdb
 from ivm.view import Installed
 from sql.bind import bind, with_names
 from sql.bind.names.columns import unique_names
@@ -74,7 +73,7 @@ def _create_table(core: Core, statement: CreateTable) -> Result:
 
 def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Result:
     """The table holds what the query answered when the statement began."""
-    from ivm.adhoc import query  # noqa: PLC0415  DuckDB, which a program without SELECTs does not wait for
+    from ivm.adhoc import in_duckdb, query  # noqa: PLC0415  DuckDB, which a program without SELECTs does not wait for
 
     if statement.if_not_exists and core.catalog.find(statement.name) is not None:
         return Result()

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from catalog.names import quoted
 from catalog.schema import Table, View
-from ivm.adhoc import query
+from ivm.adhoc import in_duckdb, query
 from ivm.core import Core
 from ivm.result import Result, table_of
 from sql.statements import Query, Show
@@ -32,10 +32,10 @@ def shown(core: Core, statement: Show) -> Result:
     return Result(table_of(rows, name=pa.string(), kind=pa.string(), column_names=texts, column_types=texts))
 
 
-def described(core: Core, of: str | Query) -> Result:
-    """The columns of a table or view, or of a query in DuckDB's dialect, with their types, as DuckDB lists them."""
+def described(core: Core, of: str | Query, dialect: str) -> Result:
+    """The columns of a table or view, or of a query in this dialect, with their types, as DuckDB lists them."""
     if isinstance(of, Query):
-        return Result(query(core, f"DESCRIBE {of.text}", of.names))
+        return Result(query(core, f"DESCRIBE {in_duckdb(core, of, dialect)}", of.names))
     entry = core.catalog.find(of)
     if isinstance(entry, Table):
         return _listed(_column(entry, place) for place in range(len(entry.fields)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import pyarrow as pa
 
@@ -14,7 +13,6 @@ from ivm.engine import Progress
 from ivm.explain import explain
 from ivm.result import Result
 from ivm.trace.sequences import array_from
-from ivm.translation import in_duckdb
 from sql.parse import parse
 from sql.plain_insert import PlainInsert, plain_inserts
 from sql.statements import (
@@ -68,7 +66,7 @@ def run_statement(
 
 
 def _query(core: Core, statement: Query, dialect: str, before: str = "") -> Result:
-    from ivm.adhoc import query  # noqa: PLC0415  DuckDB, which a program without SELECTs does not wait for
+    from ivm.adhoc import in_duckdb, query  # noqa: PLC0415  DuckDB, which a program without SELECTs does not wait for
 
     return Result(query(core, before + in_duckdb(core, statement, dialect), statement.names))
 
@@ -80,8 +78,7 @@ def _described(core: Core, statement: Show | Describe | Summarize, dialect: str)
         return shown(core, statement)
     if isinstance(statement, Summarize):
         return _query(core, statement.query, dialect, "SUMMARIZE ")
-    of = statement.of
-    return described(core, of if isinstance(of, str) else replace(of, text=in_duckdb(core, of, dialect)))
+    return described(core, statement.of, dialect)
 
 
 def _copy(core: Core, statement: Copy, progress: Callable[[Progress], None] | None) -> Result:
