@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ivm.cursor import Cursor
     from ivm.database import Database
     from ivm.engine import Progress
-    from ivm.listing import TableInfo, ViewInfo
+    from ivm.introspection import TableInfo, ViewInfo
     from ivm.oracle import VerificationError, Verified
     from ivm.result import Result
     from ivm.subscription import Subscription
@@ -63,12 +63,12 @@ _PLACES = {
     "Progress": "ivm.engine",
     "Result": "ivm.result",
     "Subscription": "ivm.subscription",
-    "TableInfo": "ivm.listing",
+    "TableInfo": "ivm.introspection",
     "Transaction": "ivm.transaction",
     "VerificationError": "ivm.oracle",
     "Verified": "ivm.oracle",
     "View": "ivm.view",
-    "ViewInfo": "ivm.listing",
+    "ViewInfo": "ivm.introspection",
 }
 """Where a name is, that is imported when it is first asked for: the engine takes some tenths of a second."""
 

@@ -104,7 +104,8 @@ def seen(core: Core, names: Sequence[str], watched: Sequence[str] = ()) -> Snaps
             if isinstance(entry, Table):
                 stored[name] = _for_duckdb(core.engine.tables[entry.name].reading(), entry.fields)
             elif isinstance(entry, View) and entry.maintained:
-                stored[name] = _for_duckdb(core.engine.views[entry.name].reading(core.engine.dictionary), entry.schema)
+                held = core.engine.views[entry.name].contents(core.engine.dictionary)
+                stored[name] = _for_duckdb(held.arrow, entry.schema)
             elif isinstance(entry, View):
                 definitions[name] = core.engine.oracle_sql[entry.name], entry.uses
             elif name in engine_itself:

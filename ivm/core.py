@@ -124,7 +124,7 @@ class Core:
             subscription = Subscription(definition.name, table.slice(0, 0), self._unsubscribe)
             if snapshot:
                 subscription.push(table, self.engine.time)
-            self.engine.listeners.add(subscription)
+            self.engine.listeners.hold(subscription)
             return subscription
 
     def close_subscriptions(self, view: str) -> None:
@@ -154,4 +154,4 @@ class Core:
 
     def _unsubscribe(self, subscription: Subscription) -> None:
         with suppress(InterfaceError), self.lock:  # once it is closed nobody is told of anything
-            self.engine.listeners.remove(subscription)
+            self.engine.listeners.let_go(subscription)

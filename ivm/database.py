@@ -13,7 +13,7 @@ from ivm.cursor import Cursor
 from ivm.engine import Engine, Progress
 from ivm.explain import explain
 from ivm.incoming import check_times
-from ivm.listing import TableInfo, ViewInfo, tables, views
+from ivm.introspection import TableInfo, ViewInfo, tables, views
 from ivm.nesting import nested_statements
 from ivm.render.scalars.program import Compiler
 from ivm.result import Result

@@ -18,7 +18,6 @@ from catalog.schema import View as Definition
 from ivm.changing import counted
 from ivm.core import Core
 from ivm.defaults import check_defaults
-from ivm.engine import Planned
 from ivm.kernels.memory.allocator import give_back_freed_pages
 from ivm.rehearsal import rehearse
 from ivm.result import Result
@@ -122,23 +121,19 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> Result:
         statement.name, bound.text, bound.schema, bound.uses, statement.maintained, bound.order, bound.hidden
     )
     catalog.add_view(definition)
-    planned = core.engine.planned(bound.relation) if definition.maintained else None
+    engine, installed = core.engine, None
+    planned = engine.planned(bound.relation) if definition.maintained else None
     try:
         if planned is not None:
-            rehearse(core.engine, definition, planned, core.lock)
-        _define(core, definition, planned, bound.oracle_sql, catalog)
+            rehearse(engine, definition, planned, core.lock)
+        with core.lock:  # others see the view of its name, if there is one, until this one is whole
+            if planned is not None:
+                installed = engine.installed(definition, planned, core.pause, core.lock.aside)
+            core.carry_out(partial(_put, core, catalog, {definition.name: installed}, bound.oracle_sql))
     except BaseException:
         give_back_freed_pages()
         raise
     return Result()
-
-
-def _define(core: Core, definition: Definition, planned: Planned | None, oracle_sql: str, catalog: Catalog) -> None:
-    """Install the view, in place of the one of its name, which others see until this one is whole."""
-    engine = core.engine
-    with core.lock:
-        installed = None if planned is None else engine.installed(definition, planned, core.pause, core.lock.aside)
-        core.carry_out(partial(_put, core, catalog, {definition.name: installed}, oracle_sql))
 
 
 def _put(

@@ -1,13 +1,17 @@
-"""The engine's view of itself, as relations: ivm_views, ivm_arrangements, ivm_operators, ivm_commits."""
+"""The engine's view of itself: the relations ivm_views, ivm_arrangements, ivm_operators and ivm_commits, and the tables
+and views that `Database.tables` and `Database.views` list.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
 import pyarrow as pa
 
+from catalog.schema import Schema
+from ivm.core import Core
 from ivm.dataflow.node import Node
 from ivm.engine import Engine
 from ivm.kernels.memory.allocator import resident_bytes
@@ -138,3 +142,51 @@ def _operators(engine: Engine) -> pa.Table:
 
 def _commits(engine: Engine) -> pa.Table:
     return table_of(engine.commits, time=NUMBER, updates=NUMBER, millis=REAL)
+
+
+@dataclass(frozen=True)
+class TableInfo:
+    """A table: its columns' SQL types by name, in order, the columns of its primary key, and how many rows it has."""
+
+    name: str
+    columns: Mapping[str, str]
+    primary_key: tuple[str, ...]
+    rows: int
+
+
+@dataclass(frozen=True)
+class ViewInfo:
+    """A view: its columns' SQL types by name, in order, the SELECT that defines it, and how many rows it has.
+
+    `maintained`: whether it is MATERIALIZED, and so kept up to date. Of others, which hold no rows, `rows` is None.
+    """
+
+    name: str
+    columns: Mapping[str, str]
+    sql: str
+    maintained: bool
+    rows: int | None
+
+
+def tables(core: Core) -> list[TableInfo]:
+    """The tables, in the order of their creation."""
+    with core.lock:
+        stores = core.engine.tables
+        return [
+            TableInfo(each.name, _columns(each.fields), each.primary_key, stores[each.name].count)
+            for each in core.catalog.tables
+        ]
+
+
+def views(core: Core) -> list[ViewInfo]:
+    """The views, in the order of their creation. Cost: the consolidation of those that have changed since a reader."""
+    with core.lock:
+        counts = {name: int(each.log.rows(None)[1].sum()) for name, each in core.engine.views.items()}
+        return [
+            ViewInfo(each.name, _columns(each.schema), each.sql, each.maintained, counts.get(each.name))
+            for each in core.catalog.views
+        ]
+
+
+def _columns(fields: Schema) -> dict[str, str]:
+    return {field.name: str(field.type) for field in fields}

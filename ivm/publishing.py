@@ -19,25 +19,17 @@ from ivm.trace.sequences import numbers_from
 from ivm.view import Installed
 
 
-class Listeners:
-    """The subscriptions to `views` that somebody holds on to."""
+class Listeners(Held[Subscription]):
+    """The subscriptions to `views` that somebody holds on to: those that are to be told of the next commit."""
 
     def __init__(self, views: Mapping[str, Installed], dictionary: TextDictionary) -> None:
+        super().__init__()
         self._views = views
         self._dictionary = dictionary
-        self._told: Held[Subscription] = Held()
 
     def of(self, view: str | None = None) -> list[Subscription]:
         """The subscriptions to all views, or to one."""
-        return [each for each in self._told.each() if view is None or each.view == view]
-
-    def add(self, subscription: Subscription) -> None:
-        """Tell it of its view's changes from the next commit on."""
-        self._told.hold(subscription)
-
-    def remove(self, subscription: Subscription) -> None:
-        """Tell it no longer; nothing happens if it is not told."""
-        self._told.let_go(subscription)
+        return [each for each in self.each() if view is None or each.view == view]
 
     def told(self, changed: Mapping[Node, Delta]) -> list[tuple[Subscription, pa.Table]]:
         """What each is to be told of a commit that changed these nodes' outputs; nothing, if its view is the same."""

@@ -15,9 +15,8 @@ import pyarrow as pa
 
 from catalog.errors import Error
 from ivm.arguments import whole_number
-from ivm.cells import Head, head_of, visible
+from ivm.cells import Head, head_of, type_name, visible
 from ivm.trace.huge import huge_columns
-from ivm.type_names import type_name
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -66,12 +66,13 @@ def first_by(
 
 def _ranks(column: pa.Array | pa.ChunkedArray, by: tuple[str, str, str]) -> Ints:
     """The place of each value in order from 1 on, equal ones the first of theirs; NaN is greater than every number."""
-    column = _as_numbers(column) if pa.types.is_floating(column.type) else in_order(column)
-    return pc.rank(column, sort_keys=[by], tiebreaker="min").to_numpy()
+    return pc.rank(_comparing(column), sort_keys=[by], tiebreaker="min").to_numpy()
 
 
-def _as_numbers(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Whole numbers that compare as the floating ones do, NaN above all."""
+def _comparing(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """What Arrow compares as the values are: for floating numbers whole ones, NaN above all."""
+    if not pa.types.is_floating(column.type):
+        return in_order(column)
     valid = column.is_valid().to_numpy(zero_copy_only=False)
     values = column.cast(pa.float64()).fill_null(0.0).to_numpy() + 0.0  # -0 is 0
     bits = np.where(np.isnan(values), np.nan, values).view(np.int64)
@@ -80,14 +81,11 @@ def _as_numbers(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def _keys(table: pa.Table, order: Sequence[SortKey]) -> tuple[pa.Table, list[tuple[str, str, str]]]:
     """The columns to sort by, and how each is sorted."""
-    columns: list[pa.ChunkedArray] = []
-    directions: list[tuple[str, str, str]] = []
-    for position, descending, nulls_first in order:
-        column = in_order(table.column(position))
-        for part in (pc.is_nan(column), column) if pa.types.is_floating(column.type) else (column,):
-            direction = "descending" if descending else "ascending"
-            directions.append((f"k{len(columns)}", direction, "at_start" if nulls_first else "at_end"))
-            columns.append(part)
+    directions = [
+        (f"k{place}", "descending" if descending else "ascending", "at_start" if nulls_first else "at_end")
+        for place, (_, descending, nulls_first) in enumerate(order)
+    ]
+    columns = [_comparing(table.column(position)) for position, _, _ in order]
     return pa.table(columns, names=[name for name, _, _ in directions]), directions
 
 
@@ -96,9 +94,8 @@ def _tied(keys: pa.Table) -> Array:
     tied = np.ones(keys.num_rows - 1, np.bool_)
     for column in keys.columns:
         before, after = column.slice(0, keys.num_rows - 1), column.slice(1)
-        equal = pc.fill_null(pc.equal(before, after), False)
-        nulls = pc.and_(pc.is_null(before, nan_is_null=True), pc.is_null(after, nan_is_null=True))
-        tied &= pc.or_(equal, nulls).to_numpy()
+        nulls = pc.and_(pc.is_null(before), pc.is_null(after))
+        tied &= pc.or_(pc.fill_null(pc.equal(before, after), False), nulls).to_numpy()
     return tied
 
 

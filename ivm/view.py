@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from catalog.errors import BindError
 from catalog.schema import View as Definition
 from ivm.arguments import whole_number
 from ivm.cells import visible
-from ivm.contents import Contents, schema_of
 from ivm.dataflow.node import Node
 from ivm.plan.node import Plan
 from ivm.result import Rows, frame_of, polars_of, tuples_of
+from ivm.sorting import first_by, sort_table
+from ivm.trace.arrow import arrow_type, to_arrow
+from ivm.trace.column import Column, Ints
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.huge import with_huge
 from ivm.trace.strings import Strings
 from ivm.trace.turns import Turns
 from ivm.trace.view_log import Sealed, ViewLog
@@ -24,6 +28,49 @@ from ivm.trace.view_log import Sealed, ViewLog
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a view holds at one moment: the distinct rows and how often each counts. `len` is the number of rows.
+
+    `columns` are those of the definition, the hidden ones too, which sort the rows and are not given away. Nobody
+    writes to them any more.
+    """
+
+    definition: Definition
+    columns: Sequence[Column]
+    diffs: Ints
+    strings: Strings
+
+    def __len__(self) -> int:
+        return int(self.diffs.sum())
+
+    def arrow(self) -> pa.Table:
+        """Each row as often as it counts, in the definition's order. Cost: all rows, and their sort."""
+        columns = self.columns
+        if len(self.diffs) and bool((self.diffs != 1).any()):
+            repeated = np.repeat(np.arange(len(self.diffs)), self.diffs)
+            columns = [column.take(repeated) for column in columns]
+        fields = self.definition.columns
+        arrays = [to_arrow(c, f.type, self.strings) for c, f in zip(columns, fields, strict=True)]
+        table = pa.Table.from_arrays(arrays, names=[f.name for f in fields])
+        rows = sort_table(with_huge(table, [f.type for f in fields]), self.definition.order)
+        return rows.select(range(len(self.definition.schema))) if self.definition.hidden else rows
+
+    def head(self, rows: int) -> pa.Table:
+        """The first rows of `arrow()`.
+
+        Cost: a pass over the columns that decide which they are, and none where the view has no order.
+        """
+        if len(self.diffs) > rows:
+            first = first_by(self.definition.order, len(self.columns), len(self.diffs), rows, self._values)
+            few = Contents(self.definition, [c.take(first) for c in self.columns], self.diffs[first], self.strings)
+            return few.arrow().slice(0, rows)
+        return self.arrow().slice(0, rows)
+
+    def _values(self, column: int, rows: Ints) -> pa.Array | pa.ChunkedArray:
+        return to_arrow(self.columns[column].take(rows), self.definition.columns[column].type, self.strings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +84,11 @@ class Installed:
     log: ViewLog
     installed_ms: float
 
-    def reading(self, dictionary: TextDictionary, as_of: int | None = None) -> Callable[[], pa.Table]:
-        """What makes an Arrow table of the present rows, or those as of a time, whatever happens meanwhile."""
-        return self.contents(dictionary, as_of).arrow
+    def contents(self, dictionary: TextDictionary) -> Contents:
+        """The present rows, whatever happens later."""
+        return self.shown(self.log.sealed, dictionary.now())
 
-    def contents(self, dictionary: TextDictionary, as_of: int | None = None) -> Contents:
-        """The present rows, or those as of a time."""
-        return self.shown(self.log.sealed, dictionary.now(), as_of)
-
-    def shown(self, sealed: Sealed, strings: Strings, as_of: int | None) -> Contents:
+    def shown(self, sealed: Sealed, strings: Strings, as_of: int | None = None) -> Contents:
         """What the log holds as it was sealed, when `strings` were those of its codes."""
         columns, diffs = sealed.rows(as_of)
         return Contents(self.definition, columns, diffs, strings)
@@ -87,7 +130,10 @@ class View(Rows):
     @property
     def schema(self) -> pa.Schema:
         """Names and Arrow types of the columns."""
-        return schema_of(self._installed.definition)
+        fields = self._installed.definition.schema
+        names = [field.name for field in fields]
+        empty = pa.Table.from_arrays([pa.nulls(0, arrow_type(field.type)) for field in fields], names=names)
+        return with_huge(empty, [field.type for field in fields]).schema
 
     def __len__(self) -> int:
         """How many rows there are. Cost: the view's consolidation, where it changed since it was last read."""

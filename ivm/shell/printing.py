@@ -11,10 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from ivm.cells import visible
+from ivm.cells import is_numeric, visible
 from ivm.duck import texts_of
 from ivm.result import Rows, say
-from ivm.type_names import is_numeric
 
 _AT_ONCE = 10_000
 

@@ -15,10 +15,9 @@ from rich.cells import cell_len
 
 import ivm
 from ivm.boxes import box
-from ivm.cells import MOST_CHARACTERS, head_of, visible
-from ivm.contents import Contents
+from ivm.cells import MOST_CHARACTERS, head_of, type_name, visible
 from ivm.result import Result
-from ivm.type_names import type_name
+from ivm.view import Contents
 
 
 def shown(table: pa.Table, width: int | None = None) -> list[str]:
