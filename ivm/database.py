@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ivm.arguments import MODES, Tabular, callback, one_of, rows_by_table, sql_text
 from ivm.core import Core
 from ivm.cursor import Cursor
+from ivm.defining import DEFINITIONS
 from ivm.engine import Engine, Progress
 from ivm.explain import explain
 from ivm.incoming import check_times
@@ -17,7 +18,7 @@ from ivm.introspection import TableInfo, ViewInfo, tables, views
 from ivm.nesting import nested_statements
 from ivm.render.scalars.program import Compiler
 from ivm.result import Result
-from ivm.statements import DEFINITIONS, run_statement, statements_of
+from ivm.statements import run_statement, statements_of
 from ivm.subscription import Subscription
 from ivm.trace.table_store import Mode
 from ivm.transaction import Transaction

@@ -11,10 +11,10 @@ from catalog.schema import Table, View
 from ivm.adhoc import in_duckdb, query
 from ivm.core import Core
 from ivm.result import Result, table_of
-from sql.statements import Query, Show
+from sql.statements import Describe, Query, Show, Summarize
 
 
-def shown(core: Core, statement: Show) -> Result:
+def _shown(core: Core, statement: Show) -> Result:
     """The tables and views by name, in the columns that DuckDB gives them."""
     catalog = core.catalog.fixed()
     entries: list[Table | View] = [*catalog.tables, *catalog.views]
@@ -32,8 +32,19 @@ def shown(core: Core, statement: Show) -> Result:
     return Result(table_of(rows, name=pa.string(), kind=pa.string(), column_names=texts, column_types=texts))
 
 
-def described(core: Core, of: str | Query, dialect: str) -> Result:
-    """The columns of a table or view, or of a query in this dialect, with their types, as DuckDB lists them."""
+def described(core: Core, statement: Show | Describe | Summarize, dialect: str) -> Result:
+    """What there is, or the columns of a table, a view or a query in this dialect, as DuckDB lists them."""
+    match statement:
+        case Show():
+            return _shown(core, statement)
+        case Describe():
+            return _columns_of(core, statement.of, dialect)
+        case Summarize():
+            of = statement.query
+            return Result(query(core, f"SUMMARIZE {in_duckdb(core, of, dialect)}", of.names))
+
+
+def _columns_of(core: Core, of: str | Query, dialect: str) -> Result:
     if isinstance(of, Query):
         return Result(query(core, f"DESCRIBE {in_duckdb(core, of, dialect)}", of.names))
     entry = core.catalog.find(of)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from textwrap import indent
 
@@ -79,8 +79,12 @@ def _runs(engine: Engine, plan: Plan | ArrangementPlan) -> bool:
 def _state_lines(engine: Engine, plan: Plan, names: Callable[[str], tuple[str, ...]]) -> list[str]:
     added = engine.estimate(plan)
     lines = [f"{each.kind} {each.text(names)}: {_shared(engine, each, added)}" for each in arrangements_of(plan)]
-    lines += [f"{each.short_text()}: {_shared(engine, each, added)}" for each in _stateful(plan)]
-    lines += [f"view contents: {_new(added.get(None))}", *_total_lines(added.values()), *remarks(plan)]
+    stateful = dict.fromkeys(node for node in nodes_of(plan) if node.state_kind)
+    lines += [f"{each.short_text()}: {_shared(engine, each, added)}" for each in stateful]
+    lines.append(f"view contents: {_new(added.get(None))}")
+    if (in_all := total(added.values())).bytes:  # of tables without rows nothing is known
+        lines.append(f"added in all: {in_all}")
+    lines += remarks(plan)
     return lines + ([f"not incremental: {cost}" for cost in costs(plan)] or ["every operator is incremental"])
 
 
@@ -121,16 +125,6 @@ def _contains(plan: Plan, part: Plan) -> bool:
     if isinstance(part, JoinPlan):
         return any(isinstance(each, JoinPlan) and question(each) == question(part) for each in nodes_of(plan))
     return part in nodes_of(plan)
-
-
-def _stateful(plan: Plan) -> list[Plan]:
-    return list(dict.fromkeys(node for node in nodes_of(plan) if node.state_kind))
-
-
-def _total_lines(added: Iterable[Estimate]) -> list[str]:
-    """What is added in all; nothing is said of tables without rows, of which nothing is known."""
-    all_together = total(added)
-    return [f"added in all: {all_together}"] if all_together.bytes else []
 
 
 def _new(estimate: Estimate | None) -> str:

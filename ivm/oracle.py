@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import duckdb
 import numpy as np
@@ -99,25 +100,16 @@ def _allowed(type_: pa.DataType) -> float:
 
 
 def _equal_sorted(found: pa.Table, expected: pa.Table, allowed: Sequence[float]) -> bool:
-    names = [f"c{i}" for i in range(found.num_columns)]
-    left, right = (_sorted(table.rename_columns(names), allowed) for table in (found, expected))
-    return _equal(left, right, allowed)
-
-
-def _sorted(table: pa.Table, allowed: Sequence[float]) -> pa.Table:
-    """Rows in an order that does not depend on how they came, exact columns first."""
-    if table.num_columns == 0:
-        return table
-    order = sorted(range(table.num_columns), key=lambda i: allowed[i])
-    terms = ", ".join(f"c{i}" for i in order)
-    with connection(Use.OWN) as duck:
-        duck.register("unsorted", table)
-        return answer(duck, f"SELECT * FROM unsorted ORDER BY {terms}")
-
-
-def _equal(left: pa.Table, right: pa.Table, allowed: Sequence[float]) -> bool:
-    if left.num_rows != right.num_rows:
+    """Compared in an order that does not depend on how the rows came: by the exact columns first."""
+    if found.num_rows != expected.num_rows:
         return False
+    names = [f"c{i}" for i in range(len(allowed))]
+    order = ", ".join(name for _, name in sorted(zip(allowed, names, strict=True), key=itemgetter(0)))
+    with connection(Use.OWN) as duck:
+        offered = {"found": found, "expected": expected}
+        for name, table in offered.items():
+            duck.register(name, table.rename_columns(names))
+        left, right = [answer(duck, f"SELECT * FROM {name} ORDER BY {order}") for name in offered]
     for mine, theirs, tolerance in zip(left.columns, right.columns, allowed, strict=True):
         if tolerance:
             if not _close(mine, theirs, tolerance):

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ivm.changing import insert_plain, run_change
 from ivm.core import Core
-from ivm.defining import DEFINITIONS, define
+from ivm.defining import define
 from ivm.engine import Progress
 from ivm.explain import explain
 from ivm.result import Result
@@ -28,8 +28,6 @@ from sql.statements import (
     Summarize,
     Update,
 )
-
-__all__ = ["DEFINITIONS", "run_statement", "statements_of"]
 
 
 def statements_of(text: str, dialect: str) -> Sequence[Statement | PlainInsert]:
@@ -65,20 +63,16 @@ def run_statement(
             return define(core, statement, dialect)
 
 
-def _query(core: Core, statement: Query, dialect: str, before: str = "") -> Result:
+def _query(core: Core, statement: Query, dialect: str) -> Result:
     from ivm.adhoc import in_duckdb, query  # noqa: PLC0415  DuckDB, which a program without SELECTs does not wait for
 
-    return Result(query(core, before + in_duckdb(core, statement, dialect), statement.names))
+    return Result(query(core, in_duckdb(core, statement, dialect), statement.names))
 
 
 def _described(core: Core, statement: Show | Describe | Summarize, dialect: str) -> Result:
-    from ivm.describing import described, shown  # noqa: PLC0415  as above
+    from ivm.describing import described  # noqa: PLC0415  as above
 
-    if isinstance(statement, Show):
-        return shown(core, statement)
-    if isinstance(statement, Summarize):
-        return _query(core, statement.query, dialect, "SUMMARIZE ")
-    return described(core, statement.of, dialect)
+    return described(core, statement, dialect)
 
 
 def _copy(core: Core, statement: Copy, progress: Callable[[Progress], None] | None) -> Result:

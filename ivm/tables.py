@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -62,10 +62,8 @@ class Tables(dict[str, TableStore]):
 
         Cost: see `unique_indexes`.
         """
-        store, held = self[table.name], self._held.get(table.name)
-        if held is None:
-            return Declared(table, store, (), unique_indexes(store, table, {}), {})
-        return Declared(table, store, held.checks, unique_indexes(store, table, held.unique), held.foreign)
+        held = self._held.get(table.name) or Declared(table, self[table.name], (), {}, {})
+        return replace(held, table=table, unique=unique_indexes(held.store, table, held.unique))
 
     def put(self, name: str, declared: Declared | None) -> None:
         """The table of a name is this one from now on; None: there is none. Called again, it changes nothing."""

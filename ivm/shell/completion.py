@@ -11,9 +11,8 @@ from prompt_toolkit.document import Document
 from catalog.catalog import Catalog
 from catalog.names import key
 from catalog.schema import Table, View
-from ivm.shell.complete import is_command
 from ivm.shell.definitions import name_text
-from ivm.shell.names import COMMANDS, KEYWORDS, MODES, TYPES
+from ivm.shell.names import COMMANDS, KEYWORDS, MODES, TYPES, is_command
 
 _WORD = re.compile(r'("[^"]*|\w*)\Z')
 _QUALIFIED = re.compile(r'("[^"]+"|\w+)\.("[^"]*|\w*)\Z')

@@ -11,8 +11,7 @@ from prompt_toolkit.formatted_text.utils import split_lines
 from prompt_toolkit.lexers import Lexer
 from prompt_toolkit.styles import Style
 
-from ivm.shell.complete import is_command
-from ivm.shell.names import KEYWORDS, TYPES
+from ivm.shell.names import KEYWORDS, TYPES, is_command
 
 STYLE = Style.from_dict(
     {

@@ -1,10 +1,13 @@
-"""The names of the shell's commands and of SQL's words."""
+"""The shell's commands and SQL's words, and when what has been typed is complete: known without the engine, at the
+prompt, before it is there.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from catalog.types import Kind
+from ivm.script import is_blank, split
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +22,11 @@ class Named:
     def usage(self) -> str:
         """The name with its arguments."""
         return f"{self.name} {self.arguments}".rstrip()
+
+    def takes(self, count: int) -> bool:
+        """Whether it may have so many arguments; those in brackets can be left out."""
+        words = self.arguments.split()
+        return len([word for word in words if word[0] != "["]) <= count <= len(words)
 
 
 COMMANDS = (
@@ -36,7 +44,7 @@ COMMANDS = (
     Named(".quit", "", "leave (also exit, quit, Ctrl-D)"),
 )
 
-USAGE = {each.name: each.usage for each in COMMANDS}
+LEAVE = (".quit", ".exit")
 
 MODES = ("table", "csv", "json", "line")
 
@@ -51,3 +59,18 @@ WHERE WINDOW WITH
 
 KEYWORDS = tuple(_WORDS.split())
 TYPES = tuple(sorted({kind.value for kind in Kind} - {"NULL", "LIST", *KEYWORDS}))
+
+
+def is_command(line: str) -> bool:
+    """True for a line that begins with a dot."""
+    return line.lstrip().startswith(".")
+
+
+def is_leaving(line: str) -> bool:
+    """True for `exit` and `quit`, alone on a line."""
+    return line.strip().rstrip(";").rstrip().lower() in ("exit", "quit")
+
+
+def is_complete(text: str) -> bool:
+    """True if nothing has to follow: the text is a command, ends with a semicolon, or holds no words."""
+    return is_command(text) or is_leaving(text) or is_blank(split(text).rest)

@@ -18,11 +18,6 @@ from ivm.result import Rows, say
 _AT_ONCE = 10_000
 
 
-def write_table(rows: Rows) -> None:
-    """The first rows, within the terminal's width."""
-    rows.show()
-
-
 def write_csv(rows: Rows) -> None:
     """All rows after a line of names, as RFC 4180 has it, lines ended by LF; NULL is nothing, an empty text is ""."""
     sys.stdout.write(",".join(map(_csv, rows.columns)) + "\n")
@@ -59,7 +54,7 @@ def write_lines(rows: Rows) -> None:
 
 
 WRITERS: dict[str, Callable[[Rows], None]] = {
-    "table": write_table,
+    "table": Rows.show,
     "csv": write_csv,
     "json": write_json,
     "line": write_lines,

@@ -35,10 +35,7 @@ def run_all(shell: Shell, files: Iterable[Path], texts: Iterable[str]) -> int:
         for file in files:
             shell.run_file(file)
         for text in texts:
-            shell.forget()
-            for line in text.split("\n"):
-                shell.feed(line)
-            shell.finish()
+            shell.run_text(text)
 
     return _guarded(shell, run)
 

@@ -18,8 +18,8 @@ from ivm.database import Database
 from ivm.progress import A_MOMENT, progress
 from ivm.result import Result, say
 from ivm.script import first_word, is_blank, read_text, split
-from ivm.shell.complete import LEAVE, is_command, is_leaving
 from ivm.shell.interrupt import interruptible
+from ivm.shell.names import COMMANDS, LEAVE, is_command, is_leaving
 from ivm.shell.printing import WRITERS
 
 CHANGES = {"INSERT": "inserted", "UPDATE": "updated", "DELETE": "deleted"}
@@ -93,6 +93,13 @@ class Shell:
         for statement in self._pending.rest():
             self._run_placed(statement)
 
+    def run_text(self, text: str) -> None:
+        """Run the statements and commands of a text, lines of which are counted from 1."""
+        self.forget()
+        for line in text.split("\n"):
+            self.feed(line)
+        self.finish()
+
     def run_file(self, path: Path) -> None:
         """Run the statements and commands of a file.
 
@@ -103,11 +110,8 @@ class Shell:
             raise Error(f"cannot read {path}: it reads itself")
         text, before = read_text(path), self._pending
         self._files.append(path.resolve())
-        self.forget()
         try:
-            for line in text.split("\n"):
-                self.feed(line)
-            self.finish()
+            self.run_text(text)
         except Error as error:
             error.args = (f"{path}: {error}",)
             raise
@@ -165,6 +169,9 @@ class Shell:
         command = self._commands.get(name)
         if command is None:
             raise Error(f"cannot run {visible(name)}: there is no such command; .help lists them")
+        (named,) = [each for each in COMMANDS if each.name == name]
+        if not named.takes(len(arguments)):
+            raise Error(f"cannot run {name} with {len(arguments)} arguments: write {named.usage}")
         command(self, arguments)
 
 
