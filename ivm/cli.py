@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from dataclasses import asdict
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -19,7 +18,6 @@ from catalog.errors import Error, UnsupportedError
 from ivm.script import first_word, read_text, split
 
 if TYPE_CHECKING:
-    from catalog.catalog import Catalog
     from ivm.shell.session import Shell
 
 GROUP = "ivm.commands"
@@ -79,10 +77,10 @@ def shell(
 def _typed(external_access: bool) -> int:
     from ivm.shell.terminal import run_terminal  # noqa: PLC0415  its toolkit is for terminals only
 
-    def load() -> tuple[Shell, Callable[[], Catalog]]:
-        from ivm.shell.run import typed_shell  # noqa: PLC0415  the prompt comes before the engine
+    def load() -> Shell:
+        from ivm.shell.run import new_shell  # noqa: PLC0415  the prompt comes before the engine
 
-        return typed_shell(external_access=external_access)
+        return new_shell(external_access=external_access, is_typed=True)
 
     return run_terminal(
         load, f"ivm {ivm.__version__}, in memory. End statements with a semicolon; .help lists commands."

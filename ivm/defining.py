@@ -17,7 +17,7 @@ from catalog.schema import Index, Table
 from catalog.schema import View as Definition
 from ivm.changing import counted
 from ivm.core import Core
-from ivm.defaults import check_defaults
+from ivm.incoming import check_defaults
 from ivm.kernels.memory.allocator import give_back_freed_pages
 from ivm.rehearsal import rehearse
 from ivm.result import Result

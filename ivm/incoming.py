@@ -1,18 +1,22 @@
-"""Rows and changes that come in for tables, checked against what the tables are declared as; needs no lock."""
+"""Rows and changes that come in for tables, checked against what the tables are declared as, with what stands in for
+columns that they leave out (DEFAULT, computed by DuckDB); needs no lock.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
 
 from catalog.catalog import Catalog
-from catalog.errors import ConstraintError
-from catalog.schema import Table
+from catalog.errors import ConstraintError, Error
+from catalog.schema import Default, Table
 from ivm.arguments import Tabular
 from ivm.constraints import check_upsert
-from ivm.defaults import defaults_of
 from ivm.trace.column import Ints
-from ivm.trace.ingest import Intake, ingest
+from ivm.trace.ingest import Defaults, Intake, ingest
 from ivm.trace.table_store import Mode
 from ivm.trace.time import LAST
 from ivm.transaction import Change
@@ -47,7 +51,7 @@ class Incoming:
         known = self._intakes.get(table.name)
         if known is None or known.fields is not table.fields:
             known = self._intakes[table.name] = Intake(
-                table.fields, f"table {table.name}", table.primary_key, defaults_of(table)
+                table.fields, f"table {table.name}", table.primary_key, _defaults_of(table)
             )
         return known
 
@@ -64,3 +68,43 @@ def check_times(table: Table, times: Ints | None, present: int) -> None:
             f"cannot apply changes to table {table.name}: _time {int(times.max())} is later than {LAST} (2^62), "
             "the latest there is, so that commits after it still find times of 64 bits; give earlier times"
         )
+
+
+def check_defaults(table: Table) -> None:
+    """Raise, for a table that is to be created, what computing one of its defaults raises."""
+    for default in table.defaults:
+        try:
+            _values(table, default, 1)
+        except Error as error:
+            what = f"cannot create table {table.name!r}: DEFAULT {default.value} of column {default.column!r}"
+            raise type(error)(f"{what}: {error}; write an expression of the column's type") from error
+
+
+def _defaults_of(table: Table) -> Defaults:
+    """The table's defaults: a constant one is computed when it is first needed, any other anew for each row."""
+    return {default.column: _maker(table, default) for default in table.defaults}
+
+
+def _maker(table: Table, default: Default) -> Callable[[int], pa.Array]:
+    if not default.constant:
+        return lambda count: _values(table, default, count)
+
+    @cache
+    def value() -> pa.Scalar:
+        return _values(table, default, 1)[0]
+
+    return lambda count: pa.repeat(value(), count)
+
+
+def _values(table: Table, default: Default, count: int) -> pa.Array:
+    import duckdb  # noqa: PLC0415  which a program without defaults does not wait for
+
+    from ivm.duck import Use, answer, connection, told  # noqa: PLC0415
+
+    type_ = table.fields[table.index(default.column)].type
+    try:
+        with connection(Use.CLOSED) as duck:
+            rows = answer(duck, f"SELECT CAST({default.value} AS {type_}) AS made FROM range({count})")
+    except duckdb.Error as error:
+        raise told(error, Use.CLOSED) from error
+    return rows.column(0).combine_chunks()

@@ -10,14 +10,11 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-NEIGHBOURS = ("catalog", "sql")
-"""The packages that are installed beside `ivm`."""
 
-
-def check(names: tuple[str, ...] = NEIGHBOURS) -> None:
+def check() -> None:
     """Raise ImportError, with the file that stands in the way, if a name leads to another module than ours."""
     folder = Path(__file__).resolve().parent.parent
-    for name in names:
+    for name in ("catalog", "sql"):
         found = _place(name)
         if found != folder / name / "__init__.py":
             other = found or "a module without a file"

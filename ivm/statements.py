@@ -48,37 +48,25 @@ def run_statement(
     """
     match statement:
         case Query():
-            return _query(core, statement, dialect)
+            from ivm.adhoc import in_duckdb, query  # noqa: PLC0415  DuckDB, which a program without SELECTs need not load
+
+            return Result(query(core, in_duckdb(core, statement, dialect), statement.names))
         case PlainInsert():
             return insert_plain(core, statement)
         case Insert() | Delete() | Update():
             return run_change(core, statement)
         case Show() | Describe() | Summarize():
-            return _described(core, statement, dialect)
+            from ivm.describing import described  # noqa: PLC0415  as above
+
+            return described(core, statement, dialect)
         case Copy():
-            return _copy(core, statement, progress)
+            from ivm.copying import run_copy  # noqa: PLC0415  as above
+
+            return run_copy(core, statement, progress)
         case Explain():
             return _explain(core, statement, dialect)
         case _:
             return define(core, statement, dialect)
-
-
-def _query(core: Core, statement: Query, dialect: str) -> Result:
-    from ivm.adhoc import in_duckdb, query  # noqa: PLC0415  DuckDB, which a program without SELECTs does not wait for
-
-    return Result(query(core, in_duckdb(core, statement, dialect), statement.names))
-
-
-def _described(core: Core, statement: Show | Describe | Summarize, dialect: str) -> Result:
-    from ivm.describing import described  # noqa: PLC0415  as above
-
-    return described(core, statement, dialect)
-
-
-def _copy(core: Core, statement: Copy, progress: Callable[[Progress], None] | None) -> Result:
-    from ivm.copying import run_copy  # noqa: PLC0415  as above
-
-    return run_copy(core, statement, progress)
 
 
 def _explain(core: Core, statement: Explain, dialect: str) -> Result:

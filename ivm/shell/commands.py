@@ -10,7 +10,6 @@ import pyarrow as pa
 from catalog.errors import Error
 from catalog.names import quoted
 from catalog.schema import Table, View
-from ivm.database import core_of
 from ivm.result import Result, say, table_of
 from ivm.shell.definitions import definition_text
 from ivm.shell.files import import_file, read_changes
@@ -19,14 +18,13 @@ from ivm.shell.session import Command, Shell
 
 
 def _tables(shell: Shell, _: list[str]) -> None:
-    catalog = core_of(shell.db).catalog
-    kinds = [(table.name, "table") for table in catalog.tables]
-    kinds += [(view.name, "materialized view" if view.maintained else "view") for view in catalog.views]
+    kinds = [(table.name, "table") for table in shell.catalog.tables]
+    kinds += [(view.name, "materialized view" if view.maintained else "view") for view in shell.catalog.views]
     shell.answer(Result(table_of(kinds, name=pa.string(), kind=pa.string())))
 
 
 def _schema(shell: Shell, arguments: list[str]) -> None:
-    catalog = core_of(shell.db).catalog
+    catalog = shell.catalog
     entries: list[Table | View] = [catalog.lookup(arguments[0])] if arguments else [*catalog.tables, *catalog.views]
     for entry in entries:
         say(definition_text(entry))
@@ -54,8 +52,7 @@ def _read(shell: Shell, arguments: list[str]) -> None:
 def _import(shell: Shell, arguments: list[str]) -> None:
     path, name = Path(arguments[0]).expanduser(), arguments[1]
     start = perf_counter()
-    known = core_of(shell.db).catalog
-    table = name if known.find(name) is None else known.table(name)
+    table = name if shell.catalog.find(name) is None else shell.catalog.table(name)
     done = import_file(shell.db, path, table, shell.err)
     if done.created is not None:
         say(f"{done.created};")
@@ -64,7 +61,7 @@ def _import(shell: Shell, arguments: list[str]) -> None:
 
 
 def _apply(shell: Shell, arguments: list[str]) -> None:
-    table = core_of(shell.db).catalog.table(arguments[0]).name
+    table = shell.catalog.table(arguments[0]).name
     schema = shell.db.sql(f"SELECT * FROM {quoted(table)} LIMIT 0").schema
     rows = read_changes(Path(arguments[1]).expanduser(), schema)
     start = perf_counter()

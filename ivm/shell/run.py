@@ -11,8 +11,6 @@ from pathlib import Path
 from rich.console import Console
 
 import ivm
-from catalog.catalog import Catalog
-from ivm.database import core_of
 from ivm.shell.commands import RUN
 from ivm.shell.session import Shell
 
@@ -20,12 +18,6 @@ from ivm.shell.session import Shell
 def new_shell(*, external_access: bool, is_typed: bool = False) -> Shell:
     """A shell over an empty database in memory."""
     return Shell(ivm.connect(external_access=external_access), Console(stderr=True), RUN, is_typed=is_typed)
-
-
-def typed_shell(*, external_access: bool) -> tuple[Shell, Callable[[], Catalog]]:
-    """A shell for a terminal, and what tells the names that there are."""
-    shell = new_shell(external_access=external_access, is_typed=True)
-    return shell, lambda: core_of(shell.db).catalog
 
 
 def run_all(shell: Shell, files: Iterable[Path], texts: Iterable[str]) -> int:

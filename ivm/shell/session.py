@@ -12,9 +12,10 @@ from time import perf_counter
 from rich.console import Console
 from rich.text import Text
 
+from catalog.catalog import Catalog
 from catalog.errors import Error
 from ivm.cells import visible
-from ivm.database import Database
+from ivm.database import Database, core_of
 from ivm.progress import A_MOMENT, progress
 from ivm.result import Result, say
 from ivm.script import first_word, is_blank, read_text, split
@@ -62,6 +63,11 @@ class Shell:
         self._commands = commands
         self._pending = _Pending()
         self._files: list[Path] = []
+
+    @property
+    def catalog(self) -> Catalog:
+        """What there is."""
+        return core_of(self.db).catalog
 
     @property
     def is_waiting(self) -> bool:

@@ -27,21 +27,20 @@ PROMPT = "ivm> "
 MORE = "...> "
 
 
-def run_terminal(load: Callable[[], tuple[Shell, Callable[[], Catalog]]], greeting: str) -> int:
+def run_terminal(load: Callable[[], Shell], greeting: str) -> int:
     """Prompt until the end of the input; an error ends its statement only. Returns the exit code.
 
-    `load` makes the shell, and what tells the names that there are; it runs beside the first prompt. Ctrl-C cancels
-    what is typed or what runs, Ctrl-D leaves.
+    `load` makes the shell; it runs beside the first prompt. Ctrl-C cancels what is typed or what runs, Ctrl-D leaves.
     """
-    loading: Future[tuple[Shell, Callable[[], Catalog]]] = Future()
+    loading: Future[Shell] = Future()
     thread = threading.Thread(target=_fulfil, args=(loading, load), name="ivm-shell-load")
     thread.start()
-    session = _session(lambda: loading.result()[1]() if loading.done() and loading.exception() is None else None)
+    session = _session(lambda: loading.result().catalog if loading.done() and loading.exception() is None else None)
     sys.stdout.write(f"{greeting}\n")
     while True:
         try:
             text = session.prompt(PROMPT)
-            shell = loading.result()[0]
+            shell = loading.result()
         except KeyboardInterrupt:
             continue
         except EOFError:
@@ -65,9 +64,7 @@ def run_typed(shell: Shell, text: str) -> None:
         shell.tell(error)
 
 
-def _fulfil(
-    loading: Future[tuple[Shell, Callable[[], Catalog]]], load: Callable[[], tuple[Shell, Callable[[], Catalog]]]
-) -> None:
+def _fulfil(loading: Future[Shell], load: Callable[[], Shell]) -> None:
     try:
         loading.set_result(load())
     except BaseException as error:  # noqa: BLE001  raised where it is waited for
