@@ -99,14 +99,14 @@ def connect(
     Raises TypeMismatchError for a number that is negative, too large or no whole number, and for another `compile`.
     On glibc this also tells the process's allocator to keep up to 64 MiB of freed memory, which saves page faults.
     """
-    from ivm.arguments import COMPILE, one_of, whole_number  # noqa: PLC0415
+    from ivm.arguments import one_of, whole_number  # noqa: PLC0415
     from ivm.database import Database  # noqa: PLC0415
     from ivm.kernels.memory.allocator import keep_freed_pages  # noqa: PLC0415
     from ivm.render.scalars.compiler import Compiler  # noqa: PLC0415
 
     history = whole_number(history, "history")
     memory_limit = None if memory_limit is None else whole_number(memory_limit, "memory_limit")
-    one_of(compile, COMPILE, "compile")
+    one_of(compile, ("background", "wait", "off"), "compile")
     keep_freed_pages()
     compiler = None if compile == "off" else Compiler(wait=compile == "wait")
     return Database(compiler, history, sharing=sharing, memory_limit=memory_limit, external_access=external_access)

@@ -10,11 +10,6 @@ from catalog.errors import BindError, ParseError, TypeMismatchError
 MOST = 1 << 62
 """The largest number that an argument may be: times and bytes are counted in 64 bits, with room to add two."""
 
-COMPILE = ("background", "wait", "off")
-MISSING = ("error", "ignore")
-MODES = ("diff", "upsert")
-"""What may be given as `compile`, `missing` and `mode`."""
-
 
 class ArrowStream(Protocol):
     """Whatever hands out a stream of Arrow data: Arrow tables, polars, pandas, DuckDB relations, `Result`, `View`."""

@@ -78,8 +78,7 @@ class Core:
             if self.lock.closed:
                 return
             with self.lock:
-                for subscription in self.engine.listeners.of():
-                    subscription.close()
+                self.close_subscriptions()
                 if self.engine.renderer.compiler is not None:
                     self.engine.renderer.compiler.close()
                 self.engine = Engine(None, history=0)
@@ -127,8 +126,8 @@ class Core:
             self.engine.listeners.hold(subscription)
             return subscription
 
-    def close_subscriptions(self, view: str) -> None:
-        """End the subscriptions of a view that is about to be dropped."""
+    def close_subscriptions(self, view: str | None = None) -> None:
+        """End the subscriptions of a view that is about to be dropped, or all."""
         for subscription in self.engine.listeners.of(view):
             subscription.close()
 

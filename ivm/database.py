@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
-from ivm.arguments import MODES, Tabular, callback, one_of, rows_by_table, sql_text
+from ivm.arguments import Tabular, callback, one_of, rows_by_table, sql_text
 from ivm.core import Core
 from ivm.cursor import Cursor
 from ivm.defining import DEFINITIONS
@@ -158,7 +158,7 @@ class Database:
         came after it, tables and views are as they were. Such a source leaves `_time` out: times that were committed
         cannot be written again.
         """
-        one_of(mode, MODES, "mode")
+        one_of(mode, get_args(Mode), "mode")
         core, present = self._open, self.time
         given = rows_by_table(changes).items()
         checked = [core.incoming.change(name, data, present, mode) for name, data in given]

@@ -221,23 +221,20 @@ def told(error: duckdb.Error, use: Use) -> Error:
         return AccessError(
             f"cannot run the query: {words}; SQL text cannot change DuckDB's configuration, with external_access or not"
         )
-    if use is Use.CLOSED and (isinstance(error, duckdb.PermissionException) or _needs_extension(error)):
+    unknown = isinstance(error, duckdb.CatalogException)
+    if use is Use.CLOSED and (isinstance(error, duckdb.PermissionException) or (unknown and " extension." in words)):
         return AccessError(f"cannot run the query: {_first_line(words)}; {_ALLOW}")
     if use is Use.CLOSED and isinstance(error, duckdb.OutOfMemoryException):
         return MemoryLimitError(
             f"cannot run the query: {_first_line(words)}; ask for less at once, or let DuckDB use the disk "
             "with ivm.connect(external_access=True)"
         )
-    if isinstance(error, duckdb.CatalogException):
+    if unknown:
         return UnknownNameError(f"cannot run the query: {words}")
     return BindError(f"cannot run the query: {words}")
 
 
 _ALLOW = "SQL text reaches nothing outside unless the application allows it with ivm.connect(external_access=True)"
-
-
-def _needs_extension(error: duckdb.Error) -> bool:
-    return isinstance(error, duckdb.CatalogException) and " extension." in str(error)
 
 
 def _first_line(words: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
+from typing import get_args
 from warnings import warn
 
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from catalog.errors import InterfaceError
 from catalog.schema import Table
-from ivm.arguments import MISSING, Tabular, one_of
+from ivm.arguments import Tabular, one_of
 from ivm.constraints import check_upsert
 from ivm.trace.column import Ints
 from ivm.trace.table_store import Missing, Mode
@@ -74,7 +75,7 @@ class Transaction:
         "ignore" nothing.
         """
         self._check_open()
-        one_of(missing, MISSING, "missing")
+        one_of(missing, get_args(Missing), "missing")
         found, rows = self._check(table, data, True)
         self._changes.append(Change(found, rows, np.full(rows.num_rows, -1, np.int64), missing=missing))
 

@@ -37,15 +37,10 @@ class Placed:
     lines: int
     characters: int
 
-
-def moved(message: str, placed: Placed) -> str:
-    """The message of an error in a statement, with the place in what it is a part of."""
-
-    def told(found: re.Match[str]) -> str:
+    def moved(self, found: re.Match[str]) -> str:
+        """A place in the statement as one in what it is a part of."""
         line, column = int(found[1]), int(found[2])
-        return f"(line {line + placed.lines}, column {column + (placed.characters if line == 1 else 0)})"
-
-    return _PLACE.sub(told, message)
+        return f"(line {line + self.lines}, column {column + (self.characters if line == 1 else 0)})"
 
 
 class Shell:
@@ -129,7 +124,7 @@ class Shell:
         try:
             self.run(placed.text)
         except Error as error:
-            error.args = (moved(str(error), placed),)
+            error.args = (_PLACE.sub(placed.moved, str(error)),)
             raise
 
     def run(self, statement: str) -> None:
