@@ -16,10 +16,9 @@ from tpch.errors import GenerateError
 from tpch.manifest import Entry, File, Manifest
 from tpch.schema import relations, update_schema
 from tpch.source import SMALLEST_SCALE, Generated, generate_tables
-from tpch.spark import session
+from tpch.spark import session, watched
 from tpch.streams import churn, load, refresh, window
 from tpch.streams.plan import Plan
-from tpch.watch import watched
 from tpch.writer import link, write_base, write_changes
 
 STREAMS = ("load", "refresh", "churn", "window")

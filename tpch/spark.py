@@ -1,4 +1,4 @@
-"""The Spark session that makes the streams: local by default, any master that the environment names."""
+"""The Spark session that makes streams: local by default, any master that the environment names; how far it is."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import contextlib
 import os
 import sys
 import tempfile
+import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from tpch.errors import SetupError
 from tpch.java import java_home
 
 ROW_GROUP_ROWS = 131_072
+_EVERY_SECONDS = 0.5
 
 _LOGGING = """\
 rootLogger.level = error
@@ -108,3 +111,30 @@ def _standard_error_to(path: Path) -> Iterator[None]:
     finally:
         os.dup2(saved, 2)
         os.close(saved)
+
+
+@contextlib.contextmanager
+def watched(context: SparkContext, tell: Callable[[float], None]) -> Iterator[None]:
+    """While the block runs, call `tell`, on another thread, with the share (0 to 1) of the running job's tasks done."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(_EVERY_SECONDS):
+            tell(_share_done(context))
+
+    watcher = threading.Thread(target=watch, name="tpch-watch", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+
+
+def _share_done(context: SparkContext) -> float:
+    """The tasks done of the running jobs, by all their tasks so far known; 0 if nothing runs."""
+    tracker = context.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getActiveJobsIds()]
+    stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+    tasks = sum(stage.numTasks for stage in stages if stage)
+    return sum(stage.numCompletedTasks for stage in stages if stage) / tasks if tasks else 0.0
