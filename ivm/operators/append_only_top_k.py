@@ -19,7 +19,6 @@ from ivm.trace.groups import Groups
 from ivm.trace.keys import KeyLayout
 from ivm.trace.readonly import readonly, readonly_diffs
 from ivm.trace.row_order import total_order
-from ivm.trace.state import State
 
 _CHUNK = 1 << 16
 _HEAD = 2  # fields of a group before those of its rows
@@ -55,11 +54,7 @@ class AppendOnlyTopK(Kept):
         fields = (*(None,) * _HEAD, *(*self._order.word_types, None) * self._end)
         self._groups = Groups(self._layout, keys, PlainFields(fields), dictionary)
         self._first = self._layout.words + 1
-
-    @property
-    def states(self) -> tuple[State, ...]:
-        """The groups."""
-        return (self._groups,)
+        self.states = (self._groups,)
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The changes of the windows at each time, sorted by time; AssertionError for a row that goes."""

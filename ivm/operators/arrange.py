@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ivm.operators.mfp import Stateless
-from ivm.operators.operator import Contents, StateSize
+from ivm.operators.operator import Contents, Operator, StateSize
 from ivm.operators.reduce import Reduce
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.delta import Delta
@@ -13,7 +12,19 @@ from ivm.trace.derived_rows import DerivedRows
 from ivm.trace.ordered_arrangement import OrderedArrangement
 
 
-class ArrangeTable(Stateless):
+class _Arrange(Operator):
+    """Passes its input on, which an arrangement follows."""
+
+    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+        """The given delta."""
+        return inputs[0]
+
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """The input's contents."""
+        return inputs[0]()
+
+
+class ArrangeTable(_Arrange):
     """An index over a base table's own store: row references, no copy. The table's store undoes it with itself.
 
     `primary`: it is the table's own index of its primary key, and counts for the table.
@@ -28,32 +39,20 @@ class ArrangeTable(Stateless):
         self.arrangement.catch_up()
         return inputs[0]
 
-    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
-        """The table's contents."""
-        return inputs[0]()
-
     def size(self) -> StateSize:
         """The index alone; the rows belong to the table."""
         return StateSize() if self.primary else self.arrangement.size()
 
 
-class ArrangeGroups(Stateless):
+class ArrangeGroups(_Arrange):
     """A reduce's own groups, read by their keys as its output's rows: the reduce keeps and undoes them."""
 
     def __init__(self, reduce: Reduce) -> None:
         self.arrangement = reduce.lookup
         reduce.groups.is_looked_up = True
 
-    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
-        """Nothing to do; the delta is passed on."""
-        return inputs[0]
 
-    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
-        """The reduce's contents."""
-        return inputs[0]()
-
-
-class ArrangeDerived(Stateless):
+class ArrangeDerived(_Arrange):
     """A collection kept with its own columns, indexed by a key or kept in order."""
 
     def __init__(self, rows: DerivedRows[Arrangement] | DerivedRows[OrderedArrangement]) -> None:
@@ -71,11 +70,3 @@ class ArrangeDerived(Stateless):
         if delta is not None:
             self._rows.apply(delta)
         return delta
-
-    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
-        """The collection's contents."""
-        return inputs[0]()
-
-    def size(self) -> StateSize:
-        """The rows, the references to them and all bytes."""
-        return self._rows.size()

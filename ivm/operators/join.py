@@ -11,8 +11,8 @@ import numpy as np
 
 from catalog.errors import NumericError
 from catalog.types import SqlType
-from ivm.operators.mfp import Program, Stateless
-from ivm.operators.operator import NOTHING, Contents
+from ivm.operators.mfp import Program
+from ivm.operators.operator import NOTHING, Contents, Operator
 from ivm.operators.threshold_join import ThresholdJoin
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.computed import Computed, TextFunction
@@ -202,7 +202,7 @@ class Careful:
         yield NOTHING if left is None else left
 
 
-class DeltaJoin(Stateless):
+class DeltaJoin(Operator):
     """A path for each input; the sum of what the paths yield is the change of the join.
 
     A path may meet rows that another one takes back. Where one of them raises NumericError, `careful` gives the join

@@ -6,26 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 from catalog.errors import NumericError
 from catalog.types import SqlType
-from ivm.operators.operator import NOTHING, Contents, StateSize
+from ivm.operators.operator import NOTHING, Contents, Operator
 from ivm.trace.concat import concat_deltas
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta
-from ivm.trace.state import State
 
 Program = Callable[[Delta], Delta | None]
 
 
-class Stateless:
-    """What operators without state of their own share."""
-
-    states: Sequence[State] = ()
-
-    def size(self) -> StateSize:
-        """No state."""
-        return StateSize()
-
-
-class Mfp(Stateless):
+class Mfp(Operator):
     """Runs a compiled or interpreted program; cost: one pass over what the program reads.
 
     A change may hold rows that it takes back itself, which were never there: where the program raises NumericError, it

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ivm.operators.mfp import Stateless
-from ivm.operators.operator import Contents
+from ivm.operators.operator import Contents, Operator
 from ivm.trace.delta import Delta
 
 
-class Negate(Stateless):
+class Negate(Operator):
     """R'(r) = -R(r). Cost: one pass over the diffs."""
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:

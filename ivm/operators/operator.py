@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
 
 from ivm.trace.delta import Delta
 from ivm.trace.layout import plain_layout
@@ -19,11 +19,7 @@ NOTHING = Delta([], plain_layout(0), 0, 0)
 """A chunk without rows: some work was done."""
 
 
-class Kept:
-    """Sources, views and operators with state: their contents are kept, here or in a table, and ask no input."""
-
-
-class Operator(Protocol):
+class Operator(ABC):
     """A node of the dataflow.
 
     In one commit the dataflow calls `step` once with the deltas of all inputs (None where an input did not change); the
@@ -31,15 +27,14 @@ class Operator(Protocol):
     changes is one of `states`, which the dataflow has marked before, and rolls back or seals after.
     """
 
-    @property
-    def states(self) -> Sequence[State]:
-        """The state that this operator alone changes."""
-        ...
+    states: Sequence[State] = ()
+    """The state that this operator alone changes."""
 
+    @abstractmethod
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The change of the output that follows from the changes of the inputs; None if there is none."""
-        ...
 
+    @abstractmethod
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The output's contents as of `time`, as updates at `time` that add up to them, in chunks of bounded size.
 
@@ -47,8 +42,13 @@ class Operator(Protocol):
         commits may come between two chunks, since what is read is held from the call on, or keeps its history. Between
         two chunks there is a bounded amount of work: where that yields no rows, the chunk is `NOTHING`.
         """
-        ...
 
     def size(self) -> StateSize:
         """The exact size of the state that this operator owns."""
-        ...
+        sizes = [state.size() for state in self.states]
+        rows, entries = sum(each.rows for each in sizes), sum(each.entries for each in sizes)
+        return StateSize(rows, entries, sum(each.bytes for each in sizes))
+
+
+class Kept(Operator):
+    """Sources, views and operators with state: their contents are kept, here or in a table, and ask no input."""

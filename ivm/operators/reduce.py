@@ -15,7 +15,7 @@ from ivm.operators.extremes import Extremes
 from ivm.operators.group_lookup import GroupLookup
 from ivm.operators.group_rows import aggregate_values
 from ivm.operators.live_input import live_input
-from ivm.operators.operator import Contents, Kept, StateSize
+from ivm.operators.operator import Contents, Kept
 from ivm.operators.ordered_aggregates import OrderedAggregates
 from ivm.trace.cells import Cells, cell_times
 from ivm.trace.column import Column, Ints
@@ -24,7 +24,6 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_reader import GroupReader
 from ivm.trace.groups import Groups
 from ivm.trace.keys import KeyLayout
-from ivm.trace.state import State
 
 __all__ = ["AggregateSpec", "Reduce"]
 
@@ -60,11 +59,7 @@ class Reduce(Kept):
             self._extremes = AppendOnlyExtremes(parts, dictionary)
         self._ordered = OrderedAggregates(parts, dictionary)
         self._trees = (*self._extremes.states, *self._ordered.states)
-
-    @property
-    def states(self) -> tuple[State, ...]:
-        """The groups, and the ordered rows."""
-        return (self.groups, *self._trees)
+        self.states = (self.groups, *self._trees)
 
     @property
     def visited(self) -> int:
@@ -142,11 +137,6 @@ class Reduce(Kept):
             output.flat, output.valid, output.nulls, output.keys,
         )  # fmt: skip
         return output.delta(count, time, None) if count else None
-
-    def size(self) -> StateSize:
-        """Groups, distinct rows kept in order, bytes."""
-        nbytes = self.groups.nbytes + sum(tree.nbytes for tree in self._trees)
-        return StateSize(len(self.groups), sum(map(len, self._trees)), nbytes)
 
 
 class _Output:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ivm.operators.operator import Contents, Kept, StateSize
+from ivm.operators.operator import Contents, Kept
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.view_log import ViewLog
 
@@ -31,7 +31,3 @@ class Sink(Kept):
         rows = delta_of(columns, time, diffs, len(diffs))
         for start in range(0, len(rows), _CHUNK):
             yield rows.slice(start, min(start + _CHUNK, len(rows)))
-
-    def size(self) -> StateSize:
-        """The log's."""
-        return self.log.size()

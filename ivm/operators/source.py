@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ivm.operators.mfp import Stateless
 from ivm.operators.operator import Contents, Kept
 from ivm.trace.delta import Delta
 
 
-class Source(Kept, Stateless):
+class Source(Kept):
     """Stands for a collection kept elsewhere; the dataflow puts its deltas in, `read(time)` gives what is there."""
 
     def __init__(self, read: Callable[[int], Iterator[Delta]]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from catalog.types import SqlType
 from ivm.kernels.groups.threshold import clamp_cells
 from ivm.operators.live_input import live_input
-from ivm.operators.operator import Contents, Kept, StateSize
+from ivm.operators.operator import Contents, Kept
 from ivm.trace.cells import cell_times
 from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta, delta_of
@@ -18,7 +18,6 @@ from ivm.trace.group_fields import PlainFields
 from ivm.trace.group_reader import GroupReader
 from ivm.trace.groups import Groups
 from ivm.trace.keys import KeyLayout
-from ivm.trace.state import State
 
 _CHUNK = 1 << 16
 
@@ -35,11 +34,7 @@ class Threshold(Kept):
         self._layout = KeyLayout(tuple((type_.physical, nullable) for type_, nullable in types), nulls="match")
         self._groups = Groups(self._layout, tuple(type_ for type_, _ in types), PlainFields((None,)), dictionary)
         self._at_most = np.iinfo(np.int64).max if at_most is None else at_most
-
-    @property
-    def states(self) -> tuple[State, ...]:
-        """The groups."""
-        return (self._groups,)
+        self.states = (self._groups,)
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The changes of the clamped multiplicities, sorted by time. Cost: two random accesses an update."""
@@ -76,7 +71,3 @@ class Threshold(Kept):
             if len(rows):
                 diffs = np.minimum(rows[:, width + 1], self._at_most)
                 yield delta_of(self._unpack(np.ascontiguousarray(rows[:, :width])), time, diffs, len(rows))
-
-    def size(self) -> StateSize:
-        """Distinct rows and bytes."""
-        return self._groups.size()

@@ -21,7 +21,6 @@ from ivm.trace.net_changes import net_of
 from ivm.trace.ordered_rows import OrderedRows
 from ivm.trace.ordered_tree import OrderedReader
 from ivm.trace.row_order import total_order
-from ivm.trace.state import State
 
 Types = tuple[tuple[SqlType, bool], ...]
 
@@ -57,16 +56,12 @@ class TopK(Kept):
         keys = tuple(types[column][0] for column in group)
         self._groups = Groups(self._layout, keys, PlainFields((None,) * FIELDS), dictionary)
         self._rows = OrderedRows(self._order, dictionary, places=True)
+        self.states = (self._groups, self._rows)
 
     @property
     def visited(self) -> int:
         """Nodes of ordered state visited so far."""
         return self._rows.visited
-
-    @property
-    def states(self) -> tuple[State, ...]:
-        """The groups, and the rows in order."""
-        return (self._groups, self._rows)
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The changes of the windows at each time, sorted by time."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from ivm.operators.mfp import Stateless
-from ivm.operators.operator import Contents
+from ivm.operators.operator import Contents, Operator
 from ivm.trace.concat import concat_deltas
 from ivm.trace.delta import Delta
 
 
-class Union(Stateless):
+class Union(Operator):
     """R'(r) = R1(r) + .. + Rn(r). Cost: that of the columns that somebody reads later."""
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:

@@ -20,7 +20,6 @@ from ivm.trace.group_fields import PlainFields
 from ivm.trace.groups import Groups
 from ivm.trace.keys import KeyLayout
 from ivm.trace.row_order import total_order
-from ivm.trace.state import State
 from ivm.trace.window_tree import WindowReader, WindowTree
 
 __all__ = ["FunctionSpec", "Window"]
@@ -51,17 +50,13 @@ class Window(Kept):
         self._keys = KeyLayout(parts, nulls="match")
         of_keys = tuple(types[column][0] for column in partition)
         self._groups = Groups(self._keys, of_keys, PlainFields((None,)), dictionary)
+        self.states = (self._groups, self._rows)
         self._types = [type_ for type_, _ in types[:width]] + [f.type for f in functions]
 
     @property
     def visited(self) -> int:
         """Nodes visited so far."""
         return self._rows.visited
-
-    @property
-    def states(self) -> tuple[State, ...]:
-        """The partitions, and the rows in order."""
-        return (self._groups, self._rows)
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The rows that go and come at each time, by time. Raises NumericError if a sum does not fit its type."""
