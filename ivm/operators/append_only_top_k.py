@@ -16,7 +16,6 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_fields import PlainFields
 from ivm.trace.group_reader import GroupReader
 from ivm.trace.groups import Groups
-from ivm.trace.keys import KeyLayout
 from ivm.trace.readonly import readonly, readonly_diffs
 from ivm.trace.row_order import total_order
 
@@ -45,14 +44,12 @@ class AppendOnlyTopK(Kept):
     ) -> None:
         self._order = total_order(types, group, order)
         self._group = group
-        parts = tuple((types[column][0].physical, types[column][1]) for column in group)
-        self._layout = KeyLayout(parts, nulls="match")
         self._begin, self._end = offset, offset + limit
         self._dictionary = dictionary
         self._width = len(self._order.kinds) + 1
-        keys = tuple(types[column][0] for column in group)
         fields = (*(None,) * _HEAD, *(*self._order.word_types, None) * self._end)
-        self._groups = Groups(self._layout, keys, PlainFields(fields), dictionary)
+        self._groups = Groups([types[column] for column in group], PlainFields(fields), dictionary)
+        self._layout = self._groups.layout
         self._first = self._layout.words + 1
         self.states = (self._groups,)
 

@@ -12,25 +12,22 @@ from ivm.trace.computed import Computed
 from ivm.trace.delta import Group
 from ivm.trace.group_reader import GroupReader
 from ivm.trace.groups import Groups
-from ivm.trace.keys import KeyLayout
 from ivm.trace.time import readable_as_of
 
 
 class GroupLookup:
-    """See `ivm.operators.join.Lookup`. `keys` is the layout of the groups' keys; `sealed` is read if it is there."""
+    """See `ivm.operators.join.Lookup`. `sealed` is read if it is there."""
 
-    def __init__(
-        self, groups: Groups[Accumulators], keys: KeyLayout, sealed: GroupReader[Accumulators] | None = None
-    ) -> None:
-        self.layout = replace(keys, nulls="find")
-        self._groups, self._keys, self._sealed = groups, keys, sealed
+    def __init__(self, groups: Groups[Accumulators], sealed: GroupReader[Accumulators] | None = None) -> None:
+        self.layout = replace(groups.layout, nulls="find")
+        self._groups, self._sealed = groups, sealed
 
     def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
         """The output's rows of the given keys as of their times, those of the last step included.
 
         The rows are copies of the groups' fields, and stay as they are. Cost: see `Groups.look_up`.
         """
-        always = not self._keys.parts
+        always = not self.layout.parts
         if self._sealed is None:
             parts = self._groups.fields
             found = self._groups.look_up(words, dropped, readable_as_of(times, inclusive), always)
@@ -38,7 +35,7 @@ class GroupLookup:
             parts = self._sealed.fields
             found = self._sealed.look_up(words, dropped, always)
         positions, fields = found
-        return positions, Group(GroupRows(self._keys, words[positions], parts, fields))
+        return positions, Group(GroupRows(self._groups.layout, words[positions], parts, fields))
 
     def prepare(self, columns: Sequence[int], computed: Computed = ()) -> Iterator[int]:
         """All columns can be read as they are."""
@@ -46,4 +43,4 @@ class GroupLookup:
 
     def reader(self, time: int) -> GroupLookup:
         """The groups as of `time`, the present, which are kept."""
-        return GroupLookup(self._groups, self._keys, self._groups.reader(time))
+        return GroupLookup(self._groups, self._groups.reader(time))

@@ -48,12 +48,11 @@ class Reduce(Kept):
         *,
         append_only: bool = False,
     ) -> None:
-        self._layout = KeyLayout(tuple((type_.physical, nullable) for type_, nullable in keys), nulls="match")
         self._keys = len(keys)
         parts = Accumulators(aggregates)
-        types = tuple(type_ for type_, _ in keys)
-        self.groups = Groups(self._layout, types, parts, dictionary)
-        self.lookup = GroupLookup(self.groups, self._layout)
+        self.groups = Groups(keys, parts, dictionary)
+        self._layout = self.groups.layout
+        self.lookup = GroupLookup(self.groups)
         self._extremes: Extremes | AppendOnlyExtremes = Extremes(parts, dictionary)
         if append_only:
             self._extremes = AppendOnlyExtremes(parts, dictionary)

@@ -17,7 +17,6 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_fields import PlainFields
 from ivm.trace.group_reader import GroupReader
 from ivm.trace.groups import Groups
-from ivm.trace.keys import KeyLayout
 
 _CHUNK = 1 << 16
 
@@ -31,8 +30,8 @@ class Threshold(Kept):
     def __init__(
         self, types: Sequence[tuple[SqlType, bool]], dictionary: TextDictionary, at_most: int | None = None
     ) -> None:
-        self._layout = KeyLayout(tuple((type_.physical, nullable) for type_, nullable in types), nulls="match")
-        self._groups = Groups(self._layout, tuple(type_ for type_, _ in types), PlainFields((None,)), dictionary)
+        self._groups = Groups(types, PlainFields((None,)), dictionary)
+        self._layout = self._groups.layout
         self._at_most = np.iinfo(np.int64).max if at_most is None else at_most
         self.states = (self._groups,)
 

@@ -16,7 +16,6 @@ from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_fields import PlainFields
 from ivm.trace.groups import Groups
-from ivm.trace.keys import KeyLayout
 from ivm.trace.net_changes import net_of
 from ivm.trace.ordered_rows import OrderedRows
 from ivm.trace.ordered_tree import OrderedReader
@@ -46,15 +45,13 @@ class TopK(Kept):
     ) -> None:
         self._order = total_order(types, group, order)
         self._group = group
-        parts = tuple((types[column][0].physical, types[column][1]) for column in group)
-        self._layout = KeyLayout(parts, nulls="match")
         self._begin, self._end = offset, ENDLESS if limit is None else offset + limit
         self._ties = 0
         if ties and limit:
             ordered = len({column for column, _, _ in order})
             self._ties = 1 + sum(term.words for term in self._order.terms[:ordered])
-        keys = tuple(types[column][0] for column in group)
-        self._groups = Groups(self._layout, keys, PlainFields((None,) * FIELDS), dictionary)
+        self._groups = Groups([types[column] for column in group], PlainFields((None,) * FIELDS), dictionary)
+        self._layout = self._groups.layout
         self._rows = OrderedRows(self._order, dictionary, places=True)
         self.states = (self._groups, self._rows)
 

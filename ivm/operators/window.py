@@ -18,7 +18,6 @@ from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_fields import PlainFields
 from ivm.trace.groups import Groups
-from ivm.trace.keys import KeyLayout
 from ivm.trace.row_order import total_order
 from ivm.trace.window_tree import WindowReader, WindowTree
 
@@ -46,10 +45,7 @@ class Window(Kept):
         rows = total_order(types[:width], partition, order)
         self._rows = WindowTree(WindowLayout(types, width, rows, terms, functions, dictionary), dictionary)
         self._partition = partition
-        parts = tuple((types[column][0].physical, types[column][1]) for column in partition)
-        self._keys = KeyLayout(parts, nulls="match")
-        of_keys = tuple(types[column][0] for column in partition)
-        self._groups = Groups(self._keys, of_keys, PlainFields((None,)), dictionary)
+        self._groups = Groups([types[column] for column in partition], PlainFields((None,)), dictionary)
         self.states = (self._groups, self._rows)
         self._types = [type_ for type_, _ in types[:width]] + [f.type for f in functions]
 
@@ -63,7 +59,7 @@ class Window(Kept):
         delta = live_input(inputs)
         if delta is None:
             return None
-        words, _ = self._keys.pack([delta.column(c) for c in self._partition], len(delta))
+        words, _ = self._groups.layout.pack([delta.column(c) for c in self._partition], len(delta))
         cells = self._groups.open(words, delta.times)
         wider = self._rows.layout.widened(delta)
         if wider is not None:

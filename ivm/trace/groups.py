@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -49,7 +49,7 @@ _RELEASED_EACH = 4
 
 
 class Groups(Written[Form]):
-    """A hash table from keys, of `types` as `keys` lays them out, to rows of int64 fields, the first the multiplicity.
+    """A hash table from keys, the (type, nullable) of `keys`, to rows of int64 fields, the first the multiplicity.
 
     Keys that come in ascending order, as numbers and days of events do, need no hash: see `ivm.kernels.groups.run`.
 
@@ -58,10 +58,11 @@ class Groups(Written[Form]):
     beside them, so that any number of steps can be rolled back. `seal` forgets groups all of whose fields are zero.
     """
 
-    def __init__(self, keys: KeyLayout, types: tuple[SqlType, ...], fields: Form, dictionary: TextDictionary) -> None:
-        super().__init__(keys.words, fields)
+    def __init__(self, keys: Sequence[tuple[SqlType, bool]], fields: Form, dictionary: TextDictionary) -> None:
+        self.layout = KeyLayout(tuple((type_.physical, nullable) for type_, nullable in keys), nulls="match")
+        super().__init__(self.layout.words, fields)
         self.is_looked_up = False
-        self._keys = GroupKeys(keys, types, dictionary)
+        self._keys = GroupKeys(self.layout, tuple(type_ for type_, _ in keys), dictionary)
         self._steps: list[CellBatch | Table[Form]] = []  # a table: the one before the fields were laid out anew
         self._emptied: list[Int32s] = []
         self._readers: Held[GroupReader[Form]] = Held()

@@ -15,32 +15,31 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.from_values import array_of
 from ivm.trace.group_fields import PlainFields
 from ivm.trace.groups import Groups
-from ivm.trace.keys import KeyLayout
 from ivm.trace.segment import column_to_arrow
 from tests.contract.kinds import TEXTS, History, Kind
 
 Change = list[tuple[tuple[int, str | None], int, str]]
 """Keys, how much they count more, and their new text."""
 
-_TYPES = (types.BIGINT, types.VARCHAR)
-_LAYOUT = KeyLayout(((types.BIGINT.physical, False), (types.VARCHAR.physical, True)), nulls="match")
+_KEYS = ((types.BIGINT, False), (types.VARCHAR, True))
+_TYPES = tuple(type_ for type_, _ in _KEYS)
 
 
 class _Held:
     def __init__(self, dictionary: TextDictionary) -> None:
         self.dictionary = dictionary
-        self.groups = Groups(_LAYOUT, _TYPES, PlainFields((None, types.VARCHAR)), dictionary)
+        self.groups = Groups(_KEYS, PlainFields((None, types.VARCHAR)), dictionary)
 
     def shown(self, rows: Ints) -> dict[Any, Any]:
         """What rows of the groups say."""
-        rows = rows[rows[:, _LAYOUT.words + 1] != 0]
-        keys = _LAYOUT.unpack(np.ascontiguousarray(rows[:, : _LAYOUT.words]))
+        rows = rows[rows[:, self.groups.layout.words + 1] != 0]
+        keys = self.groups.layout.unpack(np.ascontiguousarray(rows[:, : self.groups.layout.words]))
         keys.append(Column(rows[:, -1].astype(np.int32)))
         columns = [
             column_to_arrow(column, type_, self.dictionary).to_pylist()
             for column, type_ in zip(keys, (*_TYPES, types.VARCHAR), strict=True)
         ]
-        counts = rows[:, _LAYOUT.words + 1].tolist()
+        counts = rows[:, self.groups.layout.words + 1].tolist()
         return {(k, t): (count, text) for k, t, text, count in zip(*columns, counts, strict=True)}
 
 
@@ -71,10 +70,10 @@ class GroupsKind(Kind):
             to_column(array_of([key[i] for key in keys], type_), type_, state.dictionary)
             for i, type_ in enumerate(_TYPES)
         ]
-        words, _ = _LAYOUT.pack(columns, len(keys))
+        words, _ = state.groups.layout.pack(columns, len(keys))
         groups = state.groups
         cells = groups.open(words, time)
-        after = groups.state[cells.slot, _LAYOUT.words + 1 :].copy()
+        after = groups.state[cells.slot, state.groups.layout.words + 1 :].copy()
         for cell, (_, more, text) in zip(cells.row_cell, change, strict=True):
             after[cell] = (after[cell, 0] + more, state.dictionary.code(text))
         groups.put(after)

@@ -16,7 +16,6 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_fields import PlainFields
 from ivm.trace.group_reader import GroupReader
 from ivm.trace.groups import Groups
-from ivm.trace.keys import KeyLayout
 from ivm.trace.segment import Segments
 
 Key = tuple[int, ...]
@@ -24,9 +23,7 @@ Key = tuple[int, ...]
 
 def empty_groups(width: int) -> Groups[PlainFields]:
     """Groups with integer keys and one field."""
-    types = (BIGINT,) * width
-    keys = KeyLayout(tuple((type_.physical, False) for type_ in types), nulls="match")
-    return Groups(keys, types, PlainFields((None,)), TextDictionary())
+    return Groups([(BIGINT, False)] * width, PlainFields((None,)), TextDictionary())
 
 
 class Model:
@@ -288,9 +285,8 @@ def test_readers_are_right_while_groups_grow_go_and_come_back() -> None:
 
 
 def test_keys_are_saved_as_texts() -> None:
-    keys = KeyLayout(((VARCHAR.physical, True), (BIGINT.physical, False)), nulls="match")
     groups, other = (
-        Groups(keys, (VARCHAR, BIGINT), PlainFields((None, VARCHAR)), dictionary)
+        Groups([(VARCHAR, True), (BIGINT, False)], PlainFields((None, VARCHAR)), dictionary)
         for dictionary in (TextDictionary(), TextDictionary())
     )
     here, there = groups.fields, other.fields
