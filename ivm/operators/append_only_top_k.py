@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ivm.kernels.groups.append_only_top_k import keep_first, window_changes
-from ivm.operators.live_input import live_input
-from ivm.operators.operator import Contents, Kept, StateSize
+from ivm.operators.operator import Contents, Kept, StateSize, live_input
 from ivm.operators.top_k import Types
 from ivm.trace.cells import cell_times
 from ivm.trace.delta import Delta, delta_of

@@ -1,11 +1,11 @@
-"""Hierarchical aggregates: MIN and MAX from ordered values, so that losing the extreme costs a logarithm."""
+"""MIN and MAX: from ordered values, so that losing the extreme costs a logarithm, or of rows that only come."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from catalog.types import SqlType
 from ivm.kernels.groups.accumulate import EXTREME
+from ivm.kernels.groups.append_only_extremes import gather_extremes
 from ivm.kernels.ordered.extremes import NOT_WANTED, apply_extremes
 from ivm.operators.accumulable import Accumulators
 from ivm.operators.accumulator import mask
@@ -14,8 +14,8 @@ from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.ordered_rows import OrderedRows, in_order
-from ivm.trace.readonly import readonly_times
-from ivm.trace.row_order import RowOrder, Term
+from ivm.trace.readonly import readonly, readonly_times
+from ivm.trace.row_order import RowOrder, Term, ordered_words, word_kinds
 
 
 class Extremes:
@@ -27,7 +27,8 @@ class Extremes:
         for spec in parts.aggregates:
             if spec.function in ("min", "max") and spec.argument is not None and spec.argument not in self._trees:
                 assert spec.argument_type is not None, "an aggregate with an argument has the argument's type"
-                self._trees[spec.argument] = _values_of(spec.argument_type, dictionary)
+                order = RowOrder((Term(0, spec.argument_type, False),))
+                self._trees[spec.argument] = OrderedRows(order, dictionary, places=False)
 
     @property
     def states(self) -> tuple[OrderedRows, ...]:
@@ -51,5 +52,29 @@ class Extremes:
             )  # fmt: skip
 
 
-def _values_of(type_: SqlType, dictionary: TextDictionary) -> OrderedRows:
-    return OrderedRows(RowOrder((Term(0, type_, False),)), dictionary, places=False)
+class AppendOnlyExtremes:
+    """All MIN and MAX of a reduce whose input never loses a row; in place of `Extremes`.
+
+    The extreme itself is all there is to keep, as a field of its group.
+    """
+
+    states: tuple[OrderedRows, ...] = ()
+
+    def __init__(self, parts: Accumulators, dictionary: TextDictionary) -> None:
+        self._parts = parts
+        self._dictionary = dictionary
+
+    def apply(self, columns: dict[int, Column], delta: Delta, cells: Cells, state: Ints, after: Ints) -> None:
+        """Write the extremes of each cell into `after`; AssertionError for a row that goes, a bug in a plan."""
+        assert delta.diffs is None or not bool((delta.diffs < 0).any()), "the plan says that rows only come"
+        for (kind, argument, largest), part in self._parts.parts.items():
+            if kind != EXTREME or argument is None:
+                continue
+            column, physical = columns[argument], self._parts.arguments[argument].physical
+            kinds = np.array(word_kinds(physical), np.int64)
+            strings = self._dictionary.now()
+            gather_extremes(
+                readonly(ordered_words(column.values, physical)), mask(column),
+                cells.row_cell, cells.slot, cells.previous, state, state.shape[1] - after.shape[1],
+                part.at, -1 if largest else 1, kinds, strings.heap, strings.places, after,
+            )  # fmt: skip

@@ -5,11 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
+
 from ivm.trace.delta import Delta
 from ivm.trace.layout import plain_layout
 from ivm.trace.state import State, StateSize
 
-__all__ = ["Contents", "Kept", "Operator", "StateSize"]
+__all__ = ["Contents", "Kept", "Operator", "StateSize", "live_input"]
 
 
 Contents = Callable[[], Iterator[Delta]]
@@ -52,3 +54,22 @@ class Operator(ABC):
 
 class Kept(Operator):
     """Sources, views and operators with state: their contents are kept, here or in a table, and ask no input."""
+
+
+def live_input(inputs: Sequence[Delta | None]) -> Delta | None:
+    """The first input's updates in the order of time; None if there are none."""
+    delta = inputs[0]
+    return None if delta is None or len(delta) == 0 else in_time_order(delta)
+
+
+def in_time_order(delta: Delta) -> Delta:
+    """The same updates with times ascending, one int if there is only one. Cost: a sort where they are not in order."""
+    times = delta.times
+    if isinstance(times, int):
+        return delta
+    if len(times) > 1 and not bool((times[1:] >= times[:-1]).all()):
+        delta = delta.take(np.argsort(times, kind="stable"))
+        times = delta.time_array()
+    if times[0] == times[-1]:
+        return Delta(delta.groups, delta.layout, delta.length, int(times[0]), delta.diffs)
+    return delta

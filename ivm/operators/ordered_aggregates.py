@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
-from catalog.types import SqlType
 from ivm.kernels.ordered.extremes import NOT_WANTED, apply_extremes
 from ivm.kernels.ordered.quantiles import apply_quantiles
 from ivm.kernels.ordered.rows import apply_rows
 from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Int32s
-from ivm.operators.accumulable import Accumulators
+from ivm.operators.accumulable import Accumulators, AggregateSpec
 from ivm.operators.aggregate_order import ARGS, FORMS, QUANTILES, ROWS, Ordered
-from ivm.operators.lists import joined
 from ivm.operators.quantile import between, quantile
 from ivm.trace.cells import Cells
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.lists import lists_of
+from ivm.trace.lists import joined, lists_of
 from ivm.trace.ordered_rows import OrderedRows, in_order
 from ivm.trace.ordered_tree import ALL_COUNT
 from ivm.trace.readonly import readonly, readonly_times
@@ -30,34 +28,27 @@ from ivm.trace.row_order import RowOrder, ordered_words
 _Arguments = tuple[Ints, Ints, Ints, Ints, Bytes, Ints, Ints, Bools, Ints, Ints, Ints, Int32s, Int32s]
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """One aggregate of a set: its number among the reduce's, and what it is made of."""
-
-    index: int
-    function: str
-    argument: int
-    argument_type: SqlType
-    type: SqlType
-    parameters: tuple[object, ...]
-
-
 class OrderedSet:
-    """The rows of each group that some aggregates share, in order, and those aggregates."""
+    """The rows of each group that some aggregates share, in order, and those aggregates, by number."""
 
     def __init__(
-        self, order: Ordered, wanted: Sequence[Wanted], parts: Accumulators, dictionary: TextDictionary
+        self,
+        form: str,
+        order: Ordered,
+        wanted: Mapping[int, AggregateSpec],
+        parts: Accumulators,
+        dictionary: TextDictionary,
     ) -> None:
-        self.form = FORMS[wanted[0].function]
+        self.form = form
         self._order = order
-        self.wanted = tuple(wanted)
+        self._wanted = wanted
         self._parts = parts
         self._dictionary = dictionary
         self._rows = RowOrder(tuple(replace(term, column=i) for i, term in enumerate(order.terms)))
-        self._places = {term.column: i for i, term in enumerate(order.terms)}
+        self._places: dict[int | None, int] = {term.column: i for i, term in enumerate(order.terms)}
         self.tree = OrderedRows(self._rows, dictionary, places=self.form == QUANTILES)
         if self.form == QUANTILES:
-            self._quantiles = [quantile(w.function, w.parameters[0]) for w in self.wanted]
+            self._quantiles = [quantile(spec.function, spec.parameters[0]) for spec in wanted.values()]
 
     def apply(self, delta: Delta, cells: Cells, after: Ints) -> None:
         """Apply a batch in the order of its times, and write the aggregates of each cell into `after`."""
@@ -88,8 +79,8 @@ class OrderedSet:
         first = np.zeros((len(cells), len(self.tree.kinds)), np.int64)
         apply_extremes(*arguments, cells.previous, _NO_STATE, 0, 0, NOT_WANTED, first, _probe())
         columns = self._rows.decode(first[:, 1:])
-        for wanted in self.wanted:
-            self._put(after, wanted, first[:, 0] != 0, columns[self._places[wanted.argument]])
+        for index, spec in self._wanted.items():
+            self._put(after, index, first[:, 0] != 0, columns[self._places[spec.argument]])
 
     def _picked(self, arguments: _Arguments, cells: Cells, after: Ints) -> None:
         """Apply the batch; the quantiles of each cell's rows."""
@@ -100,29 +91,29 @@ class OrderedSet:
         picked = np.zeros((count, len(plan), 2 * width), np.int64)
         shares = np.zeros((count, len(plan)), np.float64)
         apply_quantiles(*arguments, plan, fractions, present, picked, shares, _probe())
-        for q, wanted in enumerate(self.wanted):
+        for q, (index, spec) in enumerate(self._wanted.items()):
             low, high = (self._rows.decode(picked[:, q, side : side + width])[0] for side in (0, width))
-            if wanted.function == "quantile_cont":
-                low = Column(between(low.values, high.values, shares[:, q], wanted.argument_type, wanted.type))
-            self._put(after, wanted, present, low)
+            if spec.function == "quantile_cont":
+                low = Column(between(low.values, high.values, shares[:, q], self._rows.terms[0].type, spec.type))
+            self._put(after, index, present, low)
 
     def _all_rows(self, arguments: _Arguments, cells: Cells, after: Ints) -> None:
         """Apply the batch; all rows of each cell, joined or listed."""
         present = np.zeros(len(cells), np.bool_)
         offsets = np.zeros(len(cells) + 1, np.int64)
         columns = self._rows.decode(apply_rows(*arguments, present, offsets, _probe()))
-        for wanted in self.wanted:
-            column = columns[self._places[wanted.argument]]
-            if wanted.function == "string_agg":
-                codes = joined(column, offsets, str(wanted.parameters[0]), self._dictionary)
+        for index, spec in self._wanted.items():
+            place = self._places[spec.argument]
+            if spec.function == "string_agg":
+                codes = joined(columns[place], offsets, str(spec.parameters[0]), self._dictionary)
             else:
-                codes = lists_of(column, offsets, wanted.argument_type.physical, self._dictionary)
-            self._put(after, wanted, present, Column(codes))
+                codes = lists_of(columns[place], offsets, self._rows.terms[place].type.physical, self._dictionary)
+            self._put(after, index, present, Column(codes))
 
-    def _put(self, after: Ints, wanted: Wanted, present: Bools, column: Column) -> None:
+    def _put(self, after: Ints, index: int, present: Bools, column: Column) -> None:
         """Write a value of each cell: a one and its ordered words, or zeros where there is none."""
-        words = ordered_words(column.values, wanted.type.physical)
-        field = self._parts.field(wanted.index)
+        words = ordered_words(column.values, self._wanted[index].type.physical)
+        field = self._parts.field(index)
         after[:, field] = present
         after[:, field + 1 : field + 1 + words.shape[1]] = np.where(present[:, None], words, 0)
 
@@ -131,15 +122,11 @@ class OrderedAggregates:
     """All ordered aggregates of a reduce; those that want the same rows in the same order share them."""
 
     def __init__(self, parts: Accumulators, dictionary: TextDictionary) -> None:
-        found: dict[tuple[str, Ordered], list[Wanted]] = {}
+        found: dict[tuple[str, Ordered], dict[int, AggregateSpec]] = {}
         for index, spec in enumerate(parts.aggregates):
-            if spec.ordered is None:
-                continue
-            assert spec.argument is not None, "an ordered aggregate has an argument"
-            assert spec.argument_type is not None, "and its type"
-            wanted = Wanted(index, spec.function, spec.argument, spec.argument_type, spec.type, spec.parameters)
-            found.setdefault((FORMS[spec.function], spec.ordered), []).append(wanted)
-        self._all = [OrderedSet(order, wanted, parts, dictionary) for (_, order), wanted in found.items()]
+            if spec.ordered is not None:
+                found.setdefault((FORMS[spec.function], spec.ordered), {})[index] = spec
+        self._all = [OrderedSet(*shared, wanted, parts, dictionary) for shared, wanted in found.items()]
 
     @property
     def states(self) -> tuple[OrderedRows, ...]:

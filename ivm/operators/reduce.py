@@ -10,12 +10,10 @@ import numpy as np
 from catalog.types import SqlType
 from ivm.kernels.groups.emit import emit, read_groups
 from ivm.operators.accumulable import Accumulators, AggregateSpec, overflow_error
-from ivm.operators.append_only_extremes import AppendOnlyExtremes
-from ivm.operators.extremes import Extremes
+from ivm.operators.extremes import AppendOnlyExtremes, Extremes
 from ivm.operators.group_lookup import GroupLookup
 from ivm.operators.group_rows import aggregate_values
-from ivm.operators.live_input import live_input
-from ivm.operators.operator import Contents, Kept
+from ivm.operators.operator import Contents, Kept, live_input
 from ivm.operators.ordered_aggregates import OrderedAggregates
 from ivm.trace.cells import Cells, cell_times
 from ivm.trace.column import Column, Ints
@@ -53,9 +51,7 @@ class Reduce(Kept):
         self.groups = Groups(keys, parts, dictionary)
         self._layout = self.groups.layout
         self.lookup = GroupLookup(self.groups)
-        self._extremes: Extremes | AppendOnlyExtremes = Extremes(parts, dictionary)
-        if append_only:
-            self._extremes = AppendOnlyExtremes(parts, dictionary)
+        self._extremes = (AppendOnlyExtremes if append_only else Extremes)(parts, dictionary)
         self._ordered = OrderedAggregates(parts, dictionary)
         self._trees = (*self._extremes.states, *self._ordered.states)
         self.states = (self.groups, *self._trees)

@@ -8,8 +8,7 @@ import numpy as np
 
 from catalog.types import SqlType
 from ivm.kernels.groups.threshold import clamp_cells
-from ivm.operators.live_input import live_input
-from ivm.operators.operator import Contents, Kept
+from ivm.operators.operator import Contents, Kept, live_input
 from ivm.trace.cells import cell_times
 from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta, delta_of

@@ -9,8 +9,7 @@ import numpy as np
 from catalog.types import SqlType
 from ivm.kernels.ordered.batch import TreeBatch
 from ivm.kernels.ordered.top_k import ENDLESS, FIELDS, apply_windows, show_windows
-from ivm.operators.live_input import live_input
-from ivm.operators.operator import NOTHING, Contents, Kept, StateSize
+from ivm.operators.operator import NOTHING, Contents, Kept, StateSize, live_input
 from ivm.trace.cells import Cells, cell_times
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary

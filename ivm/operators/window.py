@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ivm.kernels.windows.functions import CELL, DIFF
-from ivm.operators.live_input import live_input
-from ivm.operators.operator import Contents, Kept, StateSize
+from ivm.operators.operator import Contents, Kept, StateSize, live_input
 from ivm.operators.window_layout import FunctionSpec, Types, WindowLayout
 from ivm.trace.cells import Cells, cell_times
 from ivm.trace.column import Ints

@@ -12,8 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import Physical, SqlType
+from ivm.kernels.ordered.rows import join_texts, joined_sizes
 from ivm.trace.column import DTYPES, Array, Column, Ints
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.readonly import readonly
 from ivm.trace.sequences import numbers_from
 from ivm.trace.strings import Strings
 from ivm.trace.text_memory import Codes
@@ -48,6 +50,18 @@ def lists_of(column: Column, offsets: Ints, physical: Physical, dictionary: Text
         elements = column.values if column.valid is None else column.values[column.valid]
         dictionary.note_lists(codes, np.ascontiguousarray(elements, np.int32))
     return codes
+
+
+def joined(column: Column, offsets: Ints, separator: str, dictionary: TextDictionary) -> Array:
+    """The codes of the texts of each run [offsets[c], offsets[c + 1]) of a column of codes, joined. Cost: the bytes."""
+    codes = readonly(np.ascontiguousarray(column.values, np.int64))
+    between = readonly(np.frombuffer(separator.encode(), np.uint8))
+    ends = np.empty(len(offsets), np.int64)
+    strings = dictionary.now()
+    joined_sizes(codes, offsets, strings.places, len(between), ends)
+    data = np.empty(int(ends[-1]), np.uint8)
+    join_texts(codes, offsets, strings.heap, strings.places, between, data)
+    return dictionary.encode_parts(data, ends)
 
 
 def elements_of(texts: Texts) -> Codes:
