@@ -20,7 +20,7 @@ from ivm.dataflow.graph import Graph
 from ivm.dataflow.hydration import Installation
 from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeTable
-from ivm.operators.sink import Sink
+from ivm.operators.ends import Sink
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.estimate import Estimate, bytes_text, total
 from ivm.plan.existing import Existing

@@ -17,7 +17,7 @@ from catalog.errors import Error
 from catalog.schema import Table
 from catalog.schema import View as Definition
 from ivm.engine import Engine, Planned
-from ivm.operators.source import Source
+from ivm.operators.ends import Source
 from ivm.plan.node import nodes_of
 from ivm.plan.table import TablePlan, ViewPlan
 from ivm.trace.arrow import arrow_type

@@ -8,7 +8,7 @@ import numpy as np
 
 from catalog.types import Physical
 from ivm.dataflow.node import Node
-from ivm.operators.source import Source
+from ivm.operators.ends import Source
 from ivm.plan.constant import ConstantPlan
 from ivm.render.context import RenderContext
 from ivm.render.scalars.columns import stored

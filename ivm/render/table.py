@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ivm.dataflow.node import Node
-from ivm.operators.source import Source
+from ivm.operators.ends import Source
 from ivm.plan.table import TablePlan
 from ivm.render.context import RenderContext
 

@@ -1,14 +1,29 @@
-"""The end of a view's dataflow: the log of its output, from which it is read."""
+"""The ends of the dataflow: where changes enter, base tables and constants, and the logs that views are read from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ivm.operators.operator import Contents, Kept
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.view_log import ViewLog
 
 _CHUNK = 1 << 16
+
+
+class Source(Kept):
+    """Stands for a collection kept elsewhere; the dataflow puts its deltas in, `read(time)` gives what is there."""
+
+    def __init__(self, read: Callable[[int], Iterator[Delta]]) -> None:
+        self._read = read
+
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """What is there."""
+        return self._read(time)
+
+    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+        """The given delta."""
+        return inputs[0]
 
 
 class Sink(Kept):
