@@ -84,7 +84,7 @@ class Accumulators:
 
     Never changed: for doubles that its sums have no room for there is another one (`widened`), in which all other
     accumulators have the same place. `doubles`: the columns whose sums are widened for what they hold. `placed`: for
-    each aggregate at which word of an output row it begins, and how many it takes.
+    each aggregate at which word of an output row it begins, and how many it takes. `fields`: how many a group has.
     """
 
     def __init__(self, aggregates: Sequence[AggregateSpec], windows: Mapping[int, Window] | None = None) -> None:
@@ -150,6 +150,7 @@ class Accumulators:
                 part.fit(self.arguments[part.argument].window)
             part.at = at
             at += part.size
+        self.fields = at
         kinds: list[SqlType | None] = [None] * at
         for part in self.parts.values():
             if part.type is not None and part.type.physical is Physical.CODE:
@@ -193,11 +194,6 @@ class Accumulators:
             squares_width=squares.width,
             digits=spec.type.precision if spec.type.kind is Kind.DECIMAL else 0,
         )
-
-    @property
-    def fields(self) -> int:
-        """How many fields a group has."""
-        return len(self.kinds)
 
     @property
     def saved(self) -> Scalar:

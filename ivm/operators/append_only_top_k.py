@@ -30,8 +30,6 @@ class AppendOnlyTopK(Kept):
     memory.
     """
 
-    visited = 0
-
     def __init__(
         self,
         types: Types,

@@ -29,11 +29,7 @@ class Extremes:
                 assert spec.argument_type is not None, "an aggregate with an argument has the argument's type"
                 order = RowOrder((Term(0, spec.argument_type, False),))
                 self._trees[spec.argument] = OrderedRows(order, dictionary, places=False)
-
-    @property
-    def states(self) -> tuple[OrderedRows, ...]:
-        """The trees."""
-        return tuple(self._trees.values())
+        self.states = tuple(self._trees.values())
 
     def apply(self, columns: dict[int, Column], delta: Delta, cells: Cells, state: Ints, after: Ints) -> None:
         """Apply a batch in the order of its times, and write the extremes of each cell into `after`.

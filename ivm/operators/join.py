@@ -65,10 +65,6 @@ class HalfJoin:
     read: tuple[int, ...] = ()
     computed: Computed = ()
 
-    def prepare(self) -> Iterator[int]:
-        """Let all that is read of rows looked up be read without a wait; see `Lookup.prepare`."""
-        yield from self.lookup.prepare(self.read, self.computed)
-
     def joined(self, delta: Delta) -> Iterator[Delta]:
         """The joined rows that passed `program`, if any, over parts of the delta that meet about `_PART` rows each.
 
@@ -111,12 +107,8 @@ class Path:
     stages: tuple[HalfJoin | ThresholdJoin, ...]
     computed: Mapping[int, Sequence[TextFunction]] = field(default_factory=dict)
 
-    def run(self, delta: Delta) -> list[Delta]:
-        """The changes of the join that follow from `delta`."""
-        return [part for part in self.parts(delta) if len(part)]
-
     def parts(self, delta: Delta) -> Iterator[Delta]:
-        """The same bit by bit, so that many matches need no more memory; some without rows."""
+        """The changes of the join that follow from `delta`, bit by bit; some without rows."""
         changed = self._really_changed(delta)
         if changed is None:
             return
@@ -241,14 +233,14 @@ class DeltaJoin(Operator):
         for path in self.paths:
             delta = inputs[path.source]
             if delta is not None and len(delta):
-                found += path.run(delta)
+                found += [part for part in path.parts(delta) if len(part)]
         return found
 
     def prepare(self) -> Iterator[int]:
         """Let all that is read of rows looked up be read without a wait, bit by bit, yielding the rows of each bit."""
         for path in self.paths:
             for stage in path.stages:
-                yield from stage.prepare()
+                yield from stage.lookup.prepare(stage.read, stage.computed)
 
 
 def _joined(whole: Path, parts: Iterator[Delta]) -> Iterator[Delta]:

@@ -45,6 +45,11 @@ class Operator(ABC):
         two chunks there is a bounded amount of work: where that yields no rows, the chunk is `NOTHING`.
         """
 
+    @property
+    def visited(self) -> int:
+        """Nodes of ordered state that were visited so far."""
+        return sum(getattr(state, "visited", 0) for state in self.states)
+
     def size(self) -> StateSize:
         """The exact size of the state that this operator owns."""
         sizes = [state.size() for state in self.states]
@@ -57,13 +62,13 @@ class Kept(Operator):
 
 
 def live_input(inputs: Sequence[Delta | None]) -> Delta | None:
-    """The first input's updates in the order of time; None if there are none."""
+    """The first input's updates with times ascending, one int if there is only one; None if there are no updates.
+
+    Cost: a sort where they are not in order.
+    """
     delta = inputs[0]
-    return None if delta is None or len(delta) == 0 else in_time_order(delta)
-
-
-def in_time_order(delta: Delta) -> Delta:
-    """The same updates with times ascending, one int if there is only one. Cost: a sort where they are not in order."""
+    if delta is None or len(delta) == 0:
+        return None
     times = delta.times
     if isinstance(times, int):
         return delta

@@ -85,7 +85,7 @@ class OrderedSet:
     def _picked(self, arguments: _Arguments, cells: Cells, after: Ints) -> None:
         """Apply the batch; the quantiles of each cell's rows."""
         count, width = len(cells), len(self._rows.kinds)
-        plan = np.array([q.row() for q in self._quantiles], np.int64)
+        plan = np.array([q[:3] for q in self._quantiles], np.int64)
         fractions = np.array([q.fraction for q in self._quantiles], np.float64)
         present = np.zeros(count, np.bool_)
         picked = np.zeros((count, len(plan), 2 * width), np.int64)
@@ -118,25 +118,13 @@ class OrderedSet:
         after[:, field + 1 : field + 1 + words.shape[1]] = np.where(present[:, None], words, 0)
 
 
-class OrderedAggregates:
-    """All ordered aggregates of a reduce; those that want the same rows in the same order share them."""
-
-    def __init__(self, parts: Accumulators, dictionary: TextDictionary) -> None:
-        found: dict[tuple[str, Ordered], dict[int, AggregateSpec]] = {}
-        for index, spec in enumerate(parts.aggregates):
-            if spec.ordered is not None:
-                found.setdefault((FORMS[spec.function], spec.ordered), {})[index] = spec
-        self._all = [OrderedSet(*shared, wanted, parts, dictionary) for shared, wanted in found.items()]
-
-    @property
-    def states(self) -> tuple[OrderedRows, ...]:
-        """The trees."""
-        return tuple(each.tree for each in self._all)
-
-    def apply(self, delta: Delta, cells: Cells, after: Ints) -> None:
-        """Apply a batch in the order of its times, and write the aggregates of each cell into `after`."""
-        for each in self._all:
-            each.apply(delta, cells, after)
+def ordered_sets(parts: Accumulators, dictionary: TextDictionary) -> list[OrderedSet]:
+    """For all ordered aggregates of a reduce; those that want the same rows in the same order share them."""
+    found: dict[tuple[str, Ordered], dict[int, AggregateSpec]] = {}
+    for index, spec in enumerate(parts.aggregates):
+        if spec.ordered is not None:
+            found.setdefault((FORMS[spec.function], spec.ordered), {})[index] = spec
+    return [OrderedSet(*shared, wanted, parts, dictionary) for shared, wanted in found.items()]
 
 
 _NO_STATE: Ints = np.empty((0, 1), np.int64)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,18 +16,13 @@ from ivm.trace.column import Ints
 _MOST_DIGITS = 9  # so that a fraction times a number of rows stays in 64 bits
 
 
-@dataclass(frozen=True, slots=True)
-class Quantile:
+class Quantile(NamedTuple):
     """One quantile: how it is placed (see `apply_quantiles`), and at which fraction of the rows."""
 
     kind: int
     numerator: int
     denominator: int
     fraction: float
-
-    def row(self) -> list[int]:
-        """Its row of what the kernel wants."""
-        return [self.kind, self.numerator, self.denominator]
 
 
 def quantile(function: str, given: object) -> Quantile:

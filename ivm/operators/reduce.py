@@ -14,7 +14,7 @@ from ivm.operators.extremes import AppendOnlyExtremes, Extremes
 from ivm.operators.group_lookup import GroupLookup
 from ivm.operators.group_rows import aggregate_values
 from ivm.operators.operator import Contents, Kept, live_input
-from ivm.operators.ordered_aggregates import OrderedAggregates
+from ivm.operators.ordered_aggregates import ordered_sets
 from ivm.trace.cells import Cells, cell_times
 from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta, delta_of
@@ -52,14 +52,8 @@ class Reduce(Kept):
         self._layout = self.groups.layout
         self.lookup = GroupLookup(self.groups)
         self._extremes = (AppendOnlyExtremes if append_only else Extremes)(parts, dictionary)
-        self._ordered = OrderedAggregates(parts, dictionary)
-        self._trees = (*self._extremes.states, *self._ordered.states)
-        self.states = (self.groups, *self._trees)
-
-    @property
-    def visited(self) -> int:
-        """Nodes of ordered state visited so far."""
-        return sum(tree.visited for tree in self._trees)
+        self._ordered = ordered_sets(parts, dictionary)
+        self.states = (self.groups, *self._extremes.states, *(each.tree for each in self._ordered))
 
     def initial(self, time: int) -> Delta | None:
         """The output over an empty input: the row of the one group if there are no keys, else nothing."""
@@ -83,7 +77,8 @@ class Reduce(Kept):
         after = np.zeros((len(cells), parts.fields), np.int64)
         parts.add(columns, delta.diffs, cells, after)
         self._extremes.apply(columns, delta, cells, self.groups.state, after)
-        self._ordered.apply(delta, cells, after)
+        for each in self._ordered:
+            each.apply(delta, cells, after)
         self.groups.put(after)
         return self._emit(parts, cells, after)
 

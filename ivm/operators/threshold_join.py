@@ -56,10 +56,6 @@ class ThresholdJoin:
     read: tuple[int, ...] = ()
     computed: Computed = ()
 
-    def prepare(self) -> Iterator[int]:
-        """Let what is read of the rows that are looked up be read without a wait; see `Lookup.prepare`."""
-        yield from self.lookup.prepare(self.read, self.computed)
-
     def joined(self, delta: Delta) -> Iterator[Delta]:
         """The joined rows that passed `program`, in parts.
 

@@ -54,11 +54,6 @@ class TopK(Kept):
         self._rows = OrderedRows(self._order, dictionary, places=True)
         self.states = (self._groups, self._rows)
 
-    @property
-    def visited(self) -> int:
-        """Nodes of ordered state visited so far."""
-        return self._rows.visited
-
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The changes of the windows at each time, sorted by time."""
         delta = live_input(inputs)

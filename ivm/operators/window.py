@@ -48,11 +48,6 @@ class Window(Kept):
         self.states = (self._groups, self._rows)
         self._types = [type_ for type_, _ in types[:width]] + [f.type for f in functions]
 
-    @property
-    def visited(self) -> int:
-        """Nodes visited so far."""
-        return self._rows.visited
-
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The rows that go and come at each time, by time. Raises NumericError if a sum does not fit its type."""
         delta = live_input(inputs)

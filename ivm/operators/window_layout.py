@@ -10,13 +10,14 @@ import numpy as np
 
 from catalog.types import BIGINT, DOUBLE, Physical, SqlType
 from ivm.kernels.groups.accumulate import COUNT
-from ivm.kernels.groups.finalize import OutputRow, finalize
+from ivm.kernels.groups.finalize import finalize
 from ivm.kernels.types import Int32s
 from ivm.kernels.windows import reach as window_reach
 from ivm.kernels.windows import values as window_values
 from ivm.kernels.windows.tree import INPUT, KEY, OWN, PAYLOAD, PEERS, SHAPE, TREE, VALUES, WORDS
 from ivm.kernels.windows.values import FAR
 from ivm.operators.accumulable import Accumulators, AggregateSpec, overflow_error
+from ivm.operators.group_rows import aggregate_values
 from ivm.trace.arrow import to_column
 from ivm.trace.cells import Cells
 from ivm.trace.column import Array, Column, Ints
@@ -366,17 +367,11 @@ class WindowLayout:
         o, n = self._aggregates[self._aggregate(f)], len(values)
         out, valid = np.zeros((self.sums.words, n), np.int64), np.ones((len(self._aggregates), n), np.bool_)
         fields = np.ascontiguousarray(values)
+        first, words, spec = self.sums.placed[o]
         if finalize(self.sums.outputs, o, True, fields, 0, at, out, valid, self.sums.scratch):
-            raise overflow_error(self.sums.aggregates[o])
-        output = OutputRow(*self.sums.outputs[o].tolist())
-        first, words = output.at, output.words
-        mask = None if valid[o].all() else valid[o]
-        if words == 2:
-            return Column(np.ascontiguousarray(out[first : first + 2].T), mask)
-        physical = f.type.physical
-        return Column(
-            out[first].view(np.float64) if physical is Physical.FLOAT64 else narrowed(out[first], physical), mask
-        )
+            raise overflow_error(spec)
+        values = np.ascontiguousarray(out[first : first + words].T)
+        return Column(aggregate_values(values, spec), None if valid[o].all() else valid[o])
 
 
 def _words_of(value: int | float | bool | str, physical: Physical, literals: Literals) -> Ints:
