@@ -14,7 +14,7 @@ from ivm.progress import Tell
 from tpch import manifest
 from tpch.errors import GenerateError
 from tpch.manifest import Entry, File, Manifest
-from tpch.schema import relations, update_schema
+from tpch.schema import relations, update_columns
 from tpch.source import SMALLEST_SCALE, Generated, generate_tables
 from tpch.spark import session, watched
 from tpch.streams import churn, load, refresh, window
@@ -133,10 +133,8 @@ class _Making:
                 changes[change.relation] = write_changes(change, directory)
         grows = {change.relation: change.append_only for change in plan.changes}
         entries = {
-            relation: Entry(
-                _columns(relation), grows.get(relation, True), base.get(relation, ()), changes.get(relation, ())
-            )
-            for relation in relations()
+            name: Entry(update_columns(relation), grows.get(name, True), base.get(name, ()), changes.get(name, ()))
+            for name, relation in relations().items()
         }
         made = Manifest(manifest.FORMAT, name, sf, seed, plan.parameters, plan.first_time, plan.last_time, entries)
         manifest.write(made, directory)
@@ -161,7 +159,3 @@ class _Making:
         with watched(self.source.spark.sparkContext, tell):
             yield
         self.done += rows
-
-
-def _columns(relation: str) -> tuple[tuple[str, str], ...]:
-    return tuple((column.name, str(column.type)) for column in update_schema(relations()[relation]))

@@ -24,7 +24,7 @@ def java_home() -> Path:
     Raises SetupError, one line that says what to install. Cost: one run of `java -version` per candidate.
     """
     found: list[str] = []
-    for home in _candidates():
+    for home in dict.fromkeys(_places()):
         version = _version(home)
         if version >= MINIMUM:
             return home
@@ -35,14 +35,6 @@ def java_home() -> Path:
         f"generating TPC-H streams needs Java {MINIMUM} or later{seen}: install it "
         f"(Debian/Ubuntu: apt-get install openjdk-17-jre-headless; macOS: brew install openjdk@17) or set JAVA_HOME"
     )
-
-
-def _candidates() -> Iterator[Path]:
-    seen: set[Path] = set()
-    for home in _places():
-        if home not in seen and (home / "bin" / "java").is_file():
-            seen.add(home)
-            yield home
 
 
 def _places() -> Iterator[Path]:
@@ -58,7 +50,7 @@ def _places() -> Iterator[Path]:
 
 
 def _version(home: Path) -> int:
-    """The major version of the Java in `home`, 0 if it does not run."""
+    """The major version of the Java in `home`, 0 if there is none that runs."""
     try:
         command = [str(home / "bin" / "java"), "-version"]
         done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,10 +16,9 @@ from tpch import manifest
 from tpch.decode import Cursor, check_file, dictionary_columns, read_whole
 from tpch.errors import StreamError
 from tpch.manifest import Entry, Manifest
-from tpch.schema import DIFF, TIME, relations, update_schema
+from tpch.schema import DIFF, TIME, relations, update_columns
 
 _AHEAD = 4
-_WAIT_SECONDS = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,7 @@ def open_stream(directory: Path) -> Stream:
     found = manifest.read(directory)
     for name, relation in relations().items():
         entry = found.relations.get(name)
-        expected = tuple((column.name, str(column.type)) for column in update_schema(relation))
+        expected = update_columns(relation)
         if entry is None or entry.columns != expected:
             raise StreamError(
                 f"the manifest of {directory} does not have the columns of {name} that TPC-H declares; "
@@ -131,34 +130,11 @@ def _coalesced(table: pa.Table, entry: Entry) -> pa.Table:
 
 def _ahead(batches: Iterator[StreamBatch]) -> Iterator[StreamBatch]:
     """The same batches, made by another thread up to a few ahead of their use."""
-    made: queue.Queue[StreamBatch | BaseException | None] = queue.Queue(_AHEAD)
-    abandoned = threading.Event()
-
-    def hand_over(item: StreamBatch | BaseException | None) -> bool:
-        while not abandoned.is_set():
-            try:
-                made.put(item, timeout=_WAIT_SECONDS)
-                return True
-            except queue.Full:
-                continue
-        return False
-
-    def work() -> None:
+    with ThreadPoolExecutor(1, "tpch-reader") as reader:
+        made = deque(reader.submit(next, batches, None) for _ in range(_AHEAD))
         try:
-            for batch in batches:
-                if not hand_over(batch):
-                    return
-            hand_over(None)
-        except BaseException as error:  # noqa: BLE001 - it is raised where the batches are used
-            hand_over(error)
-
-    worker = threading.Thread(target=work, name="tpch-reader", daemon=True)
-    worker.start()
-    try:
-        while (item := made.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
-            yield item
-    finally:
-        abandoned.set()
-        worker.join()
+            while (batch := made.popleft().result()) is not None:
+                made.append(reader.submit(next, batches, None))
+                yield batch
+        finally:
+            reader.shutdown(cancel_futures=True)

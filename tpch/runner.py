@@ -15,7 +15,7 @@ import ivm
 from ivm.duck import Use, connection
 from ivm.progress import Tell
 from tpch import queries
-from tpch.reader import Stream, StreamBatch
+from tpch.reader import Stream
 from tpch.schema import ddl
 
 _RUNS = 3
@@ -200,8 +200,7 @@ def _install(db: ivm.Database, views: Sequence[str], progress: Tell) -> float:
 
 def _busy(db: ivm.Database) -> dict[str, float]:
     """The seconds that each view's operators have taken so far."""
-    rows = db.sql("SELECT view, sum(millis) / 1000 FROM ivm_operators GROUP BY view").fetchall()
-    return dict(rows)
+    return dict(db.sql("SELECT view, sum(millis) / 1000 FROM ivm_operators GROUP BY view").fetchall())
 
 
 def _state(db: ivm.Database) -> State:
@@ -218,7 +217,11 @@ def _apply(db: ivm.Database, stream: Stream, settings: Settings, checks: _Checks
     commits: list[_Commit] = []
     total, done = stream.manifest.rows, 0
     for batch in stream.batches(settings.times, coalesce=settings.coalesce):
-        commits.append(_commit(db, batch))
+        started = time.perf_counter()
+        db.apply(batch.tables)
+        seconds = time.perf_counter() - started
+        changes = {name: table.num_rows for name, table in batch.tables.items()}
+        commits.append(_Commit(changes, seconds, batch.decode_seconds))
         done += batch.rows
         progress("applying changes", done, total)
         if settings.every and len(commits) % settings.every == 0:
@@ -227,19 +230,10 @@ def _apply(db: ivm.Database, stream: Stream, settings: Settings, checks: _Checks
     return commits
 
 
-def _commit(db: ivm.Database, batch: StreamBatch) -> _Commit:
-    started = time.perf_counter()
-    db.apply(batch.tables)
-    seconds = time.perf_counter() - started
-    changes = {name: table.num_rows for name, table in batch.tables.items()}
-    return _Commit(changes, seconds, batch.decode_seconds)
-
-
 def _latency(commits: Sequence[_Commit]) -> Latency:
     if not commits:
         return Latency(0.0, 0.0, 0.0)
-    millis = np.array([commit.seconds * 1e3 for commit in commits])
-    return Latency(float(np.percentile(millis, 50)), float(np.percentile(millis, 99)), float(millis.max()))
+    return Latency(*np.percentile([commit.seconds * 1e3 for commit in commits], (50, 99, 100)).tolist())
 
 
 def _view_reports(

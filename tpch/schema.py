@@ -53,6 +53,11 @@ def update_schema(relation: Relation) -> pa.Schema:
     return pa.schema([*relation.schema, *extra])
 
 
+def update_columns(relation: Relation) -> tuple[tuple[str, str], ...]:
+    """The (name, Arrow type) of each column of a relation's updates."""
+    return tuple((column.name, str(column.type)) for column in update_schema(relation))
+
+
 def _relation(name: str, statement: str, body: str) -> Relation:
     fields: list[pa.Field] = []
     key: tuple[str, ...] = ()

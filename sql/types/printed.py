@@ -99,15 +99,12 @@ def _printf_place(form: str, start: int, number: int) -> tuple[Place, int]:
         raise ValueError(f"{form[start : start + 8]!r} is not supported; write %d, %s, %f, %e or %g, or use format()")
     if letter == "s" and ("+" in flags or " " in flags):
         raise ValueError(f"{found[0]!r} is not supported for a text")
-    return _printed(number, found[0], flags, width, precision, letter), found.end()
-
-
-def _printed(number: int, written: str, flags: str, width: str, precision: str, letter: str) -> Place:
     align = "<" if "-" in flags else ">" if width and "0" not in flags else ""
     sign = "+" if "+" in flags else " " if " " in flags else ""
     separator = "," if "," in flags else ""
     letter = "d" if letter == "i" else letter
-    return Place(number, written, "", align, sign, "0" in flags, width, separator, precision, letter)
+    place = Place(number, found[0], "", align, sign, "0" in flags, width, separator, precision, letter)
+    return place, found.end()
 
 
 def format_pieces(form: str) -> list[str | Place]:
@@ -125,13 +122,11 @@ def _format_place(form: str, start: int, number: int) -> tuple[Place, int]:
         raise ValueError(
             f"{form[start : start + 8]!r} is no place such as {{}} or {{:>8.2f}}; double a brace that is text"
         )
-    return _placed(number, found), found.end()
-
-
-def _placed(number: int, found: re.Match[str]) -> Place:
     parts = _FMT.fullmatch(found[2] or "")
     if parts is None:
         raise ValueError(f"{found[0]!r} is not supported; write an alignment, a width, a precision and a letter")
     fill, align, sign, zero, width, separator, precision, letter = parts.groups("")
     sign = "" if sign == "-" else sign
-    return Place(int(found[1] or number), found[0], fill, align, sign, bool(zero), width, separator, precision, letter)
+    number = int(found[1] or number)
+    place = Place(number, found[0], fill, align, sign, bool(zero), width, separator, precision, letter)
+    return place, found.end()

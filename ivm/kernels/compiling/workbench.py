@@ -11,7 +11,7 @@ import os
 import pickle
 import sys
 from importlib import import_module
-from typing import Any, BinaryIO
+from typing import Any
 
 from numba.core.caching import NullCache
 from numba.core.dispatcher import Dispatcher
@@ -38,12 +38,9 @@ def serve() -> None:
             answer: Any = packed(_compiled(kernel, types))
         except Exception as error:  # noqa: BLE001  the answer says so
             answer = f"{kernel}({types}): {type(error).__name__}: {error}"
-        _send(answers, pickle.dumps(answer))
-
-
-def _send(answers: BinaryIO, answer: bytes) -> None:
-    answers.write(b"%d\n" % len(answer) + answer)
-    answers.flush()
+        body = pickle.dumps(answer)
+        answers.write(b"%d\n" % len(body) + body)
+        answers.flush()
 
 
 def _compiled(kernel: str, types: str) -> Any:
