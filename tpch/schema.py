@@ -20,12 +20,11 @@ _PLAIN_TYPES = {"BIGINT": pa.int64(), "INTEGER": pa.int32(), "DATE": pa.date32()
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """One relation: its columns in order (none is nullable), its primary key, and the SQL that declares it."""
+    """One relation: its columns in order, none of which is nullable, and its primary key."""
 
     name: str
     schema: pa.Schema
     primary_key: tuple[str, ...]
-    ddl: str
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -42,7 +41,7 @@ def ddl() -> str:
 @cache
 def relations() -> dict[str, Relation]:
     """The eight relations by name, in the order of `schema.sql`."""
-    found = {match[1]: _relation(match[1], match[0], match[2]) for match in _TABLE.finditer(ddl())}
+    found = {match[1]: _relation(match[1], match[2]) for match in _TABLE.finditer(ddl())}
     assert len(found) == 8, "schema.sql does not declare the eight relations in the expected form"
     return found
 
@@ -58,7 +57,7 @@ def update_columns(relation: Relation) -> tuple[tuple[str, str], ...]:
     return tuple((column.name, str(column.type)) for column in update_schema(relation))
 
 
-def _relation(name: str, statement: str, body: str) -> Relation:
+def _relation(name: str, body: str) -> Relation:
     fields: list[pa.Field] = []
     key: tuple[str, ...] = ()
     for line in body.splitlines():
@@ -67,7 +66,7 @@ def _relation(name: str, statement: str, body: str) -> Relation:
             key = (column[1],) if column[5] else key
         elif declared := _KEY.match(line.strip()):
             key = tuple(part.strip() for part in declared[1].split(","))
-    return Relation(name, pa.schema(fields), key, statement)
+    return Relation(name, pa.schema(fields), key)
 
 
 def _arrow_type(column: re.Match[str]) -> pa.DataType:

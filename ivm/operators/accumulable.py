@@ -40,9 +40,10 @@ from ivm.kernels.numbers.exact_float import exponent_range
 from ivm.operators.accumulator import NO_MASK, Accumulator, Argument, Window, mask, move, value_words
 from ivm.operators.aggregate_order import FORMS, Ordered
 from ivm.trace.cells import Cells
-from ivm.trace.column import Bools, Column, Ints
+from ivm.trace.column import Array, Bools, Column, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.readonly import readonly, readonly_diffs
+from ivm.trace.row_order import narrowed, values_of
 from ivm.trace.segment import Scalar
 
 FUNCTIONS = {
@@ -288,6 +289,16 @@ def overflow_error(spec: AggregateSpec) -> NumericError:
         f"cannot compute {spec.function} of {spec.argument_type}: the sum does not fit {spec.type}; "
         "cast the argument to DOUBLE or scale it down"
     )
+
+
+def aggregate_values(words: Ints, spec: AggregateSpec) -> Array:
+    """An aggregate's values of their words (n, 1 or 2), in the physical form of its type."""
+    physical = spec.type.physical
+    if spec.function in ("min", "max") or spec.ordered is not None:
+        return narrowed(values_of(words, physical), physical)
+    if physical is Physical.WIDE:
+        return words
+    return words[:, 0].view(np.float64) if physical is Physical.FLOAT64 else words[:, 0]
 
 
 def _sum_kind(physical: Physical) -> int:

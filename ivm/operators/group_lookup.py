@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from ivm.operators.accumulable import Accumulators
-from ivm.operators.group_rows import GroupRows
-from ivm.trace.column import Bools, Ints
+import numpy as np
+
+from ivm.kernels.groups.finalize import AT, WORDS, finalize
+from ivm.operators.accumulable import Accumulators, aggregate_values
+from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.computed import Computed
-from ivm.trace.delta import Group
+from ivm.trace.delta import Group, Source
 from ivm.trace.group_reader import GroupReader
 from ivm.trace.groups import Groups
+from ivm.trace.keys import KeyLayout
 from ivm.trace.time import readable_as_of
 
 
@@ -44,3 +47,43 @@ class GroupLookup:
     def reader(self, time: int) -> GroupLookup:
         """The groups as of `time`, the present, which are kept."""
         return GroupLookup(self._groups, self._groups.reader(time))
+
+
+@dataclass(slots=True)
+class GroupRows(Source):
+    """Groups as they were when they were looked up: `words`, their keys as `layout` packs them, and `fields`.
+
+    A column is computed when it is first read, then kept; nothing depends on what becomes of the groups.
+    """
+
+    layout: KeyLayout
+    words: Ints
+    parts: Accumulators
+    fields: Ints
+    _outputs: Ints = field(init=False)
+    _scratch: Ints = field(init=False)
+    _made: dict[int, Column] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # Both are made anew when sums are widened: these are the ones that belong to the fields.
+        self._outputs, self._scratch = self.parts.outputs, self.parts.scratch
+
+    def column(self, index: int) -> Column:
+        """A key, or behind the keys an aggregate. Cost: see `finalize`."""
+        column = self._made.get(index)
+        if column is None:
+            keys = len(self.layout.parts)
+            column = self._made[index] = self._key(index) if index < keys else self._aggregate(index - keys)
+        return column
+
+    def _key(self, index: int) -> Column:
+        return self.layout.unpack(self.words)[index]
+
+    def _aggregate(self, index: int) -> Column:
+        output = self._outputs[index : index + 1].copy()
+        output[0, AT] = 0
+        words = np.empty((int(output[0, WORDS]), len(self.fields)), np.int64)
+        valid = np.empty((1, len(self.fields)), np.bool_)
+        finalize(output, 0, False, self.fields, 0, 0, words, valid, self._scratch)
+        values = aggregate_values(np.ascontiguousarray(words.T), self.parts.aggregates[index])
+        return Column(values, None if valid.all() else valid[0])

@@ -11,13 +11,13 @@ import numpy as np
 
 from catalog.errors import NumericError
 from catalog.types import SqlType
-from ivm.operators.mfp import Program
+from ivm.operators.mfp import Program, net_sum, over_net
 from ivm.operators.operator import NOTHING, Contents, Operator
 from ivm.operators.threshold_join import ThresholdJoin
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.computed import Computed, TextFunction
 from ivm.trace.concat import concat_deltas
-from ivm.trace.consolidate import consolidate, consolidate_by
+from ivm.trace.consolidate import consolidate_by
 from ivm.trace.delta import Delta, Group
 from ivm.trace.keys import KeyLayout
 
@@ -174,8 +174,7 @@ class Careful:
 
     def net(self, deltas: Sequence[Delta]) -> Delta | None:
         """The program over what is left of the sum of `deltas`."""
-        net = _net(deltas, self.types)
-        return None if net is None else self.program(net)
+        return over_net(self.program, deltas, self.types)
 
     def rest(self, whole: Path, parts: Iterator[Delta], given: Sequence[Delta]) -> Iterator[Delta]:
         """What the join makes of `parts` of its `whole` path's input, less what was `given` of it before."""
@@ -190,7 +189,7 @@ class Careful:
             yield NOTHING
         net = self.net(found)
         less = [delta.with_diffs(-delta.diff_array()) for delta in given]
-        left = net if not less else _net(less if net is None else [net, *less], self.row)
+        left = net if not less else net_sum(less if net is None else [net, *less], self.row)
         yield NOTHING if left is None else left
 
 
@@ -278,12 +277,6 @@ def _joined_with_care(whole: Path, parts: Iterator[Delta], careful: Callable[[],
 def _next_size(rows: int, matches: int) -> int:
     """How many rows to take next, where so many met so many matches: as many as meet about `_PART`."""
     return max(_LEAST_PART, min(_PART, _PART * rows // max(matches, 1)))
-
-
-def _net(deltas: Sequence[Delta], types: Sequence[SqlType]) -> Delta | None:
-    """What is left of the sum of `deltas`; None if nothing is."""
-    merged = concat_deltas(deltas)
-    return None if merged is None else consolidate(merged, types)
 
 
 def _is_every_row(positions: Ints) -> bool:

@@ -33,7 +33,7 @@ class Mfp(Operator):
         try:
             return self._program(delta)
         except NumericError:
-            return self._net(delta)
+            return over_net(self._program, [delta], self._types)
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The program over the input's contents."""
@@ -53,10 +53,17 @@ class Mfp(Operator):
                     if len(part):
                         rest.append(part)
                     yield NOTHING
-                whole = concat_deltas(rest)
-                result = None if whole is None else self._net(whole)
+                result = over_net(self._program, rest, self._types)
             yield NOTHING if result is None else result
 
-    def _net(self, delta: Delta) -> Delta | None:
-        net = consolidate(delta, self._types)
-        return None if net is None else self._program(net)
+
+def over_net(program: Program, deltas: Sequence[Delta], types: Sequence[SqlType]) -> Delta | None:
+    """The program over what is left of the sum of `deltas`."""
+    net = net_sum(deltas, types)
+    return None if net is None else program(net)
+
+
+def net_sum(deltas: Sequence[Delta], types: Sequence[SqlType]) -> Delta | None:
+    """What is left of the sum of `deltas`; None if nothing is."""
+    merged = concat_deltas(deltas)
+    return None if merged is None else consolidate(merged, types)

@@ -9,10 +9,9 @@ import numpy as np
 
 from catalog.types import SqlType
 from ivm.kernels.groups.emit import emit, read_groups
-from ivm.operators.accumulable import Accumulators, AggregateSpec, overflow_error
+from ivm.operators.accumulable import Accumulators, AggregateSpec, aggregate_values, overflow_error
 from ivm.operators.extremes import AppendOnlyExtremes, Extremes
 from ivm.operators.group_lookup import GroupLookup
-from ivm.operators.group_rows import aggregate_values
 from ivm.operators.operator import Contents, Kept, live_input
 from ivm.operators.ordered_aggregates import ordered_sets
 from ivm.trace.cells import Cells, cell_times

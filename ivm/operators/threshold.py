@@ -21,21 +21,18 @@ _CHUNK = 1 << 16
 
 
 class Threshold(Kept):
-    """R'(r) = min(max(R(r), 0), `at_most`); without a bound R'(r) = max(R(r), 0), with a bound of 1 DISTINCT.
+    """R'(r) = max(R(r), 0).
 
     A row with NaN or -0.0 comes out with the one NaN, or 0.0, as equal rows are one row.
     """
 
-    def __init__(
-        self, types: Sequence[tuple[SqlType, bool]], dictionary: TextDictionary, at_most: int | None = None
-    ) -> None:
+    def __init__(self, types: Sequence[tuple[SqlType, bool]], dictionary: TextDictionary) -> None:
         self._groups = Groups(types, PlainFields((None,)), dictionary)
         self._layout = self._groups.layout
-        self._at_most = np.iinfo(np.int64).max if at_most is None else at_most
         self.states = (self._groups,)
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
-        """The changes of the clamped multiplicities, sorted by time. Cost: two random accesses an update."""
+        """The changes of the multiplicities above zero, sorted by time. Cost: two random accesses an update."""
         delta = live_input(inputs)
         if delta is None:
             return None
@@ -45,7 +42,7 @@ class Threshold(Kept):
         keys = np.empty((len(cells), self._layout.words), np.int64)
         cell, diffs = np.empty(len(cells), np.int32), np.empty(len(cells), np.int64)
         rows = clamp_cells(
-            self._at_most, self._layout.words, self._groups.state, delta.diff_array(), cells.row_cell,
+            self._layout.words, self._groups.state, delta.diff_array(), cells.row_cell,
             cells.slot, cells.previous, after, keys, cell, diffs,
         )  # fmt: skip
         self._groups.put(after)
@@ -61,11 +58,11 @@ class Threshold(Kept):
         return self._shown(self._groups.reader(time), time)
 
     def _shown(self, reader: GroupReader[PlainFields], time: int) -> Iterator[Delta]:
-        """The rows of positive multiplicity, each as often as it counts."""
+        """The rows of positive multiplicity, each as often as it is there."""
         width = self._layout.words
         for start in range(0, reader.used, _CHUNK):
             rows = reader.rows(start, start + _CHUNK)
             rows = rows[rows[:, width + 1] > 0]
             if len(rows):
-                diffs = np.minimum(rows[:, width + 1], self._at_most)
-                yield delta_of(self._unpack(np.ascontiguousarray(rows[:, :width])), time, diffs, len(rows))
+                columns = self._unpack(np.ascontiguousarray(rows[:, :width]))
+                yield delta_of(columns, time, rows[:, width + 1].copy(), len(rows))

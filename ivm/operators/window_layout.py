@@ -16,8 +16,7 @@ from ivm.kernels.windows import reach as window_reach
 from ivm.kernels.windows import values as window_values
 from ivm.kernels.windows.tree import INPUT, KEY, OWN, PAYLOAD, PEERS, SHAPE, TREE, VALUES, WORDS
 from ivm.kernels.windows.values import FAR
-from ivm.operators.accumulable import Accumulators, AggregateSpec, overflow_error
-from ivm.operators.group_rows import aggregate_values
+from ivm.operators.accumulable import Accumulators, AggregateSpec, aggregate_values, overflow_error
 from ivm.trace.arrow import to_column
 from ivm.trace.cells import Cells
 from ivm.trace.column import Array, Column, Ints

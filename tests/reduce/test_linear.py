@@ -41,15 +41,15 @@ def test_union_and_negate(a, b):
     assert same([u for d in contents for u in from_delta(d, ONLY, dictionary)], a + b)
 
 
-def clamped(bag: Bag, at_most: int | None) -> Bag:
-    return Counter({row: m if at_most is None else min(m, at_most) for row, m in bag.items() if m > 0})
+def clamped(bag: Bag) -> Bag:
+    return Counter({row: m for row, m in bag.items() if m > 0})
 
 
 @settings(deadline=None, max_examples=200)
-@given(streams, st.sampled_from([None, 1, 2]), st.randoms())
-def test_threshold_laws(updates, at_most, random):
+@given(streams, st.randoms())
+def test_threshold_laws(updates, random):
     dictionary = TextDictionary()
-    small, big, shuffled = (Threshold(TYPES, TextDictionary(), at_most) for _ in range(3))
+    small, big, shuffled = (Threshold(TYPES, TextDictionary()) for _ in range(3))
     held: Bag = Counter()
     out: Bag = Counter()
     apart = []
@@ -61,7 +61,7 @@ def test_threshold_laws(updates, at_most, random):
         seal(small)
         held, out = apply(held, batch), apply(out, changes)
         apart += changes
-        assert out == clamped(held, at_most)
+        assert out == clamped(held)
         contents = [u for d in small.contents([], 9) for u in from_delta(d, ONLY, dictionary)]
         assert apply(Counter(), contents) == out
     assert same(from_delta(step(big, [to_delta(updates, TYPES, dictionary)]), ONLY, dictionary), apart)

@@ -56,14 +56,6 @@ class Archive:
         self._parts = parts
         self._index = index
 
-    def __contains__(self, key: str) -> bool:
-        """Whether there is an entry of this key, damaged or not."""
-        return key in self._index
-
-    def __len__(self) -> int:
-        """The number of entries."""
-        return len(self._index)
-
     def part(self, key: str, number: int) -> bytes | None:
         """A part of an entry, numbered as in `Entry`; None if there is no such entry, or the part is damaged."""
         if key not in self._index:

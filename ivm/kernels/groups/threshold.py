@@ -1,4 +1,4 @@
-"""Multiplicities kept between zero and a bound."""
+"""Multiplicities kept from falling below zero."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from ivm.kernels.types import Int32s, Ints
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def clamp_cells(
-    at_most: Word,
     width: Word,
     state: Ints,
     row_diffs: Ints,
@@ -23,7 +22,7 @@ def clamp_cells(
     out_cell: Int32s,
     diffs: Ints,
 ) -> Word:
-    """Make `cells` (cells, 1) the multiplicities as of each cell, and write the changes of min(max(., 0), at_most).
+    """Make `cells` (cells, 1) the multiplicities as of each cell, and write the changes of max(., 0).
 
     See `groups.table` for groups and cells. Returns the number of changes written to `keys`, `out_cell` and `diffs`,
     which have room for one a cell. Cost: a random access a cell.
@@ -35,7 +34,7 @@ def clamp_cells(
         slot, previous = np.int64(cell_slot[cell]), np.int64(cell_previous[cell])
         before = cells[previous, 0] if previous >= 0 else state[slot, width + 1]
         cells[cell, 0] += before
-        diff = min(max(cells[cell, 0], 0), at_most) - min(max(before, 0), at_most)
+        diff = max(cells[cell, 0], 0) - max(before, 0)
         if diff != 0:
             for w in range(width):
                 keys[rows, w] = state[slot, w]
