@@ -18,7 +18,6 @@ from ivm.trace.groups import Groups
 from ivm.trace.readonly import readonly, readonly_diffs
 from ivm.trace.row_order import total_order
 
-_CHUNK = 1 << 16
 _HEAD = 2  # fields of a group before those of its rows
 
 
@@ -88,9 +87,8 @@ class AppendOnlyTopK(Kept):
 
     def _shown(self, reader: GroupReader[PlainFields], time: int) -> Iterator[Delta]:
         """The rows in the windows."""
-        for start in range(0, reader.used if self._end else 0, _CHUNK):
-            fields = reader.rows(start, start + _CHUNK)[:, self._first + _HEAD :]
-            kept = fields.reshape(len(fields), self._end, self._width)
+        for rows in reader.chunks():
+            kept = rows[:, self._first + _HEAD :].reshape(len(rows), self._end, self._width)
             copies = kept[:, :, -1]
             until = copies.cumsum(axis=1)
             shown = np.maximum(until - self._begin, 0) - np.maximum(until - copies - self._begin, 0)

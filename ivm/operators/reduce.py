@@ -18,13 +18,10 @@ from ivm.trace.cells import Cells, cell_times
 from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.group_reader import GroupReader
 from ivm.trace.groups import Groups
 from ivm.trace.keys import KeyLayout
 
 __all__ = ["AggregateSpec", "Reduce"]
-
-_CHUNK = 1 << 16
 
 
 class Reduce(Kept):
@@ -109,14 +106,9 @@ class Reduce(Kept):
         if len(self.groups) == 0:
             initial = self.initial(time)
             return iter(() if initial is None else (initial,))
-        return self._shown(self.groups.reader(time), time)
-
-    def _shown(self, reader: GroupReader[Accumulators], time: int) -> Iterator[Delta]:
-        """The groups' rows."""
-        for start in range(0, reader.used, _CHUNK):
-            delta = self._read(reader.fields, reader.rows(start, start + _CHUNK), time)
-            if delta is not None:
-                yield delta
+        reader = self.groups.reader(time)
+        shown = (self._read(reader.fields, rows, time) for rows in reader.chunks())
+        return (delta for delta in shown if delta is not None)
 
     def _read(self, parts: Accumulators, rows: Ints, time: int) -> Delta | None:
         """What these rows of the groups show."""

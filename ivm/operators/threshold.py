@@ -17,8 +17,6 @@ from ivm.trace.group_fields import PlainFields
 from ivm.trace.group_reader import GroupReader
 from ivm.trace.groups import Groups
 
-_CHUNK = 1 << 16
-
 
 class Threshold(Kept):
     """R'(r) = max(R(r), 0).
@@ -60,9 +58,8 @@ class Threshold(Kept):
     def _shown(self, reader: GroupReader[PlainFields], time: int) -> Iterator[Delta]:
         """The rows of positive multiplicity, each as often as it is there."""
         width = self._layout.words
-        for start in range(0, reader.used, _CHUNK):
-            rows = reader.rows(start, start + _CHUNK)
-            rows = rows[rows[:, width + 1] > 0]
+        for chunk in reader.chunks():
+            rows = chunk[chunk[:, width + 1] > 0]
             if len(rows):
                 columns = self._unpack(np.ascontiguousarray(rows[:, :width]))
                 yield delta_of(columns, time, rows[:, width + 1].copy(), len(rows))

@@ -17,6 +17,7 @@ from ivm.trace.group_fields import Form, coded, empty_store
 from ivm.trace.growable import Growable
 from ivm.trace.readonly import NO_MASK, readonly
 
+_CHUNK = 1 << 16
 _AT_ONCE = 1 << 12
 """Slots or keys between two looks at whether somebody wrote meanwhile."""
 _SHORTLY = 1e-4
@@ -125,6 +126,11 @@ class GroupReader(Generic[Form]):
 
             self._undisturbed(copy)
         return rows
+
+    def chunks(self) -> Iterator[Ints]:
+        """Copies of the rows in all slots, so many at a time; see `rows`."""
+        for start in range(0, self.used, _CHUNK):
+            yield self.rows(start, start + _CHUNK)
 
     def codes(self) -> Iterator[Array]:
         """Those of fields that only this reader still sees."""

@@ -7,9 +7,17 @@ from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
 from ivm.dataflow import hydration
-from ivm.operators import append_only_top_k, ends, join, reduce, threshold
+from ivm.operators import ends, join
 from ivm.plan import existing
-from ivm.trace import arrangement, ordered_arrangement, ordered_tree, rows_reader, stored_columns, window_tree
+from ivm.trace import (
+    arrangement,
+    group_reader,
+    ordered_arrangement,
+    ordered_tree,
+    rows_reader,
+    stored_columns,
+    window_tree,
+)
 
 _SIZES = (
     (rows_reader, "_CHUNK_ROWS", 1.0),
@@ -21,7 +29,7 @@ _SIZES = (
     (join, "_PART", 2.0),
     (join, "_FIRST_PART", 0.5),
     (join, "_LEAST_PART", 0.25),
-    *((each, "_CHUNK", 0.75) for each in (reduce, ends, threshold, append_only_top_k, window_tree, ordered_tree)),
+    *((each, "_CHUNK", 0.75) for each in (group_reader, ends, window_tree, ordered_tree)),
 )
 
 
