@@ -62,14 +62,9 @@ def _relation(name: str, body: str) -> Relation:
     key: tuple[str, ...] = ()
     for line in body.splitlines():
         if column := _COLUMN.match(line.strip()):
-            fields.append(pa.field(column[1], _arrow_type(column), nullable=False))
+            type_ = _PLAIN_TYPES.get(column[2]) or pa.decimal128(int(column[3]), int(column[4]))
+            fields.append(pa.field(column[1], type_, nullable=False))
             key = (column[1],) if column[5] else key
         elif declared := _KEY.match(line.strip()):
             key = tuple(part.strip() for part in declared[1].split(","))
     return Relation(name, pa.schema(fields), key)
-
-
-def _arrow_type(column: re.Match[str]) -> pa.DataType:
-    if column[3] is not None:
-        return pa.decimal128(int(column[3]), int(column[4]))
-    return _PLAIN_TYPES[column[2]]

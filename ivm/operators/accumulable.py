@@ -207,10 +207,6 @@ class Accumulators:
         rows = cast(Sequence[Sequence[int]], saved)
         return Accumulators(self.aggregates, {column: Window(base, span) for column, base, span in rows})
 
-    def field(self, index: int) -> int:
-        """Where the fields of ordered aggregate `index` begin."""
-        return self.parts[ORDERED, index, False].at
-
     def read(self, delta: Delta) -> dict[int, Column]:
         """The argument columns of a delta, gathered."""
         return {position: delta.column(position) for position in self.arguments}

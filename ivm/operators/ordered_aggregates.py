@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ivm.kernels.groups.accumulate import ORDERED
 from ivm.kernels.ordered.extremes import NOT_WANTED, apply_extremes
 from ivm.kernels.ordered.quantiles import apply_quantiles
 from ivm.kernels.ordered.rows import apply_rows
@@ -113,7 +114,7 @@ class OrderedSet:
     def _put(self, after: Ints, index: int, present: Bools, column: Column) -> None:
         """Write a value of each cell: a one and its ordered words, or zeros where there is none."""
         words = ordered_words(column.values, self._wanted[index].type.physical)
-        field = self._parts.field(index)
+        field = self._parts.parts[ORDERED, index, False].at
         after[:, field] = present
         after[:, field + 1 : field + 1 + words.shape[1]] = np.where(present[:, None], words, 0)
 

@@ -10,7 +10,6 @@ from catalog.types import SqlType
 from ivm.kernels.groups.threshold import clamp_cells
 from ivm.operators.operator import Contents, Kept, live_input
 from ivm.trace.cells import cell_times
-from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_fields import PlainFields
@@ -46,10 +45,7 @@ class Threshold(Kept):
         self._groups.put(after)
         if rows == 0:
             return None
-        return delta_of(self._unpack(keys[:rows]), cell_times(cells.times, cell[:rows]), diffs[:rows], rows)
-
-    def _unpack(self, keys: Ints) -> list[Column]:
-        return self._layout.unpack(keys.reshape(len(keys)) if self._layout.words == 1 else keys)
+        return delta_of(self._layout.unpack(keys[:rows]), cell_times(cells.times, cell[:rows]), diffs[:rows], rows)
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The output as it is now, whatever happens meanwhile."""
@@ -61,5 +57,5 @@ class Threshold(Kept):
         for chunk in reader.chunks():
             rows = chunk[chunk[:, width + 1] > 0]
             if len(rows):
-                columns = self._unpack(np.ascontiguousarray(rows[:, :width]))
+                columns = self._layout.unpack(np.ascontiguousarray(rows[:, :width]))
                 yield delta_of(columns, time, rows[:, width + 1].copy(), len(rows))
