@@ -60,13 +60,7 @@ class GroupRows(Source):
     words: Ints
     parts: Accumulators
     fields: Ints
-    _outputs: Ints = field(init=False)
-    _scratch: Ints = field(init=False)
     _made: dict[int, Column] = field(init=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        # Both are made anew when sums are widened: these are the ones that belong to the fields.
-        self._outputs, self._scratch = self.parts.outputs, self.parts.scratch
 
     def column(self, index: int) -> Column:
         """A key, or behind the keys an aggregate. Cost: see `finalize`."""
@@ -80,10 +74,10 @@ class GroupRows(Source):
         return self.layout.unpack(self.words)[index]
 
     def _aggregate(self, index: int) -> Column:
-        output = self._outputs[index : index + 1].copy()
+        output = self.parts.outputs[index : index + 1].copy()
         output[0, AT] = 0
         words = np.empty((int(output[0, WORDS]), len(self.fields)), np.int64)
         valid = np.empty((1, len(self.fields)), np.bool_)
-        finalize(output, 0, False, self.fields, 0, 0, words, valid, self._scratch)
+        finalize(output, 0, False, self.fields, 0, 0, words, valid, self.parts.scratch)
         values = aggregate_values(np.ascontiguousarray(words.T), self.parts.aggregates[index])
         return Column(values, None if valid.all() else valid[0])
