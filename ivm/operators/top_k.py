@@ -1,4 +1,4 @@
-"""Top-k: the first rows of each group in a total order. State: the input, in order."""
+"""Top-k: the first rows of each group in a total order. State: the input, in order; of what only comes, those rows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from catalog.types import SqlType
+from ivm.kernels.groups.append_only_top_k import keep_first, window_changes
 from ivm.kernels.ordered.batch import TreeBatch
 from ivm.kernels.ordered.top_k import ENDLESS, FIELDS, apply_windows, show_windows
 from ivm.operators.operator import NOTHING, Contents, Kept, StateSize, live_input
@@ -14,13 +15,17 @@ from ivm.trace.cells import Cells, cell_times
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_fields import PlainFields
+from ivm.trace.group_reader import GroupReader
 from ivm.trace.groups import Groups
 from ivm.trace.net_changes import net_of
 from ivm.trace.ordered_rows import OrderedRows
 from ivm.trace.ordered_tree import OrderedReader
+from ivm.trace.readonly import readonly, readonly_diffs
 from ivm.trace.row_order import total_order
 
 Types = tuple[tuple[SqlType, bool], ...]
+
+_HEAD = 2  # fields of a group of what only comes, before those of its rows
 
 
 class TopK(Kept):
@@ -99,3 +104,85 @@ class TopK(Kept):
     def size(self) -> StateSize:
         """Distinct rows, groups, bytes."""
         return StateSize(len(self._rows), len(self._groups), self._rows.nbytes + self._groups.nbytes)
+
+
+class AppendOnlyTopK(Kept):
+    """`TopK` with a limit, over an input of which no row ever goes. State: the rows up to the last one that is shown.
+
+    Per change a binary search, and a pass over `offset` + `limit` rows for each group and time that a batch touches.
+    The other one keeps every row: for the first 3 of 100 rows a group it takes ten times as long, and fifty times the
+    memory.
+    """
+
+    def __init__(
+        self,
+        types: Types,
+        group: tuple[int, ...],
+        order: tuple[tuple[int, bool, bool], ...],
+        limit: int,
+        offset: int,
+        dictionary: TextDictionary,
+    ) -> None:
+        self._order = total_order(types, group, order)
+        self._group = group
+        self._begin, self._end = offset, offset + limit
+        self._dictionary = dictionary
+        self._width = len(self._order.kinds) + 1
+        fields = (*(None,) * _HEAD, *(*self._order.word_types, None) * self._end)
+        self._groups = Groups([types[column] for column in group], PlainFields(fields), dictionary)
+        self._layout = self._groups.layout
+        self._first = self._layout.words + 1
+        self.states = (self._groups,)
+
+    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+        """The changes of the windows at each time, sorted by time; AssertionError for a row that goes."""
+        delta = live_input(inputs)
+        if delta is None:
+            return None
+        assert delta.diffs is None or not bool((delta.diffs < 0).any()), "the plan says that rows only come"
+        columns = delta.columns()
+        words, _ = self._layout.pack([columns[c] for c in self._group], len(delta))
+        cells = self._groups.open(words, delta.times)
+        after = np.zeros((len(cells), len(self._groups.fields.kinds)), np.int64)
+        strings = self._dictionary.now()
+        keep_first(
+            readonly(self._order.encode(columns, len(delta))), readonly_diffs(delta.diffs), cells.row_cell, cells.slot,
+            cells.previous, self._groups.state, self._first, self._end, self._order.kinds, strings.heap,
+            strings.places, after,
+        )  # fmt: skip
+        self._groups.put(after)
+        out = np.empty((2 * len(cells), self._width + 1), np.int64)
+        while True:
+            rows = window_changes(
+                cells.slot, cells.previous, self._groups.state, self._first, self._begin, self._width, after, out
+            )
+            if rows <= len(out):
+                break
+            out = np.empty((rows, self._width + 1), np.int64)
+        if rows == 0:
+            return None
+        out = out[:rows]
+        times = cell_times(cells.times, out[:, self._width])
+        key = out[:, : self._width - 1]
+        return delta_of(self._order.decode(key), times, out[:, self._width - 1].copy(), int(rows))
+
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """The output as it is now, whatever happens meanwhile."""
+        return self._shown(self._groups.reader(time), time)
+
+    def _shown(self, reader: GroupReader[PlainFields], time: int) -> Iterator[Delta]:
+        """The rows in the windows."""
+        for rows in reader.chunks():
+            kept = rows[:, self._first + _HEAD :].reshape(len(rows), self._end, self._width)
+            copies = kept[:, :, -1]
+            until = copies.cumsum(axis=1)
+            shown = np.maximum(until - self._begin, 0) - np.maximum(until - copies - self._begin, 0)
+            present = shown > 0
+            if present.any():
+                columns = self._order.decode(np.ascontiguousarray(kept[present][:, :-1]))
+                yield delta_of(columns, time, shown[present], int(present.sum()))
+
+    def size(self) -> StateSize:
+        """Rows kept, groups, bytes."""
+        kept = int(self._groups.state[: self._groups.used, self._first + 1].sum())
+        return StateSize(kept, len(self._groups), self._groups.nbytes)

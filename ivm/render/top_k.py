@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ivm.dataflow.node import Node
-from ivm.operators.append_only_top_k import AppendOnlyTopK
-from ivm.operators.top_k import TopK
+from ivm.operators.top_k import AppendOnlyTopK, TopK
 from ivm.plan.top_k import TopKPlan
 from ivm.render.context import RenderContext
 

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from catalog.types import BIGINT, VARCHAR
-from ivm.operators.append_only_top_k import AppendOnlyTopK
+from ivm.operators.top_k import AppendOnlyTopK
 from tests.reduce.test_top_k import Driver as AnyDriver
 from tests.reduce.test_top_k import assert_the_laws, worlds
 from tests.states import seal
