@@ -51,13 +51,6 @@ class Reduce(Kept):
         self._ordered = ordered_sets(parts, dictionary)
         self.states = (self.groups, *self._extremes.states, *(each.tree for each in self._ordered))
 
-    def initial(self, time: int) -> Delta | None:
-        """The output over an empty input: the row of the one group if there are no keys, else nothing."""
-        if self._keys:
-            return None
-        parts = self.groups.fields
-        return self._read(parts, np.zeros((1, self._layout.words + 1 + parts.fields), np.int64), time)
-
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The changes of the groups' rows. Cost: see the kernels; nothing grows with the groups or the input.
 
@@ -103,11 +96,11 @@ class Reduce(Kept):
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The output as it is now, whatever happens meanwhile."""
-        if len(self.groups) == 0:
-            initial = self.initial(time)
-            return iter(() if initial is None else (initial,))
         reader = self.groups.reader(time)
-        shown = (self._read(reader.fields, rows, time) for rows in reader.chunks())
+        chunks = reader.chunks()
+        if self._keys == 0 and len(self.groups) == 0:  # the one group is there although nothing has come
+            chunks = iter([np.zeros((1, self.groups.state.shape[1]), np.int64)])
+        shown = (self._read(reader.fields, rows, time) for rows in chunks)
         return (delta for delta in shown if delta is not None)
 
     def _read(self, parts: Accumulators, rows: Ints, time: int) -> Delta | None:

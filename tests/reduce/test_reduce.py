@@ -140,7 +140,9 @@ class Driver:
         self.out_types = [t for t, _ in keys] + [s.type for s in specs]
         self.dictionary = TextDictionary()
         self.reduce = Reduce(keys, tuple(specs), self.dictionary)
-        self.out = apply(Counter(), from_delta(self.reduce.initial(0), self.out_types, self.dictionary))
+        self.out = apply(
+            Counter(), from_delta(next(self.reduce.contents([], 0), None), self.out_types, self.dictionary)
+        )
 
     def step(self, updates):
         delta = step(self.reduce, [to_delta(updates, self.types, self.dictionary)])
