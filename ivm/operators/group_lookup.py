@@ -10,7 +10,7 @@ import numpy as np
 from ivm.kernels.groups.finalize import AT, WORDS, finalize
 from ivm.operators.accumulable import Accumulators, aggregate_values
 from ivm.trace.column import Bools, Column, Ints
-from ivm.trace.computed import Computed
+from ivm.trace.computed import Computed, Read
 from ivm.trace.delta import Group, Source
 from ivm.trace.group_reader import GroupReader
 from ivm.trace.groups import Groups
@@ -60,12 +60,13 @@ class GroupRows(Source):
     words: Ints
     parts: Accumulators
     fields: Ints
-    _made: dict[int, Column] = field(init=False, default_factory=dict)
+    _made: dict[Read, Column] = field(init=False, default_factory=dict)
 
-    def column(self, index: int) -> Column:
+    def column(self, index: Read) -> Column:
         """A key, or behind the keys an aggregate. Cost: see `finalize`."""
         column = self._made.get(index)
         if column is None:
+            assert not isinstance(index, tuple), "groups compute no functions of texts"
             keys = len(self.layout.parts)
             column = self._made[index] = self._key(index) if index < keys else self._aggregate(index - keys)
         return column
