@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -72,8 +72,26 @@ def ingest_updates(
     return _counted(rows, times, diffs, wanted, what)
 
 
+class _Known(NamedTuple):
+    """What is known of an Arrow schema whose batches need no cast, no renaming and no other order of columns.
+
+    `places`: where the table's own columns are; `extra`: where times and diffs are; `required`: which columns may hold
+    no NULL, None for all; `doubtful`, `moments`: those at whose values is to be looked.
+    """
+
+    schema: pa.Schema
+    places: list[int]
+    extra: list[int | None]
+    required: list[int] | None
+    doubtful: list[Doubtful]
+    moments: list[tuple[int, Field]]
+
+
 class Intake:
-    """`ingest` for one table, batch after batch: what it found out about an Arrow schema it knows the next time."""
+    """`ingest` for one table, batch after batch: what it found out about an Arrow schema it knows the next time.
+
+    Any number of threads may use it.
+    """
 
     def __init__(
         self, fields: Schema, what: str, primary_key: Sequence[str] = (), defaults: Defaults = _NO_DEFAULTS
@@ -82,17 +100,13 @@ class Intake:
         self._what = what
         self._primary_key = primary_key
         self._defaults = defaults
-        self._schema: pa.Schema | None = None
-        self._places: list[int] = []
-        self._extra: list[int | None] = [None, None]
-        self._required: list[int] | None = []
-        self._looked_at: list[Doubtful] = []
-        self._moments: list[tuple[int, Field]] = []
+        self._last: _Known | None = None
         self._well_formed = WellFormed(what)
 
     def rows(self, data: Any) -> pa.Table:
         """As `ingest`. Cost: as `updates`."""
-        if not self._is_taken(data) or any(place is not None for place in self._extra):
+        known = self._taken(data)
+        if known is None or any(place is not None for place in known.extra):
             return ingest(data, self.fields, self._what, defaults=self._defaults)
         return data
 
@@ -101,51 +115,59 @@ class Intake:
 
         Cost: some 20 microseconds for 16 columns of the schema that came last, and the look at its values.
         """
-        if not self._is_taken(data):
+        known = self._taken(data)
+        if known is None:
             return ingest_updates(data, self.fields, self._what, self._primary_key, self._defaults)
-        rows = data if len(self._places) == data.num_columns else data.select(self._places)
-        times, diffs = (None if place is None else data.column(place).to_numpy() for place in self._extra)
+        rows = data if len(known.places) == data.num_columns else data.select(known.places)
+        times, diffs = (None if place is None else data.column(place).to_numpy() for place in known.extra)
         return _counted(rows, times, diffs, self.fields, self._what)
 
-    def _is_taken(self, data: Any) -> bool:
-        """Whether the data can be taken as it is; TypeMismatchError if it is not what its types say."""
-        if not isinstance(data, pa.Table) or not self._is_known(data.schema):
-            return False
-        holds_null = self._well_formed.check(data, self._looked_at)
-        for place, field in self._moments:
+    def _taken(self, data: Any) -> _Known | None:
+        """What is known of data that can be taken as it is, else None; TypeMismatchError if it is not what its types
+        say.
+        """
+        known = self._known(data.schema) if isinstance(data, pa.Table) else None
+        if known is None:
+            return None
+        holds_null = self._well_formed.check(data, known.doubtful)
+        for place, field in known.moments:
             check_shown(data.column(place), field, self._what)
-        return not holds_null and not self._misses_values(data)
+        return None if holds_null or _misses_values(data, known.required) else known
 
-    def _is_known(self, schema: pa.Schema) -> bool:
-        """Whether batches of this schema need no cast, no renaming and no other order of columns."""
-        if self._schema is None or not schema.equals(self._schema):
-            own = [field.name for field in self.fields]
-            names = schema.names
-            if [name for name in names if name in own or name not in (TIME, DIFF)] != own:
-                return False
-            places = [names.index(name) for name in own]
-            extra = [names.index(name) if name in names and name not in own else None for name in (TIME, DIFF)]
-            direct = all(is_direct(schema.types[p], f.type) for p, f in zip(places, self.fields, strict=True))
-            repeated = len(names) > len(places) + sum(place is not None for place in extra)
-            if (
-                not direct
-                or repeated
-                or any(place is not None and schema.types[place] != pa.int64() for place in extra)
-            ):
-                return False
-            self._schema, self._places, self._extra = schema, places, extra
-            required = [p for p, field in zip(places, self.fields, strict=True) if not field.nullable]
-            required += [place for place in extra if place is not None]
-            self._required = required if len(required) < len(schema.types) else None
-            self._looked_at = to_look_at(schema)
-            self._moments = [(p, f) for p, f in zip(places, self.fields, strict=True) if is_limited(f.type)]
-        return True
+    def _known(self, schema: pa.Schema) -> _Known | None:
+        known = self._last
+        if known is None or not schema.equals(known.schema):
+            known = self._learnt(schema)
+            if known is not None:
+                self._last = known
+        return known
 
-    def _misses_values(self, data: pa.Table) -> bool:
-        """Whether a NULL stands where none is allowed, so that `ingest` is to look closer."""
-        # Asking column by column takes ten times as long; where no value is NULL nothing is copied.
-        required = data if self._required is None else data.select(self._required)
-        return bool(required.num_columns) and required.drop_null().num_rows < data.num_rows
+    def _learnt(self, schema: pa.Schema) -> _Known | None:
+        own, names, types = [field.name for field in self.fields], schema.names, schema.types
+        if [name for name in names if name in own or name not in (TIME, DIFF)] != own:
+            return None
+        places = [names.index(name) for name in own]
+        extra = [names.index(name) if name in names and name not in own else None for name in (TIME, DIFF)]
+        numbers = [place for place in extra if place is not None]
+        placed = list(zip(places, self.fields, strict=True))
+        if (
+            not all(is_direct(types[place], field.type) for place, field in placed)
+            or len(names) > len(places) + len(numbers)
+            or any(types[place] != pa.int64() for place in numbers)
+        ):
+            return None
+        required = [place for place, field in placed if not field.nullable] + numbers
+        moments = [(place, field) for place, field in placed if is_limited(field.type)]
+        return _Known(
+            schema, places, extra, required if len(required) < len(types) else None, to_look_at(schema), moments
+        )
+
+
+def _misses_values(data: pa.Table, required: list[int] | None) -> bool:
+    """Whether a NULL stands where none is allowed, so that `ingest` is to look closer."""
+    # Asking column by column takes ten times as long; where no value is NULL nothing is copied.
+    looked_at = data if required is None else data.select(required)
+    return bool(looked_at.num_columns) and looked_at.drop_null().num_rows < data.num_rows
 
 
 def _counted(rows: pa.Table, times: Ints | None, diffs: Ints | None, fields: Schema, what: str) -> Updates:
