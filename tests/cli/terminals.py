@@ -28,6 +28,7 @@ class Terminal:
         self._pid, self._fd = pty.fork()
         if self._pid == 0:
             os.chdir(ROOT)
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # which tests that run in the background ignore
             os.environ.update(TERM="xterm", PROMPT_TOOLKIT_NO_CPR="1", NO_COLOR="1")
             os.environ.update({name: str(value) for name, value in environment.items()})
             os.execv(sys.executable, [sys.executable, "-c", "from ivm.cli import main; main()", *arguments])
