@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated
@@ -39,6 +40,7 @@ _Views = Annotated[str, typer.Option("--views", help="'all' that are delivered, 
 _Data = Annotated[
     Path | None, typer.Option("--data", help="Where streams are; made there if missing. Default: ./data/sf<SF>.")
 ]
+_Every = Annotated[int, typer.Option("--every", min=0, help="Verify after every n-th batch; 0: only at the end.")]
 _Coalesce = Annotated[bool, typer.Option("--coalesce", help="Make each batch one logical time.")]
 _Json = Annotated[Path | None, typer.Option("--json", help="Write the figures as JSON to this file ('-': print them).")]
 
@@ -55,43 +57,46 @@ def generate_command(
     window: Annotated[int | None, typer.Option(min=1, help="window: rows present. Default: a tenth.")] = None,
 ) -> None:
     """Generate change streams on Spark."""
-    wanted = _streams(stream)
+    wanted = _known(STREAMS if stream == "all" else [part.strip() for part in stream.split(",") if part.strip()])
     target = out or place(sf)
     make(sf, wanted, target, seed, Options(parts, pairs, updates, window))
     for name in wanted:
         _describe(open_cached(sf, name, seed, target / name))
 
 
-@app.command("run")
-def run_command(
-    sf: _Sf = 0.1,
-    stream: _Stream = "refresh",
-    batch: _Batch = 10_000,
-    views: _Views = "all",
-    data: _Data = None,
-    every: Annotated[int, typer.Option(min=0, help="Verify after every n-th batch; 0: only at the end.")] = 0,
-    coalesce: _Coalesce = False,
-    seed: Annotated[int | None, typer.Option(help="The stream's seed.")] = None,
-    json_file: _Json = None,
-) -> None:
-    """Maintain TPC-H views over a stream and verify them; generates the stream if it is not there."""
-    _run(sf, stream, Settings(views_of(views), batch, every, coalesce), data, seed, json_file)
+def _running(at_scale: float, times: int, after_every: int) -> Callable[..., None]:
+    """What `run` and `verify` do, which differ in their defaults."""
+
+    def command(
+        sf: _Sf = at_scale,
+        stream: _Stream = "refresh",
+        batch: _Batch = times,
+        views: _Views = "all",
+        data: _Data = None,
+        every: _Every = after_every,
+        coalesce: _Coalesce = False,
+        seed: Annotated[int | None, typer.Option(help="The stream's seed.")] = None,
+        json_file: _Json = None,
+    ) -> None:
+        settings = Settings(views_of(views), batch, every, coalesce)
+        opened = ensure(sf, _known([stream])[0], seed, data)
+        with progress(_err) as tell:
+            report = run(opened, settings, tell)
+        if json_file is not None:
+            save(report, json_file)
+        if json_file is None or str(json_file) != "-":
+            show(report, Console())
+
+    return command
 
 
-@app.command("verify")
-def verify_command(
-    sf: _Sf = 0.01,
-    stream: _Stream = "refresh",
-    batch: _Batch = 1_000,
-    views: _Views = "all",
-    data: _Data = None,
-    every: Annotated[int, typer.Option(min=1, help="Verify after every n-th batch.")] = 1,
-    coalesce: _Coalesce = False,
-    seed: Annotated[int | None, typer.Option(help="The stream's seed.")] = None,
-    json_file: _Json = None,
-) -> None:
-    """Like run, but compare every view with DuckDB after every batch; ends with an error at the first difference."""
-    _run(sf, stream, Settings(views_of(views), batch, every, coalesce), data, seed, json_file)
+app.command("run", help="Maintain TPC-H views over a stream and verify them; generates the stream if it is not there.")(
+    _running(0.1, 10_000, 0)
+)
+app.command(
+    "verify",
+    help="Like run, but compare every view with DuckDB after every batch; ends with an error at the first difference.",
+)(_running(0.01, 1_000, 1))
 
 
 @app.command(
@@ -117,20 +122,6 @@ def bench_command(
     raise typer.Exit(code if isinstance(code, int) else 0)
 
 
-def _run(
-    sf: float, stream: str, settings: Settings, data: Path | None, seed: int | None, json_file: Path | None
-) -> None:
-    if stream not in STREAMS:
-        raise typer.BadParameter(f"{stream} is not a stream; they are {', '.join(STREAMS)}", param_hint="--stream")
-    opened = ensure(sf, stream, seed, data)
-    with progress(_err) as tell:
-        report = run(opened, settings, tell)
-    if json_file is not None:
-        save(report, json_file)
-    if json_file is None or str(json_file) != "-":
-        show(report, Console())
-
-
 def _describe(stream: Stream) -> None:
     found = stream.manifest
     entries = found.relations.values()
@@ -143,11 +134,10 @@ def _describe(stream: Stream) -> None:
     )
 
 
-def _streams(text: str) -> list[str]:
-    wanted = list(STREAMS) if text == "all" else [part.strip() for part in text.split(",") if part.strip()]
-    unknown = [name for name in wanted if name not in STREAMS]
-    if unknown or not wanted:
+def _known(streams: Sequence[str]) -> Sequence[str]:
+    unknown = [name for name in streams if name not in STREAMS]
+    if unknown or not streams:
         raise typer.BadParameter(
             f"{', '.join(unknown) or 'nothing'} is not a stream; they are {', '.join(STREAMS)}", param_hint="--stream"
         )
-    return wanted
+    return streams

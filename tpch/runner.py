@@ -116,7 +116,7 @@ def run(stream: Stream, settings: Settings, progress: Tell = lambda step, done, 
     db.sql(ddl())
     base_rows, base_seconds = _load_base(db, stream, progress)
     install_seconds = _install(db, settings.views, progress)
-    checks = _Checks(db, settings.views)
+    checks = _Checks(db)
     busy = _busy(db)
     commits = _apply(db, stream, settings, checks, progress)
     busy = {view: millis - busy[view] for view, millis in _busy(db).items()}
@@ -160,12 +160,11 @@ class _Commit:
 class _Checks:
     """Verifies the views and remembers what was seen."""
 
-    def __init__(self, db: ivm.Database, views: Sequence[str]) -> None:
+    def __init__(self, db: ivm.Database) -> None:
         self._db = db
         self.done = 0
         self.seconds = 0.0
         self.filled: set[str] = set()
-        self.views = views
 
     def verify(self) -> None:
         started = time.perf_counter()

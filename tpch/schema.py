@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
 import pyarrow as pa
 
+from ivm.trace.arrow import arrow_type
+from sql.parse import parse
+from sql.statements import CreateTable
+
 TIME = "_time"
 DIFF = "_diff"
-
-_TABLE = re.compile(r"CREATE TABLE (\w+) \(\n(.*?)\n\);", re.DOTALL)
-_COLUMN = re.compile(r"(\w+) (BIGINT|INTEGER|DATE|VARCHAR|DECIMAL\((\d+), (\d+)\)) NOT NULL( PRIMARY KEY)?")
-_KEY = re.compile(r"PRIMARY KEY \(([^)]*)\)")
-_PLAIN_TYPES = {"BIGINT": pa.int64(), "INTEGER": pa.int32(), "DATE": pa.date32(), "VARCHAR": pa.string()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +39,10 @@ def ddl() -> str:
 @cache
 def relations() -> dict[str, Relation]:
     """The eight relations by name, in the order of `schema.sql`."""
-    found = {match[1]: _relation(match[1], match[2]) for match in _TABLE.finditer(ddl())}
-    assert len(found) == 8, "schema.sql does not declare the eight relations in the expected form"
+    found = {}
+    for table in (statement.table for statement in parse(ddl()) if isinstance(statement, CreateTable)):
+        fields = [pa.field(field.name, arrow_type(field.type), field.nullable) for field in table.fields]
+        found[table.name] = Relation(table.name, pa.schema(fields), table.primary_key)
     return found
 
 
@@ -55,16 +55,3 @@ def update_schema(relation: Relation) -> pa.Schema:
 def update_columns(relation: Relation) -> tuple[tuple[str, str], ...]:
     """The (name, Arrow type) of each column of a relation's updates."""
     return tuple((column.name, str(column.type)) for column in update_schema(relation))
-
-
-def _relation(name: str, body: str) -> Relation:
-    fields: list[pa.Field] = []
-    key: tuple[str, ...] = ()
-    for line in body.splitlines():
-        if column := _COLUMN.match(line.strip()):
-            type_ = _PLAIN_TYPES.get(column[2]) or pa.decimal128(int(column[3]), int(column[4]))
-            fields.append(pa.field(column[1], type_, nullable=False))
-            key = (column[1],) if column[5] else key
-        elif declared := _KEY.match(line.strip()):
-            key = tuple(part.strip() for part in declared[1].split(","))
-    return Relation(name, pa.schema(fields), key)

@@ -128,10 +128,12 @@ def _drop_repeated_keys(file: Path) -> None:
     At scale factors whose number of suppliers the specification did not foresee (0.001, 0.015), its formula for a
     part's four suppliers names some of them twice. A part's rows are always in one file.
     """
-    table = pq.read_table(file).cast(relations()["partsupp"].schema)  # from views of text, which cannot be taken from
-    rows = table.select(["ps_partkey", "ps_suppkey"]).append_column("row", pa.array(np.arange(table.num_rows)))
-    first = rows.group_by(["ps_partkey", "ps_suppkey"]).aggregate([("row", "min")])["row_min"].to_numpy()
-    if len(first) < table.num_rows:
+    keys = ["ps_partkey", "ps_suppkey"]
+    rows = pq.read_table(file, columns=keys)
+    rows = rows.append_column("row", pa.array(np.arange(rows.num_rows)))
+    first = rows.group_by(keys).aggregate([("row", "min")])["row_min"].to_numpy()
+    if len(first) < rows.num_rows:
+        table = pq.read_table(file).cast(relations()["partsupp"].schema)  # from views of text, which has no take
         pq.write_table(table.take(pa.array(np.sort(first))), file)
 
 
