@@ -191,6 +191,15 @@ def texts_of(table: pa.Table, most: int | None = None) -> list[tuple[str | None,
         return duck.sql(f"SELECT {', '.join(texts)} FROM given").fetchall()
 
 
+def types_of(schema: pa.Schema) -> list[str]:
+    """What DuckDB calls the types of columns."""
+    if not len(schema):
+        return []
+    with connection(Use.OWN) as duck:
+        duck.register("given", schema.empty_table().rename_columns([f"c{place}" for place in range(len(schema))]))
+        return [str(each).strip('"') for each in duck.table("given").types]  # that of NULL alone is quoted
+
+
 def define(duck: duckdb.DuckDBPyConnection, name: str, query: str, *, kept: bool = False) -> None:
     """Let `name` stand for a query on this connection, or for its rows if they are `kept`."""
     kind = "TABLE" if kept else "VIEW"

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from catalog.errors import Error
 from ivm.arguments import whole_number
-from ivm.cells import Head, head_of, type_name, visible
+from ivm.cells import Head, head_of, type_names, visible
 from ivm.trace.huge import huge_columns
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ class Rows(ABC):
     @property
     def description(self) -> list[tuple[str, str, None, None, None, None, None]]:
         """The columns as DB-API 2 describes them: name and SQL type, such as ('price', 'DECIMAL(9,2)', None, ..)."""
-        return [(field.name, type_name(field), None, None, None, None, None) for field in self.schema]
+        named = zip(self.columns, type_names(self.schema), strict=True)
+        return [(name, kind, None, None, None, None, None) for name, kind in named]
 
     def df(self) -> pd.DataFrame:
         """The rows as a pandas DataFrame (pandas must be installed)."""

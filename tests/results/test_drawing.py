@@ -15,7 +15,7 @@ from rich.cells import cell_len
 
 import ivm
 from ivm.boxes import box
-from ivm.cells import MOST_CHARACTERS, head_of, type_name, visible
+from ivm.cells import MOST_CHARACTERS, head_of, type_names, visible
 from ivm.result import Result
 from ivm.view import Contents
 
@@ -51,8 +51,7 @@ def test_values_and_types_look_as_in_duckdb():
         f"SELECT {', '.join(f'{n}::VARCHAR' for n in relation.columns)} FROM ({OF_ALL_TYPES}) t"
     ).fetchall()
     assert cells(table) == [[str(value) for value in row] for row in expected]
-    types = [type_name(field) for field in table.schema]
-    assert types == [str(each).replace("HUGEINT", "DECIMAL(38,0)") for each in relation.types]
+    assert type_names(table.schema) == [str(each).replace("HUGEINT", "DECIMAL(38,0)") for each in relation.types]
     assert ivm.connect().sql("SELECT 1::HUGEINT AS a").description[0][1] == "HUGEINT"
 
 
@@ -64,13 +63,11 @@ def test_values_and_types_look_as_in_duckdb():
         ("timestamp_ns '2024-01-01'", "TIMESTAMP_NS"),
         ("MAP {'k': [1]}", "MAP(VARCHAR, INTEGER[])"),
         ("[1, 2]::SMALLINT[2]", "SMALLINT[2]"),
-        ("'a'::ENUM ('a')", "ENUM"),
-        ("'x'::UBIGINT[]", None),
+        ("'1'::UBIGINT[]", "UBIGINT[]"),
     ],
 )
 def test_types_are_called_as_in_duckdb(sql, name):
-    if name is not None:
-        assert type_name(answered(f"SELECT {sql} AS x").to_arrow_table().schema.field(0)) == name
+    assert type_names(answered(f"SELECT {sql} AS x LIMIT 0").to_arrow_table().schema) == [name]
 
 
 def test_null_is_told_from_text():
