@@ -128,8 +128,6 @@ def _installed() -> Iterator[Path]:
 def _forget(place: Path) -> None:
     """Remove what processes in a copy have compiled."""
     shutil.rmtree(place / "cache", ignore_errors=True)
-    for path in (place / "ivm" / "kernels" / "__pycache__").glob("*.loop"):
-        path.unlink()
 
 
 def _timed(place: Path, *arguments: str) -> float:

@@ -1,4 +1,4 @@
-"""Compiled kernels are known by the sources that they were made from, and do not outlive them."""
+"""Compiled kernels are known by the sources that they were made from."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import os
 
 import pytest
 
-from ivm.kernels.compiling import folder, sources
-from ivm.kernels.compiling.compiled import SUFFIX, _Cache
-from ivm.kernels.hashing.index import hash_rows
+from ivm.kernels.compiling import sources
 
 
 @pytest.fixture
@@ -66,18 +64,3 @@ def test_imports_are_those_that_the_modules_have() -> None:
             walked += len(imported)
             assert set(sources._imports(module, sources.FOLDER)) >= imported, module
     assert walked > 100
-
-
-def test_what_was_compiled_from_other_sources_is_removed_when_the_kernel_is_compiled_again(
-    tmp_path, monkeypatch
-) -> None:
-    beside = folder.folder_beside(tmp_path)
-    assert beside is not None
-    monkeypatch.setattr("ivm.kernels.compiling.compiled.folder_beside", lambda _: beside)
-    cache = _Cache(hash_rows.py_func)  # type: ignore[attr-defined]
-    digest = sources.digest("hashing.index")[:8]
-    names = [f"hashing.index.f-{digest}-1", "hashing.index.hash_rows-00000000-1", "hashing.index_too.f-00000000-1"]
-    for name in names:
-        assert beside.write(f"{name}{SUFFIX}", b"code")
-    cache._forget_stale()
-    assert sorted(path.stem for path in beside.path.iterdir()) == [names[0], names[2]]

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from ivm.kernels.compiling import compiled, folder
-from ivm.kernels.compiling.folder import SEAL, folder_beside, private_folder
+from ivm.kernels.compiling.folder import SEAL, private_folder
 from ivm.render.scalars.cache import load
 
 TEXT = """
@@ -80,7 +80,7 @@ def test_a_damaged_or_planted_entry_is_replaced_and_never_run(base: Path, tmp_pa
     bomb = pickle.dumps(Bomb(mark))
     flipped = bytearray(whole)
     flipped[len(whole) // 2] ^= 1
-    stranger = folder.Folder(entry.parent, b"x" * SEAL, frozenset((os.geteuid(),)), 0o600)
+    stranger = folder.Folder(entry.parent, b"x" * SEAL)
     planted = [b"", b"no", whole[: SEAL - 1], whole[:SEAL], whole[:-1], whole[: len(whole) // 2], whole + b"\0"]
     planted += [bytes(flipped), bytes(len(whole)), bomb, whole[:SEAL] + bomb, other.read_bytes()]
     planted += [stranger._seal(entry.name, bomb) + bomb]
@@ -114,7 +114,7 @@ def test_an_entry_that_another_may_have_made_is_replaced(
     assert own is not None
     assert own.read(entry.name) is not None
     monkeypatch.setattr(os, "geteuid", lambda: 12345)
-    assert folder.Folder(own.path, own.key, frozenset((12345,)), 0o600).read(entry.name) is None
+    assert own.read(entry.name) is None
 
 
 @pytest.mark.parametrize("damage", [b"", b"short", b"x" * SEAL, b"x" * (SEAL + 1)])
@@ -214,34 +214,6 @@ def test_readers_meet_whole_entries_while_writers_replace_them(base: Path) -> No
         thread.join()
     assert len(found) == 200
     assert set(found) <= set(bodies)
-
-
-def test_kernels_lie_beside_code_that_only_its_owner_can_change(tmp_path: Path) -> None:
-    def is_used(name: str, mode: int, spoil: Any = None) -> bool:
-        code = tmp_path / name
-        (code / "__pycache__").mkdir(parents=True)
-        (code / "__pycache__").chmod(mode)
-        if spoil is not None:
-            spoil(code)
-        return folder_beside(code) is not None
-
-    assert is_used("usual", 0o755)
-    assert is_used("of_a_group", 0o775, lambda code: code.chmod(0o775))  # as the code itself
-    for name, mode, spoil in (("open", 0o777, None), ("of_another_group", 0o775, None)):
-        with pytest.warns(RuntimeWarning, match="who may not write to the code beside it"):
-            assert not is_used(name, mode, spoil)
-
-
-def test_a_kernel_beside_the_code_is_replaced_if_it_is_damaged(tmp_path: Path) -> None:
-    beside = folder_beside(tmp_path)
-    assert beside is not None
-    assert beside.write("k.loop", b"code")
-    entry = tmp_path / "__pycache__" / "k.loop"
-    for content in (b"", entry.read_bytes()[:-1], b"code"):
-        entry.write_bytes(content)
-        assert beside.read("k.loop") is None
-        assert beside.write("k.loop", b"code")
-        assert beside.read("k.loop") == b"code"
 
 
 def kept(folder: Path) -> set[str]:

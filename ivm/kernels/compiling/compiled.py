@@ -3,17 +3,17 @@
 A kernel is looked for in what was compiled when the package was built or set up (`ivm.kernels.compiling.shipped`),
 which has all that the engine calls unless the processor, the versions or the kernel are others. What is not there is
 compiled for this processor and kept. numba's own cache unpickles, and so runs, whatever lies where an entry should be,
-and raises where that is damaged. Here an entry is one file, named by all that its code depends on, and read as
-`ivm.kernels.compiling.folder` says. Those of kernels lie beside their folders, as Python's bytecode does, or in the
-user's folder where that cannot be written to; those of generated modules in the user's folder.
+and raises where that is damaged. Here an entry is one file in the user's folder, named by all that its code depends on,
+and read as `ivm.kernels.compiling.folder` says.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import pickle
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache as once
 from functools import partial
 from importlib import metadata
@@ -24,10 +24,10 @@ from numba.core import sigutils
 
 from ivm.kernels.compiling import shipped
 from ivm.kernels.compiling.archive import Entry
-from ivm.kernels.compiling.folder import Folder, folder_beside, private_folder
+from ivm.kernels.compiling.folder import private_folder
 from ivm.kernels.compiling.linked import CannotKeepError, linked, packed
 from ivm.kernels.compiling.part import KernelCompiler
-from ivm.kernels.compiling.sources import FOLDER, digest
+from ivm.kernels.compiling.sources import digest
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -74,7 +74,8 @@ class _Cache:
     @property
     def cache_path(self) -> str | None:
         """The folder that entries are written to; None if there is none."""
-        return next((str(folder.path) for folder in self._folders()), None)
+        folder = private_folder()
+        return None if folder is None else str(folder.path)
 
     def load_overload(self, signature: Any, target: Any) -> Any:
         """The function compiled for a signature; None if there is no entry, or none that is whole and ours."""
@@ -87,13 +88,10 @@ class _Cache:
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep what was compiled for a signature. What cannot be kept is compiled by each process."""
-        try:
-            body = pickle.dumps(packed(result))
-        except CannotKeepError:
-            return
-        name = self._name(signature, result.codegen)
-        if any(folder.write(name, body) for folder in self._folders()) and self._is_kernel:
-            self._forget_stale()
+        folder = private_folder()
+        if folder is not None:
+            with contextlib.suppress(CannotKeepError):
+                folder.write(self._name(signature, result.codegen), pickle.dumps(packed(result)))
 
     def flush(self) -> None:
         """Forget the entries, which numba asks for before it compiles again: they are written over then."""
@@ -104,35 +102,18 @@ class _Cache:
         return shipped.find(self._kernel, _arguments(signature)[0], target)
 
     def _kept(self, signature: Any, target: Any) -> Any:
-        name = self._name(signature, target.codegen())
-        for folder in self._folders():
-            body = folder.read(name)
-            if body is not None:
-                entry: Entry = pickle.loads(body)
-                return linked(target, entry.about, entry.code, partial(getattr, entry, "bitcode"))
-        return None
-
-    def _folders(self) -> Iterator[Folder]:
-        if self._is_kernel and (beside := folder_beside(FOLDER)):
-            yield beside
-        if private := private_folder():
-            yield private
+        folder = private_folder()
+        body = None if folder is None else folder.read(self._name(signature, target.codegen()))
+        if body is None:
+            return None
+        entry: Entry = pickle.loads(body)
+        return linked(target, entry.about, entry.code, partial(getattr, entry, "bitcode"))
 
     def _name(self, signature: Any, codegen: Any) -> str:
         """A readable beginning, and a digest of all that the machine code depends on."""
-        text = repr((_FORMAT, _versions(), self._sources(), self._place, signature, codegen.magic_tuple()))
-        return f"{self._kernel}-{self._sources()[:8]}-{hashlib.sha256(text.encode()).hexdigest()[:32]}{SUFFIX}"
-
-    def _sources(self) -> str:
-        return digest(self._kernel.rpartition(".")[0]) if self._is_kernel else ""
-
-    def _forget_stale(self) -> None:
-        """Remove what lies beside the modules and was compiled from what this one and those it calls were before."""
-        beside = folder_beside(FOLDER)
-        module = self._kernel.rpartition(".")[0]
-        for path in beside.path.glob(f"{module}.*{SUFFIX}") if beside else ():
-            if path.name.split("-")[1] != self._sources()[:8]:
-                path.unlink(missing_ok=True)
+        sources = digest(self._kernel.rpartition(".")[0]) if self._is_kernel else ""
+        text = repr((_FORMAT, _versions(), sources, self._place, signature, codegen.magic_tuple()))
+        return f"{self._kernel}-{hashlib.sha256(text.encode()).hexdigest()[:32]}{SUFFIX}"
 
 
 @once

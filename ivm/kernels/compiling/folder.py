@@ -25,8 +25,9 @@ MOST_BYTES = 256 << 20
 """What a user's compiled code takes on disk; a loop takes some 20 kB."""
 
 _KEY = "key"
-_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_OWNERS = hasattr(os, "geteuid")  # files have owners, and say what others may do
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH if _OWNERS else 0
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO if _OWNERS else 0
 _READ = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -46,38 +47,30 @@ def cache_directory() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder that may be trusted; entries of it belong to one of `owners` and are made with `mode`.
-
-    They take up to `most` bytes, if that is not 0; see `prune`.
-    """
+    """A folder of this user that may be trusted; its entries take up to `MOST_BYTES`, see `prune`."""
 
     path: Path
     key: bytes
-    owners: frozenset[int]
-    mode: int
-    most: int = 0
 
     def read(self, name: str) -> bytes | None:
         """What was written under a name; None if nothing was, or it is damaged, or it may be another's."""
         try:
-            found = _read(self.path / name, self.owners)
+            found = _read(self.path / name)
         except OSError:
             return None
         if not secrets.compare_digest(found[:SEAL], self._seal(name, found[SEAL:])):
             return None
-        if self.most:
-            with contextlib.suppress(OSError):
-                os.utime(self.path / name)  # it was used
+        with contextlib.suppress(OSError):
+            os.utime(self.path / name)  # it was used
         return found[SEAL:]
 
     def write(self, name: str, body: bytes) -> bool:
         """Put an entry in place of whatever has its name, whole or not at all; False if it cannot be written."""
         try:
-            replace(self.path / name, self._seal(name, body) + body, self.mode)
+            replace(self.path / name, self._seal(name, body) + body, 0o600)
         except OSError:
             return False
-        if self.most:
-            prune(self.path, self.most)
+        prune(self.path, MOST_BYTES)
         return True
 
     def _seal(self, name: str, body: bytes) -> bytes:
@@ -105,31 +98,17 @@ def _private(base: Path) -> Folder | None:
         base.parent.mkdir(parents=True, exist_ok=True)
         _make(base, _OTHERS_WRITE)
         _make(path, _OTHERS)
-        return Folder(path, _key_of(path), _self(), 0o600, MOST_BYTES)
+        return Folder(path, _key_of(path))
     except OSError:
         return None  # a read-only home must not stop anybody; the price is compiling in every process
     except _DoubtError as doubt:
-        _say(str(doubt))
+        warnings.warn(
+            f"compiled code is not kept, so each process compiles it again: {doubt}; set IVM_CACHE_DIR to a directory "
+            "of your own that only you can write to (chmod 700)",
+            RuntimeWarning,
+            stacklevel=2,
+        )
         return None
-
-
-@cache
-def folder_beside(code: Path) -> Folder | None:
-    """The folder in which Python keeps the bytecode of the modules in `code`: as trustworthy as they are.
-
-    So it has no key: those who can write there can change the modules. None, and a RuntimeWarning, if some can write to
-    it who cannot write to the modules.
-    """
-    path = code / "__pycache__"
-    try:
-        path.mkdir(exist_ok=True)
-        found, around = path.lstat(), code.stat()
-    except OSError:
-        return None
-    if not stat.S_ISDIR(found.st_mode) or not _is_as_safe(found, around):
-        _say(f"{path} may be written to by others who may not write to the code beside it")
-        return None
-    return Folder(path, b"", _owners(around), 0o644)
 
 
 def read_beside(path: Path, code: Path) -> bytes | None:
@@ -145,25 +124,10 @@ def read_beside(path: Path, code: Path) -> bytes | None:
         return None
 
 
-def _owners(code: os.stat_result) -> frozenset[int]:
-    """Who may have made what lies beside code: its owner, and this user. Nobody where files have no owners."""
-    return _self() | ({code.st_uid} if _self() else frozenset())
-
-
 def _is_as_safe(found: os.stat_result, code: os.stat_result) -> bool:
-    """Whether only those who can write the code can have written a file or folder beside it."""
-    owners = _owners(code)
+    """Whether only those who can write the code, or this user, can have written a file or folder beside it."""
     more = found.st_mode & ~code.st_mode & _OTHERS_WRITE
-    return not more and (not owners or found.st_uid in owners)
-
-
-def _say(doubt: str) -> None:
-    warnings.warn(
-        f"compiled code is not kept, so each process compiles it again: {doubt}; set IVM_CACHE_DIR to a directory of "
-        "your own that only you can write to (chmod 700)",
-        RuntimeWarning,
-        stacklevel=2,
-    )
+    return not more and (_is_own(found) or found.st_uid == code.st_uid)
 
 
 def prune(folder: Path, most: int) -> None:
@@ -190,9 +154,9 @@ def prune(folder: Path, most: int) -> None:
         total -= size
 
 
-def _self() -> frozenset[int]:
-    """The user that this process acts as; nobody where files have no such owners."""
-    return frozenset((os.geteuid(),)) if hasattr(os, "geteuid") else frozenset()
+def _is_own(found: os.stat_result) -> bool:
+    """Whether a file is of the user that this process acts as; all are where files have no owners."""
+    return not _OWNERS or found.st_uid == os.geteuid()
 
 
 def _make(directory: Path, refused: int) -> None:
@@ -202,9 +166,7 @@ def _make(directory: Path, refused: int) -> None:
     found = directory.lstat()
     if not stat.S_ISDIR(found.st_mode):
         raise _DoubtError(f"{directory} is no directory")
-    if not _self():
-        return
-    if found.st_uid not in _self():
+    if not _is_own(found):
         raise _DoubtError(f"{directory} belongs to another user")
     if found.st_mode & refused:
         raise _DoubtError(f"{directory} has mode {stat.S_IMODE(found.st_mode):04o}, which lets other users in")
@@ -214,19 +176,18 @@ def _key_of(folder: Path) -> bytes:
     """The folder's key, which is made if there is none that is whole."""
     path = folder / _KEY
     with contextlib.suppress(OSError):
-        found = _read(path, _self())
+        found = _read(path)
         if len(found) == SEAL:
             return found
     replace(path, secrets.token_bytes(SEAL), 0o600)
-    return _read(path, _self())  # another process may have made one at the same time: the later one counts
+    return _read(path)  # another process may have made one at the same time: the later one counts
 
 
-def _read(path: Path, owners: frozenset[int]) -> bytes:
-    """The bytes of a file; OSError if there is none that one of `owners` made for himself."""
+def _read(path: Path) -> bytes:
+    """The bytes of a file; OSError if there is none that this user made for himself."""
     with os.fdopen(os.open(path, _READ), "rb") as file:
         found = os.fstat(file.fileno())
-        foreign = bool(owners) and (found.st_uid not in owners or bool(found.st_mode & _OTHERS_WRITE))
-        if not stat.S_ISREG(found.st_mode) or foreign:
+        if not stat.S_ISREG(found.st_mode) or found.st_mode & _OTHERS_WRITE or not _is_own(found):
             raise PermissionError(f"{path} may be another user's")
         return file.read()
 
