@@ -7,17 +7,11 @@ nothing but the standard library, so that there is next to nothing to wait for w
 
 from __future__ import annotations
 
-import json
 import os
-import pickle
-import queue
-import subprocess
-import sys
-import tempfile
-import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
-from typing import IO
 
 from ivm.kernels.compiling.archive import Entry, key, open_archive, path_for, write_archive
 from ivm.kernels.compiling.signatures import read_signatures
@@ -29,13 +23,15 @@ Kernel = tuple[str, str]
 
 _MOST_PROCESSES = 6  # each takes some 550 MB
 
-# The package is given a name and a place, and its own imports are left out: they need not be installed yet.
-_MAIN = """
-import sys, types
+# How a process that compiles begins. The package is given a name and a place, and its own imports are left out: they
+# need not be installed yet.
+_BEGIN = """
+import os, sys, types
+for name in [name for name in os.environ if name.startswith("NUMBA_")]:
+    del os.environ[name]
+os.environ |= {{"NUMBA_CPU_NAME": {cpu!r}, "NUMBA_CPU_FEATURES": ""}}
 package = sys.modules["ivm"] = types.ModuleType("ivm")
-package.__path__ = [sys.argv[1]]
-from ivm.kernels.compiling.workbench import serve
-serve()
+package.__path__ = [{package!r}]
 """
 
 
@@ -45,7 +41,7 @@ def build(target: Target, into: Path, tell: Callable[[str], None], processes: in
     Args:
         target: the baseline.
         into: where the folder `machine` is, or will be.
-        tell: told how far it is after each kernel, from any thread.
+        tell: told how far it is, of each kernel after those of its module.
         processes: how many compile at the same time; by default as many as there are processors, at most 6.
 
     Returns:
@@ -81,60 +77,27 @@ def _compiled(
     modules: dict[str, list[Kernel]] = {}
     for kernel in kernels:
         modules.setdefault(kernel[0].rpartition(".")[0], []).append(kernel)
-    shift = _Shift(target, len(kernels), tell)
-    for module in sorted(modules, key=size, reverse=True):
-        shift.modules.put(modules[module])
-    threads = [threading.Thread(target=shift.work) for _ in range(min(processes, len(modules)))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if not shift.done and not shift.wrong:
-        shift.wrong.append("no process could be started to compile in")
-    return shift.done, shift.wrong
-
-
-class _Shift:
-    """The work of some threads, each of which drives a process that compiles."""
-
-    def __init__(self, target: Target, count: int, tell: Callable[[str], None]) -> None:
-        self.modules: queue.SimpleQueue[list[Kernel]] = queue.SimpleQueue()
-        self.done: dict[Kernel, Entry] = {}
-        self.wrong: list[str] = []
-        self._target = target
-        self._count = count
-        self._tell = tell
-
-    def work(self) -> None:
-        """Take modules until there are no more, or the process ends."""
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
-        environment |= {"NUMBA_CPU_NAME": self._target.cpu, "NUMBA_CPU_FEATURES": ""}
-        command = [sys.executable, "-c", _MAIN, str(FOLDER.parent)]
-        pipe = subprocess.PIPE
-        with (
-            tempfile.TemporaryFile() as errors,
-            subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=errors, env=environment) as process,
-        ):
-            assert process.stdin is not None
-            assert process.stdout is not None
+    done: dict[Kernel, Entry] = {}
+    wrong: list[str] = []
+    begin = _BEGIN.format(cpu=target.cpu, package=str(FOLDER.parent))
+    with ProcessPoolExecutor(min(processes, len(modules)), get_context("spawn"), exec, (begin,)) as pool:
+        largest_first = sorted(modules, key=size, reverse=True)
+        for answers in as_completed([pool.submit(compile_all, modules[module]) for module in largest_first]):
             try:
-                while True:
-                    for kernel in self.modules.get_nowait():
-                        self._compile(kernel, process.stdin, process.stdout)
-            except queue.Empty:
-                process.stdin.close()
-            except (OSError, ValueError):  # it has ended, and what it was at is missing
-                process.wait()
-                errors.seek(0)
-                said = errors.read().decode(errors="replace").splitlines() or ["it said nothing"]
-                self.wrong.append(f"the compiler's process ended with {process.returncode}: {said[-1]}")
+                for kernel, answer in answers.result():
+                    if isinstance(answer, Entry):
+                        done[kernel] = answer
+                    else:
+                        wrong.append(answer)
+                    tell(f"{len(done) + len(wrong)}/{len(kernels)} {kernel[0]}")
+            except BrokenExecutor as error:  # what it was at is missing, and what was to come
+                wrong.append(f"a process that compiles has ended: {error}")
+                break
+    return done, wrong
 
-    def _compile(self, kernel: Kernel, orders: IO[bytes], answers: IO[bytes]) -> None:
-        orders.write(json.dumps(kernel).encode() + b"\n")
-        orders.flush()
-        answer = pickle.loads(answers.read(int(answers.readline())))
-        if isinstance(answer, Entry):
-            self.done[kernel] = answer
-        else:
-            self.wrong.append(answer)
-        self._tell(f"{len(self.done) + len(self.wrong)}/{self._count} {kernel[0]}")
+
+def compile_all(kernels: Sequence[Kernel]) -> list[tuple[Kernel, Entry | str]]:
+    """What a process that compiles answers: for each kernel an entry, or what was wrong."""
+    from ivm.kernels.compiling.workbench import compiled_entry  # noqa: PLC0415  the parent may have no numba
+
+    return [(kernel, compiled_entry(*kernel)) for kernel in kernels]
