@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from catalog.names import as_literal
-from ivm.trace.huge import said
+from ivm.trace.stand_ins import said
 
 MOST_CHARACTERS = 1000
 """So much is shown of one value, whatever the width."""

@@ -25,8 +25,7 @@ from catalog.errors import AccessError, BindError, Error, MemoryLimitError
 from catalog.names import quoted
 from catalog.schema import Schema
 from catalog.types import HUGEINT, UUID, Kind
-from ivm.trace.huge import enum_columns, with_huge
-from ivm.trace.uuids import as_bytes
+from ivm.trace.stand_ins import as_bytes, enum_columns, with_huge
 
 Setting = str | bool | int | float | list[str]
 

@@ -33,8 +33,7 @@ from ivm.render.scalars.program import Compiler
 from ivm.subscription import Subscription
 from ivm.tables import Declared, Tables
 from ivm.trace.arrangement import Arrangement
-from ivm.trace.concat import concat_deltas
-from ivm.trace.delta import Delta
+from ivm.trace.delta import Delta, concat_deltas
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.sweep import Sweep
 from ivm.trace.table_store import TableStore

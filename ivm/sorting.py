@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ivm.trace.column import Array, Ints
-from ivm.trace.enums import in_order
+from ivm.trace.stand_ins import in_order
 
 SortKey = tuple[int, bool, bool]
 """Column position, descending, NULLs first."""

@@ -20,8 +20,8 @@ from ivm.sorting import first_by, sort_table
 from ivm.trace.arrow import arrow_type, to_arrow
 from ivm.trace.column import Column, Ints
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.huge import with_huge
-from ivm.trace.strings import Strings
+from ivm.trace.stand_ins import with_huge
+from ivm.trace.texts import Strings
 from ivm.trace.turns import Turns
 from ivm.trace.view_log import Sealed, ViewLog
 

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from unittest.mock import patch
 
 from ivm.trace import sweep
-from ivm.trace.codes import AT_ONCE
-from ivm.trace.sweep import Pace
+from ivm.trace.sweep import AT_ONCE, Pace
 
 PACES = {
     "fast": (Pace(least=0, growth=0, worth=0, base=1 << 60, rate=0), AT_ONCE),

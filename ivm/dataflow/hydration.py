@@ -25,8 +25,7 @@ import numpy as np
 from catalog.errors import NumericError
 from ivm.dataflow.node import Node
 from ivm.operators.operator import NOTHING, Operator
-from ivm.trace.concat import concat_deltas
-from ivm.trace.delta import Delta
+from ivm.trace.delta import Delta, concat_deltas
 from ivm.trace.state import Marks
 from ivm.trace.turns import Aside, at_once
 

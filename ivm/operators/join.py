@@ -16,9 +16,8 @@ from ivm.operators.operator import NOTHING, Contents, Operator
 from ivm.operators.threshold_join import ThresholdJoin
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.computed import Computed, TextFunction
-from ivm.trace.concat import concat_deltas
 from ivm.trace.consolidate import consolidate_by
-from ivm.trace.delta import Delta, Group
+from ivm.trace.delta import Delta, Group, concat_deltas
 from ivm.trace.keys import KeyLayout
 
 _PART = 1 << 17

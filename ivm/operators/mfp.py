@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from catalog.errors import NumericError
 from catalog.types import SqlType
 from ivm.operators.operator import NOTHING, Contents, Operator
-from ivm.trace.concat import concat_deltas
 from ivm.trace.consolidate import consolidate
-from ivm.trace.delta import Delta
+from ivm.trace.delta import Delta, concat_deltas
 
 Program = Callable[[Delta], Delta | None]
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from ivm.trace.delta import Delta
-from ivm.trace.layout import plain_layout
+from ivm.trace.delta import Delta, plain_layout
 from ivm.trace.state import State, StateSize
 
 __all__ = ["Contents", "Kept", "Operator", "StateSize", "live_input"]

@@ -12,8 +12,8 @@ from ivm.operators.operator import Contents, Kept, live_input
 from ivm.trace.cells import cell_times
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.group_fields import PlainFields
 from ivm.trace.group_reader import GroupReader
+from ivm.trace.group_table import PlainFields
 from ivm.trace.groups import Groups
 
 

@@ -14,11 +14,10 @@ from ivm.operators.operator import NOTHING, Contents, Kept, StateSize, live_inpu
 from ivm.trace.cells import Cells, cell_times
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.group_fields import PlainFields
 from ivm.trace.group_reader import GroupReader
+from ivm.trace.group_table import PlainFields
 from ivm.trace.groups import Groups
-from ivm.trace.net_changes import net_of
-from ivm.trace.ordered_rows import OrderedRows
+from ivm.trace.ordered_rows import OrderedRows, net_of
 from ivm.trace.ordered_tree import OrderedReader
 from ivm.trace.readonly import readonly, readonly_diffs
 from ivm.trace.row_order import total_order

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from ivm.operators.operator import Contents, Operator
-from ivm.trace.concat import concat_deltas
-from ivm.trace.delta import Delta
+from ivm.trace.delta import Delta, concat_deltas
 
 
 class Union(Operator):

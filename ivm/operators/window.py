@@ -15,7 +15,7 @@ from ivm.trace.column import Ints
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.group_fields import PlainFields
+from ivm.trace.group_table import PlainFields
 from ivm.trace.groups import Groups
 from ivm.trace.row_order import total_order
 from ivm.trace.window_tree import WindowReader, WindowTree

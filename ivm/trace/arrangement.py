@@ -8,10 +8,9 @@ from functools import partial
 
 from ivm.trace.column import Bools, Ints
 from ivm.trace.delta import Group
-from ivm.trace.distinct_keys import DistinctKeys
 from ivm.trace.follower import Follower
 from ivm.trace.index import Index
-from ivm.trace.keys import KeyLayout
+from ivm.trace.keys import DistinctKeys, KeyLayout
 from ivm.trace.row_store import RowStore
 from ivm.trace.state import StateSize
 from ivm.trace.time import one, readable_as_of, stamp, stamps

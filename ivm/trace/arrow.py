@@ -10,10 +10,10 @@ import pyarrow as pa
 from catalog.types import Kind, Physical, SqlType
 from ivm.trace.column import DTYPES, Array, Bools, Column, concat, empty_column
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.enums import enum_array, enum_type, positions_of
 from ivm.trace.lists import lists_from_arrow, lists_to_arrow
-from ivm.trace.strings import Strings
+from ivm.trace.stand_ins import enum_array, enum_type, positions_of
 from ivm.trace.text_habit import TextHabit
+from ivm.trace.texts import Strings
 from ivm.trace.validity import unpacked, validity_mask
 
 _TYPES: dict[Kind, pa.DataType] = {

@@ -19,7 +19,7 @@ from ivm.kernels.hashing.index import (
     unlink_dead,
 )
 from ivm.kernels.types import Hashes
-from ivm.trace.applied import Applied
+from ivm.trace.changes import Applied
 from ivm.trace.column import Bools, Ints
 from ivm.trace.growable import Growable
 

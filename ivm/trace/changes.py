@@ -1,4 +1,4 @@
-"""Putting the changes of a batch in the order in which a store must meet them."""
+"""The changes of a batch in the order in which a store must meet them, what they did, and why they cannot be made."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
 
+from catalog.errors import ConstraintError
+from catalog.schema import Table
 from catalog.types import SqlType
+from ivm.kernels.hashing.changes import COUNTS, FAILED, INSERTED, KILLED
 from ivm.trace.column import Array, Bools, Column, Ints
 from ivm.trace.consolidate import merge_equal
+from ivm.trace.sequences import numbers_from
+
+_MAX_FAILURES = 3
 
 
 @dataclass(slots=True)
@@ -103,3 +110,79 @@ def _order(times: Ints | int, late: Bools) -> Ints | None:
     if bool(((times[1:] > times[:-1]) | (same & (late[1:] >= late[:-1]))).all()):
         return None
     return np.lexsort((late, times))
+
+
+def null_in_key(table: Table, data: pa.Table, rows: Ints) -> ConstraintError:
+    """The error for the rows of `data` at `rows`, which have NULL in a column of the primary key."""
+    return _refusal(table, data, rows, "change", "has NULL", "give every key column a value")
+
+
+def impossible_changes(table: Table, data: pa.Table, changes: Changes, failed: Ints) -> ConstraintError:
+    """The error for the changes at `failed` (not empty), whose rows are those of `data` at the same places.
+
+    It says what the first one failed of, and names the rows that failed likewise.
+    """
+    if changes.inserts[failed[0]]:
+        alike = failed[changes.inserts[failed]]
+        return _refusal(table, data, alike, "insert into", "already has a row with", "upsert replaces rows")
+    alike = failed[~changes.inserts[failed]]
+    advice = "delete only rows that are there, or ignore the others (missing='ignore'; in apply mode='upsert')"
+    return _refusal(table, data, alike, "delete from", "has no row with", advice)
+
+
+def _refusal(table: Table, data: pa.Table, rows: Ints, attempt: str, wrong: str, advice: str) -> ConstraintError:
+    """`data` has the table's columns, or the primary key's alone."""
+    keys = table.primary_key
+    names = [field.name for field in table.fields]
+    places = range(len(keys)) if data.num_columns != len(names) else table.key_indexes
+    if not keys:
+        places = range(len(names))
+    values = [data.column(c).take(numbers_from(rows)).to_pylist() for c in places]
+    shown = ", ".join(str(tuple(row)) for row in zip(*values, strict=True))
+    what = f"PRIMARY KEY ({', '.join(keys)})" if keys else f"({', '.join(names)})"
+    return ConstraintError(
+        f"cannot {attempt} table {table.name}: it {wrong} {what} = {shown}; {advice}. Nothing was changed"
+    )
+
+
+class Applied:
+    """What a sequence of changes did: rows inserted, rows killed and when, positions of changes that had to fail.
+
+    It is made before, with room for `changes` of them, and known to whoever would have to undo them: the kernel that
+    carries them out says here in the same call how far it came. Until then nothing was done.
+    """
+
+    __slots__ = ("counts", "failures", "kills", "kills_at")
+
+    def __init__(self, changes: int, *, go_on: bool = False) -> None:
+        self.counts = np.zeros(COUNTS, np.int64)
+        self.kills, self.kills_at = np.empty(changes, np.int64), np.empty(changes, np.int64)
+        self.failures = np.empty(changes + 1 if go_on else _MAX_FAILURES, np.int64)
+
+    @property
+    def inserted(self) -> int:
+        """How many rows were inserted."""
+        return int(self.counts[INSERTED])
+
+    @property
+    def killed(self) -> Ints:
+        """The rows that died, in the order of the changes."""
+        return self.kills[: self.counts[KILLED]]
+
+    @property
+    def killed_at(self) -> Ints:
+        """When each of them died."""
+        return self.kills_at[: self.counts[KILLED]]
+
+    @property
+    def failed(self) -> Ints:
+        """The positions of changes that were not possible, the first few at least."""
+        return self.failures[: self.counts[FAILED]]
+
+
+def deaths_of(rows: Ints, stamps: Ints) -> Applied:
+    """What kills these rows, and nothing else."""
+    applied = Applied(len(rows))
+    applied.kills[:], applied.kills_at[:] = rows, stamps
+    applied.counts[KILLED] = len(rows)
+    return applied

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from catalog.types import SqlType
 from ivm.trace.column import Column, Ints, concat, empty_column
-from ivm.trace.hot_column import HotColumn
+from ivm.trace.growable import HotColumn
 from ivm.trace.texts import Texts, arrow_texts
 
 MOST_KEPT = 4

@@ -3,20 +3,66 @@
 A delta's rows are described by groups. A group is a source of columns (a row store, a slice of an input batch,
 computed arrays) and a reference for each row of the delta into that source. A join adds a group, a filter narrows the
 references, and neither touches a value: values are gathered once, where an expression reads them (late
-materialization).
+materialization). Layouts say where a delta's columns come from; they are few, and the same ones at every commit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Protocol
 
 import numpy as np
 
-from ivm.trace.column import Array, Column, Ints
+from ivm.trace.column import Array, Column, Ints, concat
 from ivm.trace.computed import Read, TextFunction
-from ivm.trace.layout import Layout, plain_layout
+
+Place = tuple[int, Read]
+"""A group of a delta, and a column of its source, or a function of one."""
+
+
+class Layout:
+    """For each column its place; None where it is not bound yet (the inputs of a join that a path has not met).
+
+    A layout remembers what was made of it: doing the same at the next commit gives the same object, so that others can
+    remember by the layout what they found out about it.
+    """
+
+    __slots__ = ("_bound", "_within", "places")
+
+    def __init__(self, places: Iterable[Place | None]) -> None:
+        self.places = tuple(places)
+        self._bound: dict[tuple[int, int, int], Layout] = {}
+        self._within: dict[tuple[int, int], Layout] = {}
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def bind(self, group: int, offset: int, width: int) -> Layout:
+        """The `width` columns from `offset` on taken from group `group`, in their order."""
+        key = (group, offset, width)
+        made = self._bound.get(key)
+        if made is None:
+            bound = tuple((group, i) for i in range(width))
+            made = Layout((*self.places[:offset], *bound, *self.places[offset + width :]))
+            self._bound[key] = made
+        return made
+
+    def within(self, offset: int, total: int) -> Layout:
+        """The columns from `offset` on, among `total` columns of which no other is bound."""
+        key = (offset, total)
+        made = self._within.get(key)
+        if made is None:
+            behind = total - offset - len(self.places)
+            made = self._within[key] = Layout((*(None,) * offset, *self.places, *(None,) * behind))
+        return made
+
+
+@cache
+def plain_layout(width: int) -> Layout:
+    """That of a delta of one group, with the columns of its source in their order."""
+    return Layout((0, i) for i in range(width))
 
 
 class Source(Protocol):
@@ -158,3 +204,39 @@ def delta_of(columns: Sequence[Column], times: Ints | int, diffs: Ints | None, l
     """A delta over dense columns; `length` is needed where there are no columns."""
     n = len(columns[0]) if length is None else length
     return Delta([Group(Columns(columns))], plain_layout(len(columns)), n, times, diffs)
+
+
+@dataclass(slots=True)
+class Concatenation(Source):
+    """The columns of several parts, one below the other; each is put together when it is first read, then kept."""
+
+    parts: Sequence[Delta | Source]
+    _made: dict[Read, Column] = field(default_factory=dict)
+
+    def column(self, index: Read) -> Column:
+        """Column `index` of all parts."""
+        column = self._made.get(index)
+        if column is None:
+            column = self._made[index] = concat([part.column(index) for part in self.parts])
+        return column
+
+    def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
+        """Whether all parts do."""
+        return index not in self._made and all(part.computes(index, functions) for part in self.parts)
+
+
+def concat_deltas(deltas: Sequence[Delta]) -> Delta | None:
+    """The sum of deltas with equally many columns; None of none. A single delta is passed on as it is.
+
+    Cost: the times and diffs now; a gather and a copy of each column that is read later.
+    """
+    if not deltas:
+        return None
+    if len(deltas) == 1:
+        return deltas[0]
+    first = deltas[0].times
+    same = isinstance(first, int) and all(isinstance(d.times, int) and d.times == first for d in deltas)
+    times = first if same else np.concatenate([d.time_array() for d in deltas])
+    diffs = None if all(d.diffs is None for d in deltas) else np.concatenate([d.diff_array() for d in deltas])
+    layout = plain_layout(len(deltas[0].layout))
+    return Delta([Group(Concatenation(deltas))], layout, sum(len(d) for d in deltas), times, diffs)

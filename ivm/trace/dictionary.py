@@ -14,9 +14,8 @@ from ivm.kernels.numbers.pack import look_up
 from ivm.kernels.texts.sweep import flag_lists
 from ivm.trace.column import Array, Bools, Column, concat
 from ivm.trace.readonly import readonly
-from ivm.trace.strings import Strings
 from ivm.trace.text_memory import NO_MARKS, Codes, TextMemory
-from ivm.trace.texts import Texts, text_buffers
+from ivm.trace.texts import Strings, Texts, text_buffers
 from ivm.trace.validity import validity_mask
 
 ANY_BYTES = "surrogateescape"

@@ -8,9 +8,8 @@ import pyarrow.compute as pc
 import pyarrow.types as arrow
 
 from catalog.types import VARCHAR, Kind, SqlType
-from ivm.trace import uuids
 from ivm.trace.arrow import arrow_type, is_direct
-from ivm.trace.enums import to_enum
+from ivm.trace.stand_ins import UUID_BYTES, to_enum, to_uuids
 
 _INTEGER_DIGITS = 20
 _WIDEST = 38
@@ -40,7 +39,7 @@ def exact_cast(values: pa.ChunkedArray, type: SqlType) -> pa.ChunkedArray:
     if type.kind is Kind.VARCHAR:
         return _to_text(values)
     if type.kind is Kind.UUID:
-        return uuids.to_uuids(values)
+        return to_uuids(values)
     if type.kind in (Kind.DECIMAL, Kind.HUGEINT):
         return _to_decimal(values, type)
     if type.is_integer and arrow.is_decimal(given):
@@ -103,7 +102,7 @@ def _goes_into(given: pa.DataType, type: SqlType) -> bool:
     if type.kind is Kind.TIME:
         return bool(arrow.is_time(given))
     if type.kind is Kind.UUID and arrow.is_fixed_size_binary(given):
-        return bool(given.byte_width == uuids.BYTES)
+        return bool(given.byte_width == UUID_BYTES)
     value = given.value_type if arrow.is_dictionary(given) else given
     return type.kind in (Kind.VARCHAR, Kind.ENUM, Kind.UUID) and _is_text(value)
 

@@ -13,7 +13,7 @@ from ivm.kernels.groups.table import USED
 from ivm.kernels.types import Int32s
 from ivm.trace.cells import NO_SLOTS
 from ivm.trace.column import Array, Bools, Ints
-from ivm.trace.group_fields import Form, coded, empty_store
+from ivm.trace.group_table import Form, coded, empty_store
 from ivm.trace.growable import Growable
 from ivm.trace.readonly import NO_MASK, readonly
 

@@ -28,17 +28,26 @@ from ivm.kernels.groups.table import (
 )
 from ivm.kernels.types import Int32s
 from ivm.trace.cells import NO_CELLS, NO_FIELDS, NO_SLOTS, CellBatch, Cells
-from ivm.trace.codes import AT_ONCE
 from ivm.trace.column import Array, Bools, Ints
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.group_fields import Form, Store, Table, coded, empty_store, empty_table
 from ivm.trace.group_reader import GroupReader, Written
-from ivm.trace.group_segments import GroupKeys, group_segments, take_groups
+from ivm.trace.group_table import (
+    Form,
+    GroupKeys,
+    Store,
+    Table,
+    coded,
+    empty_store,
+    empty_table,
+    group_segments,
+    take_groups,
+)
 from ivm.trace.held import Held
 from ivm.trace.keys import KeyLayout
 from ivm.trace.readonly import NO_MASK, readonly, readonly_times
 from ivm.trace.segment import Segment, Segments
 from ivm.trace.state import StateSize
+from ivm.trace.sweep import AT_ONCE
 
 _SMALL = 64
 _LEAST_MELTED = 1024

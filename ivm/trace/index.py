@@ -9,11 +9,11 @@ import numpy as np
 
 from ivm.kernels.hashing.probe import absent_keys
 from ivm.kernels.types import Hashes
-from ivm.trace.applied import Applied
 from ivm.trace.chains import Chains
+from ivm.trace.changes import Applied
 from ivm.trace.column import Bools, Ints
 from ivm.trace.index_reader import IndexReader, Lesson, hashed
-from ivm.trace.run import BLOCK, AscendingRun, WordsOf
+from ivm.trace.run import BLOCK, AscendingRun, WordsOf, no_words
 from ivm.trace.time import BEGINNING
 
 _ALL = np.empty(0, np.bool_)
@@ -72,7 +72,7 @@ class Index:
         self._shift = shift
         self._words_of = words_of
         self._chains = Chains(words)
-        self._run = AscendingRun(_no_words if words_of is None else words_of, shift, unique)
+        self._run = AscendingRun(no_words if words_of is None else words_of, shift, unique)
         self._ascending = words_of is not None
         self._lessons: list[Lesson] = []
         self._absent = 0
@@ -355,7 +355,3 @@ class Index:
         named = len(words) * _FEW <= len(self._chains.tables.slots)
         self._journal.append(_Step(self.rows, words if named else None))
         self._chains.insert(words, hashes, dropped, self.rows, died, self.since)
-
-
-def _no_words(rows: Ints | slice) -> Ints:
-    raise AssertionError("an index without a run has no rows to read")

@@ -17,9 +17,8 @@ from ivm.trace.column import DTYPES, Array, Column, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.readonly import readonly
 from ivm.trace.sequences import numbers_from
-from ivm.trace.strings import Strings
 from ivm.trace.text_memory import Codes
-from ivm.trace.texts import Texts
+from ivm.trace.texts import Strings, Texts
 from ivm.trace.validity import validity_mask
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ivm.kernels.hashing.digest import WORDS, digest_rows
-from ivm.trace.applied import Applied
+from ivm.trace.changes import Applied
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.index import Index, Mark
 from ivm.trace.keys import KeyLayout

@@ -1,17 +1,20 @@
-"""Rows of groups in order: an ordered tree whose keys are a group's slot and the words of a row."""
+"""Rows of groups in order: an ordered tree whose keys are a group's slot and the words of a row; their changes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from ivm.kernels.ordered.batch import TreeBatch
+from ivm.kernels.ordered.changes import net_changes
+from ivm.kernels.types import Int32s
 from ivm.trace.arrow import to_column
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.ordered_tree import ALL_COUNT, AS_THEY_COME, OrderedTree, changes_of
-from ivm.trace.readonly import readonly
+from ivm.trace.readonly import readonly, readonly_diffs
 from ivm.trace.row_order import RowOrder
 from ivm.trace.segment import Segment, Segments, column_to_arrow, segment_of
 from ivm.trace.sequences import numbers_from
@@ -87,3 +90,27 @@ def in_order(keys: Ints, kinds: Ints, times: Ints | int) -> Ints:
 
 
 _SLOT: Ints = np.zeros(1, np.int64)
+
+
+class NetChanges(NamedTuple):
+    """Cell c has the rows `order[offsets[c] : offsets[c + 1]]`, by their keys, each with its one of `diffs`, not 0.
+
+    Rows of a cell with equal keys are one.
+    """
+
+    diffs: Ints
+    order: Ints
+    offsets: Ints
+
+
+def net_of(
+    keys: Ints, kinds: Ints, dictionary: TextDictionary, diffs: Ints | None, row_cell: Int32s, cells: int
+) -> NetChanges:
+    """The changes of rows whose first words are keys that compare as `kinds` says. Cost: a sort of each cell's rows."""
+    order, net, scratch = np.empty((3, len(keys)), np.int64)
+    offsets, strings = np.empty(cells + 1, np.int64), dictionary.now()
+    net_changes(
+        readonly(keys), kinds, strings.heap, strings.places, readonly_diffs(diffs), row_cell, order, net, offsets,
+        scratch,
+    )  # fmt: skip
+    return NetChanges(readonly(net), readonly(order[: offsets[-1]]), offsets)

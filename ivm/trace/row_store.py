@@ -15,10 +15,9 @@ import pyarrow as pa
 
 from catalog.errors import Error
 from catalog.types import SqlType
-from ivm.trace.applied import Applied, deaths_of
 from ivm.trace.arrow import Reader
 from ivm.trace.batch import Batch
-from ivm.trace.codes import AT_ONCE
+from ivm.trace.changes import Applied, deaths_of
 from ivm.trace.column import Array, Column, Ints
 from ivm.trace.delta import Delta, Source
 from ivm.trace.dictionary import TextDictionary
@@ -27,6 +26,7 @@ from ivm.trace.rows_reader import RowsReader
 from ivm.trace.segment import Segment, Segments, in_one, segment_of
 from ivm.trace.sequences import numbers_from
 from ivm.trace.stored_columns import StoredColumns
+from ivm.trace.sweep import AT_ONCE
 from ivm.trace.time import ALIVE, BEGINNING, Births, stamp, stamps, times_of
 
 MOST_ROWS = 2**31 - 1

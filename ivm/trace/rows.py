@@ -9,8 +9,7 @@ from weakref import WeakValueDictionary
 
 from catalog.types import SqlType
 from ivm.trace import compaction
-from ivm.trace.applied import Applied
-from ivm.trace.changes import Changes
+from ivm.trace.changes import Applied, Changes
 from ivm.trace.column import Array, Column
 from ivm.trace.compaction import Compaction
 from ivm.trace.dictionary import TextDictionary

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ivm.trace.column import Bools, Ints
 from ivm.trace.stored_columns import StoredColumns, StoredRows
-from ivm.trace.strings import Strings
+from ivm.trace.texts import Strings
 from ivm.trace.time import stamp
 
 _CHUNK_ROWS = 1 << 15

@@ -62,11 +62,12 @@ class RunReader:
         return first, count
 
 
-def _no_words(rows: Ints | slice) -> Ints:
-    raise AssertionError("an empty run has no rows to read")
+def no_words(rows: Ints | slice) -> Ints:
+    """The words of rows where there is no run, or an empty one."""
+    raise AssertionError("where there is no run no rows are read")
 
 
-_EMPTY = RunReader(0, 0, 0, True, 0, np.empty(0, np.int64), _no_words)
+_EMPTY = RunReader(0, 0, 0, True, 0, np.empty(0, np.int64), no_words)
 
 
 class AscendingRun:

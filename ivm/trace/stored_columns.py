@@ -14,9 +14,9 @@ from ivm.trace.column import Array, Column, Ints, ascending, part_of
 from ivm.trace.computed import MOST_KEPT, Computed, ComputedColumns, Read, TextFunction, compute
 from ivm.trace.delta import Delta, Source
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.hot_column import HotColumn
+from ivm.trace.growable import HotColumn
 from ivm.trace.in_place import is_readable
-from ivm.trace.strings import Strings
+from ivm.trace.texts import Strings
 
 _CONVERT_ROWS = 1 << 15
 

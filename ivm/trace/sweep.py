@@ -11,7 +11,7 @@ from one that was asked before; so it has a mark, though it may be gone from the
 no harm that a state tells its codes bit by bit while it changes, as long as it moves none from where it was not yet
 asked to where it was.
 
-Readers have what they read and the heap that was there then (see `ivm.trace.strings`), of which nothing is written
+Readers have what they read and the heap that was there then (see `ivm.trace.texts`), of which nothing is written
 again: a place is given to another string in a later heap only.
 """
 
@@ -23,8 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ivm.kernels.texts.dictionary import COUNT, FREE, NEXT, USED
-from ivm.kernels.texts.sweep import AT, BYTES, LAST, PROGRESS, STRINGS, mark_codes, move_texts, weigh
-from ivm.trace.codes import AT_ONCE, WORKED
+from ivm.kernels.texts.sweep import AT, BYTES, LAST, PROGRESS, STRINGS, count_codes, mark_codes, move_texts, weigh
 from ivm.trace.column import Array, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.lists import elements_of
@@ -32,6 +31,11 @@ from ivm.trace.readonly import readonly
 from ivm.trace.state import State
 from ivm.trace.text_memory import EACH, NO_MARKS, Codes, Heap
 
+AT_ONCE = 1 << 15
+"""About how many codes are told at a time."""
+
+WORKED: Array = np.empty(0, np.int32)
+"""No codes, but as much work as to tell many."""
 _LEAST_SLOTS = 1 << 9
 _EACH_TIME = 1 << 11
 """To ask for codes once takes as long as to look at so many."""
@@ -238,3 +242,26 @@ def _finish(heap: Heap, before: Heap, progress: Ints) -> None:
     heap.free = heap.free[: np.searchsorted(heap.free[:freed], last)].copy()
     heap.meta[:] = before.meta
     heap.meta[[COUNT, USED, NEXT, FREE]] = last + 1, progress[BYTES], 0, len(heap.free)
+
+
+def in_parts(codes: Array) -> Iterator[Array]:
+    """Codes bit by bit, from an array of which nothing is written again."""
+    for begin in range(0, len(codes), AT_ONCE):
+        yield codes[begin : begin + AT_ONCE]
+
+
+def of_log(given: Array, times: Ints, diffs: Ints, since: int) -> Iterator[Array]:
+    """The codes in the rows that are left of updates as of any time from `since` on.
+
+    Multiplicities are never negative, so a code is there as long as the diffs of its updates add up to more than zero.
+    """
+    codes, count = readonly(given), 0
+    for part in in_parts(codes):
+        count = max(count, int(part.max()) + 1)
+        yield WORKED
+    sums = np.zeros(count, np.int64)
+    for begin in range(0, len(codes), AT_ONCE):
+        count_codes(codes, times, diffs, since, sums, begin, min(begin + AT_ONCE, len(codes)))
+        yield WORKED
+    for begin in range(0, count, AT_ONCE):
+        yield np.flatnonzero(sums[begin : begin + AT_ONCE]) + begin

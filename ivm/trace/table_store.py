@@ -10,18 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.schema import Table
-from ivm.trace.applied import Applied
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.arrow import Reader, arrow_type, to_arrow
 from ivm.trace.batch import Batch
-from ivm.trace.changes import Changes, in_order, net_in_order
+from ivm.trace.changes import Applied, Changes, impossible_changes, in_order, net_in_order, null_in_key
 from ivm.trace.column import Ints
-from ivm.trace.concat import Concatenation
-from ivm.trace.delta import Delta, Group, Source
+from ivm.trace.delta import Concatenation, Delta, Group, Source, plain_layout
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
-from ivm.trace.layout import plain_layout
-from ivm.trace.refusal import impossible_changes, null_in_key
 from ivm.trace.rows import Rows, RowsMark
 from ivm.trace.state import StateSize
 from ivm.trace.stored_columns import StoredRows

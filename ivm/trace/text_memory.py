@@ -22,7 +22,7 @@ from ivm.kernels.texts.dictionary import (
 from ivm.trace.column import Array, Bools, Ints
 from ivm.trace.growable import Growable
 from ivm.trace.readonly import readonly
-from ivm.trace.strings import Strings
+from ivm.trace.texts import Strings
 from ivm.trace.turns import Turns
 
 Codes = npt.NDArray[np.int32]

@@ -10,17 +10,16 @@ import numpy as np
 from catalog.types import Physical, SqlType
 from ivm.kernels.hashing.consolidate import sum_equal_rows
 from ivm.trace.arrow import to_column
-from ivm.trace.codes import of_log
 from ivm.trace.column import Array, Column, Ints, part_of
 from ivm.trace.consolidate import compared, least_slots, without_zeros
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.growable import Growable
-from ivm.trace.hot_column import HotColumn
+from ivm.trace.growable import Growable, HotColumn
 from ivm.trace.readonly import readonly
 from ivm.trace.segment import Segment, Segments, column_to_arrow, segment_of
 from ivm.trace.sequences import numbers_from
 from ivm.trace.state import StateSize
+from ivm.trace.sweep import of_log
 
 # A log without retractions seldom shrinks when it is merged, so it may grow further before that is tried.
 _GROWTH = 3

@@ -11,14 +11,14 @@ from ivm.kernels.types import Int32s
 from ivm.kernels.windows.functions import DIFF, NODE, ROOM, SCRATCH, apply_window, copy_rows, living
 from ivm.kernels.windows.tree import CHANGES, INPUT, KEY, LIVE, SIZES, USED, VALUES, VISITED, WORDS, Trees
 from ivm.kernels.windows.values import COUNT
-from ivm.trace.codes import AT_ONCE
 from ivm.trace.column import Array, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
 from ivm.trace.held import Held
-from ivm.trace.net_changes import NetChanges, net_of
+from ivm.trace.ordered_rows import NetChanges, net_of
 from ivm.trace.segment import Segment, Segments
 from ivm.trace.state import StateSize
+from ivm.trace.sweep import AT_ONCE
 
 _CHUNK = 1 << 16
 

@@ -13,7 +13,7 @@ from ivm.trace.arrow import to_column
 from ivm.trace.column import Column, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.from_values import array_of
-from ivm.trace.group_fields import PlainFields
+from ivm.trace.group_table import PlainFields
 from ivm.trace.groups import Groups
 from ivm.trace.segment import column_to_arrow
 from tests.contract.kinds import TEXTS, History, Kind

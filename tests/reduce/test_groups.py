@@ -13,8 +13,8 @@ from catalog.types import BIGINT, VARCHAR
 from ivm.kernels.groups.slots import ENTRIES
 from ivm.kernels.groups.table import LIVE, MELTED, OPEN, PARTITIONS, RUN, USED
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.group_fields import PlainFields
 from ivm.trace.group_reader import GroupReader
+from ivm.trace.group_table import PlainFields
 from ivm.trace.groups import Groups
 from ivm.trace.segment import Segments
 

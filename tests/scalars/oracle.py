@@ -33,9 +33,8 @@ from ivm.render.scalars.columns import from_objects, objects
 from ivm.render.scalars.program import MfpProgram
 from ivm.trace.column import DTYPES
 from ivm.trace.column import Column as Values
-from ivm.trace.delta import Delta, Group, delta_of
+from ivm.trace.delta import Delta, Group, Layout, delta_of
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.layout import Layout
 from sql.ir.limits import limits
 from sql.ir.scalar import Column, Scalar
 

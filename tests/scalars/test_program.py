@@ -15,9 +15,8 @@ from ivm.render.scalars import compiler as compiling
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.program import MfpProgram
 from ivm.trace.column import Column as Values
-from ivm.trace.delta import Delta, delta_of
+from ivm.trace.delta import Delta, Layout, delta_of
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.layout import Layout
 from sql.ir.scalar import Call, Column, Literal, Scalar
 from tests.scalars.oracle import column_of, delta_over, duckdb_rows, python_of, same, values_of
 

@@ -10,8 +10,7 @@ from catalog import types
 from catalog.types import Physical
 from ivm.trace.column import Column
 from ivm.trace.consolidate import consolidate
-from ivm.trace.delta import Columns, Delta, Group, delta_of
-from ivm.trace.layout import plain_layout
+from ivm.trace.delta import Columns, Delta, Group, delta_of, plain_layout
 from tests.trace_in.columns import column_of
 from tests.trace_in.updates import Row, drawn_delta, model, updates
 

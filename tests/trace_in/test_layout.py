@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from ivm.trace.layout import Layout, plain_layout
+from ivm.trace.delta import Layout, plain_layout
 
 
 def test_columns_of_one_source_in_their_order():

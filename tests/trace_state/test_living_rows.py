@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from catalog.types import BIGINT, VARCHAR
 from ivm.kernels.hashing.digest import WORDS, digest_rows
-from ivm.trace.applied import Applied
+from ivm.trace.changes import Applied
 from ivm.trace.column import Column
 from ivm.trace.delta import Columns
 from ivm.trace.dictionary import TextDictionary

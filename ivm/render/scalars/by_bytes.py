@@ -9,8 +9,7 @@ from ivm.render.scalars.cost import cost_rank
 from ivm.render.scalars.functions import Context
 from ivm.render.scalars.shape import Shape
 from ivm.render.scalars.text_function import Function, functions_in
-from ivm.trace.delta import Delta
-from ivm.trace.layout import Layout, Place
+from ivm.trace.delta import Delta, Layout, Place
 from sql.ir.scalar import Call, Column, Scalar
 
 _MOST_LAYOUTS = 64

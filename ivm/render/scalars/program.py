@@ -19,8 +19,7 @@ from ivm.render.scalars.interpret import interpreter
 from ivm.render.scalars.rows import Passed, Rows
 from ivm.render.scalars.shape import Shape
 from ivm.trace.column import Array, Column
-from ivm.trace.delta import Delta
-from ivm.trace.layout import Layout
+from ivm.trace.delta import Delta, Layout
 from sql.ir.scalar import Scalar
 
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from ivm.render.scalars.cost import cost_rank
 from ivm.trace.column import Column as Values
-from ivm.trace.delta import Columns, Group
-from ivm.trace.layout import Layout, Place
+from ivm.trace.delta import Columns, Group, Layout, Place
 from sql.ir.scalar import TRUE, Column, Scalar, columns_of, remap
 
 

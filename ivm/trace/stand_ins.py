@@ -1,7 +1,10 @@
-"""ENUMs in Arrow data: dictionaries whose values are the labels in order, taken from texts in any encoding."""
+"""HUGEINT, UUID and ENUM in Arrow data, where something else stands for them: a decimal of scale 0, as for
+DECIMAL(38,0), a text, and a dictionary whose values are the labels in order. Fields of tables say which they are.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -11,9 +14,14 @@ import pyarrow.compute as pc
 import pyarrow.types as arrow
 
 from catalog.types import SqlType
+from catalog.uuids import uuid_of
 
 _INDEXES = ((pa.uint8(), 0xFF), (pa.uint16(), 0xFFFF), (pa.uint32(), 0xFFFF_FFFF))
 _SHOWN = 10
+UUID_BYTES = 16
+_WHAT = b"ivm.type"
+_NAMES = ("HUGEINT", "UUID")
+_ENUM = "ENUM("
 
 
 def enum_type(type: SqlType) -> pa.DataType:
@@ -65,3 +73,50 @@ def in_order(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array([chunk.indices for chunk in column.chunks], column.type.index_type)
     return column.indices
+
+
+def to_uuids(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts, or 16 bytes each, as UUIDs in their one form; ValueError for a text that is none.
+
+    Cost: a pass in Python.
+    """
+    plain = values.to_pylist()
+    if arrow.is_fixed_size_binary(values.type):
+        plain = [None if value is None else value.hex() for value in plain]
+    return pa.chunked_array([pa.array([None if text is None else uuid_of(text) for text in plain], pa.string())])
+
+
+def as_bytes(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """UUIDs in their one form as Arrow's own type of them. Cost: a pass in Python."""
+    raw = [None if text is None else bytes.fromhex(text.replace("-", "")) for text in texts.to_pylist()]
+    storage = pa.array(raw, pa.binary(UUID_BYTES))
+    return pa.chunked_array([pa.ExtensionArray.from_storage(pa.uuid(), storage)], pa.uuid())
+
+
+def with_huge(table: pa.Table, types: Sequence[object]) -> pa.Table:
+    """The table, whose columns have these SQL types, with the fields of those that need it saying which they are."""
+    names = [str(each) for each in types]
+    special = [name in _NAMES or name.startswith(_ENUM) for name in names]
+    if not any(special):
+        return table
+    fields = [
+        field.with_metadata({_WHAT: name.encode()}) if says else field
+        for field, name, says in zip(table.schema, names, special, strict=True)
+    ]
+    return pa.Table.from_arrays(table.columns, schema=pa.schema(fields))
+
+
+def huge_columns(table: pa.Table) -> list[str]:
+    """The names of the columns that are HUGEINT."""
+    return [field.name for field in table.schema if said(field) == "HUGEINT"]
+
+
+def enum_columns(table: pa.Table) -> dict[int, str]:
+    """The places of the columns that are ENUMs, with the SQL text of the type of each."""
+    names = {place: said(field) for place, field in enumerate(table.schema)}
+    return {place: name for place, name in names.items() if name.startswith(_ENUM) and name.endswith(")")}
+
+
+def said(field: pa.Field) -> str:
+    """The SQL type that a field says it has; empty where its Arrow type tells it."""
+    return (field.metadata or {}).get(_WHAT, b"").decode()

@@ -1,0 +1,226 @@
+"""Tables of groups: rows of fields, what these are, the index by which keys find them, and all of it as segments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.types import SqlType
+from ivm.kernels.groups.slots import BITS, PARTITION, widen_partitions
+from ivm.kernels.groups.table import COUNTS, GONE, LIVE, MELTED, OPEN, PARTITIONS, RUN, USED
+from ivm.kernels.types import Int32s
+from ivm.trace.column import Array, Ints
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.growable import Growable
+from ivm.trace.keys import KeyLayout
+from ivm.trace.segment import (
+    Scalar,
+    Segment,
+    Segments,
+    keys_from_arrow,
+    keys_to_arrow,
+    segment_of,
+    words_from_arrow,
+    words_to_arrow,
+)
+
+_SMALLEST, _LARGEST = 1 << 6, 1 << 12
+_MOST_DIRECTIONS = 1 << 20
+_HEAD, _ROWS = "groups", "groups.rows"
+_CHUNK = 1 << 16
+
+
+class SlotIndex(NamedTuple):
+    """Partitions of `size` places. To be exchanged as a whole, since its parts belong together."""
+
+    size: int
+    directory: Int32s
+    parts: Growable[np.int64]
+    entries: Growable[np.int64]
+
+    @property
+    def arrays(self) -> tuple[int, Int32s, Ints, Ints]:
+        """As kernels take them."""
+        return self.size, self.directory, self.parts.array, self.entries.array
+
+    def nbytes(self, partitions: int) -> int:
+        """Bytes of so many partitions and of the directory."""
+        return partitions * (self.size * 8 + PARTITION * 8) + self.directory.nbytes
+
+    def grown(self, partitions: int) -> SlotIndex:
+        """An index with more room, where these partitions are in use and one is full.
+
+        Cost: a copy of the directory; of everything while there is a single small partition, or where more keys than
+        chance allows have equal hashes.
+        """
+        if partitions == 1 and self.size < _LARGEST:
+            return self._with_larger(partitions, 4 * self.size)
+        if partitions == min(len(self.parts.array), len(self.entries.array) // self.size):
+            self.parts.length, self.entries.length = partitions, partitions * self.size
+            self.parts.reserve(partitions + 1)
+            self.entries.reserve((partitions + 1) * self.size)
+            return self
+        if len(self.directory) < _MOST_DIRECTIONS:
+            return self._replace(directory=np.repeat(self.directory, 2))
+        return self._with_larger(partitions, 2 * self.size)
+
+    def _with_larger(self, partitions: int, size: int) -> SlotIndex:
+        wider = _empty(size, self.directory, partitions)
+        wider.parts.array[:partitions, BITS] = self.parts.array[:partitions, BITS]
+        widen_partitions(partitions, self.size, self.entries.array, *wider.arrays)
+        return wider
+
+
+def empty_index() -> SlotIndex:
+    """An index of one partition, with nothing in it."""
+    return _empty(_SMALLEST, np.zeros(1, np.int32), 1)
+
+
+def _empty(size: int, directory: Int32s, partitions: int) -> SlotIndex:
+    parts: Growable[np.int64] = Growable(np.dtype(np.int64), PARTITION)
+    entries: Growable[np.int64] = Growable(np.dtype(np.int64))
+    parts.append(np.zeros((partitions, PARTITION), np.int64))
+    entries.append(np.zeros(partitions * size, np.int64))
+    return SlotIndex(size, directory, parts, entries)
+
+
+class Fields(Protocol):
+    """What the fields of groups are; never changed itself, only exchanged for another one."""
+
+    @property
+    def kinds(self) -> tuple[SqlType | None, ...]:
+        """For each field the type of text or list that it is a code of, None if it is a number."""
+        ...
+
+    @property
+    def saved(self) -> Scalar:
+        """What the places of the fields depend on beside the plan."""
+        ...
+
+    def restored(self, saved: Scalar) -> Fields:
+        """The fields of the same plan that depend on this."""
+        ...
+
+
+@dataclass(frozen=True)
+class PlainFields:
+    """Fields whose places are always the same."""
+
+    kinds: tuple[SqlType | None, ...]
+    saved: Scalar = None
+
+    def restored(self, saved: Scalar) -> PlainFields:
+        """The same."""
+        return self
+
+
+Form = TypeVar("Form", bound=Fields)
+
+
+@dataclass(slots=True)
+class Table(Generic[Form]):
+    """Rows by slot (see `ivm.kernels.groups.table`), and what their fields are; both are exchanged at once."""
+
+    rows: Growable[np.int64]
+    fields: Form
+
+
+@dataclass(slots=True)
+class Store(Generic[Form]):
+    """A table of groups with its index, and the counts of kernels."""
+
+    table: Table[Form]
+    index: SlotIndex
+    counts: Ints
+
+
+def coded(fields: Fields, rows: Ints) -> Iterator[Array]:
+    """Those of the fields (n, fields) that are codes."""
+    for field, kind in enumerate(fields.kinds):
+        if kind is not None:
+            yield rows[:, field]
+
+
+def empty_table(width: int, fields: Form) -> Table[Form]:
+    """A table of groups with keys of `width` words, without any."""
+    return Table(Growable(np.dtype(np.int64), width + 1 + len(fields.kinds)), fields)
+
+
+def empty_store(width: int, fields: Form) -> Store[Form]:
+    """An empty table with its index."""
+    counts = np.zeros(COUNTS, np.int64)
+    counts[[OPEN, PARTITIONS]] = 1
+    return Store(empty_table(width, fields), empty_index(), counts)
+
+
+@dataclass(frozen=True)
+class GroupKeys:
+    """Keys of `types` as `layout` makes words of them; codes are those of `dictionary`."""
+
+    layout: KeyLayout
+    types: tuple[SqlType, ...]
+    dictionary: TextDictionary
+
+
+def group_segments(keys: GroupKeys, table: Table[Any], counts: Ints) -> Iterator[Segment]:
+    """The groups, and those of the run that are gone, without which it has no order."""
+    begin, end, used = int(counts[MELTED]), int(counts[RUN]), int(counts[USED])
+    run = {"run_begins": begin, "run_ends": end, "run_goes_on": bool(counts[OPEN])}
+    yield segment_of(_HEAD, {}, {"slots": used, **run, "fields": table.fields.saved})
+    names = [f"key {i}" for i in range(len(keys.types))] + [f"field {i}" for i in range(len(table.fields.kinds))]
+    width = keys.layout.words
+    for start in range(0, used, _CHUNK):
+        rows = table.rows.array[start : min(start + _CHUNK, used)]
+        slots = np.arange(start, start + len(rows))
+        kept = (rows[:, width + 1 :] != 0).any(axis=1) | ((begin <= slots) & (slots < end))
+        rows = rows[kept]
+        arrays = keys_to_arrow(rows[:, :width], keys.layout, keys.types, keys.dictionary)
+        arrays += words_to_arrow(rows[:, width + 1 :], table.fields.kinds, keys.dictionary)
+        yield segment_of(_ROWS, {"slot": pa.array(slots[kept]), **dict(zip(names, arrays, strict=True))})
+
+
+def take_groups(segments: Segments, keys: GroupKeys, table: Table[Any], counts: Ints) -> int:
+    """Fill an empty table with what `group_segments` wrote, all of it as a run; the slot up to which to index it.
+
+    Keys that are codes may stand in another order here; then there is no run.
+    """
+    head = segments.take(_HEAD)
+    table.fields = table.fields.restored(head.scalars["fields"])
+    width, used = keys.layout.words, head.number("slots")
+    kinds = table.fields.kinds
+    table.rows.length = 0
+    table.rows.array = np.zeros((0, width + 1 + len(kinds)), np.int64)
+    state = table.rows.reserve(used)
+    state[:used] = 0
+    state[:used, width] = GONE
+    table.rows.length = used
+    for segment in segments.all_of(_ROWS):
+        slots = segment.ints("slot")
+        arrays = segment.batch.columns[1:]
+        keyed = len(keys.types)
+        words = keys_from_arrow(arrays[:keyed], keys.layout, keys.types, keys.dictionary, len(slots))
+        fields = words_from_arrow(arrays[keyed:], kinds, keys.dictionary)
+        state[slots, :width] = words
+        state[slots, width] = np.where((fields != 0).any(axis=1), 0, GONE)
+        state[slots, width + 1 :] = fields
+    begin, end = head.number("run_begins"), head.number("run_ends")
+    counts[[USED, RUN]] = used
+    counts[LIVE] = np.count_nonzero(state[:used, width] == 0)
+    if end == used and _ascends(state[begin:end, :width]):
+        counts[OPEN] = head.number("run_goes_on")
+        return begin
+    counts[OPEN] = 0
+    return used
+
+
+def _ascends(keys: Ints) -> bool:
+    """Whether each row is above the one before, in the order of the words."""
+    above = np.zeros(max(len(keys) - 1, 0), np.bool_)
+    for word in range(keys.shape[1] - 1, -1, -1):
+        before, after = keys[:-1, word], keys[1:, word]
+        above = (before < after) | ((before == after) & above)
+    return bool(above.all())
