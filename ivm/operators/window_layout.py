@@ -17,13 +17,12 @@ from ivm.kernels.windows import values as window_values
 from ivm.kernels.windows.tree import INPUT, KEY, OWN, PAYLOAD, PEERS, SHAPE, TREE, VALUES, WORDS
 from ivm.kernels.windows.values import FAR
 from ivm.operators.accumulable import Accumulators, AggregateSpec, aggregate_values, overflow_error
-from ivm.trace.arrow import to_column
 from ivm.trace.cells import Cells
 from ivm.trace.column import Array, Column, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import Literals, TextDictionary
 from ivm.trace.row_order import RowOrder, narrowed, ordered_words, values_of
-from ivm.trace.segment import Segment, Segments, column_to_arrow, segment_of
+from ivm.trace.segment import Segment, Segments, columns_to_arrow, segment_of
 from ivm.trace.sequences import numbers_from
 
 Types = tuple[tuple[SqlType, bool], ...]
@@ -270,13 +269,11 @@ class WindowLayout:
 
     def segment(self, slots: Ints, rows: Ints) -> Segment:
         """Rows, as kernels take them, and their partitions' slots as a segment."""
-        arrays = {"slot": numbers_from(slots)}
-        for place, column in enumerate(self.order.decode(rows[:, : len(self.kinds) - 1])):
-            arrays[f"column {place}"] = column_to_arrow(column, self.types[place][0], self._dictionary)
+        columns = self.order.decode(rows[:, : len(self.kinds) - 1])
         for argument, value in self._values.items():
             at = value.at - _LINKS
-            column = self._argument(argument, rows[:, at : at + 1 + value.words])
-            arrays[f"argument {argument}"] = column_to_arrow(column, self.types[argument][0], self._dictionary)
+            columns.append(self._argument(argument, rows[:, at : at + 1 + value.words]))
+        arrays = {"slot": numbers_from(slots), **columns_to_arrow(columns, self._kept_types, self._dictionary)}
         for field, words in enumerate(rows[:, self._own - _LINKS :].T):
             arrays[f"field {field}"] = numbers_from(words)
         return segment_of(_SEGMENT, arrays, {"windows": None if self.sums is None else self.sums.saved})
@@ -285,15 +282,16 @@ class WindowLayout:
         """The slots and rows that the segments were made of, and the layout with which these are written."""
         for segment in segments.all_of(_SEGMENT):
             layout = self if self.sums is None else self._with_sums(self.sums.restored(segment.scalars["windows"]))
-            columns = [layout._column(segment, f"column {place}", place) for place in range(self.width)]
-            arguments = [layout._column(segment, f"argument {place}", place) for place in self._values]
-            rows = layout._without_sums(columns, arguments, segment.rows)
+            columns = segment.columns(self._kept_types, self._dictionary)
+            rows = layout._without_sums(columns[: self.width], columns[self.width :], segment.rows)
             for field, words in enumerate(rows[:, self._own - _LINKS :].T):
                 words[:] = segment.ints(f"field {field}")
             yield layout, segment.ints("slot").astype(np.int32), rows
 
-    def _column(self, segment: Segment, name: str, place: int) -> Column:
-        return to_column(segment.column(name), self.types[place][0], self._dictionary)
+    @property
+    def _kept_types(self) -> list[SqlType]:
+        """Those of the row's columns, then of the arguments."""
+        return [self.types[place][0] for place in (*range(self.width), *self._values)]
 
     def widened(self, delta: Delta) -> WindowLayout | None:
         """The layout with room for the doubles of a delta too; None if this one has. Cost: a pass over the doubles."""

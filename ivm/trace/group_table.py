@@ -7,26 +7,17 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-import pyarrow as pa
 
-from catalog.types import SqlType
+from catalog.types import BIGINT, SqlType
 from ivm.kernels.groups.slots import BITS, PARTITION, widen_partitions
 from ivm.kernels.groups.table import COUNTS, GONE, LIVE, MELTED, OPEN, PARTITIONS, RUN, USED
 from ivm.kernels.types import Int32s
-from ivm.trace.column import Array, Ints
+from ivm.trace.column import DTYPES, Array, Column, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
 from ivm.trace.keys import KeyLayout
-from ivm.trace.segment import (
-    Scalar,
-    Segment,
-    Segments,
-    keys_from_arrow,
-    keys_to_arrow,
-    segment_of,
-    words_from_arrow,
-    words_to_arrow,
-)
+from ivm.trace.segment import Scalar, Segment, Segments, columns_to_arrow, segment_of
+from ivm.trace.sequences import numbers_from
 
 _SMALLEST, _LARGEST = 1 << 6, 1 << 12
 _MOST_DIRECTIONS = 1 << 20
@@ -171,16 +162,18 @@ def group_segments(keys: GroupKeys, table: Table[Any], counts: Ints) -> Iterator
     begin, end, used = int(counts[MELTED]), int(counts[RUN]), int(counts[USED])
     run = {"run_begins": begin, "run_ends": end, "run_goes_on": bool(counts[OPEN])}
     yield segment_of(_HEAD, {}, {"slots": used, **run, "fields": table.fields.saved})
-    names = [f"key {i}" for i in range(len(keys.types))] + [f"field {i}" for i in range(len(table.fields.kinds))]
-    width = keys.layout.words
+    types, width = _types(keys, table.fields), keys.layout.words
     for start in range(0, used, _CHUNK):
         rows = table.rows.array[start : min(start + _CHUNK, used)]
         slots = np.arange(start, start + len(rows))
         kept = (rows[:, width + 1 :] != 0).any(axis=1) | ((begin <= slots) & (slots < end))
         rows = rows[kept]
-        arrays = keys_to_arrow(rows[:, :width], keys.layout, keys.types, keys.dictionary)
-        arrays += words_to_arrow(rows[:, width + 1 :], table.fields.kinds, keys.dictionary)
-        yield segment_of(_ROWS, {"slot": pa.array(slots[kept]), **dict(zip(names, arrays, strict=True))})
+        columns = keys.layout.unpack(np.ascontiguousarray(rows[:, :width]))
+        fields = zip(rows[:, width + 1 :].T, types[len(columns) :], strict=True)
+        columns += [Column(words.astype(DTYPES[type_.physical])) for words, type_ in fields]
+        yield segment_of(
+            _ROWS, {"slot": numbers_from(slots[kept]), **columns_to_arrow(columns, types, keys.dictionary)}
+        )
 
 
 def take_groups(segments: Segments, keys: GroupKeys, table: Table[Any], counts: Ints) -> int:
@@ -191,22 +184,19 @@ def take_groups(segments: Segments, keys: GroupKeys, table: Table[Any], counts: 
     head = segments.take(_HEAD)
     table.fields = table.fields.restored(head.scalars["fields"])
     width, used = keys.layout.words, head.number("slots")
-    kinds = table.fields.kinds
-    table.rows.length = 0
-    table.rows.array = np.zeros((0, width + 1 + len(kinds)), np.int64)
+    types, keyed = _types(keys, table.fields), len(keys.types)
+    table.rows = empty_table(width, table.fields).rows
     state = table.rows.reserve(used)
     state[:used] = 0
     state[:used, width] = GONE
     table.rows.length = used
     for segment in segments.all_of(_ROWS):
-        slots = segment.ints("slot")
-        arrays = segment.batch.columns[1:]
-        keyed = len(keys.types)
-        words = keys_from_arrow(arrays[:keyed], keys.layout, keys.types, keys.dictionary, len(slots))
-        fields = words_from_arrow(arrays[keyed:], kinds, keys.dictionary)
-        state[slots, :width] = words
-        state[slots, width] = np.where((fields != 0).any(axis=1), 0, GONE)
-        state[slots, width + 1 :] = fields
+        slots, columns = segment.ints("slot"), segment.columns(types, keys.dictionary)
+        words, _ = keys.layout.pack(columns[:keyed], segment.rows)
+        state[slots, :width] = words.reshape(segment.rows, width)
+        for place, column in enumerate(columns[keyed:], width + 1):
+            state[slots, place] = column.values
+        state[slots, width] = np.where((state[slots, width + 1 :] != 0).any(axis=1), 0, GONE)
     begin, end = head.number("run_begins"), head.number("run_ends")
     counts[[USED, RUN]] = used
     counts[LIVE] = np.count_nonzero(state[:used, width] == 0)
@@ -215,6 +205,11 @@ def take_groups(segments: Segments, keys: GroupKeys, table: Table[Any], counts: 
         return begin
     counts[OPEN] = 0
     return used
+
+
+def _types(keys: GroupKeys, fields: Fields) -> list[SqlType]:
+    """The types of the keys, then those of the fields."""
+    return [*keys.types, *(BIGINT if kind is None else kind for kind in fields.kinds)]
 
 
 def _ascends(keys: Ints) -> bool:

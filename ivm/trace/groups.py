@@ -234,12 +234,11 @@ class Groups(Written[Form]):
         store = self._store
         yield from group_segments(self._keys, store.table, store.counts)
 
-    def restore(self, segments: Segments | Iterable[Segment]) -> None:
+    def restore(self, segments: Iterable[Segment]) -> None:
         """Become the groups that wrote the segments, if there are none yet. Error if those are of another plan."""
         assert self.used + len(self._steps) == 0, "groups are restored where there are none"
         store = empty_store(self.width, self.fields)
-        left = segments if isinstance(segments, Segments) else Segments(segments)
-        goal = take_groups(left, self._keys, store.table, store.counts)
+        goal = take_groups(Segments(segments), self._keys, store.table, store.counts)
         self._index_run(store, goal)
         self._store = store
 

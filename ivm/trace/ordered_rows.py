@@ -10,13 +10,12 @@ import numpy as np
 from ivm.kernels.ordered.batch import TreeBatch
 from ivm.kernels.ordered.changes import net_changes
 from ivm.kernels.types import Int32s
-from ivm.trace.arrow import to_column
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.ordered_tree import ALL_COUNT, AS_THEY_COME, OrderedTree, changes_of
 from ivm.trace.readonly import readonly, readonly_diffs
 from ivm.trace.row_order import RowOrder
-from ivm.trace.segment import Segment, Segments, column_to_arrow, segment_of
+from ivm.trace.segment import Segment, Segments, columns_to_arrow, segment_of
 from ivm.trace.sequences import numbers_from
 
 _KIND = "ordered rows"
@@ -34,7 +33,7 @@ class OrderedRows(OrderedTree):
     def __init__(self, order: RowOrder, dictionary: TextDictionary, *, places: bool) -> None:
         super().__init__(np.concatenate([_SLOT, order.kinds]), 2 if places else 1, dictionary)
         self.row_order = order
-        self._types = {term.column: term.type for term in order.terms}
+        self._types = [term.type for term in sorted(order.terms, key=lambda term: term.column)]
 
     def batch(
         self, columns: Sequence[Column], slots: Ints, valid: Bools = ALL_COUNT, diffs: Ints | None = None
@@ -51,17 +50,12 @@ class OrderedRows(OrderedTree):
         for entries in self.reader().read():
             arrays = {"slot": numbers_from(entries[:, 0]), "count": numbers_from(entries[:, width])}
             columns = self.row_order.decode(np.ascontiguousarray(entries[:, 1:width]))
-            for place, column in enumerate(columns):
-                arrays[f"column {place}"] = column_to_arrow(column, self._types[place], self.dictionary)
-            yield segment_of(_KIND, arrays)
+            yield segment_of(_KIND, arrays | columns_to_arrow(columns, self._types, self.dictionary))
 
     def restore(self, segments: Iterable[Segment]) -> None:
         """Become what the segments say; there must be nothing yet."""
         for segment in Segments(segments).all_of(_KIND):
-            columns = [
-                to_column(segment.column(f"column {place}"), type_, self.dictionary)
-                for place, type_ in sorted(self._types.items())
-            ]
+            columns = segment.columns(self._types, self.dictionary)
             changes = self.batch(columns, segment.ints("slot"), diffs=segment.ints("count"))
             self.add(changes._replace(order=readonly(np.arange(segment.rows))))
             super().seal(0, 0)

@@ -11,21 +11,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
 import pyarrow as pa
 
 from catalog.errors import Error
-from catalog.types import Physical, SqlType
+from catalog.types import SqlType
 from ivm.trace.arrow import to_arrow, to_column
-from ivm.trace.column import Array, Column, Ints
+from ivm.trace.column import Column, Ints
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.keys import KeyLayout
-from ivm.trace.sequences import numbers_from
 
 Scalar = int | str | bool | None | Sequence["Scalar"]
 """What JSON has, and keeps exactly; doubles are columns."""
 
 _KIND, _VERSION, _SCALARS = b"ivm.kind", b"ivm.version", b"ivm.scalars"
+_COLUMN = "column {}"
 _LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 
 
@@ -67,6 +65,10 @@ class Segment:
         """A column of int64 without NULL, not copied; read-only."""
         values: Ints = self.batch.column(name).to_numpy()
         return values
+
+    def columns(self, types: Sequence[SqlType], dictionary: TextDictionary) -> list[Column]:
+        """The columns that `columns_to_arrow` made arrays of, with codes of this dictionary."""
+        return [to_column(self.column(_COLUMN.format(i)), type_, dictionary) for i, type_ in enumerate(types)]
 
     def number(self, name: str) -> int:
         """A scalar that is a whole number."""
@@ -131,6 +133,14 @@ def column_to_arrow(column: Column, type: SqlType, dictionary: TextDictionary) -
     return in_one(array) if isinstance(array, pa.ChunkedArray) else array
 
 
+def columns_to_arrow(
+    columns: Iterable[Column], types: Iterable[SqlType], dictionary: TextDictionary
+) -> dict[str, pa.Array]:
+    """Columns of these types as Arrow arrays, by the names under which `Segment.columns` finds them."""
+    pairs = enumerate(zip(columns, types, strict=True))
+    return {_COLUMN.format(i): column_to_arrow(column, type_, dictionary) for i, (column, type_) in pairs}
+
+
 def in_one(array: pa.ChunkedArray) -> pa.Array:
     """The chunks as one array, of large offsets where it is text beyond 2 GiB."""
     try:
@@ -140,46 +150,3 @@ def in_one(array: pa.ChunkedArray) -> pa.Array:
     except pa.ArrowInvalid:  # the offsets overflow
         pass
     return pa.concat_arrays([chunk.cast(_LARGE.get(chunk.type, chunk.type)) for chunk in array.chunks])
-
-
-def words_to_arrow(words: Ints, kinds: Sequence[SqlType | None], dictionary: TextDictionary) -> list[pa.Array]:
-    """Words (n, W) as an array each: of int64, or of what it is the code of, where its kind is a type of text or list.
-
-    Words that hold two small parts each are those of a key: see `keys_to_arrow`.
-    """
-    arrays = []
-    for word, kind in zip(words.T, kinds, strict=True):
-        if kind is None:
-            arrays.append(numbers_from(word))
-        else:
-            assert kind.physical is Physical.CODE, f"a word of {kind} is no code"
-            arrays.append(column_to_arrow(Column(word.astype(np.int32)), kind, dictionary))
-    return arrays
-
-
-def words_from_arrow(arrays: Sequence[pa.Array], kinds: Sequence[SqlType | None], dictionary: TextDictionary) -> Ints:
-    """The words (n, W) that `words_to_arrow` made the arrays of, with codes of this dictionary."""
-    words: Ints = np.empty((len(arrays[0]) if arrays else 0, len(arrays)), np.int64)
-    for place, (array, kind) in enumerate(zip(arrays, kinds, strict=True)):
-        values: Array = array.to_numpy() if kind is None else to_column(array, kind, dictionary).values
-        words[:, place] = values
-    return words
-
-
-def keys_to_arrow(
-    words: Ints, layout: KeyLayout, types: Sequence[SqlType], dictionary: TextDictionary
-) -> list[pa.Array]:
-    """Key words, as `layout` packs columns of `types`, as those columns."""
-    return [
-        column_to_arrow(column, type_, dictionary)
-        for column, type_ in zip(layout.unpack(np.ascontiguousarray(words)), types, strict=True)
-    ]
-
-
-def keys_from_arrow(
-    arrays: Sequence[pa.Array], layout: KeyLayout, types: Sequence[SqlType], dictionary: TextDictionary, length: int
-) -> Ints:
-    """The key words (n, W) that `keys_to_arrow` made the arrays of, with codes of this dictionary."""
-    columns = [to_column(array, type_, dictionary) for array, type_ in zip(arrays, types, strict=True)]
-    words, _ = layout.pack(columns, length)
-    return words.reshape(length, layout.words)

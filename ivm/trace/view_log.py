@@ -9,14 +9,13 @@ import numpy as np
 
 from catalog.types import Physical, SqlType
 from ivm.kernels.hashing.consolidate import sum_equal_rows
-from ivm.trace.arrow import to_column
 from ivm.trace.column import Array, Column, Ints, part_of
 from ivm.trace.consolidate import compared, least_slots, without_zeros
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable, HotColumn
 from ivm.trace.readonly import readonly
-from ivm.trace.segment import Segment, Segments, column_to_arrow, segment_of
+from ivm.trace.segment import Segment, Segments, columns_to_arrow, segment_of
 from ivm.trace.sequences import numbers_from
 from ivm.trace.state import StateSize
 from ivm.trace.sweep import of_log
@@ -224,18 +223,15 @@ class ViewLog:
         scalars = {"since": sealed.since, "last": sealed.last, "kept": sealed.kept, "retracted": sealed.retracted}
         for start in range(0, max(sealed.length, 1), _CHUNK):
             columns, times, diffs = sealed.updates.part(start, min(start + _CHUNK, sealed.length))
-            arrays = {
-                f"c{i}": column_to_arrow(column, type_, self._dictionary)
-                for i, (column, type_) in enumerate(zip(columns, self._types, strict=True))
-            }
+            arrays = columns_to_arrow(columns, self._types, self._dictionary)
             yield segment_of("log", arrays | {"time": numbers_from(times), "diff": numbers_from(diffs)}, scalars)
 
     def restore(self, segments: Iterable[Segment]) -> None:
         """Make an empty log what `segments` say. Error if they are of another kind."""
-        left = segments if isinstance(segments, Segments) else Segments(segments)
-        updates, found = _Updates(self._types), left.take("log")
+        left, updates = Segments(segments), _Updates(self._types)
+        found = left.take("log")
         for each in (found, *left.all_of("log")):
-            columns = [to_column(each.column(f"c{i}"), type_, self._dictionary) for i, type_ in enumerate(self._types)]
+            columns = each.columns(self._types, self._dictionary)
             updates.append(columns, each.ints("time"), each.ints("diff"), each.rows)
         since, last, kept, retracted = (found.number(name) for name in ("since", "last", "kept", "retracted"))
         self.sealed = Sealed(self._types, updates, len(updates), since, last, kept, retracted, is_distinct=False)

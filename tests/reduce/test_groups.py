@@ -16,7 +16,6 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_reader import GroupReader
 from ivm.trace.group_table import PlainFields
 from ivm.trace.groups import Groups
-from ivm.trace.segment import Segments
 
 Key = tuple[int, ...]
 
@@ -129,7 +128,7 @@ class Model:
     def restore(self) -> None:
         """Go on with groups that were restored from the segments of these."""
         fresh = empty_groups(self.width)
-        segments = Segments(list(self.groups.segments()))
+        segments = list(self.groups.segments())
         fresh.restore(segments)
         slots = self.groups.state[: self.groups.used]
         there = slots[:, -1] != 0
@@ -298,7 +297,7 @@ def test_keys_are_saved_as_texts() -> None:
     groups.open(words, 1)
     groups.put(np.stack([[1, 2, 3], codes[[2, 1, 0]]], axis=1).astype(np.int64))
     groups.seal(0, 0)
-    other.restore(Segments(list(groups.segments())))
+    other.restore(list(groups.segments()))
     codes = other._keys.dictionary.codes(["b", "a", "c"])
     words[:, 0] = codes
     positions, fields = other.look_up(words, None, 1, False)

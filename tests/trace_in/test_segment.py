@@ -11,21 +11,12 @@ import pytest
 
 from catalog import types
 from catalog.errors import Error
-from catalog.types import Physical, SqlType, decimal, list_of
+from catalog.types import SqlType, decimal, list_of
 from ivm.trace.arrow import arrow_type, to_column
 from ivm.trace.column import Column
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
-from ivm.trace.segment import (
-    Segment,
-    Segments,
-    column_to_arrow,
-    keys_from_arrow,
-    keys_to_arrow,
-    segment_of,
-    words_from_arrow,
-    words_to_arrow,
-)
+from ivm.trace.segment import Segment, Segments, column_to_arrow, columns_to_arrow, segment_of
 
 MOOD = SqlType(types.Kind.ENUM, labels=("sad", "ok"))
 VALUES: dict[SqlType, list[object]] = {
@@ -88,24 +79,19 @@ def test_equal_lists_have_equal_codes() -> None:
     assert first.values.tolist() == second.values[::-1].tolist()
 
 
-def test_words_are_numbers_texts_and_lists() -> None:
+def test_columns_are_numbers_texts_and_lists() -> None:
     here, there = TextDictionary(), other_dictionary()
-    lists = list_of(types.VARCHAR)
-    codes = here.codes(["b", "", "läuft"])
-    listed = to_column(pa.array([["a"], [], ["b", "a"]], arrow_type(lists)), lists, here)
-    words = np.stack([[-(2**63), 0, 7], codes, listed.values], axis=1).astype(np.int64)
-    kinds = (None, types.VARCHAR, lists)
-    arrays = words_to_arrow(words, kinds, here)
-    assert arrays[1].to_pylist() == ["b", "", "läuft"]
-    assert arrays[2].to_pylist() == [["a"], [], ["b", "a"]]
-    restored = words_from_arrow(arrays, kinds, there)
-    assert restored[:, 0].tolist() == words[:, 0].tolist()
-    assert there.now().strings(restored[:, 1].astype(np.int32)) == ["b", "", "läuft"]
-    assert [a.to_pylist() for a in words_to_arrow(restored, kinds, there)] == [a.to_pylist() for a in arrays]
-
-
-def test_words_without_columns_are_no_rows() -> None:
-    assert words_from_arrow([], (), TextDictionary()).shape == (0, 0)
+    kinds = (types.BIGINT, types.VARCHAR, list_of(types.VARCHAR))
+    lists = to_column(pa.array([["a"], [], ["b", "a"]], arrow_type(kinds[2])), kinds[2], here)
+    numbers = np.array([-(2**63), 0, 7])
+    columns = [Column(numbers), Column(here.codes(["b", "", "läuft"])), lists]
+    arrays = columns_to_arrow(columns, kinds, here)
+    assert arrays["column 1"].to_pylist() == ["b", "", "läuft"]
+    assert arrays["column 2"].to_pylist() == [["a"], [], ["b", "a"]]
+    restored = segment_of("some", arrays).columns(kinds, there)
+    assert restored[0].values.tolist() == numbers.tolist()
+    assert there.now().strings(restored[1].values) == ["b", "", "läuft"]
+    assert columns_to_arrow(restored, kinds, there) == arrays
 
 
 @pytest.mark.parametrize("nulls", ["match", "find", "drop"])
@@ -122,18 +108,11 @@ def test_keys_that_share_a_word(nulls: str) -> None:
         Column(np.array([[1, 0], [2, -1], [3, 3]], np.int64)),
     ]
     words, _ = layout.pack(columns)
-    arrays = keys_to_arrow(words, layout, kinds, here)
-    assert arrays[2].to_pylist() == ["d", "d", "läuft"]
-    restored = keys_from_arrow(arrays, layout, kinds, there, 3)
+    arrays = columns_to_arrow(layout.unpack(words), kinds, here)
+    assert arrays["column 2"].to_pylist() == ["d", "d", "läuft"]
+    restored, _ = layout.pack(segment_of("keys", arrays).columns(kinds, there), 3)
     assert restored.shape == (3, layout.words)
-    assert [a.to_pylist() for a in keys_to_arrow(restored, layout, kinds, there)] == [a.to_pylist() for a in arrays]
-
-
-def test_a_key_of_no_columns_is_a_word() -> None:
-    layout = KeyLayout((), "match")
-    words, _ = layout.pack([], 2)
-    assert keys_to_arrow(words, layout, (), TextDictionary()) == []
-    assert keys_from_arrow([], layout, (), TextDictionary(), 2).tolist() == [[0], [0]]
+    assert columns_to_arrow(layout.unpack(restored), kinds, there) == arrays
 
 
 def one(kind: str = "rows", version: int = 1) -> Segment:
@@ -188,9 +167,3 @@ def test_a_segment_of_another_version_is_refused() -> None:
 def test_what_is_no_segment_is_refused() -> None:
     with pytest.raises(Error, match=r"does not say ivm\.kind; it was not written by ivm"):
         _ = Segment(pa.RecordBatch.from_pydict({"a": [1]})).kind
-
-
-def test_kinds_fit_their_words() -> None:
-    assert types.VARCHAR.physical is Physical.CODE
-    with pytest.raises(AssertionError, match="a word of INTEGER is no code"):
-        words_to_arrow(np.zeros((1, 1), np.int64), (types.INTEGER,), TextDictionary())
