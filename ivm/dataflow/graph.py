@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
 from time import perf_counter_ns
-from typing import TypeVar
 
 from ivm.dataflow.hydration import Installation, hydrate
 from ivm.dataflow.node import Node
 from ivm.operators.operator import Operator
 from ivm.trace.delta import Delta
 from ivm.trace.state import Marks, State
-
-T = TypeVar("T")
 
 
 class Graph:
@@ -48,19 +45,14 @@ class Graph:
 
     def hydrate(self, node: Node, *, whole: bool = False, alone: bool = False) -> Node:
         """Bring a new stateful node up to the present; see `hydrate`."""
-        assert self.installation is not None, "nodes are hydrated as part of an installation"
-        hydrate(node, self.time, self.installation, whole=whole, alone=alone)
+        hydrate(node, self.time, self.installing, whole=whole, alone=alone)
         return node
 
-    def aside(self, work: Callable[[], T], /) -> T:
-        """Let others in, while the installation works on what nobody else knows or changes."""
-        assert self.installation is not None, "only an installation goes aside"
-        return self.installation.aside(work)
-
-    def rest(self, rows: int) -> None:
-        """Between two chunks of an installation, after so many rows were read: let others in."""
-        assert self.installation is not None, "only an installation rests"
-        self.installation.rest(rows)
+    @property
+    def installing(self) -> Installation:
+        """The view on its way in; AssertionError if there is none."""
+        assert self.installation is not None, "only an installation makes nodes"
+        return self.installation
 
     def unowned(self) -> list[Node]:
         """The nodes that nobody owns, or only nodes among these. Cost: looks at every node."""

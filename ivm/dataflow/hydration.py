@@ -76,6 +76,11 @@ class Installation:
         if self.error is not None:
             raise self.error
 
+    def bit_by_bit(self, work: Iterator[int]) -> None:
+        """Do work that yields the rows that each bit of it has read, and let others in after each."""
+        for rows in work:
+            self.rest(rows)
+
 
 def hydrate(node: Node, time: int, installation: Installation, *, whole: bool, alone: bool) -> None:
     """Bring a new node up to the present from the contents of its input as of `time`, which is the present now.

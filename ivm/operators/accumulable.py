@@ -38,12 +38,11 @@ from ivm.kernels.groups.finalize import (
 )
 from ivm.kernels.numbers.exact_float import exponent_range
 from ivm.operators.accumulator import NO_MASK, Accumulator, Argument, Window, mask, move, value_words
-from ivm.operators.aggregate_order import FORMS, Ordered
 from ivm.trace.cells import Cells
 from ivm.trace.column import Array, Bools, Column, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.readonly import readonly, readonly_diffs
-from ivm.trace.row_order import narrowed, values_of
+from ivm.trace.row_order import Term, narrowed, values_of
 from ivm.trace.segment import Scalar
 
 FUNCTIONS = {
@@ -57,11 +56,24 @@ FUNCTIONS = {
     "stddev_samp": STDDEV_SAMP,
     "min": EXTREMUM,
     "max": EXTREMUM,
-    **dict.fromkeys(FORMS, EXTREMUM),
 }
-"""What makes the value of each aggregate of its sums."""
+"""What makes the value of each aggregate of its fields, for those that are not `Ordered`."""
+FIRST, QUANTILES, ROWS = "first", "quantiles", "rows"
 _SPREADS = (VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP)
 _TOGETHER = 2048  # rows up to which one call for all accumulators beats the copies that it needs
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """How an aggregate's rows stand: by `terms`, without those that have a NULL in a column of `required`.
+
+    The terms name columns of the input; the argument is one of them. `form` says what is asked of the rows: the FIRST
+    of them, QUANTILES, or all ROWS.
+    """
+
+    form: str
+    terms: tuple[Term, ...]
+    required: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +119,11 @@ class Accumulators:
             return
         assert spec.argument_type is not None, "an aggregate with an argument has the argument's type"
         physical, nullable = spec.argument_type.physical, spec.argument_nullable
-        function = FUNCTIONS[spec.function]
         if spec.ordered is not None:
             part = self._part(ORDERED, index)
             part.width, part.type = 3 if spec.type.physical is Physical.WIDE else 2, spec.type
             return
+        function = FUNCTIONS[spec.function]
         self._argument(spec.argument, physical, nullable)
         if nullable:
             self._part(COUNT, spec.argument)
@@ -169,7 +181,7 @@ class Accumulators:
 
     def _output(self, index: int, spec: AggregateSpec, at: int) -> OutputRow:
         """The row of `outputs` for an aggregate."""
-        function = FUNCTIONS[spec.function]
+        function = EXTREMUM if spec.ordered is not None else FUNCTIONS[spec.function]
         row = OutputRow(function, 2 if spec.type.physical is Physical.WIDE else 1, at)
         if spec.argument is None:
             return row

@@ -55,7 +55,7 @@ class ArrangeGroups(_Arrange):
 class ArrangeDerived(_Arrange):
     """A collection kept with its own columns, indexed by a key or kept in order."""
 
-    def __init__(self, rows: DerivedRows[Arrangement] | DerivedRows[OrderedArrangement]) -> None:
+    def __init__(self, rows: DerivedRows[Arrangement | OrderedArrangement]) -> None:
         self._rows = rows
         self.states = (rows,)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -10,16 +9,17 @@ import numpy as np
 from ivm.kernels.groups.finalize import AT, WORDS, finalize
 from ivm.operators.accumulable import Accumulators, aggregate_values
 from ivm.trace.column import Bools, Column, Ints
-from ivm.trace.computed import Computed, Read
+from ivm.trace.computed import Read
 from ivm.trace.delta import Group, Source
+from ivm.trace.follower import Lookup
 from ivm.trace.group_reader import GroupReader
 from ivm.trace.groups import Groups
 from ivm.trace.keys import KeyLayout
 from ivm.trace.time import readable_as_of
 
 
-class GroupLookup:
-    """See `ivm.operators.join.Lookup`. `sealed` is read if it is there."""
+class GroupLookup(Lookup):
+    """A reduce's groups by their keys, or what `sealed` reads of them, if it is there. Nothing is to be prepared."""
 
     def __init__(self, groups: Groups[Accumulators], sealed: GroupReader[Accumulators] | None = None) -> None:
         self.layout = replace(groups.layout, nulls="find")
@@ -39,10 +39,6 @@ class GroupLookup:
             found = self._sealed.look_up(words, dropped, always)
         positions, fields = found
         return positions, Group(GroupRows(self._groups.layout, words[positions], parts, fields))
-
-    def prepare(self, columns: Sequence[int], computed: Computed = ()) -> Iterator[int]:
-        """All columns can be read as they are."""
-        yield from ()
 
     def reader(self, time: int) -> GroupLookup:
         """The groups as of `time`, the present, which are kept."""

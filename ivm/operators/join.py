@@ -5,45 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Protocol
 
 import numpy as np
 
 from catalog.errors import NumericError
 from catalog.types import SqlType
-from ivm.operators.mfp import Program, net_sum, over_net
+from ivm.operators.mfp import Program, over_net
 from ivm.operators.operator import NOTHING, Contents, Operator
 from ivm.operators.threshold_join import ThresholdJoin
-from ivm.trace.column import Bools, Column, Ints
+from ivm.trace.column import Column, Ints
 from ivm.trace.computed import Computed, TextFunction
 from ivm.trace.consolidate import consolidate_by
-from ivm.trace.delta import Delta, Group, concat_deltas
-from ivm.trace.keys import KeyLayout
+from ivm.trace.delta import Delta, concat_deltas
+from ivm.trace.follower import Lookup
 
 _PART = 1 << 17
 _FIRST_PART = 1 << 12
 _LEAST_PART = 1 << 8
-
-
-class Lookup(Protocol):
-    """An arrangement as a join sees it."""
-
-    @property
-    def layout(self) -> KeyLayout:
-        """How the columns of a key become the words that `look_up` takes."""
-        ...
-
-    def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
-        """For each key the rows visible at its time: (position of the key, ascending; the rows)."""
-        ...
-
-    def prepare(self, columns: Sequence[int], computed: Computed = ()) -> Iterator[int]:
-        """Let these columns of the rows, and these functions of columns, be read without a wait, bit by bit."""
-        ...
-
-    def reader(self, time: int) -> Lookup:
-        """What looks up as of `time`, the present, while others commit, as long as none of them lets go of history."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,35 +139,25 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class Careful:
-    """The same join without anything that can raise, then `program`, which does; `types` are those in between.
-
-    `row` are the types of what the program yields.
-    """
+    """The same join without anything that can raise, then `program`, which does; `types` are those in between."""
 
     join: DeltaJoin
     program: Program
     types: tuple[SqlType, ...]
-    row: tuple[SqlType, ...]
 
     def net(self, deltas: Sequence[Delta]) -> Delta | None:
         """The program over what is left of the sum of `deltas`."""
         return over_net(self.program, deltas, self.types)
 
-    def rest(self, whole: Path, parts: Iterator[Delta], given: Sequence[Delta]) -> Iterator[Delta]:
-        """What the join makes of `parts` of its `whole` path's input, less what was `given` of it before."""
+    def rest(self, whole: Path, parts: Iterator[Delta]) -> Iterator[Delta]:
+        """What the join makes of `parts` of its `whole` path's input."""
         found: list[Delta] = []
-        path = self.join.whole.over([stage.lookup for stage in whole.stages])
-        for delta in parts:
-            if len(delta):
-                for joined in path.parts(delta):
-                    if len(joined):
-                        found.append(joined)
-                    yield NOTHING
+        for joined in _joined(self.join.whole.over([stage.lookup for stage in whole.stages]), parts):
+            if len(joined):
+                found.append(joined)
             yield NOTHING
         net = self.net(found)
-        less = [delta.with_diffs(-delta.diff_array()) for delta in given]
-        left = net if not less else net_sum(less if net is None else [net, *less], self.row)
-        yield NOTHING if left is None else left
+        yield NOTHING if net is None else net
 
 
 class DeltaJoin(Operator):
@@ -252,24 +220,25 @@ def _joined(whole: Path, parts: Iterator[Delta]) -> Iterator[Delta]:
 def _joined_with_care(whole: Path, parts: Iterator[Delta], careful: Callable[[], Careful]) -> Iterator[Delta]:
     """The same where it can raise: then all that is left of the contents is looked at as a whole.
 
-    The parts are so small that what was given of the one that raises can be kept until it is through.
+    The parts are so small that what one gives can be kept until it is through.
     """
     size = _FIRST_PART
     for delta in parts:
         start, length = 0, len(delta)
         while start < length:
             part = delta.slice(start, min(start + size, length))
-            given: list[Delta] = []
+            found: list[Delta] = []
             try:
                 for joined in whole.parts(part):
                     if len(joined):
-                        given.append(joined)
-                    yield joined
+                        found.append(joined)
+                    yield NOTHING
             except NumericError:
-                yield from careful().rest(whole, chain([delta.slice(start, length)], parts), given)
+                yield from careful().rest(whole, chain([delta.slice(start, length)], parts))
                 return
+            yield from found
             start += len(part)
-            size = _next_size(len(part), sum(map(len, given)))
+            size = _next_size(len(part), sum(map(len, found)))
         yield NOTHING
 
 

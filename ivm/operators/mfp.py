@@ -58,11 +58,6 @@ class Mfp(Operator):
 
 def over_net(program: Program, deltas: Sequence[Delta], types: Sequence[SqlType]) -> Delta | None:
     """The program over what is left of the sum of `deltas`."""
-    net = net_sum(deltas, types)
-    return None if net is None else program(net)
-
-
-def net_sum(deltas: Sequence[Delta], types: Sequence[SqlType]) -> Delta | None:
-    """What is left of the sum of `deltas`; None if nothing is."""
     merged = concat_deltas(deltas)
-    return None if merged is None else consolidate(merged, types)
+    net = None if merged is None else consolidate(merged, types)
+    return None if net is None else program(net)

@@ -41,13 +41,13 @@ class Operator(ABC):
 
         Operators with state answer from it; the others compute it from their inputs' contents. `time` is the present;
         commits may come between two chunks, since what is read is held from the call on, or keeps its history. Between
-        two chunks there is a bounded amount of work: where that yields no rows, the chunk is `NOTHING`.
+        two chunks there is a bounded amount of work: where that yields no rows, the chunk has none, as `NOTHING`.
         """
 
     @property
     def visited(self) -> int:
         """Nodes of ordered state that were visited so far."""
-        return sum(getattr(state, "visited", 0) for state in self.states)
+        return sum(state.visited for state in self.states)
 
     def size(self) -> StateSize:
         """The exact size of the state that this operator owns."""

@@ -13,8 +13,7 @@ from ivm.kernels.ordered.quantiles import apply_quantiles
 from ivm.kernels.ordered.rows import apply_rows
 from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Int32s
-from ivm.operators.accumulable import Accumulators, AggregateSpec
-from ivm.operators.aggregate_order import ARGS, FORMS, QUANTILES, ROWS, Ordered
+from ivm.operators.accumulable import FIRST, QUANTILES, ROWS, Accumulators, AggregateSpec, Ordered
 from ivm.operators.quantile import between, quantile
 from ivm.trace.cells import Cells
 from ivm.trace.column import Bools, Column, Ints
@@ -34,21 +33,19 @@ class OrderedSet:
 
     def __init__(
         self,
-        form: str,
         order: Ordered,
         wanted: Mapping[int, AggregateSpec],
         parts: Accumulators,
         dictionary: TextDictionary,
     ) -> None:
-        self.form = form
         self._order = order
         self._wanted = wanted
         self._parts = parts
         self._dictionary = dictionary
         self._rows = RowOrder(tuple(replace(term, column=i) for i, term in enumerate(order.terms)))
         self._places: dict[int | None, int] = {term.column: i for i, term in enumerate(order.terms)}
-        self.tree = OrderedRows(self._rows, dictionary, places=self.form == QUANTILES)
-        if self.form == QUANTILES:
+        self.tree = OrderedRows(self._rows, dictionary, places=order.form == QUANTILES)
+        if order.form == QUANTILES:
             self._quantiles = [quantile(spec.function, spec.parameters[0]) for spec in wanted.values()]
 
     def apply(self, delta: Delta, cells: Cells, after: Ints) -> None:
@@ -61,9 +58,9 @@ class OrderedSet:
         arguments = (
             *self.tree.changing(batch), *batch, readonly_times(delta.times), cells.row_cell, cells.slot,
         )  # fmt: skip
-        if self.form == ARGS:
-            self._arguments(arguments, cells, after)
-        elif self.form == QUANTILES:
+        if self._order.form == FIRST:
+            self._firsts(arguments, cells, after)
+        elif self._order.form == QUANTILES:
             self._picked(arguments, cells, after)
         else:
             self._all_rows(arguments, cells, after)
@@ -71,11 +68,11 @@ class OrderedSet:
     def _order_of(self, keys: Ints, times: Ints | int, cells: Cells) -> Ints:
         """In which order to take the rows: as the tree has them, or so that each cell is read where its last row is."""
         order = in_order(keys, self.tree.kinds, times)
-        if len(order) or self.form == ROWS or not isinstance(times, int) or not 1 < len(keys) <= 2 * len(cells):
+        if len(order) or self._order.form == ROWS or not isinstance(times, int) or not 1 < len(keys) <= 2 * len(cells):
             return order
         return readonly(np.argsort(cells.row_cell, kind="stable"))
 
-    def _arguments(self, arguments: _Arguments, cells: Cells, after: Ints) -> None:
+    def _firsts(self, arguments: _Arguments, cells: Cells, after: Ints) -> None:
         """Apply the batch; the argument of each cell's first row."""
         first = np.zeros((len(cells), len(self.tree.kinds)), np.int64)
         apply_extremes(*arguments, cells.previous, _NO_STATE, 0, 0, NOT_WANTED, first, _probe())
@@ -121,11 +118,11 @@ class OrderedSet:
 
 def ordered_sets(parts: Accumulators, dictionary: TextDictionary) -> list[OrderedSet]:
     """For all ordered aggregates of a reduce; those that want the same rows in the same order share them."""
-    found: dict[tuple[str, Ordered], dict[int, AggregateSpec]] = {}
+    found: dict[Ordered, dict[int, AggregateSpec]] = {}
     for index, spec in enumerate(parts.aggregates):
         if spec.ordered is not None:
-            found.setdefault((FORMS[spec.function], spec.ordered), {})[index] = spec
-    return [OrderedSet(*shared, wanted, parts, dictionary) for shared, wanted in found.items()]
+            found.setdefault(spec.ordered, {})[index] = spec
+    return [OrderedSet(order, wanted, parts, dictionary) for order, wanted in found.items()]
 
 
 _NO_STATE: Ints = np.empty((0, 1), np.int64)

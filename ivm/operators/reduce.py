@@ -100,17 +100,16 @@ class Reduce(Kept):
         chunks = reader.chunks()
         if self._keys == 0 and len(self.groups) == 0:  # the one group is there although nothing has come
             chunks = iter([np.zeros((1, self.groups.state.shape[1]), np.int64)])
-        shown = (self._read(reader.fields, rows, time) for rows in chunks)
-        return (delta for delta in shown if delta is not None)
+        return (self._read(reader.fields, rows, time) for rows in chunks)
 
-    def _read(self, parts: Accumulators, rows: Ints, time: int) -> Delta | None:
+    def _read(self, parts: Accumulators, rows: Ints, time: int) -> Delta:
         """What these rows of the groups show."""
         output = _Output(parts, self._layout, len(rows))
         count = read_groups(
             parts.outputs, self._layout.words, rows, self._keys == 0, parts.scratch,
             output.flat, output.valid, output.nulls, output.keys,
         )  # fmt: skip
-        return output.delta(count, time, None) if count else None
+        return output.delta(count, time, None)
 
 
 class _Output:

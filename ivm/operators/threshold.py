@@ -56,6 +56,5 @@ class Threshold(Kept):
         width = self._layout.words
         for chunk in reader.chunks():
             rows = chunk[chunk[:, width + 1] > 0]
-            if len(rows):
-                columns = self._layout.unpack(np.ascontiguousarray(rows[:, :width]))
-                yield delta_of(columns, time, rows[:, width + 1].copy(), len(rows))
+            columns = self._layout.unpack(np.ascontiguousarray(rows[:, :width]))
+            yield delta_of(columns, time, rows[:, width + 1].copy(), len(rows))

@@ -10,7 +10,7 @@ from catalog.types import SqlType
 from ivm.kernels.groups.append_only_top_k import keep_first, window_changes
 from ivm.kernels.ordered.batch import TreeBatch
 from ivm.kernels.ordered.top_k import ENDLESS, FIELDS, apply_windows, show_windows
-from ivm.operators.operator import NOTHING, Contents, Kept, StateSize, live_input
+from ivm.operators.operator import Contents, Kept, StateSize, live_input
 from ivm.trace.cells import Cells, cell_times
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
@@ -95,10 +95,7 @@ class TopK(Kept):
             shown = np.empty(len(entries), np.int64)
             show_windows(entries, words, self._begin, self._end, self._ties, last, shown)
             present = shown != 0
-            if not present.any():
-                yield NOTHING
-            else:
-                yield delta_of(self._order.decode(entries[present, 1:words]), time, shown[present], int(present.sum()))
+            yield delta_of(self._order.decode(entries[present, 1:words]), time, shown[present], int(present.sum()))
 
     def size(self) -> StateSize:
         """Distinct rows, groups, bytes."""
@@ -177,9 +174,8 @@ class AppendOnlyTopK(Kept):
             until = copies.cumsum(axis=1)
             shown = np.maximum(until - self._begin, 0) - np.maximum(until - copies - self._begin, 0)
             present = shown > 0
-            if present.any():
-                columns = self._order.decode(np.ascontiguousarray(kept[present][:, :-1]))
-                yield delta_of(columns, time, shown[present], int(present.sum()))
+            columns = self._order.decode(np.ascontiguousarray(kept[present][:, :-1]))
+            yield delta_of(columns, time, shown[present], int(present.sum()))
 
     def size(self) -> StateSize:
         """Rows kept, groups, bytes."""

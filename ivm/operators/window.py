@@ -84,5 +84,4 @@ class Window(Kept):
 
 def _shown(reader: WindowReader[WindowLayout], time: int) -> Iterator[Delta]:
     for layout, rows, diffs in reader.read():
-        if len(rows):
-            yield delta_of(layout.columns(rows), time, diffs, len(rows))
+        yield delta_of(layout.columns(rows), time, diffs, len(rows))

@@ -12,7 +12,7 @@ from catalog.types import SqlType
 from ivm.plan.estimate import GROUP, IN_ORDER, Estimate, rows_of
 from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes, order_text
 from ivm.plan.row import Row, row_of
-from sql.ir.aggregates import Reduction, aggregate_of
+from sql.ir.aggregates import ORDERED, Reduction, aggregate_of
 from sql.ir.compared_once import compared_once
 from sql.ir.relation import Aggregate, Order, Reduce, Relation
 from sql.ir.scalar import Literal, Scalar
@@ -57,7 +57,13 @@ class ReducePlan(PlanOver):
     def keeps_order(self, aggregate: AggregatePlan) -> bool:
         """Whether the rows of each group are kept in order for an aggregate."""
         reduction = aggregate_of(aggregate.function).reduction
-        return reduction is Reduction.ORDERED or (reduction is Reduction.EXTREME and not self.append_only)
+        return reduction in ORDERED or (reduction is Reduction.EXTREME and not self.append_only)
+
+    @property
+    def shows_all(self) -> list[str]:
+        """The aggregates whose value holds all values of a group, and is written anew with each of them."""
+        functions = (each.function for each in self.aggregates)
+        return [function for function in functions if aggregate_of(function).reduction is Reduction.ROWS]
 
     def named(self, names_of: NamesOf) -> Names:
         """Of the keys, those of the input; of aggregates, their place."""
@@ -109,14 +115,14 @@ class ReducePlan(PlanOver):
         change.lookups += rate
         change.visited += rate
         change.visited += rate * ordered * sum(map(self.keeps_order, self.aggregates))
-        if any(aggregate_of(each.function).whole for each in self.aggregates):
+        if self.shows_all:
             change.whole[f"all values of a group of {self.input.called()}"] = None
             change.visited += rate * change.partition(self.input, tuple(range(self.keys)))
         return rate if sizes is None else min(rate, groups) * 2.0
 
     def remarks(self) -> Iterator[str]:
         """An aggregate that holds all values of a group, so that each of them is written anew with it."""
-        for function in (each.function for each in self.aggregates if aggregate_of(each.function).whole):
+        for function in self.shows_all:
             yield f"a change of {self.input.called()} writes {function} of its group anew, all its values"
 
 

@@ -1,40 +1,67 @@
-"""Renders arrangements: row references over a base table, a reduce's groups, or a derived collection's own columns."""
+"""Renders arrangements: row references over a base table, a reduce's groups, or a derived collection's own columns.
+
+Each is by a key; for threshold joins, in the order of a value within it.
+"""
 
 from __future__ import annotations
 
+from functools import partial
+
 from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeDerived, ArrangeGroups, ArrangeTable
+from ivm.operators.operator import Operator
 from ivm.operators.reduce import Reduce
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.table import TablePlan
 from ivm.render.context import RenderContext
-from ivm.render.threshold_join import render_ordered
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.derived_rows import DerivedRows
 from ivm.trace.keys import KeyLayout
+from ivm.trace.ordered_arrangement import OrderedArrangement
+from ivm.trace.row_store import RowStore
 from ivm.trace.turns import at_once
+from sql.ir.scalar import columns_of
 
 
 def render_arrangement(context: RenderContext, plan: ArrangementPlan) -> Node:
     """The arrangement's node, hydrated."""
-    source = context.node(plan.collection)
-    if plan.value is not None:
-        return render_ordered(context, plan, source)
+    source, graph = context.node(plan.collection), context.graph
+    operator: Operator
     if isinstance(plan.collection, TablePlan):
-        store = context.tables[plan.collection.name]
-        for column in plan.key:
-            for rows in store.store.columns.heat(column):
-                context.graph.rest(rows)
-        there = store.arrangements()
-        arrangement = store.arrangement(plan.key, shared=context.sharing)
-        # One that a constraint has may be caught up by a commit: none comes while it is worked on.
-        for rows in arrangement.fill(at_once if arrangement in there else context.graph.aside):
-            context.graph.rest(rows)
-        return context.graph.add("arrange", ArrangeTable(arrangement, primary=arrangement is store.primary), (source,))
-    if plan.kind == "groups":
+        operator = _of_table(context, plan, plan.collection.name)
+    elif plan.kind == "groups":
         assert isinstance(source.operator, Reduce), "it carries out a reduce"
-        return context.graph.add("arrange", ArrangeGroups(source.operator), (source,))
+        operator = ArrangeGroups(source.operator)
+    else:
+        types = [column.type for column in plan.collection.row]
+        derived = ArrangeDerived(DerivedRows(types, context.dictionary, partial(_arranged, context, plan)))
+        # Commits run the program that computes a value, too.
+        return graph.hydrate(graph.add("arrange", derived, (source,)), alone=plan.value is not None)
+    return graph.add("arrange", operator, (source,))
+
+
+def _of_table(context: RenderContext, plan: ArrangementPlan, name: str) -> ArrangeTable:
+    """The arrangement of all rows of a table."""
+    table, installation = context.tables[name], context.graph.installing
+    read = plan.key if plan.value is None else sorted({*plan.key, *columns_of(plan.value)})
+    installation.bit_by_bit(table.store.columns.prepare(read))
+    if plan.value is not None:
+        ordered = _arranged(context, plan, table.store)
+        table.follow(ordered)
+        installation.bit_by_bit(ordered.fill())
+        return ArrangeTable(ordered, primary=False)
+    there = table.arrangements()
+    arrangement = table.arrangement(plan.key, shared=context.sharing)
+    # One that a constraint has may be caught up by a commit: none comes while it is worked on.
+    installation.bit_by_bit(arrangement.fill(at_once if arrangement in there else installation.aside))
+    return ArrangeTable(arrangement, primary=arrangement is table.primary)
+
+
+def _arranged(context: RenderContext, plan: ArrangementPlan, store: RowStore) -> Arrangement | OrderedArrangement:
+    """The arrangement of a store's rows, of which it has none yet."""
     row = plan.collection.row
     layout = KeyLayout(tuple((row[c].type.physical, row[c].nullable) for c in plan.key), nulls="drop")
-    derived = DerivedRows([c.type for c in row], context.dictionary, lambda store: Arrangement(store, plan.key, layout))
-    return context.graph.hydrate(context.graph.add("arrange", ArrangeDerived(derived), (source,)))
+    if plan.value is None:
+        return Arrangement(store, plan.key, layout)
+    valued = context.valued(plan.value, row)
+    return OrderedArrangement(store, plan.key, layout, valued, plan.value.type, context.dictionary)

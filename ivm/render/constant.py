@@ -7,10 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from catalog.types import Physical
-from ivm.dataflow.node import Node
 from ivm.operators.ends import Source
 from ivm.plan.constant import ConstantPlan
-from ivm.render.context import RenderContext
 from ivm.render.scalars.columns import stored
 from ivm.trace.column import DTYPES, Column
 from ivm.trace.delta import Delta, delta_of
@@ -18,9 +16,8 @@ from ivm.trace.dictionary import TextDictionary
 from sql.ir.scalar import Value
 
 
-def render_constant(context: RenderContext, plan: ConstantPlan) -> Node:
+def constant_source(plan: ConstantPlan, dictionary: TextDictionary) -> Source:
     """A source that never changes."""
-    dictionary = context.dictionary
 
     def read(time: int) -> Iterator[Delta]:
         if plan.rows:  # encoded each time: nobody else keeps the codes of its texts
@@ -28,7 +25,7 @@ def render_constant(context: RenderContext, plan: ConstantPlan) -> Node:
             columns = [_column([row[i] for row in plan.rows], each, dictionary) for i, each in enumerate(types)]
             yield delta_of(columns, time, None, len(plan.rows))
 
-    return context.graph.add("constant", Source(read))
+    return Source(read)
 
 
 def _column(values: list[Value], physical: Physical, dictionary: TextDictionary) -> Column:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
+from catalog.types import SqlType
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.node import Node
 from ivm.plan.arrangement import ArrangementPlan
@@ -16,10 +17,14 @@ from ivm.plan.row import Row
 from ivm.render.scalars.functions import Context
 from ivm.render.scalars.program import Compiler, MfpProgram
 from ivm.render.scalars.text_function import functions_in
+from ivm.trace.column import Column as Values
 from ivm.trace.computed import TextFunction
+from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.ordered_arrangement import Valued
 from ivm.trace.table_store import TableStore
-from sql.ir.scalar import Scalar
+from sql.ir.relation import Order
+from sql.ir.scalar import Column, Scalar
 
 _MOST_RECENT = 256
 _Wanted = tuple[tuple[Scalar, ...], tuple[Scalar, ...], tuple[int, ...], int, bool]
@@ -70,7 +75,30 @@ class RenderContext(ABC):
             del self.recent[next(iter(self.recent))]
         return known
 
+    def valued(self, scalar: Scalar, row: Row) -> Valued:
+        """What computes `scalar` for each row of a delta."""
+        if isinstance(scalar, Column):
+            return lambda delta: delta.column(scalar.index)
+        program = self.program(Mfp(len(row), (scalar,), (), (len(row),)), row)
+
+        def valued(delta: Delta) -> Values:
+            result = program.run(delta)
+            assert result is not None, "a program without predicates passes every row"
+            return result.column(0)
+
+        return valued
+
     def functions_of_text(self, scalars: Iterable[Scalar], width: int) -> dict[int, tuple[TextFunction, ...]]:
         """The columns below `width` of whose text the expressions read functions of its bytes alone, and these."""
         found = functions_in(scalars, width, Context(self.dictionary))
         return {column: tuple(dict.fromkeys(each.values())) for column, each in found.items()}
+
+
+def types_of(row: Row) -> tuple[tuple[SqlType, bool], ...]:
+    """The type of each column, and whether it can be NULL."""
+    return tuple((column.type, column.nullable) for column in row)
+
+
+def terms_of(order: Iterable[Order]) -> tuple[tuple[int, bool, bool], ...]:
+    """The terms of an ORDER BY as operators take them."""
+    return tuple((term.column, term.descending, term.nulls_first) for term in order)

@@ -10,14 +10,14 @@ from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeDerived, ArrangeGroups, ArrangeTable
 from ivm.operators.join import Careful, DeltaJoin, HalfJoin, Path
 from ivm.operators.mfp import Program
-from ivm.operators.threshold_join import ThresholdJoin
+from ivm.operators.threshold_join import ThresholdJoin, Visits
 from ivm.plan.join import JoinPlan, PathPlan, StagePlan
 from ivm.plan.join_careful import apart
 from ivm.plan.mfp import Mfp
 from ivm.plan.row import Row
 from ivm.render.context import RenderContext
-from ivm.render.threshold_join import render_threshold_join
 from ivm.trace.computed import TextFunction
+from ivm.trace.keys import KeyLayout
 from ivm.trace.ordered_arrangement import OrderedArrangement
 from sql.ir.scalar import Scalar, columns_of
 
@@ -27,8 +27,7 @@ def render_join(context: RenderContext, plan: JoinPlan) -> Node:
     inputs = tuple(context.node(each) for each in plan.inputs)
     arrangements = dict.fromkeys(context.node(s.arrangement) for path in plan.paths for s in path.stages)
     operator = DeltaJoin([_path(context, plan, path) for path in plan.paths], _careful(context, plan), plan.whole)
-    for _ in operator.prepare():
-        context.graph.rest(0)
+    context.graph.installing.bit_by_bit(0 for _ in operator.prepare())
     return context.graph.add("join", operator, inputs, tuple(arrangements))
 
 
@@ -41,8 +40,7 @@ def _careful(context: RenderContext, plan: JoinPlan) -> Callable[[], Careful] | 
     def made() -> Careful:
         below, after = apart(plan)
         join = DeltaJoin([_path(context, below, path) for path in below.paths], whole=below.whole)
-        types, row = (tuple(column.type for column in each.row) for each in (below, plan))
-        return Careful(join, context.program(after, below.row).run, types, row)
+        return Careful(join, context.program(after, below.row).run, tuple(column.type for column in below.row))
 
     return made
 
@@ -71,21 +69,18 @@ def _stage(
     program = _filter(context, stage.predicates, joined)
     if last:
         program = context.program(replace(plan.final, predicates=stage.predicates).pruned(), joined).run
-    if stage.bound is not None:
-        ordered = arranged.arrangement
-        assert isinstance(ordered, OrderedArrangement), "a bound looks up what is in order"
-        return render_threshold_join(context, stage, stage.bound, ordered, joined, offset, wanted, computed, program)
-    return HalfJoin(
-        arranged.arrangement,
-        stage.stream,
-        offset,
-        width,
-        stage.inclusive,
-        stage.unique,
-        program,
-        wanted,
-        computed,
-    )
+    lookup, bound = arranged.arrangement, stage.bound
+    if bound is None:
+        return HalfJoin(
+            lookup, stage.stream, offset, width, stage.inclusive, stage.unique, program, wanted, computed
+        )  # fmt: skip
+    assert isinstance(lookup, OrderedArrangement), "a bound looks up what is in order"
+    carried = KeyLayout(tuple((joined[c].type.physical, joined[c].nullable) for c in bound.carried), nulls="match")
+    valued = context.valued(bound.scalar, joined)
+    return ThresholdJoin(
+        lookup, bound.comparison, valued, stage.stream, bound.carried, carried, offset, width, stage.inclusive,
+        program, Visits(), wanted, computed,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

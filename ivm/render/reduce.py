@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 
 from catalog.types import Kind
-from ivm.dataflow.node import Node
-from ivm.operators.accumulable import FUNCTIONS
-from ivm.operators.aggregate_order import FORMS, ROWS, Ordered, ordered_by
+from ivm.operators.accumulable import FIRST, FUNCTIONS, QUANTILES, ROWS, Ordered
 from ivm.operators.reduce import AggregateSpec, Reduce
 from ivm.plan.reduce import AggregatePlan, ReducePlan
-from ivm.render.context import RenderContext
+from ivm.render.context import types_of
+from ivm.trace.dictionary import TextDictionary
 from ivm.trace.row_order import Term
-from sql.ir.aggregates import AGGREGATES, Reduction, kept_as
+from sql.ir.aggregates import AGGREGATES, Reduction, aggregate_of
 from sql.ir.relation import Order
 from sql.ir.scalar import Literal
 
-_WITHOUT = kept_as(Reduction.EXPANDED, Reduction.REWRITTEN)
-if FORMS.keys() != kept_as(Reduction.ORDERED) or FUNCTIONS.keys() != AGGREGATES.keys() - _WITHOUT:
-    raise ImportError(f"aggregates that no operator keeps: {sorted(AGGREGATES.keys() - _WITHOUT - FUNCTIONS.keys())}")
+_FORMS = {Reduction.FIRST: FIRST, Reduction.QUANTILE: QUANTILES, Reduction.ROWS: ROWS}
+_IN_FIELDS = {name for name, each in AGGREGATES.items() if each.reduction in (Reduction.ACCUMULABLE, Reduction.EXTREME)}
+if FUNCTIONS.keys() != _IN_FIELDS:
+    raise ImportError(f"aggregates that are declared, or kept by the operators, alone: {FUNCTIONS.keys() ^ _IN_FIELDS}")
 
 
-def render_reduce(context: RenderContext, plan: ReducePlan) -> Node:
-    """The reduce's node, hydrated."""
-    keys = tuple((column.type, column.nullable) for column in plan.input.row[: plan.keys])
-    operator = Reduce(
-        keys, tuple(_spec(plan, a) for a in plan.aggregates), context.dictionary, append_only=plan.append_only
-    )
-    node = context.graph.add("reduce", operator, (context.node(plan.input),))
-    # What shows all rows of a group is made anew whenever one of them changes.
-    return context.graph.hydrate(node, whole=any(FORMS.get(each.function) == ROWS for each in plan.aggregates))
+def reduce_operator(plan: ReducePlan, dictionary: TextDictionary) -> Reduce:
+    """The operator that carries out `plan`, still empty."""
+    keys, aggregates = types_of(plan.input.row[: plan.keys]), [_spec(plan, each) for each in plan.aggregates]
+    return Reduce(keys, aggregates, dictionary, append_only=plan.append_only)
 
 
 def _spec(plan: ReducePlan, aggregate: AggregatePlan) -> AggregateSpec:
@@ -46,11 +43,29 @@ def _spec(plan: ReducePlan, aggregate: AggregatePlan) -> AggregateSpec:
 
 
 def _ordered(plan: ReducePlan, aggregate: AggregatePlan) -> Ordered | None:
-    if aggregate.function not in FORMS or aggregate.argument is None:
+    if aggregate_of(aggregate.function).reduction not in _FORMS or aggregate.argument is None:
         return None
     others = [_term(plan, Order(column)) for column in aggregate.others]
     order = [_term(plan, term) for term in aggregate.order]
     return ordered_by(aggregate.function, _term(plan, Order(aggregate.argument)), others, order)
+
+
+def ordered_by(function: str, argument: Term, others: Sequence[Term], order: Sequence[Term]) -> Ordered:
+    """How the rows of an ordered aggregate stand, given the columns that it reads."""
+    declared = aggregate_of(function)
+    form = _FORMS[declared.reduction]
+    required = tuple(dict.fromkeys(t.column for t in (*others, *((argument,) if declared.skips_nulls else ()))))
+    if function in ("arg_min", "arg_max"):
+        terms: tuple[Term, ...] = (replace(others[0], descending=function == "arg_max"), argument)
+    elif form == QUANTILES:
+        terms = (replace(argument, descending=bool(order) and order[0].descending),)
+    else:
+        terms = (*order, argument)
+    first: dict[int, Term] = {}
+    for term in terms:
+        # What is required is never NULL among the rows that stand in the set.
+        first.setdefault(term.column, replace(term, nullable=False) if term.column in required else term)
+    return Ordered(form, tuple(first.values()), required)
 
 
 def _term(plan: ReducePlan, order: Order) -> Term:

@@ -1,4 +1,7 @@
-"""The renderer: one dataflow node for each distinct plan, however many views ask for it."""
+"""The renderer: one dataflow node for each distinct plan, however many views ask for it.
+
+What takes more than a line has a file of its own, named as those of its plan and its operator.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,12 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from ivm.dataflow.node import Node
+from ivm.operators.ends import Source
+from ivm.operators.mfp import Mfp
+from ivm.operators.negate import Negate
+from ivm.operators.operator import Operator
+from ivm.operators.threshold import Threshold
+from ivm.operators.union import Union
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.constant import ConstantPlan
 from ivm.plan.existing import Existing
@@ -20,17 +29,12 @@ from ivm.plan.top_k import TopKPlan
 from ivm.plan.union import UnionPlan
 from ivm.plan.window import WindowPlan
 from ivm.render.arrangement import render_arrangement
-from ivm.render.constant import render_constant
-from ivm.render.context import RenderContext
+from ivm.render.constant import constant_source
+from ivm.render.context import RenderContext, types_of
 from ivm.render.join import render_join
-from ivm.render.mfp import render_mfp
-from ivm.render.negate import render_negate
-from ivm.render.reduce import render_reduce
-from ivm.render.table import render_table
-from ivm.render.threshold import render_threshold
-from ivm.render.top_k import render_top_k
-from ivm.render.union import render_union
-from ivm.render.window import render_window
+from ivm.render.reduce import reduce_operator
+from ivm.render.top_k import top_k_operator
+from ivm.render.window import window_operator
 
 
 @dataclass
@@ -78,27 +82,38 @@ class Renderer(RenderContext):
                 del self.sources[name]
 
     def _make(self, plan: Plan | ArrangementPlan) -> Node:
+        if isinstance(plan, ArrangementPlan):
+            return render_arrangement(self, plan)
+        if isinstance(plan, JoinPlan):
+            return render_join(self, plan)
+        if isinstance(plan, TablePlan):  # one source for all its readers, whatever is declared of its changes
+            if plan.name not in self.sources:
+                self.sources[plan.name] = self.graph.add(plan.label, Source(self.tables[plan.name].contents))
+            return self.sources[plan.name]
+        node = self.graph.add(plan.label, self._operator(plan), tuple(map(self.node, plan.below())))
+        if node.operator.states:
+            # Rows that come in parts would move those that are there, or write anew what shows all of a group.
+            whole = isinstance(plan, WindowPlan) or (isinstance(plan, ReducePlan) and bool(plan.shows_all))
+            self.graph.hydrate(node, whole=whole)
+        return node
+
+    def _operator(self, plan: Plan) -> Operator:
+        """What carries out a plan over the nodes of those below it."""
         match plan:
-            case TablePlan():
-                return render_table(self, plan)
             case ConstantPlan():
-                return render_constant(self, plan)
+                return constant_source(plan, self.dictionary)
             case MfpPlan():
-                return render_mfp(self, plan)
-            case ArrangementPlan():
-                return render_arrangement(self, plan)
-            case JoinPlan():
-                return render_join(self, plan)
+                return Mfp(self.program(plan.mfp, plan.input.row).run, [column.type for column in plan.input.row])
             case ReducePlan():
-                return render_reduce(self, plan)
+                return reduce_operator(plan, self.dictionary)
             case TopKPlan():
-                return render_top_k(self, plan)
+                return top_k_operator(plan, self.dictionary)
             case WindowPlan():
-                return render_window(self, plan)
+                return window_operator(plan, self.dictionary)
             case UnionPlan():
-                return render_union(self, plan)
+                return Union()
             case NegatePlan():
-                return render_negate(self, plan)
+                return Negate()
             case ThresholdPlan():
-                return render_threshold(self, plan)
+                return Threshold(types_of(plan.row), self.dictionary)
         raise AssertionError(f"no rendering of {type(plan).__name__}")

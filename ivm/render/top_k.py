@@ -1,20 +1,16 @@
-"""Renders top-k: ordered state of the input, a window per group."""
+"""Renders top-k: ordered state of the input, or the first rows alone."""
 
 from __future__ import annotations
 
-from ivm.dataflow.node import Node
 from ivm.operators.top_k import AppendOnlyTopK, TopK
 from ivm.plan.top_k import TopKPlan
-from ivm.render.context import RenderContext
+from ivm.render.context import terms_of, types_of
+from ivm.trace.dictionary import TextDictionary
 
 
-def render_top_k(context: RenderContext, plan: TopKPlan) -> Node:
-    """The top-k's node, hydrated."""
-    types = tuple((column.type, column.nullable) for column in plan.row)
-    order = tuple((term.column, term.descending, term.nulls_first) for term in plan.order)
-    operator: TopK | AppendOnlyTopK
+def top_k_operator(plan: TopKPlan, dictionary: TextDictionary) -> TopK | AppendOnlyTopK:
+    """The operator that carries out `plan`, still empty."""
+    types, order = types_of(plan.row), terms_of(plan.order)
     if plan.append_only and plan.limit is not None:
-        operator = AppendOnlyTopK(types, plan.group, order, plan.limit, plan.offset, context.dictionary)
-    else:
-        operator = TopK(types, plan.group, order, plan.limit, plan.offset, context.dictionary, plan.ties)
-    return context.graph.hydrate(context.graph.add("top-k", operator, (context.node(plan.input),)))
+        return AppendOnlyTopK(types, plan.group, order, plan.limit, plan.offset, dictionary)
+    return TopK(types, plan.group, order, plan.limit, plan.offset, dictionary, plan.ties)

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from ivm.dataflow.node import Node
 from ivm.operators.window import FunctionSpec, Window
 from ivm.plan.window import WindowFunctionPlan, WindowPlan
-from ivm.render.context import RenderContext
+from ivm.render.context import terms_of, types_of
 from ivm.trace.dictionary import TextDictionary
-
-
-def render_window(context: RenderContext, plan: WindowPlan) -> Node:
-    """The window's node, hydrated."""
-    operator = window_operator(plan, context.dictionary)
-    # Rows that come in parts would move those that are there already, and change their values.
-    return context.graph.hydrate(context.graph.add("window", operator, (context.node(plan.input),)), whole=True)
 
 
 def window_operator(plan: WindowPlan, dictionary: TextDictionary) -> Window:
     """The operator that carries out `plan`, still empty."""
-    types = tuple((column.type, column.nullable) for column in plan.input.row)
-    order = tuple((term.column, term.descending, term.nulls_first) for term in plan.order)
-    return Window(types, plan.width, plan.partition, order, tuple(map(_spec, plan.functions)), dictionary)
+    types, functions = types_of(plan.input.row), tuple(map(_spec, plan.functions))
+    return Window(types, plan.width, plan.partition, terms_of(plan.order), functions, dictionary)
 
 
 def _spec(plan: WindowFunctionPlan) -> FunctionSpec:

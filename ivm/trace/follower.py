@@ -8,11 +8,34 @@ from typing import Protocol, Self
 from ivm.trace.column import Array, Bools, Ints
 from ivm.trace.computed import Computed
 from ivm.trace.delta import Group
+from ivm.trace.keys import KeyLayout
 from ivm.trace.row_store import RowStore
 from ivm.trace.state import StateSize
 
 
-class Follower(Protocol):
+class Lookup(Protocol):
+    """Rows by their keys, as a join sees them."""
+
+    layout: KeyLayout
+    """How the columns of a key become the words that `look_up` takes."""
+
+    def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
+        """For each key the rows visible at its time: (position of the key, ascending; the rows)."""
+        ...
+
+    def prepare(self, columns: Sequence[int], computed: Computed = ()) -> Iterator[int]:
+        """Let these columns of the rows, and functions of columns, be read without a wait.
+
+        It is done in bits, yielding the rows of each.
+        """
+        yield from ()
+
+    def reader(self, time: int) -> Lookup:
+        """What looks up as of `time`, the present, while others commit, as long as none of them lets go of history."""
+        ...
+
+
+class Follower(Lookup, Protocol):
     """An index of a store's rows, of any kind: changed in steps, as the store is, and undone and sealed with it."""
 
     store: RowStore
@@ -21,15 +44,8 @@ class Follower(Protocol):
         """Index the rows that the store has gained, at most so many of them; how many are left."""
         ...
 
-    def look_up(self, words: Ints, dropped: Bools | None, times: Ints | int, inclusive: bool) -> tuple[Ints, Group]:
-        """For each key the rows visible at its time: (position of the key, ascending; the rows)."""
-        ...
-
     def prepare(self, columns: Sequence[int], computed: Computed = ()) -> Iterator[int]:
-        """Let these columns of the store, and functions of columns, be read by row number without a wait.
-
-        It is done in bits, yielding the rows of each.
-        """
+        """The columns of the store can then be read by row number."""
         return self.store.columns.prepare(columns, computed)
 
     def reader(self, time: int) -> Self:

@@ -46,7 +46,7 @@ from ivm.trace.held import Held
 from ivm.trace.keys import KeyLayout
 from ivm.trace.readonly import NO_MASK, readonly, readonly_times
 from ivm.trace.segment import Segment, Segments
-from ivm.trace.state import StateSize
+from ivm.trace.state import State, StateSize
 from ivm.trace.sweep import AT_ONCE
 
 _SMALL = 64
@@ -57,7 +57,7 @@ _LEAST_RELEASED = 1 << 12
 _RELEASED_EACH = 4
 
 
-class Groups(Written[Form]):
+class Groups(Written[Form], State):
     """A hash table from keys, the (type, nullable) of `keys`, to rows of int64 fields, the first the multiplicity.
 
     Keys that come in ascending order, as numbers and days of events do, need no hash: see `ivm.kernels.groups.run`.

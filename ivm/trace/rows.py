@@ -20,7 +20,7 @@ from ivm.trace.living_rows import LivingRows
 from ivm.trace.row_store import Mark, RowStore
 from ivm.trace.rows_reader import RowsReader
 from ivm.trace.segment import Segment, Segments
-from ivm.trace.state import StateSize
+from ivm.trace.state import State, StateSize
 from ivm.trace.time import BEGINNING, stamps
 
 
@@ -31,7 +31,7 @@ class RowsMark(NamedTuple):
     living: IndexMark | None
 
 
-class Rows:
+class Rows(State):
     """Rows of columns of `types` and what follows them: indexes by key, rows in order, living rows by their values.
 
     A follower is kept in step for as long as somebody else holds it. Size: the rows, and from the first retraction by

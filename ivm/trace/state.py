@@ -65,6 +65,11 @@ class State(Protocol):
         """Rows, entries and bytes, exact."""
         ...
 
+    @property
+    def visited(self) -> int:
+        """Nodes of what is in order that were visited so far."""
+        return 0
+
 
 class Marks:
     """The states that were touched since the last seal, each with its mark, in the order in which they were touched."""

@@ -17,7 +17,7 @@ from ivm.trace.growable import Growable, HotColumn
 from ivm.trace.readonly import readonly
 from ivm.trace.segment import Segment, Segments, columns_to_arrow, segment_of
 from ivm.trace.sequences import numbers_from
-from ivm.trace.state import StateSize
+from ivm.trace.state import State, StateSize
 from ivm.trace.sweep import of_log
 
 # A log without retractions seldom shrinks when it is merged, so it may grow further before that is tried.
@@ -155,7 +155,7 @@ class Sealed:
         return _Reading(time, columns, diffs)
 
 
-class ViewLog:
+class ViewLog(State):
     """Updates (row, time, diff) of rows of `types`, readable as of any time from `since` on, by anybody.
 
     Times may be in any order within a delta, and never fall behind what has been compacted. Size: at most some four

@@ -8,8 +8,8 @@ How to add an aggregate:
 2. A line of `sql.bind.aggregates.types` says how its arguments are bound. If it follows from other
    aggregates, that is all: bind it as these, and declare it `Reduction.REWRITTEN`.
 3. An accumulable one says in `ivm.operators.accumulable` which sums it is of, and `ivm.kernels.groups.finalize` makes
-   its value of them; an ordered one says in `ivm.operators.aggregate_order` how its rows stand. Importing
-   `ivm.render.reduce` raises if either table lacks a declared aggregate.
+   its value of them; importing `ivm.render.reduce` raises if one is missing there. An ordered one says in
+   `ivm.render.reduce` how its rows stand, and in `ivm.operators.ordered_aggregates` what is made of them.
 4. Cases in `tests/reduce` and `tests/slt` compare it with DuckDB.
 """
 
@@ -28,8 +28,12 @@ class Reduction(Enum):
     """Sums and counts, which a row that goes is taken out of again."""
     EXTREME = auto()
     """The rows in order; where no row ever goes, the value alone."""
-    ORDERED = auto()
-    """The rows in order."""
+    FIRST = auto()
+    """The rows in order: it is a value of the first of them."""
+    QUANTILE = auto()
+    """The rows in order: it is the value at a place among them."""
+    ROWS = auto()
+    """The rows in order: its value holds those of all of them, and is written anew with each."""
     EXPANDED = auto()
     """Nothing: it stands only above `ivm.transform.expand_distinct`."""
     REWRITTEN = auto()
@@ -47,7 +51,6 @@ class AggregateFunction:
         skips_nulls: whether rows whose argument is NULL say nothing.
         null_of_values: whether it may be NULL of a group that has values.
         repeats: whether it sees a difference between one and many of the same value.
-        whole: whether its value holds all values of the group, and is written anew with each of them.
         of_parts: which aggregate of the values that the parts of a group have is its value of the group; None if none.
         windowed: whether it may stand before OVER.
     """
@@ -61,14 +64,15 @@ class AggregateFunction:
     skips_nulls: bool = True
     null_of_values: bool = False
     repeats: bool = True
-    whole: bool = False
     of_parts: str | None = None
     windowed: bool = False
     called: tuple[str, ...] = ()
 
 
-_ACCUMULABLE, _EXTREME, _ORDERED = Reduction.ACCUMULABLE, Reduction.EXTREME, Reduction.ORDERED
-_REWRITTEN = Reduction.REWRITTEN
+_ACCUMULABLE, _EXTREME, _REWRITTEN = Reduction.ACCUMULABLE, Reduction.EXTREME, Reduction.REWRITTEN
+_FIRST, _QUANTILE, _ROWS = Reduction.FIRST, Reduction.QUANTILE, Reduction.ROWS
+ORDERED = frozenset((_FIRST, _QUANTILE, _ROWS))
+"""Those that keep the rows in order whatever comes and goes."""
 
 
 def _deviation(name: str, null_of_values: bool, *called: str) -> AggregateFunction:
@@ -99,21 +103,19 @@ _TABLE = (
         "bool_or", _REWRITTEN, "BOOLEAN", "BOOLEAN", repeats=False, called=("logical_or",)
     ),  # the greatest
     # The first by ORDER BY; without one the least, as first is, and last is the greatest.
-    AggregateFunction("any_value", _ORDERED, "T", "T", repeats=False),
+    AggregateFunction("any_value", _FIRST, "T", "T", repeats=False),
     AggregateFunction("first", _REWRITTEN, "T", "T", repeats=False),
     AggregateFunction("last", _REWRITTEN, "T", "T", repeats=False),
-    AggregateFunction("arg_min", _ORDERED, "T, U", "T", least=2, most=2, repeats=False),
-    AggregateFunction("arg_max", _ORDERED, "T, U", "T", least=2, most=2, repeats=False),
+    AggregateFunction("arg_min", _FIRST, "T, U", "T", least=2, most=2, repeats=False),
+    AggregateFunction("arg_max", _FIRST, "T, U", "T", least=2, most=2, repeats=False),
     AggregateFunction("mode", Reduction.EXPANDED, "T", "T", repeats=False),
     AggregateFunction("median", _REWRITTEN, "T", "T"),  # a quantile
-    AggregateFunction("quantile_cont", _ORDERED, "T, fraction", "T", least=2, most=2, called=("percentile_cont",)),
+    AggregateFunction("quantile_cont", _QUANTILE, "T, fraction", "T", least=2, most=2, called=("percentile_cont",)),
     AggregateFunction(
-        "quantile_disc", _ORDERED, "T, fraction", "T", least=2, most=2, called=("percentile_disc", "quantile")
+        "quantile_disc", _QUANTILE, "T, fraction", "T", least=2, most=2, called=("percentile_disc", "quantile")
     ),
-    AggregateFunction(
-        "string_agg", _ORDERED, "VARCHAR, separator", "VARCHAR", most=2, whole=True, called=("group_concat",)
-    ),
-    AggregateFunction("list", _ORDERED, "T", "T[]", skips_nulls=False, whole=True, called=("array_agg",)),
+    AggregateFunction("string_agg", _ROWS, "VARCHAR, separator", "VARCHAR", most=2, called=("group_concat",)),
+    AggregateFunction("list", _ROWS, "T", "T[]", skips_nulls=False, called=("array_agg",)),
 )
 
 AGGREGATES = {each.name: each for each in _TABLE}
@@ -126,8 +128,3 @@ def aggregate_of(name: str) -> AggregateFunction:
     if found is None:
         raise UnsupportedError(f"cannot aggregate by {name}: the engine has no such aggregate")
     return found
-
-
-def kept_as(*reductions: Reduction) -> frozenset[str]:
-    """The names of the aggregates of these kinds."""
-    return frozenset(each.name for each in _TABLE if each.reduction in reductions)

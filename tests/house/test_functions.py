@@ -14,7 +14,7 @@ from catalog.errors import UnsupportedError
 from catalog.types import BIGINT, BOOLEAN, SqlType
 from ivm.analysis.ranges import can_raise, value_range
 from ivm.analysis.selectivity import selectivity
-from ivm.operators import accumulable, aggregate_order
+from ivm.operators import accumulable
 from ivm.render import reduce
 from ivm.render.scalars.bodies import table
 from ivm.render.scalars.cost import cost_rank
@@ -28,7 +28,7 @@ from sql.bind.aggregates.calls import FUNCTIONS as CALLED
 from sql.bind.aggregates.types import RULES
 from sql.decorrelate.expand_predicates import null_with
 from sql.ir import scalar_text as sql_text
-from sql.ir.aggregates import AGGREGATES, Reduction, aggregate_of, kept_as
+from sql.ir.aggregates import AGGREGATES, aggregate_of
 from sql.ir.functions import FUNCTIONS, Function, function_of
 from sql.ir.relation import Map, inputs_of
 from sql.ir.scalar import Call, Column, Literal, Scalar, walk
@@ -122,9 +122,6 @@ def test_each_function_is_compared_with_duckdb() -> None:
 def test_each_aggregate_is_bound_and_kept() -> None:
     assert RULES.keys() == AGGREGATES.keys() - {"count_star"}
     assert set(CALLED.values()) == RULES.keys()
-    assert aggregate_order.FORMS.keys() == kept_as(Reduction.ORDERED)
-    kept = (Reduction.ACCUMULABLE, Reduction.EXTREME, Reduction.ORDERED)
-    assert accumulable.FUNCTIONS.keys() == kept_as(*kept)
     with pytest.raises(UnsupportedError, match="cannot aggregate by frobnicate"):
         aggregate_of("frobnicate")
 

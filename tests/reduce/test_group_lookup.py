@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from catalog.types import BIGINT, DOUBLE, VARCHAR
 from ivm.operators.accumulable import AggregateSpec
-from ivm.operators.aggregate_order import ordered_by
 from ivm.operators.reduce import Reduce
+from ivm.render.reduce import ordered_by
 from ivm.trace.delta import delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.row_order import Term

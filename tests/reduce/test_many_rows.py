@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from catalog.types import BIGINT, DOUBLE, VARCHAR, SqlType, decimal
-from ivm.operators.aggregate_order import ordered_by
 from ivm.operators.reduce import AggregateSpec
+from ivm.render.reduce import ordered_by
 from ivm.trace import ordered_rows
 from ivm.trace.ordered_rows import in_order
 from ivm.trace.row_order import Term

@@ -15,12 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TIMESTAMP, VARCHAR, SqlType, decimal, list_of
-from ivm.operators.aggregate_order import FORMS, ordered_by
 from ivm.operators.reduce import AggregateSpec, Reduce
+from ivm.render.reduce import ordered_by
 from ivm.trace.arrow import to_arrow
 from ivm.trace.column import Column
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.row_order import Term
+from sql.ir.aggregates import AGGREGATES, ORDERED
 from tests.reduce.model import Bag, Update, apply, from_column, plain, sort_key, to_delta
 from tests.states import rollback, seal, step
 
@@ -51,7 +52,7 @@ def result_type(function: str, type_: SqlType) -> SqlType:
 def specs(draw, types):
     """An aggregate over the columns of `types` (type, nullable), the key first."""
     places = range(1, len(types))
-    function = draw(st.sampled_from(sorted(FORMS)))
+    function = draw(st.sampled_from([each.name for each in AGGREGATES.values() if each.reduction in ORDERED]))
     fitting = [
         i
         for i in places
