@@ -4,7 +4,8 @@ static, CHECK, UNIQUE beside the primary key, and enforced foreign keys, as of e
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from catalog.errors import ConstraintError, NumericError
 from catalog.schema import Check, ForeignKey, Table, Unique
 from ivm.render.scalars.program import MfpProgram
 from ivm.trace.arrangement import Arrangement
-from ivm.trace.column import Array
+from ivm.trace.column import Bools, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
@@ -23,20 +24,129 @@ from sql.ir.conditions import negation
 _SHOWN = 3
 """So many of the rows that break a promise are told."""
 
-RowChecks = tuple[tuple[Check, MfpProgram], ...]
-"""CHECK constraints of a table, each with a filter for the rows on which it is FALSE.
 
-The filters are interpreted: they stand still for no compiler.
-"""
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A table as it is declared, its rows, and what the checks of its constraints use.
 
-UniqueIndexes = Mapping[Unique, Arrangement]
-"""UNIQUE constraints of a table, each with the index of its columns, shared with the views that use the same."""
+    `checks`: each CHECK with a filter for the rows on which it is FALSE, interpreted, so that it waits for no compiler.
+    `unique`: each UNIQUE with the index of its columns. `foreign`: each enforced foreign key with the index of the rows
+    that refer and that of those referred to. Indexes are shared with the views that use the same, and filled when a
+    check first looks something up in them.
+    """
 
-ForeignIndexes = Mapping[ForeignKey, tuple[Arrangement, Arrangement]]
-"""Enforced foreign keys of a table, each with the index of the rows that refer and that of those referred to.
+    table: Table
+    store: TableStore
+    checks: Sequence[tuple[Check, MfpProgram]]
+    unique: Mapping[Unique, Arrangement]
+    foreign: Mapping[ForeignKey, tuple[Arrangement, Arrangement]]
 
-They are shared with the views that use the same, and filled when a check first looks something up in them.
-"""
+    @property
+    def promises(self) -> bool:
+        """Whether there is anything to check."""
+        return bool(self.checks or self.unique or self.foreign)
+
+    def indexed(self, table: Table) -> Declared:
+        """The same rows, with the UNIQUE constraints that `table` declares of them.
+
+        ConstraintError if rows break one that is new. Cost: that of indexing the rows and of a probe for each.
+        """
+        store = self.store
+        found = {
+            each: self.unique.get(each) or store.arrangement(table.places(each.columns))
+            for each in table.unique_constraints
+        }
+        new = {unique: index for unique, index in found.items() if unique not in self.unique}
+        for rows in store.contents(store.last_time) if new else ():
+            replace(self, unique=new).check_unique(rows)
+        return replace(self, table=table, unique=found)
+
+    def check_rows(self, delta: Delta) -> None:
+        """Raise ConstraintError if a condition is FALSE on a row that `delta` adds; NULL passes.
+
+        Cost: some microseconds for each check, and that of computing it for the rows.
+        """
+        come, table = _added(delta) if self.checks else delta, self.table
+        for check, breaking in self.checks if len(come) else ():
+            try:
+                found = breaking.run(come)
+            except NumericError as error:
+                raise ConstraintError(
+                    f"cannot change table {table.name}: {check} cannot be computed: {error}. Nothing was changed"
+                ) from error
+            if found is not None and len(found):
+                names = ", ".join(field.name for field in table.fields)
+                shown = self.store.describe(found, range(len(table.fields)), _SHOWN)
+                raise ConstraintError(
+                    f"cannot change table {table.name}: {check} is false on {len(found)} row(s): ({names}) = {shown}; "
+                    "give values that satisfy it. Nothing was changed"
+                )
+
+    def check_unique(self, delta: Delta) -> None:
+        """Raise ConstraintError if a row that `delta` adds agrees with another one, at the time at which it comes.
+
+        Later nothing can break until other rows come. A NULL agrees with nothing. Cost: a probe for each added row and
+        constraint.
+        """
+        come, table = _added(delta) if self.unique else delta, self.table
+        for unique, index in self.unique.items() if len(come) else ():
+            positions = _meeting(come, index.layout, index.key, index)[0]
+            # Each row finds itself. What comes after is sorted by the position of the row.
+            again = np.unique(positions[1:][positions[1:] == positions[:-1]])
+            if len(again):
+                twice, key = come.take(again), table.key_indexes
+                shown = self.store.describe(twice, index.key, _SHOWN)
+                rows = f", in rows with ({', '.join(table.primary_key)}) = {self.store.describe(twice, key, _SHOWN)}"
+                raise ConstraintError(
+                    f"cannot change table {table.name}: {unique} would be broken: ({', '.join(unique.columns)}) = "
+                    f"{shown} would be there more than once{rows if key else ''}; give other values, or delete the "
+                    "rows that have them. Nothing was changed"
+                )
+
+    def check_foreign(self, tables: Mapping[str, TableStore], deltas: Mapping[str, Delta]) -> None:
+        """Raise ConstraintError unless every reference that `deltas` touch is satisfied at every time.
+
+        Rows added must find their target at the time at which they come; rows taken away must not be referred to from
+        that time on, unless a row with the same key takes their place at it. Between the times of changes nothing can
+        break. Cost: a probe for each change of the tables of a key.
+        """
+        for key, (referring, referenced) in self.foreign.items():
+            if self.table.name in deltas:
+                columns, come = self.table.places(key.columns), _added(deltas[self.table.name])
+                missing = come.take(_unmatched(self.table, columns, come, referenced))
+                self._refuse(key, missing, columns, "refer to no row of")
+            if key.table in deltas:
+                parent, gone = tables[key.table].table, _removed(deltas[key.table])
+                columns = parent.places(key.referenced)
+                gone = gone.take(_unmatched(parent, columns, gone, referenced))
+                kept = _unmatched(parent, columns, gone, referring)
+                orphans = gone.take(np.setdiff1d(np.arange(len(gone)), kept))
+                self._refuse(key, orphans, columns, "still refer to rows removed from")
+
+    def _refuse(self, key: ForeignKey, rows: Delta, columns: tuple[int, ...], what: str) -> None:
+        if len(rows):
+            shown = self.store.describe(rows, columns, _SHOWN)
+            raise ConstraintError(
+                f"cannot commit: FOREIGN KEY ({', '.join(key.columns)}) of table {self.table.name}: {len(rows)} row(s) "
+                f"{what} {key.table} ({', '.join(key.referenced)}): {shown}; add the rows referred to in the same "
+                "transaction, or declare the key without enforcement"
+            )
+
+
+def declared(table: Table, store: TableStore, tables: Mapping[str, TableStore], dictionary: TextDictionary) -> Declared:
+    """A table whose rows `store` has, among other tables. Raises what binding a CHECK raises, or `Declared.indexed`."""
+    width = len(table.fields)
+    checks = [
+        (check, MfpProgram((), (negation(condition_of(check.condition, table)),), None, width, dictionary))
+        for check in table.checks
+    ]
+    foreign = {}
+    for key in table.foreign_keys:
+        if key.enforced:
+            parent = store if key.table == table.name else tables[key.table]
+            referring = store.arrangement(table.places(key.columns))
+            foreign[key] = referring, parent.arrangement(parent.table.places(key.referenced))
+    return Declared(table, store, checks, {}, foreign).indexed(table)
 
 
 def check_static(table: Table, views: Collection[str]) -> None:
@@ -71,128 +181,12 @@ def check_append_only(store: TableStore, delta: Delta) -> None:
     )
 
 
-def row_checks_of(table: Table, dictionary: TextDictionary) -> RowChecks:
-    """The checks of a table; raises what binding raises."""
-    width = len(table.fields)
-    return tuple(
-        (check, MfpProgram((), (negation(condition_of(check.condition, table)),), None, width, dictionary))
-        for check in table.checks
-    )
-
-
-def check_rows(store: TableStore, checks: RowChecks, delta: Delta) -> None:
-    """Raise ConstraintError if a condition is FALSE on a row that `delta` adds; NULL passes.
-
-    Cost: some microseconds for each check, and that of computing it for the rows.
-    """
-    come, table = _added(delta) if checks else delta, store.table
-    for check, breaking in checks if len(come) else ():
-        try:
-            found = breaking.run(come)
-        except NumericError as error:
-            raise ConstraintError(
-                f"cannot change table {table.name}: {check} cannot be computed: {error}. Nothing was changed"
-            ) from error
-        if found is not None and len(found):
-            names = ", ".join(field.name for field in table.fields)
-            shown = store.describe(found, range(len(table.fields)), _SHOWN)
-            raise ConstraintError(
-                f"cannot change table {table.name}: {check} is false on {len(found)} row(s): ({names}) = {shown}; "
-                "give values that satisfy it. Nothing was changed"
-            )
-
-
-def unique_indexes(store: TableStore, table: Table, known: UniqueIndexes) -> UniqueIndexes:
-    """The indexes of the UNIQUE constraints that `table` declares of the rows of `store`.
-
-    ConstraintError if rows break one that is not `known`. Cost: that of indexing the rows and of a probe for each.
-    """
-    found = {
-        each: known.get(each) or store.arrangement(table.places(each.columns)) for each in table.unique_constraints
-    }
-    new = {unique: index for unique, index in found.items() if unique not in known}
-    for rows in store.contents(store.last_time) if new else ():
-        check_unique(store, new, rows)
-    return found
-
-
-def check_unique(store: TableStore, indexes: UniqueIndexes, delta: Delta) -> None:
-    """Raise ConstraintError if a row that `delta` adds agrees with another one, at the time at which it comes.
-
-    Later nothing can break until other rows come. A NULL agrees with nothing. Cost: a probe for each added row and
-    constraint.
-    """
-    come, table = _added(delta) if indexes else delta, store.table
-    for unique, index in indexes.items() if len(come) else ():
-        words, dropped = index.layout.pack([come.column(c) for c in index.key], len(come))
-        index.catch_up()
-        positions, _ = index.probe(words, dropped, come.times, True)
-        # Each row finds itself. What comes after is sorted by the position of the row.
-        again = np.unique(positions[1:][positions[1:] == positions[:-1]])
-        if len(again):
-            twice, key = come.take(again), table.key_indexes
-            shown = store.describe(twice, index.key, _SHOWN)
-            rows = f", in rows with ({', '.join(table.primary_key)}) = {store.describe(twice, key, _SHOWN)}"
-            raise ConstraintError(
-                f"cannot change table {table.name}: {unique} would be broken: ({', '.join(unique.columns)}) = {shown} "
-                f"would be there more than once{rows if key else ''}; give other values, or delete the rows that have "
-                "them. Nothing was changed"
-            )
-
-
-def foreign_indexes(child: TableStore, tables: Mapping[str, TableStore]) -> ForeignIndexes:
-    """The indexes that the checks of a table's own foreign keys use."""
-    table, found = child.table, {}
-    for key in table.foreign_keys:
-        if key.enforced:
-            parent = child if key.table == table.name else tables[key.table]
-            referring = child.arrangement(table.places(key.columns))
-            found[key] = referring, parent.arrangement(parent.table.places(key.referenced))
-    return found
-
-
-def check_foreign(
-    child: TableStore, indexes: ForeignIndexes, tables: Mapping[str, TableStore], deltas: Mapping[str, Delta]
-) -> None:
-    """Raise ConstraintError unless every reference that `deltas` touch is satisfied at every time.
-
-    Rows added must find their target at the time at which they come; rows taken away must not be referred to from
-    that time on, unless a row with the same key takes their place at it. Between the times of changes nothing can
-    break. Cost: a probe for each change of the tables of a key.
-    """
-    for key, (referring, referenced) in indexes.items():
-        if child.table.name in deltas:
-            _check_added(child, key, referenced, deltas[child.table.name])
-        if key.table in deltas:
-            _check_removed(child, key, tables[key.table].table, referring, referenced, deltas[key.table])
-
-
-def _check_added(child: TableStore, key: ForeignKey, referenced: Arrangement, delta: Delta) -> None:
-    columns, come = child.table.places(key.columns), _added(delta)
-    missing = _unmatched(child.table, columns, come, referenced)
-    if len(missing):
-        _raise(child, key, come.take(missing), columns, "refer to no row of")
-
-
-def _check_removed(
-    child: TableStore, key: ForeignKey, parent: Table, referring: Arrangement, referenced: Arrangement, delta: Delta
-) -> None:
-    targets, gone = parent.places(key.referenced), _removed(delta)
-    if len(gone) == 0:
-        return
-    gone = gone.take(_unmatched(parent, targets, gone, referenced))
-    kept = _unmatched(parent, targets, gone, referring)
-    orphans = np.setdiff1d(np.arange(len(gone)), kept)
-    if len(orphans):
-        _raise(child, key, gone.take(orphans), targets, "still refer to rows removed from")
-
-
-def _unmatched(table: Table, columns: tuple[int, ...], delta: Delta, other: Arrangement) -> Array:
+def _unmatched(table: Table, columns: tuple[int, ...], delta: Delta, other: Arrangement) -> Ints:
     """Positions in `delta` whose `columns`, none of them NULL, equal the key of no row of `other` at their time."""
+    if not len(delta):
+        return np.arange(0)
     layout = KeyLayout(tuple((table.fields[c].type.physical, table.fields[c].nullable) for c in columns), nulls="drop")
-    words, dropped = layout.pack([delta.column(c) for c in columns], len(delta))
-    other.catch_up()
-    positions, _ = other.probe(words, dropped, delta.times, True)
+    positions, dropped = _meeting(delta, layout, columns, other)
     found = np.zeros(len(delta), np.bool_)
     found[positions] = True
     if dropped is not None:
@@ -200,13 +194,13 @@ def _unmatched(table: Table, columns: tuple[int, ...], delta: Delta, other: Arra
     return np.flatnonzero(~found)
 
 
-def _raise(store: TableStore, key: ForeignKey, rows: Delta, columns: tuple[int, ...], what: str) -> None:
-    shown = store.describe(rows, columns, _SHOWN)
-    raise ConstraintError(
-        f"cannot commit: FOREIGN KEY ({', '.join(key.columns)}) of table {store.table.name}: {len(rows)} row(s) {what} "
-        f"{key.table} ({', '.join(key.referenced)}): {shown}; add the rows referred to in the same transaction, or "
-        "declare the key without enforcement"
-    )
+def _meeting(delta: Delta, layout: KeyLayout, columns: Sequence[int], index: Arrangement) -> tuple[Ints, Bools | None]:
+    """The positions of updates, each for every row of `index` that it meets by its `columns` at its time; and which
+    updates have a NULL there, as the layout packs them.
+    """
+    words, dropped = layout.pack([delta.column(c) for c in columns], len(delta))
+    index.catch_up()
+    return index.probe(words, dropped, delta.times, True)[0], dropped
 
 
 def _added(delta: Delta) -> Delta:

@@ -3,36 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
 from catalog.schema import Table
-from ivm.constraints import (
-    ForeignIndexes,
-    RowChecks,
-    UniqueIndexes,
-    check_foreign,
-    check_rows,
-    check_unique,
-    foreign_indexes,
-    row_checks_of,
-    unique_indexes,
-)
+from ivm.constraints import Declared, declared
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.table_store import TableStore
-
-
-@dataclass(frozen=True, slots=True)
-class Declared:
-    """A table as it is declared, its rows, and what the checks of its constraints use."""
-
-    table: Table
-    store: TableStore
-    checks: RowChecks
-    unique: UniqueIndexes
-    foreign: ForeignIndexes
 
 
 class Tables(dict[str, TableStore]):
@@ -54,16 +32,11 @@ class Tables(dict[str, TableStore]):
         if rows is not None and rows.num_rows:
             store.apply(rows, None, time)
             store.seal(time + 1, time)
-        checks, unique = row_checks_of(table, self._dictionary), unique_indexes(store, table, {})
-        return Declared(table, store, checks, unique, foreign_indexes(store, self))
+        return declared(table, store, self, self._dictionary)
 
     def indexed(self, table: Table) -> Declared:
-        """The table there is, with the indexes that `table` has. ConstraintError if rows break a unique one.
-
-        Cost: see `unique_indexes`.
-        """
-        held = self._held.get(table.name) or Declared(table, self[table.name], (), {}, {})
-        return replace(held, table=table, unique=unique_indexes(held.store, table, held.unique))
+        """The table there is, with the indexes that `table` has; see `Declared.indexed`."""
+        return (self._held.get(table.name) or Declared(table, self[table.name], (), {}, {})).indexed(table)
 
     def put(self, name: str, declared: Declared | None) -> None:
         """The table of a name is this one from now on; None: there is none. Called again, it changes nothing."""
@@ -73,7 +46,7 @@ class Tables(dict[str, TableStore]):
             return
         self[name] = declared.store
         declared.store.table = declared.table
-        if declared.checks or declared.unique or declared.foreign:
+        if declared.promises:
             self._held[name] = declared
         else:
             self._held.pop(name, None)
@@ -82,8 +55,8 @@ class Tables(dict[str, TableStore]):
         """Raise ConstraintError if what `deltas` bring breaks a constraint. Cost: nothing for tables without any."""
         changed = [(held, deltas[name]) for name, held in self._held.items() if name in deltas]
         for held, delta in changed:
-            check_rows(held.store, held.checks, delta)
+            held.check_rows(delta)
         for held, delta in changed:
-            check_unique(held.store, held.unique, delta)
+            held.check_unique(delta)
         for held in self._held.values():
-            check_foreign(held.store, held.foreign, self, deltas)
+            held.check_foreign(self, deltas)
