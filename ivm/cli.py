@@ -66,12 +66,11 @@ def shell(
     """Run SQL statements, typed, piped in, or given, over an empty database in memory."""
     if file is None and not command and sys.stdin.isatty() and sys.stdout.isatty():
         raise typer.Exit(_typed(external_access))
-    from ivm.shell.run import new_shell, run_all, run_pipe  # noqa: PLC0415  the prompt comes before the engine
+    from ivm.shell.run import new_shell, run_all  # noqa: PLC0415  the prompt comes before the engine
 
+    lines = sys.stdin if file is None and not command else ()
     session = new_shell(external_access=external_access)
-    if file is None and not command:
-        raise typer.Exit(run_pipe(session, sys.stdin))
-    raise typer.Exit(run_all(session, [] if file is None else [file], command or []))
+    raise typer.Exit(run_all(session, [] if file is None else [file], command or [], lines))
 
 
 def _typed(external_access: bool) -> int:

@@ -8,7 +8,6 @@ from time import perf_counter
 import pyarrow as pa
 
 from catalog.errors import Error
-from catalog.names import quoted
 from catalog.schema import Table, View
 from ivm.result import Result, say, table_of
 from ivm.shell.definitions import definition_text
@@ -61,11 +60,10 @@ def _import(shell: Shell, arguments: list[str]) -> None:
 
 
 def _apply(shell: Shell, arguments: list[str]) -> None:
-    table = shell.catalog.table(arguments[0]).name
-    schema = shell.db.sql(f"SELECT * FROM {quoted(table)} LIMIT 0").schema
-    rows = read_changes(Path(arguments[1]).expanduser(), schema)
+    table = shell.catalog.table(arguments[0])
+    rows = read_changes(Path(arguments[1]).expanduser(), table)
     start = perf_counter()
-    shell.db.apply({table: rows})
+    shell.db.apply({table.name: rows})
     say(f"{rows.num_rows:,} row{'' if rows.num_rows == 1 else 's'} applied")
     shell.took(start)
 

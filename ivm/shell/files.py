@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet
 from rich.console import Console
 
 from catalog.errors import Error
@@ -31,25 +31,6 @@ _READERS = {
 }
 
 
-def read_changes(path: Path, schema: pa.Schema) -> pa.Table:
-    """The rows of a Parquet file, or of a CSV file with a header, its fields read as the table's types.
-
-    Raises:
-        Error: the file cannot be read, or is of another kind.
-    """
-    if path.suffix not in (".parquet", ".csv"):
-        raise Error(f"cannot apply {path}: its name must end in .parquet or .csv")
-    try:
-        if path.suffix == ".parquet":
-            return pyarrow.parquet.read_table(path)
-        types = {**{field.name: field.type for field in schema}, "_time": pa.int64(), "_diff": pa.int64()}
-        return pyarrow.csv.read_csv(
-            path, convert_options=pyarrow.csv.ConvertOptions(column_types=types, strings_can_be_null=True)
-        )
-    except (OSError, pa.ArrowException) as error:
-        raise Error(f"cannot apply {path}: {error}") from error
-
-
 @dataclass(frozen=True, slots=True)
 class Imported:
     """What an import did; `created` is the statement that made the table, if there was none."""
@@ -68,53 +49,69 @@ def import_file(db: Database, path: Path, table: Table | str, err: Console) -> I
     Raises:
         Error: the file cannot be read, or its rows do not fit the table; nothing is changed then.
     """
-    call = _reader(path)
-    try:
-        with connection(Use.OPEN) as duck:
-            found = _columns(duck, f"{call})")
-            if isinstance(table, Table):
-                query = _typed(duck, call, table, found)
-                return Imported(_insert(db, duck, query, table.name, err), None)
-            columns = ", ".join(f"{quoted(name)} {kind}" for name, kind in found.items())
-            created = f"CREATE TABLE {quoted(table)} ({columns})"
-            db.sql(created)
-            try:
-                return Imported(_insert(db, duck, f"SELECT * FROM {call})", table, err), created)
-            except BaseException:
-                db.sql(f"DROP TABLE {quoted(table)}")
-                raise
-    except duckdb.Error as error:
-        raise Error(f"cannot import {path}: {error}") from error
+    with _reading(path, "import") as (duck, call):
+        if isinstance(table, Table):
+            return Imported(_insert(db, duck, _typed(duck, call, _types(table)), table.name, err), None)
+        columns = ", ".join(f"{quoted(name)} {kind}" for name, kind in _columns(duck, call).items())
+        created = f"CREATE TABLE {quoted(table)} ({columns})"
+        db.sql(created)
+        try:
+            return Imported(_insert(db, duck, f"SELECT * FROM {call})", table, err), created)
+        except BaseException:
+            db.sql(f"DROP TABLE {quoted(table)}")
+            raise
 
 
-def _reader(path: Path) -> str:
-    """The call that reads a file, open for more arguments."""
+def read_changes(path: Path, table: Table) -> pa.Table:
+    """The rows of such a file as changes of a table: its columns, `_time` and `_diff`, those that there are.
+
+    Raises:
+        Error: the file cannot be read.
+    """
+    with _reading(path, "apply") as (duck, call):
+        types = {**_types(table), "_time": "BIGINT", "_diff": "BIGINT"}
+        return duck.sql(_typed(duck, call, types)).to_arrow_table()
+
+
+@contextmanager
+def _reading(path: Path, what: str) -> Iterator[tuple[duckdb.DuckDBPyConnection, str]]:
+    """A connection, and the call that reads a file on it, open for more arguments."""
     suffix = Path(path.stem).suffix if path.suffix in _PACKED else path.suffix
     if suffix.lower() not in _READERS:
         raise Error(
-            f"cannot import {path}: its name must end in {', '.join(_READERS)}, or one of these and .gz or .zst"
+            f"cannot {what} {path}: its name must end in {', '.join(_READERS)}, or one of these and .gz or .zst"
         )
     if not path.is_file():
-        raise Error(f"cannot import {path}: there is no such file")
+        raise Error(f"cannot {what} {path}: there is no such file")
     call = _READERS[suffix.lower()]
-    return f"{call}({as_literal(str(path))}{', header = true' if call == 'read_csv' else ''}"
+    try:
+        with connection(Use.OPEN) as duck:
+            yield duck, f"{call}({as_literal(str(path))}{', header = true' if call == 'read_csv' else ''}"
+    except duckdb.Error as error:
+        raise Error(f"cannot {what} {path}: {error}") from error
 
 
-def _columns(duck: duckdb.DuckDBPyConnection, source: str) -> dict[str, str]:
-    relation = duck.sql(f"SELECT * FROM {source} LIMIT 0")
+def _types(table: Table) -> dict[str, str]:
+    return {key(field.name): str(field.type) for field in table.fields}
+
+
+def _columns(duck: duckdb.DuckDBPyConnection, call: str) -> dict[str, str]:
+    relation = duck.sql(f"SELECT * FROM {call}) LIMIT 0")
     return {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
 
 
-def _typed(duck: duckdb.DuckDBPyConnection, call: str, table: Table, found: dict[str, str]) -> str:
-    """The query that reads a file's columns as those of the table: no text is first taken for anything else."""
-    names = {key(name): name for name in found}
-    wanted = {names[key(field.name)]: str(field.type) for field in table.fields if key(field.name) in names}
-    if call.startswith("read_csv"):
-        types = ", ".join(f"{as_literal(name)}: {as_literal(kind)}" for name, kind in wanted.items())
-        call += f", types = {{{types}}}" if wanted else ""
-    if call.startswith("read_json"):
-        types = ", ".join(f"{as_literal(name)}: {as_literal(kind)}" for name, kind in {**found, **wanted}.items())
-        call += f", columns = {{{types}}}"
+def _typed(duck: duckdb.DuckDBPyConnection, call: str, types: dict[str, str]) -> str:
+    """The query that reads a file's columns as these types, by the keys of their names: no text is first taken for
+    anything else.
+    """
+    found = _columns(duck, call)
+    wanted = {name: types[key(name)] for name in found if key(name) in types}
+    told = {"read_csv": wanted, "read_json": {**found, **wanted}}.get(call.partition("(")[0])
+    if told:
+        argument = "types" if call.startswith("read_csv") else "columns"
+        call += (
+            f", {argument} = {{{', '.join(f'{as_literal(name)}: {as_literal(kind)}' for name, kind in told.items())}}}"
+        )
     columns = [f"CAST({quoted(n)} AS {wanted[n]}) AS {quoted(n)}" if n in wanted else quoted(n) for n in found]
     return f"SELECT {', '.join(columns)} FROM {call})"
 

@@ -38,7 +38,7 @@ COMMANDS = (
     Named(
         ".import", "FILE TABLE", "insert the rows of a .csv, .parquet or .json file; makes the table if there is none"
     ),
-    Named(".apply", "TABLE FILE", "apply the changes of a .parquet or .csv file (columns _time, _diff as in db.apply)"),
+    Named(".apply", "TABLE FILE", "apply the changes in such a file (columns _time, _diff as in db.apply)"),
     Named(".verify", "", "compare every view with DuckDB"),
     Named(".help", "", "this text"),
     Named(".quit", "", "leave (also exit, quit, Ctrl-D)"),

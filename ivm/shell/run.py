@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from rich.console import Console
@@ -20,33 +20,17 @@ def new_shell(*, external_access: bool, is_typed: bool = False) -> Shell:
     return Shell(ivm.connect(external_access=external_access), Console(stderr=True), RUN, is_typed=is_typed)
 
 
-def run_all(shell: Shell, files: Iterable[Path], texts: Iterable[str]) -> int:
-    """Run files, then texts, up to the first error. Returns the exit code."""
-
-    def run() -> None:
-        for file in files:
-            shell.run_file(file)
-        for text in texts:
-            shell.run_text(text)
-
-    return _guarded(shell, run)
-
-
-def run_pipe(shell: Shell, lines: Iterable[str]) -> int:
-    """Run lines that nobody is typing; stops at the first error. Returns the exit code."""
-
-    def run() -> None:
-        for line in lines:
-            shell.feed(line.rstrip("\n"))
-        shell.finish()
-
-    return _guarded(shell, run)
-
-
-def _guarded(shell: Shell, run: Callable[[], None]) -> int:
+def run_all(shell: Shell, files: Iterable[Path] = (), texts: Iterable[str] = (), lines: Iterable[str] = ()) -> int:
+    """Run files, then texts, then lines that nobody is typing, up to the first error. Returns the exit code."""
     try:
         with contextlib.suppress(EOFError):
-            run()
+            for file in files:
+                shell.run_file(file)
+            for text in texts:
+                shell.run_text(text)
+            for line in lines:
+                shell.feed(line.rstrip("\n"))
+            shell.finish()
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has left: there is nothing to tell

@@ -18,7 +18,7 @@ import ivm
 from ivm.shell.commands import RUN
 from ivm.shell.names import COMMANDS, MODES
 from ivm.shell.printing import WRITERS
-from ivm.shell.run import run_all, run_pipe
+from ivm.shell.run import run_all
 from ivm.shell.session import Shell
 from ivm.shell.terminal import run_typed
 from tests.house.modules import ROOT
@@ -40,7 +40,7 @@ def shell(err):
 
 
 def run(shell: Shell, text: str) -> int:
-    return run_pipe(shell, text.splitlines())
+    return run_all(shell, lines=text.splitlines())
 
 
 def test_statements_run_at_their_semicolon_over_many_lines(shell, capsys):
@@ -99,13 +99,21 @@ def test_errors_have_their_place_in_what_was_given(shell, err, tmp_path, text, p
     assert err.getvalue().count(place) == 2
 
 
-def test_changes_are_read_from_csv_with_the_types_of_the_table(shell, tmp_path, capsys):
-    changes = tmp_path / "changes.csv"
-    changes.write_text("k,price,_time,_diff\n1,2.50,1,1\n2,4.25,1,1\n1,2.50,2,-1\n")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("changes.csv", "k,price,_time,_diff\n1,2.50,1,1\n2,4.25,1,1\n1,2.50,2,-1\n"),
+        ("changes.jsonl", '{"K":1,"price":"2.50","_time":1}\n{"K":2,"price":"4.25","_time":2}\n'),
+    ],
+)
+def test_changes_are_read_from_files_with_the_types_of_the_table(shell, tmp_path, capsys, name, text):
+    changes = tmp_path / name
+    changes.write_text(text)
     assert run(shell, SETUP + f".apply t {changes}\nSELECT * FROM total;\n.verify") == 0
     shown = capsys.readouterr().out
-    assert "4.25" in shown
+    assert ("4.25" if "csv" in name else "6.75") in shown
     assert "equals DuckDB" in shown
+    assert run(shell, ".apply t changes.xls") == 1
 
 
 def test_a_file_of_statements_and_commands_is_run(shell, tmp_path, capsys):
