@@ -17,7 +17,7 @@ from catalog.names import key, reached
 from catalog.schema import Schema, Table, View
 from ivm.core import Core
 from ivm.duck import UnknownNameError, Use, answer, connection, define, offer, told, with_hugeints, write
-from ivm.introspection import relations as introspection
+from ivm.introspection import RELATIONS
 from ivm.transaction import Transaction
 from sql.dialects import translated
 from sql.sql_text import SqlText
@@ -28,8 +28,6 @@ _NONE: Mapping[str, pa.Table] = {}
 
 _Reading = Callable[[], pa.Table]
 """Makes an Arrow table of rows that nobody writes to any more."""
-
-_Version = tuple[Table | View | None, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,7 @@ class Snapshot:
 
     stored: Mapping[str, _Reading]
     definitions: Mapping[str, tuple[str, Sequence[str]]]
-    versions: Mapping[str, _Version]
+    versions: Mapping[str, tuple[Table | View | None, int]]
 
     def is_current(self, core: Core) -> bool:
         """Whether the same names would give the same rows now. The caller has the lock."""
@@ -61,6 +59,14 @@ class Ask(Protocol):
 def query(core: Core, text: str, names: Sequence[str]) -> pa.Table:
     """A SELECT in DuckDB's dialect, answered as of now; `names` are the relations it mentions."""
     return _answer(core, names, seen(core, names), text)
+
+
+def asked(core: Core, statement: Query, dialect: str, form: str = "{}") -> pa.Table:
+    """What a query that was written in `dialect` answers as of now, or a `form` that is made of its text."""
+    text = statement.text
+    if dialect != "duckdb":
+        text = translated(SqlText(statement.written, *statement.origin), dialect, core.catalog.fixed())
+    return query(core, form.replace("{}", text), statement.names)
 
 
 def change(
@@ -95,11 +101,14 @@ def seen(core: Core, names: Sequence[str], watched: Sequence[str] = ()) -> Snaps
 
     def uses(name: str) -> Sequence[str]:
         entry = catalog.find(name)
-        return entry.uses if isinstance(entry, View) and not entry.maintained else ()
+        return entry.uses if isinstance(entry, View) else ()
+
+    def registered(name: str) -> Sequence[str]:
+        entry = catalog.find(name)
+        return () if isinstance(entry, View) and entry.maintained else uses(name)
 
     with core.lock:
-        engine_itself = introspection(core.engine)
-        for name in reached(names, uses):
+        for name in reached(names, registered):
             entry = catalog.find(name)
             if isinstance(entry, Table):
                 stored[name] = _for_duckdb(core.engine.tables[entry.name].reading(), entry.fields)
@@ -108,39 +117,20 @@ def seen(core: Core, names: Sequence[str], watched: Sequence[str] = ()) -> Snaps
                 stored[name] = _for_duckdb(held.arrow, entry.schema)
             elif isinstance(entry, View):
                 definitions[name] = core.engine.oracle_sql[entry.name], entry.uses
-            elif name in engine_itself:
-                stored[name] = partial(_itself, engine_itself[name]())
-        return Snapshot(stored, definitions, _versions((*stored, *definitions, *watched), core))
+            elif name in RELATIONS:
+                stored[name] = cache(partial(RELATIONS[name], core.engine))
+                stored[name]()  # now: of the engine itself there are no versions
+        below = reached((*stored, *definitions, *watched), uses)  # views are functions of tables, and need no time
+        return Snapshot(stored, definitions, {name: _version(name, core) for name in below})
 
 
-def _versions(names: Sequence[str], core: Core) -> dict[str, _Version]:
-    """Of the relations and everything below them. Views are functions of tables, and need no time."""
-
-    def uses(name: str) -> Sequence[str]:
-        entry = core.catalog.find(name)
-        return entry.uses if isinstance(entry, View) else ()
-
-    return {name: _version(name, core) for name in reached(names, uses)}
-
-
-def _version(name: str, core: Core) -> _Version:
+def _version(name: str, core: Core) -> tuple[Table | View | None, int]:
     entry = core.catalog.find(name)
     return entry, core.engine.tables[entry.name].last_time if isinstance(entry, Table) else 0
 
 
 def _for_duckdb(read: _Reading, fields: Schema) -> _Reading:
     return cache(lambda: with_hugeints(read(), fields))
-
-
-def _itself(table: pa.Table) -> pa.Table:
-    return table
-
-
-def in_duckdb(core: Core, statement: Query, dialect: str) -> str:
-    """The text of a query that was written in `dialect`, in DuckDB's, by the types that there are now."""
-    if dialect == "duckdb":
-        return statement.text
-    return translated(SqlText(statement.written, *statement.origin), dialect, core.catalog.fixed())
 
 
 def wrote(core: Core, text: str, names: Sequence[str]) -> int:

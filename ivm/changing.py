@@ -5,23 +5,21 @@ DuckDB computes their rows without the lock; what they read is looked at again w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from catalog.schema import Table
+from ivm.adhoc import Ask, change
 from ivm.core import Core
-from ivm.result import Result
+from ivm.duck import with_hugeints
+from ivm.result import Result, counted
 from ivm.trace.arrow import Reader, to_arrow
 from ivm.trace.batch import Batch
 from ivm.trace.column import Ints
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.from_values import array_of
-from ivm.trace.sequences import array_from
 from ivm.trace.table_store import TableStore
 from ivm.transaction import Transaction
 from sql.changes import (
@@ -38,18 +36,11 @@ from sql.changes import (
     rows_to_update,
     width_to_insert,
 )
-from sql.parse import parse
-from sql.plain_insert import PlainInsert, columns_of
 from sql.statements import Conflict, Delete, Insert, Update
-
-if TYPE_CHECKING:
-    from ivm.adhoc import Ask
 
 
 def run_change(core: Core, statement: Insert | Delete | Update) -> Result:
     """Change what the statement would at the moment of its commit; how many rows, or what it says after RETURNING."""
-    from ivm.adhoc import change  # noqa: PLC0415  DuckDB, which a program without SELECTs does not wait for
-
     match statement:
         case Insert():
             watched = () if statement.conflict is None else (statement.table,)
@@ -58,34 +49,6 @@ def run_change(core: Core, statement: Insert | Delete | Update) -> Result:
             return change(core, statement.names, partial(_delete, core, statement))
         case Update():
             return change(core, statement.names, partial(_update, core, statement))
-
-
-def insert_plain(core: Core, statement: PlainInsert) -> Result:
-    """INSERT of literals, which needs no DuckDB."""
-    table = core.catalog.table(statement.table)
-    named = columns_to_insert(statement, table)
-    check_width(table, named, statement.width)
-    types = {field.name: field.type for field in table.fields}
-    columns = columns_of(statement, [types[name] for name in named])
-    if columns is None:
-        (insert,) = parse(statement.text)
-        assert isinstance(insert, Insert), "read as one before"
-        return run_change(core, insert)
-    values = dict(zip(named, columns, strict=True))
-    count = len(statement.values) // statement.width
-    arrays = {
-        name: array_of(values.get(name, [None] * count), type_)
-        for name, type_ in types.items()
-        if name in values or table.default(name) is None
-    }
-    with core.transaction() as tx:
-        tx.insert(table.name, pa.Table.from_arrays(list(arrays.values()), names=list(arrays)))
-    return counted(count)
-
-
-def counted(rows: int) -> Result:
-    """The result of a statement that says how many rows it changed."""
-    return Result(pa.table({"count": array_from([rows])}), changed=rows)
 
 
 def _insert(core: Core, statement: Insert, tx: Transaction, ask: Ask) -> Result:
@@ -118,12 +81,12 @@ def _insert_or(
         table = core.catalog.table(statement.table)
         keys = conflict_columns(statement, conflict, table)
         places = [table.places(key) for key in keys]
-        found = _conflicts(core.engine.tables[table.name], core.engine.dictionary, places, rows)
-    fresh = rows.take(found.fresh)
+        without, meeting, met = _conflicts(core.engine.tables[table.name], core.engine.dictionary, places, rows)
+    fresh = rows.take(without)
     tx.insert(table.name, fresh)
-    if conflict.action == "nothing" or len(found.meeting) == 0:
+    if conflict.action == "nothing" or len(meeting) == 0:
         return fresh
-    given = {OLD: _numbered(found.met, table), NEW: _numbered(rows.take(found.meeting), table)}
+    given = {OLD: _numbered(met, table), NEW: _numbered(rows.take(meeting), table)}
     both = ask(rows_after_conflict(statement, conflict, table, columns, keys[0]), given)
     return pa.concat_tables([_replace(both, table, tx), fresh])
 
@@ -155,44 +118,26 @@ def _replace(both: pa.Table, table: Table, tx: Transaction) -> pa.Table:
 def _answer(statement: Insert | Delete | Update, table: Table, rows: pa.Table, ask: Ask) -> Result:
     if not statement.returning:
         return counted(rows.num_rows)
-    given: Mapping[str, pa.Table] = {NEW: _for_duckdb(rows, table)}
-    return Result(ask(rows_returned(statement.returning, statement.alias), given))
+    return Result(ask(rows_returned(statement.returning, statement.alias), {NEW: with_hugeints(rows, table.fields)}))
 
 
 def _numbered(rows: pa.Table, table: Table) -> pa.Table:
-    return _for_duckdb(rows, table).append_column(ROW, pa.array(np.arange(rows.num_rows)))
-
-
-def _for_duckdb(rows: pa.Table, table: Table) -> pa.Table:
-    from ivm.duck import with_hugeints  # noqa: PLC0415  as above
-
-    return with_hugeints(rows, table.fields)
+    return with_hugeints(rows, table.fields).append_column(ROW, pa.array(np.arange(rows.num_rows)))
 
 
 def _key_columns(rows: pa.Table, table: Table) -> pa.Table:
     return rows.select(list(table.primary_key)) if table.primary_key else rows
 
 
-@dataclass(frozen=True, slots=True)
-class _Conflicts:
-    """INSERT ... ON CONFLICT: what becomes of rows that are to be inserted, by their positions.
-
-    `fresh` meet nothing. `meeting` meet a row of the table: row i of `met` is the one that meeting[i] meets. Of rows
-    that agree with each other only the first is in either, as in DuckDB.
-    """
-
-    fresh: Ints
-    meeting: Ints
-    met: pa.Table
-
-
 def _conflicts(
     store: TableStore, dictionary: TextDictionary, keys: Sequence[tuple[int, ...]], rows: pa.Table
-) -> _Conflicts:
+) -> tuple[Ints, Ints, pa.Table]:
     """How `rows`, which have the table's columns, meet those of the table on any of the `keys`, sets of columns.
 
-    Rows are looked at one after the other, as if each had been inserted alone; a NULL meets nothing. The caller has the
-    lock. Cost: a probe for each row and key, and a step in Python; text that is new is kept.
+    The positions of those that meet nothing; of those that meet a row of the table; and the rows that these meet. Rows
+    are looked at one after the other, as if each had been inserted alone: of those that agree with each other only the
+    first is in either, as in DuckDB; a NULL meets nothing. The caller has the lock. Cost: a probe for each row and key,
+    and a step in Python; text that is new is kept.
     """
     batch = Batch(rows, [Reader(field.type, dictionary) for field in store.table.fields])
     found = [_looked_up(store, key, batch) for key in keys]
@@ -212,8 +157,10 @@ def _conflicts(
             own = own if len(keys) == 1 else []  # what is ignored takes no place
         for key, seen in zip(own, taken, strict=False):
             seen.add(key)
-    met = np.array(meeting, np.int64)
-    return _Conflicts(np.array(fresh, np.int64), met, _rows_at(store, dictionary, there[met]))
+    numbers, fields = there[meeting], store.table.fields
+    columns = [to_arrow(store.store.gather(c, numbers), f.type, dictionary.now()) for c, f in enumerate(fields)]
+    met = pa.table(columns, names=[field.name for field in fields])
+    return np.array(fresh, np.int64), np.array(meeting, np.int64), met
 
 
 def _looked_up(store: TableStore, key: tuple[int, ...], batch: Batch) -> tuple[list[bytes | None], Ints, Ints]:
@@ -230,9 +177,3 @@ def _looked_up(store: TableStore, key: tuple[int, ...], batch: Batch) -> tuple[l
     if dropped is not None:
         keys = [None if gone else each for each, gone in zip(keys, dropped.tolist(), strict=True)]
     return keys, positions, numbers
-
-
-def _rows_at(store: TableStore, dictionary: TextDictionary, numbers: Ints) -> pa.Table:
-    fields = store.table.fields
-    columns = [to_arrow(store.store.gather(c, numbers), f.type, dictionary.now()) for c, f in enumerate(fields)]
-    return pa.table(columns, names=[field.name for field in fields])

@@ -11,11 +11,10 @@ from catalog.errors import AccessError, BindError
 from catalog.names import as_literal
 from catalog.schema import Field, Table
 from ivm.adhoc import wrote
-from ivm.changing import counted
 from ivm.core import Core
 from ivm.duck import Use, answer, batches, connection, told
 from ivm.engine import Progress
-from ivm.result import Result
+from ivm.result import Result, counted
 from sql.changes import columns_to_copy, rows_to_copy
 from sql.statements import Copy, Query
 

@@ -15,13 +15,12 @@ from catalog.errors import BindError
 from catalog.names import key, suggestion, written
 from catalog.schema import Index, Table
 from catalog.schema import View as Definition
-from ivm.changing import counted
+from ivm.constraints import Declared
 from ivm.core import Core
 from ivm.incoming import check_defaults
 from ivm.kernels.memory.allocator import give_back_freed_pages
 from ivm.rehearsal import rehearse
-from ivm.result import Result
-from ivm.tables import Declared
+from ivm.result import Result, counted
 from ivm.trace.ingest import ingest
 from ivm.view import Installed
 from sql.bind import bind, with_names
@@ -72,12 +71,11 @@ def _create_table(core: Core, statement: CreateTable) -> Result:
 
 def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Result:
     """The table holds what the query answered when the statement began."""
-    from ivm.adhoc import in_duckdb, query  # noqa: PLC0415  DuckDB, which a program without SELECTs does not wait for
+    from ivm.adhoc import asked  # noqa: PLC0415  DuckDB, which a program without SELECTs does not wait for
 
     if statement.if_not_exists and core.catalog.find(statement.name) is not None:
         return Result()
-    text = in_duckdb(core, statement.query, dialect)
-    found = query(core, f"DESCRIBE {text}", statement.query.names)
+    found = asked(core, statement.query, dialect, "DESCRIBE {}")
     names, types = found["column_name"].to_pylist(), found["column_type"].to_pylist()
     given = statement.columns
     if len(given) > len(names):
@@ -87,9 +85,8 @@ def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Resu
         )
     names = list(unique_names((*given, *names[len(given) :])))
     table = table_like(statement.name, list(zip(names, types, strict=True)))
-    text = f"SELECT * FROM ({text}) LIMIT 0" if statement.empty else text
-    rows = query(core, text, statement.query.names).rename_columns(names)
-    rows = ingest(rows, table.fields, f"table {table.name}")
+    rows = asked(core, statement.query, dialect, "SELECT * FROM ({}) LIMIT 0" if statement.empty else "{}")
+    rows = ingest(rows.rename_columns(names), table.fields, f"table {table.name}")
     _put_table(core, table, statement.replace, rows)
     return counted(rows.num_rows)
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from catalog.names import quoted
 from catalog.schema import Table, View
-from ivm.adhoc import in_duckdb, query
+from ivm.adhoc import asked, query
 from ivm.core import Core
 from ivm.result import Result, table_of
 from sql.statements import Describe, Query, Show, Summarize
@@ -40,13 +40,12 @@ def described(core: Core, statement: Show | Describe | Summarize, dialect: str) 
         case Describe():
             return _columns_of(core, statement.of, dialect)
         case Summarize():
-            of = statement.query
-            return Result(query(core, f"SUMMARIZE {in_duckdb(core, of, dialect)}", of.names))
+            return Result(asked(core, statement.query, dialect, "SUMMARIZE {}"))
 
 
 def _columns_of(core: Core, of: str | Query, dialect: str) -> Result:
     if isinstance(of, Query):
-        return Result(query(core, f"DESCRIBE {in_duckdb(core, of, dialect)}", of.names))
+        return Result(asked(core, of, dialect, "DESCRIBE {}"))
     entry = core.catalog.find(of)
     if isinstance(entry, Table):
         return _listed(_column(entry, place) for place in range(len(entry.fields)))

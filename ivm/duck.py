@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
 from functools import cache
@@ -26,20 +26,6 @@ from catalog.names import quoted
 from catalog.schema import Schema
 from catalog.types import HUGEINT, UUID, Kind
 from ivm.trace.stand_ins import as_bytes, enum_columns, with_huge
-
-Setting = str | bool | int | float | list[str]
-
-_ALL: Mapping[str, Setting] = {
-    "python_enable_replacements": False,  # a name is a table or view, never a variable of some Python frame
-}
-_CLOSED: Mapping[str, Setting] = {
-    **_ALL,
-    "enable_external_access": False,
-    "autoload_known_extensions": False,
-    "autoinstall_known_extensions": False,
-    "allow_persistent_secrets": False,
-}
-_OWN: Mapping[str, Setting] = {**_CLOSED, "order_by_non_integer_literal": True}  # a view may have it
 
 
 class Use(Enum):
@@ -77,12 +63,25 @@ class _Instances:
 
 def _instance(use: Use) -> duckdb.DuckDBPyConnection:
     """A new instance, whose moments are told in UTC wherever it runs: a view must not depend on the machine's zone."""
-    made = duckdb.connect(config=_settings(use))
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "python_enable_replacements": False,  # a name is a table or view, never a variable of some Python frame
+        "temp_directory": "" if use is Use.CLOSED else _spill_directory(),
+        "order_by_non_integer_literal": use is Use.OWN,  # a view may have it
+    }
+    if use is not Use.OPEN:
+        settings |= dict.fromkeys(_WAYS_OUT, False)
+    made = duckdb.connect(config=settings)
     made.execute("SET GLOBAL TimeZone = 'UTC'")
     made.execute("SET lock_configuration = true")
     return made
 
 
+_WAYS_OUT = (
+    "enable_external_access",
+    "autoload_known_extensions",
+    "autoinstall_known_extensions",
+    "allow_persistent_secrets",
+)
 _abandoned: list[dict[Use, duckdb.DuckDBPyConnection]] = []  # not closed: that would wait for threads that are gone
 _instances = _Instances()
 if hasattr(os, "register_at_fork"):
@@ -225,35 +224,23 @@ class UnknownNameError(BindError):
 def told(error: duckdb.Error, use: Use) -> Error:
     """An error of DuckDB about a user's query as one of ours, which says what to do."""
     words = str(error)
+    first = words.partition("\n")[0]  # without DuckDB's advice, which is to change what cannot be changed
     if "configuration has been locked" in words:
         return AccessError(
             f"cannot run the query: {words}; SQL text cannot change DuckDB's configuration, with external_access or not"
         )
     unknown = isinstance(error, duckdb.CatalogException)
     if use is Use.CLOSED and (isinstance(error, duckdb.PermissionException) or (unknown and " extension." in words)):
-        return AccessError(f"cannot run the query: {_first_line(words)}; {_ALLOW}")
+        return AccessError(
+            f"cannot run the query: {first}; SQL text reaches nothing outside unless the application allows it with "
+            "ivm.connect(external_access=True)"
+        )
     if use is Use.CLOSED and isinstance(error, duckdb.OutOfMemoryException):
         return MemoryLimitError(
-            f"cannot run the query: {_first_line(words)}; ask for less at once, or let DuckDB use the disk "
+            f"cannot run the query: {first}; ask for less at once, or let DuckDB use the disk "
             "with ivm.connect(external_access=True)"
         )
-    if unknown:
-        return UnknownNameError(f"cannot run the query: {words}")
-    return BindError(f"cannot run the query: {words}")
-
-
-_ALLOW = "SQL text reaches nothing outside unless the application allows it with ivm.connect(external_access=True)"
-
-
-def _first_line(words: str) -> str:
-    """Without DuckDB's advice, which is to change what cannot be changed."""
-    return words.partition("\n")[0]
-
-
-def _settings(use: Use) -> dict[str, Setting]:
-    if use is Use.CLOSED:
-        return {**_CLOSED, "temp_directory": ""}
-    return {**(_ALL if use is Use.OPEN else _OWN), "temp_directory": _spill_directory()}
+    return (UnknownNameError if unknown else BindError)(f"cannot run the query: {words}")
 
 
 @cache

@@ -37,16 +37,6 @@ class State:
     views: tuple[str, ...]
 
 
-def relations(engine: Engine) -> dict[str, Callable[[], pa.Table]]:
-    """Each introspection relation by name, computed when asked for."""
-    return {
-        "ivm_views": lambda: _views(engine),
-        "ivm_arrangements": lambda: _arrangements(engine),
-        "ivm_operators": lambda: _operators(engine),
-        "ivm_commits": lambda: _commits(engine),
-    }
-
-
 def states(engine: Engine) -> list[State]:
     """All memory: tables, indexes over them, text, derived arrangements, operators' own state, views' contents, and
     what else the process holds.
@@ -58,10 +48,11 @@ def states(engine: Engine) -> list[State]:
     found: list[State] = []
     for name, store in engine.tables.items():
         source = engine.renderer.sources.get(name)
-        views = users.get(id(source), ()) if source is not None else ()
         key = ", ".join(store.table.primary_key)
-        found.append(State(name, name, key, "table", store.size(), views))
-    found += _unread(engine)
+        found.append(State(name, name, key, "table", store.size(), users.get(id(source), ())))
+    for store, index in engine.unread():  # such as those that checking foreign keys takes
+        key = ", ".join(store.table.fields[c].name for c in index.key)
+        found.append(State(f"{store.table.name}({key})", store.table.name, key, "index", index.size(), ()))
     found.append(State("text", "every distinct text, and what functions made of it", "", "text", text, ()))
     for plan, node in engine.rendered():
         size = node.operator.size()
@@ -91,15 +82,6 @@ def _state(engine: Engine, plan: Plan | ArrangementPlan, node: Node, users: dict
         return State(plan.text(names), collection, key, plan.kind, node.operator.size(), views)
     text = plan.short_text()
     return State(text, text, "", plan.state_kind or "derived", node.operator.size(), views)
-
-
-def _unread(engine: Engine) -> list[State]:
-    """Indexes that no view reads: those that checking foreign keys takes."""
-    found: list[State] = []
-    for store, index in engine.unread():
-        key = ", ".join(store.table.fields[c].name for c in index.key)
-        found.append(State(f"{store.table.name}({key})", store.table.name, key, "index", index.size(), ()))
-    return found
 
 
 def _views(engine: Engine) -> pa.Table:
@@ -142,6 +124,15 @@ def _operators(engine: Engine) -> pa.Table:
 
 def _commits(engine: Engine) -> pa.Table:
     return table_of(engine.commits, time=NUMBER, updates=NUMBER, millis=REAL)
+
+
+RELATIONS: Mapping[str, Callable[[Engine], pa.Table]] = {
+    "ivm_views": _views,
+    "ivm_arrangements": _arrangements,
+    "ivm_operators": _operators,
+    "ivm_commits": _commits,
+}
+"""How the rows of each introspection relation are computed, by its name."""
 
 
 @dataclass(frozen=True)

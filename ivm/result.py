@@ -16,6 +16,7 @@ import pyarrow as pa
 from catalog.errors import Error
 from ivm.arguments import whole_number
 from ivm.cells import Head, head_of, type_names, visible
+from ivm.trace.sequences import array_from
 from ivm.trace.stand_ins import huge_columns
 
 if TYPE_CHECKING:
@@ -189,6 +190,11 @@ class Result(Rows):
             lines = [line for text in self._table.column(0).to_pylist() for line in text.splitlines()]
             return "\n".join(map(visible, lines))
         return super()._drawn(head, width) if head.columns else "a result without columns"
+
+
+def counted(rows: int) -> Result:
+    """The result of a statement that says how many rows it changed."""
+    return Result(pa.table({"count": array_from([rows])}), changed=rows)
 
 
 def say(text: str) -> None:

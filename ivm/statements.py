@@ -6,15 +6,16 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
-from ivm.changing import insert_plain, run_change
 from ivm.core import Core
 from ivm.defining import define
 from ivm.engine import Progress
 from ivm.explain import explain
-from ivm.result import Result
+from ivm.result import Result, counted
+from ivm.trace.from_values import array_of
 from ivm.trace.sequences import array_from
+from sql.changes import check_width, columns_to_insert
 from sql.parse import parse
-from sql.plain_insert import PlainInsert, plain_inserts
+from sql.plain_insert import PlainInsert, columns_of, plain_inserts
 from sql.statements import (
     Copy,
     CreateView,
@@ -48,12 +49,14 @@ def run_statement(
     """
     match statement:
         case Query():
-            from ivm.adhoc import in_duckdb, query  # noqa: PLC0415  DuckDB, which a program without SELECTs need not load
+            from ivm.adhoc import asked  # noqa: PLC0415  DuckDB, which a program without SELECTs need not load
 
-            return Result(query(core, in_duckdb(core, statement, dialect), statement.names))
+            return Result(asked(core, statement, dialect))
         case PlainInsert():
-            return insert_plain(core, statement)
+            return _insert_plain(core, statement)
         case Insert() | Delete() | Update():
+            from ivm.changing import run_change  # noqa: PLC0415  as above
+
             return run_change(core, statement)
         case Show() | Describe() | Summarize():
             from ivm.describing import described  # noqa: PLC0415  as above
@@ -74,3 +77,24 @@ def _explain(core: Core, statement: Explain, dialect: str) -> Result:
     text = inner.query_text if isinstance(inner, CreateView) else inner.written
     lines = explain(core, text, dialect, inner.origin, inner.syntax)
     return Result(pa.table({"explain": array_from([lines])}), as_text=True)
+
+
+def _insert_plain(core: Core, statement: PlainInsert) -> Result:
+    """INSERT of literals, which needs no DuckDB."""
+    table = core.catalog.table(statement.table)
+    named = columns_to_insert(statement, table)
+    check_width(table, named, statement.width)
+    types = {field.name: field.type for field in table.fields}
+    columns = columns_of(statement, [types[name] for name in named])
+    if columns is None:
+        return run_statement(core, parse(statement.text)[0], "duckdb")
+    values = dict(zip(named, columns, strict=True))
+    count = len(statement.values) // statement.width
+    arrays = {
+        name: array_of(values.get(name, [None] * count), type_)
+        for name, type_ in types.items()
+        if name in values or table.default(name) is None
+    }
+    with core.transaction() as tx:
+        tx.insert(table.name, pa.Table.from_arrays(list(arrays.values()), names=list(arrays)))
+    return counted(count)
