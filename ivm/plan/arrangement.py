@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from catalog.types import Physical
 from ivm.plan.estimate import IN_TREE, KEY, LONG_KEY, REFERENCE, STORED, Estimate, width
 from ivm.plan.node import NamesOf, Plan, Sizes
@@ -15,7 +13,6 @@ from sql.ir.text import scalar_text
 
 
 @compared_once
-@dataclass(frozen=True)
 class ArrangementPlan:
     """A collection indexed by `key`. Of a base table: row references. Of a reduce by its group key: the groups that it
     keeps anyway. Of anything else: its own copy of the rows.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from ivm.plan.node import Names, NamesOf, Plan, Sizes
@@ -12,7 +11,6 @@ from sql.ir.scalar import Value
 
 
 @compared_once
-@dataclass(frozen=True)
 class ConstantPlan(Plan):
     """Rows that never change, in engine form."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from math import prod
 
@@ -22,7 +22,6 @@ from sql.ir.text import scalar_text
 
 
 @compared_once
-@dataclass(frozen=True)
 class BoundPlan:
     """What limits the rows that a stage looks up: their value in the arrangement stands in `comparison` to `scalar`.
 
@@ -37,7 +36,6 @@ class BoundPlan:
 
 
 @compared_once
-@dataclass(frozen=True)
 class StagePlan:
     """One half-join of a path: look up in `arrangement` of input `input` by the columns `stream` bound before.
 
@@ -69,7 +67,6 @@ class StagePlan:
 
 
 @compared_once
-@dataclass(frozen=True)
 class PathPlan:
     """How the changes of input `source` find their partners: `predicates` first, then the stages in turn.
 
@@ -89,7 +86,6 @@ class PathPlan:
 
 
 @compared_once
-@dataclass(frozen=True)
 class JoinPlan(Plan):
     """A delta join: a path for each input, no intermediate state. State: only the arrangements that the stages name.
 

@@ -157,7 +157,6 @@ def peel(relation: Relation) -> tuple[Relation, Mfp]:
 
 
 @compared_once
-@dataclass(frozen=True)
 class MfpPlan(PlanOver):
     """A map-filter-project. State: none."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from math import log2
 from typing import ClassVar
@@ -20,7 +19,6 @@ from sql.ir.text import scalar_text
 
 
 @compared_once
-@dataclass(frozen=True)
 class AggregatePlan:
     """One aggregate over column `argument` of the input (None for count_star); see `sql.ir.relation.Aggregate`."""
 
@@ -40,7 +38,6 @@ class AggregatePlan:
 
 
 @compared_once
-@dataclass(frozen=True)
 class ReducePlan(PlanOver):
     """Groups by the first `keys` columns of the input; accumulable aggregates in one pass, extremes in order.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 from ivm.plan.node import Change, Names, NamesOf, Plan, Sizes
@@ -54,7 +53,6 @@ class Named(Plan):
 
 
 @compared_once
-@dataclass(frozen=True)
 class TablePlan(Named):
     """The changes of a base table. State: the table's own store, shared by everything.
 
@@ -88,7 +86,6 @@ class TablePlan(Named):
 
 
 @compared_once
-@dataclass(frozen=True)
 class ViewPlan(Named):
     """The changes of an installed view. State: that view's own."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from ivm.plan.estimate import IN_ORDER, Estimate, rows_of
@@ -12,7 +11,6 @@ from sql.ir.compared_once import compared_once
 
 
 @compared_once
-@dataclass(frozen=True)
 class ThresholdPlan(PlanOver):
     """The rows of positive multiplicity. State: the input's distinct rows with their multiplicities."""
 

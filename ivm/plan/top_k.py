@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from math import log2
 from typing import ClassVar
@@ -21,7 +20,6 @@ MOST_WORDS = 256
 
 
 @compared_once
-@dataclass(frozen=True)
 class TopKPlan(PlanOver):
     """The first rows per group, with `ties` also those equal to the last in `order`. State: the input in order.
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ivm.plan.node import Plan, Sizes
 from ivm.plan.row import Row
 from sql.ir.compared_once import compared_once
 
 
 @compared_once
-@dataclass(frozen=True)
 class UnionPlan(Plan):
     """The sum of the inputs. State: none."""
 

@@ -62,7 +62,6 @@ class WindowFunctionPlan:
 
 
 @compared_once
-@dataclass(frozen=True)
 class WindowPlan(PlanOver):
     """Window functions over the first `width` columns of the input, in order by partition; the others are arguments.
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from dataclasses import dataclass, field
+from typing import TypeVar, cast, dataclass_transform
 from weakref import ref
 
 Value = TypeVar("Value")
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def compared_once(node: type[Value]) -> type[Value]:
-    """A frozen class whose instances are compared by their fields once, and then known to be equal, or not to be.
+    """A frozen dataclass whose instances are compared by their fields once, and then known to be equal, or not to be.
 
     Nodes share what is below them, so there may be exponentially many ways down to a node; and what is above a change
     is compared at every level, with the change at the bottom of all of them. Cost: as far as nodes have not been
     compared with each other before. Of those that were unequal each remembers the last. A hash is computed once, and
     those above make theirs from it.
     """
+    node = dataclass(frozen=True)(node)
     compare = cast(Callable[[Value, object], bool], node.__eq__)
     compute = cast(Callable[[Value], int], node.__hash__)
 

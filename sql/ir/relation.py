@@ -33,7 +33,6 @@ def fields(names: Iterable[str], parts: Iterable[Scalar | Field | Aggregate | Wi
 
 
 @compared_once
-@dataclass(frozen=True)
 class Get(Remembering):
     """The collection called `name`, a base table or a maintained view. Memory: none of its own.
 
@@ -50,7 +49,6 @@ class Get(Remembering):
 
 
 @compared_once
-@dataclass(frozen=True)
 class Constant(Remembering):
     """The given rows, each once per occurrence. Memory: the rows."""
 
@@ -59,7 +57,6 @@ class Constant(Remembering):
 
 
 @compared_once
-@dataclass(frozen=True)
 class Map(Remembering):
     """R'(r, f1(r), ..) = R(r): appends computed columns, named by `names`. Memory: none."""
 
@@ -86,7 +83,6 @@ class _SameColumns(Remembering):
 
 
 @compared_once
-@dataclass(frozen=True)
 class Filter(_SameColumns):
     """R'(r) = R(r) where every predicate is true (not NULL), else 0. Memory: none."""
 
@@ -94,7 +90,6 @@ class Filter(_SameColumns):
 
 
 @compared_once
-@dataclass(frozen=True)
 class Project(Remembering):
     """R'(s) = sum of R(r) over rows r whose `columns` are s: keeps, drops, reorders, repeats. Memory: none."""
 
@@ -110,7 +105,6 @@ class Project(Remembering):
 
 
 @compared_once
-@dataclass(frozen=True)
 class Join(Remembering):
     """R'(r1, .., rn) = R1(r1) * .. * Rn(rn) where in each class all columns are equal and none is NULL, else 0.
 
@@ -184,7 +178,6 @@ class Aggregate:
 
 
 @compared_once
-@dataclass(frozen=True)
 class Reduce(Remembering):
     """R'(k, a) = 1 for each group k with a non-zero multiplicity in R, a its aggregates; else 0.
 
@@ -214,7 +207,6 @@ class Order:
 
 
 @compared_once
-@dataclass(frozen=True)
 class TopK(_SameColumns):
     """The first `limit` rows after `offset`, per value of `group`, by `order`, then by all columns ascending.
 
@@ -236,7 +228,6 @@ MOST_TERMS = 64
 
 
 @compared_once
-@dataclass(frozen=True)
 class Union(Remembering):
     """R'(r) = R1(r) + .. + Rn(r) (UNION ALL). Memory: none."""
 
@@ -252,13 +243,11 @@ class Union(Remembering):
 
 
 @compared_once
-@dataclass(frozen=True)
 class Negate(_SameColumns):
     """R'(r) = -R(r). Memory: none."""
 
 
 @compared_once
-@dataclass(frozen=True)
 class Threshold(_SameColumns):
     """R'(r) = max(R(r), 0). Memory: proportional to the distinct rows of the input."""
 
@@ -299,7 +288,6 @@ class WindowFunction:
 
 
 @compared_once
-@dataclass(frozen=True)
 class Window(Remembering):
     """R'(r, w1, ..) : each row of R once for each copy, with the values of the window functions.
 
@@ -321,7 +309,6 @@ class Window(Remembering):
 
 
 @compared_once
-@dataclass(frozen=True)
 class Apply(Remembering):
     """For each row l of `left` the rows r of `right` that satisfy all `predicates` over (l, r).
 
