@@ -12,7 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from catalog.types import BOOLEAN
 from ivm.analysis.selectivity import selectivity
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.bound_apart import set_apart
@@ -30,8 +29,9 @@ from ivm.plan.table import TablePlan
 from ivm.plan.threshold import ThresholdPlan
 from ivm.plan.threshold_join import LARGE, bounded, compared_with
 from sql.ir.classes import merged_classes
+from sql.ir.conditions import comparison
 from sql.ir.relation import Join, Relation
-from sql.ir.scalar import Call, Column, Scalar, columns_of
+from sql.ir.scalar import Column, Scalar, columns_of
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,9 @@ def _stage(joined: _JoinedRow, source: int, step: Step, bound: _Met, pending: li
     """The next stage of a path; equalities with what is bound that are not in the key are tested after the lookup."""
     target, offset = joined.inputs[step.input], joined.offsets[step.input]
     streams = {c: bound.known[g] for c, g in bound.sides[step.input].classes.items() if g in bound.known}
-    checks = tuple(_equal(joined, streams[c], offset + c) for c in sorted(streams) if c not in step.key)
+    checks = tuple(
+        comparison("eq", joined.row[streams[c]], joined.row[offset + c]) for c in sorted(streams) if c not in step.key
+    )
     equal = _equal_within(joined, step.input, bound)
     bound.add(step.input)
     predicates = (*checks, *equal, *_ready(joined, pending, bound))
@@ -257,7 +259,7 @@ def _equal_within(joined: _JoinedRow, target: int, bound: _Met) -> tuple[Scalar,
     """Columns of one input that a class makes equal to each other, where nothing bound is compared with each."""
     classes = [group for number, group in enumerate(joined.classes) if number not in bound.known]
     own = [[c for c in group if joined.owners[c] == target] for group in classes]
-    return tuple(_equal(joined, group[0], other) for group in own for other in group[1:])
+    return tuple(comparison("eq", joined.row[group[0]], joined.row[other]) for group in own for other in group[1:])
 
 
 def _ready(joined: _JoinedRow, pending: list[Scalar], bound: _Met) -> tuple[Scalar, ...]:
@@ -266,8 +268,3 @@ def _ready(joined: _JoinedRow, pending: list[Scalar], bound: _Met) -> tuple[Scal
     for predicate in ready:
         pending.remove(predicate)
     return tuple(ready)
-
-
-def _equal(joined: _JoinedRow, left: int, right: int) -> Scalar:
-    sides = joined.row[left], joined.row[right]
-    return Call("eq", sides, BOOLEAN, any(side.nullable for side in sides))

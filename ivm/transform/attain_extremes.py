@@ -9,8 +9,9 @@ from itertools import product
 from ivm.analysis.non_negative import is_non_negative
 from ivm.analysis.unique_keys import unique_keys
 from ivm.transform.restrict_reduce import is_selective
-from ivm.transform.rewrite import at_each, equal, filtered, is_not_null, names, projected
+from ivm.transform.rewrite import at_each, filtered, names, projected
 from sql.ir.classes import merged_classes
+from sql.ir.conditions import comparison, is_null, negation
 from sql.ir.rebuild import offsets, row
 from sql.ir.relation import Join, Order, Project, Reduce, Relation, TopK
 from sql.ir.scalar import Column
@@ -143,7 +144,7 @@ class _Attaining:
             below = Join(tuple(self.join.inputs[i] for i in inside), self.inner)
         value = places[self.value]
         if below.schema[value].nullable:
-            below = filtered(below, [is_not_null(row(below)[value])])
+            below = filtered(below, [negation(is_null(row(below)[value]))])
         order = Order(value, descending=self.extreme.reduce.aggregates[0].function == "max")
         group = tuple(dict.fromkeys(places[k] for k in self.keys))
         return TopK(below, group, (order,), 1, ties=True), places
@@ -170,11 +171,11 @@ class _Attaining:
             if moved == [places[self.value]] or any(each.issuperset(moved) for each in settled):
                 continue  # NULL is no extreme, and the rest holds below
             if len(moved) == 1:
-                predicates += [is_not_null(columns[moved[0]])] if columns[moved[0]].nullable else []
+                predicates += [negation(is_null(columns[moved[0]]))] if columns[moved[0]].nullable else []
             elif outside:
                 classes.append(tuple(moved))
             else:
-                predicates += [equal(columns[moved[0]], columns[c]) for c in moved[1:]]
+                predicates += [comparison("eq", columns[moved[0]], columns[c]) for c in moved[1:]]
         if outside:
             after = Join(after.inputs if isinstance(after, Join) else (), tuple(classes))
         kept = tuple(places[c] for c in range(len(self.own)))

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from ivm.analysis.known_predicates import known_predicates
 from ivm.analysis.ranges import can_raise
-from ivm.transform.connectives import conjunction, conjuncts, disjunction, disjuncts
 from ivm.transform.rewrite import at_each, filtered
 from ivm.transform.simplify_predicates import simplified
+from sql.ir.conditions import conjuncts, junction, members_of
 from sql.ir.rebuild import offsets, with_inputs
 from sql.ir.relation import Filter, Join, Relation
 from sql.ir.scalar import Scalar, columns_of, remap
@@ -34,18 +34,18 @@ def derive_disjunctions(relation: Filter) -> Relation:
 
 def _restricted(relation: Relation, predicates: tuple[Scalar, ...], start: int, end: int) -> Relation:
     own = frozenset(range(start, end))
-    implied = [_implied(p, own) for p in predicates if len(disjuncts(p)) > 1 and not columns_of(p) <= own]
+    implied = [_implied(p, own) for p in predicates if len(members_of("or", (p,))) > 1 and not columns_of(p) <= own]
     known = known_predicates(relation)
-    local = [c for p in implied if p is not None for c in conjuncts(remap(p, (-start).__add__))]
+    local = conjuncts(remap(p, (-start).__add__) for p in implied if p is not None)
     return filtered(relation, (p for p in local if p not in known))
 
 
 def _implied(predicate: Scalar, own: frozenset[int]) -> Scalar | None:
     """The strongest consequence of an OR that reads columns of `own` alone, as far as its members' conjuncts show."""
     members = []
-    for member in disjuncts(predicate):
-        about = [c for c in conjuncts(member) if columns_of(c) and columns_of(c) <= own and not can_raise(c)]
+    for member in members_of("or", (predicate,)):
+        about = [c for c in conjuncts((member,)) if columns_of(c) and columns_of(c) <= own and not can_raise(c)]
         if not about:
             return None
-        members.append(conjunction(about))
-    return simplified(disjunction(members))
+        members.append(junction("and", about))
+    return simplified(junction("or", members))

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from ivm.analysis.references import references
 from ivm.analysis.unique_keys import unique_keys
 from ivm.transform.peeled import Peeled, peeled
-from ivm.transform.rewrite import at_each, equal, expressed, filtered, is_not_null, names
+from ivm.transform.rewrite import at_each, expressed, filtered, names
 from sql.ir.classes import merged_classes
+from sql.ir.conditions import coalesced, comparison, is_null, negation
 from sql.ir.rebuild import offsets, row, with_inputs
 from sql.ir.relation import Filter, Get, Join, Project, Relation
-from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap, some_value
+from sql.ir.scalar import Column, Literal, Scalar, columns_of, remap, some_value
 
 
 @at_each(Join)
@@ -148,9 +149,9 @@ def _dropped(join: Join, kept: int, gone: int, instead: Relation, own: tuple[int
     rest: Relation = Join(inputs, classes) if len(inputs) > 1 else inputs[0]
     columns = row(rest)
     alone = sorted({c for group in groups if len(group) == 1 for c in group if columns[c].nullable})
-    conditions = [is_not_null(columns[c]) for c in alone]
+    conditions = [negation(is_null(columns[c])) for c in alone]
     if len(inputs) == 1:
-        conditions += [equal(columns[first], columns[c]) for first, *others in classes for c in others]
+        conditions += [comparison("eq", columns[first], columns[c]) for first, *others in classes for c in others]
     return _restored(filtered(rest, conditions), places, join)
 
 
@@ -166,4 +167,4 @@ def _restored(rest: Relation, places: list[int], join: Join) -> Relation:
 
 def _not_null(column: Column) -> Scalar:
     """The column, of which a filter below has made sure that it is not NULL; the literal is never seen."""
-    return Call("coalesce", (column, Literal(some_value(column.type), column.type)), column.type, False)
+    return coalesced(column, Literal(some_value(column.type), column.type))

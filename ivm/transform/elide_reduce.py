@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from catalog.types import BIGINT, BOOLEAN
+from catalog.types import BIGINT
 from ivm.analysis.unique_keys import is_unique
 from ivm.transform.rewrite import at_each, expressed
+from sql.ir.conditions import is_null
 from sql.ir.relation import Aggregate, Reduce, Relation
 from sql.ir.scalar import Call, Column, Literal, Scalar
 
@@ -39,7 +40,7 @@ def _count(aggregate: Aggregate) -> Scalar:
     arg = aggregate.arg
     if arg is None or not arg.nullable:
         return _ONE
-    return Call("case", (Call("is_null", (arg,), BOOLEAN, False), _NONE, _ONE), BIGINT, False)
+    return Call("case", (is_null(arg), _NONE, _ONE), BIGINT, False)
 
 
 def _sum(aggregate: Aggregate) -> Scalar | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from catalog.types import BOOLEAN
 from ivm.transform.evaluate import evaluated
 from ivm.transform.rewrite import bottom_up
+from sql.ir.conditions import is_null, negation
 from sql.ir.functions import Nulls, function_of
 from sql.ir.rebuild import with_scalars
 from sql.ir.relation import Relation
@@ -95,7 +95,7 @@ def _is_distinct(call: Call) -> Scalar:
     left, right = call.args
     if _is_null(left) or _is_null(right):
         other = left if _is_null(right) else right
-        return _fold(Call("not", (_null_test(Call("is_null", (other,), BOOLEAN, False)),), BOOLEAN, False))
+        return _fold(negation(_null_test(is_null(other))))
     return call
 
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from ivm.analysis.ranges import can_raise
 from ivm.transform.peeled import peeled
-from ivm.transform.rewrite import at_each, equal, expressed, filtered, names
+from ivm.transform.rewrite import at_each, expressed, filtered, names
 from sql.ir.classes import merged_classes
+from sql.ir.conditions import comparison
 from sql.ir.rebuild import offsets, row
 from sql.ir.relation import Join, Relation
 from sql.ir.scalar import Column, Scalar, columns_of, remap, walk
@@ -111,4 +112,4 @@ def _equalities(members: tuple[Scalar, ...]) -> list[Scalar]:
     computed: list[Scalar] = [s for s in members if s is not anchor and not isinstance(s, Column)]
     if not computed and all(s == anchor for s in members):
         computed = [anchor]  # one column, repeated by a projection: only that it is not NULL is left
-    return [equal(anchor, s) for s in computed]
+    return [comparison("eq", anchor, s) for s in computed]

@@ -7,7 +7,8 @@ from functools import partial
 
 from ivm.analysis.equivalences import equivalences
 from ivm.analysis.known_predicates import known_predicates
-from ivm.transform.rewrite import at_each, equal, filtered
+from ivm.transform.rewrite import at_each, filtered
+from sql.ir.conditions import comparison
 from sql.ir.rebuild import offsets, row, with_inputs
 from sql.ir.relation import Join, Relation
 from sql.ir.scalar import Call, Column, Literal, Scalar, rewrite
@@ -57,7 +58,7 @@ def _is_list_over(predicate: Scalar, column: int) -> bool:
 
 
 def _pinned(value: Literal, column: Column) -> Scalar:
-    return equal(column, value)
+    return comparison("eq", column, value)
 
 
 def _over(predicate: Scalar, column: Column) -> Scalar:

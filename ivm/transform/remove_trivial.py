@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ivm.transform.rewrite import bottom_up, equal, filtered, names, renamed
+from ivm.transform.rewrite import bottom_up, filtered, names, renamed
+from sql.ir.conditions import comparison
 from sql.ir.rebuild import row
 from sql.ir.relation import MOST_TERMS, Constant, Filter, Join, Map, Negate, Project, Relation, TopK, Union
 from sql.ir.scalar import TRUE
@@ -41,7 +42,7 @@ def _join(join: Join) -> Relation:
     inputs = tuple(each for each in join.inputs if each != Constant(((),), ()))
     if len(inputs) == 1:
         columns = row(inputs[0])
-        equalities = [equal(columns[g[0]], columns[c]) for g in join.equivalences for c in g[1:]]
+        equalities = [comparison("eq", columns[g[0]], columns[c]) for g in join.equivalences for c in g[1:]]
         return filtered(inputs[0], equalities)
     if not inputs:
         return join.inputs[0]

@@ -9,7 +9,8 @@ from ivm.analysis.fact import fact
 from ivm.analysis.selectivity import selectivity
 from ivm.analysis.unique_keys import unique_keys
 from ivm.transform.peeled import peeled
-from ivm.transform.rewrite import equal, filtered, names, projected
+from ivm.transform.rewrite import filtered, names, projected
+from sql.ir.conditions import comparison
 from sql.ir.rebuild import offsets, row, with_inputs
 from sql.ir.relation import Filter, Get, Join, Reduce, Relation, inputs_of
 from sql.ir.scalar import Column, Scalar
@@ -111,7 +112,7 @@ def _narrower(reduce: Reduce, restriction: _Restriction) -> Reduce:
     by = projected(restriction.by, restriction.keys, tuple(names(restriction.by)[c] for c in restriction.keys))
     joined = Join((below, by))
     columns = row(joined)
-    equalities = [equal(reduce.keys[g], columns[width + i]) for i, g in enumerate(restriction.grouped)]
+    equalities = [comparison("eq", reduce.keys[g], columns[width + i]) for i, g in enumerate(restriction.grouped)]
     kept = projected(filtered(joined, equalities), tuple(range(width)), names(below))
     return Reduce(kept, reduce.keys, reduce.aggregates, reduce.names)
 

@@ -8,11 +8,10 @@ from dataclasses import replace
 from functools import wraps
 from typing import TypeVar
 
-from catalog.types import BOOLEAN
 from ivm.analysis.fact import fact
 from sql.ir.rebuild import with_inputs
 from sql.ir.relation import Filter, Map, Project, Reduce, Relation, inputs_of
-from sql.ir.scalar import Call, Column, Scalar, columns_of
+from sql.ir.scalar import Column, Scalar, columns_of
 
 Rule = Callable[[Relation], Relation]
 """A rule returns an equal relation with the same columns: the one it was given if it does not apply."""
@@ -110,13 +109,3 @@ def owner(scalar: Scalar, starts: tuple[int, ...]) -> int | None:
     """The one input, of those that begin there, that an expression reads; None if it reads none or several."""
     owners = {bisect_right(starts, c) - 1 for c in columns_of(scalar)}
     return owners.pop() if len(owners) == 1 else None
-
-
-def equal(left: Scalar, right: Scalar) -> Call:
-    """`left = right`."""
-    return Call("eq", (left, right), BOOLEAN, left.nullable or right.nullable)
-
-
-def is_not_null(scalar: Scalar) -> Call:
-    """`scalar IS NOT NULL`."""
-    return Call("not", (Call("is_null", (scalar,), BOOLEAN, False),), BOOLEAN, False)

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from catalog.types import BOOLEAN
 from ivm.analysis.ranges import can_raise
-from ivm.transform.connectives import conjunction, conjuncts, disjunction, disjuncts
-from ivm.transform.rewrite import at_each, is_not_null
+from ivm.transform.rewrite import at_each
+from sql.ir.conditions import conjuncts, is_null, junction, members_of, negation
 from sql.ir.functions import MIRRORED, NEGATED
 from sql.ir.relation import Filter, Relation
 from sql.ir.scalar import FALSE, TRUE, Call, Column, Literal, Scalar, rewrite
@@ -19,7 +19,7 @@ def simplify_predicates(relation: Filter) -> Relation:
 
     A filter keeps a row only where a predicate is TRUE, so at its top level NULL is as good as FALSE.
     """
-    kept = [p for each in relation.predicates for p in conjuncts(simplified(each))]
+    kept = conjuncts(map(simplified, relation.predicates))
     tested = tuple(p for p in dict.fromkeys(map(_tested, kept)) if p != TRUE)
     return relation if tested == relation.predicates else replace(relation, predicates=tested)
 
@@ -40,7 +40,7 @@ def _tested(predicate: Scalar) -> Scalar:
         case Literal():
             return TRUE if predicate.value is True else FALSE
         case Call("eq", (left, right)) if left == right and not can_raise(left):
-            return is_not_null(left) if left.nullable else TRUE
+            return negation(is_null(left)) if left.nullable else TRUE
     return predicate
 
 
@@ -48,10 +48,10 @@ def _simplify(scalar: Scalar) -> Scalar:
     match scalar:
         case Call("not", (inner,)):
             return _negated(inner) or scalar
-        case Call("and"):
-            return conjunction(conjuncts(scalar))
-        case Call("or"):
-            return _factored(_listed(disjuncts(scalar)))
+        case Call("and", args):
+            return junction("and", args)
+        case Call("or", args):
+            return _factored(_listed(members_of("or", args)))
         case Call("in", (subject, Literal() as only)):
             return replace(scalar, function="eq", args=(subject, only))
         case Call(function, (Literal() as left, right)) if function in MIRRORED and not isinstance(right, Literal):
@@ -64,10 +64,8 @@ def _negated(scalar: Scalar) -> Scalar | None:
     match scalar:
         case Call("not", (inner,)):
             return inner
-        case Call("and"):
-            return disjunction(map(_not, conjuncts(scalar)))
-        case Call("or"):
-            return conjunction(map(_not, disjuncts(scalar)))
+        case Call("and" | "or" as function, args):
+            return junction("or" if function == "and" else "and", map(_not, members_of(function, args)))
         case Call(function) if function in NEGATED:
             return replace(scalar, function=NEGATED[function])
     return None
@@ -111,12 +109,12 @@ def _membership(subject: Scalar, values: list[Scalar]) -> Scalar:
 
 def _factored(members: tuple[Scalar, ...]) -> Scalar:
     """The OR of `members` with their common conjuncts outside. A member that is nothing but those absorbs the rest."""
-    parts = [conjuncts(member) for member in members]
+    parts = [conjuncts((member,)) for member in members]
     common = tuple(c for c in parts[0] if all(c in part for part in parts[1:]))
     if not common or len(members) == 1:
-        return disjunction(members)
+        return junction("or", members)
     rests = [tuple(c for c in part if c not in common) for part in parts]
     if not all(rests):
-        return conjunction(common)
-    rest = disjunction(_listed(disjuncts(disjunction(map(conjunction, rests)))))
-    return conjunction((*common, *conjuncts(rest)))
+        return junction("and", common)
+    rest = _listed(members_of("or", (junction("and", each) for each in rests)))
+    return junction("and", (*common, junction("or", rest)))

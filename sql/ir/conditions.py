@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from catalog.types import BOOLEAN
-from sql.ir.scalar import Call, Scalar
+from sql.ir.scalar import Call, Literal, Scalar
 
 
 def negation(scalar: Scalar) -> Scalar:
@@ -15,26 +15,29 @@ def negation(scalar: Scalar) -> Scalar:
     return Call("not", (scalar,), BOOLEAN, scalar.nullable)
 
 
-def junction(function: str, conditions: Sequence[Scalar]) -> Scalar:
-    """The and / or of the conditions, nested ones of the same function flattened."""
-    flat: list[Scalar] = []
+def junction(function: str, conditions: Iterable[Scalar]) -> Scalar:
+    """The and / or of the conditions, nested ones of the same function taken apart; TRUE / FALSE if there are none."""
+    members = members_of(function, conditions)
+    if len(members) < 2:
+        return members[0] if members else Literal(function == "and", BOOLEAN)
+    return Call(function, members, BOOLEAN, any(member.nullable for member in members))
+
+
+def members_of(function: str, conditions: Iterable[Scalar]) -> tuple[Scalar, ...]:
+    """The conditions with each `function` (and, or) taken apart, in order, each once."""
+    found: list[Scalar] = []
     for condition in conditions:
-        same = isinstance(condition, Call) and condition.function == function
-        flat.extend(condition.args if isinstance(condition, Call) and same else (condition,))
-    if len(flat) == 1:
-        return flat[0]
-    return Call(function, tuple(flat), BOOLEAN, any(part.nullable for part in flat))
+        match condition:
+            case Call(name, args) if name == function:
+                found += members_of(function, args)
+            case _:
+                found.append(condition)
+    return tuple(dict.fromkeys(found))
 
 
 def conjuncts(predicates: Iterable[Scalar]) -> tuple[Scalar, ...]:
     """The predicates with each AND taken apart, in order, each once."""
-    found: list[Scalar] = []
-    for predicate in predicates:
-        if isinstance(predicate, Call) and predicate.function == "and":
-            found.extend(conjuncts(predicate.args))
-        else:
-            found.append(predicate)
-    return tuple(dict.fromkeys(found))
+    return members_of("and", predicates)
 
 
 def comparison(function: str, one: Scalar, other: Scalar) -> Call:
