@@ -9,9 +9,9 @@ from itertools import product
 from ivm.analysis.non_negative import is_non_negative
 from ivm.analysis.unique_keys import unique_keys
 from ivm.transform.restrict_reduce import is_selective
-from ivm.transform.rewrite import at_each, filtered, names, projected
-from sql.ir.classes import merged_classes
-from sql.ir.conditions import comparison, is_null, negation
+from ivm.transform.rewrite import at_each, filtered, rejoined
+from sql.ir.classes import Classes, merged_classes
+from sql.ir.conditions import is_null, negation
 from sql.ir.rebuild import offsets, row
 from sql.ir.relation import Join, Order, Project, Reduce, Relation, TopK
 from sql.ir.scalar import Column
@@ -89,31 +89,42 @@ class _Attaining:
     """One way to do it: input `chosen[i]` of the join stands for input i of the inner one."""
 
     def __init__(self, join: Join, extreme: _Extreme, chosen: tuple[int, ...]) -> None:
-        self.join, self.extreme = join, extreme
+        self.join, self.extreme, self.chosen = join, extreme, chosen
         self.starts = offsets(join.inputs)
-        self.own = row(join)
-        self.outer = [
-            self.starts[i] + c for i, each in zip(chosen, extreme.inner, strict=True) for c in range(len(each.schema))
-        ]
+        self.outer = [c for i in chosen for c in self._columns(i)]  # of each of the inner join
         self.class_of = {column: n for n, group in enumerate(join.equivalences) for column in group}
         self.keys = tuple(self.outer[k] for k in extreme.keys)
         self.value = self.outer[extreme.value]
-        self.chosen = chosen
+
+    def _columns(self, number: int) -> range:
+        return range(self.starts[number], self.starts[number + 1])
 
     def result(self) -> Relation | None:
         """The join in its new form, with the same columns; None if the equalities are not those that it takes."""
-        if not self._holds():
+        extremes = dict(zip(self._columns(self.extreme.number), self.extreme.places, strict=True))
+        if not self._holds({place: column for column, place in extremes.items()}):
             return None
-        absorbed = [i for i in range(len(self.join.inputs)) if self._absorbs(i)]
+        numbers = range(len(self.join.inputs))
+        absorbed = [i for i in numbers if self._absorbs(i)]
         inside = sorted({*self.chosen, *absorbed})
-        ranked, places = self._ranked(inside, absorbed)
-        return self._joined(ranked, places, inside)
+        outside = [i for i in numbers if i not in inside and i != self.extreme.number]
+        ranked, settled = self._ranked(inside, absorbed)
+        inputs = (*(self.join.inputs[i] for i in outside), ranked)
+        columns = row(Join(inputs))
+        own = [c for i in (*outside, *inside) for c in self._columns(i)]
+        values = dict(zip(own, columns, strict=True))
+        values |= {column: values[(*self.keys, self.value)[place]] for column, place in extremes.items()}
+        met = [{values[c] for c in group} for group in settled]
+        classes = [g for g in self.join.equivalences if not any(s.issuperset(values[c] for c in g) for s in met)]
+        left = Join(self.join.inputs, tuple(classes))
+        return rejoined(left, inputs, (values[c] for c in range(len(values))))
 
-    def _holds(self) -> bool:
-        """Whether the join equates what the inner one does, its keys with the Reduce's, the value with the extreme."""
-        start = self.starts[self.extreme.number]
-        found = {place: start + c for c, place in enumerate(self.extreme.places)}
-        wanted = [*self.keys, self.value]
+    def _holds(self, found: dict[int, int]) -> bool:
+        """Whether the join equates what the inner one does, its keys with the Reduce's, the value with the extreme.
+
+        `found`: where the columns of the Reduce stand.
+        """
+        wanted = (*self.keys, self.value)
         if len(found) < len(wanted):
             return False
         together: list[tuple[int, ...]] = [(column, found[place]) for place, column in enumerate(wanted)]
@@ -126,57 +137,22 @@ class _Attaining:
         if number == self.extreme.number or number in self.chosen or not is_selective(relation):
             return False
         keyed = {self.class_of[k] for k in self.keys if k in self.class_of}
-        grouped = {c for c in range(len(relation.schema)) if self.class_of.get(self.starts[number] + c) in keyed}
+        grouped = {c for c, column in enumerate(self._columns(number)) if self.class_of.get(column) in keyed}
         return is_non_negative(relation) and any(unique and unique <= grouped for unique in unique_keys(relation))
 
-    def _ranked(self, inside: list[int], absorbed: list[int]) -> tuple[Relation, dict[int, int]]:
-        """The TopK over the inputs `inside`, and where in it the join's columns stand."""
-        places: dict[int, int] = {}
-        for i in inside:
-            for column in self._columns(i):
-                places[column] = len(places)
+    def _ranked(self, inside: list[int], absorbed: list[int]) -> tuple[Relation, Classes]:
+        """The TopK over the inputs `inside`, and the groups of columns that are equal in it, or alone not NULL."""
+        places = {column: place for place, column in enumerate(c for i in inside for c in self._columns(i))}
         groups = [{self.outer[c] for c in group} for group in self.extreme.classes]
         fixed = {*self.keys, *(c for i in absorbed for c in self._columns(i))}
         groups += [fixed.intersection(group) for group in self.join.equivalences] if absorbed else []
-        self.inner = merged_classes({places[c] for c in group} for group in groups)
+        inner = merged_classes({places[c] for c in group} for group in groups)
         below: Relation = self.join.inputs[inside[0]]
-        if len(inside) > 1 or self.inner:
-            below = Join(tuple(self.join.inputs[i] for i in inside), self.inner)
-        value = places[self.value]
-        if below.schema[value].nullable:
-            below = filtered(below, [negation(is_null(row(below)[value]))])
-        order = Order(value, descending=self.extreme.reduce.aggregates[0].function == "max")
+        if len(inside) > 1 or inner:
+            below = Join(tuple(self.join.inputs[i] for i in inside), inner)
+        value = row(below)[places[self.value]]
+        if value.nullable:
+            below = filtered(below, [negation(is_null(value))])
+        order = Order(value.index, descending=self.extreme.reduce.aggregates[0].function == "max")
         group = tuple(dict.fromkeys(places[k] for k in self.keys))
-        return TopK(below, group, (order,), 1, ties=True), places
-
-    def _columns(self, number: int) -> range:
-        return range(self.starts[number], self.starts[number + 1])
-
-    def _joined(self, ranked: Relation, inner: dict[int, int], inside: list[int]) -> Relation:
-        outside = [i for i in range(len(self.join.inputs)) if i not in inside and i != self.extreme.number]
-        places: dict[int, int] = {}
-        for i in outside:
-            for column in self._columns(i):
-                places[column] = len(places)
-        width = len(places)
-        places.update({column: width + place for column, place in inner.items()})
-        start = self.starts[self.extreme.number]
-        wanted = (*self.keys, self.value)
-        places.update({start + c: places[wanted[place]] for c, place in enumerate(self.extreme.places)})
-        after: Relation = Join((*(self.join.inputs[i] for i in outside), ranked)) if outside else ranked
-        columns, classes, predicates = row(after), [], []
-        for group in self.join.equivalences:
-            moved = sorted({places[c] for c in group})
-            settled = [{width + c for c in each} for each in self.inner]
-            if moved == [places[self.value]] or any(each.issuperset(moved) for each in settled):
-                continue  # NULL is no extreme, and the rest holds below
-            if len(moved) == 1:
-                predicates += [negation(is_null(columns[moved[0]]))] if columns[moved[0]].nullable else []
-            elif outside:
-                classes.append(tuple(moved))
-            else:
-                predicates += [comparison("eq", columns[moved[0]], columns[c]) for c in moved[1:]]
-        if outside:
-            after = Join(after.inputs if isinstance(after, Join) else (), tuple(classes))
-        kept = tuple(places[c] for c in range(len(self.own)))
-        return projected(filtered(after, predicates), kept, names(self.join))
+        return TopK(below, group, (order,), 1, ties=True), (*merged_classes(groups), (self.value,))

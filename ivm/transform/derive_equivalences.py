@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ivm.analysis.ranges import can_raise
-from ivm.transform.rewrite import at_each, filtered, mapped, names, owner, projected
-from sql.ir.classes import merged_classes
-from sql.ir.rebuild import offsets
+from ivm.transform.rewrite import at_each, mapped, owner, rejoined
+from sql.ir.rebuild import offsets, row
 from sql.ir.relation import Filter, Join, Relation
 from sql.ir.scalar import Call, Column, Scalar, remap
 
@@ -27,7 +26,7 @@ def derive_equivalences(relation: Filter) -> Relation:
         return relation
     rest = tuple(p for p in relation.predicates if p not in equalities)
     pairs = [tuple(extended.place(arg) for arg in p.args) for p in equalities if isinstance(p, Call)]
-    return _rebuilt(extended, pairs, rest, names(relation))
+    return _rebuilt(extended, pairs, rest)
 
 
 @dataclass
@@ -61,24 +60,19 @@ def _is_between_inputs(predicate: Scalar, extended: _Extended) -> bool:
     return left.type == right.type and len(owners) == 2 and None not in owners and not can_raise(predicate)
 
 
-def _rebuilt(
-    extended: _Extended,
-    pairs: list[tuple[tuple[int, int], ...]],
-    rest: tuple[Scalar, ...],
-    renamed: tuple[str, ...],
-) -> Relation:
+def _rebuilt(extended: _Extended, pairs: list[tuple[tuple[int, int], ...]], rest: tuple[Scalar, ...]) -> Relation:
     """The join with its inputs extended; above it, `rest` and the columns as they were."""
-    join, before = extended.join, extended.starts
+    join = extended.join
     inputs = tuple(
         mapped(each, tuple(added), tuple(f"key{i}" for i in range(len(added))))
         for each, added in zip(join.inputs, extended.added, strict=True)
     )
-    after = offsets(inputs)
-    moved = [
-        after[i] + c - before[i] for i in range(len(inputs)) for c in range(before[i], before[i + 1])
-    ]  # the new place of each old column
-    groups = [[moved[c] for c in group] for group in join.equivalences]
-    groups += [[after[i] + c for i, c in pair] for pair in pairs]
-    joined = Join(inputs, merged_classes(groups))
-    kept = filtered(joined, (remap(p, moved.__getitem__) for p in rest))
-    return projected(kept, tuple(moved), renamed)
+    after, columns = offsets(inputs), row(Join(inputs))
+    moved = [columns[after[i] + c] for i, each in enumerate(join.inputs) for c in range(len(each.schema))]
+    return rejoined(
+        join,
+        inputs,
+        moved,
+        [[after[i] + c for i, c in pair] for pair in pairs],
+        [remap(p, lambda c: moved[c].index) for p in rest],
+    )

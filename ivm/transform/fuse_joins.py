@@ -6,9 +6,7 @@ from dataclasses import dataclass
 
 from ivm.analysis.ranges import can_raise
 from ivm.transform.peeled import peeled
-from ivm.transform.rewrite import at_each, expressed, filtered, names
-from sql.ir.classes import merged_classes
-from sql.ir.conditions import comparison
+from ivm.transform.rewrite import at_each, rejoined
 from sql.ir.rebuild import offsets, row
 from sql.ir.relation import Join, Relation
 from sql.ir.scalar import Column, Scalar, columns_of, remap, walk
@@ -89,27 +87,12 @@ def _joined(outer: Join, parts: list[_Part]) -> Relation:
     starts = offsets(inputs)
     columns: list[Scalar] = []
     predicates: list[Scalar] = []
-    groups: list[tuple[int, ...]] = []
+    classes: list[tuple[int, ...]] = []
     before = 0
     for part in parts:
         start = starts[before]
         before += len(part.inputs)
         columns += [remap(s, start.__add__) for s in part.columns]
         predicates += [remap(p, start.__add__) for p in part.predicates]
-        groups += [tuple(start + c for c in group) for group in part.equivalences]
-    for group in outer.equivalences:
-        members = tuple(columns[c] for c in group)
-        plain = tuple(s.index for s in members if isinstance(s, Column))
-        groups.append(plain)
-        predicates += _equalities(members)
-    joined = filtered(Join(inputs, merged_classes(groups)), predicates)
-    return expressed(joined, tuple(columns), names(outer))
-
-
-def _equalities(members: tuple[Scalar, ...]) -> list[Scalar]:
-    """What a class demands beyond its plain columns being equal."""
-    anchor = next((s for s in members if isinstance(s, Column)), members[0])
-    computed: list[Scalar] = [s for s in members if s is not anchor and not isinstance(s, Column)]
-    if not computed and all(s == anchor for s in members):
-        computed = [anchor]  # one column, repeated by a projection: only that it is not NULL is left
-    return [comparison("eq", anchor, s) for s in computed]
+        classes += [tuple(start + c for c in group) for group in part.equivalences]
+    return rejoined(outer, inputs, columns, classes, predicates)

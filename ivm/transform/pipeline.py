@@ -10,10 +10,8 @@ from ivm.transform.derive_disjunctions import derive_disjunctions
 from ivm.transform.derive_equivalences import derive_equivalences
 from ivm.transform.elide_join import elide_join
 from ivm.transform.elide_reduce import elide_reduce
-from ivm.transform.elide_threshold import elide_threshold
 from ivm.transform.expand_distinct import expand_distinct
 from ivm.transform.fold_constants import fold_constants
-from ivm.transform.fuse_filters import fuse_filters
 from ivm.transform.fuse_joins import fuse_joins
 from ivm.transform.fuse_maps import fuse_maps
 from ivm.transform.fuse_projects import fuse_projects
@@ -40,8 +38,6 @@ NORMALIZE: tuple[Rule, ...] = (
     remove_trivial,
     cancel_terms,
     prune_empty,
-    elide_threshold,
-    fuse_filters,
     fuse_projects,
     fuse_maps,
     fuse_joins,

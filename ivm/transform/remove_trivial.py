@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from ivm.transform.rewrite import bottom_up, filtered, names, renamed
-from sql.ir.conditions import comparison
+from ivm.analysis.non_negative import is_non_negative
+from ivm.transform.rewrite import bottom_up, filtered, names, rejoined, renamed
 from sql.ir.rebuild import row
-from sql.ir.relation import MOST_TERMS, Constant, Filter, Join, Map, Negate, Project, Relation, TopK, Union
+from sql.ir.relation import MOST_TERMS, Constant, Filter, Join, Map, Negate, Project, Relation, Threshold, TopK, Union
 from sql.ir.scalar import TRUE
 
 
 @bottom_up
 def remove_trivial(relation: Relation) -> Relation:
     """Drop what does nothing: filters without predicates, maps without expressions, projections that keep every column
-    in place, joins and unions of one input, the unit of a join, double negation, unlimited TopK.
+    in place, joins and unions of one input, the unit of a join, double negation, unlimited TopK, a Threshold of what is
+    never negative. Stacked filters are one, the inner predicates first, since they guard the outer ones.
 
     The names of a dropped projection go to the Reduce below it, or are lost: inside, names mean nothing.
     """
     match relation:
-        case Filter() if all(p == TRUE for p in relation.predicates):
+        case Filter():
+            return filtered(relation.input, (p for p in relation.predicates if p != TRUE))
+        case Threshold() if is_non_negative(relation.input):
             return relation.input
-        case Filter() if TRUE in relation.predicates:
-            return Filter(relation.input, tuple(p for p in relation.predicates if p != TRUE))
         case Map(scalars=()):
             return relation.input
         case Project() if relation.columns == tuple(range(len(relation.input.schema))):
@@ -39,14 +40,8 @@ def remove_trivial(relation: Relation) -> Relation:
 
 
 def _join(join: Join) -> Relation:
-    inputs = tuple(each for each in join.inputs if each != Constant(((),), ()))
-    if len(inputs) == 1:
-        columns = row(inputs[0])
-        equalities = [comparison("eq", columns[g[0]], columns[c]) for g in join.equivalences for c in g[1:]]
-        return filtered(inputs[0], equalities)
-    if not inputs:
-        return join.inputs[0]
-    return join if len(inputs) == len(join.inputs) else Join(inputs, join.equivalences)
+    inputs = tuple(each for each in join.inputs if each != Constant(((),), ())) or join.inputs[:1]
+    return rejoined(join, inputs, row(join)) if len(inputs) < len(join.inputs) or len(inputs) == 1 else join
 
 
 def _flat(union: Union) -> Relation:

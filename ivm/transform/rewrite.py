@@ -9,9 +9,11 @@ from functools import wraps
 from typing import TypeVar
 
 from ivm.analysis.fact import fact
-from sql.ir.rebuild import with_inputs
-from sql.ir.relation import Filter, Map, Project, Reduce, Relation, inputs_of
-from sql.ir.scalar import Column, Scalar, columns_of
+from sql.ir.classes import merged_classes
+from sql.ir.conditions import coalesced, comparison, is_null, negation
+from sql.ir.rebuild import row, with_inputs
+from sql.ir.relation import Filter, Join, Map, Project, Reduce, Relation, inputs_of
+from sql.ir.scalar import Column, Literal, Scalar, columns_of, some_value
 
 Rule = Callable[[Relation], Relation]
 """A rule returns an equal relation with the same columns: the one it was given if it does not apply."""
@@ -93,6 +95,43 @@ def expressed(relation: Relation, scalars: tuple[Scalar, ...], wanted: tuple[str
     places = {scalar: len(relation.schema) + i for i, scalar in enumerate(calls)}
     columns = tuple(s.index if isinstance(s, Column) else places[s] for s in scalars)
     return projected(mapped(relation, calls, tuple(wanted[scalars.index(s)] for s in calls)), columns, wanted)
+
+
+def rejoined(
+    join: Join,
+    inputs: tuple[Relation, ...],
+    columns: Iterable[Scalar],
+    classes: Iterable[Iterable[int]] = (),
+    predicates: Iterable[Scalar] = (),
+) -> Relation:
+    """The join made of other inputs, over which its columns are `columns`, and `classes` and `predicates` hold as well.
+
+    Of a class that is left with one column, it is still asked not to be NULL. A computed one is compared by a filter,
+    as all are where one input is left. What was never NULL does not look as if it could be.
+    """
+    values, groups, tested = tuple(columns), [*classes], [*predicates]
+    for group in join.equivalences:
+        members = tuple(dict.fromkeys(values[c] for c in group))
+        plain = tuple(s for s in members if isinstance(s, Column))
+        first = (*plain, *members)[0]
+        groups.append(s.index for s in plain)
+        tested += [comparison("eq", first, s) for s in members if s != first and s not in plain]
+        if len(members) == 1 and first.nullable:
+            tested.append(negation(is_null(first)))
+    merged, made = merged_classes(groups), inputs[0]
+    if len(inputs) > 1:
+        made = Join(inputs, merged)
+    else:
+        own = row(made)
+        tested += [comparison("eq", own[one], own[c]) for one, *others in merged for c in others]
+    kept = zip(values, join.schema, strict=True)
+    restored = tuple(_never_null(s) if s.nullable and not field.nullable else s for s, field in kept)
+    return expressed(filtered(made, tested), restored, names(join))
+
+
+def _never_null(scalar: Scalar) -> Scalar:
+    """What a filter or a join below has made sure not to be NULL; the literal is never seen."""
+    return coalesced(scalar, Literal(some_value(scalar.type), scalar.type))
 
 
 def renamed(relation: Relation, wanted: tuple[str, ...]) -> Relation:
