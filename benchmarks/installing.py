@@ -14,8 +14,7 @@ from rich.console import Console
 from benchmarks import output
 from benchmarks.installing_engine import Task
 from benchmarks.process import measure
-from tpch.cache import ensure
-from tpch.options import views_of
+from tpch.cache import ensure, views_of
 from tpch.report import size
 
 _ROWS_PER_ORDER = 5  # an order and, on average, four lineitems

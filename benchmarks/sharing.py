@@ -16,8 +16,7 @@ from benchmarks import output, sharing_plots, sharing_tables
 from benchmarks.process import measure
 from benchmarks.sharing_engine import Task
 from ivm.progress import progress
-from tpch.cache import ensure
-from tpch.options import views_of
+from tpch.cache import ensure, views_of
 
 MODES = ("shared", "not shared")
 

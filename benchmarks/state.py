@@ -19,8 +19,7 @@ from benchmarks.process import measure
 from benchmarks.sharing_engine import Task as RunTask
 from benchmarks.state_engine import Task as StateTask
 from ivm.progress import progress
-from tpch.cache import ensure
-from tpch.options import views_of
+from tpch.cache import ensure, views_of
 from tpch.report import amount, size
 
 _HELD = (

@@ -17,9 +17,8 @@ from benchmarks import output
 from benchmarks.process import measure
 from benchmarks.streaming_duckdb import Task as DuckdbTask
 from benchmarks.streaming_engine import Task as EngineTask
-from tpch.cache import ensure
+from tpch.cache import ensure, views_of
 from tpch.manifest import Manifest
-from tpch.options import views_of
 from tpch.report import amount, size
 
 BATCHES = "1000,10000,100000"

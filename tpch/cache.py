@@ -1,19 +1,28 @@
-"""Where the command line keeps streams, and how it makes those that are missing."""
+"""What commands have in common: the views that they are asked for, and streams, made where they are missing."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
+import typer
 from rich.console import Console
 
 from ivm.progress import progress
-from tpch import manifest
+from tpch import manifest, queries
 from tpch.errors import StreamError
 from tpch.generate import DEFAULT_SEED, Options, generate
 from tpch.reader import Stream, open_stream
 
 ROOT = Path("data")
+
+
+def views_of(text: str) -> tuple[str, ...]:
+    """The queries that the option `--views` asks for (see `queries.select`); a usage error if one is none."""
+    try:
+        return queries.select(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--views") from None
 
 
 def place(sf: float) -> Path:

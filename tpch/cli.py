@@ -11,10 +11,9 @@ import typer
 from rich.console import Console
 
 from ivm.progress import progress
-from tpch.cache import ensure, make, open_cached, place
+from tpch.cache import ensure, make, open_cached, place, views_of
 from tpch.errors import SetupError
 from tpch.generate import DEFAULT_SEED, STREAMS, Options
-from tpch.options import views_of
 from tpch.reader import Stream
 from tpch.report import save, show, size
 from tpch.runner import Settings, run

@@ -50,11 +50,6 @@ class Entry:
         """The number of rows of the base snapshot."""
         return sum(file.rows for file in self.base)
 
-    @property
-    def change_rows(self) -> int:
-        """The number of changes."""
-        return sum(file.rows for file in self.changes)
-
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
@@ -81,7 +76,7 @@ class Manifest:
     @property
     def rows(self) -> int:
         """The number of changes of all relations, without the base snapshot."""
-        return sum(entry.change_rows for entry in self.relations.values())
+        return sum(file.rows for entry in self.relations.values() for file in entry.changes)
 
 
 def write(manifest: Manifest, directory: Path) -> None:

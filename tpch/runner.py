@@ -134,7 +134,7 @@ def run(stream: Stream, settings: Settings, progress: Tell = lambda step, done, 
         install_seconds=install_seconds,
         commits=len(commits),
         logical_times=len(commits) if settings.coalesce else stream.manifest.times,
-        changes=sum(commit.rows for commit in commits),
+        changes=sum(sum(commit.changes.values()) for commit in commits),
         seconds=sum(commit.seconds for commit in commits),
         decode_seconds=sum(commit.decode_seconds for commit in commits),
         verify_seconds=checks.seconds,
@@ -151,10 +151,6 @@ class _Commit:
     changes: dict[str, int]
     seconds: float
     decode_seconds: float
-
-    @property
-    def rows(self) -> int:
-        return sum(self.changes.values())
 
 
 class _Checks:
