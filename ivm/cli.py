@@ -115,9 +115,7 @@ def warm(
 def explain_script(db: ivm.Database, script: str) -> str:
     """EXPLAIN of the last statement of a script, after the statements before it have run.
 
-    Raises:
-        UnsupportedError: the last statement is not a query.
-        Error: a statement failed; its position is that in the script.
+    Raises UnsupportedError if that is no query. Errors of statements have their position in the script.
     """
     from ivm.database import core_of  # noqa: PLC0415  other commands need none of the engine to begin
     from ivm.explain import explain as explain_select  # noqa: PLC0415
@@ -134,10 +132,8 @@ def explain_script(db: ivm.Database, script: str) -> str:
 def add_plugins(arguments: list[str]) -> None:
     """Add the sub-commands that other packages register, loading only the one that is called.
 
-    All are loaded where no own command is called, since the list of commands must then be complete.
-
-    Raises:
-        Error: the one that is called cannot be loaded, for instance because what it needs is not installed.
+    All are loaded where no own command is called, since the list of commands must then be complete. Raises Error if the
+    one that is called cannot be loaded, for instance because what it needs is not installed.
     """
     called = next((argument for argument in arguments if not argument.startswith("-")), None)
     own = {command.name or getattr(command.callback, "__name__", "") for command in app.registered_commands}

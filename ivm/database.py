@@ -15,10 +15,9 @@ from ivm.engine import Engine, Progress
 from ivm.explain import explain
 from ivm.incoming import check_times
 from ivm.introspection import TableInfo, ViewInfo, tables, views
-from ivm.nesting import nested_statements
 from ivm.render.scalars.program import Compiler
 from ivm.result import Result
-from ivm.statements import run_statement, statements_of
+from ivm.statements import nested_statements, run_statement, statements_of
 from ivm.subscription import Subscription
 from ivm.trace.table_store import Mode
 from ivm.transaction import Transaction
@@ -159,13 +158,11 @@ class Database:
         cannot be written again.
         """
         one_of(mode, get_args(Mode), "mode")
-        core, present = self._open, self.time
-        given = rows_by_table(changes).items()
-        checked = [core.incoming.change(name, data, present, mode) for name, data in given]
+        core = self._open
+        checked = [core.incoming.change(name, data, mode) for name, data in rows_by_table(changes).items()]
         with core.lock:
-            if self.time != present:
-                for change in checked:
-                    check_times(change.table, change.times, self.time)
+            for change in checked:
+                check_times(change.table, change.times, self.time)
             return core.commit(checked)
 
     def view(self, name: str) -> View:

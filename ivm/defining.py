@@ -46,35 +46,38 @@ _NONE: Mapping[str, None] = MappingProxyType({})
 
 def define(core: Core, statement: Definitions, dialect: str) -> Result:
     """Carry out the statement; on any error nothing has changed."""
+    result = None
     match statement:
         case CreateTable():
-            return _create_table(core, statement)
+            _create_table(core, statement)
         case CreateTableAs():
-            return _create_table_as(core, statement, dialect)
+            result = _create_table_as(core, statement, dialect)
         case CreateView():
-            return _create_view(core, statement, dialect)
+            _create_view(core, statement, dialect)
         case CreateIndex():
-            return _create_index(core, statement)
-        case CreateType():
-            return _create_type(core, statement)
+            result = _create_index(core, statement)
+        case CreateType() | Drop(kind="TYPE"):
+            _change_type(core, statement)
+        case Drop(kind="INDEX"):
+            _drop_index(core, statement)
         case Drop():
-            return {"INDEX": _drop_index, "TYPE": _drop_type}.get(statement.kind, _drop)(core, statement)
+            _drop(core, statement)
+    return result or Result()
 
 
-def _create_table(core: Core, statement: CreateTable) -> Result:
+def _create_table(core: Core, statement: CreateTable) -> None:
     if statement.if_not_exists and core.catalog.find(statement.table.name) is not None:
-        return Result()
+        return
     check_defaults(statement.table)
     _put_table(core, statement.table, statement.replace)
-    return Result()
 
 
-def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Result:
+def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Result | None:
     """The table holds what the query answered when the statement began."""
     from ivm.adhoc import asked  # noqa: PLC0415  DuckDB, which a program without SELECTs does not wait for
 
     if statement.if_not_exists and core.catalog.find(statement.name) is not None:
-        return Result()
+        return None
     found = asked(core, statement.query, dialect, "DESCRIBE {}")
     names, types = found["column_name"].to_pylist(), found["column_type"].to_pylist()
     given = statement.columns
@@ -103,10 +106,10 @@ def _put_table(core: Core, table: Table, replaces: bool, rows: pa.Table | None =
         core.carry_out(partial(_put, core, catalog, tables=gone | {added.name: made}))
 
 
-def _create_view(core: Core, statement: CreateView, dialect: str) -> Result:
+def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
     old = core.catalog.find(statement.name)
     if statement.if_not_exists and old is not None:
-        return Result()
+        return
     _check_reserved(statement.name)
     catalog = core.catalog.fixed()
     if statement.replace and old is not None:
@@ -130,7 +133,6 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> Result:
     except BaseException:
         give_back_freed_pages()
         raise
-    return Result()
 
 
 def _put(
@@ -152,26 +154,24 @@ def _put(
     core.catalog.become(catalog)
 
 
-def _create_index(core: Core, statement: CreateIndex) -> Result:
+def _create_index(core: Core, statement: CreateIndex) -> Result | None:
     found, index = core.catalog.index(statement.index.name), statement.index
     if found is not None:
         if statement.if_not_exists:
-            return Result()
+            return None
         raise BindError(
             f"cannot create index {index.name!r}: table {found[0].name} has one of that name; drop it first"
         )
     table = core.catalog.table(statement.table)
     names = [field.name for field in table.fields]
-    columns = []
     for column in index.columns:
-        spelled = written(column, names)
-        if spelled is None:
+        if written(column, names) is None:
             what = f"cannot create index {index.name!r}: table {table.name} has no column {column!r}"
             raise BindError(f"{what}{suggestion(column, names)}")
-        columns.append(spelled)
-    _set_indexes(core, table, (*table.indexes, replace(index, columns=tuple(columns))))
+    columns = tuple(names[place] for place in table.places(index.columns))
+    _set_indexes(core, table, (*table.indexes, replace(index, columns=columns)))
     if index.unique:
-        return Result()
+        return None
     note = (
         f"index {index.name} is noted, and does nothing: which indexes table {table.name} has is decided by the views "
         "that read it; SELECT * FROM ivm_arrangements lists them, EXPLAIN says which ones a view would use"
@@ -179,30 +179,24 @@ def _create_index(core: Core, statement: CreateIndex) -> Result:
     return Result(pa.table({"note": pa.array([note], pa.string())}))
 
 
-def _drop_index(core: Core, statement: Drop) -> Result:
+def _drop_index(core: Core, statement: Drop) -> None:
     found = core.catalog.index(statement.name)
-    if found is None:
-        if statement.if_exists:
-            return Result()
+    if found is not None:
+        table, index = found
+        _set_indexes(core, table, tuple(each for each in table.indexes if each is not index))
+    elif not statement.if_exists:
         known = (index.name for table in core.catalog.tables for index in table.indexes)
         raise BindError(f"there is no index {statement.name!r}{suggestion(statement.name, known)}")
-    table, index = found
-    _set_indexes(core, table, tuple(each for each in table.indexes if each is not index))
-    return Result()
 
 
-def _create_type(core: Core, statement: CreateType) -> Result:
+def _change_type(core: Core, statement: CreateType | Drop) -> None:
     with core.lock:
-        if not statement.if_not_exists or key(statement.name) not in core.catalog.types:
-            core.catalog.add_type(statement.name, statement.type)
-    return Result()
-
-
-def _drop_type(core: Core, statement: Drop) -> Result:
-    with core.lock:
-        if not statement.if_exists or key(statement.name) in core.catalog.types:
+        is_there = key(statement.name) in core.catalog.types
+        if isinstance(statement, CreateType):
+            if not (is_there and statement.if_not_exists):
+                core.catalog.add_type(statement.name, statement.type)
+        elif is_there or not statement.if_exists:
             core.catalog.drop_type(statement.name)
-    return Result()
 
 
 def _set_indexes(core: Core, table: Table, indexes: tuple[Index, ...]) -> None:
@@ -212,9 +206,9 @@ def _set_indexes(core: Core, table: Table, indexes: tuple[Index, ...]) -> None:
         core.carry_out(partial(_put, core, catalog, tables={table.name: declared}))
 
 
-def _drop(core: Core, statement: Drop) -> Result:
+def _drop(core: Core, statement: Drop) -> None:
     if statement.if_exists and core.catalog.find(statement.name) is None:
-        return Result()
+        return
     with core.lock:
         left = core.catalog.fixed()  # what fails, fails here
         is_table = statement.kind == "TABLE"
@@ -224,7 +218,6 @@ def _drop(core: Core, statement: Drop) -> Result:
         views += [] if is_table else [left.drop_view(name).name]
         core.carry_out(partial(_put, core, left, dict.fromkeys(views), None, dict.fromkeys(tables)))
     give_back_freed_pages()
-    return Result()
 
 
 def _check_reserved(name: str) -> None:

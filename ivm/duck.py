@@ -174,8 +174,7 @@ def batches(duck: duckdb.DuckDBPyConnection, query: str) -> Iterator[pa.Table]:
 
 def write(duck: duckdb.DuckDBPyConnection, copy: str) -> int:
     """Carry out a COPY to a file; how many rows it wrote."""
-    found = duck.execute(_only(duck, copy, (duckdb.StatementType.COPY,))).fetchone()
-    return int(found[0]) if found else 0
+    return int(duck.execute(_only(duck, copy, (duckdb.StatementType.COPY,))).fetchall()[0][0])
 
 
 def texts_of(table: pa.Table, most: int | None = None) -> list[tuple[str | None, ...]]:

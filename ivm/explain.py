@@ -45,9 +45,8 @@ def explain(
     optimized = optimize(bound.relation)
     plan = lower(optimized, existing)
     part = _part_of(bound.uses, catalog)
-    held = {}
-    for name in part[-MOST_DESCRIBED:]:
-        held[name] = _core(lower(optimize(registered(catalog, catalog.view(name))), existing))
+    nearest = {name: optimize(registered(catalog, catalog.view(name))) for name in part[-MOST_DESCRIBED:]}
+    held = {name: _core(lower(relation, existing)) for name, relation in nearest.items()}
     further = [f"and {len(part) - len(held)} views below these"] if len(part) > len(held) else []
     with core.lock:
         views = [*_registered_lines(core.engine, plan, held), *further]

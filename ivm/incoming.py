@@ -16,7 +16,7 @@ from catalog.schema import Default, Table
 from ivm.arguments import Tabular
 from ivm.constraints import check_upsert
 from ivm.trace.column import Ints
-from ivm.trace.ingest import Defaults, Intake, ingest
+from ivm.trace.ingest import Intake, ingest
 from ivm.trace.table_store import Mode
 from ivm.trace.time import LAST
 from ivm.transaction import Change
@@ -36,13 +36,12 @@ class Incoming:
             return table, ingest(data, table.fields, f"table {table.name}", columns=table.primary_key)
         return table, self._intake(table).rows(data)
 
-    def change(self, name: str, data: Tabular, present: int, mode: Mode) -> Change:
-        """Rows with times and diffs of their own, the times after `present`; in mode "upsert" of a table with a key."""
+    def change(self, name: str, data: Tabular, mode: Mode) -> Change:
+        """Rows with times (see `check_times`) and diffs of their own; in mode "upsert" of a table with a key."""
         table = self._catalog.table(name)
         if mode == "upsert":
             check_upsert(table)
         rows, times, diffs = self._intake(table).updates(data)
-        check_times(table, times, present)
         if mode == "diff":
             return Change(table, rows, diffs, times)
         return Change(table, rows, None if diffs is None else np.sign(diffs), times, mode, missing="ignore")
@@ -50,22 +49,23 @@ class Incoming:
     def _intake(self, table: Table) -> Intake:
         known = self._intakes.get(table.name)
         if known is None or known.fields is not table.fields:
-            known = self._intakes[table.name] = Intake(
-                table.fields, f"table {table.name}", table.primary_key, _defaults_of(table)
-            )
+            defaults = {default.column: _maker(table, default) for default in table.defaults}
+            known = self._intakes[table.name] = Intake(table.fields, f"table {table.name}", table.primary_key, defaults)
         return known
 
 
 def check_times(table: Table, times: Ints | None, present: int) -> None:
     """ConstraintError unless the times of a table's changes are later than the last commit's, and can be counted."""
-    if times is not None and len(times) and int(times.min()) <= present:
+    if times is None or not len(times):
+        return
+    if (first := int(times.min())) <= present:
         raise ConstraintError(
-            f"cannot apply changes to table {table.name}: _time {int(times.min())} is not later than the last "
+            f"cannot apply changes to table {table.name}: _time {first} is not later than the last "
             f"commit's time {present}; give later times, or leave the column out"
         )
-    if times is not None and len(times) and int(times.max()) > LAST:
+    if (last := int(times.max())) > LAST:
         raise ConstraintError(
-            f"cannot apply changes to table {table.name}: _time {int(times.max())} is later than {LAST} (2^62), "
+            f"cannot apply changes to table {table.name}: _time {last} is later than {LAST} (2^62), "
             "the latest there is, so that commits after it still find times of 64 bits; give earlier times"
         )
 
@@ -80,12 +80,8 @@ def check_defaults(table: Table) -> None:
             raise type(error)(f"{what}: {error}; write an expression of the column's type") from error
 
 
-def _defaults_of(table: Table) -> Defaults:
-    """The table's defaults: a constant one is computed when it is first needed, any other anew for each row."""
-    return {default.column: _maker(table, default) for default in table.defaults}
-
-
 def _maker(table: Table, default: Default) -> Callable[[int], pa.Array]:
+    """Makes values of a default: a constant one is computed when it is first needed, any other anew for each row."""
     if not default.constant:
         return lambda count: _values(table, default, count)
 

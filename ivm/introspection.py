@@ -122,15 +122,11 @@ def _operators(engine: Engine) -> pa.Table:
     return table_of(rows, view=TEXT, operator=TEXT, updates_in=NUMBER, updates_out=NUMBER, visited=NUMBER, millis=REAL)
 
 
-def _commits(engine: Engine) -> pa.Table:
-    return table_of(engine.commits, time=NUMBER, updates=NUMBER, millis=REAL)
-
-
 RELATIONS: Mapping[str, Callable[[Engine], pa.Table]] = {
     "ivm_views": _views,
     "ivm_arrangements": _arrangements,
     "ivm_operators": _operators,
-    "ivm_commits": _commits,
+    "ivm_commits": lambda engine: table_of(engine.commits, time=NUMBER, updates=NUMBER, millis=REAL),
 }
 """How the rows of each introspection relation are computed, by its name."""
 

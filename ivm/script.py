@@ -78,11 +78,7 @@ def without_comments(statement: str) -> str:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file.
-
-    Raises:
-        Error: it cannot be read.
-    """
+    """The text of a file; Error if it cannot be read."""
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

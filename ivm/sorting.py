@@ -54,7 +54,7 @@ def first_by(
             break
         by = ("", "descending" if descending else "ascending", "at_start" if nulls_first else "at_end")
         try:
-            ranks = _ranks(values(position, tied), by)
+            ranks = pc.rank(_comparing(values(position, tied)), sort_keys=[by], tiebreaker="min").to_numpy()
         except pa.ArrowNotImplementedError:
             break
         last = ranks[ranks <= wanted].max()
@@ -62,11 +62,6 @@ def first_by(
         tied = tied[ranks == last]
         wanted -= len(certain[-1])
     return np.sort(np.concatenate([*certain, tied]))
-
-
-def _ranks(column: pa.Array | pa.ChunkedArray, by: tuple[str, str, str]) -> Ints:
-    """The place of each value in order from 1 on, equal ones the first of theirs; NaN is greater than every number."""
-    return pc.rank(_comparing(column), sort_keys=[by], tiebreaker="min").to_numpy()
 
 
 def _comparing(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import pyarrow as pa
 
+from catalog.errors import UnsupportedError
 from ivm.core import Core
 from ivm.defining import define
 from ivm.engine import Progress
@@ -29,6 +32,26 @@ from sql.statements import (
     Summarize,
     Update,
 )
+
+MOST_FRAMES = 5000
+"""Python's limit of 1000 frames is reached by 40 nested parentheses; this one by 200, and fits a stack of 8 MiB."""
+
+
+@contextmanager
+def nested_statements() -> Iterator[None]:
+    """Room for nested statements; UnsupportedError for one that needs more.
+
+    The interpreter's limit is raised for good: to lower it again could hit another thread.
+    """
+    if sys.getrecursionlimit() < MOST_FRAMES:
+        sys.setrecursionlimit(MOST_FRAMES)
+    try:
+        yield
+    except RecursionError:
+        raise UnsupportedError(
+            f"cannot plan this statement: it is nested too deeply, beyond the limit of {MOST_FRAMES} calls in calls, "
+            f"which some 200 parentheses or 300 views on views reach; split it into materialized views"
+        ) from None
 
 
 def statements_of(text: str, dialect: str) -> Sequence[Statement | PlainInsert]:
@@ -67,16 +90,12 @@ def run_statement(
 
             return run_copy(core, statement, progress)
         case Explain():
-            return _explain(core, statement, dialect)
+            inner = statement.inner
+            text = inner.query_text if isinstance(inner, CreateView) else inner.written
+            lines = explain(core, text, dialect, inner.origin, inner.syntax)
+            return Result(pa.table({"explain": array_from([lines])}), as_text=True)
         case _:
             return define(core, statement, dialect)
-
-
-def _explain(core: Core, statement: Explain, dialect: str) -> Result:
-    inner = statement.inner
-    text = inner.query_text if isinstance(inner, CreateView) else inner.written
-    lines = explain(core, text, dialect, inner.origin, inner.syntax)
-    return Result(pa.table({"explain": array_from([lines])}), as_text=True)
 
 
 def _insert_plain(core: Core, statement: PlainInsert) -> Result:

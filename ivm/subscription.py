@@ -5,19 +5,15 @@ from __future__ import annotations
 import os
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
 from time import monotonic
 from types import TracebackType
-from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 import pyarrow as pa
-
-if TYPE_CHECKING:
-    from asyncio import Future
 
 
 class Subscription:
@@ -73,7 +69,7 @@ class Subscription:
         A task that is cancelled while it waits has taken nothing.
         """
         while True:
-            woken, wake = _wake_up()
+            wait, wake = _waking()
             try:
                 with self._lock:
                     table = self._take() if self._pending else None
@@ -83,7 +79,7 @@ class Subscription:
                         self._wakes.add(wake)
                         _ending.note(self)
                 if table is None:
-                    await woken
+                    await wait()
             finally:
                 self._wakes.discard(wake)
             if table is not None:
@@ -144,22 +140,17 @@ class Subscription:
             wake()
 
 
-def _wake_up() -> tuple[Future[None], Callable[[], None]]:
-    """Something to await in the event loop that runs, and what ends that from any thread."""
-    from asyncio import get_running_loop  # noqa: PLC0415  who awaits has it already, others need not wait for it
+def _waking() -> tuple[Callable[[], Awaitable[object]], Callable[[], None]]:
+    """What waits in the event loop that runs, and what ends that from any thread."""
+    from asyncio import Event, get_running_loop  # noqa: PLC0415  who awaits has it already, others need not wait for it
 
-    loop = get_running_loop()
-    woken: Future[None] = loop.create_future()
+    loop, woken = get_running_loop(), Event()
 
     def wake() -> None:
-        if not woken.done():
-            woken.set_result(None)
-
-    def wake_from_anywhere() -> None:
         with suppress(RuntimeError):  # the loop is closed, and with it whoever waited in it
-            loop.call_soon_threadsafe(wake)
+            loop.call_soon_threadsafe(woken.set)
 
-    return woken, wake_from_anywhere
+    return woken.wait, wake
 
 
 class _Ending:

@@ -64,7 +64,7 @@ class Transaction:
         return self._time
 
     def insert(self, table: str, data: Tabular) -> None:
-        """Add rows. are checked here, keys in the commit: ConstraintError if a row of the same key is there."""
+        """Add rows. They are checked here, keys in the commit: ConstraintError if a row of the same key is there."""
         self._check_open()
         self._changes.append(Change(*self._check(table, data, False)))
 

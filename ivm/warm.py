@@ -77,10 +77,8 @@ class Trial(Compiler):
 def warm(script: str, tell: Tell, *, external_access: bool = True) -> Warmed:
     """Compile what the CREATE statements of a script need; other statements are left out. Holds nothing afterwards.
 
-    Cost: seconds for each view that is new to this user on this machine, of one processor; else little.
-
-    Raises:
-        Error: a statement fails, or what is compiled cannot be kept.
+    Raises Error if a statement fails, or what is compiled cannot be kept. Cost: seconds for each view that is new to
+    this user on this machine, of one processor; else little.
     """
     started = perf_counter()
     folder = private_folder()

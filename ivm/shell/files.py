@@ -44,10 +44,8 @@ def import_file(db: Database, path: Path, table: Table | str, err: Console) -> I
 
     Fields are found by name (of CSV the first line has the names) and read as the types of the table's columns. A table
     that is given by name only does not exist, and is made with the file's columns and the types that DuckDB finds in
-    it. The file is read in batches; `err` shows how many rows there were so far, if it is a terminal.
-
-    Raises:
-        Error: the file cannot be read, or its rows do not fit the table; nothing is changed then.
+    it. The file is read in batches; `err` shows how many rows there were so far, if it is a terminal. Raises Error if
+    the file cannot be read, or its rows do not fit the table; nothing is changed then.
     """
     with _reading(path, "import") as (duck, call):
         if isinstance(table, Table):
@@ -63,11 +61,7 @@ def import_file(db: Database, path: Path, table: Table | str, err: Console) -> I
 
 
 def read_changes(path: Path, table: Table) -> pa.Table:
-    """The rows of such a file as changes of a table: its columns, `_time` and `_diff`, those that there are.
-
-    Raises:
-        Error: the file cannot be read.
-    """
+    """The rows of such a file as changes of a table: its columns, `_time` and `_diff`, those that there are."""
     with _reading(path, "apply") as (duck, call):
         types = {**_types(table), "_time": "BIGINT", "_diff": "BIGINT"}
         return duck.sql(_typed(duck, call, types)).to_arrow_table()

@@ -76,9 +76,8 @@ class Shell:
     def feed(self, line: str) -> None:
         """Take one line, or several, and run the statements that are complete.
 
-        Raises:
-            EOFError: the line was `.quit`, `exit` or `quit`.
-            Error: a statement failed, told with its place among the lines; those after it have not run.
+        Raises EOFError if the line was `.quit`, `exit` or `quit`, and Error, with its place among the lines, if a
+        statement fails; those after it are not run.
         """
         if not self.is_waiting and is_leaving(line):
             raise EOFError
@@ -102,11 +101,7 @@ class Shell:
         self.finish()
 
     def run_file(self, path: Path) -> None:
-        """Run the statements and commands of a file.
-
-        Raises:
-            Error: the file cannot be read, is being read already, or a statement failed, told with its place in it.
-        """
+        """Run the statements and commands of a file; errors have their place in it. Error too if it reads itself."""
         if path.resolve() in self._files:
             raise Error(f"cannot read {path}: it reads itself")
         text, before = read_text(path), self._pending
@@ -221,11 +216,7 @@ class _Pending:
 
 
 def words_of(line: str) -> list[str]:
-    """The words of a command, which may be quoted.
-
-    Raises:
-        Error: a quotation mark has no other.
-    """
+    """The words of a command, which may be quoted; Error if a quotation mark has no other."""
     try:
         return shlex.split(line)
     except ValueError as error:

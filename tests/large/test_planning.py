@@ -9,8 +9,8 @@ import pytest
 
 import ivm
 from ivm.database import core_of
-from ivm.nesting import nested_statements
 from ivm.plan.lower import lower
+from ivm.statements import nested_statements
 from ivm.transform.pipeline import optimize
 from sql.bind import bind
 from tests.large import blocks, conditions, constants, depth, expressions, groups  # noqa: F401
