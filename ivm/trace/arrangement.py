@@ -121,7 +121,6 @@ class Arrangement(Follower):
         see `Index.probe`.
         """
         as_of, store = readable_as_of(times, inclusive), self.store
-        self.index.expect(words, dropped, store.died)
         limits = one(store.limit(as_of)) if isinstance(as_of, int) else store.limits(as_of)
         return self.index.probe(words, dropped, limits, store.died, stamps(as_of))
 

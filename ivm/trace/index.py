@@ -75,7 +75,6 @@ class Index:
         self._run = AscendingRun(no_words if words_of is None else words_of, shift, unique)
         self._ascending = words_of is not None
         self._lessons: list[Lesson] = []
-        self._absent = 0
         self._searched = 0
         self._journal: list[_Step] = []
         self._final = 0
@@ -133,7 +132,7 @@ class Index:
         Does what use has taught, and moves what waits to its place, in proportion to what came and what was asked for.
         """
         self.since = since
-        if self._lessons or self._absent:
+        if self._lessons:
             with suppress(MemoryError):  # it can all wait
                 self._maintain(died)
             self._lessons.clear()
@@ -195,19 +194,6 @@ class Index:
         )
         self.rows += applied.inserted
 
-    def expect(self, words: Ints, dropped: Bools | None, died: Ints) -> None:
-        """These keys are about to be probed by a step: as far as it has paid for itself, what they may be in leaves the
-        run before, since finding a row there takes longer than moving it.
-        """
-        waiting = len(self._run)
-        if waiting and (4 * BLOCK * len(words) >= waiting or self._searched * _SEARCHES_A_ROW >= waiting):
-            words = self._shaped(words)
-            absent = self._absent_of(words, hashed(words), _ALL if dropped is None else dropped)
-            if len(absent):
-                self._learn(len(absent))
-                self._melt_some(died)
-                self._settled(died)
-
     def probe(self, words: Ints, dropped: Bools | None, limits: Ints, died: Ints, times: Ints) -> tuple[Ints, Ints]:
         """(position of the key, row) for the rows of each key with row < limits[i] and died[row] > times[i], by
         position.
@@ -217,13 +203,15 @@ class Index:
         random accesses a key and one for each further entry of its chain; a key changed k times between `since` and its
         time has k entries more.
         """
+        words = self._shaped(words)
+        hashes, dropped = hashed(words), _ALL if dropped is None else dropped
         if self._lessons:  # of an earlier step
             self._maintain(died)
             self._settled(died)
-        positions, rows, visited, lesson = self.reader().probe(words, dropped, limits, died, times)
+        absent = self._absent_of(words, hashes, dropped, died)
+        positions, rows, visited, lesson = self.reader().find(words, hashes, dropped, absent, limits, died, times)
         self.visited += visited
         if lesson is not None:
-            self._learn(lesson.absent)
             self._lessons.append(lesson)
         return positions, rows
 
@@ -264,28 +252,28 @@ class Index:
 
     def _settle(self, words: Ints, hashes: Hashes, dropped: Bools, died: Ints) -> None:
         """Bring every row of the run that these keys could find into the hash table, before rows of theirs come."""
-        if not len(self._run):
-            return
-        absent = self._absent_of(words, hashes, dropped)
+        absent = self._absent_of(words, hashes, dropped, died)
         if len(absent):
-            self._learn(len(absent))
-            self._melt_some(died)
-            if len(self._run):
-                self._link(words[absent], hashes[absent], *self._run.reader().find(words[absent]), died)
+            self._link(words[absent], hashes[absent], *self._run.reader().find(words[absent]), died)
 
-    def _absent_of(self, words: Ints, hashes: Hashes, dropped: Bools) -> Ints:
-        """The positions of the keys that the table does not know, and the run may."""
-        run, positions = self._run.reader(), np.empty(len(words), np.int64)
-        slots, old, _ = self._chains.tables
-        return positions[: absent_keys(slots, old, words, hashes, dropped, run.shift, run.last_lead, positions)]
+    def _absent_of(self, words: Ints, hashes: Hashes, dropped: Bools, died: Ints) -> Ints:
+        """The positions of the keys that the table does not know, and the run may.
 
-    def _learn(self, absent: int) -> None:
-        self._absent += absent
-        self._searched += absent + _SEARCH
+        As far as looking for such keys has paid for it, rows leave the run before, since finding one there takes longer
+        than moving it: in proportion to these keys, so that the backlog melts away with use.
+        """
+        if self.backlog == 0:
+            return _NOBODY
+        absent = self.reader().absent(words, hashes, dropped)
+        if len(absent):
+            self._searched += len(absent) + _SEARCH
+            if self._searched * _SEARCHES_A_ROW >= len(self._run):
+                self._melt_some(len(absent), died)
+                self._settled(died)
+        return absent if self.backlog else _NOBODY
 
     def _maintain(self, died: Ints) -> None:
         """Do what probes have taught: link what they found in the run, and shorten long chains."""
-        self._melt_some(died)
         while self._lessons:
             lesson = self._lessons[-1]
             if len(lesson.words):
@@ -294,14 +282,7 @@ class Index:
                 self._chains.shorten(lesson.long, died, self.since)
             self._lessons.pop()
 
-    def _melt_some(self, died: Ints) -> None:
-        """Move rows of the run to the hash table, once searching it has cost as much as moving all of them.
-
-        They move in proportion to the number of keys that were looked for, so that the backlog melts away with use.
-        """
-        absent, self._absent = self._absent, 0
-        if not absent or self._searched * _SEARCHES_A_ROW < len(self._run):
-            return
+    def _melt_some(self, absent: int, died: Ints) -> None:
         if 4 * BLOCK * absent >= len(self._run):
             self._melt(len(self._run), died)
             # Where order is not asked to prove anything, a run that is used up as it comes is only a detour.

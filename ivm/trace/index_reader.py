@@ -16,19 +16,17 @@ from ivm.trace.run import RunReader
 
 _ALL = np.empty(0, np.bool_)
 _NOTHING = np.empty(0, np.int64)
-_NO_SEARCH = 0, _NOTHING, _NOTHING, _NOTHING
 _MOST_LONG = 1024
 """How many long chains a probe tells of."""
 
 
 class Lesson(NamedTuple):
-    """What a probe had to do that maintenance can spare the next one: `absent` keys were looked for in the run.
+    """What a probe had to do that maintenance can spare the next one.
 
-    `words` are those that were found there, in the lengths[i] rows from firsts[i] on; `long` the words of keys whose
-    chains are full of dead rows.
+    `words` were found in the run, in the lengths[i] rows from firsts[i] on; the chains of the keys `long` are full of
+    dead rows.
     """
 
-    absent: int
     words: Ints
     firsts: Ints
     lengths: Ints
@@ -63,15 +61,35 @@ class IndexReader(NamedTuple):
         """The rows of each key with row < limits[i] and died[row] > times[i]; see `Index.probe`."""
         undone = self.undone[0]
         words = words.reshape(-1, self.words)
-        hashes = hashed(words)
-        if dropped is None:
-            dropped = _ALL
-        n = len(words)
-        firsts = lengths = _NOTHING
-        absent, at, first, length = self._search_run(words, hashes, dropped) if self.run.stop else _NO_SEARCH
-        if len(at):
-            firsts, lengths = np.zeros(n, np.int64), np.zeros(n, np.int64)
-            firsts[at], lengths[at] = first, length
+        hashes, dropped = hashed(words), _ALL if dropped is None else dropped
+        found = self.find(words, hashes, dropped, self.absent(words, hashes, dropped), limits, died, times)
+        if self.undone[0] != undone:
+            return self.probe(words, dropped, limits, died, times)
+        return found
+
+    def absent(self, words: Ints, hashes: Hashes, dropped: Bools) -> Ints:
+        """The positions of the keys that the tables do not know, and the run may.
+
+        Keys that come in order are often looked for before they come: those beyond the last one are not in the run.
+        """
+        if not self.run.stop:
+            return _NOTHING
+        positions, run, (slots, old, _) = np.empty(len(words), np.int64), self.run, self.tables
+        count = absent_keys(slots, old, words, hashes, dropped, run.shift, run.last_lead, positions)
+        return positions[:count]
+
+    def find(
+        self, words: Ints, hashes: Hashes, dropped: Bools, absent: Ints, limits: Ints, died: Ints, times: Ints
+    ) -> Found:
+        """`probe`, where no row is taken back meanwhile, and of which keys the run may have is known: `absent`."""
+        n, at, firsts, lengths = len(words), absent, _NOTHING, _NOTHING
+        if len(absent):
+            first, length = self.run.find(words[absent])
+            some = np.flatnonzero(length)
+            at, first, length = at[some], first[some], length[some]
+            if len(at):
+                firsts, lengths = np.zeros(n, np.int64), np.zeros(n, np.int64)
+                firsts[at], lengths[at] = first, length
         start = count = tired = visited = 0
         following, (slots, old, _) = self.following, self.tables
         unique = self.unique
@@ -87,28 +105,11 @@ class IndexReader(NamedTuple):
             )  # fmt: skip
             visited += met
         lesson = None
-        if absent or tired:
-            lesson = Lesson(absent, words[at], first, length, words[long[:tired]])
-        if self.undone[0] != undone:
-            return self.probe(words, dropped, limits, died, times)
+        if len(at) or tired:
+            lesson = Lesson(words[at], firsts[at], lengths[at], words[long[:tired]])
         if count < len(rows):
             positions, rows = positions[:count], rows[:count]
         return Found(positions, rows, visited, lesson)
-
-    def _search_run(self, words: Ints, hashes: Hashes, dropped: Bools) -> tuple[int, Ints, Ints, Ints]:
-        """How many keys the tables do not have; the positions of those that the run has, first rows and lengths."""
-        positions = np.empty(len(words), np.int64)
-        # Keys that come in order are often looked for before they come: those beyond the last one are not in the run.
-        slots, old, _ = self.tables
-        absent = absent_keys(slots, old, words, hashes, dropped, self.run.shift, self.run.last_lead, positions)
-        if not absent:
-            return _NO_SEARCH
-        at = positions[:absent]
-        first, length = self.run.find(words[at])
-        some = np.flatnonzero(length)
-        if len(some) < absent:
-            at, first, length = at[some], first[some], length[some]
-        return absent, at, first, length
 
 
 def hashed(words: Ints) -> Hashes:

@@ -340,7 +340,6 @@ def test_what_lookups_alone_move_needs_no_seal():
         model.index.seal(0, NOBODY)
     for start in range(0, 40_000, 100):
         keys = np.arange(start, start + 100)
-        model.index.expect(keys, None, NOBODY)
         found, rows = model.index.probe(keys, None, np.array([40_000]), NOBODY, np.array([0]))
         assert (found == np.arange(100)).all()
         assert (rows == keys).all()
