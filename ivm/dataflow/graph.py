@@ -96,7 +96,7 @@ class Graph:
         now = perf_counter_ns()
         while reached:
             _, node = heappop(reached)
-            if node is last or node in changes or self._is_lost(node):
+            if node is last or node in changes:
                 continue
             last = node
             inputs = [deltas.get(other) for other in node.inputs]
@@ -126,10 +126,13 @@ class Graph:
         self.marks.rollback()
 
     def _step(self, node: Node, inputs: Sequence[Delta | None]) -> Delta | None:
-        installation, marked = self.installation, len(self.marks)
+        installation = self.installation
         if installation is None or node not in installation.nodes:
             self.marks.add(node.operator.states)
             return node.operator.step(inputs)
+        if installation.error is not None:
+            return None
+        marked = len(self.marks)
         try:
             if node is installation.waiting:
                 installation.keep(inputs, self.time)
@@ -140,11 +143,6 @@ class Graph:
             installation.error = error
             self.marks.rollback(marked)
             return None
-
-    def _is_lost(self, node: Node) -> bool:
-        """Whether the node belongs to an installation that has failed."""
-        installation = self.installation
-        return installation is not None and installation.error is not None and node in installation.nodes
 
 
 def _reach(changed: Node, reached: list[tuple[int, Node]]) -> None:

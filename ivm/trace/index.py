@@ -300,12 +300,11 @@ class Index:
             if not self.unique:
                 stop = run.end_of_key(stop - 1)
             words = words_of(slice(run.start, stop))
-            first = np.arange(len(words))
-            if not self.unique and len(words):
+            bounds = np.arange(run.start, stop + 1)
+            if not self.unique:
                 first = np.flatnonzero(np.concatenate([[True], words[1:, 0] != words[:-1, 0]]))
-                words = words[first]
-            counts = np.diff(first, append=stop - run.start)
-            self._link(words, hashed(words), first + run.start, counts, died)
+                words, bounds = words[first], bounds[np.append(first, len(words))]
+            self._link(words, hashed(words), bounds[:-1], bounds[1:] - bounds[:-1], died)
             run.start = stop
 
     def _extend_key(self, key: Ints, words: Ints, died: Ints) -> None:

@@ -46,11 +46,10 @@ class RunReader:
 
         Cost: a binary search among the fences, and reading one or two blocks of the store for each key.
         """
+        if len(words) <= _AT_ONCE:
+            return self._find(words)
         parts = [self._find(words[begin : begin + _AT_ONCE]) for begin in range(0, len(words), _AT_ONCE)]
-        if len(parts) == 1:
-            return parts[0]
-        nothing = np.empty(0, np.int64)
-        return np.concatenate([nothing, *(f for f, _ in parts)]), np.concatenate([nothing, *(c for _, c in parts)])
+        return np.concatenate([f for f, _ in parts]), np.concatenate([c for _, c in parts])
 
     def _find(self, words: Ints) -> tuple[Ints, Ints]:
         n = len(words)
