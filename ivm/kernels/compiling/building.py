@@ -24,9 +24,13 @@ Kernel = tuple[str, str]
 _MOST_PROCESSES = 6  # each takes some 550 MB
 
 # How a process that compiles begins. The package is given a name and a place, and its own imports are left out: they
-# need not be installed yet.
+# need not be installed yet. The pool does not end its processes where it is killed itself.
 _BEGIN = """
-import os, sys, types
+import multiprocessing, os, sys, threading, types
+def end_with_parent(parent=multiprocessing.parent_process()):
+    parent.join()
+    os._exit(1)
+threading.Thread(target=end_with_parent, daemon=True).start()
 for name in [name for name in os.environ if name.startswith("NUMBA_")]:
     del os.environ[name]
 os.environ |= {{"NUMBA_CPU_NAME": {cpu!r}, "NUMBA_CPU_FEATURES": ""}}
