@@ -16,8 +16,8 @@ from ivm.adhoc import Ask, change
 from ivm.core import Core
 from ivm.duck import with_hugeints
 from ivm.result import Result, counted
-from ivm.trace.arrow import Reader, to_arrow
-from ivm.trace.batch import Batch
+from ivm.trace.arrow import to_arrow
+from ivm.trace.batch import Batch, Reader
 from ivm.trace.column import Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.table_store import TableStore

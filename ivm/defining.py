@@ -21,7 +21,7 @@ from ivm.incoming import check_defaults
 from ivm.kernels.memory.allocator import give_back_freed_pages
 from ivm.rehearsal import rehearse
 from ivm.result import Result, counted
-from ivm.trace.ingest import ingest
+from ivm.trace.ingest import Intake
 from ivm.view import Installed
 from sql.bind import bind, with_names
 from sql.bind.names.columns import unique_names
@@ -89,7 +89,7 @@ def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Resu
     names = list(unique_names((*given, *names[len(given) :])))
     table = table_like(statement.name, list(zip(names, types, strict=True)))
     rows = asked(core, statement.query, dialect, "SELECT * FROM ({}) LIMIT 0" if statement.empty else "{}")
-    rows = ingest(rows.rename_columns(names), table.fields, f"table {table.name}")
+    rows = Intake(table.fields, f"table {table.name}").rows(rows.rename_columns(names))
     _put_table(core, table, statement.replace, rows)
     return counted(rows.num_rows)
 

@@ -16,7 +16,7 @@ from catalog.schema import Default, Table
 from ivm.arguments import Tabular
 from ivm.constraints import check_upsert
 from ivm.trace.column import Ints
-from ivm.trace.ingest import Intake, ingest
+from ivm.trace.ingest import Intake
 from ivm.trace.table_store import Mode
 from ivm.trace.time import LAST
 from ivm.transaction import Change
@@ -32,9 +32,7 @@ class Incoming:
     def rows(self, name: str, data: Tabular, keys_only: bool) -> tuple[Table, pa.Table]:
         """The table of a name, and the rows as it stores them; of a table with a key only that, if `keys_only`."""
         table = self._catalog.table(name)
-        if keys_only and table.primary_key:
-            return table, ingest(data, table.fields, f"table {table.name}", columns=table.primary_key)
-        return table, self._intake(table).rows(data)
+        return table, self._intake(table).rows(data, keys_only=keys_only and bool(table.primary_key))
 
     def change(self, name: str, data: Tabular, mode: Mode) -> Change:
         """Rows with times (see `check_times`) and diffs of their own; in mode "upsert" of a table with a key."""

@@ -41,8 +41,9 @@ from ivm.operators.accumulator import NO_MASK, Accumulator, Argument, Window, ma
 from ivm.trace.cells import Cells
 from ivm.trace.column import Array, Bools, Column, Ints
 from ivm.trace.delta import Delta
+from ivm.trace.group_table import Fields
 from ivm.trace.readonly import readonly, readonly_diffs
-from ivm.trace.row_order import Term, narrowed, values_of
+from ivm.trace.row_order import Term, values_of
 from ivm.trace.segment import Scalar
 
 FUNCTIONS = {
@@ -92,7 +93,7 @@ class AggregateSpec:
     parameters: tuple[object, ...] = ()
 
 
-class Accumulators:
+class Accumulators(Fields):
     """All accumulators of a reduce, which are the fields of its groups; `plan` and `outputs` are what kernels take.
 
     Never changed: for doubles that its sums have no room for there is another one (`widened`), in which all other
@@ -303,7 +304,7 @@ def aggregate_values(words: Ints, spec: AggregateSpec) -> Array:
     """An aggregate's values of their words (n, 1 or 2), in the physical form of its type."""
     physical = spec.type.physical
     if spec.function in ("min", "max") or spec.ordered is not None:
-        return narrowed(values_of(words, physical), physical)
+        return values_of(words, physical)
     if physical is Physical.WIDE:
         return words
     return words[:, 0].view(np.float64) if physical is Physical.FLOAT64 else words[:, 0]

@@ -13,7 +13,7 @@ from ivm.trace.cells import cell_times
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_reader import GroupReader
-from ivm.trace.group_table import PlainFields
+from ivm.trace.group_table import Fields
 from ivm.trace.groups import Groups
 
 
@@ -24,7 +24,7 @@ class Threshold(Kept):
     """
 
     def __init__(self, types: Sequence[tuple[SqlType, bool]], dictionary: TextDictionary) -> None:
-        self._groups = Groups(types, PlainFields((None,)), dictionary)
+        self._groups = Groups(types, Fields((None,)), dictionary)
         self._layout = self._groups.layout
         self.states = (self._groups,)
 
@@ -51,7 +51,7 @@ class Threshold(Kept):
         """The output as it is now, whatever happens meanwhile."""
         return self._shown(self._groups.reader(time), time)
 
-    def _shown(self, reader: GroupReader[PlainFields], time: int) -> Iterator[Delta]:
+    def _shown(self, reader: GroupReader[Fields], time: int) -> Iterator[Delta]:
         """The rows of positive multiplicity, each as often as it is there."""
         width = self._layout.words
         for chunk in reader.chunks():

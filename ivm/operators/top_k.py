@@ -15,7 +15,7 @@ from ivm.trace.cells import Cells, cell_times
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_reader import GroupReader
-from ivm.trace.group_table import PlainFields
+from ivm.trace.group_table import Fields
 from ivm.trace.groups import Groups
 from ivm.trace.ordered_rows import OrderedRows, net_of
 from ivm.trace.ordered_tree import OrderedReader
@@ -53,7 +53,7 @@ class TopK(Kept):
         if ties and limit:
             ordered = len({column for column, _, _ in order})
             self._ties = 1 + sum(term.words for term in self._order.terms[:ordered])
-        self._groups = Groups([types[column] for column in group], PlainFields((None,) * FIELDS), dictionary)
+        self._groups = Groups([types[column] for column in group], Fields((None,) * FIELDS), dictionary)
         self._layout = self._groups.layout
         self._rows = OrderedRows(self._order, dictionary, places=True)
         self.states = (self._groups, self._rows)
@@ -125,7 +125,7 @@ class AppendOnlyTopK(Kept):
         self._dictionary = dictionary
         self._width = len(self._order.kinds) + 1
         fields = (*(None,) * _HEAD, *(*self._order.word_types, None) * self._end)
-        self._groups = Groups([types[column] for column in group], PlainFields(fields), dictionary)
+        self._groups = Groups([types[column] for column in group], Fields(fields), dictionary)
         self._layout = self._groups.layout
         self._first = self._layout.words + 1
         self.states = (self._groups,)
@@ -166,7 +166,7 @@ class AppendOnlyTopK(Kept):
         """The output as it is now, whatever happens meanwhile."""
         return self._shown(self._groups.reader(time), time)
 
-    def _shown(self, reader: GroupReader[PlainFields], time: int) -> Iterator[Delta]:
+    def _shown(self, reader: GroupReader[Fields], time: int) -> Iterator[Delta]:
         """The rows in the windows."""
         for rows in reader.chunks():
             kept = rows[:, self._first + _HEAD :].reshape(len(rows), self._end, self._width)

@@ -15,7 +15,7 @@ from ivm.trace.column import Ints
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.group_table import PlainFields
+from ivm.trace.group_table import Fields
 from ivm.trace.groups import Groups
 from ivm.trace.row_order import total_order
 from ivm.trace.window_tree import WindowReader, WindowTree
@@ -44,7 +44,7 @@ class Window(Kept):
         rows = total_order(types[:width], partition, order)
         self._rows = WindowTree(WindowLayout(types, width, rows, terms, functions, dictionary), dictionary)
         self._partition = partition
-        self._groups = Groups([types[column] for column in partition], PlainFields((None,)), dictionary)
+        self._groups = Groups([types[column] for column in partition], Fields((None,)), dictionary)
         self.states = (self._groups, self._rows)
         self._types = [type_ for type_, _ in types[:width]] + [f.type for f in functions]
 

@@ -18,10 +18,10 @@ from ivm.kernels.windows.tree import INPUT, KEY, OWN, PAYLOAD, PEERS, SHAPE, TRE
 from ivm.kernels.windows.values import FAR
 from ivm.operators.accumulable import Accumulators, AggregateSpec, aggregate_values, overflow_error
 from ivm.trace.cells import Cells
-from ivm.trace.column import Array, Column, Ints
+from ivm.trace.column import Array, Column, Ints, zeroed
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import Literals, TextDictionary
-from ivm.trace.row_order import RowOrder, narrowed, ordered_words, values_of
+from ivm.trace.row_order import RowOrder, ordered_words, values_of
 from ivm.trace.segment import Segment, Segments, columns_to_arrow, segment_of
 from ivm.trace.sequences import numbers_from
 
@@ -347,17 +347,17 @@ class WindowLayout:
         if f.function in _DOUBLES:
             return Column(np.ascontiguousarray(values[:, at]).view(np.float64))
         if f.argument is None:
-            return Column(narrowed(np.ascontiguousarray(values[:, at]), physical))
+            return Column(values_of(np.ascontiguousarray(values[:, at : at + 1]), physical))
         return self._argument(f.argument, values[:, at : at + 1 + self._values[f.argument].words])
 
     def _argument(self, argument: int, words: Ints) -> Column:
         """The values of an argument from a word that says whether there is one, and its ordered words."""
         physical = self.types[argument][0].physical
-        plain = narrowed(values_of(np.ascontiguousarray(words[:, 1:]), physical), physical)
+        plain = values_of(np.ascontiguousarray(words[:, 1:]), physical)
         valid = words[:, 0] != 0
         if valid.all():
             return Column(plain)
-        return Column(np.where(valid[:, None] if plain.ndim == 2 else valid, plain, 0).astype(plain.dtype), valid)
+        return Column(zeroed(plain, valid), valid)
 
     def _sum_column(self, f: FunctionSpec, at: int, values: Ints) -> Column:
         assert self.sums is not None

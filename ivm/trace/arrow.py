@@ -8,13 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import Kind, Physical, SqlType
-from ivm.trace.column import DTYPES, Array, Bools, Column, concat, empty_column
+from ivm.trace.column import DTYPES, Array, Column, concat, empty_column, unpacked, validity_mask, zeroed
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.lists import lists_from_arrow, lists_to_arrow
 from ivm.trace.stand_ins import enum_array, enum_type, positions_of
-from ivm.trace.text_habit import TextHabit
 from ivm.trace.texts import Strings
-from ivm.trace.validity import unpacked, validity_mask
 
 _TYPES: dict[Kind, pa.DataType] = {
     Kind.NULL: pa.null(),
@@ -38,8 +36,6 @@ _TYPES: dict[Kind, pa.DataType] = {
     Kind.BLOB: pa.binary(),
     Kind.UUID: pa.string(),
 }
-
-_REMEMBERED_BYTES = 1 << 20
 
 _INDEXES = (pa.int8(), pa.int16(), pa.int32())
 
@@ -107,57 +103,7 @@ def to_column(array: pa.Array | pa.ChunkedArray, type: SqlType, dictionary: Text
     validity, data = array.buffers()
     valid = validity_mask(array, validity)
     values = _values(array, data, type.physical)
-    return Column(values if valid is None else _zeroed(values, valid), valid)
-
-
-class Reader:
-    """`to_column` for one column, array after array: it remembers how arrays of the last type are read.
-
-    Small batches are often cut from a larger one. So it remembers also the memory that the last array was a part of,
-    as long as that is not much. `habit`: what is known of its text, if that is what it holds.
-    """
-
-    def __init__(self, type: SqlType, dictionary: TextDictionary) -> None:
-        self.type = type
-        self._dictionary = dictionary
-        self.habit = TextHabit()
-        self._given: pa.DataType | None = None
-        self._item: str | None = None
-        self._stride = 0
-        self._seen = (0, 0)
-        self._values: Any = None
-
-    def read(self, array: pa.ChunkedArray) -> Column:
-        """The array as a column; see `to_column`."""
-        if array.num_chunks != 1 or array.null_count:
-            return to_column(array, self.type, self._dictionary)
-        if array.type != self._given:
-            self._learn(array.type)
-        if self._item is None:
-            return to_column(array, self.type, self._dictionary)
-        only = array.chunk(0)
-        data, begin, end = only.buffers()[1], only.offset, only.offset + len(only)
-        if self._seen == (data.address, data.size):
-            return Column(self._values[begin:end])
-        if data.size > _REMEMBERED_BYTES:
-            return Column(_view(data, self._item, begin * self._stride, (end - begin,), (self._stride,)))
-        self._values = _view(data, self._item, 0, (data.size // self._stride,), (self._stride,))
-        self._seen = data.address, data.size
-        return Column(self._values[begin:end])
-
-    def _learn(self, given: pa.DataType) -> None:
-        """Numbers, dates and timestamps that have the size of their physical form are read where they lie."""
-        self._given, self._item, self._seen = given, None, (0, 0)
-        if not is_direct(given, self.type) or self.type.physical not in (
-            Physical.INT32,
-            Physical.INT64,
-            Physical.FLOAT64,
-        ):
-            return
-        if pa.types.is_decimal128(given):
-            self._item, self._stride = "<i8", 16
-        elif (item := np.dtype(_item(given))) == DTYPES[self.type.physical]:
-            self._item, self._stride = item.str, item.itemsize
+    return Column(values if valid is None else zeroed(values, valid), valid)
 
 
 def to_arrow(column: Column, type: SqlType, strings: Strings) -> pa.Array:
@@ -194,14 +140,14 @@ def _values(array: pa.Array, data: pa.Buffer, physical: Physical) -> Any:
     if physical is Physical.BOOL:
         return unpacked(data, offset, n)
     if pa.types.is_decimal128(given):
-        words = _view(data, "<i8", offset * 16, (n, 2), (16, 8))
+        words = view_of(data, "<i8", offset * 16, (n, 2), (16, 8))
         return words if physical is Physical.WIDE else words[:, 0]
     size = given.bit_width // 8
-    values = _view(data, _item(given), offset * size, (n,), (size,))
+    values = view_of(data, item_of(given), offset * size, (n,), (size,))
     return two_words(values) if physical is Physical.WIDE else values.astype(DTYPES[physical], copy=False)
 
 
-def _item(given: pa.DataType) -> str:
+def item_of(given: pa.DataType) -> str:
     """How numpy calls what lies in the buffer of an Arrow array of numbers, dates or moments."""
     kind = "f" if pa.types.is_floating(given) else "u" if pa.types.is_unsigned_integer(given) else "i"
     return f"<{kind}{given.bit_width // 8}"
@@ -213,7 +159,7 @@ def _outward(values: Array, target: pa.DataType) -> Array:
         return np.packbits(values.view(np.bool_), bitorder="little")
     if pa.types.is_decimal(target):
         return np.ascontiguousarray(values) if values.ndim == 2 else two_words(values)
-    return np.ascontiguousarray(values if values.ndim == 1 else values[:, 0], _item(target))
+    return np.ascontiguousarray(values if values.ndim == 1 else values[:, 0], item_of(target))
 
 
 class _Memory:
@@ -234,13 +180,9 @@ def view_at(owner: object, address: int, item: str, shape: tuple[int, ...], stri
     return view if view.flags.aligned else view.copy()
 
 
-def _view(data: pa.Buffer, item: str, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+def view_of(data: pa.Buffer, item: str, offset: int, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+    """As `view_at`, of what a buffer holds from byte `offset` on."""
     return view_at(data, data.address + offset, item, shape, strides)
-
-
-def _zeroed(values: Array, valid: Bools) -> Array:
-    mask = valid[:, None] if values.ndim == 2 else valid
-    return np.where(mask, values, np.zeros((), values.dtype))
 
 
 def two_words(values: Array) -> Array:

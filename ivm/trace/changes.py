@@ -12,10 +12,15 @@ from catalog.errors import ConstraintError
 from catalog.schema import Table
 from catalog.types import SqlType
 from ivm.kernels.hashing.changes import COUNTS, FAILED, INSERTED, KILLED
-from ivm.trace.column import Array, Bools, Column, Ints
+from ivm.trace.arrow import to_column
+from ivm.trace.column import Array, Bools, Ints
 from ivm.trace.consolidate import merge_equal
+from ivm.trace.dictionary import TextDictionary
 from ivm.trace.sequences import numbers_from
 
+MOST_COPIES = 1 << 24
+"""How many rows a batch may stand for beyond those that it holds. Equal rows are stored one by one."""
+_MOST = 2**63 - 1
 _MAX_FAILURES = 3
 
 
@@ -84,16 +89,56 @@ def in_order(times: Ints | int, diffs: Ints | None, length: int, *, deletes_firs
     return Changes(len(inserts), positions, times, None if inserts.all() else inserts)
 
 
-def net_in_order(columns: Sequence[Column], types: Sequence[SqlType], times: Ints | int, diffs: Ints) -> Changes:
+def net_in_order(rows: pa.Table, types: Sequence[SqlType], times: Ints | int, diffs: Ints) -> Changes:
     """As `in_order`, deletes first, after the diffs of equal rows at equal times are added up and zeros left out.
 
-    `columns` (at least one, of `types`) are those of the updates' rows; rows are equal as in `consolidate`.
-    Cost: packs all columns, one hash table access an update.
+    `rows` are the updates', with columns of `types`, at least one. Cost: see `_summed`.
     """
-    rows, sums = merge_equal(columns, types, len(diffs), diffs, None if isinstance(times, int) else times)
-    left = times if isinstance(times, int) else times[rows]
-    changes = in_order(left, sums, len(rows), deletes_first=True)
-    return replace(changes, positions=rows if changes.positions is None else rows[changes.positions])
+    kept, sums = _summed(rows, types, None if isinstance(times, int) else times, diffs)
+    left = times if isinstance(times, int) else times[kept]
+    changes = in_order(left, sums, len(kept), deletes_first=True)
+    return replace(changes, positions=kept if changes.positions is None else kept[changes.positions])
+
+
+def within_bounds(
+    rows: pa.Table, times: Ints | None, diffs: Ints, types: Sequence[SqlType], what: str
+) -> tuple[pa.Table, Ints | None, Ints]:
+    """The updates, which stand for at most `MOST_COPIES` rows more than they are; ConstraintError if that cannot be.
+
+    Where it is not so, the diffs of equal rows at equal times are added up first. `rows` has columns of `types`.
+    """
+    if _are_few(diffs):
+        return rows, times, diffs
+    signed = [sum(diffs[diffs > 0].tolist()), -sum(diffs[diffs < 0].tolist())]
+    if max(signed) > _MOST:
+        raise ConstraintError(
+            f"cannot change {what}: _diff {_largest(diffs)} is part of a sum beyond 64 bits; give smaller diffs"
+        )
+    kept, sums = _summed(rows, types, times, diffs)
+    if not _are_few(sums):
+        first = kept[int(np.argmax(np.abs(sums.astype(np.float64))))]
+        row = tuple(column[int(first)].as_py() for column in rows.columns)
+        raise ConstraintError(
+            f"cannot change {what}: _diff {_largest(sums)} of row {row} stands for so many equal rows, which are "
+            f"stored one by one; a batch stands for at most {MOST_COPIES} rows more than it holds; give several "
+            "batches, or a column that counts"
+        )
+    return rows.take(numbers_from(kept)), None if times is None else times[kept], sums
+
+
+def _summed(rows: pa.Table, types: Sequence[SqlType], times: Ints | None, diffs: Ints) -> tuple[Ints, Ints]:
+    """As `merge_equal`. Texts are compared, not kept. Cost: reads and packs all columns, one access a row."""
+    dictionary = TextDictionary()
+    columns = [to_column(column, type_, dictionary) for column, type_ in zip(rows.columns, types, strict=True)]
+    return merge_equal(columns, types, len(diffs), diffs, times)
+
+
+def _are_few(diffs: Ints) -> bool:
+    return bool(np.abs(diffs, dtype=np.float64).sum() <= len(diffs) + MOST_COPIES)
+
+
+def _largest(diffs: Ints) -> int:
+    return int(diffs[int(np.argmax(np.abs(diffs.astype(np.float64))))])
 
 
 def _ascending(values: Ints | Bools) -> bool:

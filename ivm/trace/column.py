@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from catalog.types import Physical
 
@@ -74,3 +75,21 @@ def ascending(rows: Array) -> tuple[Ints, Ints | None]:
         return wanted, None
     distinct, places = np.unique(wanted, return_inverse=True)
     return distinct, places
+
+
+def zeroed(values: Array, valid: Bools) -> Array:
+    """The values, (n,) or (n, 2), with zeros where they are not `valid`. Cost: a copy."""
+    return np.where(valid[:, None] if values.ndim == 2 else valid, values, np.zeros((), values.dtype))
+
+
+def validity_mask(array: pa.Array, validity: pa.Buffer | None) -> Bools | None:
+    """Which values of an Arrow array are not NULL, bool (n,), from its validity buffer; None if all are."""
+    if validity is None or array.null_count == 0:
+        return None
+    return unpacked(validity, array.offset, len(array))
+
+
+def unpacked(bits: pa.Buffer, first: int, length: int) -> Bools:
+    """Bits of an Arrow buffer as bool (length,), from bit `first` on."""
+    skipped, given = first % 8, np.frombuffer(bits, np.uint8, offset=first // 8)
+    return np.unpackbits(given, count=skipped + length, bitorder="little")[skipped:].view(np.bool_)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
-from weakref import ref
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -74,7 +74,7 @@ class ComputedColumns:
     """
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[int, int], tuple[ref[TextFunction], HotColumn]] = {}
+        self._kept: WeakKeyDictionary[TextFunction, dict[int, HotColumn]] = WeakKeyDictionary()
 
     def __bool__(self) -> bool:
         """Whether anything is kept."""
@@ -86,51 +86,48 @@ class ComputedColumns:
         return sum(column.nbytes for column in self.columns())
 
     def get(self, index: int, function: TextFunction) -> HotColumn | None:
-        """The values of a function, if they are kept."""
-        kept = self._kept.get((index, id(function)))
-        return None if kept is None else kept[1]
+        """The values of a function of a column, if they are kept."""
+        return self._kept.get(function, {}).get(index)
 
     def columns(self) -> list[HotColumn]:
         """All values that are kept."""
-        return [column for _, column in list(self._kept.values())]
+        return [column for _, column in self._each()]
 
     def count(self, index: int) -> int:
         """How many functions of a column are kept."""
-        return sum(column == index for column, _ in list(self._kept))
+        return sum(column == index for (column, _), _ in self._each())
 
     def put(self, index: int, function: TextFunction, column: HotColumn) -> None:
         """Keep the values of a function of all rows."""
-        key, kept = (index, id(function)), self._kept
-        kept[key] = ref(function, lambda _: kept.pop(key, None)), column
+        self._kept.setdefault(function, {})[index] = column
 
     def append(self, read: Callable[[Read], Column]) -> None:
         """Add the values of further rows, as this gives them."""
-        for (index, _), (wanted, column) in list(self._kept.items()):
-            function = wanted()
-            if function is not None:
-                column.append(read((index, function)))
+        for read_of, column in self._each():
+            column.append(read(read_of))
 
     def append_from(self, others: ComputedColumns, rows: Ints) -> None:
         """Add the values that `others`, which are of the same functions, have of `rows`."""
-        for key, (_, column) in list(self._kept.items()):
-            kept = others._kept.get(key)
+        for read_of, column in self._each():
+            kept = others.get(*read_of)
             if kept is not None:
-                column.append(kept[1].part(0, len(kept[1])).take(rows))
+                column.append(kept.part(0, len(kept)).take(rows))
 
     def empty(self) -> ComputedColumns:
         """No values yet, of the same functions."""
         made = ComputedColumns()
-        for (index, _), (wanted, column) in list(self._kept.items()):
-            function = wanted()
-            if function is not None:
-                made.put(index, function, column.empty())
+        for read_of, column in self._each():
+            made.put(*read_of, column.empty())
         return made
 
     def is_like(self, others: ComputedColumns) -> bool:
         """Whether they are of the same functions."""
-        return self._kept.keys() == others._kept.keys()
+        return {read_of for read_of, _ in self._each()} == {read_of for read_of, _ in others._each()}
 
     def truncate(self, rows: int) -> None:
         """Cut off the rows from `rows` on."""
         for column in self.columns():
             column.truncate(rows)
+
+    def _each(self) -> list[tuple[tuple[int, TextFunction], HotColumn]]:
+        return [((i, f), column) for f, columns in list(self._kept.items()) for i, column in list(columns.items())]

@@ -48,7 +48,11 @@ def merge_equal(
     """
     columns, layout = compared(columns, types, times)
     words, _ = layout.pack(columns, length)
-    return sum_equal(words.reshape(length, layout.words), diffs)
+    slots = np.zeros(least_slots(length), np.uint64)
+    rows, sums = np.empty((2, length), np.int64)
+    words = readonly(words.reshape(length, layout.words))
+    count = sum_equal_rows(words, readonly(diffs), slots, rows, sums, 0, 0)
+    return without_zeros(rows[:count], sums[:count])
 
 
 def compared(
@@ -59,16 +63,6 @@ def compared(
     if times is None:
         return columns, _row_layout(tuple(parts))
     return [*columns, Column(times)], _row_layout((*parts, (Physical.INT64, False)))
-
-
-def sum_equal(words: Ints, diffs: Ints) -> tuple[Ints, Ints]:
-    """As `merge_equal`, of rows as packed words (n, W)."""
-    length = len(diffs)
-    slots = np.zeros(least_slots(length), np.uint64)
-    rows: Ints = np.empty(length, np.int64)
-    sums: Ints = np.empty(length, np.int64)
-    count = sum_equal_rows(readonly(words), readonly(diffs), slots, rows, sums, 0, 0)
-    return without_zeros(rows[:count], sums[:count])
 
 
 def without_zeros(rows: Ints, sums: Ints) -> tuple[Ints, Ints]:

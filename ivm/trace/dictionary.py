@@ -12,11 +12,10 @@ import pyarrow as pa
 
 from ivm.kernels.numbers.pack import look_up
 from ivm.kernels.texts.sweep import flag_lists
-from ivm.trace.column import Array, Bools, Column, concat
+from ivm.trace.column import Array, Bools, Column, concat, validity_mask
 from ivm.trace.readonly import readonly
 from ivm.trace.text_memory import NO_MARKS, Codes, TextMemory
 from ivm.trace.texts import Strings, Texts, text_buffers
-from ivm.trace.validity import validity_mask
 
 ANY_BYTES = "surrogateescape"
 """How Python's strings hold bytes that are not UTF-8, as a literal of BLOB does."""

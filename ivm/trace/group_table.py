@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -79,33 +79,22 @@ def _empty(size: int, directory: Int32s, partitions: int) -> SlotIndex:
     return SlotIndex(size, directory, parts, entries)
 
 
-class Fields(Protocol):
-    """What the fields of groups are; never changed itself, only exchanged for another one."""
+class Fields:
+    """What the fields of groups are; never changed itself, only exchanged for another one.
 
-    @property
-    def kinds(self) -> tuple[SqlType | None, ...]:
-        """For each field the type of text or list that it is a code of, None if it is a number."""
-        ...
+    `kinds`: for each field the type of text or list that it is a code of, None if it is a number.
+    """
+
+    def __init__(self, kinds: tuple[SqlType | None, ...]) -> None:
+        self.kinds = kinds
 
     @property
     def saved(self) -> Scalar:
         """What the places of the fields depend on beside the plan."""
-        ...
+        return None
 
     def restored(self, saved: Scalar) -> Fields:
         """The fields of the same plan that depend on this."""
-        ...
-
-
-@dataclass(frozen=True)
-class PlainFields:
-    """Fields whose places are always the same."""
-
-    kinds: tuple[SqlType | None, ...]
-    saved: Scalar = None
-
-    def restored(self, saved: Scalar) -> PlainFields:
-        """The same."""
         return self
 
 

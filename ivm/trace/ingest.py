@@ -13,10 +13,10 @@ from catalog.names import by_key, key, suggestion, twice
 from catalog.schema import Field, Schema
 from catalog.types import BIGINT
 from ivm.trace.arrow import arrow_type, is_direct
+from ivm.trace.changes import within_bounds
 from ivm.trace.column import Bools, Ints
 from ivm.trace.exact_cast import exact_cast
 from ivm.trace.from_values import TextError, from_texts, is_written
-from ivm.trace.multiplicity import within_bounds
 from ivm.trace.sequences import array_from
 from ivm.trace.well_formed import Doubtful, WellFormed, check_shown, is_limited, to_look_at
 
@@ -29,47 +29,6 @@ Updates = tuple[pa.Table, Ints | None, Ints | None]
 Defaults = Mapping[str, Callable[[int], pa.Array]]
 """By a column's name what makes so many values for rows that leave it out."""
 _NO_DEFAULTS: Defaults = {}
-
-
-def ingest(
-    data: Any, fields: Schema, what: str, *, columns: Sequence[str] | None = None, defaults: Defaults = _NO_DEFAULTS
-) -> pa.Table:
-    """The data as an Arrow table of exactly the columns `fields`, in their order, in types that `to_column` takes.
-
-    `data`: a pa.Table or RecordBatch, anything with the Arrow PyCapsule interface (pandas, polars, DuckDB relations), a
-    list of dicts (a key that a row lacks is NULL), or a dict of columns; in dicts, dates, timestamps and decimals may
-    be texts, see `from_texts`. Column names are case-insensitive; casts are those of `exact_cast`. `what` names the
-    table in messages, as "table orders". Arrow's own arrays are kept as they are, not copied; nobody may write to the
-    memory that they share. All else is copied. `columns`: only these of the fields are needed and returned, in the
-    given order; the others may be there and are not looked at.
-
-    Raises TypeMismatchError for a form that is not understood, a missing, unknown or duplicate column, a wrong type or
-    a value that does not fit, ConstraintError for NULL in a field that is not nullable. Cost: some 50 microseconds for
-    16 columns, and the look at the values (see `WellFormed`).
-    """
-    given, borrowed = _as_table(data, fields, what, defaults)
-    return _rows(_renamed(given, fields, what), fields, what, borrowed, columns, defaults)
-
-
-def ingest_updates(
-    data: Any, fields: Schema, what: str, primary_key: Sequence[str] = (), defaults: Defaults = _NO_DEFAULTS
-) -> Updates:
-    """As `ingest`, where two more columns are allowed, `_time` and `_diff` of BIGINT; rows with a diff of 0 are gone.
-
-    Rows that go need no more than the primary key. ConstraintError also for diffs that stand for too many rows.
-    """
-    given, borrowed = _as_table(data, fields, what, defaults)
-    table = _renamed(given, fields, what)
-    own = {field.name for field in fields}
-    extra = [name for name in (TIME, DIFF) if name in table.column_names and name not in own]
-    WellFormed(what).check(table.select(extra))
-    numbers = {name: _selected(table, (Field(name, BIGINT, nullable=False),), what, borrowed) for name in extra}
-    times, diffs = (numbers[name].column(0).to_numpy() if name in numbers else None for name in (TIME, DIFF))
-    gone = None if diffs is None or not primary_key or not (diffs < 0).any() else diffs <= 0
-    columns = primary_key if gone is not None and gone.all() else None
-    rows = _rows(table.drop_columns(extra), fields, what, borrowed, columns, defaults, gone, primary_key)
-    wanted = fields if columns is None else tuple(_field(fields, name) for name in columns)
-    return _counted(rows, times, diffs, wanted, what)
 
 
 class _Known(NamedTuple):
@@ -88,9 +47,10 @@ class _Known(NamedTuple):
 
 
 class Intake:
-    """`ingest` for one table, batch after batch: what it found out about an Arrow schema it knows the next time.
+    """What checks data for one table, batch after batch, against its columns `fields`; `what` names it, "table orders".
 
-    Any number of threads may use it.
+    What it found out about an Arrow schema it knows the next time. Any number of threads may use it. Columns that rows
+    leave out have their `defaults`.
     """
 
     def __init__(
@@ -98,29 +58,52 @@ class Intake:
     ) -> None:
         self.fields = fields
         self._what = what
-        self._primary_key = primary_key
+        self._keys = tuple(_field(fields, name) for name in primary_key)
         self._defaults = defaults
         self._last: _Known | None = None
         self._well_formed = WellFormed(what)
 
-    def rows(self, data: Any) -> pa.Table:
-        """As `ingest`. Cost: as `updates`."""
-        known = self._taken(data)
-        if known is None or any(place is not None for place in known.extra):
-            return ingest(data, self.fields, self._what, defaults=self._defaults)
-        return data
+    def rows(self, data: Any, *, keys_only: bool = False) -> pa.Table:
+        """The data as an Arrow table of exactly the columns `fields`, in their order, in types that `to_column` takes.
+
+        `data`: a pa.Table or RecordBatch, anything with the Arrow PyCapsule interface (pandas, polars, DuckDB
+        relations), a list of dicts (a key that a row lacks is NULL), or a dict of columns; in dicts, dates, timestamps
+        and decimals may be texts, see `from_texts`. Column names are case-insensitive; casts are those of `exact_cast`.
+        Arrow's own arrays are kept as they are, not copied; nobody may write to the memory that they share. All else is
+        copied. With `keys_only` the columns of the primary key alone are needed and returned; others may be there and
+        are not looked at.
+
+        Raises TypeMismatchError for a form that is not understood, a missing, unknown or duplicate column, a wrong type
+        or a value that does not fit, ConstraintError for NULL in a field that is not nullable. Cost: some 20
+        microseconds for 16 columns of the schema that came last, 50 for others, and the look at the values (see
+        `WellFormed`).
+        """
+        known = None if keys_only else self._taken(data)
+        if known is not None and known.extra == [None, None]:
+            return data
+        table, borrowed = self._as_table(data)
+        return self._complete(self._renamed(table), borrowed, self._keys if keys_only else self.fields)
 
     def updates(self, data: Any) -> Updates:
-        """As `ingest_updates`.
+        """As `rows`, where two more columns are allowed, `_time` and `_diff` of BIGINT; rows with a diff of 0 are gone.
 
-        Cost: some 20 microseconds for 16 columns of the schema that came last, and the look at its values.
+        Rows that go need no more than the primary key. ConstraintError also for diffs that stand for too many rows.
         """
         known = self._taken(data)
-        if known is None:
-            return ingest_updates(data, self.fields, self._what, self._primary_key, self._defaults)
-        rows = data if len(known.places) == data.num_columns else data.select(known.places)
-        times, diffs = (None if place is None else data.column(place).to_numpy() for place in known.extra)
-        return _counted(rows, times, diffs, self.fields, self._what)
+        if known is not None:
+            rows = data if len(known.places) == data.num_columns else data.select(known.places)
+            times, diffs = (None if place is None else data.column(place).to_numpy() for place in known.extra)
+            return self._counted(rows, times, diffs, self.fields)
+        given, borrowed = self._as_table(data)
+        table = self._renamed(given)
+        own = {field.name for field in self.fields}
+        extra = [name for name in (TIME, DIFF) if name in table.column_names and name not in own]
+        WellFormed(self._what).check(table.select(extra))
+        numbers = self._selected(table, tuple(Field(name, BIGINT, nullable=False) for name in extra), borrowed)
+        times, diffs = (numbers.column(name).to_numpy() if name in extra else None for name in (TIME, DIFF))
+        gone = None if diffs is None or not self._keys or not (diffs < 0).any() else diffs <= 0
+        wanted = self._keys if gone is not None and gone.all() else self.fields
+        return self._counted(self._complete(table.drop_columns(extra), borrowed, wanted, gone), times, diffs, wanted)
 
     def _taken(self, data: Any) -> _Known | None:
         """What is known of data that can be taken as it is, else None; TypeMismatchError if it is not what its types
@@ -162,6 +145,156 @@ class Intake:
             schema, places, extra, required if len(required) < len(types) else None, to_look_at(schema), moments
         )
 
+    def _counted(self, rows: pa.Table, times: Ints | None, diffs: Ints | None, fields: Schema) -> Updates:
+        if diffs is None or (diffs == 1).all():
+            return rows, times, None
+        rows, times, diffs = within_bounds(rows, times, diffs, [field.type for field in fields], self._what)
+        if (diffs == 0).any():
+            kept = np.flatnonzero(diffs)
+            rows, diffs = rows.take(kept), diffs[kept]
+            times = None if times is None else times[kept]
+        return rows, times, None if (diffs == 1).all() else diffs
+
+    def _as_table(self, data: Any) -> tuple[pa.Table, bool]:
+        """The data as an Arrow table, and whether somebody may still write to its memory."""
+        if isinstance(data, pa.Table):
+            return data, False
+        if isinstance(data, pa.RecordBatch):
+            return pa.Table.from_batches([data]), False
+        try:
+            if isinstance(data, pa.RecordBatchReader):
+                return data.read_all(), False
+            if hasattr(data, "__arrow_c_stream__"):
+                return _without_index(pa.RecordBatchReader.from_stream(data).read_all()), True
+            if hasattr(data, "__arrow_c_array__"):
+                return pa.Table.from_batches([pa.record_batch(data)]), True
+        except Exception as error:  # whatever somebody else's code runs into, it gives no table
+            raise self._refusal(f"its Arrow interface does not give a table: {error}") from error
+        if isinstance(data, Mapping):
+            borrowed = not all(
+                isinstance(values, list | tuple | pa.Array | pa.ChunkedArray) for values in data.values()
+            )
+            return self._from_columns(data), borrowed
+        rows = isinstance(data, Sequence) and not isinstance(data, str | bytes | bytearray | memoryview)
+        if rows and all(isinstance(row, Mapping) for row in data):
+            return self._from_columns(self._transposed(data)), False
+        raise self._refusal(
+            f"a {type(data).__name__} is not understood; give an Arrow table, a data frame, a list of dicts or a dict "
+            "of columns"
+        )
+
+    def _transposed(self, rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+        if not rows:
+            return {field.name: [] for field in self.fields}
+        names = dict.fromkeys(name for row in rows for name in row)
+        columns = {name: [row.get(name) for row in rows] for name in names}
+        for column, make in self._defaults.items():
+            name = next((each for each in names if key(str(each)) == key(column)), column)
+            without = [place for place, row in enumerate(rows) if name not in row]
+            values = columns.setdefault(name, [None] * len(rows))
+            for place, value in zip(without, make(len(without)).to_pylist() if without else (), strict=True):
+                values[place] = value
+        return columns
+
+    def _from_columns(self, data: Mapping[str, Any]) -> pa.Table:
+        known = by_key((field.name, field) for field in self.fields)
+        arrays: dict[str, pa.Array | pa.ChunkedArray] = {}
+        for name, values in data.items():
+            arrays[str(name)] = self._from_values(values, known.get(key(str(name))) or Field(str(name), BIGINT))
+        lengths = {name: len(array) for name, array in arrays.items()}
+        if len(set(lengths.values())) > 1:
+            shown = ", ".join(f"{name}: {length}" for name, length in lengths.items())
+            raise self._refusal(f"its columns have different lengths ({shown})")
+        return pa.Table.from_arrays(list(arrays.values()), names=list(arrays))
+
+    def _from_values(self, values: Any, field: Field) -> pa.Array | pa.ChunkedArray:
+        if isinstance(values, pa.Array | pa.ChunkedArray):
+            return values
+        if isinstance(values, str | bytes | Set | Mapping) or not hasattr(values, "__len__"):
+            raise self._refusal(
+                f"column {field.name!r} is a {type(values).__name__}; "
+                "give a list of values for each column, or a list of dicts for rows"
+            )
+        try:
+            return _inferred(values, field)
+        except TextError as error:
+            raise self._refusal(f"column {field.name!r}, {error}") from error
+        except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
+            raise self._unfit(field, error) from error
+
+    def _renamed(self, table: pa.Table) -> pa.Table:
+        """The table with its columns called as the fields are."""
+        names = table.column_names
+        again = twice(names)
+        if again is not None:
+            raise self._refusal(f"column {again!r} is there twice; leave one of them out")
+        declared = by_key((name, name) for name in (*(field.name for field in self.fields), TIME, DIFF))
+        wanted = [declared.get(key(name), name) for name in names]
+        return table if wanted == names else table.rename_columns(wanted)
+
+    def _complete(self, table: pa.Table, borrowed: bool, wanted: Schema, gone: Bools | None = None) -> pa.Table:
+        """The columns `wanted`, checked; rows that are `gone` may be NULL outside of the primary key."""
+        if wanted is self.fields:
+            for name, make in self._defaults.items():
+                if name not in table.column_names:
+                    table = table.append_column(name, make(table.num_rows))
+        self._check_names(table.column_names, wanted)
+        needed = [field.name for field in wanted]
+        table = table if table.column_names == needed else table.select(needed)
+        WellFormed(self._what).check(table)
+        return self._selected(table, wanted, borrowed, gone)
+
+    def _check_names(self, names: list[str], wanted: Schema) -> None:
+        known = [field.name for field in self.fields]
+        for name in names:
+            if name not in known:
+                hint = suggestion(name, known) or f"; its columns are {', '.join(known)}"
+                raise self._refusal(f"there is no column {name!r}{hint}")
+        for field in wanted:
+            if field.name not in names:
+                raise self._refusal(
+                    f"column {field.name!r}, {field.type}, is missing; "
+                    "give every column, with NULL where there is no value"
+                )
+
+    def _selected(self, table: pa.Table, wanted: Schema, borrowed: bool, gone: Bools | None = None) -> pa.Table:
+        columns, same = [], table.num_columns == len(wanted)
+        for field in wanted:
+            given = table.column(field.name)
+            try:
+                column = exact_cast(given, field.type)
+            except (TypeError, ValueError, pa.ArrowException) as error:
+                raise self._unfit(field, error) from error
+            check_shown(column, field, self._what)
+            column = _owned(column) if borrowed else column
+            if not field.nullable:
+                self._check_nulls(column, field, None if field in self._keys else gone)
+            columns.append(column)
+            same = same and column is given
+        return table if same else pa.Table.from_arrays(columns, names=[field.name for field in wanted])
+
+    def _check_nulls(self, column: pa.ChunkedArray, field: Field, gone: Bools | None) -> None:
+        """ConstraintError if there is a NULL, but for rows that are `gone`."""
+        if column.null_count == 0:
+            return
+        null = column.is_null().to_numpy()
+        rows = np.flatnonzero(null if gone is None else null & ~gone)
+        if len(rows) == 0:
+            return
+        shown = ", ".join(str(row) for row in rows[:_SHOWN]) + (", ..." if len(rows) > _SHOWN else "")
+        raise ConstraintError(
+            f"cannot change {self._what}: NOT NULL column {field.name!r} is NULL in {len(rows)} row(s), counted from "
+            f"0: {shown}; give a value, or declare the column without NOT NULL"
+        )
+
+    def _unfit(self, field: Field, error: BaseException) -> TypeMismatchError:
+        unfit = isinstance(error, ValueError | OverflowError)
+        told = "a value does not fit" if unfit else "its values have another type"
+        return self._refusal(f"column {field.name!r} is {field.type}, but {told}: {error}; convert it first")
+
+    def _refusal(self, wrong: str) -> TypeMismatchError:
+        return TypeMismatchError(f"cannot read data for {self._what}: {wrong}")
+
 
 def _misses_values(data: pa.Table, required: list[int] | None) -> bool:
     """Whether a NULL stands where none is allowed, so that `ingest` is to look closer."""
@@ -170,48 +303,8 @@ def _misses_values(data: pa.Table, required: list[int] | None) -> bool:
     return bool(looked_at.num_columns) and looked_at.drop_null().num_rows < data.num_rows
 
 
-def _counted(rows: pa.Table, times: Ints | None, diffs: Ints | None, fields: Schema, what: str) -> Updates:
-    if diffs is None or (diffs == 1).all():
-        return rows, times, None
-    rows, times, diffs = within_bounds(rows, times, diffs, fields, what)
-    if (diffs == 0).any():
-        kept = np.flatnonzero(diffs)
-        rows, diffs = rows.take(kept), diffs[kept]
-        times = None if times is None else times[kept]
-    return rows, times, None if (diffs == 1).all() else diffs
-
-
 def _field(fields: Schema, name: str) -> Field:
     return next(field for field in fields if key(field.name) == key(name))
-
-
-def _as_table(data: Any, fields: Schema, what: str, defaults: Defaults) -> tuple[pa.Table, bool]:
-    """The data as an Arrow table, and whether somebody may still write to its memory."""
-    if isinstance(data, pa.Table):
-        return data, False
-    if isinstance(data, pa.RecordBatch):
-        return pa.Table.from_batches([data]), False
-    try:
-        if isinstance(data, pa.RecordBatchReader):
-            return data.read_all(), False
-        if hasattr(data, "__arrow_c_stream__"):
-            return _without_index(pa.RecordBatchReader.from_stream(data).read_all()), True
-        if hasattr(data, "__arrow_c_array__"):
-            return pa.Table.from_batches([pa.record_batch(data)]), True
-    except Exception as error:  # whatever somebody else's code runs into, it gives no table
-        raise TypeMismatchError(
-            f"cannot read data for {what}: its Arrow interface does not give a table: {error}"
-        ) from error
-    if isinstance(data, Mapping):
-        borrowed = not all(isinstance(values, list | tuple | pa.Array | pa.ChunkedArray) for values in data.values())
-        return _from_columns(data, fields, what), borrowed
-    rows = isinstance(data, Sequence) and not isinstance(data, str | bytes | bytearray | memoryview)
-    if rows and all(isinstance(row, Mapping) for row in data):
-        return _from_columns(_transposed(data, fields, defaults), fields, what), False
-    raise TypeMismatchError(
-        f"cannot read data for {what}: a {type(data).__name__} is not understood; give an Arrow table, a data frame, "
-        "a list of dicts or a dict of columns"
-    )
 
 
 def _owned(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -223,57 +316,6 @@ def _without_index(table: pa.Table) -> pa.Table:
     """A pandas index that has no name is not data."""
     indexes = [name for name in table.column_names if name.startswith("__index_level_")]
     return table.drop_columns(indexes) if indexes else table
-
-
-def _transposed(rows: Sequence[Mapping[str, Any]], fields: Schema, defaults: Defaults) -> dict[str, list[Any]]:
-    if not rows:
-        return {field.name: [] for field in fields}
-    names = dict.fromkeys(name for row in rows for name in row)
-    columns = {name: [row.get(name) for row in rows] for name in names}
-    for column, make in defaults.items():
-        name = next((each for each in names if key(str(each)) == key(column)), column)
-        without = [place for place, row in enumerate(rows) if name not in row]
-        values = columns.setdefault(name, [None] * len(rows))
-        for place, value in zip(without, make(len(without)).to_pylist() if without else (), strict=True):
-            values[place] = value
-    return columns
-
-
-def _completed(table: pa.Table, defaults: Defaults) -> pa.Table:
-    """The table with the columns that it leaves out and that have defaults."""
-    for name, make in defaults.items():
-        if name not in table.column_names:
-            table = table.append_column(name, make(table.num_rows))
-    return table
-
-
-def _from_columns(data: Mapping[str, Any], fields: Schema, what: str) -> pa.Table:
-    known = by_key((field.name, field) for field in fields)
-    arrays: dict[str, pa.Array | pa.ChunkedArray] = {}
-    for name, values in data.items():
-        field = known.get(key(str(name))) or Field(str(name), BIGINT)
-        arrays[str(name)] = _from_values(values, field, what)
-    lengths = {name: len(array) for name, array in arrays.items()}
-    if len(set(lengths.values())) > 1:
-        shown = ", ".join(f"{name}: {length}" for name, length in lengths.items())
-        raise TypeMismatchError(f"cannot read data for {what}: its columns have different lengths ({shown})")
-    return pa.Table.from_arrays(list(arrays.values()), names=list(arrays))
-
-
-def _from_values(values: Any, field: Field, what: str) -> pa.Array | pa.ChunkedArray:
-    if isinstance(values, pa.Array | pa.ChunkedArray):
-        return values
-    if isinstance(values, str | bytes | Set | Mapping) or not hasattr(values, "__len__"):
-        raise TypeMismatchError(
-            f"cannot read data for {what}: column {field.name!r} is a {type(values).__name__}; "
-            "give a list of values for each column, or a list of dicts for rows"
-        )
-    try:
-        return _inferred(values, field)
-    except TextError as error:
-        raise TypeMismatchError(f"cannot read data for {what}: column {field.name!r}, {error}") from error
-    except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
-        raise _unfit(field, what, error) from error
 
 
 def _inferred(values: Any, field: Field) -> pa.Array | pa.ChunkedArray:
@@ -292,97 +334,3 @@ def _inferred(values: Any, field: Field) -> pa.Array | pa.ChunkedArray:
             return from_texts(values, field.type)
         return pa.array(values, arrow_type(field.type))
     return from_texts(values, field.type) if pa.types.is_string(array.type) and is_written(field.type) else array
-
-
-def _renamed(table: pa.Table, fields: Schema, what: str) -> pa.Table:
-    """The table with its columns called as the fields are."""
-    names = table.column_names
-    again = twice(names)
-    if again is not None:
-        raise TypeMismatchError(f"cannot read data for {what}: column {again!r} is there twice; leave one of them out")
-    declared = by_key((name, name) for name in (*(field.name for field in fields), TIME, DIFF))
-    wanted = [declared.get(key(name), name) for name in names]
-    return table if wanted == names else table.rename_columns(wanted)
-
-
-def _check_names(names: list[str], fields: Schema, wanted: Schema, what: str) -> None:
-    known = [field.name for field in fields]
-    if names == known:
-        return
-    for name in names:
-        if name not in known:
-            hint = suggestion(name, known) or f"; its columns are {', '.join(known)}"
-            raise TypeMismatchError(f"cannot read data for {what}: there is no column {name!r}{hint}")
-    for field in wanted:
-        if field.name not in names:
-            raise TypeMismatchError(
-                f"cannot read data for {what}: column {field.name!r}, {field.type}, is missing; "
-                "give every column, with NULL where there is no value"
-            )
-
-
-def _rows(
-    table: pa.Table,
-    fields: Schema,
-    what: str,
-    borrowed: bool,
-    columns: Sequence[str] | None,
-    defaults: Defaults,
-    gone: Bools | None = None,
-    primary_key: Sequence[str] = (),
-) -> pa.Table:
-    """All columns, or those that are wanted, checked; rows that are `gone` may be NULL outside of the primary key."""
-    table = _completed(table, defaults) if columns is None else table
-    wanted = fields if columns is None else tuple(_field(fields, name) for name in columns)
-    _check_names(table.column_names, fields, wanted, what)
-    needed = [field.name for field in wanted]
-    table = table if table.column_names == needed else table.select(needed)
-    WellFormed(what).check(table)
-    return _selected(table, wanted, what, borrowed, gone, primary_key)
-
-
-def _selected(
-    table: pa.Table,
-    wanted: Schema,
-    what: str,
-    borrowed: bool,
-    gone: Bools | None = None,
-    primary_key: Sequence[str] = (),
-) -> pa.Table:
-    columns = []
-    same = table.num_columns == len(wanted)
-    for field in wanted:
-        given = table.column(field.name)
-        try:
-            column = exact_cast(given, field.type)
-        except (TypeError, ValueError, pa.ArrowException) as error:
-            raise _unfit(field, what, error) from error
-        check_shown(column, field, what)
-        column = _owned(column) if borrowed else column
-        if not field.nullable:
-            _check_nulls(column, field, what, None if field.name in primary_key else gone)
-        columns.append(column)
-        same = same and column is given
-    return table if same else pa.Table.from_arrays(columns, names=[field.name for field in wanted])
-
-
-def _unfit(field: Field, what: str, error: BaseException) -> TypeMismatchError:
-    told = "a value does not fit" if isinstance(error, ValueError | OverflowError) else "its values have another type"
-    return TypeMismatchError(
-        f"cannot read data for {what}: column {field.name!r} is {field.type}, but {told}: {error}; convert it first"
-    )
-
-
-def _check_nulls(column: pa.ChunkedArray, field: Field, what: str, gone: Bools | None) -> None:
-    """ConstraintError if there is a NULL, but for rows that are `gone`."""
-    if column.null_count == 0:
-        return
-    null = column.is_null().to_numpy()
-    rows = np.flatnonzero(null if gone is None else null & ~gone)
-    if len(rows) == 0:
-        return
-    shown = ", ".join(str(row) for row in rows[:_SHOWN]) + (", ..." if len(rows) > _SHOWN else "")
-    raise ConstraintError(
-        f"cannot change {what}: NOT NULL column {field.name!r} is NULL in {len(rows)} row(s), counted from 0: {shown}; "
-        "give a value, or declare the column without NOT NULL"
-    )

@@ -13,13 +13,12 @@ import pyarrow as pa
 
 from catalog.types import Physical, SqlType
 from ivm.kernels.ordered.rows import join_texts, joined_sizes
-from ivm.trace.column import DTYPES, Array, Column, Ints
+from ivm.trace.column import DTYPES, Array, Column, Ints, validity_mask
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.readonly import readonly
 from ivm.trace.sequences import numbers_from
 from ivm.trace.text_memory import Codes
 from ivm.trace.texts import Strings, Texts
-from ivm.trace.validity import validity_mask
 
 
 def element_size(physical: Physical) -> int:

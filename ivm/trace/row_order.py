@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from catalog.types import Physical, SqlType
-from ivm.trace.column import Array, Column, Ints
+from ivm.trace.column import Array, Column, Ints, zeroed
 
 _SIGN = np.int64(-(2**63))
 _REST = np.int64(2**63 - 1)
@@ -36,13 +36,16 @@ def ordered_words(values: Array, physical: Physical) -> Ints:
 
 
 def values_of(words: Ints, physical: Physical) -> Array:
-    """The values that `ordered_words` made these words (n, words) of; 32-bit forms stay int64."""
+    """The values that `ordered_words` made these words (n, words) of."""
     if physical is Physical.WIDE:
         return np.stack([words[:, 1] ^ _SIGN, words[:, 0]], axis=1)
     if physical is Physical.FLOAT64:
         bits = words[:, 0]
         return (bits ^ ((bits >> 63) & _REST)).view(np.float64)
-    return words[:, 0]
+    values = words[:, 0]
+    if physical in (Physical.INT32, Physical.CODE):
+        return values.astype(np.int32)
+    return values != 0 if physical is Physical.BOOL else values
 
 
 def word_kinds(physical: Physical, descending: bool = False) -> list[int]:
@@ -135,9 +138,7 @@ class RowOrder:
             if term.is_flipped:
                 words = ~words
             values = values_of(words, term.physical)
-            if valid is not None:
-                values = np.where(valid[:, None] if values.ndim == 2 else valid, values, 0)
-            columns[term.column] = Column(narrowed(values, term.physical), valid)
+            columns[term.column] = Column(values if valid is None else zeroed(values, valid), valid)
             at += term.words
         return [columns[i] for i in range(len(columns))]
 
@@ -157,10 +158,3 @@ def total_order(
     for column in (*others, *(c for c in group if c not in terms)):
         terms[column] = Term(column, *types[column])
     return RowOrder(tuple(terms.values()))
-
-
-def narrowed(values: Array, physical: Physical) -> Array:
-    """Values of the form's own dtype, where `values_of` left them as int64."""
-    if physical in (Physical.INT32, Physical.CODE):
-        return values.astype(np.int32)
-    return values != 0 if physical is Physical.BOOL else values

@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from catalog.errors import Error
 from catalog.types import SqlType
-from ivm.trace.arrow import Reader
-from ivm.trace.batch import Batch
+from ivm.trace.batch import Batch, Reader
 from ivm.trace.changes import Applied, deaths_of
 from ivm.trace.column import Array, Column, Ints
 from ivm.trace.delta import Delta, Source

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from catalog.schema import Table
 from ivm.trace.arrangement import Arrangement
-from ivm.trace.arrow import Reader, arrow_type, to_arrow
-from ivm.trace.batch import Batch
+from ivm.trace.arrow import arrow_type, to_arrow
+from ivm.trace.batch import Batch, Reader
 from ivm.trace.changes import Applied, Changes, impossible_changes, in_order, net_in_order, null_in_key
 from ivm.trace.column import Ints
 from ivm.trace.delta import Concatenation, Delta, Group, Source, plain_layout
@@ -88,7 +88,7 @@ class TableStore(Rows):
         batch = self._batch(data, changes)
         outcome = self._carry_out(batch, changes, mode, missing)
         if not isinstance(outcome, Delta) and mode == "diff" and diffs is not None and changes.inserts.any():
-            net = self._net(data, times, diffs)
+            net = net_in_order(data, self._types, times, diffs)
             if len(net) == 0:
                 return None
             if len(net) < len(changes):
@@ -170,12 +170,6 @@ class TableStore(Rows):
             readers = tuple(self._readers[c] for c in self.table.key_indexes)
         batch = Batch(data, readers)
         return batch if changes.positions is None else batch.take(changes.positions)
-
-    def _net(self, data: pa.Table, times: Ints | int, diffs: Ints) -> Changes:
-        """What is left of the updates after equal rows at equal times have cancelled. Text is compared, not kept."""
-        dictionary = TextDictionary()
-        given = Batch(data, [Reader(each, dictionary) for each in self._types])
-        return net_in_order([given.column(i) for i in range(len(self._types))], self._types, times, diffs)
 
     def _carry_out(self, batch: Batch, changes: Changes, mode: Mode, missing: Missing) -> Delta | Ints:
         """The delta of the changes; or else the places of changes that are not possible, and nothing is changed."""

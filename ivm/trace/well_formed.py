@@ -16,8 +16,8 @@ from catalog.errors import TypeMismatchError
 from catalog.schema import Field
 from catalog.types import MAX_NARROW_DIGITS, Kind, SqlType
 from ivm.kernels.numbers.convert import all_within, decimals_fit
+from ivm.trace.column import validity_mask
 from ivm.trace.readonly import readonly
-from ivm.trace.validity import validity_mask
 
 _FEW = 1024
 """Rows up to which Arrow's own look at every value is the quicker one."""
@@ -28,8 +28,6 @@ _BYTES_OF: dict[pa.DataType, pa.DataType] = {
     pa.large_string(): pa.large_binary(),
     pa.string_view(): pa.binary_view(),
 }
-
-_INDEX_ITEMS: dict[pa.DataType, Any] = {pa.int8(): np.int8, pa.int16(): np.int16, pa.int32(): np.int32}
 
 # What Python's date and datetime can show, as days and microseconds since 1970-01-01.
 _SHOWN: dict[Kind, tuple[int, int, str, Any]] = {
@@ -163,12 +161,6 @@ def _check_array(array: pa.Array) -> None:
 
 def _points_within(array: pa.DictionaryArray, length: int) -> bool:
     """Whether all indices that are not NULL lie within a dictionary of that length."""
-    item = _INDEX_ITEMS.get(array.type.index_type)
-    data = array.buffers()[1]
-    if item is not None and data is not None:
-        indices = np.frombuffer(data, item, len(array), array.offset * item().itemsize)
-        if all_within(readonly(indices), 0, length - 1):
-            return True
     bounds = pc.min_max(array.indices).as_py()  # which leaves out what lies under NULL
     return bounds["min"] is None or 0 <= bounds["min"] <= bounds["max"] < length
 

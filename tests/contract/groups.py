@@ -13,7 +13,7 @@ from ivm.trace.arrow import to_column
 from ivm.trace.column import Column, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.from_values import array_of
-from ivm.trace.group_table import PlainFields
+from ivm.trace.group_table import Fields
 from ivm.trace.groups import Groups
 from ivm.trace.segment import column_to_arrow
 from tests.contract.kinds import TEXTS, History, Kind
@@ -28,7 +28,7 @@ _TYPES = tuple(type_ for type_, _ in _KEYS)
 class _Held:
     def __init__(self, dictionary: TextDictionary) -> None:
         self.dictionary = dictionary
-        self.groups = Groups(_KEYS, PlainFields((None, types.VARCHAR)), dictionary)
+        self.groups = Groups(_KEYS, Fields((None, types.VARCHAR)), dictionary)
 
     def shown(self, rows: Ints) -> dict[Any, Any]:
         """What rows of the groups say."""
@@ -50,7 +50,7 @@ class GroupsKind(Kind):
     def new(self, dictionary: TextDictionary) -> _Held:
         return _Held(dictionary)
 
-    def states(self, state: _Held) -> list[Groups[PlainFields]]:
+    def states(self, state: _Held) -> list[Groups[Fields]]:
         return [state.groups]
 
     def change(self, random: Random, time: int, history: History) -> Change:

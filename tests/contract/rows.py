@@ -13,8 +13,7 @@ from catalog.errors import NumericError
 from catalog.schema import Field, Table
 from catalog.types import BIGINT, DOUBLE, VARCHAR
 from ivm.trace.arrangement import Arrangement
-from ivm.trace.arrow import Reader
-from ivm.trace.batch import Batch
+from ivm.trace.batch import Batch, Reader
 from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta, Group, plain_layout
 from ivm.trace.derived_rows import DerivedRows

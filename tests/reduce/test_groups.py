@@ -14,15 +14,15 @@ from ivm.kernels.groups.slots import ENTRIES
 from ivm.kernels.groups.table import LIVE, MELTED, OPEN, PARTITIONS, RUN, USED
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_reader import GroupReader
-from ivm.trace.group_table import PlainFields
+from ivm.trace.group_table import Fields
 from ivm.trace.groups import Groups
 
 Key = tuple[int, ...]
 
 
-def empty_groups(width: int) -> Groups[PlainFields]:
+def empty_groups(width: int) -> Groups[Fields]:
     """Groups with integer keys and one field."""
-    return Groups([(BIGINT, False)] * width, PlainFields((None,)), TextDictionary())
+    return Groups([(BIGINT, False)] * width, Fields((None,)), TextDictionary())
 
 
 class Model:
@@ -33,7 +33,7 @@ class Model:
         self.width = width
         self.sums: dict[Key, int] = {}
         self.marked: list[tuple[int, dict[Key, int]]] = [(0, {})]
-        self.readers: list[tuple[GroupReader[PlainFields], dict[Key, int]]] = []
+        self.readers: list[tuple[GroupReader[Fields], dict[Key, int]]] = []
         self.time = 0
 
     def add(
@@ -285,7 +285,7 @@ def test_readers_are_right_while_groups_grow_go_and_come_back() -> None:
 
 def test_keys_are_saved_as_texts() -> None:
     groups, other = (
-        Groups([(VARCHAR, True), (BIGINT, False)], PlainFields((None, VARCHAR)), dictionary)
+        Groups([(VARCHAR, True), (BIGINT, False)], Fields((None, VARCHAR)), dictionary)
         for dictionary in (TextDictionary(), TextDictionary())
     )
     here, there = groups.fields, other.fields

@@ -15,11 +15,9 @@ from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.functions import Context
 from ivm.render.scalars.program import MfpProgram
 from ivm.render.scalars.text_function import function_of, functions_in
-from ivm.trace.arrow import Reader
-from ivm.trace.batch import Batch
+from ivm.trace.batch import Batch, Reader, TextHabit
 from ivm.trace.delta import Delta, Group, concat_deltas, delta_of, plain_layout
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.text_habit import TextHabit
 from sql.ir.scalar import Call, Column, Literal, Scalar
 from tests.scalars.oracle import column_of, duckdb_rows, python_of
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from catalog import types
 from catalog.types import Physical, SqlType, decimal
-from ivm.trace.arrow import Reader, arrow_type, to_arrow, to_column
+from ivm.trace.arrow import arrow_type, to_arrow, to_column
+from ivm.trace.batch import Reader
 from ivm.trace.column import DTYPES, Column
 from ivm.trace.dictionary import TextDictionary
 from tests.trace_in.columns import python_values

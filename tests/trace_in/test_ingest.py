@@ -15,7 +15,7 @@ from catalog import types
 from catalog.errors import ConstraintError, TypeMismatchError
 from catalog.schema import Field, Schema
 from catalog.types import SqlType, decimal
-from ivm.trace.ingest import ingest, ingest_updates
+from ivm.trace.ingest import Intake
 
 FIELDS: Schema = (
     Field("id", types.BIGINT, nullable=False),
@@ -38,8 +38,8 @@ TABLE = pa.table(
 )
 
 
-def taken(data: object, fields: Schema = FIELDS, **options: object) -> pa.Table:
-    return ingest(data, fields, "table t", **options)  # type: ignore[arg-type]
+def taken(data: object, fields: Schema = FIELDS, *, keys_only: bool = False) -> pa.Table:
+    return Intake(fields, "table t", ("id",) if keys_only else ()).rows(data, keys_only=keys_only)
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,14 @@ def test_a_key_that_only_some_rows_have_is_null_in_the_others():
 
 
 def test_only_the_key_of_rows_to_delete():
-    key = taken([{"ID": 5}], columns=("id",))
+    key = taken([{"ID": 5}], keys_only=True)
     assert key.to_pylist() == [{"id": 5}]
-    assert taken(TABLE, columns=("id",)).to_pylist() == [{"id": 1}, {"id": 2}]
+    assert taken(TABLE, keys_only=True).to_pylist() == [{"id": 1}, {"id": 2}]
 
 
 def test_times_and_diffs():
     data = TABLE.append_column("_time", pa.array([7, 8], pa.int32())).append_column("_diff", pa.array([1, -1]))
-    rows, times, diffs = ingest_updates(data, FIELDS, "table t")
+    rows, times, diffs = Intake(FIELDS, "table t").updates(data)
     assert rows.to_pylist() == ROWS
     assert times is not None
     assert diffs is not None
@@ -105,11 +105,11 @@ def test_times_and_diffs():
 
 
 def test_diffs_of_one_need_not_be_told_and_diffs_of_zero_are_no_change():
-    assert ingest_updates(TABLE, FIELDS, "table t") == (TABLE, None, None)
+    assert Intake(FIELDS, "table t").updates(TABLE) == (TABLE, None, None)
     ones = TABLE.append_column("_diff", pa.array([1, 1]))
-    assert ingest_updates(ones, FIELDS, "table t")[2] is None
+    assert Intake(FIELDS, "table t").updates(ones)[2] is None
     zero = TABLE.append_column("_time", pa.array([3, 4])).append_column("_diff", pa.array([0, 1]))
-    rows, times, diffs = ingest_updates(zero, FIELDS, "table t")
+    rows, times, diffs = Intake(FIELDS, "table t").updates(zero)
     assert rows.to_pylist() == ROWS[1:]
     assert times is not None
     assert times.tolist() == [4]

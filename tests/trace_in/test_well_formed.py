@@ -15,7 +15,7 @@ from catalog import types
 from catalog.errors import TypeMismatchError
 from catalog.schema import Field
 from catalog.types import SqlType, decimal
-from ivm.trace.ingest import Intake, ingest
+from ivm.trace.ingest import Intake
 
 MANY = 2000
 """Rows beyond which columns are looked at one by one."""
@@ -134,7 +134,7 @@ def test_what_is_not_well_formed_is_refused(type_, make, message):
     fields = (Field("x", type_),)
     for data in (pa.table({"x": make()}), {"x": make()}, pa.record_batch({"x": make()})):
         with pytest.raises(TypeMismatchError, match=f"table t: column 'x'.*{message}"):
-            ingest(data, fields, "table t")
+            Intake(fields, "table t").rows(data)
     intake = Intake(fields, "table t")
     for _ in range(2):
         with pytest.raises(TypeMismatchError, match=f"table t: column 'x'.*{message}"):
@@ -149,7 +149,7 @@ def test_nor_among_many_rows(type_, make, message):
         message = message.replace(f"row {row} ", f"row {MANY + row} ")
     for take in (
         Intake((Field("x", type_),), "table t").rows,
-        lambda given: ingest(given, (Field("x", type_),), "table t"),
+        lambda given: Intake((Field("x", type_),), "table t").rows(given.to_reader()),
     ):
         with pytest.raises(TypeMismatchError, match=f"'x'.*{message}"):
             take(data)
@@ -166,7 +166,7 @@ def test_what_lies_under_null_or_outside_a_slice_does_not_matter():
         pa.array(np.array([0, 99, 0], np.int32), mask=mask), pa.array(["x"]), safe=False
     )
     table = pa.table({"t": text, "d": day, "e": code})
-    taken = ingest(table, fields, "table t").to_pylist()
+    taken = Intake(fields, "table t").rows(table).to_pylist()
     assert taken[0] == {"t": "a", "d": datetime.date(1970, 1, 1), "e": "x"}
     assert taken[1] == dict.fromkeys("tde")
     plain = pa.table(
@@ -183,7 +183,7 @@ def test_the_extremes_are_taken():
         {"d": datetime.date.min, "t": datetime.datetime.min, "p": Decimal("-9999999.99"), "q": Decimal(1 - 10**18)},
         {"d": datetime.date.max, "t": datetime.datetime.max, "p": Decimal("9999999.99"), "q": Decimal(10**18 - 1)},
     ]
-    assert ingest(rows * MANY, fields, "table t").to_pylist()[-2:] == rows
+    assert Intake(fields, "table t").rows(rows * MANY).to_pylist()[-2:] == rows
 
 
 def test_a_dictionary_is_looked_at_once_and_again_when_it_is_another():

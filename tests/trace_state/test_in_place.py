@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.types import BIGINT, DATE, DOUBLE, HUGEINT, INTEGER, TIMESTAMP, SqlType, decimal
-from ivm.trace.arrow import Reader, arrow_type, to_column
-from ivm.trace.batch import Batch
+from ivm.trace.arrow import arrow_type, to_column
+from ivm.trace.batch import Batch, Reader
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.in_place import Pieces, is_readable
 from ivm.trace.row_store import RowStore

@@ -10,8 +10,8 @@ from catalog.errors import ConstraintError, Error
 from catalog.schema import Field, Table
 from catalog.types import BIGINT, BOOLEAN, VARCHAR
 from ivm.trace import row_store
-from ivm.trace.arrow import Reader, arrow_type
-from ivm.trace.batch import Batch
+from ivm.trace.arrow import arrow_type
+from ivm.trace.batch import Batch, Reader
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.row_store import RowStore

@@ -1,21 +1,11 @@
-"""Loops between Arrow's layouts and ours."""
+"""Looks at all values of Arrow's arrays."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
-from ivm.kernels.types import Bools, Ints
-
-
-@njit(cache=True, nogil=True, fastmath=False)
-def unpack_bits(bits: Ints, first: int, length: int) -> Bools:
-    """Bits `first` to `first + length` of `bits`, the lowest of each byte first, as bool (length,)."""
-    out = np.empty(length, np.bool_)
-    for i in range(length):
-        at = first + i
-        out[i] = (bits[at >> 3] >> (at & 7)) & 1 != 0
-    return out
+from ivm.kernels.types import Ints
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
