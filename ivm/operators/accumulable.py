@@ -37,8 +37,8 @@ from ivm.kernels.groups.finalize import (
     OutputRow,
 )
 from ivm.kernels.numbers.exact_float import exponent_range
+from ivm.kernels.types import Int32s
 from ivm.operators.accumulator import NO_MASK, Accumulator, Argument, Window, mask, move, value_words
-from ivm.trace.cells import Cells
 from ivm.trace.column import Array, Bools, Column, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.group_table import Fields
@@ -244,12 +244,12 @@ class Accumulators(Fields):
         for key, part in self.parts.items():
             move(old, new, narrow.parts[key], part)
 
-    def add(self, columns: dict[int, Column], diffs: Ints | None, cells: Cells, fields: Ints) -> None:
-        """Add a batch to the fields of its cells. Raises NumericError if a sum leaves 128 bits."""
+    def add(self, columns: dict[int, Column], diffs: Ints | None, row_cell: Int32s, fields: Ints) -> None:
+        """Add a batch to the fields of its rows' cells. Raises NumericError if a sum leaves 128 bits."""
         changes = readonly_diffs(diffs)
-        if len(cells.row_cell) <= _TOGETHER:
-            values, valid = self._pack(columns, len(cells.row_cell))
-            overflow = accumulate(self.plan, values, valid, changes, cells.row_cell, fields)
+        if len(row_cell) <= _TOGETHER:
+            values, valid = self._pack(columns, len(row_cell))
+            overflow = accumulate(self.plan, values, valid, changes, row_cell, fields)
             if overflow >= 0:
                 raise self.overflow(overflow)
             return
@@ -264,7 +264,7 @@ class Accumulators(Fields):
                 if part.kind != COUNT:
                     values = value_words(column, self.arguments[part.argument])
             plan[0, [VALUE, VALID]] = 0, 0 if len(valid) else -1
-            if accumulate(plan, values, valid, changes, cells.row_cell, fields) >= 0:
+            if accumulate(plan, values, valid, changes, row_cell, fields) >= 0:
                 raise self.overflow(k)
 
     def _pack(self, columns: dict[int, Column], n: int) -> tuple[Ints, Bools]:

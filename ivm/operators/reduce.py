@@ -14,12 +14,13 @@ from ivm.operators.extremes import AppendOnlyExtremes, Extremes
 from ivm.operators.group_lookup import GroupLookup
 from ivm.operators.operator import Contents, Kept, live_input
 from ivm.operators.ordered_aggregates import ordered_sets
-from ivm.trace.cells import Cells, cell_times
+from ivm.trace.cells import Cells
 from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.groups import Groups
 from ivm.trace.keys import KeyLayout
+from ivm.trace.time import chosen
 
 __all__ = ["AggregateSpec", "Reduce"]
 
@@ -64,7 +65,7 @@ class Reduce(Kept):
         self._widen(columns)
         parts, cells = self.groups.fields, self.groups.open(words, delta.times)
         after = np.zeros((len(cells), parts.fields), np.int64)
-        parts.add(columns, delta.diffs, cells, after)
+        parts.add(columns, delta.diffs, cells.row_cell, after)
         self._extremes.apply(columns, delta, cells, self.groups.state, after)
         for each in self._ordered:
             each.apply(delta, cells, after)
@@ -92,7 +93,7 @@ class Reduce(Kept):
             raise overflow_error(parts.aggregates[computed])
         if rows == 0:
             return None
-        return output.delta(rows, cell_times(cells.times, cell[:rows]), diffs[:rows])
+        return output.delta(rows, chosen(cells.times, cell[:rows]), diffs[:rows])
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The output as it is now, whatever happens meanwhile."""

@@ -9,12 +9,12 @@ import numpy as np
 from catalog.types import SqlType
 from ivm.kernels.groups.threshold import clamp_cells
 from ivm.operators.operator import Contents, Kept, live_input
-from ivm.trace.cells import cell_times
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_reader import GroupReader
 from ivm.trace.group_table import Fields
 from ivm.trace.groups import Groups
+from ivm.trace.time import chosen
 
 
 class Threshold(Kept):
@@ -45,7 +45,7 @@ class Threshold(Kept):
         self._groups.put(after)
         if rows == 0:
             return None
-        return delta_of(self._layout.unpack(keys[:rows]), cell_times(cells.times, cell[:rows]), diffs[:rows], rows)
+        return delta_of(self._layout.unpack(keys[:rows]), chosen(cells.times, cell[:rows]), diffs[:rows], rows)
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The output as it is now, whatever happens meanwhile."""

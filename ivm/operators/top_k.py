@@ -11,7 +11,7 @@ from ivm.kernels.groups.append_only_top_k import keep_first, window_changes
 from ivm.kernels.ordered.batch import TreeBatch
 from ivm.kernels.ordered.top_k import ENDLESS, FIELDS, apply_windows, show_windows
 from ivm.operators.operator import Contents, Kept, StateSize, live_input
-from ivm.trace.cells import Cells, cell_times
+from ivm.trace.cells import Cells
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_reader import GroupReader
@@ -21,6 +21,7 @@ from ivm.trace.ordered_rows import OrderedRows, net_of
 from ivm.trace.ordered_tree import OrderedReader
 from ivm.trace.readonly import readonly, readonly_diffs
 from ivm.trace.row_order import total_order
+from ivm.trace.time import chosen
 
 Types = tuple[tuple[SqlType, bool], ...]
 
@@ -81,7 +82,7 @@ class TopK(Kept):
             return None
         width = len(self._order.kinds)
         out = out[:rows]
-        times = cell_times(cells.times, out[:, width + 1])
+        times = chosen(cells.times, out[:, width + 1])
         return delta_of(self._order.decode(out[:, :width]), times, out[:, width].copy(), rows)
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
@@ -158,7 +159,7 @@ class AppendOnlyTopK(Kept):
         if rows == 0:
             return None
         out = out[:rows]
-        times = cell_times(cells.times, out[:, self._width])
+        times = chosen(cells.times, out[:, self._width])
         key = out[:, : self._width - 1]
         return delta_of(self._order.decode(key), times, out[:, self._width - 1].copy(), int(rows))
 

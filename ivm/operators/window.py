@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from ivm.kernels.windows.functions import CELL, DIFF
 from ivm.operators.operator import Contents, Kept, StateSize, live_input
 from ivm.operators.window_layout import FunctionSpec, Types, WindowLayout
-from ivm.trace.cells import Cells, cell_times
+from ivm.trace.cells import Cells
 from ivm.trace.column import Ints
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta, delta_of
@@ -18,6 +18,7 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_table import Fields
 from ivm.trace.groups import Groups
 from ivm.trace.row_order import total_order
+from ivm.trace.time import chosen
 from ivm.trace.window_tree import WindowReader, WindowTree
 
 __all__ = ["FunctionSpec", "Window"]
@@ -69,7 +70,7 @@ class Window(Kept):
 
     def _output(self, out: Ints, cells: Cells) -> Delta | None:
         layout = self._rows.layout
-        delta = delta_of(layout.columns(out), cell_times(cells.times, out[:, CELL]), out[:, DIFF].copy(), len(out))
+        delta = delta_of(layout.columns(out), chosen(cells.times, out[:, CELL]), out[:, DIFF].copy(), len(out))
         return delta if layout.is_settled else consolidate(delta, self._types)
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:

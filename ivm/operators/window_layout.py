@@ -17,7 +17,6 @@ from ivm.kernels.windows import values as window_values
 from ivm.kernels.windows.tree import INPUT, KEY, OWN, PAYLOAD, PEERS, SHAPE, TREE, VALUES, WORDS
 from ivm.kernels.windows.values import FAR
 from ivm.operators.accumulable import Accumulators, AggregateSpec, aggregate_values, overflow_error
-from ivm.trace.cells import Cells
 from ivm.trace.column import Array, Column, Ints, zeroed
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import Literals, TextDictionary
@@ -251,8 +250,7 @@ class WindowLayout:
         rows = self._without_sums([delta.column(c) for c in range(self.width)], map(delta.column, self._values), n)
         if self.sums is not None:
             fields = np.zeros((n, self.sums.fields), np.int64)
-            every = Cells(np.arange(n, dtype=np.int32), _NO_CELLS, _NO_CELLS, 0)
-            self.sums.add(self.sums.read(delta), None, every, fields)
+            self.sums.add(self.sums.read(delta), None, np.arange(n, dtype=np.int32), fields)
             rows[:, self._own - _LINKS :] = fields
         return rows
 
@@ -380,6 +378,3 @@ def _words_of(value: int | float | bool | str, physical: Physical, literals: Lit
         pair = np.array([[low - (low >> 63 << 64), int(value) >> 64]], np.int64)
         return ordered_words(pair, physical)[0]
     return ordered_words(np.array([value]), physical)[0]
-
-
-_NO_CELLS = np.empty(0, np.int32)

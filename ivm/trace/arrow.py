@@ -120,18 +120,11 @@ def to_arrow(column: Column, type: SqlType, strings: Strings) -> pa.Array:
         return lists_to_arrow(column, element, strings, lambda elements: to_arrow(elements, element, strings))
     if type.physical is Physical.CODE:
         texts = strings.decode(column.values, column.valid)
-        return texts if type.kind is not Kind.BLOB else _viewed(texts, target)
+        return texts if type.kind is not Kind.BLOB else texts.cast(target)  # which looks at no byte
     if type.kind is Kind.ENUM:
         return enum_array(column.values, column.valid, type)
     validity = None if column.valid is None else pa.py_buffer(np.packbits(column.valid, bitorder="little"))
     return pa.Array.from_buffers(target, n, [validity, pa.py_buffer(_outward(column.values, target))])
-
-
-def _viewed(texts: pa.Array | pa.ChunkedArray, target: pa.DataType) -> pa.Array | pa.ChunkedArray:
-    """The same bytes, which need not be UTF-8, as another type of bytes."""
-    if isinstance(texts, pa.ChunkedArray):
-        return pa.chunked_array([chunk.view(target) for chunk in texts.chunks], target)
-    return texts.view(target)
 
 
 def _values(array: pa.Array, data: pa.Buffer, physical: Physical) -> Any:

@@ -13,10 +13,11 @@ from catalog.schema import Table
 from catalog.types import SqlType
 from ivm.kernels.hashing.changes import COUNTS, FAILED, INSERTED, KILLED
 from ivm.trace.arrow import to_column
-from ivm.trace.column import Array, Bools, Ints
+from ivm.trace.column import Bools, Ints
 from ivm.trace.consolidate import merge_equal
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.sequences import numbers_from
+from ivm.trace.time import chosen
 
 MOST_COPIES = 1 << 24
 """How many rows a batch may stand for beyond those that it holds. Equal rows are stored one by one."""
@@ -56,10 +57,6 @@ class Changes:
         times = self.times
         return (times, times) if isinstance(times, int) else (int(times[0]), int(times[-1]))
 
-    def times_of(self, changes: Array) -> Ints | int:
-        """The times of the changes at these places."""
-        return self.times if isinstance(self.times, int) else self.times[changes]
-
 
 def in_order(times: Ints | int, diffs: Ints | None, length: int, *, deletes_first: bool | None) -> Changes:
     """The updates as single inserts and deletes, by time and within a time deletes first, or last; None: as they come.
@@ -78,14 +75,14 @@ def in_order(times: Ints | int, diffs: Ints | None, length: int, *, deletes_firs
     if bool((counts != 1).any()):
         positions = np.repeat(np.arange(length), counts)
         diffs = diffs[positions]
-        times = times if isinstance(times, int) else times[positions]
+        times = chosen(times, positions)
     inserts = diffs > 0
     late = np.zeros(1, np.bool_) if deletes_first is None else inserts if deletes_first else ~inserts
     moved = _order(times, late)
     if moved is not None:
         positions = moved if positions is None else positions[moved]
         inserts = inserts[moved]
-        times = times if isinstance(times, int) else times[moved]
+        times = chosen(times, moved)
     return Changes(len(inserts), positions, times, None if inserts.all() else inserts)
 
 
@@ -95,8 +92,7 @@ def net_in_order(rows: pa.Table, types: Sequence[SqlType], times: Ints | int, di
     `rows` are the updates', with columns of `types`, at least one. Cost: see `_summed`.
     """
     kept, sums = _summed(rows, types, None if isinstance(times, int) else times, diffs)
-    left = times if isinstance(times, int) else times[kept]
-    changes = in_order(left, sums, len(kept), deletes_first=True)
+    changes = in_order(chosen(times, kept), sums, len(kept), deletes_first=True)
     return replace(changes, positions=kept if changes.positions is None else kept[changes.positions])
 
 

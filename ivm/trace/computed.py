@@ -18,20 +18,13 @@ MOST_KEPT = 4
 
 
 class TextFunction(Protocol):
-    """A function of one text, known by its identity; it has a value of every string.
+    """A function of one text, known by its identity; it has a value, of the `type`, of every string.
 
     `light`: it costs less than to look the string up in a dictionary, for every string.
     """
 
-    @property
-    def type(self) -> SqlType:
-        """The type of the values."""
-        ...
-
-    @property
-    def light(self) -> bool:
-        """See the class."""
-        ...
+    type: SqlType
+    light: bool
 
     def of_texts(self, texts: Texts) -> Column:
         """Its values of strings where they lie."""
@@ -64,7 +57,8 @@ def _computed(array: pa.Array, function: TextFunction) -> Column:
     if indices.null_count == 0:
         return function.of_texts(texts).take(indices.to_numpy())
     # What the function says of NULL is its own affair.
-    return function.of_texts(texts.and_null()).take(indices.cast(pa.int64()).fill_null(len(texts)).to_numpy())
+    known = concat([function.of_texts(texts), function.of_texts(arrow_texts(pa.nulls(1, pa.string())))])
+    return known.take(indices.cast(pa.int64()).fill_null(len(texts)).to_numpy())
 
 
 class ComputedColumns:

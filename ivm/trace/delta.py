@@ -17,6 +17,7 @@ import numpy as np
 
 from ivm.trace.column import Array, Column, Ints, concat
 from ivm.trace.computed import Read, TextFunction
+from ivm.trace.time import chosen
 
 Place = tuple[int, Read]
 """A group of a delta, and a column of its source, or a function of one."""
@@ -29,33 +30,30 @@ class Layout:
     remember by the layout what they found out about it.
     """
 
-    __slots__ = ("_bound", "_within", "places")
+    __slots__ = ("_made", "places")
 
     def __init__(self, places: Iterable[Place | None]) -> None:
         self.places = tuple(places)
-        self._bound: dict[tuple[int, int, int], Layout] = {}
-        self._within: dict[tuple[int, int], Layout] = {}
+        self._made: dict[tuple[int, ...], Layout] = {}
 
     def __len__(self) -> int:
         return len(self.places)
 
     def bind(self, group: int, offset: int, width: int) -> Layout:
         """The `width` columns from `offset` on taken from group `group`, in their order."""
-        key = (group, offset, width)
-        made = self._bound.get(key)
+        made = self._made.get((group, offset, width))
         if made is None:
-            bound = tuple((group, i) for i in range(width))
+            bound = ((group, i) for i in range(width))
             made = Layout((*self.places[:offset], *bound, *self.places[offset + width :]))
-            self._bound[key] = made
+            self._made[group, offset, width] = made
         return made
 
     def within(self, offset: int, total: int) -> Layout:
         """The columns from `offset` on, among `total` columns of which no other is bound."""
-        key = (offset, total)
-        made = self._within.get(key)
+        made = self._made.get((offset, total))
         if made is None:
             behind = total - offset - len(self.places)
-            made = self._within[key] = Layout((*(None,) * offset, *self.places, *(None,) * behind))
+            made = self._made[offset, total] = Layout((*(None,) * offset, *self.places, *(None,) * behind))
         return made
 
 
@@ -166,9 +164,8 @@ class Delta:
 
     def take(self, rows: Array) -> Delta:
         """The updates at positions `rows` (integers), in that order; no column value is touched."""
-        times = self.times if isinstance(self.times, int) else self.times[rows]
         diffs = None if self.diffs is None else self.diffs[rows]
-        return Delta([g.take(rows) for g in self.groups], self.layout, len(rows), times, diffs)
+        return Delta([g.take(rows) for g in self.groups], self.layout, len(rows), chosen(self.times, rows), diffs)
 
     def slice(self, start: int, stop: int) -> Delta:
         """The updates from `start` to `stop`; no column value is touched."""

@@ -15,6 +15,7 @@ from ivm.trace.follower import Follower
 from ivm.trace.row_store import RowStore
 from ivm.trace.rows import Rows
 from ivm.trace.state import StateSize
+from ivm.trace.time import chosen
 
 Arranged = TypeVar("Arranged", bound=Follower)
 
@@ -47,7 +48,7 @@ class DerivedRows(Rows, Generic[Arranged]):
             return
         applied, _ = self.change(ordered.columns(), changes)
         added = np.flatnonzero(changes.inserts)
-        store.append(ordered.take(added), len(added), changes.times_of(added))
+        store.append(ordered.take(added), len(added), chosen(changes.times, added))
         if len(applied.failed):
             self._refuse(ordered, int(applied.failed[0]))
         self.arranged.catch_up()

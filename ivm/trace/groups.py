@@ -27,7 +27,7 @@ from ivm.kernels.groups.table import (
     undo_cells,
 )
 from ivm.kernels.types import Int32s
-from ivm.trace.cells import NO_CELLS, NO_FIELDS, NO_SLOTS, CellBatch, Cells
+from ivm.trace.cells import NO_CELLS, NO_FIELDS, NO_SLOTS, Cells
 from ivm.trace.column import Array, Bools, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_reader import GroupReader, Written
@@ -72,7 +72,7 @@ class Groups(Written[Form], State):
         super().__init__(self.layout.words, fields)
         self.is_looked_up = False
         self._keys = GroupKeys(self.layout, tuple(type_ for type_, _ in keys), dictionary)
-        self._steps: list[CellBatch | Table[Form]] = []  # a table: the one before the fields were laid out anew
+        self._steps: list[Cells | Table[Form]] = []  # a table: the one before the fields were laid out anew
         self._emptied: list[Int32s] = []
         self._readers: Held[GroupReader[Form]] = Held()
         self._searched = 0
@@ -107,7 +107,7 @@ class Groups(Written[Form], State):
         rows = len(words)
         keys = readonly(np.ascontiguousarray(words).reshape(rows, self.width))
         ordered = readonly_times(times)
-        batch = CellBatch(rows, times)
+        batch = Cells(rows, times)
         self._fold(self._last)
         self._steps.append(batch)
         self._begin()
@@ -122,7 +122,7 @@ class Groups(Written[Form], State):
     def put(self, after: Ints) -> None:
         """The fields of each cell that `open` gave last, which are the groups' to keep."""
         batch = self._steps[-1]
-        assert isinstance(batch, CellBatch), "fields are put after the cells were opened"
+        assert isinstance(batch, Cells), "fields are put after the cells were opened"
         batch.after = after
 
     def widen(self, fields: Form, move: Callable[[Ints, Ints], None]) -> None:
@@ -146,7 +146,7 @@ class Groups(Written[Form], State):
         self._begin()
         while len(self._steps) > mark:
             step = self._steps[-1]
-            if isinstance(step, CellBatch):
+            if isinstance(step, Cells):
                 undo_cells(
                     self.width, *self.index[:-1], self.state, self.index[-1], step.after, step.meta, step.slot,
                     step.previous,
@@ -166,12 +166,12 @@ class Groups(Written[Form], State):
         self._begin()
         touched = 0
         for step in self._steps:
-            if isinstance(step, CellBatch):
+            if isinstance(step, Cells):
                 meta = step.meta.tolist()
                 touched += meta[CELLS]
                 self._searched += meta[SEARCHED]
                 if meta[EMPTIED]:
-                    self._emptied.append(step.slots)
+                    self._emptied.append(step.slot)
         self._steps.clear()
         if not self._readers:
             if self._emptied:
@@ -188,15 +188,15 @@ class Groups(Written[Form], State):
         multiplicity is zero unless `always`. The fields are copies. Cost: two or three random accesses a key.
         """
         batch, rows = self._last, len(words)
-        cells, after = (NO_CELLS, NO_FIELDS) if batch is None else (batch.cells, batch.after)
-        assert batch is None or after is not NO_FIELDS, "a step has put its fields when somebody looks"
+        cells = NO_CELLS if batch is None else batch
+        assert batch is None or cells.after is not NO_FIELDS, "a step has put its fields when somebody looks"
         positions, fields = np.empty(rows, np.int64), np.empty((rows, len(self.fields.kinds)), np.int64)
         size, directory, _, entries, counts = self.index
         found = look_up_groups(
             readonly(np.ascontiguousarray(words).reshape(rows, self.width)),
             NO_MASK if dropped is None else readonly(dropped), readonly(cells.until(as_of)), always,
-            self.width, size, directory, entries, self.state, counts, cells.previous, cells.jumps(), NO_SLOTS, after,
-            positions, fields,
+            self.width, size, directory, entries, self.state, counts, cells.previous, cells.jumps(), NO_SLOTS,
+            cells.after, positions, fields,
         )  # fmt: skip
         return positions[:found], fields[:found]
 
@@ -243,10 +243,10 @@ class Groups(Written[Form], State):
         self._store = store
 
     @property
-    def _last(self) -> CellBatch | None:
+    def _last(self) -> Cells | None:
         """The step whose fields are not yet the groups'."""
         step = self._steps[-1] if self._steps else None
-        return step if isinstance(step, CellBatch) and step.is_open else None
+        return step if isinstance(step, Cells) and step.is_open else None
 
     def _begin(self) -> None:
         self.version |= 1
@@ -254,19 +254,19 @@ class Groups(Written[Form], State):
     def _end(self) -> None:
         self.version = (self.version | 1) + 1
 
-    def _fold(self, batch: CellBatch | None) -> None:
+    def _fold(self, batch: Cells | None) -> None:
         """Let the groups have the fields of the last step, if they have not."""
         if batch is None:
             return
-        assert batch.after is not NO_FIELDS or not len(batch.slots), "a step puts fields, or is rolled back"
+        assert batch.after is not NO_FIELDS or not len(batch.slot), "a step puts fields, or is rolled back"
         self._begin()
         if self._readers:
             for reader in self._readers.each():
-                reader.keep(batch.slots, batch.previous)
+                reader.keep(batch.slot, batch.previous)
         fold_cells(self.width, self.state, batch.after, batch.meta, batch.slot)
         self._end()
 
-    def _open_ascending(self, keys: Ints, times: Ints, batch: CellBatch) -> int:
+    def _open_ascending(self, keys: Ints, times: Ints, batch: Cells) -> int:
         """The cells of the first rows, as far as they go on with the run; how many they are."""
         counts, at = self._store.counts, 0
         while counts[OPEN] and at < len(keys):

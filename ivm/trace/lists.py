@@ -26,24 +26,16 @@ def element_size(physical: Physical) -> int:
     return 1 + DTYPES[physical].itemsize * (2 if physical is Physical.WIDE else 1)
 
 
-def list_bytes(column: Column, physical: Physical) -> tuple[Array, int]:
-    """The values of a column as elements, uint8 (n * size,), and that size. What is NULL is zero."""
-    size = element_size(physical)
-    out = np.zeros((len(column), size), np.uint8)
-    values = np.ascontiguousarray(column.values, DTYPES[physical])
-    out[:, 1:] = values.view(np.uint8).reshape(len(column), size - 1)
-    if column.valid is None:
-        out[:, 0] = 1
-    else:
-        out[:, 0] = column.valid
-        out[~column.valid, 1:] = 0
-    return out.reshape(-1), size
-
-
 def lists_of(column: Column, offsets: Ints, physical: Physical, dictionary: TextDictionary) -> Codes:
     """The codes of the lists of each run [offsets[c], offsets[c + 1]) of a column's values, NULLs included."""
-    data, size = list_bytes(column, physical)
-    codes = dictionary.encode_parts(data, offsets * size)
+    size = element_size(physical)
+    data = np.zeros((len(column), size), np.uint8)
+    values = np.ascontiguousarray(column.values, DTYPES[physical])
+    data[:, 0] = True if column.valid is None else column.valid
+    data[:, 1:] = values.view(np.uint8).reshape(len(column), size - 1)
+    if column.valid is not None:
+        data[~column.valid, 1:] = 0
+    codes = dictionary.encode_parts(data.reshape(-1), offsets * size)
     if physical is Physical.CODE:
         elements = column.values if column.valid is None else column.values[column.valid]
         dictionary.note_lists(codes, np.ascontiguousarray(elements, np.int32))

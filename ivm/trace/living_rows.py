@@ -35,7 +35,8 @@ class LivingRows:
     def __init__(self, store: RowStore) -> None:
         self.store = store
         self._layout = KeyLayout(tuple((t.physical, True) for t in store.types), nulls="match")
-        self._factors = _random(self._layout.words)
+        random = secrets.token_bytes(16 * WORDS * (self._layout.words + 1))
+        self._factors = np.frombuffer(random, np.uint64).reshape(-1, WORDS, 2)
         self._index = Index(min(self._layout.words, WORDS))
         self._index.since = _NEVER
 
@@ -102,9 +103,3 @@ class LivingRows:
     def _words_of(self, rows: Ints | slice) -> Ints:
         length = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
         return self.words([self.store.gather(c, rows) for c in range(len(self.store.types))], length)
-
-
-def _random(words: int) -> np.typing.NDArray[np.uint64]:
-    """Factors for digests of so many words."""
-    shape = words + 1, WORDS, 2
-    return np.frombuffer(secrets.token_bytes(8 * int(np.prod(shape))), np.uint64).reshape(shape)

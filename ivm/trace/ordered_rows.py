@@ -31,7 +31,7 @@ class OrderedRows(OrderedTree):
     """
 
     def __init__(self, order: RowOrder, dictionary: TextDictionary, *, places: bool) -> None:
-        super().__init__(np.concatenate([_SLOT, order.kinds]), 2 if places else 1, dictionary)
+        super().__init__(np.insert(order.kinds, 0, 0), 2 if places else 1, dictionary)
         self.row_order = order
         self._types = [term.type for term in sorted(order.terms, key=lambda term: term.column)]
 
@@ -81,9 +81,6 @@ def in_order(keys: Ints, kinds: Ints, times: Ints | int) -> Ints:
         joined = (joined << np.uint64(taken)) | part
         room -= taken
     return readonly(np.argsort(joined.view(np.int64)))
-
-
-_SLOT: Ints = np.zeros(1, np.int64)
 
 
 class NetChanges(NamedTuple):

@@ -35,7 +35,7 @@ def check_pattern(pattern: str, rewrite: str = "") -> None:
 
 def found(dictionary: TextDictionary, codes: Array, pattern: str) -> Bools:
     """Where some part of the string matches."""
-    hits: Bools = pc.match_substring_regex(_texts(dictionary, codes), pattern).to_numpy(zero_copy_only=False)
+    hits: Bools = pc.match_substring_regex(dictionary.now().decode(codes), pattern).to_numpy(zero_copy_only=False)
     return hits
 
 
@@ -47,7 +47,7 @@ def matched(dictionary: TextDictionary, codes: Array, pattern: str) -> Bools:
 def replaced(dictionary: TextDictionary, codes: Array, pattern: str, rewrite: str, every: bool) -> Array:
     r"""Codes of the strings with the first match (or every one) rewritten; \1 to \9 stand for groups, \0 for all."""
     most = None if every else 1
-    texts = pc.replace_substring_regex(_texts(dictionary, codes), pattern, rewrite, max_replacements=most)
+    texts = pc.replace_substring_regex(dictionary.now().decode(codes), pattern, rewrite, max_replacements=most)
     return dictionary.encode(texts).values
 
 
@@ -56,13 +56,8 @@ def extracted(dictionary: TextDictionary, codes: Array, pattern: str, group: int
     # The lazy run before the first match and the rest behind it are cut off by rewriting the whole string.
     around, rewrite = rf"\A(?s:.*?)({pattern})(?s:.*)\z", rf"\{group + 1}"
     try:
-        texts = pc.replace_substring_regex(_texts(dictionary, codes), around, rewrite, max_replacements=1)
+        texts = pc.replace_substring_regex(dictionary.now().decode(codes), around, rewrite, max_replacements=1)
     except pa.ArrowInvalid:  # the pattern has no such group, whose text is then empty
         return np.zeros(len(codes), np.int32)
     hits = found(dictionary, codes, pattern)
     return np.where(hits, dictionary.encode(texts).values, np.int32(0))
-
-
-def _texts(dictionary: TextDictionary, codes: Array) -> pa.ChunkedArray:
-    texts = dictionary.now().decode(codes)
-    return texts if isinstance(texts, pa.ChunkedArray) else pa.chunked_array([texts])

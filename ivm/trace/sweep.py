@@ -244,20 +244,14 @@ def _finish(heap: Heap, before: Heap, progress: Ints) -> None:
     heap.meta[[COUNT, USED, NEXT, FREE]] = last + 1, progress[BYTES], 0, len(heap.free)
 
 
-def in_parts(codes: Array) -> Iterator[Array]:
-    """Codes bit by bit, from an array of which nothing is written again."""
-    for begin in range(0, len(codes), AT_ONCE):
-        yield codes[begin : begin + AT_ONCE]
-
-
 def of_log(given: Array, times: Ints, diffs: Ints, since: int) -> Iterator[Array]:
     """The codes in the rows that are left of updates as of any time from `since` on.
 
     Multiplicities are never negative, so a code is there as long as the diffs of its updates add up to more than zero.
     """
     codes, count = readonly(given), 0
-    for part in in_parts(codes):
-        count = max(count, int(part.max()) + 1)
+    for begin in range(0, len(codes), AT_ONCE):
+        count = max(count, int(codes[begin : begin + AT_ONCE].max()) + 1)
         yield WORKED
     sums = np.zeros(count, np.int64)
     for begin in range(0, len(codes), AT_ONCE):

@@ -21,7 +21,7 @@ from ivm.trace.keys import KeyLayout
 from ivm.trace.rows import Rows, RowsMark
 from ivm.trace.state import StateSize
 from ivm.trace.stored_columns import StoredRows
-from ivm.trace.time import stamps, times_of
+from ivm.trace.time import chosen, stamps, times_of
 
 Mode = Literal["diff", "upsert"]
 Missing = Literal["error", "ignore"]
@@ -212,7 +212,7 @@ class TableStore(Rows):
             self.rollback(mark)
             return failed
         born = np.flatnonzero(changes.inserts)
-        births, times = batch, changes.times_of(born)
+        births, times = batch, chosen(changes.times, born)
         if len(born):
             births = batch if changes.only_inserts else batch.take(born)
             self.store.append(births, len(born), times)

@@ -45,14 +45,6 @@ class Texts:
         """Other parts of the same bytes, one for each string."""
         return Texts(self.data, readonly(begins), readonly(stops), self.valid)
 
-    def and_null(self) -> Texts:
-        """The strings, and a NULL behind them. Cost: copies the places."""
-        starts, ends = np.append(self.starts, self.starts.dtype.type(0)), np.append(self.ends, self.ends.dtype.type(0))
-        valid = np.ones(len(starts), np.bool_)
-        valid[:-1] = True if self.valid is None else self.valid
-        valid[-1] = False
-        return Texts(self.data, readonly(starts), readonly(ends), valid)
-
     def packed(self) -> tuple[Bytes, Ints]:
         """The strings one after the other, and where each begins, int64 (n + 1,). Cost: copies the bytes."""
         valid = _ALL_VALID if self.valid is None else readonly(np.ascontiguousarray(self.valid))

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ivm.trace.column import Ints
+from ivm.trace.column import Array, Ints
 from ivm.trace.growable import Growable
 
 LAST = 1 << 62
@@ -51,6 +51,11 @@ def as_array(times: Ints | int) -> Ints:
 def one(value: int) -> Ints:
     """An array of this value alone, which must not be written to; a commit asks for few of them, many times each."""
     return np.array([value], np.int64)
+
+
+def chosen(times: Ints | int, rows: Array) -> Ints | int:
+    """The times of some rows, or the one time of all."""
+    return times if isinstance(times, int) else times[rows]
 
 
 def readable_as_of(times: Ints | int, inclusive: bool) -> Ints | int:

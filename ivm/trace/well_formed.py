@@ -22,6 +22,7 @@ from ivm.trace.readonly import readonly
 _FEW = 1024
 """Rows up to which Arrow's own look at every value is the quicker one."""
 _SMALL_BYTES = 1 << 16
+"""Of a dictionary: to look at all values of a larger one, of which the rows may use few, takes long."""
 _REMEMBERED_BYTES = 1 << 24
 _BYTES_OF: dict[pa.DataType, pa.DataType] = {
     pa.string(): pa.binary(),
@@ -71,7 +72,8 @@ class WellFormed:
             columns = [(place, table.column(place)) for place, is_encoded in looked_at if is_encoded]
             encoded = [(place, chunk) for place, column in columns for chunk in column.chunks]
             dictionaries = [chunk.dictionary for _, chunk in encoded]
-            if table.num_rows <= _FEW and not any(map(_is_large, dictionaries)):
+            large = any(values.get_total_buffer_size() > _SMALL_BYTES for values in dictionaries)
+            if table.num_rows <= _FEW and not large:
                 table.validate(full=True)
             else:
                 table.validate()
@@ -111,8 +113,8 @@ class WellFormed:
 
 def to_look_at(schema: pa.Schema) -> list[Doubtful]:
     """The columns of which not every value is right: all but plain numbers and days."""
-    types = enumerate(schema.types)
-    return [Doubtful(place, pa.types.is_dictionary(given)) for place, given in types if not _holds_any(given)]
+    types = [(place, given) for place, given in enumerate(schema.types) if not pa.types.is_primitive(given)]
+    return [Doubtful(place, pa.types.is_dictionary(given)) for place, given in types]
 
 
 def is_limited(type: SqlType) -> bool:
@@ -148,11 +150,6 @@ def check_shown(column: pa.ChunkedArray, field: Field, what: str) -> None:
         before += n
 
 
-def _is_large(dictionary: pa.Array) -> bool:
-    """Whether a look at all values, of which the rows may use few, takes long."""
-    return bool(dictionary.get_total_buffer_size() > _SMALL_BYTES)
-
-
 def _check_array(array: pa.Array) -> None:
     """Raise pa.ArrowInvalid if an array, whose buffers are long enough, does not hold what its type says."""
     if not _is_plain(array):
@@ -176,11 +173,6 @@ def _is_plain(array: pa.Array) -> bool:
             return True
         words = np.frombuffer(data, np.int64, 2 * len(array), array.offset * 16).reshape(-1, 2)
         return bool(decimals_fit(readonly(words), 10**given.precision))
-    return _holds_any(given)
-
-
-def _holds_any(given: pa.DataType) -> bool:
-    """Whether whatever lies in the buffers of such an array is a value of it."""
     return bool(pa.types.is_primitive(given))
 
 
