@@ -9,6 +9,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -113,6 +114,29 @@ def test_what_cannot_be_compiled_is_named_and_the_rest_is_there(package, target)
     found = open_archive(path_for(target, package / "kernels"), package / "kernels")
     assert found is not None
     assert len(found._index) == 2
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks the system for a process's children")
+def test_no_process_goes_on_compiling_for_one_that_was_killed(package, target):
+    write_signatures([*SMALL, ("hashing.index.count_bits", "int32[::1]")], package / "kernels" / "signatures.txt")
+    command = [sys.executable, str(ROOT / "setup" / "kernels.py"), str(package)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        deadline = monotonic() + 60
+        while len(started := children.read_text().split()) < 2 and monotonic() < deadline:
+            sleep(0.02)  # the first one is the standard library's, which only watches
+        process.kill()
+    assert len(started) == 2
+    while any(map(_is_running, started)) and monotonic() < deadline:
+        sleep(0.02)
+    assert not any(map(_is_running, started))
+
+
+def _is_running(process: str) -> bool:
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def test_an_archive_holds_what_was_written_or_nothing(tmp_path):
