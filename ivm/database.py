@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from types import TracebackType
 from typing import TYPE_CHECKING, get_args
 
 from ivm.arguments import Tabular, callback, one_of, rows_by_table, sql_text
@@ -226,9 +225,7 @@ class Database:
         self._core.lock.check_open()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.close()
 
     def __repr__(self) -> str:

@@ -88,15 +88,14 @@ def _start(master: str, scratch: Path, brief: bool) -> SparkSession:
 def _builder(master: str, scratch: Path, brief: bool) -> SparkSession.Builder:
     logging = scratch / "log4j2.properties"
     logging.write_text(_LOGGING, encoding="utf-8")
-    builder = SparkSession.builder.master(master).appName("ivm tpch")
-    for name, value in _CONFIG.items():
-        builder = builder.config(name, value)
     java = [f"-Dlog4j2.configurationFile=file:{logging}", *(("-XX:TieredStopAtLevel=1",) if brief else ())]
-    return (
-        builder.config("spark.driver.extraJavaOptions", " ".join(java))
-        .config("spark.local.dir", str(scratch))
-        .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
-    )
+    settings: dict[str, bool | float | int | str | None] = {
+        **_CONFIG,
+        "spark.driver.extraJavaOptions": " ".join(java),
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+    }
+    return SparkSession.builder.master(master).appName("ivm tpch").config(map=settings)
 
 
 @contextlib.contextmanager

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,9 +31,7 @@ def run_terminal(load: Callable[[], Shell], greeting: str) -> int:
 
     `load` makes the shell; it runs beside the first prompt. Ctrl-C cancels what is typed or what runs, Ctrl-D leaves.
     """
-    loading: Future[Shell] = Future()
-    thread = threading.Thread(target=_fulfil, args=(loading, load), name="ivm-shell-load")
-    thread.start()
+    loading = ThreadPoolExecutor(1, "ivm-shell-load").submit(load)
     session = _session(lambda: loading.result().catalog if loading.done() and loading.exception() is None else None)
     sys.stdout.write(f"{greeting}\n")
     while True:
@@ -62,13 +59,6 @@ def run_typed(shell: Shell, text: str) -> None:
         shell.interrupted()
     except Exception as error:  # noqa: BLE001  nobody at a prompt is helped by a traceback
         shell.tell(error)
-
-
-def _fulfil(loading: Future[Shell], load: Callable[[], Shell]) -> None:
-    try:
-        loading.set_result(load())
-    except BaseException as error:  # noqa: BLE001  raised where it is waited for
-        loading.set_exception(error)
 
 
 def _session(catalog: Callable[[], Catalog | None]) -> PromptSession[str]:
