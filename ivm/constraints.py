@@ -11,6 +11,7 @@ import numpy as np
 
 from catalog.errors import ConstraintError, NumericError
 from catalog.schema import Check, ForeignKey, Table, Unique
+from ivm.plan.mfp import identity
 from ivm.render.scalars.program import MfpProgram
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.column import Bools, Ints
@@ -137,7 +138,7 @@ def declared(table: Table, store: TableStore, tables: Mapping[str, TableStore], 
     """A table whose rows `store` has, among other tables. Raises what binding a CHECK raises, or `Declared.indexed`."""
     width = len(table.fields)
     checks = [
-        (check, MfpProgram((), (negation(condition_of(check.condition, table)),), None, width, dictionary))
+        (check, MfpProgram(identity(width).filter((negation(condition_of(check.condition, table)),)), dictionary))
         for check in table.checks
     ]
     foreign = {}

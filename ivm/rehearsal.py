@@ -17,7 +17,7 @@ from catalog.errors import Error
 from catalog.schema import Table
 from catalog.schema import View as Definition
 from ivm.engine import Engine, Planned
-from ivm.operators.ends import Source
+from ivm.operators.ends import Feed
 from ivm.plan.node import nodes_of
 from ivm.plan.table import TablePlan, ViewPlan
 from ivm.trace.arrow import arrow_type
@@ -64,7 +64,7 @@ def _set_up(stage: Engine, engine: Engine, planned: Planned, lock: Turns) -> Ite
         if isinstance(plan, ViewPlan | TablePlan) and plan.name not in stage.tables:
             table, rows = _few_rows(engine, plan, lock)
             stage.put_table(table.name, stage.tables.made(table))
-            source = stage.renderer.graph.add(f"table {table.name}", Source(stage.tables[table.name].contents))
+            source = stage.renderer.graph.add(f"table {table.name}", Feed(stage.tables[table.name].contents))
             stage.renderer.sources[table.name] = stage.renderer.views[table.name] = source
             yield table, rows
 

@@ -38,7 +38,7 @@ from ivm.kernels.groups.finalize import (
 )
 from ivm.kernels.numbers.exact_float import exponent_range
 from ivm.kernels.types import Int32s
-from ivm.operators.accumulator import NO_MASK, Accumulator, Argument, Window, mask, move, value_words
+from ivm.operators.accumulator import NO_MASK, Accumulator, Argument, Exponents, mask, move, value_words
 from ivm.trace.column import Array, Bools, Column, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.group_table import Fields
@@ -101,7 +101,7 @@ class Accumulators(Fields):
     each aggregate at which word of an output row it begins, and how many it takes. `fields`: how many a group has.
     """
 
-    def __init__(self, aggregates: Sequence[AggregateSpec], windows: Mapping[int, Window] | None = None) -> None:
+    def __init__(self, aggregates: Sequence[AggregateSpec], exponents: Mapping[int, Exponents] | None = None) -> None:
         self.aggregates = tuple(aggregates)
         self.arguments: dict[int, Argument] = {}
         self._values = self._masks = 0  # words and masks of all arguments, side by side
@@ -110,8 +110,8 @@ class Accumulators(Fields):
         self._part(COUNT, None)
         for index, spec in enumerate(self.aggregates):
             self._plan_aggregate(index, spec)
-        for position, window in (windows or {}).items():
-            self.arguments[position] = replace(self.arguments[position], window=window)
+        for position, each in (exponents or {}).items():
+            self.arguments[position] = replace(self.arguments[position], exponents=each)
         self.doubles = tuple(a for kind, a, _ in self.parts if kind == SUM_DOUBLE and a is not None)
         self._lay_out()
 
@@ -161,7 +161,7 @@ class Accumulators(Fields):
         for part in sorted(self.parts.values(), key=lambda part: part.kind in (SUM_DOUBLE, SUM_SQUARES)):
             if part.kind in (SUM_DOUBLE, SUM_SQUARES):
                 assert part.argument is not None
-                part.fit(self.arguments[part.argument].window)
+                part.fit(self.arguments[part.argument].exponents)
             part.at = at
             at += part.size
         self.fields = at
@@ -211,14 +211,14 @@ class Accumulators(Fields):
 
     @property
     def saved(self) -> Scalar:
-        """The windows of doubles: column, lowest exponent, span."""
-        windows = ((column, self.arguments[column].window) for column in self.doubles)
-        return [[column, window.base, window.span] for column, window in windows]
+        """The exponents of doubles: column, lowest exponent, span."""
+        exponents = ((column, self.arguments[column].exponents) for column in self.doubles)
+        return [[column, each.base, each.span] for column, each in exponents]
 
     def restored(self, saved: Scalar) -> Accumulators:
-        """The accumulators of the same aggregates with such windows."""
+        """The accumulators of the same aggregates with such exponents."""
         rows = cast(Sequence[Sequence[int]], saved)
-        return Accumulators(self.aggregates, {column: Window(base, span) for column, base, span in rows})
+        return Accumulators(self.aggregates, {column: Exponents(base, span) for column, base, span in rows})
 
     def read(self, delta: Delta) -> dict[int, Column]:
         """The argument columns of a delta, gathered."""
@@ -229,15 +229,15 @@ class Accumulators(Fields):
 
         Cost: a pass over the doubles.
         """
-        windows: dict[int, Window] = {}
+        exponents: dict[int, Exponents] = {}
         for position in self.doubles:
             column, argument = columns[position], self.arguments[position]
             valid = mask(column)
             low, high = exponent_range(value_words(column, argument), 0, valid, 0 if len(valid) else -1)
-            windows[position] = argument.window.widened(low, high)
-        if all(window is self.arguments[position].window for position, window in windows.items()):
+            exponents[position] = argument.exponents.widened(low, high)
+        if all(each is self.arguments[position].exponents for position, each in exponents.items()):
             return None
-        return Accumulators(self.aggregates, windows)
+        return Accumulators(self.aggregates, exponents)
 
     def move(self, narrow: Accumulators, old: Ints, new: Ints) -> None:
         """Copy fields (n, narrow.fields) of the accumulators that these were widened from to (n, fields), all zero."""

@@ -12,26 +12,26 @@ from ivm.kernels.numbers.exact_float import HEADROOM, NOT_FINITE
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.readonly import readonly
 
-_MARGIN = 16  # bits beyond the exponents met, so that the window of a sum seldom has to be widened
+_MARGIN = 16  # bits beyond the exponents met, so that a sum seldom has to be widened
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class Exponents:
     """The exponents of the doubles met in a column: sums of them have a lowest bit of 2^base."""
 
     base: int = 0
     span: int = -1
 
-    def widened(self, low: int, high: int) -> Window:
-        """The window that has room for exponents from `low` to `high` as well; itself if it has."""
+    def widened(self, low: int, high: int) -> Exponents:
+        """What has room for exponents from `low` to `high` as well; itself if it has."""
         if low > high or (self.span >= 0 and self.base <= low and high <= self.base + self.span):
             return self
         if self.span < 0:
             base = (low - _MARGIN) // 16 * 16
-            return Window(base, high + _MARGIN - base)
+            return Exponents(base, high + _MARGIN - base)
         # A new base is a whole number of words below, so that fields move by words.
         base = self.base - max(0, -(-(self.base - low) // 64)) * 64
-        return Window(base, max(high + _MARGIN, self.base + self.span) - base)
+        return Exponents(base, max(high + _MARGIN, self.base + self.span) - base)
 
 
 @dataclass(slots=True)
@@ -56,11 +56,11 @@ class Accumulator:
         """Its fields, in words."""
         return self.width + (NOT_FINITE if self.kind == SUM_DOUBLE else 0)
 
-    def fit(self, window: Window) -> None:
-        """Take the width that the window's doubles, or their squares, need; none before there is a window."""
+    def fit(self, exponents: Exponents) -> None:
+        """Take the width that doubles of these exponents, or their squares, need; none before there are any."""
         times = 2 if self.kind == SUM_SQUARES else 1
-        self.base = times * window.base
-        self.width = (times * (window.span + 53) + HEADROOM + 63) // 64 if window.span >= 0 else 0
+        self.base = times * exponents.base
+        self.width = (times * (exponents.span + 53) + HEADROOM + 63) // 64 if exponents.span >= 0 else 0
 
     def row(self) -> PlanRow:
         """Its row of a plan."""
@@ -76,7 +76,7 @@ class Argument:
     value: int
     words: int
     valid: int
-    window: Window = Window()
+    exponents: Exponents = Exponents()
 
 
 def value_words(column: Column, argument: Argument) -> Ints:

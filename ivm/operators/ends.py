@@ -11,7 +11,7 @@ from ivm.trace.view_log import ViewLog
 _CHUNK = 1 << 16
 
 
-class Source(Kept):
+class Feed(Kept):
     """Stands for a collection kept elsewhere; the dataflow puts its deltas in, `read(time)` gives what is there."""
 
     def __init__(self, read: Callable[[int], Iterator[Delta]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -12,7 +13,6 @@ from catalog.errors import NumericError
 from catalog.types import SqlType
 from ivm.operators.mfp import Program, over_net
 from ivm.operators.operator import NOTHING, Contents, Operator
-from ivm.operators.threshold_join import ThresholdJoin
 from ivm.trace.column import Column, Ints
 from ivm.trace.computed import Computed, TextFunction
 from ivm.trace.consolidate import consolidate_by
@@ -25,11 +25,11 @@ _LEAST_PART = 1 << 8
 
 
 @dataclass(frozen=True, slots=True)
-class HalfJoin:
+class Stage(ABC):
     """One stage: look the columns `stream` up, bind the input's columns from `offset` on, then run `program`.
 
-    `unique`: at most one row is found for each. `read`: those of the input's columns that are read later, `computed`
-    those of whose text only functions are read, with them.
+    `read`: those of the input's columns that are read later, `computed` those of whose text only functions are read,
+    with them.
     """
 
     lookup: Lookup
@@ -37,16 +37,31 @@ class HalfJoin:
     offset: int
     width: int
     inclusive: bool
-    unique: bool
     program: Program | None
-    read: tuple[int, ...] = ()
-    computed: Computed = ()
+    read: tuple[int, ...]
+    computed: Computed
+
+    @abstractmethod
+    def joined(self, delta: Delta) -> Iterator[Delta]:
+        """The joined rows that passed `program`, if any, in parts; some without rows."""
+
+    @property
+    def visited(self) -> int:
+        """Rows visited so far where a bound has moved."""
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class HalfJoin(Stage):
+    """Finds the rows of the key, over parts of the delta that meet about `_PART` rows each.
+
+    `unique`: at most one row is found for each. Cost: a probe for each row and what it finds.
+    """
+
+    unique: bool
 
     def joined(self, delta: Delta) -> Iterator[Delta]:
-        """The joined rows that passed `program`, if any, over parts of the delta that meet about `_PART` rows each.
-
-        Cost: a probe for each row and what it finds.
-        """
+        """See `Stage.joined`."""
         start, length, size = 0, len(delta), _PART if self.unique else _FIRST_PART
         while start < length:
             stop = min(start + size, length)
@@ -81,7 +96,7 @@ class Path:
     total: int
     needed: tuple[tuple[int, SqlType], ...]
     program: Program | None
-    stages: tuple[HalfJoin | ThresholdJoin, ...]
+    stages: tuple[Stage, ...]
     computed: Mapping[int, Sequence[TextFunction]] = field(default_factory=dict)
 
     def parts(self, delta: Delta) -> Iterator[Delta]:
@@ -128,13 +143,8 @@ class Path:
 
     def over(self, lookups: Sequence[Lookup]) -> Path:
         """The same path, seeing every row that is found in `lookups`."""
-        stages: list[HalfJoin | ThresholdJoin] = []
-        for stage, lookup in zip(self.stages, lookups, strict=True):
-            if isinstance(stage, HalfJoin):
-                stages.append(replace(stage, lookup=lookup, inclusive=True))
-            else:
-                stages.append(replace(stage, inclusive=True))
-        return replace(self, stages=tuple(stages))
+        pairs = zip(self.stages, lookups, strict=True)
+        return replace(self, stages=tuple(replace(stage, lookup=each, inclusive=True) for stage, each in pairs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +186,7 @@ class DeltaJoin(Operator):
     @property
     def visited(self) -> int:
         """Rows visited so far where a bound has moved."""
-        stages = (stage for path in self.paths for stage in path.stages)
-        return sum(stage.visits.rows for stage in stages if isinstance(stage, ThresholdJoin))
+        return sum(stage.visited for path in self.paths for stage in path.stages)
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """Run the path of each input that changed. Cost follows the changes and their matches."""

@@ -1,20 +1,29 @@
-"""Ordered aggregates: arg_min, arg_max, quantiles, string_agg and list, from the rows of each group kept in order."""
+"""Aggregates whose rows are kept in order: MIN and MAX, arg_min, arg_max, quantiles, string_agg and list.
+
+MIN and MAX of rows that only come keep themselves alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ivm.kernels.groups.accumulate import ORDERED
+from catalog.calendar import DAY
+from catalog.types import Kind, Physical, SqlType
+from ivm.kernels.groups.accumulate import EXTREME, ORDERED
+from ivm.kernels.groups.append_only_extremes import gather_extremes
 from ivm.kernels.ordered.extremes import NOT_WANTED, apply_extremes
-from ivm.kernels.ordered.quantiles import apply_quantiles
+from ivm.kernels.ordered.quantiles import BETWEEN, EXACT, ROUNDED, apply_quantiles
 from ivm.kernels.ordered.rows import apply_rows
 from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Int32s
 from ivm.operators.accumulable import FIRST, QUANTILES, ROWS, Accumulators, AggregateSpec, Ordered
-from ivm.operators.quantile import between, quantile
+from ivm.operators.accumulator import mask
 from ivm.trace.cells import Cells
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.delta import Delta
@@ -23,7 +32,7 @@ from ivm.trace.lists import joined, lists_of
 from ivm.trace.ordered_rows import OrderedRows, in_order
 from ivm.trace.ordered_tree import ALL_COUNT
 from ivm.trace.readonly import readonly, readonly_times
-from ivm.trace.row_order import RowOrder, ordered_words
+from ivm.trace.row_order import RowOrder, Term, ordered_words, word_kinds
 
 _Arguments = tuple[Ints, Ints, Ints, Ints, Bytes, Ints, Ints, Bools, Ints, Ints, Ints, Int32s, Int32s]
 
@@ -130,3 +139,127 @@ _NO_STATE: Ints = np.empty((0, 1), np.int64)
 
 def _probe() -> Ints:
     return np.zeros((1, 1), np.int64)
+
+
+class Extremes:
+    """All MIN and MAX of a reduce. State: for each column its values in order, for both, by the group's slot."""
+
+    def __init__(self, parts: Accumulators, dictionary: TextDictionary) -> None:
+        self._parts = parts
+        self._trees: dict[int, OrderedRows] = {}
+        for spec in parts.aggregates:
+            if spec.function in ("min", "max") and spec.argument is not None and spec.argument not in self._trees:
+                assert spec.argument_type is not None, "an aggregate with an argument has the argument's type"
+                order = RowOrder((Term(0, spec.argument_type, False),))
+                self._trees[spec.argument] = OrderedRows(order, dictionary, places=False)
+        self.states = tuple(self._trees.values())
+
+    def apply(self, columns: dict[int, Column], delta: Delta, cells: Cells, state: Ints, after: Ints) -> None:
+        """Apply a batch in the order of its times, and write the extremes of each cell into `after`.
+
+        `state` are the groups' rows, whose last words are the fields that they came with.
+        """
+        for argument, tree in self._trees.items():
+            column = columns[argument]
+            batch = tree.batch([column], cells.slot[cells.row_cell], mask(column), delta.diffs)
+            batch = batch._replace(order=in_order(batch.keys, tree.kinds, delta.times))
+            least, most = (self._parts.parts.get((EXTREME, argument, largest)) for largest in (False, True))
+            apply_extremes(
+                *tree.changing(batch), *batch, readonly_times(delta.times), cells.row_cell, cells.slot, cells.previous,
+                state, state.shape[1] - after.shape[1], NOT_WANTED if least is None else least.at,
+                NOT_WANTED if most is None else most.at, after, _probe(),
+            )  # fmt: skip
+
+
+class AppendOnlyExtremes:
+    """All MIN and MAX of a reduce whose input never loses a row; in place of `Extremes`.
+
+    The extreme itself is all there is to keep, as a field of its group.
+    """
+
+    states: tuple[OrderedRows, ...] = ()
+
+    def __init__(self, parts: Accumulators, dictionary: TextDictionary) -> None:
+        self._parts = parts
+        self._dictionary = dictionary
+
+    def apply(self, columns: dict[int, Column], delta: Delta, cells: Cells, state: Ints, after: Ints) -> None:
+        """Write the extremes of each cell into `after`; AssertionError for a row that goes, a bug in a plan."""
+        assert delta.diffs is None or not bool((delta.diffs < 0).any()), "the plan says that rows only come"
+        for (kind, argument, largest), part in self._parts.parts.items():
+            if kind != EXTREME or argument is None:
+                continue
+            column, physical = columns[argument], self._parts.arguments[argument].physical
+            kinds = np.array(word_kinds(physical), np.int64)
+            strings = self._dictionary.now()
+            gather_extremes(
+                readonly(ordered_words(column.values, physical)), mask(column),
+                cells.row_cell, cells.slot, cells.previous, state, state.shape[1] - after.shape[1],
+                part.at, -1 if largest else 1, kinds, strings.heap, strings.places, after,
+            )  # fmt: skip
+
+
+_MOST_DIGITS = 9  # so that a fraction times a number of rows stays in 64 bits
+
+
+class Quantile(NamedTuple):
+    """One quantile: how it is placed (see `apply_quantiles`), and at which fraction of the rows."""
+
+    kind: int
+    numerator: int
+    denominator: int
+    fraction: float
+
+
+def quantile(function: str, given: object) -> Quantile:
+    """The quantile of quantile_cont or quantile_disc at a fraction, a Decimal or a float."""
+    assert isinstance(given, Decimal | float), "the binder takes constant fractions only"
+    if function == "quantile_cont":
+        return Quantile(BETWEEN, 0, 1, float(given))
+    if isinstance(given, Decimal) and -given.as_tuple().exponent <= _MOST_DIGITS:  # type: ignore[operator]
+        exact = Fraction(given)
+        return Quantile(EXACT, exact.numerator, exact.denominator, float(given))
+    return Quantile(ROUNDED, 0, 1, float(given))
+
+
+def between(low: Any, high: Any, share: Any, argument: SqlType, result: SqlType) -> Any:
+    """The values `share` of the way from `low` to `high`, of type `argument`, as values of type `result`.
+
+    DOUBLE and FLOAT: both weighted; DECIMAL: the distance in doubles, cut off; TIMESTAMP: weighted, rounded half away
+    from zero. Equal values are themselves. Cost: a few passes.
+    """
+    if argument.kind is Kind.DATE:
+        low, high = (side.astype(np.int64) * DAY for side in (low, high))
+    if result.is_float:
+        first, second = _doubles(low, argument.physical), _doubles(high, argument.physical)
+        with np.errstate(invalid="ignore", over="ignore"):
+            mixed = np.where(share == 0, first, first * (1.0 - share) + second * share)
+            return mixed.astype(np.float32).astype(np.float64) if result.kind is Kind.FLOAT else mixed
+    if result.kind in (Kind.TIMESTAMP, Kind.TIMESTAMPTZ):
+        mixed = low.astype(np.float64) * (1.0 - share) + high.astype(np.float64) * share
+        rounded = np.copysign(np.floor(np.abs(mixed) + 0.5), mixed).astype(np.int64)
+        return np.where(share == 0, low, rounded)
+    if result.physical is Physical.WIDE:
+        return _wide_between(low, high, share)
+    cut = (low.astype(np.float64) + (high - low).astype(np.float64) * share).astype(np.int64)
+    return np.where(share == 0, low, cut)
+
+
+def _doubles(values: Any, physical: Physical) -> Any:
+    if physical is Physical.WIDE:
+        return np.array([float(v) for v in _integers(values)], np.float64)
+    return values.astype(np.float64)
+
+
+def _wide_between(low: Ints, high: Ints, share: Any) -> Ints:
+    """128-bit integers one by one: wide decimals are rare, and a cell costs a walk down a tree besides."""
+    out = low.copy()
+    for i, (a, b) in enumerate(zip(_integers(low), _integers(high), strict=True)):
+        if share[i]:
+            value = a + int(float(b - a) * share[i])
+            out[i] = (value & (2**64 - 1)) - ((value & 2**63) << 1), value >> 64
+    return out
+
+
+def _integers(values: Ints) -> list[int]:
+    return [(int(high) << 64) | (int(low) & (2**64 - 1)) for low, high in values]

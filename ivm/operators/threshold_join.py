@@ -8,15 +8,14 @@ by retractions and insertions alike. Only the steps that are not zero are read.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from catalog.types import Physical
 from ivm.kernels.ordered.threshold_join import LE, RANGE, moved_ranges
-from ivm.operators.mfp import Program
+from ivm.operators.join import Stage
 from ivm.trace.column import Bools, Column, Ints
-from ivm.trace.computed import Computed
 from ivm.trace.delta import Delta, Group
 from ivm.trace.keys import KeyLayout
 from ivm.trace.ordered_arrangement import OrderedArrangement, Ranges, Valued
@@ -35,32 +34,27 @@ class Visits:
 
 
 @dataclass(frozen=True, slots=True)
-class ThresholdJoin:
-    """Look the rows up whose value stands in `comparison` to `bound`; bind them from `offset` on, then run `program`.
+class ThresholdJoin(Stage):
+    """Finds the rows of the key whose value stands in `comparison` to `bound`.
 
-    The key is the columns `stream`; `carried` are the columns bound before that are read later but for the bound, and
-    `carried_layout` tells whether they are equal. `program` tests the comparison once more, as all predicates.
+    `carried` are the columns bound before that are read later but for the bound, and `carried_layout` tells whether
+    they are equal. `program` tests the comparison once more, as all predicates.
     """
 
     lookup: OrderedArrangement
     comparison: str
     bound: Valued
-    stream: tuple[int, ...]
     carried: tuple[int, ...]
     carried_layout: KeyLayout
-    offset: int
-    width: int
-    inclusive: bool
-    program: Program | None
-    visits: Visits
-    read: tuple[int, ...] = ()
-    computed: Computed = ()
+    visits: Visits = field(default_factory=Visits)
+
+    @property
+    def visited(self) -> int:
+        """Rows visited so far."""
+        return self.visits.rows
 
     def joined(self, delta: Delta) -> Iterator[Delta]:
-        """The joined rows that passed `program`, in parts.
-
-        Cost: a sort of the changes, for each step a search, and the rows that it holds for.
-        """
+        """See `Stage.joined`. Cost: a sort of the changes, for each step a search, and the rows that it holds for."""
         changes, key = delta, self.lookup.layout.pack([delta.column(c) for c in self.stream], len(delta))
         values = self.bound(delta)
         words, missing = key

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from catalog.types import Physical
-from ivm.operators.ends import Source
+from ivm.operators.ends import Feed
 from ivm.plan.constant import ConstantPlan
 from ivm.render.scalars.columns import stored
 from ivm.trace.column import DTYPES, Column
@@ -16,8 +16,8 @@ from ivm.trace.dictionary import TextDictionary
 from sql.ir.scalar import Value
 
 
-def constant_source(plan: ConstantPlan, dictionary: TextDictionary) -> Source:
-    """A source that never changes."""
+def constant_feed(plan: ConstantPlan, dictionary: TextDictionary) -> Feed:
+    """A feed that never changes."""
 
     def read(time: int) -> Iterator[Delta]:
         if plan.rows:  # encoded each time: nobody else keeps the codes of its texts
@@ -25,7 +25,7 @@ def constant_source(plan: ConstantPlan, dictionary: TextDictionary) -> Source:
             columns = [_column([row[i] for row in plan.rows], each, dictionary) for i, each in enumerate(types)]
             yield delta_of(columns, time, None, len(plan.rows))
 
-    return Source(read)
+    return Feed(read)
 
 
 def _column(values: list[Value], physical: Physical, dictionary: TextDictionary) -> Column:

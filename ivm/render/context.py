@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from weakref import WeakValueDictionary
 
 from catalog.types import SqlType
@@ -14,9 +14,9 @@ from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.mfp import Mfp
 from ivm.plan.node import Plan
 from ivm.plan.row import Row
+from ivm.render.scalars.by_bytes import functions_in
 from ivm.render.scalars.functions import Context
 from ivm.render.scalars.program import Compiler, MfpProgram
-from ivm.render.scalars.text_function import functions_in
 from ivm.trace.column import Column as Values
 from ivm.trace.computed import TextFunction
 from ivm.trace.delta import Delta
@@ -27,8 +27,6 @@ from sql.ir.relation import Order
 from sql.ir.scalar import Column, Scalar
 
 _MOST_RECENT = 256
-_Wanted = tuple[tuple[Scalar, ...], tuple[Scalar, ...], tuple[int, ...], int, bool]
-"""Maps, predicates, projection, width of the input and whether all is gathered: what a program is made of."""
 
 
 @dataclass
@@ -47,8 +45,8 @@ class RenderContext(ABC):
     sources: dict[str, Node] = field(default_factory=dict)
     views: dict[str, Node] = field(default_factory=dict)
     sharing: bool = True
-    programs: WeakValueDictionary[_Wanted, MfpProgram] = field(default_factory=WeakValueDictionary)
-    recent: dict[_Wanted, MfpProgram] = field(default_factory=dict)
+    programs: WeakValueDictionary[Mfp, MfpProgram] = field(default_factory=WeakValueDictionary)
+    recent: dict[Mfp, MfpProgram] = field(default_factory=dict)
 
     @abstractmethod
     def node(self, plan: Plan | ArrangementPlan) -> Node:
@@ -56,21 +54,17 @@ class RenderContext(ABC):
 
     def program(self, mfp: Mfp, row: Row) -> MfpProgram:
         """The runnable form of a map-filter-project over `row`; one for all who use it, such as the paths of a join."""
-        maps, projection = mfp.maps, mfp.projection
         if mfp.gathered:
-            passed = tuple(dict.fromkeys(p for p in projection if p < mfp.width))
-            places = {p: mfp.width + len(maps) + i for i, p in enumerate(passed)}
-            maps += tuple(row[p] for p in passed)
-            projection = tuple(places.get(p, p) for p in projection)
-        wanted = maps, mfp.predicates, projection, mfp.width, mfp.gathered
-        known = self.programs.get(wanted)
+            passed = tuple(dict.fromkeys(p for p in mfp.projection if p < mfp.width))
+            places = {p: mfp.width + len(mfp.maps) + i for i, p in enumerate(passed)}
+            maps, projection = mfp.maps + tuple(row[p] for p in passed), (places.get(p, p) for p in mfp.projection)
+            mfp = replace(mfp, maps=maps, projection=tuple(projection))
+        known = self.programs.get(mfp)
         if known is None:
-            known = self.programs[wanted] = MfpProgram(
-                maps, mfp.predicates, projection, mfp.width, self.dictionary, self.compiler, gathered=mfp.gathered
-            )
-        self.recent.pop(wanted, None)
+            known = self.programs[mfp] = MfpProgram(mfp, self.dictionary, self.compiler)
+        self.recent.pop(mfp, None)
         if not known.remembers:
-            self.recent[wanted] = known
+            self.recent[mfp] = known
         if len(self.recent) > _MOST_RECENT:
             del self.recent[next(iter(self.recent))]
         return known

@@ -8,12 +8,12 @@ from functools import cache
 
 from ivm.dataflow.node import Node
 from ivm.operators.arrange import ArrangeDerived, ArrangeGroups, ArrangeTable
-from ivm.operators.join import Careful, DeltaJoin, HalfJoin, Path
+from ivm.operators.join import Careful, DeltaJoin, HalfJoin, Path, Stage
 from ivm.operators.mfp import Program
-from ivm.operators.threshold_join import ThresholdJoin, Visits
+from ivm.operators.threshold_join import ThresholdJoin
 from ivm.plan.join import JoinPlan, PathPlan, StagePlan
 from ivm.plan.join_careful import apart
-from ivm.plan.mfp import Mfp
+from ivm.plan.mfp import identity
 from ivm.plan.row import Row
 from ivm.render.context import RenderContext
 from ivm.trace.computed import TextFunction
@@ -58,9 +58,7 @@ def _path(context: RenderContext, plan: JoinPlan, path: PathPlan) -> Path:
     return Path(path.source, offset, len(row), needed, start, stages, computed)
 
 
-def _stage(
-    context: RenderContext, plan: JoinPlan, stage: StagePlan, joined: Row, read: _Read, last: bool
-) -> HalfJoin | ThresholdJoin:
+def _stage(context: RenderContext, plan: JoinPlan, stage: StagePlan, joined: Row, read: _Read, last: bool) -> Stage:
     offset, width = plan.offsets[stage.input], len(stage.arrangement.collection.row)
     computed = tuple((c - offset, each) for c, each in read.computed.items() if offset <= c < offset + width)
     wanted = tuple(sorted(c - offset for c in read.columns if offset <= c < offset + width))
@@ -70,17 +68,13 @@ def _stage(
     if last:
         program = context.program(replace(plan.final, predicates=stage.predicates).pruned(), joined).run
     lookup, bound = arranged.arrangement, stage.bound
+    placed = stage.stream, offset, width, stage.inclusive, program, wanted, computed
     if bound is None:
-        return HalfJoin(
-            lookup, stage.stream, offset, width, stage.inclusive, stage.unique, program, wanted, computed
-        )  # fmt: skip
+        return HalfJoin(lookup, *placed, stage.unique)
     assert isinstance(lookup, OrderedArrangement), "a bound looks up what is in order"
     carried = KeyLayout(tuple((joined[c].type.physical, joined[c].nullable) for c in bound.carried), nulls="match")
     valued = context.valued(bound.scalar, joined)
-    return ThresholdJoin(
-        lookup, bound.comparison, valued, stage.stream, bound.carried, carried, offset, width, stage.inclusive,
-        program, Visits(), wanted, computed,
-    )  # fmt: skip
+    return ThresholdJoin(lookup, *placed, bound.comparison, valued, bound.carried, carried)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,4 +102,4 @@ def _read(context: RenderContext, plan: JoinPlan, path: PathPlan) -> _Read:
 def _filter(context: RenderContext, predicates: tuple[Scalar, ...], row: Row) -> Program | None:
     if not predicates:
         return None
-    return context.program(Mfp(len(row), (), predicates, tuple(range(len(row)))), row).run
+    return context.program(identity(len(row)).filter(predicates), row).run

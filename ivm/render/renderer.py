@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from ivm.dataflow.node import Node
-from ivm.operators.ends import Source
+from ivm.operators.ends import Feed
 from ivm.operators.mfp import Mfp
 from ivm.operators.negate import Negate
 from ivm.operators.operator import Operator
@@ -29,7 +29,7 @@ from ivm.plan.top_k import TopKPlan
 from ivm.plan.union import UnionPlan
 from ivm.plan.window import WindowPlan
 from ivm.render.arrangement import render_arrangement
-from ivm.render.constant import constant_source
+from ivm.render.constant import constant_feed
 from ivm.render.context import RenderContext, types_of
 from ivm.render.join import render_join
 from ivm.render.reduce import reduce_operator
@@ -86,9 +86,9 @@ class Renderer(RenderContext):
             return render_arrangement(self, plan)
         if isinstance(plan, JoinPlan):
             return render_join(self, plan)
-        if isinstance(plan, TablePlan):  # one source for all its readers, whatever is declared of its changes
+        if isinstance(plan, TablePlan):  # one feed for all its readers, whatever is declared of its changes
             if plan.name not in self.sources:
-                self.sources[plan.name] = self.graph.add(plan.label, Source(self.tables[plan.name].contents))
+                self.sources[plan.name] = self.graph.add(plan.label, Feed(self.tables[plan.name].contents))
             return self.sources[plan.name]
         node = self.graph.add(plan.label, self._operator(plan), tuple(map(self.node, plan.below())))
         if node.operator.states:
@@ -101,7 +101,7 @@ class Renderer(RenderContext):
         """What carries out a plan over the nodes of those below it."""
         match plan:
             case ConstantPlan():
-                return constant_source(plan, self.dictionary)
+                return constant_feed(plan, self.dictionary)
             case MfpPlan():
                 return Mfp(self.program(plan.mfp, plan.input.row).run, [column.type for column in plan.input.row])
             case ReducePlan():

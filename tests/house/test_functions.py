@@ -17,9 +17,9 @@ from ivm.analysis.selectivity import selectivity
 from ivm.operators import accumulable
 from ivm.render import reduce
 from ivm.render.scalars.bodies import table
-from ivm.render.scalars.cost import cost_rank
 from ivm.render.scalars.functions import Context
 from ivm.render.scalars.interpret import interpreter
+from ivm.render.scalars.shape import cost_rank
 from ivm.trace.dictionary import TextDictionary
 from ivm.transform import fold_constants
 from ivm.transform.fold_constants import folded

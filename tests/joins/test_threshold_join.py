@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from catalog.errors import NumericError
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTEGER, VARCHAR, decimal
-from ivm.operators.threshold_join import ThresholdJoin, Visits
+from ivm.operators.threshold_join import ThresholdJoin
 from ivm.trace import compaction
 from ivm.trace.delta import Delta
 from ivm.trace.derived_rows import DerivedRows
@@ -83,16 +83,17 @@ class World:
         )
         self.join = ThresholdJoin(
             self.derived.arranged,
-            comparison,
-            lambda delta: delta.column(len(self.stream) - 1),
             tuple(range(len(keys))),
-            (len(keys),) if carried else (),
-            KeyLayout(((BIGINT.physical, False),) if carried else (), nulls="match"),
             len(self.stream),
             len(self.rows),
             False,
             None,
-            Visits(),
+            (),
+            (),
+            comparison,
+            lambda delta: delta.column(len(self.stream) - 1),
+            (len(keys),) if carried else (),
+            KeyLayout(((BIGINT.physical, False),) if carried else (), nulls="match"),
         )
         self.history: list[Update] = []
 

@@ -29,7 +29,9 @@ from catalog.types import (
     Physical,
     SqlType,
 )
+from ivm.plan.mfp import Mfp
 from ivm.render.scalars.columns import from_objects, objects
+from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.program import MfpProgram
 from ivm.trace.column import DTYPES
 from ivm.trace.column import Column as Values
@@ -62,6 +64,19 @@ TEXTS = [
     "%",
     "__",
 ]
+
+
+def program_of(
+    maps: tuple[Scalar, ...],
+    predicates: tuple[Scalar, ...],
+    projection: tuple[int, ...] | None,
+    width: int,
+    dictionary: TextDictionary,
+    compiler: Compiler | None = None,
+) -> MfpProgram:
+    """A program by its parts; without a projection it keeps all columns."""
+    kept = tuple(range(width + len(maps))) if projection is None else projection
+    return MfpProgram(Mfp(width, maps, predicates, kept), dictionary, compiler)
 
 
 def values_of(type_: SqlType) -> st.SearchStrategy[Any]:
@@ -194,7 +209,7 @@ def check(scalar: Scalar, sql: str, types: Sequence[SqlType], rows: Sequence[Row
     compiled = compiler is not None
     failures = len(compiler.failures()) if compiled else 0
     columns = [column_of([row[i] for row in rows], t, dictionary, compiled) for i, t in enumerate(types)]
-    program = MfpProgram((scalar,), (), (len(types),), len(types), dictionary, compiler)
+    program = program_of((scalar,), (), (len(types),), len(types), dictionary, compiler)
     for through_refs in (True,) if compiled else (False, True):
         delta = delta_over(columns, len(rows), through_refs)
         if isinstance(expected, str):
@@ -220,7 +235,7 @@ def check_filter(
     if scalar.type.kind is not Kind.BOOLEAN or isinstance(expected, str):
         return
     rows = [*columns, Values(np.arange(length))]
-    program = MfpProgram((), (scalar,), (len(columns),), len(columns) + 1, dictionary)
+    program = program_of((), (scalar,), (len(columns),), len(columns) + 1, dictionary)
     output = program.run(delta_of(rows, 1, None, length))
     kept = [] if output is None else output.column(0).values.tolist()
     assert kept == [i for i, value in enumerate(expected) if value is True]

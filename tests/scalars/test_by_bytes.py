@@ -11,15 +11,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from catalog.types import BIGINT, BOOLEAN, INTEGER, VARCHAR, SqlType
+from ivm.render.scalars.by_bytes import function_of, functions_in
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.functions import Context
-from ivm.render.scalars.program import MfpProgram
-from ivm.render.scalars.text_function import function_of, functions_in
 from ivm.trace.batch import Batch, Reader, TextHabit
 from ivm.trace.delta import Delta, Group, concat_deltas, delta_of, plain_layout
 from ivm.trace.dictionary import TextDictionary
 from sql.ir.scalar import Call, Column, Literal, Scalar
-from tests.scalars.oracle import column_of, duckdb_rows, python_of
+from tests.scalars.oracle import column_of, duckdb_rows, program_of, python_of
 
 TEXT = Column(0, VARCHAR)
 ENCODINGS = {
@@ -110,7 +109,7 @@ def delta_over(batch: Batch, refs: Any = None) -> Delta:
 
 
 def mapped(scalar: Scalar, delta: Delta, dictionary: TextDictionary, compiler: Compiler | None = None) -> list[Any]:
-    output = MfpProgram((scalar,), (), (1,), 1, dictionary, compiler).run(delta)
+    output = program_of((scalar,), (), (1,), 1, dictionary, compiler).run(delta)
     return [] if output is None else python_of(output.column(0), scalar.type, dictionary)
 
 
@@ -143,7 +142,7 @@ def test_compiled_loops_read_them_as_columns() -> None:
     dictionary, compiler = TextDictionary(), Compiler(wait=True)
     like = call("like", BOOLEAN, TEXT, "forest%")
     refs = np.arange(len(rows))[::-1].copy()
-    program = MfpProgram((call("length", BIGINT, TEXT),), (like,), (1,), 1, dictionary, compiler)
+    program = program_of((call("length", BIGINT, TEXT),), (like,), (1,), 1, dictionary, compiler)
     for delta in (
         delta_over(batch_of(rows, "string", dictionary)),
         delta_over(batch_of(rows, "string", dictionary), refs),

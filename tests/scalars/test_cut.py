@@ -1,4 +1,4 @@
-"""Programs in stages: the same answers, and no loop that takes the compiler long."""
+"""Programs in pieces: the same answers, and no loop that takes the compiler long."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import ivm
 from ivm.database import core_of
-from ivm.render.scalars import bound, codegen, cut, program
+from ivm.plan.mfp import Mfp
+from ivm.render.scalars import bound, codegen, shape
 from ivm.render.scalars.compiler import Compiler, Ticket
 from ivm.render.scalars.shape import Shape
 from sql.ir.scalar import Column, columns_of
@@ -20,21 +21,21 @@ LONGEST = 500
 
 
 @pytest.fixture
-def small_stages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stage for about every expression, compiled all the same."""
-    monkeypatch.setattr(cut, "MOST", 4)
-    monkeypatch.setattr(program, "is_too_heavy", lambda _: False)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A piece for about every expression, compiled all the same."""
+    monkeypatch.setattr(shape, "MOST", 4)
+    monkeypatch.setattr(Shape, "is_too_heavy", False)
 
 
-@pytest.mark.usefixtures("small_stages")
-class TestInStages(test_program.TestBothForms):
+@pytest.mark.usefixtures("small_pieces")
+class TestInPieces(test_program.TestBothForms):
     pass
 
 
-@pytest.mark.usefixtures("small_stages")
+@pytest.mark.usefixtures("small_pieces")
 @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 @given(data=st.data())
-def test_views_in_stages(data: st.DataObject) -> None:
+def test_views_in_pieces(data: st.DataObject) -> None:
     db, tables = world.connect(compile="off"), world.Tables()
     world.apply_step(db, tables.draw_step(data))
     world.install(db)
@@ -44,20 +45,20 @@ def test_views_in_stages(data: st.DataObject) -> None:
 
 
 def test_steps_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cut, "MOST", 10)
+    monkeypatch.setattr(shape, "MOST", 10)
     a, b = test_program.A, test_program.B
     over = Column(2, a.type, False)
     early = [test_program.compare("gt", x, test_program.integer(k)) for k, x in enumerate((a, b, a, b, a, b))]
     maps = (test_program.call("add", a, b), *(test_program.call("mul", over, b) for _ in range(3)))
     late = test_program.compare("lt", Column(5, a.type, False), over)
-    whole = Shape.of(maps, (*early, late), (5, 0), 2)
-    stages = cut.cut(whole)
-    assert [m for stage in stages for m in stage.maps] == list(whole.maps)
-    assert [p for stage in stages for p in (*stage.early, *stage.late)] == [*whole.early, *whole.late]
-    assert [stage.width for stage in stages] == sorted(stage.width for stage in stages)
-    assert len(stages) > 4
-    assert stages[-1].projection == (5, 0)
-    assert all(c < stage.width for stage in stages for p in stage.early for c in columns_of(p))
+    whole = Shape.of(Mfp(2, maps, (*early, late), (5, 0)))
+    pieces = whole.cut()
+    assert [m for piece in pieces for m in piece.maps] == list(whole.maps)
+    assert [p for piece in pieces for p in (*piece.early, *piece.late)] == [*whole.early, *whole.late]
+    assert [piece.width for piece in pieces] == sorted(piece.width for piece in pieces)
+    assert len(pieces) > 4
+    assert pieces[-1].projection == (5, 0)
+    assert all(c < piece.width for piece in pieces for p in piece.early for c in columns_of(p))
 
 
 @pytest.fixture

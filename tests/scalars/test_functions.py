@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from catalog.errors import NumericError
 from catalog.types import VARCHAR, SqlType
 from ivm.render.scalars.compiler import Compiler
-from ivm.render.scalars.program import MfpProgram
 from ivm.trace.dictionary import TextDictionary
 from sql.ir.functions import function_of
 from sql.ir.scalar import Call
 from tests.model.scalar import value_of
 from tests.scalars.cases import Case
 from tests.scalars.functions import function_cases, quiet_cases, raising
-from tests.scalars.oracle import check, column_of, delta_over, duckdb_rows, python_of, rows_of, same
+from tests.scalars.oracle import check, column_of, delta_over, duckdb_rows, program_of, python_of, rows_of, same
 
 COMPILER = Compiler(wait=True)
 FEW = settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
@@ -57,7 +56,7 @@ def test_one_loop_of_many_functions_equals_duckdb(types: tuple[SqlType, ...], da
     dictionary, failures = TextDictionary(), len(COMPILER.failures())
     columns = [column_of([row[i] for row in rows], t, dictionary, True) for i, t in enumerate(types)]
     maps, width = tuple(case.scalar for case in cases), len(types)
-    program = MfpProgram(maps, (), tuple(range(width, width + len(maps))), width, dictionary, COMPILER)
+    program = program_of(maps, (), tuple(range(width, width + len(maps))), width, dictionary, COMPILER)
     delta = delta_over(columns, len(rows), through_refs=True)
     expected = [duckdb_rows(case.sql, types, rows, case.scalar.type) for case in cases]
     for _ in range(2):  # the second time the memos know every string

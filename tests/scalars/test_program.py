@@ -18,7 +18,7 @@ from ivm.trace.column import Column as Values
 from ivm.trace.delta import Delta, Layout, delta_of
 from ivm.trace.dictionary import TextDictionary
 from sql.ir.scalar import Call, Column, Literal, Scalar
-from tests.scalars.oracle import column_of, delta_over, duckdb_rows, python_of, same, values_of
+from tests.scalars.oracle import column_of, delta_over, duckdb_rows, program_of, python_of, same, values_of
 
 A, B = Column(0, INTEGER, False), Column(1, INTEGER, False)
 COMPILERS = [pytest.param(None, id="interpreted"), pytest.param(Compiler(wait=True), id="compiled")]
@@ -52,49 +52,49 @@ def rows(delta: Delta | None) -> list[tuple[int, ...]]:
 @pytest.mark.parametrize("compiler", COMPILERS)
 class TestBothForms:
     def test_times_and_diffs_follow_their_rows(self, compiler) -> None:
-        program = MfpProgram(
+        program = program_of(
             (call("add", A, B),), (compare("gt", A, integer(1)),), (2, 1), 2, TextDictionary(), compiler
         )
         assert rows(program.run(ints([1, 2, 3], [10, 20, 30]))) == [(22, 20, 1, 2), (33, 30, 2, 3)]
 
     def test_nothing_passes(self, compiler) -> None:
-        program = MfpProgram((), (compare("gt", A, integer(9)),), None, 2, TextDictionary(), compiler)
+        program = program_of((), (compare("gt", A, integer(9)),), None, 2, TextDictionary(), compiler)
         assert program.run(ints([1, 2], [1, 2])) is None
 
     def test_what_is_constant_can_be_negated(self, compiler) -> None:
         there = call("not", call("is_null", A, type_=BOOLEAN), type_=BOOLEAN)
         for predicate, kept in ((there, 2), (call("not", there, type_=BOOLEAN), 0)):
-            program = MfpProgram((), (predicate,), None, 2, TextDictionary(), compiler)
+            program = program_of((), (predicate,), None, 2, TextDictionary(), compiler)
             assert len(rows(program.run(ints([1, 2], [1, 2])))) == kept
 
     def test_no_rows_at_all(self, compiler) -> None:
-        program = MfpProgram((), (), None, 1, TextDictionary(), compiler)
+        program = program_of((), (), None, 1, TextDictionary(), compiler)
         assert program.run(ints([])) is None
 
     def test_a_filtered_row_does_not_raise(self, compiler) -> None:
         quotient = call("idiv", A, B)
-        program = MfpProgram((quotient,), (compare("ne", B, integer(0)),), (2,), 2, TextDictionary(), compiler)
+        program = program_of((quotient,), (compare("ne", B, integer(0)),), (2,), 2, TextDictionary(), compiler)
         assert [r[0] for r in rows(program.run(ints([7, 8, 9], [0, 2, 3])))] == [4, 3]
 
     def test_a_predicate_that_may_raise_sees_only_what_others_let_pass(self, compiler) -> None:
         risky = compare("gt", call("idiv", A, B), integer(3))
-        program = MfpProgram((), (risky, compare("ne", B, integer(0))), (0,), 2, TextDictionary(), compiler)
+        program = program_of((), (risky, compare("ne", B, integer(0))), (0,), 2, TextDictionary(), compiler)
         assert [r[0] for r in rows(program.run(ints([7, 8, 9], [0, 2, 3])))] == [8]
 
     def test_only_the_taken_branch_raises(self, compiler) -> None:
         guarded = Call("case", (compare("eq", B, integer(0)), integer(-1), call("idiv", A, B)), INTEGER, False)
-        program = MfpProgram((guarded,), (), (2,), 2, TextDictionary(), compiler)
+        program = program_of((guarded,), (), (2,), 2, TextDictionary(), compiler)
         assert [r[0] for r in rows(program.run(ints([7, 8, 9], [0, 2, 3])))] == [-1, 4, 3]
 
     def test_and_stops_at_false(self, compiler) -> None:
         both = Call(
             "and", (compare("ne", B, integer(0)), compare("gt", call("idiv", A, B), integer(3))), BOOLEAN, False
         )
-        program = MfpProgram((both,), (), (2,), 2, TextDictionary(), compiler)
+        program = program_of((both,), (), (2,), 2, TextDictionary(), compiler)
         assert [r[0] for r in rows(program.run(ints([7, 8, 9], [0, 2, 3])))] == [False, True, False]
 
     def test_an_error_says_what_was_computed(self, compiler) -> None:
-        program = MfpProgram((call("add", A, B),), (), None, 2, TextDictionary(), compiler)
+        program = program_of((call("add", A, B),), (), None, 2, TextDictionary(), compiler)
         with pytest.raises(NumericError, match=r"2147483647 \+ 5: the result does not fit INTEGER"):
             program.run(ints([1, 2**31 - 1], [1, 5]))
         assert rows(program.run(ints([1], [1])))[0][2] == 2
@@ -102,13 +102,13 @@ class TestBothForms:
     def test_predicates_over_maps(self, compiler) -> None:
         total = call("add", A, B)
         over = compare("gt", Column(2, INTEGER, False), integer(20))
-        program = MfpProgram(
+        program = program_of(
             (total, call("mul", Column(2, INTEGER, False), integer(2))), (over,), (3,), 2, TextDictionary(), compiler
         )
         assert [r[0] for r in rows(program.run(ints([1, 2, 3], [10, 20, 30])))] == [44, 66]
 
     def test_a_bare_column_is_passed_on_and_not_copied(self, compiler) -> None:
-        program = MfpProgram((B, call("neg", Column(2, INTEGER, False))), (), (2, 3), 2, TextDictionary(), compiler)
+        program = program_of((B, call("neg", Column(2, INTEGER, False))), (), (2, 3), 2, TextDictionary(), compiler)
         delta = ints([1, 2], [10, 20])
         output = program.run(delta)
         assert output is not None
@@ -116,7 +116,7 @@ class TestBothForms:
         assert [r[:2] for r in rows(output)] == [(10, -10), (20, -20)]
 
     def test_columns_that_are_not_bound_stay_so(self, compiler) -> None:
-        program = MfpProgram(
+        program = program_of(
             (call("neg", A),), (compare("gt", A, integer(1)),), (1, 0, 2), 2, TextDictionary(), compiler
         )
         delta = ints([1, 2], [10, 20])
@@ -128,7 +128,7 @@ class TestBothForms:
 
     def test_groups_that_nobody_reads_are_left_behind(self, compiler) -> None:
         delta = delta_over([Values(np.array([1, 2], np.int32)), Values(np.array([3, 4], np.int32))], 2, True)
-        output = MfpProgram((), (), (1,), 2, TextDictionary(), compiler).run(delta)
+        output = program_of((), (), (1,), 2, TextDictionary(), compiler).run(delta)
         assert output is not None
         assert len(output.groups) == 1
         assert output.column(0).values.tolist() == [3, 4]
@@ -136,7 +136,7 @@ class TestBothForms:
     def test_constants(self, compiler) -> None:
         maps = (integer(7), Literal(None, DOUBLE), Literal("x", VARCHAR))
         dictionary = TextDictionary()
-        output = MfpProgram(maps, (), (1, 2, 3), 1, dictionary, compiler).run(ints([1, 2]))
+        output = program_of(maps, (), (1, 2, 3), 1, dictionary, compiler).run(ints([1, 2]))
         assert output is not None
         assert output.column(0).values.tolist() == [7, 7]
         assert python_of(output.column(1), DOUBLE, dictionary) == [None, None]
@@ -145,7 +145,7 @@ class TestBothForms:
     def test_strings_that_come_later(self, compiler) -> None:
         dictionary = TextDictionary()
         like = Call("like", (Column(0, VARCHAR), Literal("%b", VARCHAR)), BOOLEAN)
-        program = MfpProgram((Call("upper", (Column(0, VARCHAR),), VARCHAR),), (like,), (1,), 1, dictionary, compiler)
+        program = program_of((Call("upper", (Column(0, VARCHAR),), VARCHAR),), (like,), (1,), 1, dictionary, compiler)
         for texts in (["ab", "ba", None], ["b", "xb", "ab"], ["ab", "new b", "c"]):
             output = program.run(delta_of([column_of(texts, VARCHAR, dictionary)], 1, None))
             assert output is not None
@@ -158,7 +158,7 @@ class TestBothForms:
         joined = Call("concat", (t, t), VARCHAR, False)
         longer = Call("length", (Column(1, VARCHAR, False),), BIGINT, False)
         keep = compare("gt", Call("length", (t,), BIGINT, False), Literal(1, BIGINT))
-        program = MfpProgram((joined, longer), (keep,), (1, 2), 1, dictionary, compiler)
+        program = program_of((joined, longer), (keep,), (1, 2), 1, dictionary, compiler)
         output = program.run(delta_of([column_of(["a", "bc", "def"], VARCHAR, dictionary)], 1, None))
         assert output is not None
         assert python_of(output.column(0), VARCHAR, dictionary) == ["bcbc", "defdef"]
@@ -167,7 +167,7 @@ class TestBothForms:
 
 def sum_over(constant: int, column: int, width: int, compiler: Compiler) -> MfpProgram:
     read = Column(column, INTEGER, False)
-    return MfpProgram((call("add", read, integer(constant)),), (), (width,), width, TextDictionary(), compiler)
+    return program_of((call("add", read, integer(constant)),), (), (width,), width, TextDictionary(), compiler)
 
 
 def test_one_loop_serves_all_constants_and_positions() -> None:
@@ -183,7 +183,7 @@ def test_the_interpreter_answers_until_the_loop_is_ready() -> None:
     compiler = Compiler()
     delta = ints([3, 4], [5, 6])
     maps = (call("sub", call("mul", A, A), call("mul", B, integer(31))),)
-    program = MfpProgram(maps, (compare("ne", A, integer(123)),), (2,), 2, TextDictionary(), compiler)
+    program = program_of(maps, (compare("ne", A, integer(123)),), (2,), 2, TextDictionary(), compiler)
     assert rows(program.run(delta)) == rows(program.run(delta))
     compiler.order_all()
     assert compiler.wait(60)
@@ -197,7 +197,7 @@ def test_a_loop_that_does_not_compile_leaves_the_interpreter(monkeypatch, caplog
 
     monkeypatch.setattr(compiling, "find", broken)
     monkeypatch.setattr(compiling, "_workshop", compiling._Workshop())
-    program = MfpProgram((call("neg", A),), (), (1,), 1, TextDictionary(), Compiler(wait=True))
+    program = program_of((call("neg", A),), (), (1,), 1, TextDictionary(), Compiler(wait=True))
     assert [r[0] for r in rows(program.run(ints([4])))] == [-4]
     assert not program.compiled
     assert "stay interpreted" in caplog.text
@@ -248,7 +248,7 @@ def test_nested_expressions_agree_with_duckdb_in_both_forms(data) -> None:
     for compiler in (None, Compiler(wait=True)):
         dictionary = TextDictionary()
         columns = [column_of([r[i] for r in drawn], t, dictionary) for i, t in enumerate(TYPES)]
-        program = MfpProgram((scalar,), (), (len(TYPES),), len(TYPES), dictionary, compiler)
+        program = program_of((scalar,), (), (len(TYPES),), len(TYPES), dictionary, compiler)
         output = program.run(delta_of(columns, 1, None))
         assert output is not None
         actual = python_of(output.column(0), scalar.type, dictionary)

@@ -15,6 +15,7 @@ from ivm.trace.column import Column as Values
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 from sql.ir.scalar import Call, Column, Literal
+from tests.scalars.oracle import program_of
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +36,7 @@ def orders(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def program(compiler: Compiler) -> MfpProgram:
     add = Call("add", (Column(0, INTEGER, False), Literal(1, INTEGER)), INTEGER, False)
-    return MfpProgram((add,), (), (1,), 1, TextDictionary(), compiler)
+    return program_of((add,), (), (1,), 1, TextDictionary(), compiler)
 
 
 def ones(rows: int, valid: np.ndarray | None = None) -> Delta:

@@ -1,9 +1,7 @@
-"""Scalar expressions over columns: an interpreter that answers at once and fused loops that take over when
-compiled.
+"""Scalar expressions over columns: an interpreter that answers at once and fused loops that take over when compiled.
 
-`program` is the entry: `MfpProgram` runs a fused map-filter-project over a delta. Below it, `interpret` turns
-an expression into vectorized numpy, one module per family of functions; `codegen` writes the same expressions
-as one loop, `cut` sees to it that none is long, and `compiler` has it compiled in the background, `elsewhere`.
-Text goes through `text_memo`, so that a function of one string is computed once per distinct string. `ranges`
-knows, before anything runs, what can overflow.
+`program` is the entry: `MfpProgram` runs a fused map-filter-project over a delta, which `shape` cuts into pieces that
+compile fast. Below it, `interpret` turns an expression into vectorized numpy; `codegen` writes the same expressions as
+one loop, and `compiler` has it compiled in the background, `elsewhere`. What each function computes stands in `bodies`.
+Text goes through `text_memo`, so that a function of one string is computed once per distinct string.
 """

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from ivm.render.scalars.codegen import Loop, generate
-from ivm.render.scalars.columns import dense
+from ivm.render.scalars.columns import Passed, Rows, dense
 from ivm.render.scalars.compiler import Compiler, Ticket
 from ivm.render.scalars.functions import Context, Evaluate
 from ivm.render.scalars.interpret import interpreter
-from ivm.render.scalars.rows import Passed, Rows
 from ivm.render.scalars.shape import Shape
 from ivm.render.scalars.writer import Access, NotCompiledError
 from ivm.trace.column import DTYPES, Array, Column
@@ -24,7 +23,7 @@ one more if it has a mask of NULLs."""
 
 
 @dataclass(slots=True)
-class Bound:
+class BoundLoop:
     """A loop for deltas of one pattern."""
 
     shape: Shape
@@ -94,7 +93,7 @@ class Bound:
 
 def bind(
     shape: Shape, context: Context, compiler: Compiler, columns: tuple[int, ...], pattern: Pattern
-) -> Bound | None:
+) -> BoundLoop | None:
     """Order the loop of a program over `columns` that are held so; None if it has none."""
     numbers: dict[int, int] = {}
     access: dict[int, Access] = {}
@@ -109,7 +108,7 @@ def bind(
     groups = list(numbers)
     types = [m.type.physical for m in shape.maps]
     taken = loop.arguments
-    return Bound(
+    return BoundLoop(
         shape,
         loop,
         compiler.order(loop.source),

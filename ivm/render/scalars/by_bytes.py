@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import lru_cache, partial
 
-from ivm.render.scalars.cost import cost_rank
+import numpy as np
+
+from catalog.types import BOOLEAN, VARCHAR, Kind
+from ivm.render.scalars.bodies.texts import is_light, native_of
 from ivm.render.scalars.functions import Context
-from ivm.render.scalars.shape import Shape
-from ivm.render.scalars.text_function import Function, functions_in
-from ivm.trace.delta import Delta, Layout, Place
-from sql.ir.scalar import Call, Column, Scalar
+from ivm.render.scalars.shape import Shape, cost_rank
+from ivm.render.scalars.text_memo import TextMemo
+from ivm.render.scalars.text_natives import Native, learning
+from ivm.trace.column import DTYPES
+from ivm.trace.column import Column as Values
+from ivm.trace.delta import Delta, Layout
+from ivm.trace.texts import Texts
+from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, rewrite
 
 _MOST_LAYOUTS = 64
+_Asked = tuple[int, int, tuple["Function", ...]]
+"""A bit for a text column, the column, and the functions that are read of it."""
 
 
 class TextInputs:
@@ -21,34 +31,25 @@ class TextInputs:
     def __init__(self, shape: Shape, context: Context) -> None:
         self.shape = shape
         self.expressions = functions_in((*shape.early, *shape.maps, *shape.late), shape.width, context)
-        self._asked = [
+        self._asked: list[_Asked] = [
             (1 << i, index, tuple(dict.fromkeys(each.values())))
             for i, (index, each) in enumerate(self.expressions.items())
         ]
-        self._layouts: dict[tuple[int, Layout], Layout] = {}
+        self._extended = lru_cache(_MOST_LAYOUTS)(partial(_extended, shape.width, self._asked))
 
     def wanted(self, delta: Delta) -> int:
         """Those that the delta's sources better compute themselves, a bit for each text column; see `rewritten`."""
-        bits = 0
-        for bit, index, functions in self._asked:
-            if delta.computes(index, functions):
-                bits |= bit
-        return bits
-
-    def _chosen(self, wanted: int) -> list[tuple[int, tuple[Function, ...]]]:
-        return [(index, functions) for bit, index, functions in self._asked if wanted & bit]
+        return sum(bit for bit, index, functions in self._asked if delta.computes(index, functions))
 
     def rewritten(self, wanted: int) -> Shape:
         """The program that reads these functions as columns, which lie behind those of the input."""
         shape = self.shape
-        more: dict[tuple[int, Function], int] = {}
-        for index, functions in self._chosen(wanted):
-            for function in functions:
-                more[index, function] = shape.width + len(more)
+        chosen = [(index, functions) for bit, index, functions in self._asked if wanted & bit]
+        more = {key: shape.width + i for i, key in enumerate((c, f) for c, functions in chosen for f in functions)}
         columns: dict[Scalar, Column] = {}
-        for index, _ in self._chosen(wanted):
+        for index, _ in chosen:
             for scalar, function in self.expressions[index].items():
-                columns[scalar] = Column(more[index, function], scalar.type, _is_nullable(scalar))
+                columns[scalar] = Column(more[index, function], scalar.type, scalar.nullable)
 
         def moved(scalar: Scalar) -> Scalar:
             if scalar in columns:
@@ -69,25 +70,125 @@ class TextInputs:
 
     def bound(self, delta: Delta, wanted: int) -> Delta:
         """The delta with these functions as columns behind its own."""
-        key = wanted, delta.layout
-        layout = self._layouts.get(key)
-        if layout is None:
-            if len(self._layouts) >= _MOST_LAYOUTS:
-                self._layouts.clear()
-            places = delta.layout.places[: self.shape.width]
-            layout = self._layouts[key] = Layout((*places, *_places(places, self._chosen(wanted))))
+        layout = self._extended(delta.layout, wanted)
         return Delta(delta.groups, layout, delta.length, delta.times, delta.diffs)
 
 
-def _places(given: Sequence[Place | None], wanted: list[tuple[int, tuple[Function, ...]]]) -> Iterator[Place]:
-    """Those of the functions of these columns."""
-    for index, functions in wanted:
-        place = given[index]
-        assert place is not None, f"column {index} is not bound"
-        group, column = place
-        assert not isinstance(column, tuple), f"column {index} is a function itself"
-        yield from ((group, (column, function)) for function in functions)
+def _extended(width: int, asked: list[_Asked], layout: Layout, wanted: int) -> Layout:
+    """The layout of a delta of so many columns with the wanted functions behind them."""
+    places = list(layout.places[:width])
+    for bit, index, functions in asked:
+        if wanted & bit:
+            place = places[index]
+            assert place is not None, f"column {index} is not bound"
+            group, column = place
+            assert not isinstance(column, tuple), f"column {index} is a function itself"
+            places += [(group, (column, function)) for function in functions]
+    return Layout(places)
 
 
-def _is_nullable(scalar: Scalar) -> bool:
-    return isinstance(scalar, Call) and scalar.nullable
+_TEXT = Column(0, VARCHAR)
+
+
+class NativeFunction:
+    """Natives one after the other, the last of which gives what the expression is; see `ivm.trace.computed`."""
+
+    def __init__(self, scalar: Scalar, run: Native, light: bool, context: Context) -> None:
+        self.scalar = scalar
+        self.type = scalar.type
+        self.light = light
+        self._run = run
+        self._context = context
+
+    def of_texts(self, texts: Texts) -> Values:
+        """Its values of strings where they lie."""
+        found = self._run(texts)
+        if isinstance(found, Texts):
+            encoded: Values = self._context.dictionary.encode_texts(found)
+            return encoded
+        return Values(found.astype(DTYPES[self.type.physical], copy=False), texts.valid)
+
+    def of_codes(self, column: Values) -> Values:
+        """Its values of strings that have codes; remembered by code."""
+        run, physical, dictionary = self._run, self.type.physical, self._context.dictionary
+
+        def make() -> TextMemo:
+            return TextMemo(dictionary, learning(run, dictionary), physical)
+
+        return self._context.memo(self.scalar, make).lookup(column)
+
+
+class NullTest:
+    """Whether a text is NULL."""
+
+    type = BOOLEAN
+    light = True
+
+    def of_texts(self, texts: Texts) -> Values:
+        """Its values of strings where they lie."""
+        return Values(np.zeros(len(texts), np.bool_) if texts.valid is None else ~texts.valid)
+
+    def of_codes(self, column: Values) -> Values:
+        """Its values of strings that have codes."""
+        return Values(np.zeros(len(column), np.bool_) if column.valid is None else ~column.valid)
+
+
+Function = NativeFunction | NullTest
+
+
+def function_of(scalar: Scalar, context: Context) -> tuple[int, Function] | None:
+    """The text column that the expression is a native function of, and that; equal expressions have the same one."""
+    if not isinstance(scalar, Call):
+        return None
+    if scalar.function == "is_null":
+        text = scalar.args[0]
+        if isinstance(text, Column) and text.type.kind is Kind.VARCHAR:
+            return text.index, context.shared("is_null", NullTest)
+        return None
+    chain = _chain(scalar)
+    if chain is None:
+        return None
+    run, light = chain
+    (index,) = columns_of(scalar)
+    # Of column 0 instead, whether or not this can be NULL.
+    key = rewrite(scalar, lambda part: _TEXT if isinstance(part, Column) else part)
+    return index, context.shared(key, lambda: NativeFunction(key, run, light, context))
+
+
+def functions_in(scalars: Iterable[Scalar], width: int, context: Context) -> dict[int, dict[Scalar, Function]]:
+    """For each text column below `width` that the expressions read by native functions alone: what they are.
+
+    Each is found by the expression in which it stands.
+    """
+    found: dict[int, dict[Scalar, Function]] = {}
+    read: set[int] = set()
+
+    def visit(scalar: Scalar) -> None:
+        known = function_of(scalar, context)
+        if known is not None and known[0] < width:
+            found.setdefault(known[0], {})[scalar] = known[1]
+        elif isinstance(scalar, Column):
+            read.add(scalar.index)
+        elif isinstance(scalar, Call):
+            for arg in scalar.args:
+                if not isinstance(arg, Literal):
+                    visit(arg)
+
+    for scalar in scalars:
+        visit(scalar)
+    return {index: functions for index, functions in found.items() if index not in read}
+
+
+def _chain(call: Call) -> tuple[Native, bool] | None:
+    """What computes the function of the bytes of its column, and whether it is light; None if nothing does."""
+    run = native_of(call)
+    if run is None:
+        return None
+    inner = next(arg for arg in call.args if not isinstance(arg, Literal))
+    if isinstance(inner, Column):
+        return run, is_light(call)
+    before = _chain(inner) if isinstance(inner, Call) else None
+    if before is None:
+        return None
+    first, light = before
+    return lambda texts: run(first(texts)), light and is_light(call)

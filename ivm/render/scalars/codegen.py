@@ -7,14 +7,18 @@ one shape have one text, and the text is its own identity.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 
-from catalog.types import Physical
-from ivm.render.scalars.cost import cost_rank
-from ivm.render.scalars.emit import emit
+from catalog.types import Kind, Physical
+from ivm.analysis.ranges import can_raise
+from ivm.render.scalars.bodies.table import BODIES
 from ivm.render.scalars.functions import Context
-from ivm.render.scalars.shape import Shape
+from ivm.render.scalars.shape import Shape, cost_rank
+from ivm.render.scalars.text_memo import TextMemo
+from ivm.render.scalars.texts import memo_of
 from ivm.render.scalars.writer import Access, Arguments, NotCompiledError, Value, Writer
-from sql.ir.scalar import Column, Scalar, columns_of, walk
+from sql.ir.functions import function_of
+from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, walk
 
 FAILED, UNKNOWN = -1, -2
 """What a loop returns in place of the number of rows: a row raises; a memo does not know a string."""
@@ -77,12 +81,15 @@ def generate(shape: Shape, access: dict[int, Access], context: Context) -> Loop:
         if not (rest or shape.maps or shape.late):
             writer.line("return int64(passed)")
             return _finish(writer, shape, (), ())
-    _open_loop(writer, bool(plain))
-    _filter(writer, rest)
-    left = _write_maps(writer, shape)
-    _filter(writer, shape.late)
-    stored = _store(writer, shape, left)
-    writer.close()
+    # The loop over the rows that passed so far. The result overtakes no position that is still to be read.
+    writer.line("count, one = uint64(0), uint64(1)")
+    with writer.block(f"for step in range({'int64(passed)' if plain else 'n'}):"):
+        writer.line(f"signed = {'positions[uint64(step)]' if plain else 'step'}")
+        writer.line("i = uint64(signed)")
+        _filter(writer, rest)
+        left = _write_maps(writer, shape)
+        _filter(writer, shape.late)
+        stored = _store(writer, shape, left)
     writer.line("return int64(count)")
     return _finish(writer, shape, stored, left)
 
@@ -91,43 +98,26 @@ def _scan(writer: Writer, predicates: list[Scalar]) -> None:
     """A loop of its own for the plain predicates, without a branch: one that is hard to predict costs 5 ns a row."""
     # Indexes are unsigned, since numba lets a negative one count from the end, which costs a test for each access.
     writer.line("passed, one = uint64(0), uint64(1)")
-    writer.open("for signed in range(n):")
-    writer.line("i = uint64(signed)")
-    hit = writer.let(_all_true(writer, predicates))
-    writer.line("positions[passed] = signed")
-    writer.line(f"passed += uint64({hit})")
-    writer.close()
-
-
-def _open_loop(writer: Writer, scanned: bool) -> None:
-    """The loop over the rows that passed so far. The result overtakes no position that is still to be read."""
-    writer.line("count, one = uint64(0), uint64(1)")
-    writer.open(f"for step in range({'int64(passed)' if scanned else 'n'}):")
-    writer.line(f"signed = {'positions[uint64(step)]' if scanned else 'step'}")
-    writer.line("i = uint64(signed)")
+    with writer.block("for signed in range(n):"):
+        writer.line("i = uint64(signed)")
+        hit = writer.let(_all_true(writer, predicates))
+        writer.line("positions[passed] = signed")
+        writer.line(f"passed += uint64({hit})")
 
 
 def _filter(writer: Writer, predicates: tuple[Scalar, ...]) -> None:
-    """Leave rows out. Predicates of one rank are evaluated together, without a branch between them."""
-    ranks = sorted({cost_rank(p) for p in predicates})
-    for rank in ranks:
-        group = [p for p in predicates if cost_rank(p) == rank]
-        if rank > 1:
-            for predicate in group:
-                _skip_unless(writer, [predicate])
-        else:
-            _skip_unless(writer, group)
+    """Leave rows out. Predicates of one rank are evaluated together, without a branch between them, if none raises."""
+    for rank, ranked in groupby(predicates, cost_rank):
+        group = list(ranked)
+        for together in [group] if rank <= 1 else [[each] for each in group]:
+            writer.line(f"if not ({_all_true(writer, together)}):")
+            writer.line("    continue")
 
 
 def _all_true(writer: Writer, predicates: list[Scalar]) -> str:
     values = [emit(writer, p) for p in predicates]
     terms = [t for v in values for t in ([v.word] if v.valid is None else [v.valid, v.word])]
     return " & ".join(f"({t})" for t in terms)
-
-
-def _skip_unless(writer: Writer, predicates: list[Scalar]) -> None:
-    writer.line(f"if not ({_all_true(writer, predicates)}):")
-    writer.line("    continue")
 
 
 def _write_maps(writer: Writer, shape: Shape) -> tuple[int, ...]:
@@ -152,19 +142,12 @@ def _store(writer: Writer, shape: Shape, left: tuple[int, ...]) -> tuple[tuple[i
     writer.line("positions[count] = signed")
     for place, k in enumerate(stored):
         value = writer.maps[shape.width + k]
-        _assign(writer, f"m{place}", value)
+        for half, word in enumerate(value.words):
+            writer.line(f"m{place}[count{f', {half}' if len(value.words) > 1 else ''}] = {word}")
         if value.valid is not None:
             writer.line(f"m{place}v[count] = {value.valid}")
     writer.line("count += one")
     return tuple((k, writer.maps[shape.width + k].valid is not None) for k in stored)
-
-
-def _assign(writer: Writer, array: str, value: Value) -> None:
-    if len(value.words) == 1:
-        writer.line(f"{array}[count] = {value.word}")
-        return
-    for half, word in enumerate(value.words):
-        writer.line(f"{array}[count, {half}] = {word}")
 
 
 def _finish(writer: Writer, shape: Shape, stored: tuple[tuple[int, bool], ...], left: tuple[int, ...]) -> Loop:
@@ -224,3 +207,71 @@ def _text(writer: Writer, parameters: list[tuple[str, str]]) -> str:
         *writer.lines,
     ]
     return _HEADER + "\n".join(lines) + "\n"
+
+
+def emit(writer: Writer, scalar: Scalar) -> Value:
+    """Write the lines that compute the expression and say where its value is.
+
+    What has no compiled form is evaluated by the interpreter before the loop, on all rows; that needs an
+    expression over input columns that cannot raise, or else NotCompiledError is raised.
+    """
+    if isinstance(scalar, Column):
+        return writer.maps.get(scalar.index) or writer.column(scalar.index, scalar.type.physical)
+    if isinstance(scalar, Literal):
+        return writer.literal(scalar)
+    assert isinstance(scalar, Call), "decorrelation leaves no column of an outer query"
+    mark = writer.mark()
+    try:
+        return _call(writer, scalar)
+    except NotCompiledError:
+        writer.back(mark)
+        if can_raise(scalar) or not columns_of(scalar) <= writer.access.keys():
+            raise
+    reads_null = any(writer.access[c].masked for c in columns_of(scalar))
+    masked = (scalar.nullable and reads_null) or _makes_null(scalar)
+    return writer.precomputed(scalar, masked, scalar.type.physical)
+
+
+def _makes_null(scalar: Scalar) -> bool:
+    """Whether the value can be NULL though no column is."""
+    if isinstance(scalar, Literal):
+        return scalar.value is None
+    return isinstance(scalar, Call) and (function_of(scalar.function).makes_null or any(map(_makes_null, scalar.args)))
+
+
+def _call(writer: Writer, call: Call) -> Value:
+    lookup = _memo(writer, call)
+    if lookup is not None:
+        return lookup
+    body = BODIES[call.function]
+    if body.steps is None:
+        raise NotCompiledError(call.function)
+    return body.steps(writer, call, [emit(writer, call.args[place]) for place in body.places(call)])
+
+
+def _memo(writer: Writer, call: Call) -> Value | None:
+    """A text function through its memo; what compares codes needs none."""
+    if not any(a.type.kind is Kind.VARCHAR for a in call.args) or BODIES[call.function].by_code:
+        return None
+    found = memo_of(call, writer.context)
+    return None if found is None else _lookup(writer, found[0], emit(writer, call.args[found[1]]), call)
+
+
+def _lookup(writer: Writer, memo: TextMemo, code: Value, call: Call) -> Value:
+    """The loop gives up at a string that the memo does not know yet; a failed one is the interpreter's to report."""
+    place, type_ = writer.memo(memo), call.type
+    state = writer.let(f"t{place}[uint64({code.word})]")
+    guard = "" if code.valid is None else f"{code.valid} and "
+    writer.line(f"if {guard}{state} == 0:")
+    writer.line("    return UNKNOWN")
+    if memo.failure is not None:
+        writer.fail(f"{state} == 4", code.valid)
+    valid = code.valid
+    if function_of(call.function).makes_null:
+        valid = writer.let(f"{guard}{state} != 1")
+    if type_.kind is Kind.BOOLEAN:
+        return Value((writer.let(f"{state} == 3"),), valid)
+    array = f"u{place}[uint64({code.word})"
+    if type_.physical is Physical.WIDE:
+        return Value((writer.let(f"{array}, 0]"), writer.let(f"{array}, 1]")), valid)
+    return Value((writer.let(f"{array}]" if type_.physical is Physical.FLOAT64 else f"int64({array}])"),), valid)

@@ -1,4 +1,4 @@
-"""Small helpers over columns that are being computed.
+"""Columns that are being computed, and the rows that they are computed of.
 
 While an expression runs, a column of length one stands for any number of rows (a literal, or what was computed
 from literals alone), so that numpy broadcasts it and nothing is repeated; `dense` makes such a column as long
@@ -7,12 +7,14 @@ as it must be. The mask may be of length one on its own account.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from catalog.types import Physical
 from ivm.trace.column import DTYPES, Array, Bools, Column
+from ivm.trace.delta import Delta
 
 _LOW = (1 << 64) - 1
 
@@ -26,10 +28,7 @@ def both(a: Bools | None, b: Bools | None) -> Bools | None:
 
 def all_valid(columns: tuple[Column, ...]) -> Bools | None:
     """The mask of rows that are valid in every column."""
-    mask: Bools | None = None
-    for column in columns:
-        mask = both(mask, column.valid)
-    return mask
+    return reduce(both, (column.valid for column in columns), None)
 
 
 def constant(value: Any, physical: Physical) -> Column:
@@ -99,3 +98,53 @@ def stored(values: Array, physical: Physical) -> Array:
     if physical is Physical.WIDE:
         return from_objects(values if values.dtype == object else values.astype(object))
     return values if values.dtype == DTYPES[physical] else values.astype(DTYPES[physical])
+
+
+Passed = tuple[Array | None, list[Column | None]]
+"""Positions of the rows that pass (None: all do), and each map's column over them (None: nobody reads it)."""
+
+
+class Rows:
+    """Columns by position for `length` rows; a column is gathered when it is first read and then kept.
+
+    `take` gives some of the rows: columns already here are narrowed from here, others come straight from the
+    source.
+    """
+
+    __slots__ = ("columns", "delta", "length", "positions")
+
+    def __init__(self, delta: Delta) -> None:
+        self.delta = delta
+        self.length = len(delta)
+        self.columns: dict[int, Column] = {}
+        self.positions: Array | None = None
+
+    def column(self, index: int) -> Column:
+        """Column `index`, of length `self.length` (or one, see `columns`)."""
+        column = self.columns.get(index)
+        if column is None:
+            column = self._fetch(index)
+            self.columns[index] = column
+        return column
+
+    def _fetch(self, index: int) -> Column:
+        if self.positions is None:
+            return self.delta.column(index)
+        place = self.delta.layout.places[index]
+        assert place is not None, f"column {index} is not bound"
+        group = self.delta.groups[place[0]]
+        rows = self.positions if group.refs is None else group.refs[self.positions]
+        return group.source.gather(place[1], rows)
+
+    def append(self, index: int, column: Column) -> None:
+        """Give the rows another column, computed here."""
+        self.columns[index] = column
+
+    def take(self, rows: Array) -> Rows:
+        """The rows at positions `rows` (distinct integers)."""
+        taken = Rows.__new__(Rows)
+        taken.delta = self.delta
+        taken.length = len(rows)
+        taken.positions = rows if self.positions is None else self.positions[rows]
+        taken.columns = {i: pick(c, rows) for i, c in self.columns.items()} if self.columns else {}
+        return taken

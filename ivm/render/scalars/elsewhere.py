@@ -1,4 +1,4 @@
-"""The process in which loops are compiled, as the process that needs them sees it.
+"""The process in which loops are compiled: for the process that needs them, and from within.
 
 It starts with the first loop that nobody has compiled yet, ends when it has had nothing to do for a while, and with the
 process that started it. What it compiles comes back through the folder in which compiled code is kept.
@@ -9,13 +9,16 @@ from __future__ import annotations
 import json
 import logging
 import os
+import queue
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import TextIO
 
 import ivm.render
 from ivm.kernels.compiling.folder import private_folder
+from ivm.render.scalars.cache import load
 
 _log = logging.getLogger(__name__)
 
@@ -26,12 +29,14 @@ path, folder = json.loads(sys.argv[1])
 sys.path[:] = path
 package = sys.modules["ivm"] = types.ModuleType("ivm")
 package.__path__ = [folder]
-from ivm.render.scalars.workshop import serve
+from ivm.render.scalars.elsewhere import serve
 serve()
 """
 
 
 _LONGEST_START = 60.0
+IDLE_SECONDS = 30.0
+"""For how long it waits for another loop; then it gives its memory back, some 150 MB."""
 
 
 class UnavailableError(Exception):
@@ -47,8 +52,7 @@ class Elsewhere:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
-        self._at_work = threading.Lock()
-        self._starting = threading.Lock()  # taken within the other, and never for long
+        self._starting = threading.Lock()  # never taken for long
         self._usable = bool(sys.executable) and not getattr(sys, "frozen", False)
 
     @property
@@ -61,12 +65,11 @@ class Elsewhere:
         if not self._usable or private_folder() is None:
             raise UnavailableError
         order = json.dumps({"source": source, "folder": os.environ.get("IVM_CACHE_DIR")})
-        with self._at_work:
-            # A process that had nothing to do may end at the moment in which it is asked; the next one has just begun.
-            answer = self._asked(order) if self._process is not None else None
-            if answer is None:
-                self._start()
-                answer = self._asked(order)
+        # A process that had nothing to do may end at the moment in which it is asked; the next one has just begun.
+        answer = self._asked(order)
+        if answer is None:
+            self._start()
+            answer = self._asked(order)
         if answer is None and not self._usable:
             raise UnavailableError
         if answer is None:
@@ -75,18 +78,14 @@ class Elsewhere:
             raise CompilationError(answer)
 
     def rest(self) -> None:
-        """End the process when it is done with what it does; the next loop starts another."""
-        with self._at_work:
-            if self._process is not None:
-                self._end(self._process)
+        """End the process; the next loop starts another. For who compiles, so that it has nothing to do."""
+        if self._process is not None:
+            self._end(self._process)
 
     def close(self) -> None:
         """End the process, and start no other."""
         with self._starting:
             self._usable = False
-            if self._process is not None:
-                self._process.kill()
-        with self._at_work:
             if self._process is not None:
                 self._end(self._process)
 
@@ -95,11 +94,10 @@ class Elsewhere:
         self._usable, self._process = False, None
 
     def _asked(self, order: str) -> str | None:
-        """What the process answers, "" if all is well; None if there is no answer."""
+        """What the process answers, "" if all is well; None if there is no answer, or no process."""
         process = self._process
-        assert process is not None
-        assert process.stdin is not None
-        assert process.stdout is not None
+        if process is None or process.stdin is None or process.stdout is None:
+            return None
         try:
             process.stdin.write(order + "\n")
             process.stdin.flush()
@@ -150,3 +148,38 @@ class Elsewhere:
                     pipe.close()
             except OSError:  # what was not written any more
                 pass
+
+
+def serve() -> None:
+    """Take orders from the standard input until it ends, and answer each in a line: "" or what was wrong."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whatever a library prints is no answer
+    orders: queue.SimpleQueue[str] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(sys.stdin, orders), daemon=True).start()
+    print("ready", file=answers, flush=True)
+    while True:
+        try:
+            order = orders.get(timeout=IDLE_SECONDS)
+        except queue.Empty:
+            return
+        print(json.dumps(_carried_out(order)), file=answers, flush=True)
+
+
+def _receive(lines: TextIO, orders: queue.SimpleQueue[str]) -> None:
+    """When there are no more orders, nobody is there to give them, whatever is being compiled."""
+    for line in lines:
+        orders.put(line)
+    os._exit(0)
+
+
+def _carried_out(order: str) -> str:
+    asked = json.loads(order)
+    if asked["folder"] is None:
+        os.environ.pop("IVM_CACHE_DIR", None)
+    else:
+        os.environ["IVM_CACHE_DIR"] = asked["folder"]
+    try:
+        load(asked["source"])
+    except Exception as error:  # noqa: BLE001  the answer says so
+        return f"{type(error).__name__}: {error}"
+    return ""

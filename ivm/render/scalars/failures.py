@@ -9,13 +9,22 @@ from typing import Any
 import numpy as np
 
 from catalog.errors import NumericError
-from catalog.types import Kind
+from catalog.types import Kind, SqlType
 from ivm.render.scalars.columns import all_valid, objects, stored
-from ivm.render.scalars.text_format import formatter
 from ivm.trace.column import Bools, Column
 from sql.ir.functions import function_of
 from sql.ir.limits import limits
 from sql.ir.scalar import Call, Literal
+from sql.types.texts import writer
+
+
+def formatter(type_: SqlType) -> Callable[[Any], str]:
+    """The function that prints one value in engine form, as DuckDB does."""
+    if type_.kind is Kind.DOUBLE:
+        return lambda value: repr(float(value))
+    if type_.kind is Kind.FLOAT:
+        return lambda value: str(np.float32(value))
+    return writer(type_) or str
 
 
 @dataclass(frozen=True, slots=True)

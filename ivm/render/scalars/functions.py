@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
-from ivm.render.scalars.rows import Rows
+from ivm.render.scalars.columns import Rows
 from ivm.render.scalars.text_memo import TextMemo
 from ivm.trace.column import Column
 from ivm.trace.dictionary import Literals, TextDictionary

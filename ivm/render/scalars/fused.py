@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ivm.render.scalars.columns import Passed
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.functions import Context
-from ivm.render.scalars.rows import Passed
 from ivm.render.scalars.shape import Shape
 from ivm.trace.column import Column
 from ivm.trace.delta import Delta
@@ -14,7 +14,7 @@ from sql.ir.scalar import Column as Reference
 from sql.ir.scalar import walk
 
 if TYPE_CHECKING:
-    from ivm.render.scalars.bound import Bound, Pattern
+    from ivm.render.scalars.bound import BoundLoop, Pattern
 
 
 class Fused:
@@ -26,7 +26,7 @@ class Fused:
         nullable = {s.index for e in scalars for s in walk(e) if isinstance(s, Reference) and s.nullable}
         self._columns = shape.inputs
         self._inputs = [(c, c in nullable) for c in self._columns]
-        self._bound: dict[Pattern, Bound | None] = {}
+        self._bound: dict[Pattern, BoundLoop | None] = {}
         self._missed: dict[Pattern, tuple[int, int]] = {}
         compiler.add(self)
 
@@ -73,7 +73,7 @@ class Fused:
         self._missed[pattern] = calls + 1, rows + length
         return self._compiler.is_worth(calls + 1, rows + length)
 
-    def _bind(self, pattern: Pattern) -> Bound | None:
+    def _bind(self, pattern: Pattern) -> BoundLoop | None:
         """Order the loop for a pattern; None if it has none."""
         from ivm.render.scalars.bound import bind  # noqa: PLC0415  what writes loops, which few processes need
 

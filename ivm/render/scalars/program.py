@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from ivm.plan.mfp import Mfp
 from ivm.render.scalars.by_bytes import TextInputs
-from ivm.render.scalars.columns import dense, truth
+from ivm.render.scalars.columns import Passed, Rows, dense, truth
 from ivm.render.scalars.compiler import Compiler
-from ivm.render.scalars.cost import cost_rank
-from ivm.render.scalars.cut import cut, is_too_heavy
 from ivm.render.scalars.functions import Context, Evaluate
 from ivm.render.scalars.fused import Fused
 from ivm.render.scalars.interpret import interpreter
-from ivm.render.scalars.rows import Passed, Rows
-from ivm.render.scalars.shape import Shape
+from ivm.render.scalars.shape import Shape, cost_rank
 from ivm.trace.column import Array, Column
-from ivm.trace.delta import Delta, Layout
+from ivm.trace.delta import Delta
+from ivm.trace.dictionary import TextDictionary
 from sql.ir.scalar import Scalar
 
 
@@ -84,16 +84,11 @@ _MOST_LAYOUTS = 64
 
 
 class MfpProgram:
-    """A map-filter-project, in as many stages as it takes so that none is long to compile.
+    """A map-filter-project, in as many pieces as it takes so that none is long to compile.
 
-    Append `maps` to the row, keep the rows on which every predicate is TRUE, then the columns at
-    `projection`.
-
-    `maps[i]` is column `width + i`; it may read input columns and the maps before it. `predicates` are over
-    input columns and maps. `projection` None keeps all columns. Columns that are passed on stay lazy: their
-    groups are narrowed, and only if rows were dropped; a map that is a bare column is passed on as well, unless
-    `gathered`: then it is copied by the same loop, as suits a reader that needs every column at once. The
-    projected maps become one new group. Columns that are not bound stay so.
+    Columns that are passed on stay lazy: their groups are narrowed, and only if rows were dropped; a map that is a bare
+    column is passed on as well, unless `gathered`: then it is copied by the same loop. The projected maps become one
+    new group. Columns that are not bound stay so.
 
     Native functions of text columns that have no codes are computed by the delta's sources (see `by_bytes`).
 
@@ -103,22 +98,11 @@ class MfpProgram:
 
     run: Callable[[Delta], Delta | None]
 
-    def __init__(
-        self,
-        maps: tuple[Scalar, ...],
-        predicates: tuple[Scalar, ...],
-        projection: tuple[int, ...] | None,
-        width: int,
-        dictionary: Any,
-        compiler: Compiler | None = None,
-        gathered: bool = False,
-    ) -> None:
+    def __init__(self, mfp: Mfp, dictionary: TextDictionary, compiler: Compiler | None = None) -> None:
         self._context = context = Context(dictionary)
-        self._stages = [
-            Stage(shape, context, None if is_too_heavy(shape) else compiler)
-            for shape in cut(Shape.of(maps, predicates, projection, width, gathered))
-        ]
-        self.run = self._stages[0].run if len(self._stages) == 1 else self._in_stages
+        shapes = Shape.of(mfp).cut()
+        self._pieces = [Piece(shape, context, None if shape.is_too_heavy else compiler) for shape in shapes]
+        self.run = self._pieces[0].run if len(self._pieces) == 1 else self._in_pieces
 
     @property
     def remembers(self) -> bool:
@@ -128,17 +112,17 @@ class MfpProgram:
     @property
     def compiled(self) -> bool:
         """Whether compiled loops have taken over (for deltas that hold their columns as those before them did)."""
-        return all(stage.compiled for stage in self._stages)
+        return all(piece.compiled for piece in self._pieces)
 
-    def _in_stages(self, delta: Delta) -> Delta | None:
+    def _in_pieces(self, delta: Delta) -> Delta | None:
         passed: Delta | None = delta
-        for stage in self._stages:
+        for piece in self._pieces:
             if passed is not None:
-                passed = stage.run(passed)
+                passed = piece.run(passed)
         return passed
 
 
-class Stage:
+class Piece:
     """One loop of a program, run by the interpreter until it is compiled, and always without a compiler."""
 
     def __init__(self, shape: Shape, context: Context, compiler: Compiler | None) -> None:
@@ -146,7 +130,8 @@ class Stage:
         self._context, self._compiler = context, compiler
         self._texts = TextInputs(self.shape, self._context)
         self._forms: dict[int, tuple[Interpreted, Fused | None]] = {0: self._form(self.shape)}
-        self._projected: dict[Layout, tuple[list[int], Layout]] = {}
+        # Each path of a join that runs this program comes with its own layout.
+        self._placed = lru_cache(_MOST_LAYOUTS)(self.shape.project)
 
     @property
     def compiled(self) -> bool:
@@ -173,15 +158,6 @@ class Stage:
         if self._compiler is not None and self._compiler.trial:
             return Interpreted(replace(shape, early=(), late=()), self._context), fused
         return Interpreted(shape, self._context), fused
-
-    def _placed(self, layout: Layout) -> tuple[list[int], Layout]:
-        """What `Shape.project` says of a layout; each path of a join that runs this program comes with its own."""
-        known = self._projected.get(layout)
-        if known is None:
-            if len(self._projected) >= _MOST_LAYOUTS:
-                self._projected.clear()
-            known = self._projected[layout] = self.shape.project(layout)
-        return known
 
     def _project(self, delta: Delta, positions: Array | None, maps: list[Column | None]) -> Delta:
         used, layout = self._placed(delta.layout)

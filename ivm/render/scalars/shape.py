@@ -1,13 +1,28 @@
-"""A map-filter-project in the order in which it runs, and how a delta's layout passes through it."""
+"""A map-filter-project in the order in which it runs, how a delta's layout passes through it, and how it is cut.
+
+Programs are cut into pieces, so that what is compiled at once is small: the compiler takes time with the square of a
+loop's length: 20 columns of sums take a second, 100 take twenty.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ivm.render.scalars.cost import cost_rank
+from catalog.types import Kind, Physical
+from ivm.analysis.ranges import can_raise
+from ivm.plan.mfp import Mfp
+from ivm.render.scalars.bodies.table import BODIES
 from ivm.trace.column import Column as Values
 from ivm.trace.delta import Columns, Group, Layout, Place
-from sql.ir.scalar import TRUE, Column, Scalar, columns_of, remap
+from sql.ir.scalar import TRUE, Call, Column, Scalar, columns_of, remap, walk
+
+MOST = 180
+"""What one loop may weigh; that takes the compiler a second or two."""
+
+_OUTPUT = 3
+_LIGHT = frozenset(("eq", "ne", "lt", "le", "gt", "ge", "is_null", "is_distinct", "not", "in"))
+_JUNCTIONS = frozenset(("and", "or"))
+_SEARCHED = (Physical.INT32, Physical.INT64, Physical.CODE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,28 +42,22 @@ class Shape:
     kept_maps: tuple[int, ...]
 
     @staticmethod
-    def of(
-        maps: tuple[Scalar, ...],
-        predicates: tuple[Scalar, ...],
-        projection: tuple[int, ...] | None,
-        width: int,
-        gathered: bool = False,
-    ) -> Shape:
-        """The shape of a program as `MfpProgram` takes it."""
+    def of(mfp: Mfp) -> Shape:
+        """The shape of a program."""
+        width = mfp.width
         row: dict[int, int] = {i: i for i in range(width)}
         computed: list[Scalar] = []
-        for i, scalar in enumerate(maps):
+        for i, scalar in enumerate(mfp.maps):
             placed = remap(scalar, row.__getitem__)
-            if isinstance(placed, Column) and not gathered:
+            if isinstance(placed, Column) and not mfp.gathered:
                 row[width + i] = placed.index
             else:
                 row[width + i] = width + len(computed)
                 computed.append(placed)
-        conditions = [remap(p, row.__getitem__) for p in predicates if p != TRUE]
+        conditions = [remap(p, row.__getitem__) for p in mfp.predicates if p != TRUE]
         early = [p for p in conditions if all(c < width for c in columns_of(p))]
         late = [p for p in conditions if any(c >= width for c in columns_of(p))]
-        kept = range(width + len(maps)) if projection is None else projection
-        outputs = tuple(row[c] for c in kept)
+        outputs = tuple(row[c] for c in mfp.projection)
         return Shape(
             tuple(computed),
             tuple(sorted(early, key=cost_rank)),
@@ -82,3 +91,68 @@ class Shape:
     def group_of(self, maps: list[Values | None]) -> Group:
         """The group of the projected maps."""
         return Group(Columns([column for k in self.kept_maps if (column := maps[k]) is not None]))
+
+    @property
+    def is_too_heavy(self) -> bool:
+        """Whether a piece is left to the interpreter."""
+        return sum(map(weight, (*self.early, *self.maps, *self.late))) + _OUTPUT * len(self.maps) > MOST
+
+    def cut(self) -> list[Shape]:
+        """Programs that do the same one after the other, each over what the one before it gives; mostly one.
+
+        All but the last keep every column and add theirs behind. Each weighs at most `MOST`, or is one expression.
+        """
+        steps = [(False, p) for p in self.early] + [(True, m) for m in self.maps] + [(False, p) for p in self.late]
+        chunks: list[list[tuple[bool, Scalar]]] = [[]]
+        total = 0
+        for is_map, scalar in steps:
+            heavy = weight(scalar) + _OUTPUT * is_map
+            if total and total + heavy > MOST:
+                chunks.append([])
+                total = 0
+            chunks[-1].append((is_map, scalar))
+            total += heavy
+        pieces: list[Shape] = []
+        width = self.width
+        for chunk in chunks:
+            maps = tuple(scalar for is_map, scalar in chunk if is_map)
+            first = next((i for i, (is_map, _) in enumerate(chunk) if is_map), len(chunk))
+            early = tuple(scalar for _, scalar in chunk[:first])
+            late = tuple(scalar for is_map, scalar in chunk[first:] if not is_map)
+            outputs = self.projection if chunk is chunks[-1] else tuple(range(width + len(maps)))
+            kept = tuple(sorted({c - width for c in outputs if c >= width}))
+            pieces.append(Shape(maps, early, late, outputs, width, kept))
+            width += len(maps)
+        return pieces
+
+
+def cost_rank(predicate: Scalar) -> int:
+    """In which order predicates are asked: 0 plain ones, 1 those that look strings up, 2 those that can raise."""
+    if can_raise(predicate):
+        return 2
+    return int(any(isinstance(s, Call) and _reads_text(s) for s in walk(predicate)))
+
+
+def _reads_text(call: Call) -> bool:
+    return not BODIES[call.function].by_code and any(a.type.kind is Kind.VARCHAR for a in call.args)
+
+
+def weight(scalar: Scalar) -> int:
+    """What an expression adds to the time in which its loop compiles; a sum of two columns is 6."""
+    return sum(_weight(each) for each in walk(scalar) if isinstance(each, Call))
+
+
+def _weight(call: Call) -> int:
+    if call.function in _JUNCTIONS:
+        return len(call.args) - 1
+    if call.function in ("case", "coalesce"):
+        return len(call.args) // 2
+    if call.function == "in" and call.args[0].type.physical not in _SEARCHED:
+        return len(call.args)
+    if any(each.type.physical is Physical.WIDE for each in (call, *call.args)):
+        return 15
+    if call.function in _LIGHT:
+        return 2
+    if any(each.type.kind is Kind.VARCHAR for each in call.args):
+        return 8
+    return 6 if can_raise(call) else 3

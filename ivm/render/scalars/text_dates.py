@@ -27,10 +27,7 @@ class Moment:
     def __init__(self, micros: int) -> None:
         self.days: int = micros // DAY
         self.clock: int = micros % DAY
-        civil: tuple[int, int, int] = _civil(self.days)
-        self.year: int = civil[0]
-        self.month: int = civil[1]
-        self.day: int = civil[2]
+        self.year, self.month, self.day = _civil(self.days)
 
     @property
     def weekday(self) -> int:
@@ -43,7 +40,7 @@ class Moment:
         return int(day_of_year(self.days))
 
 
-_civil = lru_cache(maxsize=1 << 16)(civil)
+_civil: Callable[[int], tuple[int, int, int]] = lru_cache(maxsize=1 << 16)(civil)
 
 
 _WRITE: dict[str, Callable[[Moment], str]] = {

@@ -47,7 +47,9 @@ class TextMemo:
         self.failure = failure
         dictionary.memos.add(self)
         self.states: States = np.zeros(0, np.int8)
-        self.values: Array | None = None if physical is Physical.BOOL else np.zeros(0, DTYPES[physical])
+        self.values: Array | None = None
+        if physical is not Physical.BOOL:
+            self.values = np.zeros((0, 2) if physical is Physical.WIDE else 0, DTYPES[physical])
 
     @property
     def nbytes(self) -> int:
@@ -61,11 +63,8 @@ class TextMemo:
             return
         capacity = max(needed, 2 * len(self.states), 64)
         self.states = _grown(self.states, capacity)
-        if self.values is None:
-            return
-        if self.physical is Physical.WIDE and self.values.ndim == 1:
-            self.values = self.values.reshape(0, 2)
-        self.values = _grown(self.values, capacity)
+        if self.values is not None:
+            self.values = _grown(self.values, capacity)
 
     def codes(self) -> Iterator[npt.NDArray[np.int32]]:
         """The texts that it answers with."""
@@ -112,6 +111,13 @@ class TextMemo:
         if wrong.any() and self.failure is not None:
             code = codes[int(np.argmax(wrong)) if len(codes) > 1 else 0]
             raise NumericError(self.failure(self.dictionary.now().strings(np.array([code], np.int32))[0]))
+
+
+def known(values: Array) -> tuple[States, Array | None]:
+    """What a memo is told of strings of which all have a value: BOOLEAN, or in the form that it keeps."""
+    if values.dtype == np.bool_:
+        return np.where(values, np.int8(TRUE), np.int8(FALSE)), None
+    return np.full(len(values), TRUE, np.int8), values
 
 
 def one_by_one(function: Callable[[str], Any], physical: Physical, dictionary: Any, failed: int = ERROR) -> Compute:

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from catalog.types import Physical
 from ivm.kernels.texts.dictionary import PADDING
 from ivm.kernels.texts.like import ANY_CHAR, ANY_RUN, match_parts, match_tokens
 from ivm.kernels.texts.parts import (
@@ -29,7 +28,7 @@ from ivm.kernels.texts.parts import (
     trim_spaces,
 )
 from ivm.render.scalars.text_functions import like_parts
-from ivm.render.scalars.text_memo import FALSE, TRUE, Compute
+from ivm.render.scalars.text_memo import Compute, known
 from ivm.trace.column import Array, Bools, Ints
 from ivm.trace.readonly import readonly
 from ivm.trace.texts import Texts
@@ -48,15 +47,12 @@ _SIGNS: dict[str, Callable[[npt.NDArray[np.int8]], Bools]] = {
 }
 
 
-def learning(native: Native, physical: Physical, dictionary: Any) -> Compute:
-    """What a memo needs to learn a native's values, which have this form."""
+def learning(native: Native, dictionary: Any) -> Compute:
+    """What a memo needs to learn a native's values."""
 
     def compute(codes: Array) -> tuple[Any, Array | None]:
         found = native(dictionary.now().texts(codes))
-        if physical is Physical.BOOL:
-            return np.where(found, np.int8(TRUE), np.int8(FALSE)), None
-        values = dictionary.encode_texts(found).values if physical is Physical.CODE else found
-        return np.full(len(codes), TRUE, np.int8), values
+        return known(dictionary.encode_texts(found).values if isinstance(found, Texts) else found)
 
     return compute
 

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from catalog.errors import NumericError
 from catalog.types import Kind, Physical
-from ivm.render.scalars import regexes
 from ivm.render.scalars.bodies.texts import TEXTS, native_of
-from ivm.render.scalars.columns import all_valid, dense, objects, pick, spread
+from ivm.render.scalars.columns import Rows, all_valid, dense, objects, pick, spread
 from ivm.render.scalars.functions import Apply, Build, Context, Evaluate
-from ivm.render.scalars.rows import Rows
-from ivm.render.scalars.text_memo import ERROR, NOTHING, NULL, Compute, Failure, TextMemo, one_by_one
+from ivm.render.scalars.text_memo import ERROR, NOTHING, NULL, Compute, Failure, TextMemo, known, one_by_one
 from ivm.render.scalars.text_natives import learning
+from ivm.trace import regex
 from ivm.trace.column import DTYPES, Array, Column
 from sql.ir.functions import Raises, function_of
 from sql.ir.scalar import Call, Literal
 from sql.types.texts import reader
 
+REGEXES: dict[str, Callable[..., Array]] = {
+    "regexp_matches": regex.found,
+    "regexp_full_match": regex.matched,
+    "regexp_replace": regex.replaced,
+    "regexp_extract": regex.extracted,
+}
+"""Regular expressions, by the functions' names: of codes of strings. Patterns and what replaces them are literals."""
 _ORDERS = frozenset(("lt", "le", "gt", "ge"))
 _CASTS = frozenset(("cast", "try_cast"))
 
@@ -30,7 +37,7 @@ def memo_of(call: Call, context: Context) -> tuple[TextMemo, int] | None:
     It has one where just one argument is no literal, and that is text, and no literal is NULL.
     """
     places = [i for i, a in enumerate(call.args) if not isinstance(a, Literal)]
-    if call.function in regexes.FUNCTIONS or call.function in _CASTS:  # always: their other arguments are literals
+    if call.function in REGEXES or call.function in _CASTS:  # always: their other arguments are literals
         places = [0]
     if call.function in _CASTS and call.type.kind is Kind.VARCHAR:
         return None
@@ -53,9 +60,11 @@ def _computation(call: Call, place: int, literals: tuple[Any, ...], context: Con
     physical, dictionary = call.type.physical, context.dictionary
     native = native_of(call)
     if native is not None:
-        return learning(native, physical, dictionary)
-    if call.function in regexes.FUNCTIONS:
-        return regexes.computation(call.function, literals[1:], dictionary)
+        return learning(native, dictionary)
+    if call.function in REGEXES:
+        rewrite = str(literals[2]) if call.function == "regexp_replace" else ""
+        regex.check_pattern(str(literals[1]), rewrite)
+        return lambda codes: known(REGEXES[call.function](dictionary, codes, *literals[1:]))
     if call.function in _CASTS:
         read = reader(call.type)
         assert read is not None, "the binder casts no text to other types"
@@ -169,4 +178,4 @@ def _results(call: Call, dictionary: Any, columns: tuple[Column, ...]) -> Column
     return Column(np.array(results, DTYPES[physical]), valid)
 
 
-_BY_MEMO = frozenset((*TEXTS, *_ORDERS, *_CASTS, *regexes.FUNCTIONS))
+_BY_MEMO = frozenset((*TEXTS, *_ORDERS, *_CASTS, *REGEXES))

@@ -156,26 +156,18 @@ class Writer(Script):
         """Another line of the body."""
         super().line("    " * self._depth + text)
 
-    def open(self, head: str) -> None:
-        """A block that `close` ends; what is loaded in there is known in there only."""
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """Lines below `head`; what is loaded in there is known in there only."""
         self.line(head)
         self._depth += 1
         self._scopes.append({})
-
-    def close(self) -> None:
-        """The end of the innermost block."""
-        self._scopes.pop()
-        self._depth -= 1
-
-    @contextmanager
-    def block(self, head: str) -> Iterator[None]:
-        """Lines below `head`, as `open` and `close` do."""
-        self.open(head)
         before = len(self.lines)
         yield
         if len(self.lines) == before:
             self.line("pass")
-        self.close()
+        self._scopes.pop()
+        self._depth -= 1
 
     def value(self, scalar: Scalar) -> Value:
         """What the expression yields on every row."""

@@ -63,13 +63,9 @@ def outside_wide(words: tuple[str, str], lost: str, type_: SqlType) -> str:
     return lost
 
 
-def arithmetic(writer: Script, call: Call, args: list[Value]) -> Value:
-    """add, sub, mul."""
-    return computed(writer, call, call.function, args)
-
-
-def computed(writer: Script, call: Call, function: str, args: list[Value]) -> Value:
-    """The sum, difference or product of the arguments, of the call's type."""
+def arithmetic(writer: Script, call: Call, args: list[Value], function: str = "") -> Value:
+    """add, sub, mul: the call's own, unless one is given."""
+    function = function or call.function
     valid, symbol = writer.both(*args), function_of(function).symbol
     if call.type.is_float:
         return rounded(writer, call, f"{args[0].word} {symbol} {args[1].word}", valid)

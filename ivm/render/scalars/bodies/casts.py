@@ -14,9 +14,8 @@ from ivm.kernels.numbers import elementwise
 from ivm.render.scalars.bodies.arithmetic import outside_wide, outside_word, wide
 from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.columns import both, constant, objects, stored
-from ivm.render.scalars.failures import Attempt, attempted, first_bad
+from ivm.render.scalars.failures import Attempt, attempted, first_bad, formatter
 from ivm.render.scalars.functions import Apply, Context
-from ivm.render.scalars.text_format import formatter
 from ivm.render.scalars.texts import by_memo
 from ivm.render.scalars.writer import NotCompiledError, Script, Value
 from ivm.trace.arrow import to_arrow

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from catalog.calendar import CLOCK, DAY, MONTHS, PARTS_OF_CLOCK, PARTS_OF_DAY
 from catalog.errors import NumericError
 from catalog.types import Kind
 from ivm.analysis.ranges import fits
-from ivm.render.scalars.bodies.arithmetic import check_word, computed
+from ivm.render.scalars.bodies.arithmetic import arithmetic, check_word
 from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.failures import Problem
 from ivm.render.scalars.writer import Script, Value
@@ -81,14 +83,6 @@ def add_months(script: Script, call: Call, args: list[Value]) -> Value:
     result = Value((shifted,), valid)
     check_word(script, result, call.type)
     return result
-
-
-def _sum(script: Script, call: Call, args: list[Value]) -> Value:
-    return computed(script, call, "add", args)
-
-
-def _difference(script: Script, call: Call, args: list[Value]) -> Value:
-    return computed(script, call, "sub", args)
 
 
 def last_day(script: Script, call: Call, args: list[Value]) -> Value:
@@ -176,11 +170,9 @@ BODIES = (
     Body("date_trunc", date_trunc, values=(1,)),
     Body("date_diff", date_diff, values=(1, 2)),
     Body("date_sub", date_sub, values=(1, 2)),
-    Body("add_days", _sum),
-    Body("add_micros", _sum),
+    *(Body(name, partial(arithmetic, function="add")) for name in ("add_days", "add_micros")),
     Body("add_months", add_months),
-    Body("days_between", _difference),
-    Body("micros_between", _difference),
+    *(Body(name, partial(arithmetic, function="sub")) for name in ("days_between", "micros_between")),
     Body("from_micros", from_micros),
     Body("to_micros", lambda script, call, args: args[0]),
     Body("last_day", last_day),

@@ -80,7 +80,7 @@ TEXTS = {
     "strptime": Text(text_dates.strptime),
     "try_strptime": Text(text_dates.try_strptime),
 }
-"""By the function's name. Regular expressions stand in `ivm.render.scalars.regexes`, comparisons in `comparisons`."""
+"""By the function's name. Regular expressions stand in `ivm.render.scalars.texts`, comparisons in `comparisons`."""
 
 _COMPARISONS = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 
