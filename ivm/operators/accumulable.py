@@ -38,7 +38,7 @@ from ivm.kernels.groups.finalize import (
 )
 from ivm.kernels.numbers.exact_float import exponent_range
 from ivm.kernels.types import Int32s
-from ivm.operators.accumulator import NO_MASK, Accumulator, Argument, Exponents, mask, move, value_words
+from ivm.operators.accumulator import NO_MASK, Accumulator, Argument, Exponents, in_words, mask, move, value_words
 from ivm.trace.column import Array, Bools, Column, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.group_table import Fields
@@ -275,12 +275,7 @@ class Accumulators(Fields):
         valid = np.empty((n, self._masks), np.bool_) if self._masks else NO_MASK
         for position, argument in self.arguments.items():
             column = columns[position]
-            if argument.words == 2:
-                values[:, argument.value : argument.value + 2] = column.values
-            elif argument.physical is Physical.FLOAT64:
-                values[:, argument.value] = column.values.view(np.int64)
-            else:
-                values[:, argument.value] = column.values
+            values[:, argument.value : argument.value + argument.words] = in_words(column, argument)
             if argument.nullable:
                 valid[:, argument.valid] = True if column.valid is None else column.valid
         return readonly(values), readonly(valid)

@@ -9,7 +9,7 @@ import numpy as np
 from catalog.types import Physical, SqlType
 from ivm.kernels.groups.accumulate import SUM_DOUBLE, SUM_SQUARES, PlanRow
 from ivm.kernels.numbers.exact_float import HEADROOM, NOT_FINITE
-from ivm.trace.column import Bools, Column, Ints
+from ivm.trace.column import Array, Bools, Column, Ints
 from ivm.trace.readonly import readonly
 
 _MARGIN = 16  # bits beyond the exponents met, so that a sum seldom has to be widened
@@ -81,12 +81,13 @@ class Argument:
 
 def value_words(column: Column, argument: Argument) -> Ints:
     """The values of a column as kernels take them: int64 (n, 1), or (n, 2) for WIDE; without copying where they are."""
-    values = column.values
-    if argument.physical is Physical.WIDE:
-        return readonly(np.ascontiguousarray(values))
-    if argument.physical is Physical.FLOAT64:
-        return readonly(np.ascontiguousarray(values).view(np.int64).reshape(-1, 1))
-    return readonly(np.ascontiguousarray(values, dtype=np.int64).reshape(-1, 1))
+    return readonly(np.ascontiguousarray(in_words(column, argument), np.int64))
+
+
+def in_words(column: Column, argument: Argument) -> Array:
+    """The values of a column as integers (n, words), without copying; an assignment widens them."""
+    values = column.values.view(np.int64) if argument.physical is Physical.FLOAT64 else column.values
+    return values.reshape(-1, argument.words)
 
 
 def mask(column: Column) -> Bools:

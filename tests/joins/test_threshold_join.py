@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -135,7 +136,7 @@ class World:
             delta.times,
             delta.diffs,
         )
-        join = self.join if not inclusive else type(self.join)(*self._fields(inclusive=True))
+        join = replace(self.join, inclusive=inclusive)
         found: Counter[Any] = Counter()
         seen: Counter[Any] = Counter()
         for joined in join.joined(delta):
@@ -154,13 +155,6 @@ class World:
                     seen[tuple(map(plain, bound[:-1])), ref, times[i]] += 1
         assert all(count == 1 for count in seen.values())
         return Counter({k: v for k, v in found.items() if v})
-
-    def _fields(self, inclusive):
-        join = self.join
-        return (
-            *(join.lookup, join.comparison, join.bound, join.stream, join.carried, join.carried_layout),
-            *(join.offset, join.width, inclusive, join.program, join.visits),
-        )
 
     def whole_groups(self, time: int) -> None:
         """A lookup by key alone finds all rows that have a value, those that cannot be computed included."""

@@ -66,6 +66,13 @@ TEXTS = [
 ]
 
 
+def is_compiled(program: MfpProgram) -> bool:
+    """Whether a compiled loop has taken over in each of its pieces."""
+    forms = [[fused for _, fused in piece._forms.values() if fused is not None] for piece in program._pieces]
+    loops = [[loop for fused in each for loop in fused._bound.values() if loop is not None] for each in forms]
+    return all(any(loop.ticket.kernel is not None for loop in each) for each in loops)
+
+
 def program_of(
     maps: tuple[Scalar, ...],
     predicates: tuple[Scalar, ...],

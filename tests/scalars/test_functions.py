@@ -17,7 +17,17 @@ from sql.ir.scalar import Call
 from tests.model.scalar import value_of
 from tests.scalars.cases import Case
 from tests.scalars.functions import function_cases, quiet_cases, raising
-from tests.scalars.oracle import check, column_of, delta_over, duckdb_rows, program_of, python_of, rows_of, same
+from tests.scalars.oracle import (
+    check,
+    column_of,
+    delta_over,
+    duckdb_rows,
+    is_compiled,
+    program_of,
+    python_of,
+    rows_of,
+    same,
+)
 
 COMPILER = Compiler(wait=True)
 FEW = settings(max_examples=3, deadline=None, suppress_health_check=list(HealthCheck))
@@ -66,7 +76,7 @@ def test_one_loop_of_many_functions_equals_duckdb(types: tuple[SqlType, ...], da
             actual = python_of(output.column(place), case.scalar.type, dictionary)
             agree = all(same(a, e) for a, e in zip(actual, expected[place], strict=True))
             assert agree, (case.sql, rows, actual, expected[place])
-    assert program.compiled
+    assert is_compiled(program)
     assert len(COMPILER.failures()) == failures
 
 

@@ -34,11 +34,6 @@ def _helpers() -> bytes:
     return b"\n".join(helper.read_bytes() for helper in _HELPERS)
 
 
-def digest(source: str) -> str:
-    """The name of a loop: a hash of its text and of the helpers'."""
-    return hashlib.sha256(_helpers() + source.encode()).hexdigest()[:32]
-
-
 def load(source: str) -> Kernel:
     """The compiled loop of a text, which defines `loop` and its SIGNATURE.
 
@@ -70,7 +65,7 @@ def _compiled(loop: Any, signature: Any) -> Kernel:
 
 
 def _run(source: str) -> tuple[Any, Any]:
-    name = f"ivm_loop_{digest(source)}"
+    name = f"ivm_loop_{hashlib.sha256(_helpers() + source.encode()).hexdigest()[:32]}"
     file = f"<{name}>"
     module = ModuleType(name)
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)  # for tracebacks

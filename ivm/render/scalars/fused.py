@@ -30,11 +30,6 @@ class Fused:
         self._missed: dict[Pattern, tuple[int, int]] = {}
         compiler.add(self)
 
-    @property
-    def ready(self) -> bool:
-        """Whether a loop is compiled for some way in which deltas hold their columns."""
-        return any(b is not None and b.ticket.kernel is not None for b in self._bound.values())
-
     def run(self, delta: Delta) -> Passed | bool:
         """What passes; False if no row does; True if the interpreter must say (not compiled yet, or a row raises)."""
         places, groups = delta.layout.places, delta.groups

@@ -109,11 +109,6 @@ class MfpProgram:
         """Whether it remembers what functions made of texts."""
         return self._context.remembers
 
-    @property
-    def compiled(self) -> bool:
-        """Whether compiled loops have taken over (for deltas that hold their columns as those before them did)."""
-        return all(piece.compiled for piece in self._pieces)
-
     def _in_pieces(self, delta: Delta) -> Delta | None:
         passed: Delta | None = delta
         for piece in self._pieces:
@@ -132,11 +127,6 @@ class Piece:
         self._forms: dict[int, tuple[Interpreted, Fused | None]] = {0: self._form(self.shape)}
         # Each path of a join that runs this program comes with its own layout.
         self._placed = lru_cache(_MOST_LAYOUTS)(self.shape.project)
-
-    @property
-    def compiled(self) -> bool:
-        """Whether a compiled loop has taken over."""
-        return any(fused is not None and fused.ready for _, fused in self._forms.values())
 
     def run(self, delta: Delta) -> Delta | None:
         """As the program's."""

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Callable
 from math import isfinite
 
 from ivm.render.scalars.graphemes import clusters
 
+SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
+"""The characters of Unicode's category Zs."""
 _MOST = 1 << 28
 """The longest text that repeating or padding may make, in characters."""
 
@@ -23,51 +24,31 @@ _WIDE = re.compile(r"([+ ]?)(0?)(\d+)(.*)")
 
 def upper(text: str) -> str:
     """Upper case, character by character: the length stays the same."""
-    return text.upper() if text.isascii() else "".join(map(_upper, text))
+    return text.upper() if text.isascii() else "".join([_of_one(char, char.upper()) for char in text])
 
 
 def lower(text: str) -> str:
     """Lower case, character by character: the length stays the same."""
-    return text.lower() if text.isascii() else "".join(map(_lower, text))
+    return text.lower() if text.isascii() else "".join([_of_one(char, char.lower()) for char in text])
 
 
-def _upper(char: str) -> str:
-    mapped = char.upper()
-    return mapped if len(mapped) == 1 else {"ß": "ẞ"}.get(char, char)
+def _of_one(char: str, mapped: str) -> str:
+    return mapped if len(mapped) == 1 else {"ß": "ẞ", "İ": "i"}.get(char, char)
 
 
-def _lower(char: str) -> str:
-    mapped = char.lower()
-    return mapped if len(mapped) == 1 else {"İ": "i"}.get(char, char)
-
-
-def trim(text: str, chars: str | None = None) -> str:
+def trim(text: str, chars: str = SPACES) -> str:
     """Without the spaces (any of Unicode's, but no tabs or line ends), or any of `chars`, at both ends."""
-    return ltrim(rtrim(text, chars), chars)
+    return text.strip(chars)
 
 
-def ltrim(text: str, chars: str | None = None) -> str:
+def ltrim(text: str, chars: str = SPACES) -> str:
     """`trim` at the beginning."""
-    if chars is not None:
-        return text.lstrip(chars) if chars else text
-    start = 0
-    while start < len(text) and _is_space(text[start]):
-        start += 1
-    return text[start:]
+    return text.lstrip(chars)
 
 
-def rtrim(text: str, chars: str | None = None) -> str:
+def rtrim(text: str, chars: str = SPACES) -> str:
     """`trim` at the end."""
-    if chars is not None:
-        return text.rstrip(chars) if chars else text
-    end = len(text)
-    while end > 0 and _is_space(text[end - 1]):
-        end -= 1
-    return text[:end]
-
-
-def _is_space(char: str) -> bool:
-    return char == " " or unicodedata.category(char) == "Zs"
+    return text.rstrip(chars)
 
 
 def substring(text: str, offset: int, length: int | None = None) -> str:
