@@ -116,8 +116,8 @@ def _arrangements(engine: Engine) -> pa.Table:
 def _operators(engine: Engine) -> pa.Table:
     users, rows = engine.users_of_nodes(), []
     for node in engine.renderer.graph.nodes:
-        of, visited = node.counters, node.operator.visited
-        counted = node.label, of.updates_in, of.updates_out, visited, of.nanoseconds / 1e6
+        visited, millis = node.operator.visited, node.nanoseconds / 1e6
+        counted = node.label, node.updates_in, node.updates_out, visited, millis
         rows += [(view, *counted) for view in users.get(id(node), ())]
     return table_of(rows, view=TEXT, operator=TEXT, updates_in=NUMBER, updates_out=NUMBER, visited=NUMBER, millis=REAL)
 

@@ -56,13 +56,11 @@ class Graph:
 
     def unowned(self) -> list[Node]:
         """The nodes that nobody owns, or only nodes among these. Cost: looks at every node."""
-        found: dict[Node | str, None] = {}
-        gone = []
+        gone: dict[Node, None] = {}
         for node in reversed(self.nodes):
-            if not node.owners or all(owner in found for owner in node.owners):
-                found[node] = None
-                gone.append(node)
-        return gone
+            if all(owner in gone for owner in node.owners):
+                gone[node] = None
+        return list(gone)
 
     def remove(self, nodes: Collection[Node]) -> None:
         """Take nodes out. It may be interrupted, and called again."""
@@ -103,13 +101,12 @@ class Graph:
             self.last = node
             delta = self._step(node, inputs)
             started, now = now, perf_counter_ns()
-            counters = node.counters
-            counters.nanoseconds += now - started
+            node.nanoseconds += now - started
             for given in inputs:
                 if given is not None:
-                    counters.updates_in += given.length
+                    node.updates_in += given.length
             if delta is not None and delta.length:
-                counters.updates_out += delta.length
+                node.updates_out += delta.length
                 deltas[node] = delta
                 _reach(node, reached)
         return deltas

@@ -10,21 +10,13 @@ from ivm.operators.operator import Kept, Operator
 from ivm.trace.delta import Delta
 
 
-@dataclass(slots=True)
-class Counters:
-    """Sums since the node was made. `nanoseconds` is time spent in the operator."""
-
-    updates_in: int = 0
-    updates_out: int = 0
-    nanoseconds: int = 0
-
-
 @dataclass(slots=True, eq=False)
 class Node:
     """`owners` are the nodes that read this one or wait for it, and the names of views; without any it is removed.
 
     `waits` are nodes that must step before this one although no delta flows from them (the arrangements of a join).
-    `number` is greater than that of any node made before; `readers` are the nodes that have this one as an input.
+    `number` is greater than that of any node made before; `readers` are the nodes that have this one as an input. The
+    updates and the nanoseconds spent in the operator are counted from its making on.
     """
 
     label: str
@@ -34,7 +26,9 @@ class Node:
     number: int = 0
     owners: dict[Node | str, None] = field(default_factory=dict, repr=False)
     readers: list[Node] = field(default_factory=list, repr=False)
-    counters: Counters = field(default_factory=Counters)
+    updates_in: int = 0
+    updates_out: int = 0
+    nanoseconds: int = 0
 
     def contents(self, time: int, read: Callable[[int], None]) -> Iterator[Delta]:
         """The node's output as of `time`, the present, in chunks of bounded size, as `Operator.contents` gives it.

@@ -43,7 +43,7 @@ def test_each_node_that_is_reached_steps_once_and_in_order():
     assert notes == ["c", "d", "e"]
     assert sorted(deltas[nodes["e"]].column(0).values.tolist()) == [1, 1, 1, 2, 2, 2]
     assert nodes["f"] not in deltas
-    assert (nodes["e"].counters.updates_in, nodes["e"].counters.updates_out) == (6, 6)
+    assert (nodes["e"].updates_in, nodes["e"].updates_out) == (6, 6)
 
 
 def test_changes_of_two_sources_meet():

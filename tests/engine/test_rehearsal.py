@@ -66,7 +66,7 @@ def test_every_operator_is_met_with_rows_that_come_and_go(stages: list[Engine]) 
         "CREATE MATERIALIZED VIEW v AS SELECT a.g, count(*) AS n, max(a.s) AS s FROM a JOIN b ON a.g = b.g GROUP BY 1"
     )
     (stage,) = stages
-    assert all(node.counters.updates_in for node in stage.renderer.graph.nodes if node.inputs)
+    assert all(node.updates_in for node in stage.renderer.graph.nodes if node.inputs)
     assert {name: store.count for name, store in stage.tables.items()} == {"a": 0, "b": 0}
     assert {store.count for store in core_of(db).engine.tables.values()} == {20}
     db.verify()

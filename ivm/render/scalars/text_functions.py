@@ -64,17 +64,14 @@ def substring(text: str, offset: int, length: int | None = None) -> str:
 
 def like(text: str, pattern: str, escape: str | None = None) -> bool:
     """SQL's LIKE."""
-    return re.fullmatch(like_regex(pattern, escape), text, re.DOTALL) is not None
+    wild = {"%": ".*", "_": "."}
+    form = "".join(wild[char] if is_wild else re.escape(char) for char, is_wild in like_parts(pattern, escape))
+    return re.fullmatch(form, text, re.DOTALL) is not None
 
 
 def ilike(text: str, pattern: str, escape: str | None = None) -> bool:
     """LIKE between the lower-case forms."""
     return like(lower(text), lower(pattern), escape)
-
-
-def like_regex(pattern: str, escape: str | None) -> str:
-    """The pattern as a regular expression."""
-    return "".join({"%": ".*", "_": "."}[p] if wild else re.escape(p) for p, wild in like_parts(pattern, escape))
 
 
 def like_parts(pattern: str, escape: str | None) -> list[tuple[str, bool]]:

@@ -36,7 +36,7 @@ from sql.ir.functions import MIRRORED
 
 Native = Callable[[Texts], Any]
 
-_FAR = 1 << 40
+FAR = 1 << 40
 _MOST_ITEMS = 16
 Bytes = npt.NDArray[np.uint8]
 _SIGNS: dict[str, Callable[[npt.NDArray[np.int8]], Bools]] = {
@@ -116,7 +116,7 @@ def like(pattern: str, escape: str | None = None) -> Native:
             runs.append("")
         else:
             runs[-1] += char
-    return _member(*runs) if len(runs) == 1 else _of_parts(runs[0], *[run for run in runs[1:-1] if run], runs[-1])
+    return _member(*runs) if len(runs) == 1 else of_parts(*runs[:-1], last=runs[-1])
 
 
 def _by_tokens(parts: list[tuple[str, bool]]) -> Native:
@@ -129,17 +129,15 @@ def _by_tokens(parts: list[tuple[str, bool]]) -> Native:
     return _told(match_tokens, np.bool_, readonly(np.array(tokens, np.int64)))
 
 
-def _of_parts(*parts: str) -> Native:
+def of_parts(first: str, *between: str, last: str) -> Native:
+    """Whether it begins with the first and ends with the last of these, with the others one after the other between."""
+    parts = first, *filter(None, between), last
     return _told(match_parts, np.bool_, *_joined([part.encode() for part in parts]))
 
 
-def contains(part: str) -> Native:
-    """Whether a part stands in it."""
-    return _of_parts("", part, "") if part else _of_parts("", "")
-
-
-def _cut(first: int, first_back: bool, last: int, last_back: bool) -> Native | None:
-    if not -_FAR < first < _FAR or not -_FAR < last <= _FAR:
+def characters(first: int, first_back: bool, last: int, last_back: bool) -> Native | None:
+    """The characters from place `first` to before `last`, each counted from the end if it is so; not of places far."""
+    if not -FAR < first < FAR or not -FAR < last <= FAR:
         return None
     return _moved(cut_texts, first, first_back, last, last_back)
 
@@ -148,18 +146,8 @@ def substring(offset: int, length: int | None = None) -> Native | None:
     """`text_functions.substring` at a place."""
     start, back = (offset - 1, False) if offset >= 0 else (offset, True)
     if length is None:
-        return _cut(start, back, _FAR, False)
-    return _cut(start + min(length, 0), back, start + max(length, 0), back)
-
-
-def left(count: int) -> Native | None:
-    """The first characters, or all but the last."""
-    return _cut(0, False, count, count < 0)
-
-
-def right(count: int) -> Native | None:
-    """The last characters, or all but the first."""
-    return _cut(-count, count >= 0, _FAR, False)
+        return characters(start, back, FAR, False)
+    return characters(start + min(length, 0), back, start + max(length, 0), back)
 
 
 length: Native = _told(count_characters, np.int64)
@@ -174,21 +162,6 @@ def byte_length(texts: Texts) -> Ints:
 def bit_length(texts: Texts) -> Ints:
     """Its bits."""
     return 8 * byte_length(texts)
-
-
-def starts_with(part: str) -> Native:
-    """Whether it starts with a part."""
-    return _of_parts(part, "")
-
-
-def ends_with(part: str) -> Native:
-    """Whether it ends with a part."""
-    return _of_parts("", part)
-
-
-def always(native: Native) -> Callable[[], Native]:
-    """A native of the text alone."""
-    return lambda: native
 
 
 def case_changed(one_by_one: Callable[[str], str], first: str, last: str) -> Callable[[], Native]:

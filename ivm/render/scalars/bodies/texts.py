@@ -12,7 +12,7 @@ from typing import Any
 
 from catalog.types import Kind
 from ivm.render.scalars import text_dates, text_functions, text_natives
-from ivm.render.scalars.text_natives import Native, always
+from ivm.render.scalars.text_natives import FAR, Native, characters, of_parts
 from sql.ir.scalar import Call, Literal
 
 
@@ -44,12 +44,12 @@ TEXTS = {
     "trim": Text(text_functions.trim, text_natives.trimmed(True, True)),
     "ltrim": Text(text_functions.ltrim, text_natives.trimmed(True, False)),
     "rtrim": Text(text_functions.rtrim, text_natives.trimmed(False, True)),
-    "length": Text(len, always(text_natives.length)),
-    "strlen": Text(lambda text: len(text.encode()), always(text_natives.byte_length), light=True),
-    "bit_length": Text(lambda text: 8 * len(text.encode()), always(text_natives.bit_length), light=True),
+    "length": Text(len, lambda: text_natives.length),
+    "strlen": Text(lambda text: len(text.encode()), lambda: text_natives.byte_length, light=True),
+    "bit_length": Text(lambda text: 8 * len(text.encode()), lambda: text_natives.bit_length, light=True),
     "substring": Text(text_functions.substring, text_natives.substring, light=True),
-    "left": Text(lambda text, count: text[:count], text_natives.left, light=True),
-    "right": Text(text_functions.right, text_natives.right),
+    "left": Text(lambda text, count: text[:count], lambda count: characters(0, False, count, count < 0), light=True),
+    "right": Text(text_functions.right, lambda count: characters(-count, count >= 0, FAR, False)),
     "cut": Text(text_functions.cut),
     "concat": Text(lambda *texts: "".join(texts)),
     "replace": Text(lambda text, old, new: text.replace(old, new) if old else text),
@@ -60,9 +60,9 @@ TEXTS = {
     "translate": Text(text_functions.translate),
     "split_part": Text(text_functions.split_part),
     "strpos": Text(lambda text, part: text.find(part) + 1),
-    "starts_with": Text(str.startswith, text_natives.starts_with, light=True),
-    "ends_with": Text(str.endswith, text_natives.ends_with, light=True),
-    "contains": Text(lambda text, part: part in text, text_natives.contains),
+    "starts_with": Text(str.startswith, lambda part: of_parts(part, last=""), light=True),
+    "ends_with": Text(str.endswith, lambda part: of_parts("", last=part), light=True),
+    "contains": Text(lambda text, part: part in text, lambda part: of_parts("", part, last="")),
     "ascii": Text(lambda text: ord(text[0]) if text else 0),
     "unicode": Text(lambda text: ord(text[0]) if text else -1),
     "chr": Text(text_functions.character),
