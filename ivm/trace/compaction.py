@@ -12,7 +12,7 @@ from ivm.trace.living_rows import LivingRows
 from ivm.trace.row_store import RowStore
 from ivm.trace.time import stamp
 
-FROM_ROWS = 100_000
+FROM_ROWS = 1 << 14
 """How many rows have to be dead before it is worth it."""
 _AT_LEAST = 64
 _FOR_EACH = 4

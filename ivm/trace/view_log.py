@@ -23,7 +23,7 @@ from ivm.trace.sweep import of_log
 # A log without retractions seldom shrinks when it is merged, so it may grow further before that is tried.
 _GROWTH = 3
 _GROWTH_BY_INSERTS = 8
-_SPARE_ROWS = 1 << 16
+_SPARE_ROWS = 1 << 13
 _FUEL = 16
 """Rows that are packed, compared or copied for a merge, for each update appended meanwhile."""
 _LEAST_FUEL = 256
@@ -159,7 +159,7 @@ class ViewLog(State):
     """Updates (row, time, diff) of rows of `types`, readable as of any time from `since` on, by anybody.
 
     Times may be in any order within a delta, and never fall behind what has been compacted. Size: at most some four
-    times the updates that the last compaction left (nine times where few are retractions), and 65,536. A compaction
+    times the updates that the last compaction left (nine times where few are retractions), and 8,192. A compaction
     takes time in proportion to all of them, so it comes the more rarely the larger the view is; it is done aside, bit
     by bit, in proportion to what is appended.
     """
