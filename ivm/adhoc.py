@@ -19,7 +19,7 @@ from ivm.core import Core
 from ivm.duck import UnknownNameError, Use, answer, connection, define, offer, told, with_hugeints, write
 from ivm.introspection import RELATIONS
 from ivm.transaction import Transaction
-from sql.dialects import translated
+from sql.duckdb_text import translated
 from sql.sql_text import SqlText
 from sql.statements import Query
 

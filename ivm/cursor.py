@@ -8,8 +8,7 @@ from typing import Any, Protocol
 from catalog.errors import InterfaceError
 from ivm.arguments import sql_text
 from ivm.result import Result
-from sql.many import filled_for_all
-from sql.parameters import Parameters
+from sql.parameters import Parameters, filled_for_all
 
 Row = tuple[Any, ...]
 """A row's values as Python has them: int, float, Decimal, str, bool, date, datetime, list, None."""

@@ -15,10 +15,9 @@ from catalog.schema import Check, Default, Field, ForeignKey, Table, Unique
 from catalog.types import INTERVAL
 from sql.bind.expressions.conditions import bind_condition
 from sql.duckdb_text import duckdb_text
-from sql.names import table_name
 from sql.sql_text import SqlText, text_of
 from sql.statements import CreateTable
-from sql.tree import nodes_of
+from sql.tree import nodes_of, table_name
 from sql.types.declared import declared_type
 
 CHECK_FOREIGN_KEYS = "check_foreign_keys"

@@ -15,10 +15,9 @@ from catalog.schema import Index
 from sql import parse_changes
 from sql.arguments import declared, refuse_unread
 from sql.create_table import create_table
-from sql.create_type import about_type, is_about_type
 from sql.duckdb_text import duckdb_text
-from sql.names import names_read, table_name
-from sql.parse_copy import copy
+from sql.named_types import about_type, is_about_type
+from sql.parse_changes import copy
 from sql.refused import STARTS
 from sql.sql_text import SqlText, offset_of, text_of
 from sql.statements import (
@@ -36,7 +35,7 @@ from sql.statements import (
     Summarize,
 )
 from sql.syntax import Syntax, part, statements
-from sql.tree import nodes_of
+from sql.tree import names_read, nodes_of, table_name
 
 
 def parse(text: str, dialect: str = "duckdb") -> tuple[Statement, ...]:

@@ -1,8 +1,13 @@
-"""Syntax trees as lists of their nodes, and rows as lists of their values."""
+"""What is read of syntax trees: their nodes, the values of rows, the names of tables and views."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sqlglot import exp
+
+from catalog.names import by_key, key, written
+from sql.sql_text import SqlText, text_of
 
 
 def values_of(node: exp.Expr) -> list[exp.Expr]:
@@ -31,3 +36,42 @@ def nodes_of(tree: exp.Expr) -> list[exp.Expr]:
             elif isinstance(value, exp.Expr):
                 add(value)
     return found
+
+
+def table_name(node: exp.Expr | None, source: SqlText, what: str) -> str:
+    """The name of a table as written; UnsupportedError if it stands in a catalog or in a schema other than main."""
+    if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
+        source.refuse(node, f"{what} needs a plain name; write it as {what} name")
+    if node.args.get("catalog") or key(node.db) not in ("", "main"):
+        source.refuse(node, f"{what} {text_of(node)}: there is one schema; write {node.name} alone")
+    return node.name
+
+
+def names_read(tree: exp.Expr) -> tuple[str, ...]:
+    """Names of the tables and views that `tree` reads, each as it is first written; not those of its own WITH."""
+    tables = [
+        table for table in nodes_of(tree) if isinstance(table, exp.Table) and isinstance(table.this, exp.Identifier)
+    ]
+    names = by_key((table.name, table.name) for table in tables if not _is_expression(table))
+    return tuple(names.values())
+
+
+def _is_expression(table: exp.Table) -> bool:
+    """Whether the name is that of a common table expression in reach: of a WITH around it, or earlier in its own."""
+    below: exp.Expr = table
+    node = table.parent
+    while node is not None and not table.db:
+        clause = node.args.get("with_")
+        if clause is not None and clause is not below and written(table.name, _names(clause.expressions)):
+            return True
+        if isinstance(node, exp.With):
+            own = next(i for i, each in enumerate(node.expressions) if each is below)
+            earlier = node.expressions[: own + 1 if node.args.get("recursive") else own]
+            if written(table.name, _names(earlier)):
+                return True
+        below, node = node, node.parent
+    return False
+
+
+def _names(expressions: Sequence[exp.Expr]) -> list[str]:
+    return [each.alias for each in expressions]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar, cast
 
-from sql.ir.remembering import Remembering
+from sql.ir.compared_once import Remembering
 
 Remembers = TypeVar("Remembers", bound=Remembering)
 Part = TypeVar("Part")

@@ -15,7 +15,7 @@ from sql.ir.functions import NotFoldableError, function_of
 from sql.ir.limits import is_exact, limits
 from sql.ir.scalar import Call, Literal, Value
 from sql.types.literals import convert
-from sql.types.single import single
+from sql.types.texts import single
 
 
 def evaluated(call: Call) -> Literal | None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from weakref import ref
 
 from sqlglot import exp
 
 from catalog.catalog import Catalog
-from catalog.errors import UnsupportedError
+from catalog.errors import BindError, UnsupportedError
+from catalog.names import quoted, twice
 from catalog.schema import Schema, View
 from sql.arguments import refuse_unread
+from sql.bind.clauses.from_clause import renamed
 from sql.bind.clauses.select import bind_select, first_columns
 from sql.bind.clauses.set_operations import bind_set_operation
 from sql.bind.clauses.values import bind_values
@@ -19,7 +22,7 @@ from sql.bind.expressions.lists import UNORDERED, orders_lists
 from sql.bind.names.sides import order_of_sides
 from sql.bind.oracle import oracle_text
 from sql.decorrelate.decorrelate import decorrelate
-from sql.dialects import translated
+from sql.duckdb_text import translated
 from sql.ir.rebuild import settle
 from sql.ir.relation import Relation
 from sql.refused import too_deep
@@ -162,3 +165,25 @@ def _refuse_expressions(context: BindContext, order: exp.Expr) -> None:
                 "ORDER BY an expression after parentheses around WITH, DISTINCT ON, ORDER BY or LIMIT is not supported"
             )
             context.refuse(item.this, f"{what}; write SELECT * FROM (..) AS x ORDER BY ..")
+
+
+def with_names(bound: BoundQuery, view: str, names: Sequence[str]) -> BoundQuery:
+    """The query with its first columns called `names`; BindError if there are too many names, or one stands twice.
+
+    The rest keep their names. ORDER BY, which a reader of the view sees, stays with the query.
+    """
+    if not names:
+        return bound
+    if len(names) > len(bound.schema):
+        what = f"the query has {len(bound.schema)} columns, but {len(names)} names are given; drop some"
+        raise BindError(f"cannot create view {view}: {what}")
+    called = (*names, *(field.name for field in bound.schema[len(names) :]))
+    again = twice(called)
+    if again is not None:
+        raise BindError(f"cannot create view {view}: two columns would be called {again!r}; give one another name")
+    relation = renamed(bound.relation, names)
+    text, told = (
+        f"SELECT * FROM (\n{each}\n) AS named ({', '.join(map(quoted, called))})"
+        for each in (bound.text, bound.oracle_sql)
+    )
+    return replace(bound, relation=relation, schema=relation.schema[: len(called)], text=text, oracle_sql=told)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from sql.decorrelate.combine import combine
 from sql.decorrelate.expand import expand
-from sql.decorrelate.nodes import FreeOuters, map_scalars
 from sql.decorrelate.push import Push
 from sql.decorrelate.pushed import Domain, column, independent, moved, project
 from sql.decorrelate.unique import has_one_row
-from sql.ir.rebuild import Known, is_settled, rebuilt, row
+from sql.ir.rebuild import FreeOuters, Known, is_settled, map_scalars, rebuilt, row
 from sql.ir.relation import Apply, Relation
 from sql.ir.scalar import Scalar, substitute
 

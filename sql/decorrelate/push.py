@@ -15,19 +15,26 @@ from dataclasses import replace
 from sql.decorrelate.combine import combine
 from sql.decorrelate.expand_joins import distinct, filtered, with_columns
 from sql.decorrelate.expand_predicates import equated
-from sql.decorrelate.nodes import FreeOuters
 from sql.decorrelate.pushed import (
     Domain,
     Key,
     Pushed,
+    aligned,
     column,
     equal,
+    equal_to_left,
     independent,
     maybe_missing,
     moved,
+    over,
+    over_empty,
+    product,
+    shifted,
+    swapped,
+    unsigned,
 )
-from sql.decorrelate.side_by_side import aligned, equal_to_left, over, over_empty, product, shifted, swapped, unsigned
 from sql.ir.conditions import conjuncts
+from sql.ir.rebuild import FreeOuters
 from sql.ir.relation import (
     Apply,
     Filter,

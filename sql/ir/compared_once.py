@@ -1,11 +1,22 @@
-"""Nodes that remember their hash and what they were compared with."""
+"""Nodes that remember what was found out about them, their hash, and what they were compared with."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar, cast, dataclass_transform
+from functools import cached_property
+from typing import Any, TypeVar, cast, dataclass_transform
 from weakref import ref
+
+
+class Remembering:
+    """An immutable value that remembers what was computed of it, for as long as it lives; its fields see none of it."""
+
+    @cached_property
+    def found(self) -> dict[str, Any]:
+        """What was found out, by a name for the question."""
+        return {}
+
 
 Value = TypeVar("Value")
 

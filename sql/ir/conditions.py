@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from catalog.types import BOOLEAN
-from sql.ir.scalar import Call, Literal, Scalar
+from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar
 
 
 def negation(scalar: Scalar) -> Scalar:
@@ -53,3 +53,42 @@ def is_null(scalar: Scalar) -> Call:
 def coalesced(scalar: Scalar, instead: Scalar) -> Call:
     """The expression, and where that is NULL `instead`, which never is."""
     return Call("coalesce", (scalar, instead), scalar.type, nullable=False)
+
+
+def truth(scalar: Scalar) -> Scalar:
+    """A condition that is TRUE on the same rows, where FALSE and NULL need not be told apart.
+
+    What only decides between FALSE and NULL is gone from it, and with it the subqueries that this takes.
+    """
+    match scalar:
+        case Call("and" | "or" as function, args):
+            return _simplified(function, [truth(arg) for arg in args])
+        case Call("not", (arg,)):
+            return falsity(arg)
+        case Call("case", (_, Literal(None), Literal(False))):
+            return FALSE
+        case Call("coalesce", (arg, Literal(False))):
+            return truth(arg)
+    return scalar
+
+
+def falsity(scalar: Scalar) -> Scalar:
+    """A condition that is TRUE where `scalar` is FALSE."""
+    match scalar:
+        case Call("and", args):
+            return _simplified("or", [falsity(arg) for arg in args])
+        case Call("or", args):
+            return _simplified("and", [falsity(arg) for arg in args])
+        case Call("not", (arg,)):
+            return truth(arg)
+        case Call("case", (unknown, Literal(None), Literal(False))):
+            return negation(coalesced(unknown, FALSE) if unknown.nullable else unknown)
+    return negation(scalar)
+
+
+def _simplified(function: str, parts: list[Scalar]) -> Scalar:
+    neutral, final = (TRUE, FALSE) if function == "and" else (FALSE, TRUE)
+    if final in parts:
+        return final
+    rest = [part for part in parts if part != neutral]
+    return junction(function, rest) if rest else neutral

@@ -13,8 +13,7 @@ from functools import cached_property
 
 from catalog.schema import Field, Schema
 from catalog.types import BOOLEAN, SqlType
-from sql.ir.compared_once import compared_once
-from sql.ir.remembering import Remembering
+from sql.ir.compared_once import Remembering, compared_once
 from sql.ir.scalar import Literal, Scalar, Value
 
 

@@ -26,9 +26,8 @@ from catalog.types import (
     decimal,
 )
 from sql.ir.scalar import Literal, Value
-from sql.types.operand_type import SIGNED, fits
-from sql.types.single import single
-from sql.types.texts import reader, writer
+from sql.types.texts import reader, single, writer
+from sql.types.unify import SIGNED, fits
 
 _WIDE = Context(prec=100)
 _NUMBER = re.compile(r"(\d*)(?:\.(\d*))?([eE][+-]?\d+)?", re.ASCII)

@@ -130,3 +130,22 @@ def _format_place(form: str, start: int, number: int) -> tuple[Place, int]:
     number = int(found[1] or number)
     place = Place(number, found[0], fill, align, sign, bool(zero), width, separator, precision, letter)
     return place, found.end()
+
+
+WRITTEN = frozenset("YymdHIMSpfgnjUWVGuwaAbhB%cxXT")
+"""The letters that strftime knows here."""
+
+READ = frozenset("YymdHIMSpfgnjaAbhB%cxXT")
+"""The letters that strptime knows here."""
+
+_SHORTENED = frozenset("ymdHIMSj")
+_SPECIFIER = re.compile(r"%-?.?", re.DOTALL)
+
+
+def unknown_specifier(form: str, letters: frozenset[str]) -> str | None:
+    """The first specifier of the format whose letter is not one of `letters`, or that takes no -; else None."""
+    for found in _SPECIFIER.findall(form):
+        letter = found[-1]
+        if len(found) == 1 or letter not in letters or (len(found) == 3 and letter not in _SHORTENED):
+            return str(found)
+    return None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
+import struct
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
+from fractions import Fraction
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -14,7 +17,6 @@ from catalog.types import Kind, SqlType
 from catalog.uuids import uuid_of
 from sql.ir.blobs import bytes_of
 from sql.ir.limits import is_exact, limits
-from sql.types.single import nearest_single
 
 _CONTEXT = Context(prec=400, Emax=10**6, Emin=-(10**6))
 _NUMBER = re.compile(r"[+-]?(\d+(_\d+)*\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -239,3 +241,28 @@ _WRITERS: dict[Kind, Callable[[Any], str]] = {
     Kind.TIME: time_text,
     Kind.UUID: str,
 }
+
+
+_HALF = 1 << 28  # of a unit in the last place of a FLOAT, in the 29 bits that a DOUBLE has more
+_MORE = (1 << 29) - 1
+
+
+def single(value: float) -> float:
+    """The nearest number that 32 bits hold; infinite beyond their range."""
+    try:
+        return float(struct.unpack("f", struct.pack("f", value))[0])
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def nearest_single(value: float, text: str) -> float:
+    """The FLOAT nearest to what `text` writes, whose nearest DOUBLE is `value`.
+
+    Where that lies half-way between two FLOATs, the digits that it lost decide.
+    """
+    bits = struct.unpack("<q", struct.pack("<d", value))[0]
+    if bits & _MORE == _HALF and math.isfinite(value):
+        written = Fraction(text.replace("_", ""))
+        if written != value:
+            value = math.nextafter(value, math.inf if written > value else -math.inf)
+    return single(value)

@@ -3,21 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from catalog.types import (
+    BIGINT,
     BOOLEAN,
     DOUBLE,
     FLOAT,
+    HUGEINT,
+    INTEGER,
     MAX_DIGITS,
+    MAX_NARROW_DIGITS,
     NULL,
+    SMALLINT,
     TIMESTAMP,
     TIMESTAMPTZ,
+    TINYINT,
+    TRAITS,
     VARCHAR,
     Kind,
     SqlType,
     decimal,
+    integer_range,
 )
-from sql.types.operand_type import SIGNED, OperandType, as_decimal, fits, holds
+
+
+@dataclass(frozen=True, slots=True)
+class OperandType:
+    """An operand's type. A literal adapts to what it meets: `integer` is its value, `text` says that it is text."""
+
+    type: SqlType
+    integer: int | None = None
+    text: bool = False
+
+    @property
+    def is_null(self) -> bool:
+        """Whether this is the untyped NULL."""
+        return self.type == NULL
+
+
+SIGNED = (TINYINT, SMALLINT, INTEGER, BIGINT, HUGEINT)
+"""The integer types with a sign, each within the next."""
+
+
+def fits(value: int, type_: SqlType) -> bool:
+    """Whether integer type `type_` holds `value`."""
+    least, greatest = integer_range(type_.kind)
+    return least <= value <= greatest
+
+
+def holds(wide: SqlType, narrow: SqlType) -> bool:
+    """Whether integer type `wide` holds all values of integer type `narrow`."""
+    return all(fits(end, wide) for end in integer_range(narrow.kind))
+
+
+def as_decimal(type_: SqlType) -> SqlType:
+    """The DECIMAL that holds a DECIMAL or integer type; HUGEINT's largest values do not fit, as in DuckDB."""
+    return type_ if type_.kind is Kind.DECIMAL else decimal(TRAITS[type_.kind].digits, 0)
 
 
 def unify(terms: Sequence[OperandType]) -> SqlType | None:
@@ -84,3 +126,54 @@ def _with_integer(common: SqlType, term: OperandType) -> SqlType | None:
     if common.is_integer and term.integer is not None and fits(term.integer, common):
         return common
     return common_type(common, term.type)
+
+
+def arithmetic_type(function: str, left: OperandType, right: OperandType) -> SqlType | None:
+    """The type of add, sub, mul or mod of two numbers; None if one is not a number or the result has over 38 decimals.
+
+    NULL with a DECIMAL is NULL, as in DuckDB; with another number it has that number's type.
+    """
+    types = [term.type for term in (left, right) if not term.is_null]
+    if not all(type_.is_numeric for type_ in types):
+        return None
+    if not types:
+        return BIGINT
+    if any(type_.is_float for type_ in types):
+        return DOUBLE if DOUBLE in types else FLOAT
+    if all(type_.is_integer for type_ in types):
+        return integer_type((left, right))
+    if len(types) == 1:
+        return NULL
+    return _decimal_type(function, as_decimal(types[0]), as_decimal(types[1]))
+
+
+def integer_type(terms: Sequence[OperandType]) -> SqlType | None:
+    """The type in which operators on integers compute, and that they result in; None if there is none.
+
+    If one type has a sign and the other has not, and neither holds the other, it is BIGINT or, with UBIGINT, HUGEINT.
+    """
+    type_ = unify(terms)
+    mixed = type_ is not None and type_.is_integer and any(term.type.is_unsigned for term in terms)
+    if not mixed or type_ in [term.type for term in terms] or type_ is None or type_.is_unsigned:
+        return type_
+    return HUGEINT if type_ == HUGEINT else BIGINT
+
+
+def _decimal_type(function: str, left: SqlType, right: SqlType) -> SqlType | None:
+    if function == "mul":
+        return _product_type(left, right)
+    scale = max(left.scale, right.scale)
+    whole = max(left.precision - left.scale, right.precision - right.scale)
+    if function == "mod":
+        return decimal(whole + scale, scale) if whole + scale <= MAX_DIGITS else DOUBLE
+    return decimal(min(whole + scale + 1, MAX_DIGITS), scale)
+
+
+def _product_type(left: SqlType, right: SqlType) -> SqlType | None:
+    digits, scale = left.precision + right.precision, left.scale + right.scale
+    if scale > MAX_DIGITS:
+        return None
+    narrow = max(left.precision, right.precision) <= MAX_NARROW_DIGITS
+    if digits > MAX_NARROW_DIGITS and narrow and scale < MAX_NARROW_DIGITS:
+        digits = MAX_NARROW_DIGITS
+    return decimal(min(digits, MAX_DIGITS), scale)

@@ -7,8 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from catalog.errors import NumericError
 from ivm.transform.check import check_relation
 from sql.decorrelate.decorrelate import decorrelate, independent_joins
-from sql.decorrelate.nodes import FreeOuters
-from sql.ir.rebuild import scalars_of
+from sql.ir.rebuild import FreeOuters, scalars_of
 from sql.ir.relation import Apply, Relation, inputs_of
 from sql.ir.scalar import Outer, walk
 from sql.ir.text import relation_text

@@ -27,12 +27,12 @@ from sql.bind import bind
 from sql.bind.aggregates.calls import FUNCTIONS as CALLED
 from sql.bind.aggregates.types import RULES
 from sql.decorrelate.expand_predicates import null_with
-from sql.ir import scalar_text as sql_text
+from sql.ir import text as sql_text
 from sql.ir.aggregates import AGGREGATES, aggregate_of
 from sql.ir.functions import FUNCTIONS, Function, function_of
 from sql.ir.relation import Map, inputs_of
 from sql.ir.scalar import Call, Column, Literal, Scalar, walk
-from sql.ir.scalar_text import scalar_text
+from sql.ir.text import scalar_text
 from sql.plain_functions import PLAIN
 from tests.scalars.cases import all_cases
 from tests.scalars.functions import function_cases

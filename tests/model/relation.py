@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from catalog.errors import NumericError
-from sql.decorrelate.nodes import map_scalars
+from sql.ir.rebuild import map_scalars
 from sql.ir.relation import (
     Apply,
     Constant,

@@ -1,19 +1,19 @@
-"""FROM: tables, views, subqueries, and the joins between them."""
+"""WITH and FROM: tables, views, subqueries and common table expressions, and the joins between them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 
 from sqlglot import exp
 
 from catalog.errors import BindError
-from catalog.names import key
+from catalog.names import key, twice
 from catalog.schema import Field, ForeignKey, Table, View
 from sql.arguments import refuse_unread
 from sql.bind.clauses.joins import NOTHING, From, bind_join, cross, is_comma
-from sql.bind.clauses.series import bind_series
-from sql.bind.clauses.values import bind_values
+from sql.bind.clauses.values import bind_series, bind_values
 from sql.bind.context import BindContext, Ctes
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.handlers import HANDLERS
@@ -21,7 +21,6 @@ from sql.bind.expressions.nested import inside
 from sql.bind.names.columns import unique_names
 from sql.bind.names.outer import OuterRow
 from sql.bind.names.scope import scope_of
-from sql.bind.names.unnamed import is_joined, name_subqueries
 from sql.ir.relation import Constant, Get, Project, Reference, Relation
 from sql.sql_text import text_of
 from sql.tree import clauses_around
@@ -195,3 +194,54 @@ def renamed(relation: Relation, names: Sequence[str]) -> Relation:
     if wanted == tuple(f.name for f in fields):
         return relation
     return Project(relation, tuple(range(len(fields))), wanted)
+
+
+def name_subqueries(node: exp.Expr, joins: Sequence[exp.Join]) -> None:
+    """Give a name to each item of the FROM clause that begins with `node` and is a query or VALUES without one."""
+    numbers = count(1)
+    for item in _items(node, joins):
+        if not item.alias:
+            number = next(numbers)
+            name = exp.to_identifier(f"unnamed_subquery{number if number > 1 else ''}", quoted=True)
+            written = item.args.get("alias")
+            columns = written.args.get("columns") if isinstance(written, exp.TableAlias) else None
+            item.set("alias", exp.TableAlias(this=name, columns=columns))
+
+
+def is_joined(node: exp.Expr) -> bool:
+    """Whether what stands in parentheses is an item of FROM, with its joins, and not a query."""
+    if isinstance(node, exp.Subquery | exp.Values):
+        return bool(node.alias or node.args.get("joins")) or (isinstance(node, exp.Subquery) and is_joined(node.this))
+    return isinstance(node, exp.Table)
+
+
+def _items(node: exp.Expr, joins: Sequence[exp.Join]) -> Iterator[exp.Expr]:
+    """The queries and VALUES of a FROM clause in the order of the text, also those in parentheses around joins."""
+    if isinstance(node, exp.Subquery) and is_joined(node.this) and not node.alias:
+        yield from _items(node.this, ())
+    elif isinstance(node, exp.Subquery | exp.Values) or isinstance(node.this, exp.Subquery | exp.Values):
+        yield node
+    for join in (*(node.args.get("joins") or ()), *joins):
+        yield from _items(join.this, ())
+
+
+def bind_with(context: BindContext, node: exp.Expr, ctes: Ctes) -> Ctes:
+    """The expressions in reach of a block: those of its WITH added to those in reach of it."""
+    clause = node.args.get("with_")
+    if clause is None:
+        return ctes
+    reach = dict(ctes)
+    again = twice(cte.alias for cte in clause.expressions)
+    if again is not None:
+        context.fail(clause.expressions[-1], f"WITH names {again!r} twice; give one of the two another name")
+    for cte in clause.expressions:
+        name = cte.alias
+        if clause.args.get("recursive") and any(key(t.name) == key(name) for t in cte.this.find_all(exp.Table)):
+            context.refuse(cte, f"WITH RECURSIVE {name} is not maintained yet; write out as many joins as are needed")
+        relation = context.query(context, cte.this, reach).relation
+        alias = cte.args["alias"]
+        names = [column.name for column in alias.args.get("columns") or ()]
+        if len(names) > len(relation.schema):
+            context.fail(alias, f"WITH {name} has {len(relation.schema)} columns, but {len(names)} names are given")
+        reach[key(name)] = renamed(relation, names)
+    return reach

@@ -10,19 +10,26 @@ from sqlglot import exp
 from catalog.names import by_key
 from sql.arguments import refuse_unread
 from sql.bind.aggregates.groups import WHOLE, Grouping, bind_keys, group_ties, grouped, has_aggregate
-from sql.bind.clauses.distinct import Distinct, bind_distinct, distinct, first_rows, over_distinct
-from sql.bind.clauses.from_clause import bind_from
+from sql.bind.clauses.from_clause import bind_from, bind_with
 from sql.bind.clauses.joins import From
-from sql.bind.clauses.order import Limit, bind_limit, bind_order, is_all
-from sql.bind.clauses.with_clause import bind_with
+from sql.bind.clauses.order import (
+    Distinct,
+    Limit,
+    bind_distinct,
+    bind_limit,
+    bind_order,
+    distinct,
+    first_rows,
+    is_all,
+    over_distinct,
+)
 from sql.bind.context import BindContext, Block, Ctes
 from sql.bind.expressions.binder import Aggregates, Binder
 from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.expressions.nested import Pending, Subqueries, placed, satisfying, terms_of, with_terms
 from sql.bind.expressions.subqueries import condition
-from sql.bind.names.columns import output_name, sought_names, unique_names
+from sql.bind.names.columns import expand_stars, output_name, sought_names, unique_names
 from sql.bind.names.scope import Scope
-from sql.bind.names.stars import expand_stars
 from sql.bind.windows.block import Windows, with_windows
 from sql.ir.conditions import conjuncts
 from sql.ir.relation import Filter, Join, Map, Order, Project, Relation, TopK

@@ -9,8 +9,8 @@ from sqlglot import exp
 from catalog.names import by_key, key
 from catalog.names import twice as standing_twice
 from catalog.types import BLOB, INTEGER, NULL, VARCHAR, SqlType
-from sql.bind.clauses.distinct import distinct
-from sql.bind.clauses.with_clause import bind_with
+from sql.bind.clauses.from_clause import bind_with
+from sql.bind.clauses.order import distinct
 from sql.bind.context import BindContext, Block, Ctes
 from sql.ir.relation import (
     MOST_TERMS,

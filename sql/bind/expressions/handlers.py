@@ -7,7 +7,7 @@ from sqlglot import exp
 from sql.bind.aggregates import expressions as aggregates
 from sql.bind.expressions import comparisons, operators, subqueries
 from sql.bind.expressions.binder import Handler
-from sql.bind.functions import calls, dates, intervals, numbers, patterns, printed, signatures, texts, unmaintained
+from sql.bind.functions import calls, dates, intervals, numbers, printed, signatures, texts, unmaintained
 from sql.bind.windows import block as windows
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
@@ -18,7 +18,6 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     **signatures.HANDLERS,
     **numbers.HANDLERS,
     **texts.HANDLERS,
-    **patterns.HANDLERS,
     **intervals.HANDLERS,
     **dates.HANDLERS,
     **unmaintained.HANDLERS,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from catalog.schema import Schema
 from catalog.types import Kind
-from sql.decorrelate.nodes import nodes
-from sql.ir.rebuild import is_settled, scalars_of
+from sql.ir.rebuild import is_settled, nodes, scalars_of
 from sql.ir.relation import Relation, TopK, Window
 from sql.ir.scalar import Call, Scalar, walk
 

@@ -16,8 +16,7 @@ from sqlglot import exp
 from sql.bind.context import BindContext, Ctes
 from sql.bind.names.outer import OuterRow, seen_from_inside
 from sql.decorrelate.expand_joins import filtered, padded
-from sql.decorrelate.nodes import map_scalars, relation_scalars
-from sql.ir.rebuild import Known
+from sql.ir.rebuild import Known, map_scalars, relation_scalars
 from sql.ir.relation import Apply, Constant, Project, Relation, Union
 from sql.ir.scalar import Call, Column, Literal, Outer, Scalar, rewrite, walk
 

@@ -9,7 +9,7 @@ from sqlglot import exp
 from catalog.types import INTEGER, INTERVAL, NULL, VARCHAR, SqlType
 from sql.ir.scalar import Literal, Scalar
 from sql.types.calendar import Interval
-from sql.types.operand_type import OperandType
+from sql.types.unify import OperandType
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,13 +21,11 @@ from catalog.types import (
 )
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
-from sql.bind.functions.intervals import multiple, negative, sum_of
-from sql.bind.functions.moments import add_moment, subtract_moment
+from sql.bind.functions.intervals import add_moment, multiple, negative, subtract_moment, sum_of
 from sql.ir.scalar import Call, Literal
-from sql.types.arithmetic import arithmetic_type, integer_type
 from sql.types.declared import declared_type
 from sql.types.literals import NULL_LITERAL, convert, negated, number
-from sql.types.operand_type import as_decimal
+from sql.types.unify import arithmetic_type, as_decimal, integer_type
 
 
 def bind_literal(binder: Binder, node: exp.Expr) -> Operand:

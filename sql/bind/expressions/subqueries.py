@@ -14,9 +14,8 @@ from sql.bind.expressions.comparisons import FUNCTIONS, same_type
 from sql.bind.expressions.nested import Subqueries
 from sql.bind.expressions.operand import Operand
 from sql.bind.expressions.rows import parts_of
-from sql.bind.expressions.truth import truth
 from sql.bind.names.outer import OuterRow, is_windowed, seen_from_inside
-from sql.ir.conditions import coalesced, comparison, conjuncts, is_null, junction, negation
+from sql.ir.conditions import coalesced, comparison, conjuncts, is_null, junction, negation, truth
 from sql.ir.functions import NEGATED, function_of
 from sql.ir.relation import Aggregate, Filter, Reduce, Relation
 from sql.ir.scalar import FALSE, Call, Column, Literal, Scalar

@@ -24,14 +24,13 @@ from catalog.types import (
 )
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
-from sql.bind.functions.intervals import span_of, without_zone
-from sql.bind.functions.moments import add_moment
+from sql.bind.functions.intervals import add_moment, span_of, without_zone
 from sql.bind.functions.signatures import double, integer, moment_as, text
 from sql.ir.conditions import comparison
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.reader import LOST
 from sql.types.calendar import ABBREVIATED, unit_of
-from sql.types.formats import READ, WRITTEN, unknown_specifier
+from sql.types.printed import READ, WRITTEN, unknown_specifier
 
 _DOUBLE_PARTS = ("epoch", "julian")
 _PARTS = (*PARTS_OF_DAY, *PARTS_OF_CLOCK)

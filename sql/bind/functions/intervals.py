@@ -1,4 +1,4 @@
-"""Intervals: constant ones and those that vary, what is made of them, and comparing them."""
+"""Intervals, constant ones and those that vary, and arithmetic with them on dates and timestamps."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from catalog.calendar import DAY
-from catalog.types import BIGINT, INTEGER, INTERVAL, NULL, TIMESTAMP, TIMESTAMPTZ, SqlType
+from catalog.types import BIGINT, DATE, INTEGER, INTERVAL, NULL, TIME, TIMESTAMP, TIMESTAMPTZ, SqlType
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand, Span
 from sql.ir.scalar import Call, Literal, Scalar
-from sql.types.calendar import Interval, interval, unit_of
+from sql.types.calendar import Interval, add_interval, interval, unit_of
+from sql.types.unify import holds
 
 _NONE = Literal(None, INTERVAL)
 _MONTH_DAYS = 30
@@ -158,3 +159,84 @@ TO_UNITS = {
 """The functions that make an interval of a number, by name."""
 
 HANDLERS: dict[type[exp.Expr], Handler] = {exp.Interval: bind_interval, exp.ToDays: TO_UNITS["to_days"]}
+
+
+def add_moment(binder: Binder, node: exp.Expr, moment: Operand, added: Operand, sign: int) -> Operand:
+    """A DATE or TIMESTAMP plus (`sign` 1) or minus (-1) an interval, a DATE and a number of days or a TIME.
+
+    With an interval the result is a TIMESTAMP, as in DuckDB, with time zone if `moment` has one; and a TIME goes on at
+    midnight.
+    """
+    if added.type == INTERVAL:
+        span = added if sign > 0 else negative(added)
+        if moment.type == TIME:
+            return _time_of_day(binder, node, moment, span)
+        shifted = Operand(node, _shifted(binder, node, moment, span))
+        return Operand(node, binder.cast(shifted, TIMESTAMPTZ)) if moment.type == TIMESTAMPTZ else shifted
+    if {moment.type, added.type} == {DATE, TIME} and sign > 0:
+        date, time = (moment, added) if moment.type == DATE else (added, moment)
+        midnight, since = binder.cast(date, TIMESTAMP), _micros(time.scalar)
+        return binder.call(node, "add_micros", (midnight, since), TIMESTAMP)
+    if added.type == NULL and (moment.type != TIME or sign < 0):
+        return Operand(node, Literal(None, moment.type))
+    if moment.type != DATE or not (added.type.is_integer and holds(INTEGER, added.type)):
+        what = f"{moment.type} {'+' if sign > 0 else '-'} {added.type}"
+        binder.mismatch(node, f"cannot compute {what}; add an INTERVAL, or to a DATE an INTEGER number of days")
+    days = binder.cast(added, INTEGER)
+    if isinstance(days, Literal) and isinstance(days.value, int):
+        days = Literal(days.value * sign, INTEGER)
+        if isinstance(moment.scalar, Literal) and isinstance(moment.scalar.value, int):
+            return Operand(node, Literal(moment.scalar.value + int(days.value or 0), DATE))
+    elif sign < 0:
+        days = Call("neg", (days,), INTEGER, days.nullable)
+    return binder.call(node, "add_days", (moment.scalar, days), DATE)
+
+
+def subtract_moment(binder: Binder, node: exp.Expr, left: Operand, right: Operand) -> Operand:
+    """DATE - DATE, a BIGINT number of days; of a TIMESTAMP, an interval; or minus an interval or a number of days."""
+    if left.type == DATE and (right.type == DATE or right.is_text_literal):
+        return binder.call(node, "days_between", (left.scalar, binder.cast(right, DATE)), BIGINT)
+    if left.type.is_moment and (right.type.is_moment or right.is_text_literal):
+        return difference(binder, node, left, right)
+    return add_moment(binder, node, left, right, -1)
+
+
+def _shifted(binder: Binder, node: exp.Expr, moment: Operand, added: Operand) -> Scalar:
+    base = without_zone(binder, moment)
+    if added.interval is not None and isinstance(base, Literal) and isinstance(base.value, int):
+        return _constant_sum(binder, node, base.value, added.interval)
+    return _added(base, span_of(added))
+
+
+def _time_of_day(binder: Binder, node: exp.Expr, time: Operand, added: Operand) -> Operand:
+    """A TIME plus the hours and less of an interval, its days and months left out, around midnight."""
+    if added.interval is not None:
+        micros: Scalar = Literal(added.interval.micros % DAY, BIGINT)
+    else:
+        micros = _whole_day("mod", span_of(added).micros or Literal(0, BIGINT))
+    nullable = time.scalar.nullable or micros.nullable
+    total = _whole_day("mod", _whole_day("add", Call("add", (_micros(time.scalar), micros), BIGINT, nullable)))
+    return Operand(node, Call("cast", (total,), TIME, nullable))
+
+
+def _whole_day(function: str, micros: Scalar) -> Scalar:
+    return Call(function, (micros, Literal(DAY, BIGINT)), BIGINT, micros.nullable)
+
+
+def _micros(time: Scalar) -> Scalar:
+    """The microseconds since midnight."""
+    return Call("cast", (time,), BIGINT, time.nullable)
+
+
+def _constant_sum(binder: Binder, node: exp.Expr, micros: int, added: Interval) -> Literal:
+    try:
+        return Literal(add_interval(micros, added), TIMESTAMP)
+    except ValueError as error:
+        binder.fail(node, f"cannot add the interval: {error}")
+
+
+def _added(result: Scalar, span: Span) -> Scalar:
+    for function, part in (("add_months", span.months), ("add_micros", span.micros)):
+        if part is not None:
+            result = Call(function, (result, part), TIMESTAMP, result.nullable or part.nullable)
+    return result

@@ -11,8 +11,7 @@ from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.bind.functions.signatures import apply, double, number_operand
 from sql.ir.scalar import Call, Literal
-from sql.types.arithmetic import integer_type
-from sql.types.operand_type import holds
+from sql.types.unify import holds, integer_type
 
 
 def bind_abs(binder: Binder, node: exp.Expr) -> Operand:

@@ -12,7 +12,7 @@ from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.plain_functions import KINDS, PLAIN
-from sql.types.operand_type import holds
+from sql.types.unify import holds
 
 Taker = Callable[[Binder, exp.Expr], Scalar]
 """Binds one argument and casts it to the type that the function takes; refuses what does not fit."""

@@ -1,14 +1,16 @@
-"""Texts put together and taken apart: ||, CONCAT, CONCAT_WS, text[a:b]."""
+"""Texts put together, taken apart and matched: ||, CONCAT, CONCAT_WS, text[a:b], LIKE and regular expressions."""
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
-from catalog.types import BIGINT, BLOB, NULL, VARCHAR, Kind
+from catalog.types import BIGINT, BLOB, BOOLEAN, INTEGER, NULL, VARCHAR, Kind
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
-from sql.bind.functions.signatures import integer, text
-from sql.ir.conditions import coalesced
+from sql.bind.functions.signatures import integer, text, text_operand
+from sql.ir.conditions import coalesced, negation
 from sql.ir.scalar import Call, Literal, Scalar
 
 _EMPTY = Literal("", VARCHAR)
@@ -71,9 +73,132 @@ def bind_bracket(binder: Binder, node: exp.Expr) -> Operand:
     return binder.call(node, "cut", (subject, start, end), VARCHAR)
 
 
+def bind_like(binder: Binder, node: exp.Expr) -> Operand:
+    """The conditions x LIKE 'pattern' and ILIKE."""
+    matched = like(binder, node, node.key, ())
+    return Operand(node, negation(matched) if node.args.get("negate") else matched)
+
+
+def bind_escape(binder: Binder, node: exp.Expr) -> Operand:
+    """The condition x LIKE 'pattern' ESCAPE 'c'."""
+    inner, escape = node.this, node.expression
+    if not isinstance(inner, exp.Like | exp.ILike) or not isinstance(escape, exp.Literal) or len(escape.name) != 1:
+        binder.refuse(node, "ESCAPE needs LIKE or ILIKE before it and one character after it")
+    matched = like(binder, inner, inner.key, (Literal(escape.name, VARCHAR),))
+    return Operand(node, negation(matched) if inner.args.get("negate") else matched)
+
+
+def like(binder: Binder, node: exp.Expr, function: str, escape: tuple[Scalar, ...]) -> Scalar:
+    """LIKE or ILIKE of a text and a pattern, which may vary."""
+    if isinstance(node.expression, exp.Any | exp.All):
+        binder.refuse(node, "LIKE ANY and LIKE ALL are not supported; join the conditions with OR or AND")
+    of, pattern = text_operand(binder, node.this), binder.value(node.expression)
+    if NULL in (pattern.type, of.type):
+        return Literal(None, BOOLEAN)
+    if pattern.type != VARCHAR:
+        binder.mismatch(node, f"a pattern must be text, not {pattern.type}")
+    nullable = of.scalar.nullable or pattern.scalar.nullable
+    return Call(function, (of.scalar, pattern.scalar, *escape), BOOLEAN, nullable)
+
+
+def bind_similar(binder: Binder, node: exp.Expr) -> Operand:
+    """X SIMILAR TO 'pattern', a regular expression for all of x, as in DuckDB."""
+    return _matching(binder, node, "regexp_full_match", node.this, node.expression, None)
+
+
+def bind_regexp_like(binder: Binder, node: exp.Expr) -> Operand:
+    """REGEXP_MATCHES(x, pattern [, options]) and x ~ pattern: some part of x matches."""
+    return _matching(binder, node, "regexp_matches", node.this, node.expression, node.args.get("flag"))
+
+
+def bind_regexp_full(binder: Binder, node: exp.Expr) -> Operand:
+    """REGEXP_FULL_MATCH(x, pattern [, options])."""
+    return _matching(binder, node, "regexp_full_match", node.this, node.expression, node.args.get("options"))
+
+
+def bind_regexp_replace(binder: Binder, node: exp.Expr) -> Operand:
+    """REGEXP_REPLACE(x, pattern, replacement [, options]): the first match, with option g each."""
+    options = node.args.get("modifiers")
+    subject = text(binder, node.this)
+    replacement = node.args.get("replacement")
+    if replacement is None:
+        binder.fail(node, "regexp_replace() needs a replacement; write '' to leave the match out")
+    rewrite = _literal(binder, replacement, "what replaces a match")
+    every = options is not None and "g" in _literal_text(binder, options)
+    pattern = _pattern(binder, node.expression, options, "g")
+    if pattern is None or rewrite is None:
+        return Operand(node, Literal(None, VARCHAR))
+    literals = (Literal(pattern, VARCHAR), Literal(rewrite, VARCHAR), Literal(every, BOOLEAN))
+    return binder.call(node, "regexp_replace", (subject, *literals), VARCHAR)
+
+
+_MOST_GROUPS = 8
+
+
+def bind_regexp_extract(binder: Binder, node: exp.Expr) -> Operand:
+    """REGEXP_EXTRACT(x, pattern [, group [, options]]): '' where nothing matches."""
+    subject, group = text(binder, node.this), 0
+    if node.args.get("group") is not None:
+        written = binder.value(node.args["group"])
+        if written.integer is None or not 0 <= written.integer <= _MOST_GROUPS:
+            binder.refuse(node, f"regexp_extract() needs its group as an integer literal from 0 to {_MOST_GROUPS}")
+        group = written.integer
+    pattern = _pattern(binder, node.expression, node.args.get("parameters"))
+    if pattern is None:
+        return Operand(node, Literal(None, VARCHAR))
+    return binder.call(node, "regexp_extract", (subject, Literal(pattern, VARCHAR), Literal(group, INTEGER)), VARCHAR)
+
+
+def _matching(
+    binder: Binder, node: exp.Expr, function: str, of: exp.Expr, pattern: exp.Expr, options: exp.Expr | None
+) -> Operand:
+    subject, wanted = text(binder, of), _pattern(binder, pattern, options)
+    if wanted is None:
+        return Operand(node, Literal(None, BOOLEAN))
+    return binder.call(node, function, (subject, Literal(wanted, VARCHAR)), BOOLEAN)
+
+
+def _pattern(binder: Binder, node: exp.Expr, options: exp.Expr | None, more: str = "") -> str | None:
+    """The pattern with its options written into it; None for NULL."""
+    pattern = _literal(binder, node, "a regular expression")
+    if options is None or pattern is None:
+        return pattern
+    letters = _literal_text(binder, options)
+    for letter in letters:
+        if letter not in "cislmnp" + more:
+            binder.refuse(options, f"the option {letter!r} is not supported; options are c, i, l, m, n, p and s")
+    if "l" in letters:
+        pattern = re.sub(r"([^A-Za-z0-9_\x80-\U0010ffff])", r"\\\1", pattern)
+    flags = "".join(flag for flag in "is" if letters.rfind(flag) > max(map(letters.rfind, _UNDONE[flag])))
+    return f"(?{flags}){pattern}" if flags else pattern
+
+
+_UNDONE = {"i": "c", "s": "mnp"}
+"""Options that take another back."""
+
+
+def _literal_text(binder: Binder, node: exp.Expr) -> str:
+    return _literal(binder, node, "the options of a regular expression") or ""
+
+
+def _literal(binder: Binder, node: exp.Expr, what: str) -> str | None:
+    operand = text_operand(binder, node)
+    if not isinstance(operand.scalar, Literal):
+        binder.refuse(node, f"{what} that varies from row to row is not supported; write it as a literal")
+    return None if operand.scalar.value is None else str(operand.scalar.value)
+
+
 HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Concat: bind_concat,
     exp.ConcatWs: bind_concat_ws,
     exp.DPipe: bind_pipes,
     exp.Bracket: bind_bracket,
+    exp.Like: bind_like,
+    exp.ILike: bind_like,
+    exp.Escape: bind_escape,
+    exp.SimilarTo: bind_similar,
+    exp.RegexpLike: bind_regexp_like,
+    exp.RegexpFullMatch: bind_regexp_full,
+    exp.RegexpReplace: bind_regexp_replace,
+    exp.RegexpExtract: bind_regexp_extract,
 }

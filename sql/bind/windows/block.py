@@ -13,12 +13,11 @@ from sql.bind.expressions.operand import Operand
 from sql.bind.names.columns import column_name
 from sql.bind.names.outer import WINDOWED
 from sql.bind.names.scope import Scope
-from sql.bind.windows.frames import bind_frame, bind_spec
-from sql.bind.windows.functions import VALUES, bind_function
+from sql.bind.windows.functions import VALUES, bind_frame, bind_function, bind_spec
 from sql.bind.windows.specs import Spec
 from sql.decorrelate.expand_joins import filtered, with_columns
-from sql.decorrelate.nodes import outers, relation_scalars
 from sql.ir.aggregates import AGGREGATES
+from sql.ir.rebuild import outers, relation_scalars
 from sql.ir.relation import Apply, Order, Project, Relation, Window, WindowFunction
 from sql.ir.scalar import Column, Literal, Outer, Scalar, columns_of, remap, rewrite
 
