@@ -24,10 +24,7 @@ _LIKE_NULL = re.compile(r"'*NULL'*")
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """Some columns of the first rows; None in `cells` is NULL.
-
-    `rows` and `columns` count all that there are.
-    """
+    """Some columns of the first rows (None in `cells` is NULL); `rows` and `columns` count all that there are."""
 
     names: tuple[str, ...]
     types: tuple[str, ...]

@@ -15,12 +15,12 @@ from catalog.errors import BindError
 from catalog.names import key, suggestion, written
 from catalog.schema import Index, Table
 from catalog.schema import View as Definition
-from ivm.constraints import Declared
 from ivm.core import Core
 from ivm.incoming import check_defaults
 from ivm.kernels.memory.allocator import give_back_freed_pages
 from ivm.rehearsal import rehearse
 from ivm.result import Result, counted
+from ivm.tables import Declared
 from ivm.trace.ingest import Intake
 from ivm.view import Installed
 from sql.bind import bind, with_names

@@ -15,7 +15,6 @@ import pyarrow as pa
 from catalog.errors import BindError, MemoryLimitError, NumericError
 from catalog.schema import View as Definition
 from ivm.analysis.tables import tables_of
-from ivm.constraints import Declared, check_append_only, check_static
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.hydration import Installation
 from ivm.dataflow.node import Node
@@ -31,7 +30,7 @@ from ivm.publishing import Listeners
 from ivm.render.renderer import Renderer
 from ivm.render.scalars.program import Compiler
 from ivm.subscription import Subscription
-from ivm.tables import Tables
+from ivm.tables import Declared, Tables, check_append_only, check_static
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.delta import Delta, concat_deltas
 from ivm.trace.dictionary import TextDictionary

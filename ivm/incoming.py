@@ -14,7 +14,7 @@ from catalog.catalog import Catalog
 from catalog.errors import ConstraintError, Error
 from catalog.schema import Default, Table
 from ivm.arguments import Tabular
-from ivm.constraints import check_upsert
+from ivm.tables import check_upsert
 from ivm.trace.column import Ints
 from ivm.trace.ingest import Intake
 from ivm.trace.table_store import Mode

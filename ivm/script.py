@@ -40,10 +40,7 @@ class Script:
 
 
 def split(text: str) -> Script:
-    """The statements of a text, in order; those that hold nothing but space and comments are left out.
-
-    Cost: linear in the text.
-    """
+    """The statements of a text, in order, without those of nothing but space and comments. Cost: linear in it."""
     found, starts = [], []
     start = 0
     for mark in _MARKS.finditer(text):

@@ -63,10 +63,7 @@ class Subscription:
             yield table
 
     async def __aiter__(self) -> AsyncIterator[pa.Table]:
-        """Tables of changes, one for each commit; awaits more until the subscription is closed.
-
-        A task that is cancelled while it waits has taken nothing.
-        """
+        """As iterating does, awaiting what it blocks for. A task that is cancelled while it waits has taken nothing."""
         while True:
             wait, wake = _waking()
             try:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from catalog.errors import InterfaceError
 from catalog.schema import Table
 from ivm.arguments import Tabular, one_of
-from ivm.constraints import check_upsert
+from ivm.tables import check_upsert
 from ivm.trace.column import Ints
 from ivm.trace.table_store import Missing, Mode
 
@@ -79,10 +79,7 @@ class Transaction:
         self._changes.append(Change(found, rows, np.full(rows.num_rows, -1, np.int64), missing=missing))
 
     def upsert(self, table: str, data: Tabular) -> None:
-        """Replace the rows that have the same primary key, add the others; of rows of one key the last one counts.
-
-        ConstraintError if the table has no primary key.
-        """
+        """Replace rows of equal primary key (ConstraintError without one), add the others; the last of a key counts."""
         self._check_open()
         found, rows = self._check(table, data, False)
         check_upsert(found)

@@ -59,10 +59,7 @@ class Contents:
         return rows.select(range(len(self.definition.schema))) if self.definition.hidden else rows
 
     def head(self, rows: int) -> pa.Table:
-        """The first rows of `arrow()`.
-
-        Cost: a pass over the columns that decide which they are, and none where the view has no order.
-        """
+        """The first rows of `arrow()`. Cost: a pass over the columns that decide, none where there is no order."""
         if len(self.diffs) > rows:
             first = first_by(self.definition.order, len(self.columns), len(self.diffs), rows, self._values)
             few = Contents(self.definition, [c.take(first) for c in self.columns], self.diffs[first], self.strings)

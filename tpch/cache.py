@@ -38,10 +38,7 @@ def stream_directory(sf: float, stream: str, data: Path | None) -> Path:
 
 
 def ensure(sf: float, stream: str, seed: int | None, data: Path | None) -> Stream:
-    """Open a stream, made first, with a progress bar on standard error, if it is not there.
-
-    Raises what `generate` and `open_cached` raise.
-    """
+    """Open a stream, which is made first if it is not there. Raises what `generate` and `open_cached` raise."""
     directory = stream_directory(sf, stream, data)
     if not directory.exists():
         make(sf, [stream], directory.parent, DEFAULT_SEED if seed is None else seed, Options())

@@ -35,10 +35,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One relation: the (name, Arrow type) of its files' columns, and the files of both phases in time order.
-
-    `append_only` says that every diff is +1.
-    """
+    """One relation: (name, Arrow type) of its files' columns, whether every diff is +1, both phases' files by time."""
 
     columns: tuple[tuple[str, str], ...]
     append_only: bool

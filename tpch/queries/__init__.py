@@ -41,10 +41,7 @@ def reads(name: str) -> tuple[str, ...]:
 
 
 def select(views: str) -> tuple[str, ...]:
-    """The queries that `views` asks for: 'all', or names or numbers such as 'q1,3,q14'.
-
-    Raises ValueError naming what is not a query.
-    """
+    """The queries that 'all', or names or numbers such as 'q1,3,q14', ask for; ValueError naming what is none."""
     if views.strip() == "all":
         return NAMES
     wanted = [part.strip().lower() for part in views.split(",") if part.strip()]

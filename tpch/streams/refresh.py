@@ -27,10 +27,7 @@ DEFAULT_PAIRS = 100
 
 
 def plan(source: Generated, sf: float, seed: int, pairs: int = DEFAULT_PAIRS) -> Plan:
-    """`pairs` pairs of RF1 and RF2, after a base of all generated rows.
-
-    Raises GenerateError if there are more pairs than keys for new orders (about 3,000).
-    """
+    """`pairs` pairs of RF1 and RF2, after the base; GenerateError if new orders would need more keys than are free."""
     per_pair = max(1, round(sf * _ORDERS_PER_PAIR))
     orders = source.rows("orders")
     total = pairs * per_pair

@@ -12,10 +12,7 @@ SLIDING = "lineitem"
 
 
 def plan(source: Generated, window: int | None = None) -> Plan:
-    """At each time one row of lineitem comes, and the row that came `window` times earlier goes.
-
-    The other relations are the base. `window` defaults to a tenth of lineitem.
-    """
+    """At each time a row of lineitem comes, and that of `window` (default: a tenth of the rows) times earlier goes."""
     rows = source.rows(SLIDING)
     width = max(1, rows // 10) if window is None else window
     sides = F.explode(F.array(F.lit(INSERT), F.lit(DELETE)))
