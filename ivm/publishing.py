@@ -49,7 +49,7 @@ class Listeners(Held[Subscription]):
 def seen_changes(definition: Definition, delta: Delta) -> Delta | None:
     """Updates of a view as its readers see them, consolidated: what only changes a hidden column is no change."""
     types = [field.type for field in definition.schema]
-    return consolidate(delta, types, range(len(types)) if definition.hidden else None)
+    return consolidate(delta, types, [delta.column(i) for i in range(len(types))] if definition.hidden else None)
 
 
 def changes_to_arrow(definition: Definition, delta: Delta, dictionary: TextDictionary) -> pa.Table:

@@ -15,7 +15,7 @@ from ivm.operators.mfp import Program, over_net
 from ivm.operators.operator import NOTHING, Contents, Operator
 from ivm.trace.column import Column, Ints
 from ivm.trace.computed import Computed, TextFunction
-from ivm.trace.consolidate import consolidate_by
+from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta, concat_deltas
 from ivm.trace.follower import Lookup
 
@@ -124,7 +124,7 @@ class Path:
             else:
                 types.append(type_)
                 compared.append(delta.column(column))
-        return consolidate_by(delta, types, compared)
+        return consolidate(delta, types, compared)
 
     def _go_on(self, delta: Delta, number: int) -> Iterator[Delta]:
         """The stages from `number` on, part by part."""

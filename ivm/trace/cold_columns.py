@@ -152,13 +152,10 @@ class ColdColumns:
         for index, place in list(self._places.items())[len(merge.columns) :][: -(-len(self._places) // _PARTS)]:
             merge.columns.append(pa.concat_arrays([self._plain(batch.column(place), index) for batch in small]))
         if len(merge.columns) == len(self._places):
-            self._put_together(merge)
-
-    def _put_together(self, merge: _Merge) -> None:
-        whole = pa.RecordBatch.from_arrays(merge.columns, names=[str(index) for index in self._places])
-        level = merge.level if whole.num_rows < _LARGE else _SEALED
-        together = self._rows.with_together(merge.first, whole, level)
-        self._merge, self._rows = None, together
+            whole = pa.RecordBatch.from_arrays(merge.columns, names=[str(index) for index in self._places])
+            level = merge.level if whole.num_rows < _LARGE else _SEALED
+            together = self._rows.with_together(merge.first, whole, level)
+            self._merge, self._rows = None, together
 
     def table(self, rows: Ints) -> pa.Table:
         """The columns of `rows`, ascending, as a table of one batch. Cost: copies them."""

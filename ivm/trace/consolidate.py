@@ -17,22 +17,17 @@ from ivm.trace.readonly import readonly
 _LEAST_SLOTS = 16
 
 
-def consolidate(delta: Delta, types: Sequence[SqlType], columns: Sequence[int] | None = None) -> Delta | None:
+def consolidate(delta: Delta, types: Sequence[SqlType], compared: Sequence[Column] | None = None) -> Delta | None:
     """The delta with the diffs of equal (row, time) added up and zeros left out; None if nothing is left.
 
-    Rows are equal if all `columns` are (default: all that there are), NULL equals NULL; each keeps the place of its
-    first update. `types` are those of the columns compared. Cost: gathers and packs them, one hash table access an
-    update.
+    Rows are equal if they are so in `compared`, columns of `types` of any origin (default: all that there are), NULL
+    equals NULL; each keeps the place of its first update. Cost: packs the columns, one hash table access an update.
     """
     if len(delta) == 1:
         return None if delta.diffs is not None and delta.diffs[0] == 0 else delta
-    return consolidate_by(delta, types, delta.columns() if columns is None else [delta.column(c) for c in columns])
-
-
-def consolidate_by(delta: Delta, types: Sequence[SqlType], compared: Sequence[Column]) -> Delta | None:
-    """As `consolidate`, where rows are equal that are so in `compared`, columns of any origin."""
     times = None if isinstance(delta.times, int) else delta.times
-    rows, sums = merge_equal(compared, types, len(delta), delta.diff_array(), times)
+    columns = delta.columns() if compared is None else compared
+    rows, sums = merge_equal(columns, types, len(delta), delta.diff_array(), times)
     if len(rows) == 0:
         return None
     merged = delta if len(rows) == len(delta) else delta.take(rows)

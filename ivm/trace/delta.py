@@ -21,6 +21,7 @@ from ivm.trace.time import chosen
 
 Place = tuple[int, Read]
 """A group of a delta, and a column of its source, or a function of one."""
+_Part = Array | slice
 
 
 class Layout:
@@ -109,13 +110,11 @@ class Group:
         """Column `index` of the source, gathered into the delta's rows."""
         return self.source.column(index) if self.refs is None else self.source.gather(index, self.refs)
 
-    def take(self, rows: Array) -> Group:
+    def take(self, rows: _Part) -> Group:
         """The group for the delta's rows at `rows`."""
-        return Group(self.source, rows if self.refs is None else self.refs[rows])
-
-    def slice(self, start: int, stop: int) -> Group:
-        """The group for the delta's rows from `start` to `stop`."""
-        return Group(self.source, np.arange(start, stop) if self.refs is None else self.refs[start:stop])
+        if self.refs is not None:
+            return Group(self.source, self.refs[rows])
+        return Group(self.source, np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows)
 
 
 @dataclass(slots=True)
@@ -164,16 +163,17 @@ class Delta:
 
     def take(self, rows: Array) -> Delta:
         """The updates at positions `rows` (integers), in that order; no column value is touched."""
-        diffs = None if self.diffs is None else self.diffs[rows]
-        return Delta([g.take(rows) for g in self.groups], self.layout, len(rows), chosen(self.times, rows), diffs)
+        return self._part(rows, len(rows))
 
     def slice(self, start: int, stop: int) -> Delta:
         """The updates from `start` to `stop`; no column value is touched."""
         if stop - start == self.length:
             return self
-        times = self.times if isinstance(self.times, int) else self.times[start:stop]
-        diffs = None if self.diffs is None else self.diffs[start:stop]
-        return Delta([g.slice(start, stop) for g in self.groups], self.layout, stop - start, times, diffs)
+        return self._part(slice(start, stop), stop - start)
+
+    def _part(self, rows: _Part, length: int) -> Delta:
+        diffs = None if self.diffs is None else self.diffs[rows]
+        return Delta([g.take(rows) for g in self.groups], self.layout, length, chosen(self.times, rows), diffs)
 
     def bind(self, group: Group, offset: int, width: int) -> Delta:
         """The updates with the columns from `offset` on, `width` of them, taken from one more group."""

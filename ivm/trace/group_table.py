@@ -66,11 +66,6 @@ class SlotIndex(NamedTuple):
         return wider
 
 
-def empty_index() -> SlotIndex:
-    """An index of one partition, with nothing in it."""
-    return _empty(_SMALLEST, np.zeros(1, np.int32), 1)
-
-
 def _empty(size: int, directory: Int32s, partitions: int) -> SlotIndex:
     parts: Growable[np.int64] = Growable(np.dtype(np.int64), PARTITION)
     entries: Growable[np.int64] = Growable(np.dtype(np.int64))
@@ -134,7 +129,7 @@ def empty_store(width: int, fields: Form) -> Store[Form]:
     """An empty table with its index."""
     counts = np.zeros(COUNTS, np.int64)
     counts[[OPEN, PARTITIONS]] = 1
-    return Store(empty_table(width, fields), empty_index(), counts)
+    return Store(empty_table(width, fields), _empty(_SMALLEST, np.zeros(1, np.int32), 1), counts)
 
 
 @dataclass(frozen=True)

@@ -87,11 +87,6 @@ class Groups(Written[Form], State):
         return len(self.state)
 
     @property
-    def table(self) -> Table[Form]:
-        """The rows and what their fields are."""
-        return self._store.table
-
-    @property
     def nbytes(self) -> int:
         """Bytes of the slots in use, of the index, and of what readers need."""
         rows = self.used * self.state.shape[1] * 8

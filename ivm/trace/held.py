@@ -27,7 +27,4 @@ class Held(list["ref[Each]"]):
 
     def each(self) -> Iterator[Each]:
         """Those that are still held; others may come and go meanwhile."""
-        for reference in tuple(self):
-            found = reference()
-            if found is not None:
-                yield found
+        return (found for reference in tuple(self) if (found := reference()) is not None)

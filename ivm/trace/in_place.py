@@ -108,8 +108,12 @@ class InPlace:
 
         An array fits if its values have their physical form in it. Cost: constant, else a pass.
         """
-        if array.type is not self._read:
-            array = self._fitting(array)
+        given = array.type
+        if given is not self._read:
+            if given == self._arrow or (pa.types.is_decimal128(given) and is_direct(given, self._type)):
+                self._read = given
+            else:
+                array = self._made_anew(array)
         validity, data = array.buffers()
         if data is None:
             array = self._made_anew(array)
@@ -162,13 +166,6 @@ class InPlace:
         gather_bits(pages, starts, self._maps.array, rows, valid)
         values[~valid] = 0
         return Column(values, valid)
-
-    def _fitting(self, array: pa.Array) -> pa.Array:
-        given = array.type
-        if given == self._arrow or (pa.types.is_decimal128(given) and is_direct(given, self._type)):
-            self._read = given
-            return array
-        return self._made_anew(array)
 
     def _made_anew(self, array: pa.Array) -> pa.Array:
         return to_arrow(to_column(array, self._type, _NO_TEXT), self._type, _NO_TEXT.now())

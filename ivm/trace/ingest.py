@@ -15,8 +15,7 @@ from catalog.types import BIGINT
 from ivm.trace.arrow import arrow_type, is_direct
 from ivm.trace.changes import within_bounds
 from ivm.trace.column import Bools, Ints
-from ivm.trace.exact_cast import exact_cast
-from ivm.trace.from_values import TextError, from_texts, is_written
+from ivm.trace.exact_cast import TextError, exact_cast, from_texts, is_written
 from ivm.trace.sequences import array_from
 from ivm.trace.well_formed import Doubtful, WellFormed, check_shown, is_limited, to_look_at
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log
@@ -12,12 +12,10 @@ import numpy as np
 
 from catalog.types import Physical
 from ivm.kernels.hashing.index import count_bits, hash_rows, mark_hashes
-from ivm.kernels.numbers.pack import pack_halves, pack_words
 from ivm.trace.column import Array, Bools, Column, Ints
 
 _SMALL = (Physical.INT32, Physical.CODE, Physical.BOOL)
 _HALF_BITS = 32
-_COMPILED_ROWS = 256  # it is faster for one row already, but compiled for each kind of column, which some never need
 _BITS = 1 << 22
 _ALL = np.empty(0, np.bool_)
 
@@ -88,9 +86,6 @@ class KeyLayout:
             return np.ascontiguousarray(columns[0].values, np.int64), dropped
         places = self._places
         words: Ints = np.empty((n, places.words), np.int64)
-        if self._pack_pair is not None and n >= _COMPILED_ROWS:
-            self._pack_pair(columns[0].values, columns[1].values, words)
-            return (words.reshape(n) if places.words == 1 else words), dropped
         for half in places.null_halves:
             words.view(np.int32)[:, half] = 0
         for place, column in zip(places.parts, columns, strict=True):
@@ -125,18 +120,6 @@ class KeyLayout:
             and not places.null_halves
             and places.parts[0].physical is not Physical.FLOAT64
         )
-
-    @cached_property
-    def _pack_pair(self) -> Callable[[Array, Array, Ints], None] | None:
-        """The kernel for two integer parts without null bits; None for any other key."""
-        places = self._places
-        if len(places.parts) != 2 or places.null_halves:
-            return None
-        if places.words == 1 and all(p.physical in (Physical.INT32, Physical.CODE) for p in places.parts):
-            return pack_halves
-        if places.words == 2 and all(p.physical in (Physical.INT32, Physical.INT64) for p in places.parts):
-            return pack_words
-        return None
 
     @cached_property
     def _places(self) -> _Places:

@@ -14,10 +14,9 @@ import pyarrow as pa
 from catalog.types import Physical, SqlType
 from ivm.kernels.ordered.rows import join_texts, joined_sizes
 from ivm.trace.column import DTYPES, Array, Column, Ints, validity_mask
-from ivm.trace.dictionary import TextDictionary
+from ivm.trace.dictionary import Codes, TextDictionary
 from ivm.trace.readonly import readonly
 from ivm.trace.sequences import numbers_from
-from ivm.trace.text_memory import Codes
 from ivm.trace.texts import Strings, Texts
 
 

@@ -53,7 +53,7 @@ def one(value: int) -> Ints:
     return np.array([value], np.int64)
 
 
-def chosen(times: Ints | int, rows: Array) -> Ints | int:
+def chosen(times: Ints | int, rows: Array | slice) -> Ints | int:
     """The times of some rows, or the one time of all."""
     return times if isinstance(times, int) else times[rows]
 

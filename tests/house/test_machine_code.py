@@ -26,7 +26,7 @@ from tests.house.modules import ROOT
 ENTRIES = {"a": Entry(b"about", b"code", b"bitcode"), "b": Entry(b"x" * 1000, b"", bytes(range(256)))}
 SMALL = [
     ("hashing.index.count_bits", "uint64[::1]"),
-    ("numbers.pack.pack_halves", "int32[::1], int32[:], int64[:, ::1]"),
+    ("numbers.convert.decimals_fit", "const int64[:, ::1], int64"),
 ]
 
 # Calls a kernel that was compiled ahead and one that was not, and compiles a caller of the first; prints which of the
@@ -98,9 +98,9 @@ def test_what_came_with_the_code_is_preferred_and_can_be_called_from_what_is_com
 
 def test_only_what_has_changed_is_compiled_again(package, target):
     assert run("setup/kernels.py", package) == []
-    with (package / "kernels" / "numbers" / "pack.py").open("a") as file:
+    with (package / "kernels" / "numbers" / "convert.py").open("a") as file:
         file.write("# another text\n")
-    assert run("setup/kernels.py", package) == [f"{target.name} 1/1 numbers.pack.pack_halves"]
+    assert run("setup/kernels.py", package) == [f"{target.name} 1/1 numbers.convert.decimals_fit"]
     assert run("setup/kernels.py", package) == []
 
 
@@ -172,15 +172,19 @@ def test_an_archive_that_another_may_have_made_is_not_read(tmp_path, monkeypatch
 
 
 def test_a_key_is_of_one_kernel_signature_version_and_baseline(target, monkeypatch):
-    plain = key("numbers.pack.pack_halves", "int64", target)
+    plain = key("numbers.convert.decimals_fit", "int64", target)
     other = Target("other", target.cpu, target.features)
-    keys = {plain, key("numbers.pack.look_up", "int64", target), key("numbers.pack.pack_halves", "int32", target)}
-    keys.add(key("numbers.pack.pack_halves", "int64", other))
+    keys = {
+        plain,
+        key("numbers.convert.all_within", "int64", target),
+        key("numbers.convert.decimals_fit", "int32", target),
+    }
+    keys.add(key("numbers.convert.decimals_fit", "int64", other))
     monkeypatch.setattr(archive, "environment", lambda: "numba 99")
-    keys.add(key("numbers.pack.pack_halves", "int64", target))
+    keys.add(key("numbers.convert.decimals_fit", "int64", target))
     monkeypatch.undo()
     monkeypatch.setattr(archive, "digest", lambda module: "another text")
-    keys.add(key("numbers.pack.pack_halves", "int64", target))
+    keys.add(key("numbers.convert.decimals_fit", "int64", target))
     assert len(keys) == 6
     for part in ("numba ", "llvmlite ", "numpy ", f"cpython 3.{sys.version_info.minor}"):
         assert part in sources.environment()
@@ -201,7 +205,7 @@ def test_without_a_baseline_nothing_is_found(monkeypatch):
     monkeypatch.setattr(shipped, "host_target", lambda: None)
     shipped._shelf.cache_clear()
     try:
-        assert shipped.find("numbers.pack.pack_halves", as_types(SMALL[1][1]), None) is None
+        assert shipped.find("numbers.convert.decimals_fit", as_types(SMALL[1][1]), None) is None
     finally:
         shipped._shelf.cache_clear()
 

@@ -1,4 +1,4 @@
-"""The compiled ways of packing two integer parts and of mapping dictionary codes equal numpy's."""
+"""Keys of two integer parts, in parts and as a whole; the compiled way of mapping dictionary codes equals numpy's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from catalog.types import Physical
-from ivm.kernels.numbers.pack import look_up
+from ivm.kernels.numbers.convert import look_up
 from ivm.trace.column import Array, Column
 from ivm.trace.keys import KeyLayout
 
