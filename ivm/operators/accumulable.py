@@ -39,10 +39,9 @@ from ivm.kernels.groups.finalize import (
 from ivm.kernels.numbers.exact_float import exponent_range
 from ivm.kernels.types import Int32s
 from ivm.operators.accumulator import NO_MASK, Accumulator, Argument, Exponents, in_words, mask, move, value_words
-from ivm.trace.column import Array, Bools, Column, Ints
+from ivm.trace.column import Array, Bools, Column, Ints, readonly, readonly_diffs
 from ivm.trace.delta import Delta
 from ivm.trace.group_table import Fields
-from ivm.trace.readonly import readonly, readonly_diffs
 from ivm.trace.row_order import Term, values_of
 from ivm.trace.segment import Scalar
 

@@ -14,13 +14,13 @@ from ivm.kernels.groups.finalize import AT, WORDS, finalize
 from ivm.operators.accumulable import Accumulators, AggregateSpec, aggregate_values, overflow_error
 from ivm.operators.operator import Contents, Kept, live_input
 from ivm.operators.ordered_aggregates import AppendOnlyExtremes, Extremes, ordered_sets
-from ivm.trace.cells import Cells
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.computed import Read
 from ivm.trace.delta import Delta, Group, Source, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.follower import Lookup
 from ivm.trace.group_reader import GroupReader
+from ivm.trace.group_table import Cells
 from ivm.trace.groups import Groups
 from ivm.trace.keys import KeyLayout
 from ivm.trace.time import chosen, readable_as_of

@@ -11,15 +11,14 @@ from ivm.kernels.groups.append_only_top_k import keep_first, window_changes
 from ivm.kernels.ordered.batch import TreeBatch
 from ivm.kernels.ordered.top_k import ENDLESS, FIELDS, apply_windows, show_windows
 from ivm.operators.operator import Contents, Kept, StateSize, live_input
-from ivm.trace.cells import Cells
+from ivm.trace.column import readonly, readonly_diffs
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_reader import GroupReader
-from ivm.trace.group_table import Fields
+from ivm.trace.group_table import Cells, Fields
 from ivm.trace.groups import Groups
 from ivm.trace.ordered_rows import OrderedRows, net_of
 from ivm.trace.ordered_tree import OrderedReader
-from ivm.trace.readonly import readonly, readonly_diffs
 from ivm.trace.row_order import total_order
 from ivm.trace.time import chosen
 

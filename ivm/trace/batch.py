@@ -11,11 +11,10 @@ import pyarrow as pa
 from catalog.types import Physical, SqlType
 from ivm.kernels.texts.dictionary import hash_texts
 from ivm.trace.arrow import is_direct, item_of, to_column, view_of
-from ivm.trace.column import DTYPES, Column, Ints
+from ivm.trace.column import DTYPES, Column, Ints, readonly
 from ivm.trace.computed import Read, TextFunction, compute
 from ivm.trace.delta import Source
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.readonly import readonly
 from ivm.trace.sequences import numbers_from
 from ivm.trace.texts import arrow_texts
 

@@ -1,4 +1,4 @@
-"""A column in memory: values in their physical form and, where it can be NULL, a validity mask."""
+"""A column in memory: values in their physical form and, where it can be NULL, a validity mask; arrays for kernels."""
 
 from __future__ import annotations
 
@@ -93,3 +93,26 @@ def unpacked(bits: pa.Buffer, first: int, length: int) -> Bools:
     """Bits of an Arrow buffer as bool (length,), from bit `first` on."""
     skipped, given = first % 8, np.frombuffer(bits, np.uint8, offset=first // 8)
     return np.unpackbits(given, count=skipped + length, bitorder="little")[skipped:].view(np.bool_)
+
+
+def readonly(array: Array) -> Any:
+    """The array, or a view of it, not to be written to. Arrays from outside may be so; kernels take one kind."""
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
+
+
+NO_MASK: Bools = readonly(np.empty(0, np.bool_))
+_ONE_TIME: Ints = readonly(np.zeros(1, np.int64))
+_ALL_ONE: Ints = readonly(np.empty(0, np.int64))
+
+
+def readonly_times(times: Ints | int) -> Ints:
+    """Times as kernels take them: of length one if all are the same."""
+    return _ONE_TIME if isinstance(times, int) else readonly(np.ascontiguousarray(times))
+
+
+def readonly_diffs(diffs: Ints | None) -> Ints:
+    """Diffs as kernels take them: of length zero if all are one."""
+    return _ALL_ONE if diffs is None else readonly(np.ascontiguousarray(diffs))

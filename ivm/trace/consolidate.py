@@ -9,10 +9,9 @@ import numpy as np
 
 from catalog.types import Physical, SqlType
 from ivm.kernels.hashing.consolidate import sum_equal_rows
-from ivm.trace.column import Column, Ints
+from ivm.trace.column import Column, Ints, readonly
 from ivm.trace.delta import Delta
 from ivm.trace.keys import KeyLayout
-from ivm.trace.readonly import readonly
 
 _LEAST_SLOTS = 16
 

@@ -26,9 +26,8 @@ from ivm.kernels.texts.dictionary import (
     move_slots,
 )
 from ivm.kernels.texts.sweep import flag_lists
-from ivm.trace.column import Array, Bools, Column, Ints, concat, validity_mask, zeroed
+from ivm.trace.column import Array, Bools, Column, Ints, concat, readonly, validity_mask, zeroed
 from ivm.trace.growable import Growable
-from ivm.trace.readonly import readonly
 from ivm.trace.texts import Strings, Texts, text_buffers
 from ivm.trace.turns import Turns
 

@@ -11,11 +11,9 @@ import numpy as np
 from ivm.kernels.groups.lookup import keep_images, look_up_groups, put_images
 from ivm.kernels.groups.table import USED
 from ivm.kernels.types import Int32s
-from ivm.trace.cells import NO_SLOTS
-from ivm.trace.column import Array, Bools, Ints
-from ivm.trace.group_table import Form, coded, empty_store
+from ivm.trace.column import NO_MASK, Array, Bools, Ints, readonly
+from ivm.trace.group_table import NO_SLOTS, Form, coded, empty_store
 from ivm.trace.growable import Growable
-from ivm.trace.readonly import NO_MASK, readonly
 
 _CHUNK = 1 << 16
 _AT_ONCE = 1 << 12

@@ -1,4 +1,4 @@
-"""Tables of groups: rows of fields, what these are, the index by which keys find them, and all of it as segments."""
+"""Tables of groups: rows of fields, the index by which keys find them, the cells that steps touch, and segments."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from catalog.types import BIGINT, SqlType
+from ivm.kernels.groups.lookup import link_back
 from ivm.kernels.groups.slots import BITS, PARTITION, widen_partitions
-from ivm.kernels.groups.table import COUNTS, GONE, LIVE, MELTED, OPEN, PARTITIONS, RUN, USED
+from ivm.kernels.groups.table import CELLS, COUNTS, GONE, LIVE, MELTED, META, OPEN, OPENED, PARTITIONS, PHASE, RUN, USED
 from ivm.kernels.types import Int32s
 from ivm.trace.column import DTYPES, Array, Column, Ints
 from ivm.trace.dictionary import TextDictionary
@@ -18,11 +19,14 @@ from ivm.trace.growable import Growable
 from ivm.trace.keys import KeyLayout
 from ivm.trace.segment import Scalar, Segment, Segments, columns_to_arrow, segment_of
 from ivm.trace.sequences import numbers_from
+from ivm.trace.time import BEGINNING, as_array
 
 _SMALLEST, _LARGEST = 1 << 6, 1 << 12
 _MOST_DIRECTIONS = 1 << 20
 _HEAD, _ROWS = "groups", "groups.rows"
 _CHUNK = 1 << 16
+NO_SLOTS: Int32s = np.empty(0, np.int32)
+NO_FIELDS: Ints = np.empty((0, 1), np.int64)
 
 
 class SlotIndex(NamedTuple):
@@ -203,3 +207,68 @@ def _ascends(keys: Ints) -> bool:
         before, after = keys[:-1, word], keys[1:, word]
         above = (before < after) | ((before == after) & above)
     return bool(above.all())
+
+
+class Cells:
+    """What a step touches: a cell is a group at one time; cells are numbered in the order of their times.
+
+    `row_cell`: the cell of each row; `slot`: the group of each cell; `previous`: the same group's cell before it, below
+    0 if there is none; `times`: the time of each cell, or the one time of all. The arrays are there, one entry a row,
+    before kernels fill them, and are cut to what they hold by `filled`. `meta` is the kernels' (see
+    `ivm.kernels.groups.table`). `after`: the fields of each cell, once they are known; when the groups have them, those
+    that the groups had.
+    """
+
+    __slots__ = ("_jumps", "after", "meta", "previous", "row_cell", "slot", "times")
+
+    def __init__(self, rows: int, times: Ints | int) -> None:
+        self.row_cell: Int32s = np.empty(rows, np.int32)
+        self.slot: Int32s = np.empty(rows, np.int32)
+        self.previous: Int32s = np.empty(rows, np.int32)
+        self.times = times if isinstance(times, int) else np.empty(rows, np.int64)
+        self.meta: Ints = np.zeros(META, np.int64)
+        self.after = NO_FIELDS
+        self._jumps: Int32s | None = None
+
+    def __len__(self) -> int:
+        return len(self.slot)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its fields are not yet the groups'."""
+        return bool(self.meta[PHASE] == OPENED)
+
+    @property
+    def arrays(self) -> tuple[Ints, Int32s, Int32s, Int32s, Ints]:
+        """What kernels fill."""
+        times = _NO_TIMES if isinstance(self.times, int) else self.times
+        return self.meta, self.row_cell, self.slot, self.previous, times
+
+    def filled(self) -> Cells:
+        """The cells, now that kernels have filled the arrays."""
+        count = int(self.meta[CELLS])
+        self.slot, self.previous = self.slot[:count], self.previous[:count]
+        if not isinstance(self.times, int):
+            self.times = self.times[:count]
+        return self
+
+    def jumps(self) -> Int32s:
+        """The same group's cell further back, for those who look for one by its time; see `link_back`."""
+        if self._jumps is None:
+            jumps = self.previous
+            if not isinstance(self.times, int):
+                jumps = np.empty_like(self.previous)
+                link_back(self.previous, jumps)
+            self._jumps = jumps
+        return self._jumps
+
+    def until(self, as_of: Ints | int) -> Ints:
+        """For each time how many cells are no later, of length 1 if it is one. Cost: a binary search each if many."""
+        wanted = as_array(as_of)
+        if isinstance(self.times, int):
+            return np.where(wanted >= self.times, len(self), 0)
+        return np.searchsorted(self.times, wanted, side="right")
+
+
+_NO_TIMES: Ints = np.empty(0, np.int64)
+NO_CELLS = Cells(0, BEGINNING)

@@ -27,11 +27,14 @@ from ivm.kernels.groups.table import (
     undo_cells,
 )
 from ivm.kernels.types import Int32s
-from ivm.trace.cells import NO_CELLS, NO_FIELDS, NO_SLOTS, Cells
-from ivm.trace.column import Array, Bools, Ints
+from ivm.trace.column import NO_MASK, Array, Bools, Ints, readonly, readonly_times
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_reader import GroupReader, Written
 from ivm.trace.group_table import (
+    NO_CELLS,
+    NO_FIELDS,
+    NO_SLOTS,
+    Cells,
     Form,
     GroupKeys,
     Store,
@@ -44,7 +47,6 @@ from ivm.trace.group_table import (
 )
 from ivm.trace.held import Held
 from ivm.trace.keys import KeyLayout
-from ivm.trace.readonly import NO_MASK, readonly, readonly_times
 from ivm.trace.segment import Segment, Segments
 from ivm.trace.state import State, StateSize
 from ivm.trace.sweep import AT_ONCE

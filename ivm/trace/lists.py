@@ -13,9 +13,8 @@ import pyarrow as pa
 
 from catalog.types import Physical, SqlType
 from ivm.kernels.ordered.rows import join_texts, joined_sizes
-from ivm.trace.column import DTYPES, Array, Column, Ints, validity_mask
+from ivm.trace.column import DTYPES, Array, Column, Ints, readonly, validity_mask
 from ivm.trace.dictionary import Codes, TextDictionary
-from ivm.trace.readonly import readonly
 from ivm.trace.sequences import numbers_from
 from ivm.trace.texts import Strings, Texts
 

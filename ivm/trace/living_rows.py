@@ -9,10 +9,9 @@ import numpy as np
 
 from ivm.kernels.hashing.digest import WORDS, digest_rows
 from ivm.trace.changes import Applied
-from ivm.trace.column import Bools, Column, Ints
+from ivm.trace.column import Bools, Column, Ints, readonly
 from ivm.trace.index import Index, Mark
 from ivm.trace.keys import KeyLayout
-from ivm.trace.readonly import readonly
 from ivm.trace.row_store import RowStore
 from ivm.trace.state import StateSize
 from ivm.trace.time import ALIVE

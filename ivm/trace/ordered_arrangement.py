@@ -12,13 +12,12 @@ import numpy as np
 from catalog.errors import NumericError
 from catalog.types import Physical, SqlType
 from ivm.kernels.ordered.threshold_join import RANGE, read_ranges
-from ivm.trace.column import Array, Bools, Column, Ints
+from ivm.trace.column import Array, Bools, Column, Ints, readonly
 from ivm.trace.delta import Delta, Group, plain_layout
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.follower import Follower
 from ivm.trace.keys import KeyLayout
 from ivm.trace.ordered_tree import AS_THEY_COME, OrderedTree, changes_of
-from ivm.trace.readonly import readonly
 from ivm.trace.row_order import ordered_words, word_kinds
 from ivm.trace.row_store import RowStore
 from ivm.trace.state import StateSize

@@ -10,10 +10,9 @@ import numpy as np
 from ivm.kernels.ordered.batch import TreeBatch
 from ivm.kernels.ordered.changes import net_changes
 from ivm.kernels.types import Int32s
-from ivm.trace.column import Bools, Column, Ints
+from ivm.trace.column import Bools, Column, Ints, readonly, readonly_diffs
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.ordered_tree import ALL_COUNT, AS_THEY_COME, OrderedTree, changes_of
-from ivm.trace.readonly import readonly, readonly_diffs
 from ivm.trace.row_order import RowOrder
 from ivm.trace.segment import Segment, Segments, columns_to_arrow, segment_of
 from ivm.trace.sequences import numbers_from

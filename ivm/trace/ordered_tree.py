@@ -23,11 +23,10 @@ from ivm.kernels.ordered.nodes import (
     Tree,
 )
 from ivm.kernels.ordered.walk import copy_entries, copy_guides
-from ivm.trace.column import Array, Bools, Ints
+from ivm.trace.column import Array, Bools, Ints, readonly
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
 from ivm.trace.held import Held
-from ivm.trace.readonly import readonly
 from ivm.trace.state import StateSize
 
 _CHUNK = 1 << 16

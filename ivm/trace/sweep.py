@@ -24,10 +24,9 @@ import numpy as np
 
 from ivm.kernels.texts.dictionary import COUNT, FREE, NEXT, USED
 from ivm.kernels.texts.sweep import AT, BYTES, LAST, PROGRESS, STRINGS, count_codes, mark_codes, move_texts, weigh
-from ivm.trace.column import Array, Ints
+from ivm.trace.column import Array, Ints, readonly
 from ivm.trace.dictionary import EACH, NO_MARKS, Codes, Heap, TextDictionary
 from ivm.trace.lists import elements_of
-from ivm.trace.readonly import readonly
 from ivm.trace.state import State
 
 AT_ONCE = 1 << 15

@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 
 from ivm.kernels.texts.dictionary import PADDING, Bytes, Places, copy_texts, text_bounds, text_offsets
 from ivm.kernels.texts.parts import pack_texts
-from ivm.trace.column import Array, Bools, Ints, validity_mask
-from ivm.trace.readonly import readonly
+from ivm.trace.column import Array, Bools, Ints, readonly, validity_mask
 
 _ALL_VALID: Bools = np.empty(0, np.bool_)
 _NO_BYTES: Bytes = readonly(np.empty(0, np.uint8))

@@ -16,8 +16,7 @@ from catalog.errors import TypeMismatchError
 from catalog.schema import Field
 from catalog.types import MAX_NARROW_DIGITS, Kind, SqlType
 from ivm.kernels.numbers.convert import all_within, decimals_fit
-from ivm.trace.column import validity_mask
-from ivm.trace.readonly import readonly
+from ivm.trace.column import readonly, validity_mask
 
 _FEW = 1024
 """Rows up to which Arrow's own look at every value is the quicker one."""

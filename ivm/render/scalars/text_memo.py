@@ -12,8 +12,7 @@ from catalog.errors import NumericError
 from catalog.types import Physical
 from ivm.kernels.texts.distinct import take_unmarked
 from ivm.render.scalars.columns import both, stored
-from ivm.trace.column import DTYPES, Array, Column
-from ivm.trace.readonly import readonly
+from ivm.trace.column import DTYPES, Array, Column, readonly
 
 UNKNOWN, NULL, FALSE, TRUE, ERROR, LEARNING = 0, 1, 2, 3, 4, 5
 """States of a code in a memo. UNKNOWN is zero, so that a memo's growth touches no memory; a value that is there

@@ -29,8 +29,7 @@ from ivm.kernels.texts.parts import (
 )
 from ivm.render.scalars.text_functions import like_parts
 from ivm.render.scalars.text_memo import Compute, known
-from ivm.trace.column import Array, Bools, Ints
-from ivm.trace.readonly import readonly
+from ivm.trace.column import Array, Bools, Ints, readonly
 from ivm.trace.texts import Texts
 from sql.ir.functions import MIRRORED
 
