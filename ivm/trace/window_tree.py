@@ -21,6 +21,7 @@ from ivm.trace.state import StateSize
 from ivm.trace.sweep import AT_ONCE
 
 _CHUNK = 1 << 16
+_NOTHING: Ints = np.empty((0, 0), np.int64)
 
 
 class Layout(Protocol):
@@ -59,10 +60,9 @@ class Layout(Protocol):
 AnyLayout = TypeVar("AnyLayout", bound=Layout)
 
 
-class _Entry(NamedTuple):
-    """Of the journal: rows by cells (see `apply_window`), how many changes the tree had seen before, and scratch.
-
-    The scratch is for the kernel to do and undo the changes.
+class _Entry(NamedTuple, Generic[AnyLayout]):
+    """Of the journal: rows by cells (see `apply_window`), how many changes the tree had seen before, scratch for the
+    kernel to do and undo the changes, and what was put out for them, by which layout.
     """
 
     rows: Ints
@@ -72,6 +72,8 @@ class _Entry(NamedTuple):
     before: int
     room: Ints
     scratch: Ints
+    layout: AnyLayout
+    out: Ints
 
 
 class _Nodes(Generic[AnyLayout]):
@@ -83,7 +85,7 @@ class _Nodes(Generic[AnyLayout]):
         self.roots: Growable[np.int32] = Growable(np.dtype(np.int32))
         self.sizes = np.zeros(SIZES, np.int64)
         self.sizes[[VISITED, CHANGES]] = visited, changes
-        self.journal: list[_Entry] = []
+        self.journal: list[_Entry[AnyLayout]] = []
 
 
 class WindowTree(Generic[AnyLayout]):
@@ -99,8 +101,6 @@ class WindowTree(Generic[AnyLayout]):
     def __init__(self, layout: AnyLayout, dictionary: TextDictionary) -> None:
         self._dictionary = dictionary
         self._nodes = _Nodes(layout)
-        self._written: list[tuple[int, Ints]] = []
-        """What the steps since the last seal have put out, while there are readers; with the changes before."""
         self._readers: Held[WindowReader[AnyLayout]] = Held()
 
     @property
@@ -135,15 +135,14 @@ class WindowTree(Generic[AnyLayout]):
         nodes.rows.reserve(self.used + int(np.abs(changes.diffs[changes.order]).sum()))
         nodes.roots.fill(0, int(slots.max(initial=-1)) + 1)
         counts = np.zeros((len(slots), 1), np.int64)
-        entry = _Entry(rows, changes, slots, counts, self.mark(), *_scratch(layout, changes))
+        entry = _Entry(rows, changes, slots, counts, self.mark(), *_scratch(layout, changes), layout, _NOTHING)
         nodes.journal.append(entry)
         out = self._run(entry, False)
-        if self._readers:
-            self._written.append((entry.before, out))
+        nodes.journal[-1] = entry._replace(out=out)
         return out, counts, self.mark() - entry.before == len(changes.order)
 
-    def _run(self, entry: _Entry, undo: bool) -> Ints:
-        rows, (diffs, order, offsets), slots, counts, before, room, scratch = entry
+    def _run(self, entry: _Entry[AnyLayout], undo: bool) -> Ints:
+        rows, (diffs, order, offsets), slots, counts, before, room, scratch, _, _ = entry
         out, count = apply_window(
             *self._arguments(), rows, diffs, order, offsets, slots, self.layout.uses_peers, counts, room, scratch,
             before, undo,
@@ -174,8 +173,6 @@ class WindowTree(Generic[AnyLayout]):
 
     def rollback(self, mark: int) -> None:
         """Undo what was applied since."""
-        while self._written and self._written[-1][0] >= mark:
-            self._written.pop()
         while self._nodes.journal and self._nodes.journal[-1].before >= mark:
             self._run(self._nodes.journal[-1], True)
             self._nodes.journal.pop()
@@ -183,9 +180,8 @@ class WindowTree(Generic[AnyLayout]):
     def seal(self, upper: int, since: int) -> None:
         """Forget how to undo the changes, and tell readers; free everything where nothing is left."""
         for reader in self._readers.each():
-            for before, out in self._written:
-                reader.note(before, out)
-        self._written.clear()
+            for entry in self._nodes.journal:
+                reader.note(entry.before, entry.layout, entry.out)
         self._nodes.journal.clear()
         sizes = self._nodes.sizes
         if sizes[LIVE] == 0 and sizes[USED] > 0:
@@ -258,10 +254,10 @@ class WindowReader(Generic[AnyLayout]):
         """Bytes of what was put out since."""
         return sum(out.nbytes for _, _, out in self._since)
 
-    def note(self, before: int, out: Ints) -> None:
+    def note(self, before: int, layout: AnyLayout, out: Ints) -> None:
         """This output is final; `before` is how many changes the tree had seen. It may be told again."""
-        if not self._since or self._since[-1][0] < before:
-            self._since.append((before, self._tree.layout, out))
+        if len(out) and (not self._since or self._since[-1][0] < before):
+            self._since.append((before, layout, out))
 
     def read(self) -> Iterator[tuple[AnyLayout, Ints, Ints | None]]:
         """Rows, as those of the output, with their layout and their diffs, None if all are one; they add up."""

@@ -1,0 +1,26 @@
+"""Readers of windows while one commit takes several steps."""
+
+from __future__ import annotations
+
+import pytest
+
+from ivm.trace.dictionary import TextDictionary
+from tests.contract.ordered import WindowKind
+
+FIRST = [((1, "a", 1.0), 1), ((1, "b", 2.0), 1)]
+COMES, GOES = ((1, "aa", 4.0), 1), ((1, "aa", 4.0), -1)
+LARGE = ((1, "c", 1e200), 1)  # for which sums of doubles need another layout
+
+
+@pytest.mark.parametrize("steps", [[[COMES], [LARGE]], [[COMES, GOES], [COMES]], [[COMES], [GOES], [LARGE]]])
+def test_a_reader_sees_none_of_the_steps_of_a_commit(steps: list[list[tuple[tuple[int, str, float], int]]]) -> None:
+    kind = WindowKind()
+    state = kind.new(TextDictionary())
+    for time, commit in enumerate(([FIRST], steps)):
+        before, seen = kind.contents(state), kind.reader(state, time)
+        for step in commit:
+            kind.step(state, step, time + 1)
+        for each in reversed(kind.states(state)):
+            each.seal(time + 2, time + 1)
+        assert seen() == before
+    assert kind.contents(state) != before
