@@ -100,7 +100,9 @@ def connect(
     On glibc this also tells the process's allocator to keep up to 64 MiB of freed memory, which saves page faults.
     """
     from ivm.arguments import one_of, whole_number  # noqa: PLC0415
+    from ivm.core import Core  # noqa: PLC0415
     from ivm.database import Database  # noqa: PLC0415
+    from ivm.engine import Engine  # noqa: PLC0415
     from ivm.kernels.memory.allocator import keep_freed_pages  # noqa: PLC0415
     from ivm.render.scalars.compiler import Compiler  # noqa: PLC0415
 
@@ -109,7 +111,8 @@ def connect(
     one_of(compile, ("background", "wait", "off"), "compile")
     keep_freed_pages()
     compiler = None if compile == "off" else Compiler(wait=compile == "wait")
-    return Database(compiler, history, sharing=sharing, memory_limit=memory_limit, external_access=external_access)
+    engine = Engine(compiler, history, sharing=sharing, memory_limit=memory_limit)
+    return Database(Core(engine, external_access=external_access))
 
 
 def __getattr__(name: str) -> Any:

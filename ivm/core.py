@@ -22,8 +22,7 @@ from ivm.arguments import Tabular
 from ivm.engine import Engine, Progress
 from ivm.incoming import Incoming
 from ivm.kernels.memory.allocator import give_back_freed_pages
-from ivm.publishing import changes_to_arrow, seen_changes
-from ivm.subscription import Subscription
+from ivm.subscription import Subscription, changes_to_arrow, seen_changes
 from ivm.trace.delta import delta_of
 from ivm.trace.turns import Turns
 from ivm.transaction import Change, Transaction

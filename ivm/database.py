@@ -10,11 +10,10 @@ from ivm.arguments import Tabular, callback, one_of, rows_by_table, sql_text
 from ivm.core import Core
 from ivm.cursor import Cursor
 from ivm.defining import DEFINITIONS
-from ivm.engine import Engine, Progress
+from ivm.engine import Progress
 from ivm.explain import explain
 from ivm.incoming import check_times
 from ivm.introspection import TableInfo, ViewInfo, tables, views
-from ivm.render.scalars.program import Compiler
 from ivm.result import Result
 from ivm.statements import nested_statements, run_statement, statements_of
 from ivm.subscription import Subscription
@@ -38,17 +37,8 @@ class Database:
     `ivm.dbapi`: each statement commits by itself.
     """
 
-    def __init__(
-        self,
-        compiler: Compiler | None,
-        history: int,
-        *,
-        sharing: bool = True,
-        memory_limit: int | None = None,
-        external_access: bool = False,
-    ) -> None:
-        engine = Engine(compiler, history, sharing=sharing, memory_limit=memory_limit)
-        self._core = Core(engine, external_access=external_access)
+    def __init__(self, core: Core) -> None:
+        self._core = core
 
     @property
     def time(self) -> int:

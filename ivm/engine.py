@@ -26,10 +26,9 @@ from ivm.plan.existing import Existing
 from ivm.plan.lower import lower
 from ivm.plan.node import Plan, Sizes
 from ivm.plan.state import added_state, rows_to_read
-from ivm.publishing import Listeners
 from ivm.render.renderer import Renderer
 from ivm.render.scalars.program import Compiler
-from ivm.subscription import Subscription
+from ivm.subscription import Listeners, Subscription
 from ivm.tables import Declared, Tables, check_append_only, check_static
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.delta import Delta, concat_deltas

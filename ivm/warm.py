@@ -18,7 +18,9 @@ import pyarrow as pa
 from catalog.errors import Error
 from catalog.schema import Table
 from catalog.types import Kind, SqlType
+from ivm.core import Core
 from ivm.database import Database, core_of
+from ivm.engine import Engine
 from ivm.kernels.compiling.folder import private_folder
 from ivm.progress import Tell
 from ivm.render.scalars.compiler import Compiler, Ticket
@@ -85,7 +87,7 @@ def warm(script: str, tell: Tell, *, external_access: bool = True) -> Warmed:
     if folder is None:
         raise Error("cannot keep compiled code: there is no directory for it; set IVM_CACHE_DIR to one of your own")
     trial = Trial()
-    with Database(trial, 0, external_access=external_access) as db:
+    with Database(Core(Engine(trial, 0), external_access=external_access)) as db:
         tried = _Tried(db)
         statements = [each for each in split(script).all if first_word(each) in ("CREATE", "DROP")]
         for number, statement in enumerate(statements):

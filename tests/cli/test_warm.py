@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 import ivm
+from ivm.core import Core
 from ivm.database import Database
+from ivm.engine import Engine
 from ivm.render.scalars import compiler as compiling
 from ivm.render.scalars.compiler import Ticket
 from ivm.warm import Trial, warm
@@ -59,7 +61,7 @@ def test_it_compiles_what_real_rows_run(sources: list[str]) -> None:
         trial = False
 
     met = Met()
-    with Database(met, 0) as db:
+    with Database(Core(Engine(met, 0), external_access=False)) as db:
         db.sql(TABLES + VIEWS)
         db.sql("INSERT INTO dept VALUES (5, 'Bern'), (6, NULL)")
         db.sql("INSERT INTO emp VALUES (1, 5, 900, DATE '2021-01-01'), (2, 6, 800, DATE '2022-01-01')")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ivm
-from ivm.publishing import Listeners
+from ivm.subscription import Listeners
 from ivm.trace.row_store import RowStore
 from ivm.trace.view_log import ViewLog
 
