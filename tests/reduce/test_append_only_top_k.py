@@ -45,3 +45,10 @@ def test_a_row_that_goes_is_a_bug_of_the_plan() -> None:
     driver = Driver(((BIGINT, False),), (), (), 1, 0)
     with pytest.raises(AssertionError, match="only come"):
         driver.step([((1,), 1, -1)])
+
+
+def test_groups_that_show_nothing_are_a_chunk_without_rows() -> None:
+    driver = Driver(((BIGINT, False),), (), (), 1, 1)
+    driver.step([((1,), 1, 1)])
+    seal(driver.top)
+    assert [len(chunk) for chunk in driver.top.contents([], 1)] == [0]

@@ -75,3 +75,11 @@ def test_threshold_laws(updates, random):
         seal(big)
     assert big.size().rows == 0
     assert plain(-0.0) == 0.0
+
+
+def test_rows_that_threshold_does_not_show_are_a_chunk_without_rows():
+    dictionary = TextDictionary()
+    threshold = Threshold(TYPES, dictionary)
+    assert step(threshold, [to_delta([((1, "a", 0.5), 1, -1)], TYPES, dictionary)]) is None
+    seal(threshold)
+    assert [len(chunk) for chunk in threshold.contents([], 1)] == [0]
