@@ -78,7 +78,7 @@ class Elsewhere:
             raise CompilationError(answer)
 
     def rest(self) -> None:
-        """End the process; the next loop starts another. For who compiles, so that it has nothing to do."""
+        """End the process; the next loop starts another. To be called by the thread that compiles."""
         if self._process is not None:
             self._end(self._process)
 
@@ -125,10 +125,11 @@ class Elsewhere:
                 )
             assert process.stdout is not None
             waiting = threading.Timer(_LONGEST_START, process.kill)  # whatever program this is, it may say nothing
+            waiting.daemon = True
             waiting.start()
             ready = process.stdout.readline()
             waiting.cancel()
-        except OSError:
+        except (OSError, ValueError):  # also where it was closed meanwhile
             ready = ""
         if ready != "ready\n":
             if self._usable:
