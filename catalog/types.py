@@ -8,37 +8,6 @@ from dataclasses import dataclass
 from catalog.names import as_literal
 
 
-class Kind(enum.Enum):
-    """The SQL types that the engine knows, by their DuckDB name."""
-
-    NULL = "NULL"
-    BOOLEAN = "BOOLEAN"
-    TINYINT = "TINYINT"
-    SMALLINT = "SMALLINT"
-    INTEGER = "INTEGER"
-    BIGINT = "BIGINT"
-    HUGEINT = "HUGEINT"
-    UTINYINT = "UTINYINT"
-    USMALLINT = "USMALLINT"
-    UINTEGER = "UINTEGER"
-    UBIGINT = "UBIGINT"
-    DECIMAL = "DECIMAL"
-    FLOAT = "FLOAT"
-    DOUBLE = "DOUBLE"
-    DATE = "DATE"
-    TIMESTAMP = "TIMESTAMP"
-    TIMESTAMPTZ = "TIMESTAMP WITH TIME ZONE"
-    TIME = "TIME"
-    VARCHAR = "VARCHAR"
-    BLOB = "BLOB"
-    UUID = "UUID"
-    ENUM = "ENUM"
-    INTERVAL = "INTERVAL"
-    LIST = "LIST"
-
-    __hash__ = object.__hash__  # Python's own hashes the name at each call
-
-
 class Physical(enum.Enum):
     """How the values of a column lie in memory.
 
@@ -63,41 +32,53 @@ class Physical(enum.Enum):
     __hash__ = object.__hash__
 
 
-@dataclass(frozen=True, slots=True)
-class Traits:
-    """What all types of a kind have in common: the physical form, and of integers their bits, sign and digits."""
+class Kind(enum.Enum):
+    """The SQL types that the engine knows, by their DuckDB name, and what all types of a kind have in common.
 
-    physical: Physical
-    bits: int = 0
-    signed: bool = True
-    digits: int = 0
+    That is the physical form (of DECIMAL it follows the digits), and of integers their bits, sign and digits.
+    """
 
+    physical: Physical | None
+    bits: int
+    signed: bool
+    digits: int
 
-TRAITS: dict[Kind, Traits] = {
-    Kind.NULL: Traits(Physical.INT32),
-    Kind.BOOLEAN: Traits(Physical.BOOL),
-    Kind.TINYINT: Traits(Physical.INT32, 8, digits=3),
-    Kind.SMALLINT: Traits(Physical.INT32, 16, digits=5),
-    Kind.INTEGER: Traits(Physical.INT32, 32, digits=10),
-    Kind.BIGINT: Traits(Physical.INT64, 64, digits=19),
-    Kind.HUGEINT: Traits(Physical.WIDE, 128, digits=38),
-    Kind.UTINYINT: Traits(Physical.INT32, 8, False, 3),
-    Kind.USMALLINT: Traits(Physical.INT32, 16, False, 5),
-    Kind.UINTEGER: Traits(Physical.INT64, 32, False, 10),
-    Kind.UBIGINT: Traits(Physical.WIDE, 64, False, 20),
-    Kind.FLOAT: Traits(Physical.FLOAT64),
-    Kind.DOUBLE: Traits(Physical.FLOAT64),
-    Kind.DATE: Traits(Physical.INT32),
-    Kind.TIMESTAMP: Traits(Physical.INT64),
-    Kind.TIMESTAMPTZ: Traits(Physical.INT64),
-    Kind.TIME: Traits(Physical.INT64),
-    Kind.VARCHAR: Traits(Physical.CODE),
-    Kind.BLOB: Traits(Physical.CODE),
-    Kind.UUID: Traits(Physical.CODE),
-    Kind.ENUM: Traits(Physical.INT32),
-    Kind.LIST: Traits(Physical.CODE),
-}
-"""Every kind that has columns, but for DECIMAL, whose physical form follows its digits."""
+    def __new__(
+        cls, name: str, physical: Physical | None = None, bits: int = 0, digits: int = 0, signed: bool = True
+    ) -> Kind:
+        """A member, whose value is its name alone."""
+        kind = object.__new__(cls)
+        kind._value_ = name
+        kind.physical, kind.bits, kind.digits, kind.signed = physical, bits, digits, signed
+        return kind
+
+    NULL = "NULL", Physical.INT32
+    BOOLEAN = "BOOLEAN", Physical.BOOL
+    TINYINT = "TINYINT", Physical.INT32, 8, 3
+    SMALLINT = "SMALLINT", Physical.INT32, 16, 5
+    INTEGER = "INTEGER", Physical.INT32, 32, 10
+    BIGINT = "BIGINT", Physical.INT64, 64, 19
+    HUGEINT = "HUGEINT", Physical.WIDE, 128, 38
+    UTINYINT = "UTINYINT", Physical.INT32, 8, 3, False
+    USMALLINT = "USMALLINT", Physical.INT32, 16, 5, False
+    UINTEGER = "UINTEGER", Physical.INT64, 32, 10, False
+    UBIGINT = "UBIGINT", Physical.WIDE, 64, 20, False
+    DECIMAL = "DECIMAL"
+    FLOAT = "FLOAT", Physical.FLOAT64
+    DOUBLE = "DOUBLE", Physical.FLOAT64
+    DATE = "DATE", Physical.INT32
+    TIMESTAMP = "TIMESTAMP", Physical.INT64
+    TIMESTAMPTZ = "TIMESTAMP WITH TIME ZONE", Physical.INT64
+    TIME = "TIME", Physical.INT64
+    VARCHAR = "VARCHAR", Physical.CODE
+    BLOB = "BLOB", Physical.CODE
+    UUID = "UUID", Physical.CODE
+    ENUM = "ENUM", Physical.INT32
+    INTERVAL = "INTERVAL"
+    LIST = "LIST", Physical.CODE
+
+    __hash__ = object.__hash__  # Python's own hashes the name at each call
+
 
 MAX_NARROW_DIGITS = 18
 MAX_DIGITS = 38
@@ -127,7 +108,8 @@ class SqlType:
         """The physical form of a column of this type; INTERVAL has none (it occurs in literals only)."""
         if self.kind is Kind.DECIMAL:
             return Physical.INT64 if self.precision <= MAX_NARROW_DIGITS else Physical.WIDE
-        return TRAITS[self.kind].physical
+        assert self.kind.physical is not None, "it has columns"
+        return self.kind.physical
 
     @property
     def is_integer(self) -> bool:
@@ -152,10 +134,10 @@ class SqlType:
     @property
     def is_unsigned(self) -> bool:
         """Whether this is an integer type without a sign."""
-        return self.is_integer and not TRAITS[self.kind].signed
+        return self.is_integer and not self.kind.signed
 
 
-_INTEGERS = frozenset(kind for kind, traits in TRAITS.items() if traits.bits)
+_INTEGERS = frozenset(kind for kind in Kind if kind.bits)
 _MOMENTS = (Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ)
 
 NULL = SqlType(Kind.NULL)
@@ -193,8 +175,8 @@ def enum_of(labels: tuple[str, ...]) -> SqlType:
 
 def integer_range(kind: Kind) -> tuple[int, int]:
     """The least and the greatest value of an integer type."""
-    traits = TRAITS[kind]
-    return (-(1 << traits.bits - 1), (1 << traits.bits - 1) - 1) if traits.signed else (0, (1 << traits.bits) - 1)
+    bits = kind.bits - kind.signed
+    return -(1 << bits) if kind.signed else 0, (1 << bits) - 1
 
 
 def list_of(element: SqlType) -> SqlType:

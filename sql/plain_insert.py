@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
-from catalog.types import FLOAT, MAX_DIGITS, TRAITS, VARCHAR, Kind, SqlType, integer_range
+from catalog.types import FLOAT, MAX_DIGITS, VARCHAR, Kind, SqlType, integer_range
 from sql.ir.scalar import Literal, Value
 from sql.types.literals import convert, number
 
@@ -213,7 +213,7 @@ def _micros(written: Written, type_: SqlType) -> int:
 
 
 _MAKE: dict[Kind, Callable[[Written, SqlType], Value]] = {
-    **{kind: _integer for kind, traits in TRAITS.items() if traits.bits},
+    **{kind: _integer for kind in Kind if kind.bits},
     Kind.DECIMAL: _decimal,
     Kind.FLOAT: _float,
     Kind.DOUBLE: _double,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from catalog.calendar import DAY
-from catalog.types import TRAITS, Kind, SqlType, integer_range
+from catalog.types import Kind, SqlType, integer_range
 
 Range = tuple[int, int]
 
@@ -12,7 +12,7 @@ DATE_RANGE: Range = (-(2**31) + 2, 2**31 - 2)
 TIMESTAMP_RANGE: Range = (-9223372022400000000, 2**63 - 2)
 
 _LIMITS = {
-    **{kind: integer_range(kind) for kind, traits in TRAITS.items() if traits.bits},
+    **{kind: integer_range(kind) for kind in Kind if kind.bits},
     Kind.DATE: DATE_RANGE,
     Kind.TIMESTAMP: TIMESTAMP_RANGE,
     Kind.TIMESTAMPTZ: TIMESTAMP_RANGE,

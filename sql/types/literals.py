@@ -19,7 +19,6 @@ from catalog.types import (
     NULL,
     TIMESTAMP,
     TIMESTAMPTZ,
-    TRAITS,
     VARCHAR,
     Kind,
     SqlType,
@@ -187,7 +186,7 @@ def _to_text(literal: Literal, target: SqlType) -> Value:
 
 
 _TO: dict[Kind, Callable[[Literal, SqlType], Value]] = {
-    **{kind: _to_integer for kind, traits in TRAITS.items() if traits.bits},
+    **{kind: _to_integer for kind in Kind if kind.bits},
     Kind.DECIMAL: _to_decimal,
     Kind.FLOAT: _to_single,
     Kind.DOUBLE: _to_double,

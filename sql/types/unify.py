@@ -19,7 +19,6 @@ from catalog.types import (
     TIMESTAMP,
     TIMESTAMPTZ,
     TINYINT,
-    TRAITS,
     VARCHAR,
     Kind,
     SqlType,
@@ -59,7 +58,7 @@ def holds(wide: SqlType, narrow: SqlType) -> bool:
 
 def as_decimal(type_: SqlType) -> SqlType:
     """The DECIMAL that holds a DECIMAL or integer type; HUGEINT's largest values do not fit, as in DuckDB."""
-    return type_ if type_.kind is Kind.DECIMAL else decimal(TRAITS[type_.kind].digits, 0)
+    return type_ if type_.kind is Kind.DECIMAL else decimal(type_.kind.digits, 0)
 
 
 def unify(terms: Sequence[OperandType]) -> SqlType | None:

@@ -9,7 +9,7 @@ from datetime import date, datetime
 from fractions import Fraction
 
 from catalog.errors import NumericError
-from catalog.types import DATE, TIMESTAMP, TRAITS
+from catalog.types import DATE, TIMESTAMP
 from sql.ir.scalar import Call, Value
 from tests.model.values import DAY, from_engine, to_engine
 
@@ -58,13 +58,13 @@ def _truncated(call: Call, args: list) -> Value:  # type: ignore[type-arg]
 
 def _shift_left(call: Call, args: list) -> Value:  # type: ignore[type-arg]
     x, y = args
-    if x < 0 or y < 0 or (y >= TRAITS[call.type.kind].bits and x):
+    if x < 0 or y < 0 or (y >= call.type.kind.bits and x):
         raise NumericError("no such shift")
     return int(x << y) if x else 0
 
 
 def _shift_right(call: Call, args: list) -> Value:  # type: ignore[type-arg]
-    return int(args[0] >> args[1]) if 0 <= args[1] < TRAITS[call.type.kind].bits else 0
+    return int(args[0] >> args[1]) if 0 <= args[1] < call.type.kind.bits else 0
 
 
 def _factorial(call: Call, args: list) -> Value:  # type: ignore[type-arg]
@@ -155,7 +155,7 @@ FUNCTIONS: dict[str, Callable[[Call, list], Value]] = {  # type: ignore[type-arg
     "bit_or": lambda call, args: args[0] | args[1],
     "xor": lambda call, args: args[0] ^ args[1],
     "bit_not": lambda call, args: ~args[0],
-    "bit_count": lambda call, args: (args[0] & (2 ** TRAITS[call.args[0].type.kind].bits - 1)).bit_count(),
+    "bit_count": lambda call, args: (args[0] & (2 ** call.args[0].type.kind.bits - 1)).bit_count(),
     "shift_left": _shift_left,
     "shift_right": _shift_right,
     "gcd": lambda call, args: math.gcd(*args),

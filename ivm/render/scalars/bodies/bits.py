@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from catalog.errors import NumericError
-from catalog.types import TRAITS, Physical
+from catalog.types import Physical
 from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.columns import objects, stored
 from ivm.render.scalars.failures import attempted, first_bad, over_integers
@@ -29,7 +29,7 @@ def _word_by_word(writer: Script, call: Call, args: list[Value]) -> Value:
 
 def bit_count(call: Call, context: Context) -> Apply:
     """bit_count(a): the bits that are set in as many as the type has."""
-    mask = (1 << TRAITS[call.args[0].type.kind].bits) - 1
+    mask = (1 << call.args[0].type.kind.bits) - 1
     if call.args[0].type.physical is Physical.WIDE:
         count = np.frompyfunc(lambda value: (value & mask).bit_count(), 1, 1)
         return lambda a: Column(count(objects(a.values)).astype(np.int32), a.valid)
@@ -45,7 +45,7 @@ def _shift_right(writer: Script, call: Call, args: list[Value]) -> Value:
     if call.type.physical is Physical.WIDE:
         raise NotCompiledError(call.function)
     a, b = (arg.word for arg in args)
-    inside = writer.let(f"({b} >= 0) & ({b} < {TRAITS[call.type.kind].bits})")
+    inside = writer.let(f"({b} >= 0) & ({b} < {call.type.kind.bits})")
     return Value((writer.let(f"({a} >> {b} * {inside}) * {inside}"),), writer.both(*args))
 
 
@@ -59,7 +59,7 @@ def _wide_shift_right(call: Call, context: Context) -> Apply | None:
 
 def shift_left(call: Call, context: Context) -> Apply:
     """shift_left(a, b)."""
-    width, nothing = TRAITS[call.type.kind].bits, limits(call.type)[1] + 1
+    width, nothing = call.type.kind.bits, limits(call.type)[1] + 1
 
     def shifted(x: Any, y: Any) -> Any:
         bad = (x < 0) | (y < 0) | ((y >= width) & (x != 0))
