@@ -21,7 +21,7 @@ from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
 from ivm.trace.table_store import TableStore
-from sql.bind.expressions.conditions import condition_of
+from sql.bind.query import condition_of
 from sql.ir.conditions import negation
 
 _SHOWN = 3

@@ -11,10 +11,21 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from sql.plain_functions import KINDS
+from sql.ir.functions import FUNCTIONS
 from sql.reader import LOST
 from sql.sql_text import SqlText, text_of
 from sql.tree import ENDINGS
+
+PLAIN = {name: function for function in FUNCTIONS.values() for name in function.names}
+"""Their declarations by each name that SQL calls them by."""
+
+KINDS: dict[type[exp.Expr], tuple[str, tuple[str, ...]]] = {
+    kind: (function.names[0], tuple(kind.arg_types)[: len(function.takes)])
+    for name, function in PLAIN.items()
+    if (kind := exp.FUNCTION_BY_NAME.get(name.upper())) is not None
+}
+"""Of each class the function's first name, and under which names its arguments stand in a node."""
+
 
 _TIMES = ("year", "month", "day", "hour", "min", "sec")
 

@@ -115,6 +115,10 @@ def _literal(source: SqlText, start: int, name: str, value: Any) -> exp.Expr:
 _KNOWN = (bool, int, float, Decimal, str, bytes, UUID, date, datetime, time)
 
 
+def _text_as(text: str, type_: exp.DataType | exp.DType) -> exp.Expr:
+    return exp.cast(exp.Literal.string(text), type_)
+
+
 def _of_int(value: int) -> exp.Expr:
     literal = exp.Literal.number(abs(value))
     return exp.Paren(this=exp.Neg(this=literal)) if value < 0 else literal
@@ -122,7 +126,7 @@ def _of_int(value: int) -> exp.Expr:
 
 def _of_float(value: float) -> exp.Expr:
     if not math.isfinite(value):
-        return exp.cast(exp.Literal.string(repr(value)), exp.DType.DOUBLE)
+        return _text_as(repr(value), exp.DType.DOUBLE)
     digits = repr(abs(value))
     literal = exp.Literal.number(digits if "e" in digits else f"{digits}e0")
     return exp.Paren(this=exp.Neg(this=literal)) if math.copysign(1, value) < 0 else literal
@@ -140,26 +144,14 @@ def _of_decimal(value: Decimal) -> exp.Expr | None:
         return None
     sign = "-" if value < 0 else ""
     type_ = exp.DataType.build(f"DECIMAL({precision}, {scale})")
-    return exp.cast(exp.Literal.string(sign + digits), type_)
+    return _text_as(sign + digits, type_)
 
 
 def _of_datetime(value: datetime) -> exp.Expr | None:
     if value.tzinfo is not None:
         utc = value.astimezone(UTC).replace(tzinfo=None)
-        return exp.cast(exp.Literal.string(f"{utc.isoformat(sep=' ')}+00"), exp.DType.TIMESTAMPTZ)
-    return exp.cast(exp.Literal.string(value.isoformat(sep=" ")), exp.DType.TIMESTAMP)
-
-
-def _of_time(value: time) -> exp.Expr | None:
-    return None if value.tzinfo is not None else exp.cast(exp.Literal.string(value.isoformat()), exp.DType.TIME)
-
-
-def _of_bytes(value: bytes) -> exp.Expr:
-    return exp.cast(exp.Literal.string("".join(f"\\x{byte:02X}" for byte in value)), exp.DType.VARBINARY)
-
-
-def _of_uuid(value: UUID) -> exp.Expr:
-    return exp.cast(exp.Literal.string(str(value)), exp.DType.UUID)
+        return _text_as(f"{utc.isoformat(sep=' ')}+00", exp.DType.TIMESTAMPTZ)
+    return _text_as(value.isoformat(sep=" "), exp.DType.TIMESTAMP)
 
 
 _MAKE: tuple[tuple[type[Any], Callable[[Any], exp.Expr | None]], ...] = (
@@ -169,11 +161,11 @@ _MAKE: tuple[tuple[type[Any], Callable[[Any], exp.Expr | None]], ...] = (
     (float, _of_float),
     (Decimal, _of_decimal),
     (str, exp.Literal.string),
-    (bytes, _of_bytes),
-    (UUID, _of_uuid),
+    (bytes, lambda value: _text_as("".join(f"\\x{byte:02X}" for byte in value), exp.DType.VARBINARY)),
+    (UUID, lambda value: _text_as(str(value), exp.DType.UUID)),
     (datetime, _of_datetime),
-    (time, _of_time),
-    (date, lambda value: exp.cast(exp.Literal.string(value.isoformat()), exp.DType.DATE)),
+    (time, lambda value: None if value.tzinfo is not None else _text_as(value.isoformat(), exp.DType.TIME)),
+    (date, lambda value: _text_as(value.isoformat(), exp.DType.DATE)),
 )
 
 

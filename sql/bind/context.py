@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from catalog.catalog import Catalog
 from catalog.schema import View
-from sql.bind.names.outer import OuterRow
+from sql.bind.names.scope import OuterRow
 from sql.bind.windows.specs import Spec
 from sql.ir.relation import Relation
 from sql.sql_text import Place, Placed, SqlText

@@ -85,8 +85,7 @@ def _refine(window: Refinement) -> None:
         while isinstance(call, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
             call = call.this
         last = [arg for arg, value in call.args.items() if isinstance(value, exp.Expr)][-1]
-        given = call.args[last]
-        call.set(last, exp.Order(this=given.this if isinstance(given, exp.Order) else given, expressions=terms))
+        _order_argument(call, last, terms)
         return
     node.set("alias", None)
     node.set("partition_by", [each.copy() for each in spec.partition])

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from catalog.types import BOOLEAN
 from sql.decorrelate.expand_joins import filtered
-from sql.decorrelate.pushed import Pushed, column, equal, maybe_missing, moved
+from sql.decorrelate.pushed import Pushed, equal, maybe_missing, moved
 from sql.decorrelate.unique import has_at_most_one_row, has_one_row
 from sql.ir.conditions import coalesced, comparison, is_null, junction
+from sql.ir.rebuild import column
 from sql.ir.relation import Apply, Map, Project, Relation
 from sql.ir.scalar import FALSE, TRUE, Call, Column, Literal, Scalar, columns_of
 

@@ -8,7 +8,7 @@ from catalog.schema import Schema
 from catalog.types import BOOLEAN
 from sql.decorrelate.expand_predicates import Pair, Split, null_safe_key, rejects_null
 from sql.ir.classes import merged_classes
-from sql.ir.rebuild import row
+from sql.ir.rebuild import column, row
 from sql.ir.relation import Aggregate, Filter, Join, Map, Project, Reduce, Relation
 from sql.ir.scalar import TRUE, Call, Column, Literal, Scalar, columns_of, remap
 
@@ -90,7 +90,7 @@ def grouped(
     if not split.rest:
         keys = tuple(dict.fromkeys(pair.right for pair in split.pairs))
         groups = distinct(below, keys, aggregates)
-        found = (Pair(p.left, groups_column(groups, keys.index(p.right)), p.null_safe) for p in split.pairs)
+        found = (Pair(p.left, column(groups, keys.index(p.right)), p.null_safe) for p in split.pairs)
         return groups, tuple(found)
     read = sorted(_read(split, len(left.schema)))
     places = {column: i for i, column in enumerate(read)}
@@ -103,15 +103,8 @@ def grouped(
     moved = tuple(_moved(aggregate, len(read)) for aggregate in aggregates)
     groups = distinct(Filter(both, tuple(rest)), row(domain), moved)
     return groups, tuple(
-        Pair(own[c], groups_column(groups, i), own[c].nullable and not _never_null(split, c))
-        for i, c in enumerate(read)
+        Pair(own[c], column(groups, i), own[c].nullable and not _never_null(split, c)) for i, c in enumerate(read)
     )
-
-
-def groups_column(groups: Reduce, index: int) -> Column:
-    """Key `index` of the groups."""
-    field = groups.schema[index]
-    return Column(index, field.type, field.nullable)
 
 
 def _moved(aggregate: Aggregate, by: int) -> Aggregate:

@@ -20,7 +20,6 @@ from sql.decorrelate.pushed import (
     Key,
     Pushed,
     aligned,
-    column,
     equal,
     equal_to_left,
     independent,
@@ -34,7 +33,7 @@ from sql.decorrelate.pushed import (
     unsigned,
 )
 from sql.ir.conditions import conjuncts
-from sql.ir.rebuild import FreeOuters
+from sql.ir.rebuild import FreeOuters, column
 from sql.ir.relation import (
     Apply,
     Filter,

@@ -10,7 +10,7 @@ from sql.decorrelate.expand_predicates import equalities, null_safe_key, rejects
 from sql.ir.classes import merged_classes
 from sql.ir.conditions import coalesced, comparison, is_null, negation
 from sql.ir.functions import Nulls, function_of
-from sql.ir.rebuild import outers, row
+from sql.ir.rebuild import column, outers, row
 from sql.ir.relation import Apply, Filter, Join, Map, Negate, Project, Reduce, Relation
 from sql.ir.scalar import Call, Column, Literal, Outer, Scalar, columns_of, remap, rewrite, substitute
 
@@ -57,12 +57,6 @@ class Pushed:
 def independent(relation: Relation) -> Pushed:
     """A relation that reads nothing of the outer row."""
     return Pushed(relation, row(relation), tuple(f.name for f in relation.schema))
-
-
-def column(relation: Relation, index: int, nullable: bool = False) -> Column:
-    """Column `index` of `relation`; nullable if it is there or `nullable` says so."""
-    described = relation.schema[index]
-    return Column(index, described.type, nullable or described.nullable)
 
 
 def equal(left: Scalar, right: Scalar, null_safe: bool) -> Scalar:

@@ -19,6 +19,12 @@ def row(relation: Relation) -> tuple[Column, ...]:
     return tuple(Column(i, field.type, field.nullable) for i, field in enumerate(relation.schema))
 
 
+def column(relation: Relation, index: int, nullable: bool = False) -> Column:
+    """Column `index` of `relation`; nullable if it is there or `nullable` says so."""
+    described = relation.schema[index]
+    return Column(index, described.type, nullable or described.nullable)
+
+
 def scalars_of(relation: Relation) -> tuple[Scalar, ...]:
     """The expressions that stand in the node itself."""
     match relation:

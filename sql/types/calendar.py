@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from catalog.calendar import DAY, day_of, shift_months
+from catalog.calendar import CLOCK, DAY, MONTHS, day_of, shift_months
 
 _MONTH_DAYS = 30
 _FIRST, _END = day_of(1, 1, 1) * DAY, day_of(10000, 1, 1) * DAY
@@ -34,19 +34,10 @@ class Interval:
 
 
 _UNITS = {
-    "microsecond": Interval(micros=1),
-    "millisecond": Interval(micros=1_000),
-    "second": Interval(micros=1_000_000),
-    "minute": Interval(micros=60_000_000),
-    "hour": Interval(micros=3_600_000_000),
+    **{name: Interval(micros=size) for name, size in reversed(CLOCK.items())},
     "day": Interval(days=1),
     "week": Interval(days=7),
-    "month": Interval(months=1),
-    "quarter": Interval(months=3),
-    "year": Interval(months=12),
-    "decade": Interval(months=120),
-    "century": Interval(months=1_200),
-    "millennium": Interval(months=12_000),
+    **{name: Interval(months=size) for name, size in MONTHS.items()},
 }
 ABBREVIATED = {
     "y": "year", "yr": "year", "mon": "month", "w": "week", "d": "day", "h": "hour", "hr": "hour", "m": "minute",

@@ -23,6 +23,7 @@ from ivm.render.scalars.shape import cost_rank
 from ivm.trace.dictionary import TextDictionary
 from ivm.transform import fold_constants
 from ivm.transform.fold_constants import folded
+from sql.arguments import PLAIN
 from sql.bind import bind
 from sql.bind.aggregates.calls import FUNCTIONS as CALLED
 from sql.bind.aggregates.types import RULES
@@ -33,7 +34,6 @@ from sql.ir.functions import FUNCTIONS, Function, function_of
 from sql.ir.relation import Map, inputs_of
 from sql.ir.scalar import Call, Column, Literal, Scalar, walk
 from sql.ir.text import scalar_text
-from sql.plain_functions import PLAIN
 from tests.scalars.cases import all_cases
 from tests.scalars.functions import function_cases
 

@@ -13,7 +13,7 @@ from catalog.schema import Field
 from catalog.types import BIGINT, BOOLEAN, VARCHAR
 from ivm.transform.check import check_relation
 from ivm.transform.pipeline import optimize
-from sql.decorrelate.expand import expand
+from sql.decorrelate.decorrelate import expand
 from sql.ir.relation import Apply, Filter, Get, Map, Reduce, Relation, inputs_of
 from sql.ir.scalar import FALSE, TRUE, Call, Column, Literal
 from tests.model.relation import evaluate

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from catalog.types import BIGINT, BOOLEAN
 from sql.bind.context import BindContext
 from sql.bind.query import bind_query
-from sql.decorrelate.expand import expand
+from sql.decorrelate.decorrelate import expand
 from sql.decorrelate.simplify_outer import simplify_outer
 from sql.ir.relation import Aggregate, Apply, Filter, Join, Order, Project, Reduce, Relation, TopK, Union
 from sql.ir.scalar import Call, Literal

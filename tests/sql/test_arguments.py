@@ -13,7 +13,7 @@ from catalog.errors import Error, UnsupportedError
 from sql.arguments import IMPLIED, INSTEAD, read_of, refuse_unread
 from sql.arguments import MORE as LISTED
 from sql.bind import bind
-from sql.bind.aggregates import expressions as aggregates
+from sql.bind.aggregates import types as aggregates
 from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.names import columns
 from sql.bind.windows import block as windows

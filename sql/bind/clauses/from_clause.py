@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from catalog.errors import BindError
 from catalog.names import key, twice
-from catalog.schema import Field, ForeignKey, Table, View
+from catalog.schema import Field, Table, View
 from sql.arguments import refuse_unread
 from sql.bind.clauses.joins import NOTHING, From, bind_join, cross, is_comma
 from sql.bind.clauses.values import bind_series, bind_values
@@ -19,8 +19,7 @@ from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.expressions.nested import inside
 from sql.bind.names.columns import unique_names
-from sql.bind.names.outer import OuterRow
-from sql.bind.names.scope import scope_of
+from sql.bind.names.scope import OuterRow, scope_of
 from sql.ir.relation import Constant, Get, Project, Reference, Relation
 from sql.sql_text import text_of
 from sql.tree import clauses_around
@@ -70,12 +69,8 @@ def _groups(joins: Sequence[exp.Join]) -> list[list[exp.Join]]:
 def _left_deep(group: Sequence[exp.Join]) -> bool:
     """Whether the joins of `a, b JOIN c ..` mean the same with `a, b` as their left side, whose tables ON may name."""
     return all(
-        item.side.upper() in ("", "LEFT") and item.kind.upper() != "OUTER" and _has_on(item) for item in group[1:]
+        item.side.upper() in ("", "LEFT") and item.kind.upper() != "OUTER" and item.args.get("on") for item in group[1:]
     )
-
-
-def _has_on(item: exp.Join) -> bool:
-    return bool(item.args.get("on"))
 
 
 def _folded(context: BindContext, left: From, joins: Sequence[exp.Join], ctes: Ctes) -> From:
@@ -152,18 +147,12 @@ def _stored(context: BindContext, node: exp.Table, name: str) -> Relation:
 
 def _table(context: BindContext, table: Table) -> Relation:
     keys = (table.key_indexes,) if table.primary_key else ()
-    references = tuple(_reference(context, table, key) for key in table.foreign_keys if key.enforced)
+    enforced = [(each, context.catalog.table(each.table)) for each in table.foreign_keys if each.enforced]
+    references = tuple(
+        Reference(table.places(each.columns), target.name, target.places(each.referenced)) for each, target in enforced
+    )
     return Get(
         table.name, table.fields, keys, references=references, append_only=table.append_only, static=table.static
-    )
-
-
-def _reference(context: BindContext, table: Table, key: ForeignKey) -> Reference:
-    target = context.catalog.table(key.table)
-    return Reference(
-        table.places(key.columns),
-        target.name,
-        target.places(key.referenced),
     )
 
 

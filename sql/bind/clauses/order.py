@@ -1,8 +1,8 @@
-"""ORDER BY, LIMIT, DISTINCT and DISTINCT ON."""
+"""ORDER BY and what it names, LIMIT, DISTINCT and DISTINCT ON."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -10,8 +10,9 @@ from sqlglot import exp
 from catalog.names import key
 from sql.bind.context import BindContext
 from sql.ir.rebuild import row
-from sql.ir.relation import Order, Reduce, Relation, TopK
+from sql.ir.relation import Order, Reduce, Relation
 from sql.ir.scalar import Call, Column, Literal, Scalar
+from sql.sql_text import text_of
 from sql.tree import values_of
 
 
@@ -46,11 +47,10 @@ def bind_order(
         column = position(context, item.this, names, width, "ORDER BY")
         if column is None:
             _refuse_constant(context, item.this.unnest())
-            scalar = bind(item.this)
-            if scalar not in outputs:
-                outputs.append(scalar)
+            count = len(outputs)
+            column = _place_in(outputs, bind(item.this))
+            if len(outputs) > count:
                 hidden.append(item.this)
-            column = outputs.index(scalar)
         terms.append(_term(item, column))
     return tuple(terms), hidden
 
@@ -119,46 +119,32 @@ def _count(context: BindContext, node: exp.Expr, what: str) -> int | None:
     return min(int(written.name), _ALL_ROWS)
 
 
-@dataclass(frozen=True, slots=True)
-class Distinct:
-    """DISTINCT: of whole rows, or (`on`) the first row, in the block's order, for each value of these columns."""
-
-    on: tuple[int, ...] = ()
-
-
 def bind_distinct(
     context: BindContext,
     node: exp.Select,
     names: Sequence[str],
     outputs: list[Scalar],
     bind: Callable[[exp.Expr], Scalar],
-) -> Distinct | None:
-    """The DISTINCT of a block, or None. What ON names and is no output is put at the end of `outputs`."""
+) -> tuple[int, ...] | None:
+    """The columns of DISTINCT ON, of each of whose values the first row in the block's order stays; () for DISTINCT.
+
+    None if there is neither. What ON names and is no output is put at the end of `outputs`.
+    """
     clause = node.args.get("distinct")
-    if clause is None:
-        return None
-    on = clause.args.get("on")
-    if on is None:
-        return Distinct()
+    if clause is None or clause.args.get("on") is None:
+        return None if clause is None else ()
     width = len(names)
-    columns = [_column(context, item, names, width, outputs, bind) for item in values_of(on)]
+    columns = []
+    for item in values_of(clause.args["on"]):
+        found = position(context, item, names, width, "DISTINCT ON")
+        columns.append(_place_in(outputs, bind(item)) if found is None else found)
     if not node.args.get("limit") and not node.args.get("offset"):
         context.cut.append((node, width))
-    return Distinct(tuple(dict.fromkeys(columns)))
+    return tuple(dict.fromkeys(columns))
 
 
-def _column(
-    context: BindContext,
-    item: exp.Expr,
-    names: Sequence[str],
-    width: int,
-    outputs: list[Scalar],
-    bind: Callable[[exp.Expr], Scalar],
-) -> int:
-    found = position(context, item, names, width, "DISTINCT ON")
-    if found is not None:
-        return found
-    scalar = bind(item)
+def _place_in(outputs: list[Scalar], scalar: Scalar) -> int:
+    """Where the expression stands among the outputs, at their end if it is new."""
     if scalar not in outputs:
         outputs.append(scalar)
     return outputs.index(scalar)
@@ -191,6 +177,87 @@ def distinct(relation: Relation) -> Relation:
     return Reduce(relation, row(relation), (), tuple(field.name for field in relation.schema))
 
 
-def first_rows(relation: Relation, clause: Distinct, order: tuple[Order, ...]) -> Relation:
-    """The first row for each value of the columns of DISTINCT ON; ties are broken as in TopK."""
-    return TopK(relation, clause.on, order, 1)
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """An expression with names in lower case, with and without the tables that it names."""
+
+    exact: exp.Expr
+    bare: exp.Expr
+
+    def matches(self, other: _Written) -> bool:
+        """Whether both write the same; a name without a table is that of any."""
+        if self.exact == other.exact:
+            return True
+        return self.bare == other.bare and (self.exact == self.bare or other.exact == other.bare)
+
+
+def order_of_sides(context: BindContext, node: exp.SetOperation, order: exp.Order) -> exp.Order:
+    """The ORDER BY, with a position for each term that is written as an item of a side, or named as one by another side
+    than the first. Other expressions are left as they are: they are over the columns of the result.
+    """
+    sides = list(_sides(node))
+    if any(step.args.get("by_name") for step in node.find_all(exp.SetOperation)):
+        return order
+    terms = []
+    for item in order.expressions:
+        position = _position(context, item.this.unnest(), sides)
+        named = {"this": exp.Literal.number(position)} if position is not None else {}
+        terms.append(exp.Ordered(**{**item.args, **named}))
+    return exp.Order(expressions=terms)
+
+
+def _sides(node: exp.Expr) -> Iterator[Sequence[exp.Expr]]:
+    """The SELECT lists of a set operation, from left to right."""
+    pending = [node]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, exp.SetOperation):
+            pending += [each.expression, each.this]
+        elif isinstance(each, exp.Subquery):
+            pending.append(each.this)
+        else:
+            yield each.expressions if isinstance(each, exp.Select) else ()
+
+
+def _position(context: BindContext, node: exp.Expr, sides: Sequence[Sequence[exp.Expr]]) -> int | None:
+    if isinstance(node, exp.Literal):
+        return None
+    if isinstance(node, exp.Column) and not node.table:
+        if any(item.is_star or key(item.alias_or_name) == key(node.name) for item in sides[0]):
+            return None
+        found = next((_place(side, node.name) for side in sides[1:] if _place(side, node.name) is not None), None)
+        return None if found is None else found + 1
+    term = _written_term(node)
+    for side in sides:
+        for i, item in enumerate(side):
+            if not item.is_star and term.matches(_written_term(item.unalias())):
+                if any(other.is_star for other in side[:i]):
+                    context.refuse(node, f"ORDER BY {text_of(node)} is an item after *; write its position instead")
+                return i + 1
+    if node.find(exp.Window):
+        what = "a window function in ORDER BY after a set operation is not supported"
+        context.refuse(node, f"{what}; compute it in a SELECT around the set operation")
+    return None
+
+
+def _place(side: Sequence[exp.Expr], name: str) -> int | None:
+    """Where an item of the name stands, if no star stands before it."""
+    for i, item in enumerate(side):
+        if item.is_star:
+            return None
+        if key(item.alias_or_name) == key(name):
+            return i
+    return None
+
+
+def _written_term(node: exp.Expr) -> _Written:
+    exact = node.unnest().transform(_lowered)
+    return _Written(exact, exact.transform(_without_table))
+
+
+def _lowered(node: exp.Expr) -> exp.Expr:
+    return exp.Identifier(this=key(node.name)) if isinstance(node, exp.Identifier) else node
+
+
+def _without_table(node: exp.Expr) -> exp.Expr:
+    return exp.Column(this=node.this) if isinstance(node, exp.Column) else node

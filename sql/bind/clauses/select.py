@@ -13,13 +13,11 @@ from sql.bind.aggregates.groups import WHOLE, Grouping, bind_keys, group_ties, g
 from sql.bind.clauses.from_clause import bind_from, bind_with
 from sql.bind.clauses.joins import From
 from sql.bind.clauses.order import (
-    Distinct,
     Limit,
     bind_distinct,
     bind_limit,
     bind_order,
     distinct,
-    first_rows,
     is_all,
     over_distinct,
 )
@@ -79,7 +77,7 @@ def bind_select(context: BindContext, node: exp.Select, ctes: Ctes) -> Block:
     order, hidden = bind_order(
         context, node.args.get("order"), sought, rows.scalars, lambda item: binder.value(item).stored
     )
-    clause = bind_distinct(context, node, sought, rows.scalars, lambda item: binder.value(item).stored)
+    on = bind_distinct(context, node, sought, rows.scalars, lambda item: binder.value(item).stored)
     count = len(rows.scalars)
     rows.scalars += [*qualify, *windows.scalars]
     if aggregated:
@@ -92,9 +90,9 @@ def bind_select(context: BindContext, node: exp.Select, ctes: Ctes) -> Block:
     limit = bind_limit(context, node)
     if limit is not None and not any(is_all(item) for item in _order_items(node)):
         context.cut.append((limit.clause, len(outputs)))
-    if clause is not None and not clause.on:
+    if on == ():
         return _distinct_rows(context, rows, unique_names(names), order, hidden, limit)
-    return _finished(rows, unique_names(names), order, limit, clause)
+    return _finished(rows, unique_names(names), order, limit, on)
 
 
 def _order_items(node: exp.Expr) -> Sequence[exp.Expr]:
@@ -178,17 +176,17 @@ def _grouped(
 
 
 def _finished(
-    rows: _Rows, names: tuple[str, ...], order: tuple[Order, ...], limit: Limit | None, clause: Distinct | None
+    rows: _Rows, names: tuple[str, ...], order: tuple[Order, ...], limit: Limit | None, on: tuple[int, ...] | None
 ) -> Block:
     """The rows with the outputs as their columns, the first of each group of DISTINCT ON, cut by LIMIT."""
     width = len(names)
     wanted = max(width, *(term.column + 1 for term in order), 0)
-    if clause is None and limit is None:
+    if on is None and limit is None:
         kept = project(rows.relation, rows.scalars[:wanted], _with_hidden(names, wanted)) if wanted > width else None
         return Block(project(rows.relation, rows.scalars[:width], names), _seen(order), kept)
     relation = project(rows.relation, rows.scalars, _with_hidden(names, len(rows.scalars)))
-    if clause is not None:
-        relation = first_rows(relation, clause, order)
+    if on is not None:
+        relation = TopK(relation, on, order, 1)
     return _ended(relation, width, wanted, order, limit)
 
 

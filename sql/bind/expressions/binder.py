@@ -12,8 +12,7 @@ from catalog.names import key
 from catalog.types import BOOLEAN, INTERVAL, NULL, VARCHAR, Kind, SqlType
 from sql.bind.expressions.nested import Subqueries
 from sql.bind.expressions.operand import Operand
-from sql.bind.names.outer import OuterRow
-from sql.bind.names.scope import Scope
+from sql.bind.names.scope import OuterRow, Scope
 from sql.ir.relation import Aggregate
 from sql.ir.scalar import Call, Column, Literal, Scalar, walk
 from sql.refused import FOREIGN_FUNCTIONS

@@ -1,4 +1,9 @@
-"""Comparisons: both sides get one type, and a literal adapts to the column where that changes nothing."""
+"""Comparisons: both sides get one type, and a literal adapts to the column where that changes nothing.
+
+Those of rows, (a, b) = (1, 2), (a, b) < (c, d), (a, b) IN ((1, 2), (3, 4)), ROW(a, b) and BETWEEN of them, are what
+DuckDB makes of them: never NULL. A NULL within a row equals a NULL and is greater than every value. What a subquery
+gives (IN (SELECT ...)) is compared value by value, with three-valued logic, by the module `subqueries`.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +11,37 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.types import BOOLEAN, NULL, Kind, SqlType
+from catalog.types import BOOLEAN, NULL, VARCHAR, Kind, SqlType
 from sql.bind.expressions.binder import Binder, Handler
-from sql.bind.expressions.lists import UNORDERED
 from sql.bind.expressions.operand import Operand
 from sql.bind.functions.intervals import comparable
-from sql.ir.conditions import comparison, is_null, junction, negation
-from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar
+from sql.ir.conditions import coalesced, comparison, is_null, junction, negation
+from sql.ir.rebuild import is_settled, nodes, scalars_of
+from sql.ir.relation import Relation, TopK, Window
+from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar, walk
 from sql.sql_text import text_of
 from sql.types.literals import exactly
 from sql.types.unify import unify
+
+UNORDERED = "lists have no order here; order and compare by what they are made of"
+_ORDERING = frozenset(["lt", "le", "gt", "ge", "greatest", "least"])
+
+
+def orders_lists(relation: Relation, order: tuple[tuple[int, bool, bool], ...]) -> bool:
+    """Whether lists are ordered anywhere: by ORDER BY, `<`, a LIMIT or a window, whose ties all columns decide."""
+    schema = relation.schema
+    by_list = any(schema[column].type.kind is Kind.LIST for column, _, _ in order)
+    return by_list or any(map(_orders, nodes(relation, is_settled)))
+
+
+def _orders(node: Relation) -> bool:
+    match node:
+        case TopK():
+            return any(field.type.kind is Kind.LIST for field in node.schema)
+        case Window():
+            return any(field.type.kind is Kind.LIST for field in node.input.schema)
+    calls = (s for scalar in scalars_of(node) for s in walk(scalar) if isinstance(s, Call))
+    return any(c.function in _ORDERING and any(arg.type.kind is Kind.LIST for arg in c.args) for c in calls)
 
 
 def compare(binder: Binder, node: exp.Expr, function: str, left: Operand, right: Operand) -> Scalar:
@@ -82,36 +108,6 @@ FUNCTIONS: dict[type[exp.Expr], str] = {
 """What each comparison calls; is_same is NOT is_distinct."""
 
 
-def bind_comparison(binder: Binder, node: exp.Expr) -> Operand:
-    """A comparison of two values."""
-    if isinstance(node.expression, exp.Any | exp.All):
-        binder.refuse(node, "ANY and ALL of a list are not supported; write IN (...), or compare one by one")
-    left, right = comparable(binder, node, (node.this, node.expression))
-    function = FUNCTIONS[type(node)]
-    if function == "is_same":
-        return Operand(node, negation(compare(binder, node, "is_distinct", left, right)))
-    return Operand(node, compare(binder, node, function, left, right))
-
-
-def bind_between(binder: Binder, node: exp.Expr) -> Operand:
-    """The condition x BETWEEN low AND high."""
-    of, low, high = comparable(binder, node, [node.args[arg] for arg in ("this", "low", "high")])
-    return Operand(node, junction("and", [compare(binder, node, "ge", of, low), compare(binder, node, "le", of, high)]))
-
-
-def bind_in(binder: Binder, node: exp.Expr) -> Operand:
-    """The condition x IN (a, b, ...); expressions that are not constants are compared one by one."""
-    operands = [binder.value(node.this), *(binder.value(item) for item in node.expressions)]
-    first, *others = same_type(binder, node, operands)
-    if first.type == NULL:
-        return Operand(node, Literal(None, BOOLEAN))
-    if all(isinstance(other, Literal) for other in others):
-        nullable = first.nullable or any(other.nullable for other in others)
-        return Operand(node, Call("in", (first, *others), BOOLEAN, nullable))
-    equalities = [comparison("eq", first, other) for other in others]
-    return Operand(node, junction("or", equalities))
-
-
 def bind_is(binder: Binder, node: exp.Expr) -> Operand:
     """The conditions x IS NULL, x IS TRUE, x IS FALSE."""
     tested = node.expression
@@ -134,14 +130,131 @@ def _bind_chain(binder: Binder, node: exp.Expr) -> Operand:
     return Operand(node, junction(function, [binder.condition(part) for part in (inner, *reversed(parts))]))
 
 
-def bind_not(binder: Binder, node: exp.Expr) -> Operand:
-    """The condition NOT a."""
-    return Operand(node, negation(binder.condition(node.this)))
+def parts_of(node: exp.Expr) -> list[exp.Expr] | None:
+    """The values of a row, written (a, b) or ROW(a, b); None for anything else."""
+    inner = node.unnest()
+    is_row = isinstance(inner, exp.Tuple) or (isinstance(inner, exp.Anonymous) and inner.name.upper() == "ROW")
+    return list(inner.expressions) if is_row else None
+
+
+def _equal(binder: Binder, left: exp.Expr, right: exp.Expr) -> Scalar:
+    """Whether two values within rows, or two rows, are the same."""
+    pairs = _pairs(binder, left, right)
+    if pairs is not None:
+        return junction("and", [_equal(binder, one, other) for one, other in pairs])
+    one, other = _operands(binder, left, right)
+    if one.scalar.nullable or other.scalar.nullable:
+        return negation(compare(binder, right, "is_distinct", one, other))
+    return compare(binder, right, "eq", one, other)
+
+
+def _before(binder: Binder, left: exp.Expr, right: exp.Expr) -> Scalar:
+    """Whether the left of two values within rows, or of two rows, comes first."""
+    pairs = _pairs(binder, left, right)
+    if pairs is None:
+        return _less(binder, left, right)
+    alternatives, same = [], list[Scalar]()
+    for one, other in pairs:
+        alternatives.append(junction("and", [*same, _before(binder, one, other)]))
+        same.append(_equal(binder, one, other))
+    return junction("or", alternatives)
+
+
+def _less(binder: Binder, left: exp.Expr, right: exp.Expr) -> Scalar:
+    """The condition left < right, where NULL is greater than all else."""
+    one, other = _operands(binder, left, right)
+    less = compare(binder, right, "lt", one, other)
+    if not less.nullable:
+        return less
+    less = coalesced(less, FALSE)
+    if not other.scalar.nullable:
+        return less
+    missing: list[Scalar] = [is_null(other.scalar)]
+    if one.scalar.nullable:
+        missing.insert(0, negation(is_null(one.scalar)))
+    return junction("or", [less, junction("and", missing)])
+
+
+def _pairs(binder: Binder, left: exp.Expr, right: exp.Expr) -> list[tuple[exp.Expr, exp.Expr]] | None:
+    """What stands in the same place of two rows; None if neither is a row."""
+    one, other = parts_of(left), parts_of(right)
+    if one is None and other is None:
+        return None
+    if one is None or other is None:
+        what = f"cannot compare the row {text_of(right if one is None else left)} with what is no row"
+        binder.mismatch(right, f"{what}; write as many values in parentheses, or IN (SELECT ...)")
+    if len(one) != len(other):
+        binder.mismatch(right, f"cannot compare rows of {len(one)} and {len(other)} values; write as many in each")
+    return list(zip(one, other, strict=True))
+
+
+def _operands(binder: Binder, left: exp.Expr, right: exp.Expr) -> list[Operand]:
+    operands = comparable(binder, right, (left, right))
+    types = [operand.type for operand in operands]
+    if VARCHAR in types and not set(types) <= {VARCHAR, NULL}:
+        binder.mismatch(right, f"cannot compare {types[0]} and {types[1]} within rows; cast one of them")
+    return operands
+
+
+def _compared(binder: Binder, function: str, left: exp.Expr, right: exp.Expr) -> Scalar:
+    match function:
+        case "eq" | "is_same":
+            return _equal(binder, left, right)
+        case "ne" | "is_distinct":
+            return negation(_equal(binder, left, right))
+        case "lt":
+            return _before(binder, left, right)
+        case "gt":
+            return _before(binder, right, left)
+        case "le":
+            return negation(_before(binder, right, left))
+    return negation(_before(binder, left, right))
+
+
+def bind_comparison(binder: Binder, node: exp.Expr) -> Operand:
+    """A comparison whose sides may be rows."""
+    function = FUNCTIONS[type(node)]
+    if _any_row((node.this, node.expression)):
+        return Operand(node, _compared(binder, function, node.this, node.expression))
+    if isinstance(node.expression, exp.Any | exp.All):
+        binder.refuse(node, "ANY and ALL of a list are not supported; write IN (...), or compare one by one")
+    left, right = comparable(binder, node, (node.this, node.expression))
+    if function == "is_same":
+        return Operand(node, negation(compare(binder, node, "is_distinct", left, right)))
+    return Operand(node, compare(binder, node, function, left, right))
+
+
+def bind_between(binder: Binder, node: exp.Expr) -> Operand:
+    """The condition x BETWEEN low AND high, also of rows."""
+    parts = [node.args[arg] for arg in ("this", "low", "high")]
+    if _any_row(parts):
+        of, low, high = parts
+        return Operand(node, junction("and", [negation(_before(binder, of, low)), negation(_before(binder, high, of))]))
+    value, least, most = comparable(binder, node, parts)
+    bounds = [compare(binder, node, "ge", value, least), compare(binder, node, "le", value, most)]
+    return Operand(node, junction("and", bounds))
+
+
+def bind_in(binder: Binder, node: exp.Expr) -> Operand:
+    """The condition x IN (a, b, ...), also of rows; expressions that are not constants are compared one by one."""
+    if _any_row((node.this, *node.expressions)):
+        return Operand(node, junction("or", [_equal(binder, node.this, each) for each in node.expressions]))
+    first, *others = same_type(binder, node, [binder.value(item) for item in (node.this, *node.expressions)])
+    if first.type == NULL:
+        return Operand(node, Literal(None, BOOLEAN))
+    if all(isinstance(other, Literal) for other in others):
+        nullable = first.nullable or any(other.nullable for other in others)
+        return Operand(node, Call("in", (first, *others), BOOLEAN, nullable))
+    return Operand(node, junction("or", [comparison("eq", first, other) for other in others]))
+
+
+def _any_row(nodes: Sequence[exp.Expr]) -> bool:
+    return any(parts_of(node) is not None for node in nodes)
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Is: bind_is,
     exp.And: _bind_chain,
     exp.Or: _bind_chain,
-    exp.Not: bind_not,
+    exp.Not: lambda binder, node: Operand(node, negation(binder.condition(node.this))),
 }

@@ -14,7 +14,7 @@ from functools import partial
 from sqlglot import exp
 
 from sql.bind.context import BindContext, Ctes
-from sql.bind.names.outer import OuterRow, seen_from_inside
+from sql.bind.names.scope import OuterRow, seen_from_inside
 from sql.decorrelate.expand_joins import filtered, padded
 from sql.ir.rebuild import Known, map_scalars, relation_scalars
 from sql.ir.relation import Apply, Constant, Project, Relation, Union

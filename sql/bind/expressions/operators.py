@@ -48,16 +48,6 @@ def bind_escaped(binder: Binder, node: exp.Expr) -> Operand:
     return Operand(node, Literal(str(node.this), VARCHAR))
 
 
-def bind_boolean(binder: Binder, node: exp.Expr) -> Operand:
-    """TRUE or FALSE."""
-    return Operand(node, Literal(bool(node.this), BOOLEAN))
-
-
-def bind_null(binder: Binder, node: exp.Expr) -> Operand:
-    """NULL."""
-    return Operand(node, NULL_LITERAL)
-
-
 def bind_column(binder: Binder, node: exp.Expr) -> Operand:
     """A column by its name."""
     if isinstance(node.this, exp.Star):
@@ -96,16 +86,8 @@ def bind_negation(binder: Binder, node: exp.Expr) -> Operand:
     return binder.call(node, "neg", (operand.scalar,), operand.type)
 
 
-def bind_cast(binder: Binder, node: exp.Expr) -> Operand:
-    """CAST(x AS type), x::type, DATE 'x'."""
-    assert isinstance(node, exp.Cast), "dispatched by class"
-    operand, target = _cast_of(binder, node)
-    return Operand(node, binder.cast(operand, target))
-
-
 def bind_try_cast(binder: Binder, node: exp.Expr) -> Operand:
     """TRY_CAST(x AS type), NULL where CAST raises."""
-    assert isinstance(node, exp.Cast), "dispatched by class"
     operand, target = _cast_of(binder, node)
     if operand.type.kind is Kind.ENUM and operand.type != target:
         operand = Operand(node, binder.cast(operand, VARCHAR))
@@ -121,9 +103,10 @@ def bind_try_cast(binder: Binder, node: exp.Expr) -> Operand:
     return Operand(node, Call("try_cast", (operand.scalar,), target))
 
 
-def _cast_of(binder: Binder, node: exp.Cast) -> tuple[Operand, SqlType]:
+def _cast_of(binder: Binder, node: exp.Expr) -> tuple[Operand, SqlType]:
+    """What CAST(x AS type), x::type, DATE 'x' and TRY_CAST cast, and to what."""
     operand = binder.bind(node.this)
-    target = declared_type(node.to, binder.source, "the cast", node)
+    target = declared_type(node.args["to"], binder.source, "the cast", node)
     if INTERVAL in (operand.type, target):
         binder.refuse(node, "casts of intervals are not supported; write INTERVAL '3' MONTH as a literal")
     if operand.type not in (target, NULL) and not _castable(operand.type, target):
@@ -169,12 +152,6 @@ def bind_mul(binder: Binder, node: exp.Expr) -> Operand:
         if interval.interval is not None:
             return multiple(binder, node, interval.interval, factor)
     return _arithmetic(binder, node, "mul", left, right)
-
-
-def bind_mod(binder: Binder, node: exp.Expr) -> Operand:
-    """The remainder x % y, with the sign of x."""
-    left, right = binder.bind(node.this), binder.bind(node.expression)
-    return _arithmetic(binder, node, "mod", left, right)
 
 
 def bind_div(binder: Binder, node: exp.Expr) -> Operand:
@@ -237,18 +214,18 @@ def bind_at_time_zone(binder: Binder, node: exp.Expr) -> Operand:
 HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Literal: bind_literal,
     exp.ByteString: bind_escaped,
-    exp.Boolean: bind_boolean,
-    exp.Null: bind_null,
+    exp.Boolean: lambda binder, node: Operand(node, Literal(bool(node.this), BOOLEAN)),
+    exp.Null: lambda binder, node: Operand(node, NULL_LITERAL),
     exp.Column: bind_column,
     exp.Paren: bind_parentheses,
     exp.Neg: bind_negation,
     exp.AtTimeZone: bind_at_time_zone,
-    exp.Cast: bind_cast,
+    exp.Cast: lambda binder, node: Operand(node, binder.cast(*_cast_of(binder, node))),
     exp.TryCast: bind_try_cast,
     exp.Add: bind_add,
     exp.Sub: bind_sub,
     exp.Mul: bind_mul,
-    exp.Mod: bind_mod,
+    exp.Mod: lambda binder, node: _arithmetic(binder, node, "mod", *map(binder.bind, (node.this, node.expression))),
     exp.Div: bind_div,
     exp.IntDiv: bind_int_div,
 }

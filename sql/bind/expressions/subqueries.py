@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from catalog.types import BIGINT, BOOLEAN, NULL
-from sql.bind.expressions import rows
 from sql.bind.expressions.binder import Binder, Handler
-from sql.bind.expressions.comparisons import FUNCTIONS, same_type
+from sql.bind.expressions.comparisons import FUNCTIONS, bind_between, bind_comparison, bind_in, parts_of, same_type
 from sql.bind.expressions.nested import Subqueries
 from sql.bind.expressions.operand import Operand
-from sql.bind.expressions.rows import parts_of
-from sql.bind.names.outer import OuterRow, is_windowed, seen_from_inside
+from sql.bind.names.scope import OuterRow, is_windowed, seen_from_inside
 from sql.ir.conditions import coalesced, comparison, conjuncts, is_null, junction, negation, truth
 from sql.ir.functions import NEGATED, function_of
 from sql.ir.relation import Aggregate, Filter, Reduce, Relation
@@ -295,9 +293,9 @@ def _out_of_place(binder: Binder, node: exp.Expr) -> Operand:
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
-    **dict.fromkeys(FUNCTIONS, _or_quantified(rows.bind_comparison)),
-    exp.Between: rows.bind_between,
-    exp.In: _or_quantified(rows.bind_in),
+    **dict.fromkeys(FUNCTIONS, _or_quantified(bind_comparison)),
+    exp.Between: bind_between,
+    exp.In: _or_quantified(bind_in),
     exp.Subquery: bind_value,
     exp.Exists: bind_exists,
     exp.Any: _out_of_place,

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from catalog.names import suggestion
 from catalog.types import NULL
+from sql.arguments import PLAIN
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.comparisons import compare, same_type, unified
 from sql.bind.expressions.operand import Operand
@@ -15,7 +16,6 @@ from sql.bind.functions.signatures import apply
 from sql.bind.functions.unmaintained import refuse
 from sql.ir.conditions import comparison
 from sql.ir.scalar import Call, Literal, Scalar
-from sql.plain_functions import PLAIN
 
 
 def bind_case(binder: Binder, node: exp.Expr) -> Operand:

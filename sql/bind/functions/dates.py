@@ -48,11 +48,6 @@ _DIFFERENCES = {
 }  # fmt: skip
 
 
-def bind_extract(binder: Binder, node: exp.Expr) -> Operand:
-    """EXTRACT(part FROM x)."""
-    return extract(binder, node, _written_part(binder, node.this, "extract"), node.expression)
-
-
 def extract(binder: Binder, node: exp.Expr, part: str, of: exp.Expr) -> Operand:
     """The `part` of a DATE, TIMESTAMP or INTERVAL, a BIGINT; a DOUBLE for epoch and julian."""
     name = _part(part)
@@ -129,11 +124,6 @@ def _moment(binder: Binder, node: exp.Expr, operand: Operand, function: str) -> 
     return Operand(operand.node, binder.cast(operand, TIMESTAMP)) if operand.type == TIMESTAMPTZ else operand
 
 
-def bind_date_diff(binder: Binder, node: exp.Expr) -> Operand:
-    """DATE_DIFF('part', a, b): the boundaries of the part that lie between a and b."""
-    return _between(binder, node, "date_diff", _unit(binder, node, "date_diff"), (node.expression, node.this))
-
-
 def _between(binder: Binder, node: exp.Expr, function: str, part: str, args: Sequence[exp.Expr]) -> Operand:
     name = _DIFFERENCES.get(_part(part))
     if name is None:
@@ -168,11 +158,6 @@ def bind_strftime(binder: Binder, node: exp.Expr) -> Operand:
     return _formatted(binder, node, "strftime", moment, form, VARCHAR)
 
 
-def bind_strptime(binder: Binder, node: exp.Expr) -> Operand:
-    """STRPTIME(x, 'format')."""
-    return strptime(binder, node, "strptime", [node.this, node.args["format"]])
-
-
 def strptime(binder: Binder, node: exp.Expr, function: str, args: Sequence[exp.Expr]) -> Operand:
     """`strptime`, or `try_strptime`, which is NULL where the other raises."""
     return _formatted(binder, node, function, text(binder, args[0]), args[1], TIMESTAMP)
@@ -188,11 +173,6 @@ def _formatted(binder: Binder, node: exp.Expr, function: str, of: Scalar, form: 
     call = binder.call(node, function, (of, scalar), type_).scalar
     assert isinstance(call, Call), "made as one"
     return Operand(node, Call(function, call.args, type_, call.nullable or function == "try_strptime"))
-
-
-def bind_epoch(binder: Binder, node: exp.Expr) -> Operand:
-    """EPOCH(x), the seconds since 1970-01-01 as a DOUBLE."""
-    return extract(binder, node, "epoch", node.this)
 
 
 def bind_epoch_ms(binder: Binder, node: exp.Expr) -> Operand:
@@ -272,11 +252,6 @@ def is_finite(binder: Binder, node: exp.Expr, of: exp.Expr) -> Operand:
     return binder.call(node, "is_finite", (double(binder, of),), BOOLEAN)
 
 
-def bind_part(binder: Binder, node: exp.Expr) -> Operand:
-    """YEAR(x) and its like, which sqlglot calls as DuckDB calls the part."""
-    return extract(binder, node, "isodow" if isinstance(node, exp.DayOfWeekIso) else node.key, node.this)
-
-
 NAMED_PARTS = (*_PARTS, "julian", "epoch", "dayofweek", "weekday", "dayofyear", "weekofyear", "dayofmonth")
 """Functions that are called as the part that they extract."""
 
@@ -300,19 +275,24 @@ def by_name(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr])
 
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
-    exp.Extract: bind_extract,
+    exp.Extract: lambda binder, node: extract(
+        binder, node, _written_part(binder, node.this, "extract"), node.expression
+    ),
     exp.TimestampTrunc: bind_date_trunc,
     exp.DateTrunc: bind_date_trunc,
-    exp.DateDiff: bind_date_diff,
+    exp.DateDiff: lambda binder, node: _between(
+        binder, node, "date_diff", _unit(binder, node, "date_diff"), (node.expression, node.this)
+    ),
     exp.DateAdd: bind_date_add,
     exp.TimeToStr: bind_strftime,
-    exp.StrToTime: bind_strptime,
-    exp.TimeToUnix: bind_epoch,
+    exp.StrToTime: lambda binder, node: strptime(binder, node, "strptime", [node.this, node.args["format"]]),
+    exp.TimeToUnix: lambda binder, node: extract(binder, node, "epoch", node.this),
     exp.UnixToTime: bind_epoch_ms,
     exp.DateBin: bind_time_bucket,
+    exp.DayOfWeekIso: lambda binder, node: extract(binder, node, "isodow", node.this),
     **dict.fromkeys(
         (exp.Year, exp.Quarter, exp.Month, exp.Week, exp.WeekOfYear, exp.Day, exp.DayOfMonth, exp.DayOfWeek,
-         exp.DayOfYear, exp.Hour, exp.Minute, exp.Second, exp.DayOfWeekIso),
-        bind_part,
+         exp.DayOfYear, exp.Hour, exp.Minute, exp.Second),
+        lambda binder, node: extract(binder, node, node.key, node.this),  # sqlglot calls it as DuckDB the part
     ),
 }  # fmt: skip

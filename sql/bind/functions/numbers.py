@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from sqlglot import exp
@@ -22,11 +23,6 @@ def bind_abs(binder: Binder, node: exp.Expr) -> Operand:
     if operand.type.is_unsigned:
         return Operand(node, operand.scalar)
     return binder.call(node, "abs", (operand.scalar,), operand.type)
-
-
-def bind_sign(binder: Binder, node: exp.Expr) -> Operand:
-    """SIGN(x), a TINYINT."""
-    return binder.call(node, "sign", (number_operand(binder, node.this).scalar,), TINYINT)
 
 
 def bind_rounding(binder: Binder, node: exp.Expr) -> Operand:
@@ -65,11 +61,6 @@ def bind_log(binder: Binder, node: exp.Expr) -> Operand:
     return binder.call(node, "log", (double(binder, first), double(binder, second)), DOUBLE)
 
 
-def bind_pi(binder: Binder, node: exp.Expr) -> Operand:
-    """PI()."""
-    return Operand(node, Literal(3.141592653589793, DOUBLE))
-
-
 _BITS: dict[type[exp.Expr], tuple[str, str]] = {
     exp.BitwiseAnd: ("bit_and", "&"),
     exp.BitwiseOr: ("bit_or", "|"),
@@ -79,10 +70,9 @@ _BITS: dict[type[exp.Expr], tuple[str, str]] = {
 }
 
 
-def bind_bits(binder: Binder, node: exp.Expr) -> Operand:
+def _of_bits(function: str, symbol: str) -> Handler:
     """Bits of two integers, which get their common type."""
-    function, symbol = _BITS[type(node)]
-    return _of_integers(binder, node, function, symbol, (node.this, node.expression))
+    return lambda binder, node: _of_integers(binder, node, function, symbol, (node.this, node.expression))
 
 
 def _of_integers(
@@ -140,11 +130,11 @@ NAMES = (*_DIVISORS, "bit_count")
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Abs: bind_abs,
-    exp.Sign: bind_sign,
+    exp.Sign: lambda binder, node: binder.call(node, "sign", (number_operand(binder, node.this).scalar,), TINYINT),
     **dict.fromkeys((exp.Round, exp.Trunc), bind_rounding),
     **dict.fromkeys((exp.Floor, exp.Ceil), bind_whole),
     exp.Log: bind_log,
-    exp.Pi: bind_pi,
-    **dict.fromkeys(_BITS, bind_bits),
+    exp.Pi: lambda binder, node: Operand(node, Literal(math.pi, DOUBLE)),
+    **{kind: _of_bits(*names) for kind, names in _BITS.items()},
     exp.BitwiseNot: bind_bit_not,
 }

@@ -14,11 +14,6 @@ from sql.ir.scalar import Call, Literal, Scalar
 from sql.types.printed import Place, format_pieces, printf_pieces
 
 
-def bind_format(binder: Binder, node: exp.Expr) -> Operand:
-    """FORMAT('{:>8.2f} of {}', x, ...)."""
-    return _bind(binder, node, "format", [node.this, *node.expressions])
-
-
 def by_name(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr]) -> Operand | None:
     """PRINTF('%8.2f of %s', x, ...); None for a function of another name."""
     return _bind(binder, node, name, args) if name == "printf" and args else None
@@ -88,4 +83,7 @@ def bind_typeof(binder: Binder, node: exp.Expr) -> Operand:
     return Operand(node, Call("case", (is_null(operand.scalar), name, name), VARCHAR, nullable=False))
 
 
-HANDLERS: dict[type[exp.Expr], Handler] = {exp.Format: bind_format, exp.Typeof: bind_typeof}
+HANDLERS: dict[type[exp.Expr], Handler] = {
+    exp.Format: lambda binder, node: _bind(binder, node, "format", [node.this, *node.expressions]),
+    exp.Typeof: bind_typeof,
+}

@@ -8,10 +8,10 @@ from sqlglot import exp
 from sqlglot.helper import ensure_list
 
 from catalog.types import BIGINT, DOUBLE, NULL, VARCHAR, Kind, SqlType
+from sql.arguments import KINDS, PLAIN
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.ir.scalar import Call, Literal, Scalar
-from sql.plain_functions import KINDS, PLAIN
 from sql.types.unify import holds
 
 Taker = Callable[[Binder, exp.Expr], Scalar]
@@ -121,11 +121,6 @@ def bind_trim(binder: Binder, node: exp.Expr) -> Operand:
     return apply(binder, node, name, [node.this, *([node.expression] if node.args.get("expression") else [])])
 
 
-def bind_position(binder: Binder, node: exp.Expr) -> Operand:
-    """STRPOS(x, part), POSITION(part IN x)."""
-    return apply(binder, node, "strpos", [node.this, node.args["substr"]])
-
-
 HANDLERS: dict[type[exp.Expr], Handler] = {
     **{kind: _of_class(name, keys) for kind, (name, keys) in KINDS.items()},
     exp.DateFromParts: _of_class("make_date", ("year", "month", "day")),
@@ -133,5 +128,5 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Pad: bind_pad,
     exp.SHA2: bind_sha2,
     exp.Trim: bind_trim,
-    exp.StrPosition: bind_position,
+    exp.StrPosition: _of_class("strpos", ("this", "substr")),
 }

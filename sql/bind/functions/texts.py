@@ -101,19 +101,17 @@ def like(binder: Binder, node: exp.Expr, function: str, escape: tuple[Scalar, ..
     return Call(function, (of.scalar, pattern.scalar, *escape), BOOLEAN, nullable)
 
 
-def bind_similar(binder: Binder, node: exp.Expr) -> Operand:
-    """X SIMILAR TO 'pattern', a regular expression for all of x, as in DuckDB."""
-    return _matching(binder, node, "regexp_full_match", node.this, node.expression, None)
+def _matching(function: str, options: str | None = None) -> Handler:
+    """The condition that a regular expression matches x; its options stand under that name in the node."""
 
+    def bind(binder: Binder, node: exp.Expr) -> Operand:
+        subject = text(binder, node.this)
+        wanted = _pattern(binder, node.expression, node.args.get(options) if options else None)
+        if wanted is None:
+            return Operand(node, Literal(None, BOOLEAN))
+        return binder.call(node, function, (subject, Literal(wanted, VARCHAR)), BOOLEAN)
 
-def bind_regexp_like(binder: Binder, node: exp.Expr) -> Operand:
-    """REGEXP_MATCHES(x, pattern [, options]) and x ~ pattern: some part of x matches."""
-    return _matching(binder, node, "regexp_matches", node.this, node.expression, node.args.get("flag"))
-
-
-def bind_regexp_full(binder: Binder, node: exp.Expr) -> Operand:
-    """REGEXP_FULL_MATCH(x, pattern [, options])."""
-    return _matching(binder, node, "regexp_full_match", node.this, node.expression, node.args.get("options"))
+    return bind
 
 
 def bind_regexp_replace(binder: Binder, node: exp.Expr) -> Operand:
@@ -147,15 +145,6 @@ def bind_regexp_extract(binder: Binder, node: exp.Expr) -> Operand:
     if pattern is None:
         return Operand(node, Literal(None, VARCHAR))
     return binder.call(node, "regexp_extract", (subject, Literal(pattern, VARCHAR), Literal(group, INTEGER)), VARCHAR)
-
-
-def _matching(
-    binder: Binder, node: exp.Expr, function: str, of: exp.Expr, pattern: exp.Expr, options: exp.Expr | None
-) -> Operand:
-    subject, wanted = text(binder, of), _pattern(binder, pattern, options)
-    if wanted is None:
-        return Operand(node, Literal(None, BOOLEAN))
-    return binder.call(node, function, (subject, Literal(wanted, VARCHAR)), BOOLEAN)
 
 
 def _pattern(binder: Binder, node: exp.Expr, options: exp.Expr | None, more: str = "") -> str | None:
@@ -196,9 +185,9 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Like: bind_like,
     exp.ILike: bind_like,
     exp.Escape: bind_escape,
-    exp.SimilarTo: bind_similar,
-    exp.RegexpLike: bind_regexp_like,
-    exp.RegexpFullMatch: bind_regexp_full,
+    exp.SimilarTo: _matching("regexp_full_match"),  # all of x, as in DuckDB
+    exp.RegexpLike: _matching("regexp_matches", "flag"),  # x ~ pattern too
+    exp.RegexpFullMatch: _matching("regexp_full_match", "options"),
     exp.RegexpReplace: bind_regexp_replace,
     exp.RegexpExtract: bind_regexp_extract,
 }

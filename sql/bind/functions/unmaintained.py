@@ -32,15 +32,12 @@ REFUSED: dict[str, str] = {
     "hash": "its values differ between versions; write md5(x)",
     "error": "leave the rows out with WHERE",
     "to_timestamp": "timestamps have no time zone here; write epoch_ms(1000 * x) for x whole seconds",
-    "nvl": "write coalesce(a, b)",
     "iff": "write if(condition, a, b)",
     "isnull": "write x IS NULL",
     "date": "write CAST(x AS DATE)",
     "to_date": "write CAST(strptime(x, '%Y-%m-%d') AS DATE)",
     "to_char": "write strftime(x, '%Y-%m-%d')",
     "dateadd": "write x + INTERVAL (n) DAY",
-    "charindex": "write strpos(text, part)",
-    "locate": "write strpos(text, part)",
     "unnest": "rows are not made of lists; keep one row for each item",
 }
 """Functions that are refused, by name, and what to do instead."""

@@ -11,8 +11,7 @@ from sql.bind.context import BindContext, Refinement
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.operand import Operand
 from sql.bind.names.columns import column_name
-from sql.bind.names.outer import WINDOWED
-from sql.bind.names.scope import Scope
+from sql.bind.names.scope import WINDOWED, Scope
 from sql.bind.windows.functions import VALUES, bind_frame, bind_function, bind_spec
 from sql.bind.windows.specs import Spec
 from sql.decorrelate.expand_joins import filtered, with_columns

@@ -9,7 +9,7 @@ from sqlglot import exp
 from catalog.names import suggestion
 from catalog.types import BIGINT, DOUBLE
 from sql.bind.aggregates.calls import AGGREGATES
-from sql.bind.aggregates.expressions import bind_aggregate
+from sql.bind.aggregates.types import bind_aggregate
 from sql.bind.expressions.binder import Aggregates, Binder
 from sql.bind.expressions.operand import Operand
 from sql.bind.windows.specs import Spec, resolved
