@@ -113,7 +113,7 @@ class TextMemory:
         rest = self.slots.nbytes + self.old.nbytes + self.heap.free.nbytes + self.marks.nbytes
         return int(self.meta[USED]) + 8 * self.count + rest
 
-    def encode(self, data: Array, offsets: Array, valid: Bools | None, codes: Codes, row: int, stop: int) -> None:
+    def look_up(self, data: Array, offsets: Array, valid: Bools | None, codes: Codes, row: int, stop: int) -> None:
         """The codes of strings `row` to `stop`; see `encode_text`. The caller has the lock."""
         mask = _ALL_VALID if valid is None else valid
         text, where = readonly(data), readonly(offsets)
@@ -184,7 +184,7 @@ class Literals:
 
     def codes(self, texts: Sequence[str]) -> list[int]:
         """The codes of texts."""
-        with self._dictionary.memory.lock:
+        with self._dictionary.lock:
             codes: list[int] = self._dictionary.codes(texts).tolist()
             self.held += codes
         return codes
@@ -207,7 +207,7 @@ class Memo(Protocol):
         ...
 
 
-class TextDictionary:
+class TextDictionary(TextMemory):
     """Distinct strings and their codes: equal strings have equal codes for as long as somebody refers to them.
 
     Code 0 is the empty string, so that a zero is safe to decode. Growth is amortized. Any thread may add strings; codes
@@ -217,7 +217,7 @@ class TextDictionary:
     """
 
     def __init__(self) -> None:
-        self.memory = TextMemory()
+        super().__init__()
         self.literals: WeakSet[Literals] = WeakSet()
         self.memos: WeakSet[Memo] = WeakSet()
         self.shared: WeakValueDictionary[Hashable, Any] = WeakValueDictionary()  # what depends on this dictionary
@@ -225,21 +225,11 @@ class TextDictionary:
 
     def __len__(self) -> int:
         """The number of distinct strings."""
-        return self.memory.strings
-
-    @property
-    def bound(self) -> int:
-        """All codes are below."""
-        return self.memory.count
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the strings, of where they begin and of the hash table."""
-        return self.memory.nbytes
+        return self.strings
 
     def now(self) -> Strings:
         """What decodes the codes that somebody has now, at any time."""
-        return self.memory.heap.strings
+        return self.heap.strings
 
     def encode(self, array: pa.Array | pa.ChunkedArray) -> Column:
         """The codes of Arrow text (string, large_string, string_view, a dictionary of these) or bytes, adding new ones.
@@ -275,19 +265,18 @@ class TextDictionary:
         """The codes of the strings `data[offsets[i] : offsets[i + 1]]`, adding new ones; int32 (n,), 0 for a NULL."""
         codes = np.zeros(len(offsets) - 1, np.int32)
         for start in range(0, len(codes), _AT_ONCE):
-            with self.memory.lock:
-                self.memory.encode(data, offsets, valid, codes, start, min(start + _AT_ONCE, len(codes)))
+            with self.lock:
+                self.look_up(data, offsets, valid, codes, start, min(start + _AT_ONCE, len(codes)))
         return codes
 
     def note_lists(self, codes: Codes, elements: Codes) -> None:
         """These are lists, and their elements the codes `elements`, which stay for as long as the lists do."""
-        memory = self.memory
-        with memory.lock:
-            for heap in (memory.heap, memory.coming):
+        with self.lock:
+            for heap in (self.heap, self.coming):
                 if heap is not None:
                     flag_lists(readonly(codes), heap.strings.places)
-            if memory.marks is not NO_MARKS:
-                memory.marks[elements[elements < len(memory.marks)]] = 1
+            if self.marks is not NO_MARKS:
+                self.marks[elements[elements < len(self.marks)]] = 1
 
     def _encode_dictionary(self, array: pa.DictionaryArray) -> Column:
         if len(array.dictionary) > 2 * len(array):

@@ -11,7 +11,7 @@ import numpy as np
 from catalog.types import BIGINT, SqlType
 from ivm.kernels.groups.lookup import link_back
 from ivm.kernels.groups.slots import BITS, PARTITION, widen_partitions
-from ivm.kernels.groups.table import CELLS, COUNTS, GONE, LIVE, MELTED, META, OPEN, OPENED, PARTITIONS, PHASE, RUN, USED
+from ivm.kernels.groups.table import CELLS, COUNTS, GONE, LIVE, MELTED, META, OPEN, PARTITIONS, RUN, USED
 from ivm.kernels.types import Int32s
 from ivm.trace.column import DTYPES, Array, Column, Ints
 from ivm.trace.dictionary import TextDictionary
@@ -188,7 +188,8 @@ def take_groups(segments: Segments, keys: GroupKeys, table: Table[Any], counts: 
     begin, end = head.number("run_begins"), head.number("run_ends")
     counts[[USED, RUN]] = used
     counts[LIVE] = np.count_nonzero(state[:used, width] == 0)
-    if end == used and _ascends(state[begin:end, :width]):
+    order = np.lexsort(state[begin:end, :width].T[::-1])
+    if end == used and np.array_equal(order, np.arange(end - begin)):
         counts[OPEN] = head.number("run_goes_on")
         return begin
     counts[OPEN] = 0
@@ -198,15 +199,6 @@ def take_groups(segments: Segments, keys: GroupKeys, table: Table[Any], counts: 
 def _types(keys: GroupKeys, fields: Fields) -> list[SqlType]:
     """The types of the keys, then those of the fields."""
     return [*keys.types, *(BIGINT if kind is None else kind for kind in fields.kinds)]
-
-
-def _ascends(keys: Ints) -> bool:
-    """Whether each row is above the one before, in the order of the words."""
-    above = np.zeros(max(len(keys) - 1, 0), np.bool_)
-    for word in range(keys.shape[1] - 1, -1, -1):
-        before, after = keys[:-1, word], keys[1:, word]
-        above = (before < after) | ((before == after) & above)
-    return bool(above.all())
 
 
 class Cells:
@@ -232,11 +224,6 @@ class Cells:
 
     def __len__(self) -> int:
         return len(self.slot)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether its fields are not yet the groups'."""
-        return bool(self.meta[PHASE] == OPENED)
 
     @property
     def arrays(self) -> tuple[Ints, Int32s, Int32s, Int32s, Ints]:

@@ -17,7 +17,9 @@ from ivm.kernels.groups.table import (
     LIVE,
     MELTED,
     OPEN,
+    OPENED,
     PARTITIONS,
+    PHASE,
     RUN,
     SEARCHED,
     USED,
@@ -243,7 +245,7 @@ class Groups(Written[Form], State):
     def _last(self) -> Cells | None:
         """The step whose fields are not yet the groups'."""
         step = self._steps[-1] if self._steps else None
-        return step if isinstance(step, Cells) and step.is_open else None
+        return step if isinstance(step, Cells) and step.meta[PHASE] == OPENED else None
 
     def _begin(self) -> None:
         self.version |= 1

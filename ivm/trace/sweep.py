@@ -69,7 +69,6 @@ class Sweep:
 
     def __init__(self, dictionary: TextDictionary, keepers: Keepers) -> None:
         self._dictionary = dictionary
-        self._memory = dictionary.memory
         self._keepers = keepers
         self._running: Iterator[int] | None = None
         self._now: Mapping[Hashable, State] = {}
@@ -81,7 +80,7 @@ class Sweep:
 
         Where memory is short the sweep is given up; the next one starts anew.
         """
-        weight = self._memory.weight
+        weight = self._dictionary.weight
         if self._running is None:
             if weight < self._next:
                 return
@@ -109,18 +108,18 @@ class Sweep:
             self._now = {}
 
     def _give_up(self) -> None:
-        self._running = self._memory.coming = None
-        self._memory.marks = NO_MARKS
+        self._running = self._dictionary.coming = None
+        self._dictionary.marks = NO_MARKS
         self._rest(PACE.growth)
 
     def _rest(self, growth: float) -> None:
         """Until the dictionary has grown by so much."""
-        weight = self._memory.weight
+        weight = self._dictionary.weight
         self._next = weight + max(int(weight * growth), PACE.least)
 
     def _sweep(self) -> Iterator[int]:
         """One sweep; yields how much was done, in codes that were looked at."""
-        memory = self._memory
+        memory = self._dictionary
         with memory.lock:
             memory.marks = np.zeros(memory.count, np.uint8)
             memory.marks[0] = 1
@@ -166,17 +165,17 @@ class Sweep:
         if codes is WORKED:
             return AT_ONCE
         given: Codes = np.ascontiguousarray(codes, np.int32).reshape(-1)
-        done, strings = 0, self._memory.heap.strings
+        done, strings = 0, self._dictionary.heap.strings
         while len(given):
             lists = np.empty(len(given), np.int32)
-            new = mark_codes(readonly(given), self._memory.marks, strings.places, lists)
+            new = mark_codes(readonly(given), self._dictionary.marks, strings.places, lists)
             done += len(given)
             given = elements_of(strings.texts(lists[:new])) if new else given[:0]
         return done + _EACH_TIME
 
     def _take_out(self, strings: int) -> Iterator[int]:
         """Fill another hash table with what has a mark. From here on a text that had none is a new one."""
-        memory, size = self._memory, _LEAST_SLOTS
+        memory, size = self._dictionary, _LEAST_SLOTS
         strings += memory.count - len(memory.marks)
         while size < 4 * strings:
             size *= 2
@@ -188,13 +187,13 @@ class Sweep:
     def _move_slots(self) -> Iterator[int]:
         whole = False
         while not whole:
-            with self._memory.lock:
-                whole = self._memory.move(AT_ONCE)
+            with self._dictionary.lock:
+                whole = self._dictionary.move(AT_ONCE)
             yield AT_ONCE
 
     def _forget(self) -> Iterator[int]:
         """Let memos forget what has no mark."""
-        marks = self._memory.marks
+        marks = self._dictionary.marks
         for memo in list(self._dictionary.memos):
             for begin in range(0, len(marks), AT_ONCE):
                 memo.forget(marks, begin, min(begin + AT_ONCE, len(marks)))
@@ -202,7 +201,7 @@ class Sweep:
 
     def _move(self, size: int) -> Iterator[int]:
         """Copy what has a mark to another heap, and go on with that one."""
-        memory = self._memory
+        memory = self._dictionary
         with memory.lock:
             memory.meta[FREE] = memory.meta[NEXT]  # no code that was passed already
         heap, progress = Heap(size, memory.count), np.zeros(PROGRESS, np.int64)
@@ -218,13 +217,13 @@ class Sweep:
             yield done
 
     def _move_some(self, heap: Heap, progress: Ints) -> int:
-        old, fuel = self._memory.heap.strings, AT_ONCE * _BYTES_A_CODE
-        before, count = fuel, self._memory.count
+        old, fuel = self._dictionary.heap.strings, AT_ONCE * _BYTES_A_CODE
+        before, count = fuel, self._dictionary.count
         while True:
             to = heap.strings
             fuel = int(
                 move_texts(
-                    old.heap, old.places, self._memory.marks, to.heap, to.places, heap.free, progress,
+                    old.heap, old.places, self._dictionary.marks, to.heap, to.places, heap.free, progress,
                     min(count, len(to.places)), fuel,
                 )
             )  # fmt: skip

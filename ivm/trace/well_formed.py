@@ -6,7 +6,7 @@ Arrow arrays are taken as they are, and nothing that reads them later checks an 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,9 @@ from catalog.schema import Field
 from catalog.types import MAX_NARROW_DIGITS, Kind, SqlType
 from ivm.kernels.numbers.convert import all_within, decimals_fit
 from ivm.trace.column import readonly, validity_mask
+
+Doubtful = tuple[int, bool]
+"""A column that may hold what is no value of its type: its position, and whether it has a dictionary."""
 
 _FEW = 1024
 """Rows up to which Arrow's own look at every value is the quicker one."""
@@ -35,13 +38,6 @@ _SHOWN: dict[Kind, tuple[int, int, str, Any]] = {
     Kind.TIMESTAMP: (-62_135_596_800_000_000, 253_402_300_799_999_999, "microseconds", np.int64),
     Kind.TIMESTAMPTZ: (-62_135_596_800_000_000, 253_402_300_799_999_999, "microseconds", np.int64),
 }
-
-
-class Doubtful(NamedTuple):
-    """A column that may hold what is no value of its type: its position, and whether it has a dictionary."""
-
-    place: int
-    encoded: bool
 
 
 class WellFormed:
@@ -113,7 +109,7 @@ class WellFormed:
 def to_look_at(schema: pa.Schema) -> list[Doubtful]:
     """The columns of which not every value is right: all but plain numbers and days."""
     types = [(place, given) for place, given in enumerate(schema.types) if not pa.types.is_primitive(given)]
-    return [Doubtful(place, pa.types.is_dictionary(given)) for place, given in types]
+    return [(place, pa.types.is_dictionary(given)) for place, given in types]
 
 
 def is_limited(type: SqlType) -> bool:

@@ -265,4 +265,4 @@ def test_the_dictionary_against_a_model(monkeypatch, base):
             assert dictionary.now().strings(np.array([*kept.known.values()])) == [*kept.known]
             assert dictionary.codes([*kept.known]).tolist() == [*kept.known.values()]
     assert len(dictionary) < 400
-    assert dictionary.bound < 600
+    assert dictionary.count < 600

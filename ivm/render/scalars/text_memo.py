@@ -57,7 +57,7 @@ class TextMemo:
 
     def cover(self) -> None:
         """Make room for every code of the dictionary; amortized by doubling."""
-        needed = self.dictionary.bound
+        needed = self.dictionary.count
         if needed <= len(self.states):
             return
         capacity = max(needed, 2 * len(self.states), 64)
