@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from ivm.analysis.fact import fact
 from ivm.transform.rewrite import bottom_up
-from sql.ir.rebuild import with_inputs
-from sql.ir.relation import Constant, Map, Negate, Project, Reduce, Relation, Union, Window, inputs_of
+from sql.ir.rebuild import map_inputs
+from sql.ir.relation import Constant, Map, Negate, Project, Reduce, Relation, Union, Window
 
 
 @bottom_up
@@ -52,4 +52,4 @@ def nameless(relation: Relation) -> Relation:
             relation = replace(relation, names=("",) * len(relation.columns))
         case Reduce() | Window():
             relation = replace(relation, names=("",) * len(relation.names))
-    return with_inputs(relation, tuple(map(nameless, inputs_of(relation))))
+    return map_inputs(relation, nameless)

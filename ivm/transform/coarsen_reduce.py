@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import permutations
 
 from ivm.analysis.non_negative import is_non_negative
 from ivm.transform.peeled import peeled
 from ivm.transform.rewrite import names, projected
 from sql.ir.coarser import coarser, decomposes
-from sql.ir.rebuild import rebuilt
-from sql.ir.relation import Aggregate, Join, Reduce, Relation, inputs_of
+from sql.ir.rebuild import nodes, rebuilt
+from sql.ir.relation import Aggregate, Join, Reduce, Relation
 from sql.ir.scalar import Scalar, substitute
 
 
@@ -21,12 +21,11 @@ def coarsen_reduce(relation: Relation) -> Relation:
     aggregates of groups by the same ones. The join must have no negative multiplicities: a group that there is not
     would count for nothing. Only over joins: to group a table twice costs less than what it saves.
     """
-    reduces = [_Grouped.of(each) for each in _reduces(relation)]
-    for coarse in reduces:
-        for fine in reduces:
-            after = _from_finer(coarse, fine)
-            if after is not None:
-                return rebuilt(relation, lambda node, old=coarse.reduce, new=after: new if node is old else node)  # type: ignore[misc]
+    reduces = [_Grouped.of(each) for each in nodes(relation) if isinstance(each, Reduce)]
+    for coarse, fine in permutations((each for each in reduces if isinstance(each.base, Join)), 2):
+        after = _from_finer(coarse, fine)
+        if after is not None:
+            return rebuilt(relation, lambda node, old=coarse.reduce, new=after: new if node is old else node)  # type: ignore[misc]
     return relation
 
 
@@ -52,20 +51,6 @@ class _Grouped:
         )
 
 
-def _reduces(relation: Relation) -> Iterator[Reduce]:
-    """Every Reduce over a join, each once, the outermost first."""
-    seen: set[int] = set()
-    pending = [relation]
-    while pending:
-        node = pending.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        pending += inputs_of(node)
-        if isinstance(node, Reduce) and isinstance(peeled(node.input).base, Join):
-            yield node
-
-
 def _canonical(aggregate: Aggregate) -> Aggregate:
     """For comparison: whether there may be no row does not matter; to count what is never NULL is to count rows."""
     arg = aggregate.arg
@@ -75,12 +60,9 @@ def _canonical(aggregate: Aggregate) -> Aggregate:
 
 
 def _from_finer(coarse: _Grouped, fine: _Grouped) -> Relation | None:
-    """The relation that `coarse` is, made of `fine`; None if it cannot be, or is that already."""
-    if coarse.reduce is fine.reduce or not set(coarse.keys) <= set(fine.keys):
-        return None
-    if not set(coarse.aggregates) <= set(fine.aggregates) or coarse.predicates != fine.predicates:
-        return None
-    if coarse.base != fine.base:
+    """The relation that `coarse` is, made of `fine`; None if it cannot be."""
+    alike = coarse.predicates == fine.predicates and coarse.base == fine.base
+    if not (alike and set(coarse.keys) <= set(fine.keys) and set(coarse.aggregates) <= set(fine.aggregates)):
         return None
     wanted = [fine.aggregates.index(each) for each in coarse.aggregates]
     keys = [fine.keys.index(key) for key in coarse.keys]

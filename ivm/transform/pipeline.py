@@ -28,7 +28,8 @@ from ivm.transform.share_subexpressions import share_subexpressions
 from ivm.transform.simplify_predicates import simplify_predicates
 from ivm.transform.split_joins import split_joins
 from ivm.transform.unwrap_casts import unwrap_casts
-from sql.ir.relation import Relation, inputs_of
+from sql.ir.rebuild import nodes
+from sql.ir.relation import Relation
 
 NORMALIZE: tuple[Rule, ...] = (
     expand_distinct,
@@ -104,23 +105,11 @@ def _settled(relation: Relation, rules: tuple[Rule, ...]) -> Relation:
     after = fixpoint(relation, rules)
     while after is not relation:
         relation = fixpoint(fixpoint(after, NORMALIZE), NARROW)
-        left -= size(relation)
+        left -= sum(1 for _ in nodes(relation))
         if left < 0:
             break
         after = fixpoint(relation, rules)
     return relation
-
-
-def size(relation: Relation) -> int:
-    """The number of different nodes. Cost: linear in it."""
-    seen: set[int] = set()
-    waiting = [relation]
-    while waiting:
-        node = waiting.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
-            waiting += inputs_of(node)
-    return len(seen)
 
 
 def fixpoint(relation: Relation, rules: tuple[Rule, ...]) -> Relation:

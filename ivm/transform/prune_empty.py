@@ -3,21 +3,7 @@
 from __future__ import annotations
 
 from ivm.transform.rewrite import bottom_up
-from sql.ir.relation import (
-    Constant,
-    Filter,
-    Join,
-    Map,
-    Negate,
-    Project,
-    Reduce,
-    Relation,
-    Threshold,
-    TopK,
-    Union,
-    Window,
-    inputs_of,
-)
+from sql.ir.relation import Constant, Filter, Reduce, Relation, TopK, Union, inputs_of
 from sql.ir.scalar import Literal
 
 
@@ -30,18 +16,14 @@ def prune_empty(relation: Relation) -> Relation:
     match relation:
         case Union():
             kept = tuple(each for each in relation.inputs if not _is_empty(each))
-            if len(kept) == len(relation.inputs) or not kept:
-                return relation if kept else _empty(relation)
-            return Union(kept)
+            return Union(kept) if kept else _empty(relation)
         case Filter() if any(isinstance(p, Literal) and p.value is not True for p in relation.predicates):
             return _empty(relation)
         case TopK(limit=0):
             return _empty(relation)
-        case Map() | Filter() | Project() | Join() | TopK() | Window() | Negate() | Threshold():
-            return _empty(relation) if any(map(_is_empty, inputs_of(relation))) else relation
-        case Reduce() if relation.keys and _is_empty(relation.input):
-            return _empty(relation)
-    return relation
+        case Reduce(keys=()):
+            return relation
+    return _empty(relation) if any(map(_is_empty, inputs_of(relation))) else relation
 
 
 def _is_empty(relation: Relation) -> bool:

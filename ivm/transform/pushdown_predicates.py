@@ -6,28 +6,14 @@ never overtakes a predicate that stands before it and stays: that one may guard 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from functools import partial
 
 from ivm.analysis.fact import recalled
 from ivm.analysis.ranges import can_raise
 from ivm.transform.fold_constants import folded
 from ivm.transform.rewrite import filtered, names, owner, projected, unless_equal
-from sql.ir.rebuild import offsets, row, with_inputs
-from sql.ir.relation import (
-    Filter,
-    Join,
-    Map,
-    Negate,
-    Project,
-    Reduce,
-    Relation,
-    Threshold,
-    TopK,
-    Union,
-    Window,
-    inputs_of,
-)
+from sql.ir.rebuild import map_inputs, offsets, row, with_inputs
+from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Union, Window
 from sql.ir.scalar import TRUE, Call, Literal, Scalar, columns_of, remap, substitute
 
 _REMEMBERED = f"_{__name__}"
@@ -40,26 +26,6 @@ def pushdown_predicates(relation: Relation) -> Relation:
     Threshold, through Reduce if it reads keys only. Not through TopK, which must see the rows that it ranks.
     """
     return _Pushing().within(relation)
-
-
-@dataclass
-class _Split:
-    """Predicates that go on down, and those that stay; the order of each is kept."""
-
-    below: list[Scalar] = field(default_factory=list)
-    here: list[Scalar] = field(default_factory=list)
-
-
-def _split(predicates: Iterable[Scalar], lowered: Callable[[Scalar], Scalar | None]) -> _Split:
-    """`lowered` gives the predicate over the input, or None if it has to stay."""
-    split = _Split()
-    for predicate in predicates:
-        moved = None if split.here and can_raise(predicate) else lowered(predicate)
-        if moved is None:
-            split.here.append(predicate)
-        else:
-            split.below.append(moved)
-    return split
 
 
 class _Pushing:
@@ -92,12 +58,15 @@ class _Pushing:
                 return projected(self.pushed(moved, relation.input), relation.columns, names(relation))
             case Join():
                 return self._push_into_join(predicates, relation)
-            case Map() | Reduce() | TopK() | Window() | Negate() | Threshold() | Union():
-                split = _split(predicates, lambda p: _lowered(p, relation))
-                below = tuple(dict.fromkeys(p for p in split.below if p != TRUE))
-                inputs = tuple(self.pushed(below, each) for each in inputs_of(relation))
-                return filtered(with_inputs(relation, inputs), split.here)
-        return filtered(with_inputs(relation, tuple(map(self.within, inputs_of(relation)))), predicates)
+        below: dict[Scalar, None] = {}
+        here: list[Scalar] = []
+        for each in predicates:
+            lowered = None if here and can_raise(each) else _lowered(each, relation)
+            if lowered is None:
+                here.append(each)
+            elif lowered != TRUE:
+                below[lowered] = None
+        return filtered(map_inputs(relation, partial(self.pushed, tuple(below))), here)
 
     def _push_into_join(self, predicates: tuple[Scalar, ...], join: Join) -> Relation:
         starts = offsets(join.inputs)
@@ -114,13 +83,12 @@ class _Pushing:
 
 
 def _lowered(predicate: Scalar, relation: Relation) -> Scalar | None:
-    """The predicate over the input of a node that is no join."""
+    """The predicate over the inputs of a node that is no join; None if it has to stay."""
     match relation:
         case Map():
             return _through_map(predicate, relation)
         case Reduce():
-            reads = columns_of(predicate)
-            grouped = bool(relation.keys) and all(c < len(relation.keys) for c in reads)
+            grouped = relation.keys and all(c < len(relation.keys) for c in columns_of(predicate))
             return substitute(predicate, relation.keys) if grouped else None
         case TopK():
             return predicate if columns_of(predicate) <= set(relation.group) and not can_raise(predicate) else None
@@ -160,14 +128,13 @@ def _sinks(predicate: Scalar, relation: Relation) -> bool:
             return not can_raise(predicate) and (
                 owner(predicate, offsets(relation.inputs)) is not None or _equates(predicate, relation)
             )
-        case Reduce() | TopK() | Window() | Negate() | Threshold() | Union():
-            return _lowered(predicate, relation) is not None
-    return False
+    return _lowered(predicate, relation) is not None
 
 
 def _equates(predicate: Scalar, join: Join) -> bool:
     """Whether the predicate is an equality of two inputs, which the join can look up."""
-    if not isinstance(predicate, Call) or predicate.function != "eq":
-        return False
-    owners = [owner(arg, offsets(join.inputs)) for arg in predicate.args]
-    return None not in owners and owners[0] != owners[1]
+    match predicate:
+        case Call("eq", args):
+            one, other = (owner(arg, offsets(join.inputs)) for arg in args)
+            return None not in (one, other) and one != other
+    return False

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import reduce
 from math import prod
 
 from ivm.analysis.fact import fact
@@ -11,7 +12,7 @@ from ivm.analysis.unique_keys import unique_keys
 from ivm.transform.peeled import peeled
 from ivm.transform.rewrite import filtered, names, projected
 from sql.ir.conditions import comparison
-from sql.ir.rebuild import offsets, row, with_inputs
+from sql.ir.rebuild import map_inputs, offsets, row
 from sql.ir.relation import Filter, Get, Join, Reduce, Relation, inputs_of
 from sql.ir.scalar import Column, Scalar
 
@@ -28,47 +29,28 @@ def restrict_reduce(relation: Relation) -> Relation:
     the same join again.
     """
     after = relation
-    for number in range(len(after.inputs) if isinstance(after, Join) else 0):
-        assert isinstance(after, Join), "the loop is empty for all else"
-        after = _restricted(after, number)
-    return with_inputs(after, tuple(map(restrict_reduce, inputs_of(after))))
-
-
-@dataclass(frozen=True)
-class _Restriction:
-    """An input of a join, `by`, whose columns `keys` are a unique key and equal keys `grouped` of the Reduce."""
-
-    by: Relation
-    keys: tuple[int, ...]
-    grouped: tuple[int, ...]
+    if isinstance(after, Join):
+        after = reduce(_restricted, range(len(after.inputs)), after)
+    return map_inputs(after, restrict_reduce)
 
 
 def _restricted(join: Join, number: int) -> Join:
     """The join with its input `number` restricted, if that is a Reduce and something restricts it."""
-    target = join.inputs[number]
-    found = _reduce_below(target)
-    if found is None:
+    below, starts = peeled(join.inputs[number]), offsets(join.inputs)
+    grouped = below.base
+    if not isinstance(grouped, Reduce):
         return join
-    reduce, places = found
-    starts = offsets(join.inputs)
+    plain = ((starts[number] + i, s.index) for i, s in enumerate(below.columns) if isinstance(s, Column))
+    key_of = {column: key for column, key in plain if key < len(grouped.keys)}
     for other, relation in enumerate(join.inputs):
-        if other != number and is_selective(relation) and not _reads(reduce.input, relation):
-            keys = _equal_keys(join, starts[number], places, starts[other], len(relation.schema))
-            restriction = _restriction(relation, keys)
-            if restriction is not None:
-                after = _replaced(target, reduce, _narrower(reduce, restriction))
+        if other != number and is_selective(relation) and not _reads(grouped.input, relation):
+            equal = _equal_keys(join, key_of, range(starts[other], starts[other + 1]))
+            unique = next((sorted(each) for each in unique_keys(relation) if each and each <= equal.keys()), None)
+            if unique is not None:
+                narrower = _narrower(grouped, relation, {c: equal[c] for c in unique})
+                after = _replaced(join.inputs[number], grouped, narrower)
                 return Join((*join.inputs[:number], after, *join.inputs[number + 1 :]), join.equivalences)
     return join
-
-
-def _reduce_below(relation: Relation) -> tuple[Reduce, dict[int, int]] | None:
-    """The Reduce below maps, filters and projections, and which of its keys each column of `relation` is."""
-    below = peeled(relation)
-    reduce = below.base
-    if not isinstance(reduce, Reduce) or not reduce.keys:
-        return None
-    plain = ((i, s.index) for i, s in enumerate(below.columns) if isinstance(s, Column))
-    return reduce, {i: column for i, column in plain if column < len(reduce.keys)}
 
 
 def is_selective(relation: Relation) -> bool:
@@ -88,36 +70,24 @@ def _filtered_tables(relation: Relation) -> frozenset[tuple[Get, tuple[Scalar, .
     return frozenset[tuple[Get, tuple[Scalar, ...]]]().union(*map(_filtered_tables, inputs_of(relation)))
 
 
-def _equal_keys(join: Join, start: int, places: dict[int, int], other: int, width: int) -> dict[int, int]:
-    """For each column of the input at `other` that equals a key of the Reduce: that key."""
+def _equal_keys(join: Join, key_of: dict[int, int], own: range) -> dict[int, int]:
+    """For each of the columns `own` of an input that equals a key of the Reduce: that key."""
     found: dict[int, int] = {}
     for group in join.equivalences:
-        grouped = [places[c - start] for c in group if c - start in places]
-        if grouped:
-            found.update({c - other: grouped[0] for c in group if other <= c < other + width})
+        key = next((key_of[c] for c in group if c in key_of), None)
+        if key is not None:
+            found |= {c - own.start: key for c in group if c in own}
     return found
 
 
-def _restriction(relation: Relation, keys: dict[int, int]) -> _Restriction | None:
-    for unique in unique_keys(relation):
-        if unique and unique <= keys.keys():
-            columns = tuple(sorted(unique))
-            return _Restriction(relation, columns, tuple(keys[c] for c in columns))
-    return None
-
-
-def _narrower(reduce: Reduce, restriction: _Restriction) -> Reduce:
-    below = reduce.input
-    width = len(below.schema)
-    by = projected(restriction.by, restriction.keys, tuple(names(restriction.by)[c] for c in restriction.keys))
-    joined = Join((below, by))
+def _narrower(reduce: Reduce, by: Relation, keys: dict[int, int]) -> Reduce:
+    """The Reduce of those rows alone whose keys are in `by`: its columns, and the key that each is equal to."""
+    below, width = reduce.input, len(reduce.input.schema)
+    joined = Join((below, projected(by, tuple(keys), tuple(names(by)[c] for c in keys))))
     columns = row(joined)
-    equalities = [comparison("eq", reduce.keys[g], columns[width + i]) for i, g in enumerate(restriction.grouped)]
-    kept = projected(filtered(joined, equalities), tuple(range(width)), names(below))
-    return Reduce(kept, reduce.keys, reduce.aggregates, reduce.names)
+    equalities = [comparison("eq", reduce.keys[key], columns[width + i]) for i, key in enumerate(keys.values())]
+    return replace(reduce, input=projected(filtered(joined, equalities), tuple(range(width)), names(below)))
 
 
 def _replaced(relation: Relation, old: Reduce, new: Reduce) -> Relation:
-    if relation is old:
-        return new
-    return with_inputs(relation, tuple(_replaced(each, old, new) for each in inputs_of(relation)))
+    return new if relation is old else map_inputs(relation, lambda each: _replaced(each, old, new))

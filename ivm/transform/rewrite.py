@@ -11,8 +11,8 @@ from typing import TypeVar
 from ivm.analysis.fact import fact
 from sql.ir.classes import merged_classes
 from sql.ir.conditions import coalesced, comparison, is_null, negation
-from sql.ir.rebuild import row, with_inputs
-from sql.ir.relation import Filter, Join, Map, Project, Reduce, Relation, inputs_of
+from sql.ir.rebuild import map_inputs, row
+from sql.ir.relation import Filter, Join, Map, Project, Reduce, Relation
 from sql.ir.scalar import Column, Literal, Scalar, columns_of, some_value
 
 Rule = Callable[[Relation], Relation]
@@ -31,9 +31,7 @@ def bottom_up(function: Rule) -> Rule:
     @fact
     @wraps(function)
     def rule(node: Relation) -> Relation:
-        inputs = inputs_of(node)
-        rebuilt = with_inputs(node, tuple(map(rule, inputs))) if inputs else node
-        return unless_equal(function(rebuilt), node)
+        return unless_equal(function(map_inputs(node, rule)), node)
 
     return rule
 

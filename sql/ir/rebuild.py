@@ -75,6 +75,11 @@ def with_inputs(relation: Relation, inputs: tuple[Relation, ...]) -> Relation:
     return replace(relation, input=inputs[0])
 
 
+def map_inputs(relation: Relation, function: Callable[[Relation], Relation]) -> Relation:
+    """The same node with `function` applied to each of its inputs; the node itself if none of them changes."""
+    return with_inputs(relation, tuple(map(function, inputs_of(relation))))
+
+
 def settle(relation: Relation) -> None:
     """Note of a relation that it has been bound as a whole, so that what puts it into another need not look inside.
 
@@ -105,7 +110,7 @@ def rebuilt(
         if done(node):
             return node
         if id(node) not in known:
-            known[id(node)] = node, function(with_inputs(node, tuple(map(visit, inputs_of(node)))))
+            known[id(node)] = node, function(map_inputs(node, visit))
         return known[id(node)][1]
 
     return visit(relation)
