@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ivm.analysis.unique_keys import is_unique
 from ivm.transform.rewrite import at_each, filtered
 from sql.ir.functions import MIRRORED
@@ -22,18 +20,15 @@ def limit_window(relation: Filter) -> Relation:
     functions of the window must look at no row behind the current one. `<= k` itself is true then, and `= 1` too; a
     window of which nothing else is read falls away when columns are pruned.
     """
-    if not isinstance(relation.input, Window):
-        return relation
     window = relation.input
-    if not all(map(_looks_back, window.functions)):
+    if not isinstance(window, Window) or not all(map(_looks_back, window.functions)):
         return relation
-    bounds = [(p, bound) for p in relation.predicates if (bound := _bound(p, window)) is not None]
+    bounds = {p: bound for p in relation.predicates if (bound := _bound(p, window)) is not None}
     if not bounds:
         return relation
-    least = min(bound.reach for _, bound in bounds)
-    settled = {p for p, bound in bounds if bound.implied and bound.reach == least}
-    kept = [p for p in relation.predicates if p not in settled]
-    return filtered(_cut(window, *least), kept)
+    limit, ties, _ = min(bounds.values())
+    kept = [p for p in relation.predicates if bounds.get(p) != (limit, ties, True)]
+    return filtered(_cut(window, limit, ties), kept)
 
 
 def _cut(window: Window, limit: int, ties: bool) -> Relation:
@@ -56,18 +51,8 @@ def _looks_back(function: WindowFunction) -> bool:
     return framed and function.frame.end is not None and function.frame.end <= 0 and not function.frame.peers
 
 
-@dataclass(frozen=True)
-class _FirstRows:
-    """Only the first `reach[0]` rows of a partition, with ties if `reach[1]`, can satisfy a predicate.
-
-    `implied`: all of them do.
-    """
-
-    reach: tuple[int, bool]
-    implied: bool
-
-
-def _bound(predicate: Scalar, window: Window) -> _FirstRows | None:
+def _bound(predicate: Scalar, window: Window) -> tuple[int, bool, bool] | None:
+    """How many first rows of a partition can satisfy a predicate, whether with ties, and whether all of them do."""
     match predicate:
         case Call(function, (Column(column), Literal(int() as value))) if function in MIRRORED:
             pass
@@ -79,7 +64,7 @@ def _bound(predicate: Scalar, window: Window) -> _FirstRows | None:
     if ties is None or function not in ("eq", "le", "lt"):
         return None
     limit = max(value - (function == "lt"), 0)
-    return _FirstRows((limit, ties and limit > 0), function != "eq" or value == 1)
+    return limit, ties and limit > 0, function != "eq" or value == 1
 
 
 def _has_ties(column: int, window: Window) -> bool | None:

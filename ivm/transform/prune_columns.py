@@ -7,23 +7,8 @@ from dataclasses import dataclass, field, replace
 
 from ivm.analysis.unique_keys import is_unique
 from ivm.transform.rewrite import filtered, mapped, names, projected, unless_equal
-from sql.ir.rebuild import offsets, with_inputs, with_scalars
-from sql.ir.relation import (
-    Constant,
-    Filter,
-    Get,
-    Join,
-    Map,
-    Negate,
-    Project,
-    Reduce,
-    Relation,
-    Threshold,
-    TopK,
-    Union,
-    Window,
-    WindowFunction,
-)
+from sql.ir.rebuild import map_inputs, offsets, scalars_of, with_inputs, with_scalars
+from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, TopK, Union, Window, WindowFunction
 from sql.ir.scalar import columns_of, remap
 
 Places = dict[int, int]
@@ -71,8 +56,6 @@ class _Pruner:
 
 def _narrow(pruner: _Pruner, relation: Relation, needed: frozenset[int]) -> tuple[Relation, Places]:
     match relation:
-        case Get() | Constant():
-            return relation, {c: c for c in range(len(relation.schema))}
         case Map():
             return _narrowed_map(pruner, relation, needed)
         case Filter():
@@ -99,10 +82,8 @@ def _narrow(pruner: _Pruner, relation: Relation, needed: frozenset[int]) -> tupl
             return _narrowed_window(pruner, relation, needed)
         case TopK(ties=True):
             return _narrowed_ranked(pruner, relation, needed)
-        case TopK() | Threshold():
-            everything = range(len(relation.schema))
-            return with_inputs(relation, (pruner.exactly(relation.input, everything),)), _renumbered(everything)
-    raise AssertionError(f"no rule for {type(relation).__name__}")
+    everything = range(len(relation.schema))
+    return map_inputs(relation, lambda each: pruner.exactly(each, everything)), _renumbered(everything)
 
 
 def _narrowed_ranked(pruner: _Pruner, relation: TopK, needed: frozenset[int]) -> tuple[Relation, Places]:
@@ -144,26 +125,13 @@ def _narrowed_join(pruner: _Pruner, relation: Join, needed: frozenset[int]) -> t
 
 def _narrowed_reduce(pruner: _Pruner, relation: Reduce, needed: frozenset[int]) -> tuple[Relation, Places]:
     width = len(relation.keys)
-    kept = [i for i in range(len(relation.aggregates)) if width + i in needed]
-    if not kept and not width:
-        kept = list(range(len(relation.aggregates)))[:1]  # rather than a row without columns
-    arguments = [scalar for i in kept for scalar in relation.aggregates[i].scalars]
-    reads = frozenset[int]().union(*map(columns_of, (*relation.keys, *arguments)))
-    below, places = pruner.narrowed(relation.input, reads)
-    moved = _moved_reduce(relation, below, places, kept)
-    return moved, _renumbered([*range(width), *(width + i for i in kept)])
-
-
-def _moved_reduce(relation: Reduce, below: Relation, places: Places, kept: list[int]) -> Reduce:
-    width = len(relation.keys)
-    narrow = Reduce(
-        relation.input,
-        relation.keys,
-        tuple(relation.aggregates[i] for i in kept),
-        (*relation.names[:width], *(relation.names[width + i] for i in kept)),
-    )
+    read = [i for i in range(width, len(relation.names)) if i in needed]
+    kept = [*range(width), *read] or list(range(len(relation.names)))[:1]  # rather than a row without columns
+    aggregates = tuple(relation.aggregates[i - width] for i in kept if i >= width)
+    narrow = replace(relation, aggregates=aggregates, names=tuple(relation.names[i] for i in kept))
+    below, places = pruner.narrowed(relation.input, frozenset[int]().union(*map(columns_of, scalars_of(narrow))))
     moved = with_scalars(narrow, lambda s: remap(s, places.__getitem__))
-    return with_inputs(moved, (below,))  # type: ignore[return-value]
+    return with_inputs(moved, (below,)), _renumbered(kept)
 
 
 _BLIND_TO_TIES = frozenset(("rank", "dense_rank", "percent_rank", "cume_dist"))
@@ -176,23 +144,21 @@ def _narrowed_window(pruner: _Pruner, relation: Window, needed: frozenset[int]) 
     kept = [i for i in range(len(relation.functions)) if width + i in needed]
     if not kept:
         return pruner.narrowed(relation.input, needed)
-    functions = tuple(relation.functions[i] for i in kept)
+    functions, own = tuple(relation.functions[i] for i in kept), tuple(relation.names[i] for i in kept)
+    narrow = replace(relation, functions=functions, names=own)
     ordered = (*relation.partition, *(o.column for o in relation.order))
-    reads = frozenset(c for c in needed if c < width).union(
-        ordered, *(columns_of(a) for f in functions for a in f.args)
-    )
+    reads = frozenset(c for c in needed if c < width).union(ordered, *map(columns_of, scalars_of(narrow)))
     if not all(map(_is_blind_to_ties, functions)) and not is_unique(relation.input, ordered):
         reads = frozenset(range(width))
     columns = sorted(reads) or list(range(width))[:1]  # rather than rows without columns
     places = _renumbered(columns)
-    narrow = Window(
-        pruner.exactly(relation.input, columns),
-        tuple(places[c] for c in relation.partition),
-        tuple(replace(o, column=places[o.column]) for o in relation.order),
-        tuple(replace(f, args=tuple(remap(a, places.__getitem__) for a in f.args)) for f in functions),
-        tuple(relation.names[i] for i in kept),
+    moved = replace(
+        with_scalars(narrow, lambda s: remap(s, places.__getitem__)),
+        input=pruner.exactly(relation.input, columns),
+        partition=tuple(places[c] for c in relation.partition),
+        order=tuple(replace(o, column=places[o.column]) for o in relation.order),
     )
-    return narrow, {**places, **{width + i: len(columns) + n for n, i in enumerate(kept)}}
+    return moved, {**places, **{width + i: len(columns) + n for n, i in enumerate(kept)}}
 
 
 def _is_blind_to_ties(function: WindowFunction) -> bool:

@@ -6,6 +6,8 @@ the primary key) would have to be carried as an arbitrary value of its group, fo
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ivm.analysis.equivalences import Equivalences, equivalences
 from ivm.transform.rewrite import at_each, expressed
 from sql.ir.rebuild import row
@@ -30,7 +32,13 @@ def reduce_group_keys(relation: Reduce) -> Relation:
     kept = sorted(first.values())
     if len(kept) == len(relation.keys):
         return relation
-    return _rebuilt(relation, kept, constants, first, known)
+    own = (*kept, *range(len(relation.keys), len(relation.names)))
+    keys, called = tuple(relation.keys[i] for i in kept), tuple(relation.names[i] for i in own)
+    smaller = replace(relation, keys=keys, names=called)
+    columns = row(smaller)
+    places = {key: kept.index(i) for key, i in first.items()}
+    restored = [constants.get(i) or columns[places[_canonical(key, known)]] for i, key in enumerate(relation.keys)]
+    return expressed(smaller, (*restored, *columns[len(kept) :]), relation.names)
 
 
 def _constant(key: Scalar, known: Equivalences) -> Literal | None:
@@ -45,17 +53,3 @@ def _canonical(key: Scalar, known: Equivalences) -> Scalar:
     if isinstance(key, Column):
         return Column(known.representative(key.index), key.type)
     return remap(key, known.representative)
-
-
-def _rebuilt(
-    relation: Reduce, kept: list[int], constants: dict[int, Literal], first: dict[Scalar, int], known: Equivalences
-) -> Relation:
-    aggregates = relation.names[len(relation.keys) :]
-    keys = tuple(relation.keys[i] for i in kept)
-    smaller = Reduce(relation.input, keys, relation.aggregates, (*(relation.names[i] for i in kept), *aggregates))
-    columns = row(smaller)
-    restored = [
-        constants[i] if i in constants else columns[kept.index(first[_canonical(key, known)])]
-        for i, key in enumerate(relation.keys)
-    ]
-    return expressed(smaller, (*restored, *columns[len(kept) :]), relation.names)

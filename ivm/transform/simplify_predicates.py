@@ -77,19 +77,11 @@ def _not(scalar: Scalar) -> Scalar:
 
 def _listed(members: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
     """Equalities of one expression with constants, wherever they stand, as one IN list in the place of the first."""
-    lists: dict[Scalar, list[Scalar]] = {}
+    lists: dict[tuple[Scalar, bool], dict[Scalar, None]] = {}
     for member in members:
-        found = _choice(member)
-        if found is not None:
-            lists.setdefault(found[0], []).extend(found[1])
-    result: list[Scalar] = []
-    for member in members:
-        found = _choice(member)
-        if found is None:
-            result.append(member)
-        elif found[0] in lists:
-            result.append(_membership(found[0], lists.pop(found[0])))
-    return tuple(result)
+        subject, constants = _choice(member) or (member, ())
+        lists.setdefault((subject, bool(constants)), {}).update(dict.fromkeys(constants))
+    return tuple(_membership(subject, tuple(values)) if values else subject for (subject, _), values in lists.items())
 
 
 def _choice(scalar: Scalar) -> tuple[Scalar, tuple[Scalar, ...]] | None:
@@ -102,9 +94,8 @@ def _choice(scalar: Scalar) -> tuple[Scalar, tuple[Scalar, ...]] | None:
     return None
 
 
-def _membership(subject: Scalar, values: list[Scalar]) -> Scalar:
-    distinct = tuple(dict.fromkeys(values))
-    return Call("eq" if len(distinct) == 1 else "in", (subject, *distinct), BOOLEAN, subject.nullable)
+def _membership(subject: Scalar, values: tuple[Scalar, ...]) -> Scalar:
+    return Call("eq" if len(values) == 1 else "in", (subject, *values), BOOLEAN, subject.nullable)
 
 
 def _factored(members: tuple[Scalar, ...]) -> Scalar:

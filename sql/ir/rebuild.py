@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from operator import is_
-from typing import Any
+from typing import Any, TypeVar
 
 from sql.ir.relation import Apply, Constant, Filter, Get, Join, Map, Reduce, Relation, Union, Window, inputs_of
 from sql.ir.scalar import Column, Outer, Scalar, walk
+
+Node = TypeVar("Node", bound=Relation)
 
 Known = dict[int, tuple[Relation, Relation]]
 """What became of each node, by its id; the node is kept so that no other takes its id."""
@@ -39,7 +41,7 @@ def scalars_of(relation: Relation) -> tuple[Scalar, ...]:
     return ()
 
 
-def with_scalars(relation: Relation, function: Callable[[Scalar], Scalar]) -> Relation:
+def with_scalars(relation: Node, function: Callable[[Scalar], Scalar]) -> Node:
     """The same node with `function` applied to each of its expressions; the node itself if none of them changes."""
     match relation:
         case Map():
@@ -55,13 +57,13 @@ def with_scalars(relation: Relation, function: Callable[[Scalar], Scalar]) -> Re
     return relation
 
 
-def _with(relation: Relation, **parts: Any) -> Relation:
+def _with(relation: Relation, **parts: Any) -> Any:
     """The node with these parts; the node itself if it has them."""
     same = all(getattr(relation, name) == part for name, part in parts.items())
     return relation if same else replace(relation, **parts)
 
 
-def with_inputs(relation: Relation, inputs: tuple[Relation, ...]) -> Relation:
+def with_inputs(relation: Node, inputs: tuple[Relation, ...]) -> Node:
     """The same node over other inputs; the node itself if they are the ones that it has."""
     before = inputs_of(relation)
     assert len(inputs) == len(before), "a node has as many inputs as it had"
