@@ -13,7 +13,7 @@ from ivm.core import Core
 from ivm.engine import Engine
 from ivm.operators.arrange import ArrangeTable
 from ivm.plan.arrangement import ArrangementPlan
-from ivm.plan.change_cost import change_costs
+from ivm.plan.change_cost import change_lines
 from ivm.plan.estimate import Estimate, total
 from ivm.plan.existing import question
 from ivm.plan.join import JoinPlan, arrangements_of
@@ -90,8 +90,7 @@ def _state_lines(engine: Engine, plan: Plan, names: Callable[[str], tuple[str, .
 def _change_lines(engine: Engine, plan: Plan) -> list[str]:
     sizes = engine.sizes()
     sized = any(sizes.get(each.name) for each in nodes_of(plan) if isinstance(each, TablePlan | ViewPlan))
-    lines = [str(each) for each in change_costs(plan, Sizes(sizes) if sized else None)]
-    return lines or ["no table that it reads directly"]
+    return change_lines(plan, Sizes(sizes) if sized else None) or ["no table that it reads directly"]
 
 
 def _registered_lines(engine: Engine, plan: Plan, registered: Mapping[str, Plan]) -> list[str]:

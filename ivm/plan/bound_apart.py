@@ -9,7 +9,7 @@ from ivm.analysis.tables import tables_of
 from ivm.analysis.unique_keys import is_unique
 from ivm.plan.mfp import Mfp, peel
 from ivm.plan.threshold_join import compared_with
-from sql.ir.rebuild import row
+from sql.ir.rebuild import offsets, row
 from sql.ir.relation import Filter, Join, Project, Reduce, Relation
 from sql.ir.scalar import Scalar, columns_of, remap
 
@@ -35,8 +35,7 @@ def set_apart(join: Join, mfp: Mfp) -> tuple[Join, Mfp] | None:
 
 
 def _columns(join: Join, number: int) -> range:
-    start = sum(len(each.schema) for each in join.inputs[:number])
-    return range(start, start + len(join.inputs[number].schema))
+    return range(*offsets(join.inputs)[number : number + 2])
 
 
 def _is_total(relation: Relation) -> bool:

@@ -6,53 +6,35 @@ because tables are empty, each lookup is taken to find one row and each filter t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ivm.plan.estimate import rounded
 from ivm.plan.node import Change, Plan, Sizes, nodes_of
 from ivm.plan.table import TablePlan
 
 
-@dataclass(frozen=True)
-class ChangeCost:
-    """For one changed row of a table: keys looked up, rows visited, changes of the view, and what is visited whole.
+def change_lines(plan: Plan, sizes: Sizes | None) -> list[str]:
+    """A line for each base table that the plan reads, in the order in which it names them; None: no sizes are known.
 
-    `sized`: whether the figures come from the sizes of tables. `whole` names collections of which a change of this
-    table visits all rows, or a whole partition or group, in the order in which it meets them.
-    """
-
-    table: str
-    lookups: float
-    visited: float
-    changes: float
-    whole: tuple[str, ...]
-    sized: bool
-
-    def __str__(self) -> str:
-        return f"a changed row of {self.table}: {self._figures()}{''.join(f'; visits {each}' for each in self.whole)}"
-
-    def _figures(self) -> str:
-        if not self.lookups:
-            return "no lookup"
-        if not self.sized:
-            return f"{_counted(self.lookups, 'lookup')} if each finds one row"
-        found = _counted(self.visited, "row"), _counted(self.changes, "change")
-        return f"about {_counted(self.lookups, 'lookup')}, {found[0]} visited, {found[1]} of the view"
-
-
-def change_costs(plan: Plan, sizes: Sizes | None) -> tuple[ChangeCost, ...]:
-    """One for each base table that the plan reads, in the order in which it names them; None: no sizes are known.
-
+    Each says how many keys a changed row of it looks up, how many rows it visits, what it changes in the view, and what
+    it visits whole: collections, partitions or groups, in the order in which it meets them.
     Cost: linear in the plan, for each table.
     """
     nodes = tuple(dict.fromkeys(nodes_of(plan)))
-    found = []
+    lines = []
     for table in dict.fromkeys(each.name for each in nodes if isinstance(each, TablePlan)):
         change = Change(table, sizes)
         change.follow(nodes)
-        passed = change.rates[nodes[-1]]
-        found.append(ChangeCost(table, change.lookups, change.visited, passed, tuple(change.whole), sizes is not None))
-    return tuple(found)
+        visits = "".join(f"; visits {each}" for each in change.whole)
+        lines.append(f"a changed row of {table}: {_figures(change, change.rates[nodes[-1]])}{visits}")
+    return lines
+
+
+def _figures(change: Change, passed: float) -> str:
+    if not change.lookups:
+        return "no lookup"
+    lookups = _counted(change.lookups, "lookup")
+    if change.sizes is None:
+        return f"{lookups} if each finds one row"
+    return f"about {lookups}, {_counted(change.visited, 'row')} visited, {_counted(passed, 'change')} of the view"
 
 
 def _counted(number: float, what: str) -> str:

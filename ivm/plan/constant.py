@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 
 from ivm.plan.node import Names, NamesOf, Plan, Sizes
-from ivm.plan.row import Row
 from sql.ir.compared_once import compared_once
+from sql.ir.rebuild import Row
 from sql.ir.scalar import Value
 
 
@@ -24,11 +24,6 @@ class ConstantPlan(Plan):
     def lines(self, names_of: NamesOf) -> list[str]:
         """The number of rows."""
         return [f"constant rows={len(self.rows)}"]
-
-    @property
-    def is_append_only(self) -> bool:
-        """Nothing ever goes."""
-        return True
 
     @cached_property
     def most_rows(self) -> int | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from catalog.types import Physical
-from ivm.plan.row import Row
+from sql.ir.rebuild import Row
 
 _WIDTH = {
     Physical.BOOL: 1,

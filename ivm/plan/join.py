@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import field
 from functools import cached_property
+from itertools import accumulate
 from math import prod
 
 from ivm.analysis.ranges import can_raise
@@ -15,9 +17,9 @@ from ivm.plan.join_keys import MOVED, Choice, sides_of
 from ivm.plan.mfp import Mfp
 from ivm.plan.node import Change, Names, NamesOf, Plan, Sizes, nodes_of
 from ivm.plan.reduce import ReducePlan
-from ivm.plan.row import Row
 from sql.ir.compared_once import compared_once
-from sql.ir.scalar import Column, Scalar
+from sql.ir.rebuild import Row, row_of
+from sql.ir.scalar import Scalar
 from sql.ir.text import scalar_text
 
 
@@ -112,19 +114,12 @@ class JoinPlan(Plan):
     @cached_property
     def offsets(self) -> tuple[int, ...]:
         """Where each input's columns begin in the joined row."""
-        offsets = [0]
-        for plan in self.inputs:
-            offsets.append(offsets[-1] + len(plan.row))
-        return tuple(offsets[:-1])
+        return tuple(accumulate((len(each.row) for each in self.inputs[:-1]), initial=0))
 
     @cached_property
     def joined_row(self) -> Row:
         """The columns of all inputs side by side."""
-        return tuple(
-            Column(offset + column.index, column.type, column.nullable)
-            for offset, each in zip(self.offsets, self.inputs, strict=True)
-            for column in each.row
-        )
+        return row_of(column for each in self.inputs for column in each.row)
 
     def below(self) -> tuple[Plan, ...]:
         """The inputs."""
@@ -167,7 +162,7 @@ class JoinPlan(Plan):
     @cached_property
     def is_append_only(self) -> bool:
         """If all inputs are; what can raise may take back what it has given (see `ivm.plan.join_careful`)."""
-        return not self.is_risky and all(each.is_append_only for each in self.inputs)
+        return not self.is_risky and super().is_append_only
 
     @cached_property
     def most_rows(self) -> int | None:
@@ -195,14 +190,10 @@ class JoinPlan(Plan):
             return None
         return min(self._values(sizes, c) for c in next((g for g in self.classes if place in g), (place,)))
 
-    def _owner(self, column: int) -> tuple[Plan, int]:
-        """The input that a column of the joined row belongs to, and its place there."""
-        number = max(i for i, offset in enumerate(self.offsets) if offset <= column)
-        return self.inputs[number], column - self.offsets[number]
-
     def _values(self, sizes: Sizes, column: int) -> float:
         """The distinct values of a column of the joined row, in the input that it belongs to."""
-        return sizes.distinct(*self._owner(column))
+        number = bisect_right(self.offsets, column) - 1
+        return sizes.distinct(self.inputs[number], column - self.offsets[number])
 
     def passed(self, change: Change, rate: float) -> float:
         """What the paths find together."""

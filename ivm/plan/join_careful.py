@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ivm.plan.join import JoinPlan, PathPlan
 from ivm.plan.mfp import Mfp, identity
-from ivm.plan.row import row_of
+from sql.ir.rebuild import row_of
 from sql.ir.scalar import Scalar
 
 

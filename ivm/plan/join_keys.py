@@ -13,13 +13,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
 from math import inf, log2, prod
+from typing import NamedTuple
 
 from ivm.plan.node import Plan, Sizes
 
 Key = tuple[int, ...]
-Chosen = frozenset[tuple[int, Key]]
-"""Arrangements, as (input, key)."""
-
 PROBE = 2.0
 """What a lookup costs beside the rows that it finds, in rows."""
 READ, UNIQUE = 0.2, 0.6
@@ -72,12 +70,15 @@ def sides_of(plans: Sequence[Plan], classes: Iterable[tuple[int, ...]], sizes: S
     return tuple(Side(own[i], plan.unique, frozenset(), rows[i], False) for i, plan in enumerate(plans))
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """Look `input` up by `key`."""
 
     input: int
     key: Key
+
+
+Chosen = frozenset[Step]
+"""Arrangements, by what looks something up in them."""
 
 
 @dataclass(frozen=True)
@@ -158,12 +159,12 @@ class Choice:
 
     def _moves(self, used: Chosen) -> list[Chosen]:
         """What remains of `used` without one of them, or with what two have in common in place of these."""
-        ordered = sorted((i, key) for i, key in used if key not in self.sides[i].unique)
+        ordered = sorted(step for step in used if step.key not in self.sides[step.input].unique)
         moves = [used - {each} for each in ordered]
         for one, two in combinations(ordered, 2):
-            common = tuple(c for c in one[1] if c in two[1])
-            if one[0] == two[0] and common and (one[0], common) not in used:
-                moves.append(used - {one, two} | {(one[0], common)})
+            common = Step(one.input, tuple(c for c in one.key if c in two.key))
+            if one.input == two.input and common.key and common not in used:
+                moves.append(used - {one, two} | {common})
         return moves
 
     def _within(self, ways: tuple[Way, ...], used: Chosen, allowed: Chosen) -> tuple[Way, ...] | None:
@@ -171,7 +172,7 @@ class Choice:
         given_up = used - allowed
         found: list[Way] = []
         for source, way in zip(self.sources, ways, strict=True):
-            concerned = not given_up.isdisjoint([(step.input, step.key) for step in way.steps])
+            concerned = not given_up.isdisjoint(way.steps)
             other = self._way(source, allowed) if concerned else way
             if other is None:
                 return None
@@ -179,8 +180,7 @@ class Choice:
         return tuple(found)
 
     def _new(self, ways: tuple[Way, ...]) -> Chosen:
-        steps = {(step.input, step.key) for way in ways for step in way.steps}
-        return frozenset((i, key) for i, key in steps if key not in self.sides[i].existing)
+        return frozenset(step for way in ways for step in way.steps if step.key not in self.sides[step.input].existing)
 
     def _value(self, ways: tuple[Way, ...], used: Chosen) -> float:
         """The price of the ways and of the new arrangements. Ways are compared by the factor that they differ by, since
@@ -342,13 +342,9 @@ class _Search:
         side = self._choice.sides[target]
         usable = side.existing | {key for i, key in self._allowed if i == target}
         fitting = [key for key in usable if key and set(key) <= set(bound_columns)]
-        cheap = [
-            k for k in fitting if len(k) == len(bound_columns) or self._found(target, k) <= self._choice.most_found
-        ]
-        return min(cheap, key=lambda k: (self._found(target, k), -len(k), k), default=None)
-
-    def _found(self, target: int, key: Key) -> float:
-        return self._choice.found(target, key)
+        ranked = [(self._choice.found(target, key), -len(key), key) for key in fitting]
+        cheap = [r for r in ranked if r[0] <= self._choice.most_found or -r[1] == len(bound_columns)]
+        return min(cheap)[2] if cheap else None
 
     def _kept(self, bound: frozenset[int], before: frozenset[int]) -> float:
         """The share of rows that the predicates keep which can be tested from here on."""

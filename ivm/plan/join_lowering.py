@@ -24,12 +24,12 @@ from ivm.plan.join_ties import Ties, ties
 from ivm.plan.mfp import Mfp, identity, peel
 from ivm.plan.node import Plan
 from ivm.plan.reduce import ReducePlan
-from ivm.plan.row import Row, row_of
 from ivm.plan.table import TablePlan
 from ivm.plan.threshold import ThresholdPlan
 from ivm.plan.threshold_join import LARGE, bounded, compared_with
 from sql.ir.classes import merged_classes
 from sql.ir.conditions import comparison
+from sql.ir.rebuild import Row, row_of
 from sql.ir.relation import Join, Relation
 from sql.ir.scalar import Column, Scalar, columns_of
 

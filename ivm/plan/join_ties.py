@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from ivm.analysis.references import references
 from ivm.plan.node import Plan
@@ -43,9 +44,7 @@ def _links(
     plans: Sequence[Plan], relations: Sequence[Relation], classes: tuple[tuple[int, ...], ...]
 ) -> set[tuple[int, int]]:
     """Pairs (i, j): the join is along a foreign key of input i whose target, input j, is an append-only table."""
-    starts = [0]
-    for plan in plans:
-        starts.append(starts[-1] + len(plan.row))
+    starts = tuple(accumulate((len(plan.row) for plan in plans), initial=0))
     number = {column: i for i, group in enumerate(classes) for column in group}
     found: set[tuple[int, int]] = set()
     for i, relation in enumerate(relations):
@@ -53,12 +52,9 @@ def _links(
             for j, target in enumerate(plans):
                 if i == j or not isinstance(target, TablePlan) or not target.append_only or target.name != each.table:
                     continue
-                pairs = [
-                    (starts[i] + own, starts[j] + other)
-                    for own, other in zip(each.columns, each.referenced, strict=True)
-                ]
-                exact = all(not target.row[c].type.is_float for c in each.referenced)
-                if exact and all(one in number and number[one] == number.get(other) for one, other in pairs):
+                own = [number.get(starts[i] + c, -1) for c in each.columns]
+                other = [number.get(starts[j] + c) for c in each.referenced]
+                if own == other and not any(target.row[c].type.is_float for c in each.referenced):
                     found.add((i, j))
     return found
 

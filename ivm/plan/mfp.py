@@ -9,8 +9,8 @@ from math import prod
 from ivm.analysis.selectivity import selectivity
 from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes
 from ivm.plan.reduce import ReducePlan
-from ivm.plan.row import Row, row_of
 from sql.ir.compared_once import compared_once
+from sql.ir.rebuild import Row, row_of
 from sql.ir.relation import Filter, Map, Project, Relation
 from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap, substitute
 from sql.ir.text import scalar_text
@@ -73,33 +73,26 @@ class Mfp:
 
     def placed(self, width: int, places: dict[int, int]) -> Mfp:
         """The same over another row of `width` columns, in which those that it reads stand at `places`."""
-        moved = places | {self.width + i: width + i for i in range(len(self.maps))}
-        return Mfp(
-            width,
-            tuple(remap(scalar, moved.__getitem__) for scalar in self.maps),
-            tuple(remap(predicate, moved.__getitem__) for predicate in self.predicates),
-            tuple(moved[p] for p in self.projection),
-            self.gathered,
-        )
+        return self._moved(width, places | {self.width + i: width + i for i in range(len(self.maps))})
+
+    def _moved(self, width: int, places: dict[int, int]) -> Mfp:
+        """As `placed`, where `places` says of the maps, too, where they stand."""
+        maps, predicates = (tuple(remap(s, places.__getitem__) for s in each) for each in (self.maps, self.predicates))
+        return Mfp(width, maps, predicates, tuple(places[p] for p in self.projection), self.gathered)
 
     def pruned(self) -> Mfp:
         """The same without maps that nobody reads, and with equal maps computed once."""
         maps, places = self._distinct_maps()
         predicates = tuple(dict.fromkeys(remap(p, places.__getitem__) for p in self.predicates))
         projection = tuple(places[p] for p in self.projection)
-        needed = set(projection).union(*(columns_of(p) for p in predicates)) if predicates else set(projection)
+        needed = set(projection).union(*map(columns_of, predicates))
         for i in reversed(range(len(maps))):
             if self.width + i in needed:
                 needed |= columns_of(maps[i])
         kept = [i for i in range(len(maps)) if self.width + i in needed]
         final = {i: i for i in range(self.width)} | {self.width + i: self.width + n for n, i in enumerate(kept)}
-        return Mfp(
-            self.width,
-            tuple(remap(maps[i], final.__getitem__) for i in kept),
-            tuple(remap(p, final.__getitem__) for p in predicates),
-            tuple(final[p] for p in projection),
-            self.gathered,
-        )
+        left = Mfp(self.width, tuple(maps[i] for i in kept), predicates, projection, self.gathered)
+        return left._moved(self.width, final)
 
     def is_constant(self, column: int) -> bool:
         """Whether a column of the output is a literal."""
@@ -140,20 +133,15 @@ def identity(width: int) -> Mfp:
 
 def peel(relation: Relation) -> tuple[Relation, Mfp]:
     """Split a relation into the first node below it that is no map, filter or project, and the MFP above that."""
-    chain: list[Map | Filter | Project] = []
-    while isinstance(relation, Map | Filter | Project):
-        chain.append(relation)
-        relation = relation.input
-    mfp = identity(len(relation.schema))
-    for node in reversed(chain):
-        match node:
-            case Map():
-                mfp = mfp.map(node.scalars)
-            case Filter():
-                mfp = mfp.filter(node.predicates)
-            case Project():
-                mfp = mfp.project(node.columns)
-    return relation, mfp
+    if not isinstance(relation, Map | Filter | Project):
+        return relation, identity(len(relation.schema))
+    base, mfp = peel(relation.input)
+    match relation:
+        case Map():
+            return base, mfp.map(relation.scalars)
+        case Filter():
+            return base, mfp.filter(relation.predicates)
+    return base, mfp.project(relation.columns)
 
 
 @compared_once
@@ -181,11 +169,6 @@ class MfpPlan(PlanOver):
     def called(self) -> str:
         """As the input is."""
         return self.input.called()
-
-    @property
-    def is_append_only(self) -> bool:
-        """If the input is."""
-        return self.input.is_append_only
 
     def is_constant(self, column: int) -> bool:
         """If it is a literal."""

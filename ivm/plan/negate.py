@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ivm.plan.node import Plan, PlanOver
-from ivm.plan.row import Row
 from sql.ir.compared_once import compared_once
+from sql.ir.rebuild import Row
 
 
 @compared_once
@@ -13,3 +13,4 @@ class NegatePlan(PlanOver):
 
     input: Plan
     row: Row
+    is_append_only = False

@@ -14,8 +14,8 @@ from math import prod
 from typing import ClassVar
 
 from ivm.analysis.selectivity import selectivity
-from ivm.plan.estimate import Estimate
-from ivm.plan.row import Row
+from ivm.plan.estimate import IN_ORDER, Estimate, rows_of
+from sql.ir.rebuild import Row
 from sql.ir.relation import Order
 from sql.ir.scalar import Scalar
 
@@ -88,10 +88,10 @@ class Plan(ABC):
         """Whether nothing changes after it has been hydrated: all that it reads is static or constant."""
         return all(each.is_static for each in self.below())
 
-    @property
+    @cached_property
     def is_append_only(self) -> bool:
         """Whether no update ever has a negative diff, in a commit or in hydration."""
-        return False
+        return all(each.is_append_only for each in self.below())
 
     @cached_property
     def most_rows(self) -> int | None:
@@ -151,6 +151,10 @@ class PlanOver(Plan):
     def distinct(self, sizes: Sizes, column: int) -> float | None:
         """The input's, whose columns these are."""
         return sizes.distinct(self.input, column)
+
+    def state(self, sizes: Sizes) -> Estimate | None:
+        """The rows of the input in order, if it keeps any."""
+        return rows_of(sizes.count(self.input), self.input.row, IN_ORDER) if self.state_kind else None
 
 
 @dataclass

@@ -10,9 +10,9 @@ from typing import ClassVar
 from catalog.types import SqlType
 from ivm.plan.estimate import GROUP, IN_ORDER, Estimate, rows_of
 from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes, order_text
-from ivm.plan.row import Row, row_of
 from sql.ir.aggregates import ORDERED, Reduction, aggregate_of
 from sql.ir.compared_once import compared_once
+from sql.ir.rebuild import Row, row_of
 from sql.ir.relation import Aggregate, Order, Reduce, Relation
 from sql.ir.scalar import Literal, Scalar
 from sql.ir.text import scalar_text
@@ -74,7 +74,7 @@ class ReducePlan(PlanOver):
         coming = " of rows that only come" if self.append_only else ""
         return [f"reduce keys=[{', '.join(names[: self.keys])}] aggregates=[{aggregates}]{coming}"]
 
-    @property
+    @cached_property
     def is_append_only(self) -> bool:
         """If a group comes but never changes: there is no aggregate, and no group of everything."""
         return self.keys > 0 and not self.aggregates and self.input.is_append_only
@@ -129,7 +129,7 @@ def lower_reduce(reduce: Reduce, lower_mapped: Callable[[Relation, tuple[Scalar,
     places = {argument: len(reduce.keys) + i for i, argument in enumerate(arguments)}
     aggregates = tuple(_aggregate(a, places) for a in reduce.aggregates)
     below = lower_mapped(reduce.input, (*reduce.keys, *arguments))
-    row = row_of((*reduce.keys, *reduce.aggregates))  # type: ignore[arg-type]
+    row = row_of((*reduce.keys, *reduce.aggregates))
     return ReducePlan(below, len(reduce.keys), aggregates, row, below.is_append_only)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import ClassVar
 
 from ivm.plan.node import Change, Names, NamesOf, Plan, Sizes
-from ivm.plan.row import Row
 from sql.ir.compared_once import compared_once
-from sql.ir.rebuild import row
+from sql.ir.rebuild import Row, row
 from sql.ir.relation import Get
 
 
@@ -15,6 +15,7 @@ class Named(Plan):
     """A table or a view."""
 
     name: str
+    most_rows: ClassVar[None] = None
 
     @property
     def label(self) -> str:
@@ -41,11 +42,6 @@ class Named(Plan):
     def called(self) -> str:
         """The name."""
         return self.name
-
-    @cached_property
-    def most_rows(self) -> int | None:
-        """Any number."""
-        return None
 
     def count(self, sizes: Sizes) -> float:
         """As given."""
@@ -75,7 +71,7 @@ class TablePlan(Named):
         """As declared."""
         return self.static
 
-    @property
+    @cached_property
     def is_append_only(self) -> bool:
         """As declared."""
         return self.append_only or self.static
@@ -91,11 +87,7 @@ class ViewPlan(Named):
 
     name: str
     row: Row
-
-    @cached_property
-    def is_static(self) -> bool:
-        """Nothing is known of it."""
-        return False
+    is_static = is_append_only = False  # nothing is known of it
 
 
 def lower_get(relation: Get) -> Plan:

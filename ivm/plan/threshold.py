@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from ivm.plan.estimate import IN_ORDER, Estimate, rows_of
-from ivm.plan.node import Change, Plan, PlanOver, Sizes
-from ivm.plan.row import Row
+from ivm.plan.node import Change, Plan, PlanOver
 from sql.ir.compared_once import compared_once
+from sql.ir.rebuild import Row
 
 
 @compared_once
@@ -17,15 +16,6 @@ class ThresholdPlan(PlanOver):
     input: Plan
     row: Row
     state_kind: ClassVar[str | None] = "derived"
-
-    @property
-    def is_append_only(self) -> bool:
-        """If the input is."""
-        return self.input.is_append_only
-
-    def state(self, sizes: Sizes) -> Estimate | None:
-        """The rows of the input."""
-        return rows_of(sizes.count(self.input), self.input.row, IN_ORDER)
 
     def passed(self, change: Change, rate: float) -> float:
         """A lookup for each change."""

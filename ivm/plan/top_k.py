@@ -8,11 +8,10 @@ from math import log2
 from typing import ClassVar
 
 from catalog.types import Physical
-from ivm.plan.estimate import GROUP, IN_ORDER, Estimate, rows_of
+from ivm.plan.estimate import GROUP, Estimate, rows_of
 from ivm.plan.node import Change, NamesOf, Plan, PlanOver, Sizes, order_text
-from ivm.plan.row import Row
 from sql.ir.compared_once import compared_once
-from sql.ir.rebuild import row
+from sql.ir.rebuild import Row, row
 from sql.ir.relation import Order, Relation, TopK
 
 MOST_WORDS = 256
@@ -35,6 +34,7 @@ class TopKPlan(PlanOver):
     ties: bool = False
     append_only: bool = False
     state_kind: ClassVar[str | None] = "ordered"
+    is_append_only = False
 
     @property
     def label(self) -> str:
@@ -62,9 +62,7 @@ class TopKPlan(PlanOver):
 
     def state(self, sizes: Sizes) -> Estimate | None:
         """The first rows, or all of the input."""
-        if self.append_only:
-            return rows_of(sizes.count(self), self.row, GROUP)
-        return rows_of(sizes.count(self.input), self.input.row, IN_ORDER)
+        return rows_of(sizes.count(self), self.row, GROUP) if self.append_only else super().state(sizes)
 
     def passed(self, change: Change, rate: float) -> float:
         """A row that comes or goes within the bounds moves another over them."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ivm.plan.node import Plan, Sizes
-from ivm.plan.row import Row
 from sql.ir.compared_once import compared_once
+from sql.ir.rebuild import Row
 
 
 @compared_once
@@ -17,11 +17,6 @@ class UnionPlan(Plan):
     def below(self) -> tuple[Plan, ...]:
         """The inputs."""
         return self.inputs
-
-    @property
-    def is_append_only(self) -> bool:
-        """If all inputs are."""
-        return all(each.is_append_only for each in self.inputs)
 
     def count(self, sizes: Sizes) -> float:
         """The sum."""

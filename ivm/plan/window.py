@@ -8,11 +8,9 @@ from math import log2
 from typing import ClassVar
 
 from catalog.types import SqlType
-from ivm.plan.estimate import IN_ORDER, Estimate, rows_of
 from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes, order_text
-from ivm.plan.row import Row, row_of
 from sql.ir.compared_once import compared_once
-from sql.ir.rebuild import row
+from sql.ir.rebuild import Row, row, row_of
 from sql.ir.relation import UNFRAMED, Frame, Order, Relation, Window, WindowFunction
 from sql.ir.scalar import Literal, Scalar, Value
 from sql.ir.text import frame_text
@@ -75,6 +73,7 @@ class WindowPlan(PlanOver):
     functions: tuple[WindowFunctionPlan, ...]
     row: Row
     state_kind: ClassVar[str | None] = "ordered"
+    is_append_only = False
 
     def named(self, names_of: NamesOf) -> Names:
         """The input's; of functions, their place."""
@@ -91,10 +90,6 @@ class WindowPlan(PlanOver):
     def distinct(self, sizes: Sizes, column: int) -> float | None:
         """The input's."""
         return sizes.distinct(self.input, column) if column < self.width else None
-
-    def state(self, sizes: Sizes) -> Estimate | None:
-        """The rows of the input."""
-        return rows_of(sizes.count(self.input), self.input.row, IN_ORDER)
 
     def passed(self, change: Change, rate: float) -> float:
         """The rows that the functions reach get other values."""
@@ -129,7 +124,7 @@ def lower_window(window: Window, lower_mapped: LowerMapped) -> WindowPlan:
     computed = [argument for argument in arguments if argument not in places]
     places.update({argument: len(columns) + i for i, argument in enumerate(computed)})
     functions = tuple(_function(f, places) for f in window.functions)
-    output = row_of((*columns, *window.functions))  # type: ignore[arg-type]
+    output = row_of((*columns, *window.functions))
     below = lower_mapped(window.input, (*columns, *computed))
     return WindowPlan(below, len(columns), window.partition, window.order, functions, output)
 

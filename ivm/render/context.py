@@ -13,7 +13,6 @@ from ivm.dataflow.node import Node
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.mfp import Mfp
 from ivm.plan.node import Plan
-from ivm.plan.row import Row
 from ivm.render.scalars.by_bytes import functions_in
 from ivm.render.scalars.functions import Context
 from ivm.render.scalars.program import Compiler, MfpProgram
@@ -23,6 +22,7 @@ from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.ordered_arrangement import Valued
 from ivm.trace.table_store import TableStore
+from sql.ir.rebuild import Row
 from sql.ir.relation import Order
 from sql.ir.scalar import Column, Scalar
 

@@ -14,11 +14,11 @@ from ivm.operators.threshold_join import ThresholdJoin
 from ivm.plan.join import JoinPlan, PathPlan, StagePlan
 from ivm.plan.join_careful import apart
 from ivm.plan.mfp import identity
-from ivm.plan.row import Row
 from ivm.render.context import RenderContext
 from ivm.trace.computed import TextFunction
 from ivm.trace.keys import KeyLayout
 from ivm.trace.ordered_arrangement import OrderedArrangement
+from sql.ir.rebuild import Row
 from sql.ir.scalar import Scalar, columns_of
 
 

@@ -46,10 +46,8 @@ def _cancelled(union: Union) -> Relation:
 def nameless(relation: Relation) -> Relation:
     """The relation without the names that it gives, so that relations are equal if only their names differ."""
     match relation:
-        case Map():
-            relation = replace(relation, names=("",) * len(relation.names))
         case Project():
             relation = replace(relation, names=("",) * len(relation.columns))
-        case Reduce() | Window():
+        case Map() | Reduce() | Window():
             relation = replace(relation, names=("",) * len(relation.names))
     return map_inputs(relation, nameless)

@@ -9,7 +9,7 @@ from ivm.transform.rewrite import bottom_up
 from sql.ir.limits import limits
 from sql.ir.rebuild import with_scalars
 from sql.ir.relation import Relation
-from sql.ir.scalar import Call, Literal, Scalar, Value, rewrite
+from sql.ir.scalar import Call, Literal, Scalar, rewrite
 
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "is_distinct", "in")
 
@@ -26,7 +26,7 @@ def unwrap_casts(relation: Relation) -> Relation:
 def _unwrap(scalar: Scalar) -> Scalar:
     if not isinstance(scalar, Call) or scalar.function not in _COMPARISONS:
         return scalar
-    sources = {arg.args[0].type for arg in scalar.args if _is_cast(arg) and isinstance(arg, Call)}
+    sources = {arg.args[0].type for arg in scalar.args if isinstance(arg, Call) and arg.function == "cast"}
     if len(sources) != 1:
         return scalar
     (source,) = sources
@@ -47,22 +47,14 @@ def widens(source: SqlType, target: SqlType) -> bool:
     return allowed[0] <= held[0] * factor and held[1] * factor <= allowed[1]
 
 
-def _is_cast(scalar: Scalar) -> bool:
-    return isinstance(scalar, Call) and scalar.function == "cast"
-
-
 def _narrowed(arg: Scalar, source: SqlType) -> Scalar | None:
-    if isinstance(arg, Literal):
-        return _narrowed_literal(arg.value, arg.type, source)
-    return arg.args[0] if isinstance(arg, Call) and _is_cast(arg) else None
-
-
-def _narrowed_literal(value: Value, type_: SqlType, source: SqlType) -> Literal | None:
-    if value is None:
-        return Literal(None, source)
-    factor: int = 10 ** (type_.scale - source.scale)
-    narrow, lost = divmod(int(value), factor)
-    allowed = limits(source)
-    if lost or not allowed[0] <= narrow <= allowed[1]:
-        return None
-    return Literal(narrow, source)
+    match arg:
+        case Literal(None):
+            return Literal(None, source)
+        case Literal(int(value), wide):
+            narrow, lost = divmod(value, 10 ** (wide.scale - source.scale))
+            least, greatest = limits(source)
+            return None if lost or not least <= narrow <= greatest else Literal(narrow, source)
+        case Call("cast", (inner,)):
+            return inner
+    return None

@@ -7,18 +7,26 @@ from dataclasses import replace
 from operator import is_
 from typing import Any, TypeVar
 
-from sql.ir.relation import Apply, Constant, Filter, Get, Join, Map, Reduce, Relation, Union, Window, inputs_of
+from sql.ir.relation import Apply, Constant, Filter, Get, Join, Map, Reduce, Relation, Typed, Union, Window, inputs_of
 from sql.ir.scalar import Column, Outer, Scalar, walk
 
 Node = TypeVar("Node", bound=Relation)
+
+Row = tuple[Column, ...]
+"""The columns of an output, in order: column i of it is `row[i]`, with type and nullability."""
 
 Known = dict[int, tuple[Relation, Relation]]
 """What became of each node, by its id; the node is kept so that no other takes its id."""
 
 
-def row(relation: Relation) -> tuple[Column, ...]:
+def row(relation: Relation) -> Row:
     """The columns of a relation as expressions."""
-    return tuple(Column(i, field.type, field.nullable) for i, field in enumerate(relation.schema))
+    return row_of(relation.schema)
+
+
+def row_of(parts: Iterable[Typed]) -> Row:
+    """The row whose columns have the types of `parts`."""
+    return tuple(Column(i, part.type, part.nullable) for i, part in enumerate(parts))
 
 
 def column(relation: Relation, index: int, nullable: bool = False) -> Column:

@@ -26,7 +26,7 @@ class Reference:
     referenced: tuple[int, ...]
 
 
-def fields(names: Iterable[str], parts: Iterable[Scalar | Field | Aggregate | WindowFunction]) -> Schema:
+def fields(names: Iterable[str], parts: Iterable[Typed]) -> Schema:
     """A field for each part, called by its name."""
     return tuple(Field(name, part.type, part.nullable) for name, part in zip(names, parts, strict=True))
 
@@ -284,6 +284,10 @@ class WindowFunction:
     nullable: bool = True
     frame: Frame = WHOLE_PARTITION
     ignore_nulls: bool = False
+
+
+Typed = Scalar | Field | Aggregate | WindowFunction
+"""What has a type, and says whether it may be NULL."""
 
 
 @compared_once
