@@ -8,20 +8,7 @@ from itertools import islice, product
 from ivm.analysis.equivalences import Equivalences, equivalences
 from ivm.analysis.fact import fact
 from sql.ir.rebuild import offsets
-from sql.ir.relation import (
-    Constant,
-    Filter,
-    Get,
-    Join,
-    Map,
-    Project,
-    Reduce,
-    Relation,
-    Threshold,
-    TopK,
-    Window,
-    WindowFunction,
-)
+from sql.ir.relation import Constant, Filter, Get, Join, Map, Project, Reduce, Relation, Threshold, TopK, Window
 
 Key = frozenset[int]
 
@@ -62,16 +49,13 @@ def _keys(relation: Relation) -> Iterable[Key]:
         case Reduce():
             return (frozenset(range(len(relation.keys))),)
         case Window():
-            numbers = (i for i, f in enumerate(relation.functions, len(relation.input.schema)) if _numbers(f))
-            return [*unique_keys(relation.input), *(frozenset((*relation.partition, i)) for i in numbers)]
+            own = enumerate(relation.functions, len(relation.input.schema))
+            numbered = [frozenset((*relation.partition, i)) for i, each in own if each.function == "row_number"]
+            return [*unique_keys(relation.input), *numbered]
         case TopK():
-            own = [frozenset(relation.group)] if relation.limit == 1 and not relation.ties else []
-            return [*own, *unique_keys(relation.input)]
+            first = [frozenset(relation.group)] if relation.limit == 1 and not relation.ties else []
+            return [*first, *unique_keys(relation.input)]
     return ()
-
-
-def _numbers(function: WindowFunction) -> bool:
-    return function.function == "row_number"
 
 
 def _simplified(key: Key, known: Equivalences) -> Key:

@@ -276,11 +276,8 @@ class _Search:
         self._source = source
         self._allowed = allowed
         self._best: Way | None = None
+        self._cheapest = inf
         self._left = MOST_WAYS
-
-    @property
-    def _cheapest(self) -> float:
-        return inf if self._best is None else self._best.cost
 
     def best(self) -> Way | None:
         """The cheapest way of those tried; None if what is allowed leaves none."""
@@ -293,7 +290,7 @@ class _Search:
         if len(bound) == len(self._choice.sides):
             self._left -= 1
             if way.cost < self._cheapest * (1 - 1e-9):
-                self._best = way
+                self._best, self._cheapest = way, way.cost
             return
         candidates = sorted(self._candidates(bound, known), key=lambda c: c.rank)
         for each in candidates[:1] if candidates and candidates[0].unique else candidates:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import accumulate
 
 from ivm.analysis.selectivity import selectivity
 from ivm.plan.arrangement import ArrangementPlan
@@ -49,7 +50,7 @@ class _JoinedRow:
     """The columns of all collections side by side, and what holds among them."""
 
     inputs: tuple[_Input, ...]
-    offsets: tuple[int, ...]
+    offsets: tuple[int, ...]  # where the columns of each input begin, and last the width
     columns: tuple[Scalar, ...]  # the join's output columns over the joined row
     classes: tuple[tuple[int, ...], ...]  # equivalent columns of the joined row, ascending
     predicates: tuple[Scalar, ...]  # over the joined row
@@ -59,7 +60,7 @@ class _JoinedRow:
 
     def columns_of(self, number: int) -> range:
         """The columns of one input."""
-        return range(self.offsets[number], self.offsets[number] + len(self.inputs[number].collection.row))
+        return range(self.offsets[number], self.offsets[number + 1])
 
 
 def lower_join(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing: Existing) -> Plan:
@@ -117,15 +118,12 @@ def _bounds(joined: _JoinedRow) -> frozenset[tuple[int, frozenset[int]]]:
 
 def _joined_row(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existing: Existing) -> _JoinedRow:
     inputs = _lower_inputs(join, lower, existing)
-    row = row_of(tuple(c for each in inputs for c in each.collection.row))
-    starts: list[int] = []
+    row = row_of(c for each in inputs for c in each.collection.row)
+    starts = tuple(accumulate((len(each.collection.row) for each in inputs), initial=0))
     columns: tuple[Scalar, ...] = ()
     predicates: tuple[Scalar, ...] = ()
-    end = 0
-    for each in inputs:
-        starts.append(end)
-        end += len(each.collection.row)
-        found, tested = each.local.over(row[starts[-1] : end])
+    for each, start, end in zip(inputs, starts, starts[1:], strict=False):
+        found, tested = each.local.over(row[start:end])
         columns, predicates = columns + found, predicates + tested
     predicates += mfp.over(columns)[1]
     # A projection may repeat a column, so that two classes are one here.
@@ -133,7 +131,7 @@ def _joined_row(join: Join, mfp: Mfp, lower: Callable[[Relation], Plan], existin
     owners = tuple(i for i, each in enumerate(inputs) for _ in each.collection.row)
     distinct = tuple(dict.fromkeys(predicates))
     order = ties([each.collection for each in inputs], [each.relation for each in inputs], classes)
-    return _JoinedRow(inputs, tuple(starts), columns, classes, distinct, row, owners, order)
+    return _JoinedRow(inputs, starts, columns, classes, distinct, row, owners, order)
 
 
 @dataclass
@@ -178,8 +176,7 @@ def _lower_inputs(join: Join, lower: Callable[[Relation], Plan], existing: Exist
 def _final(joined: _JoinedRow, mfp: Mfp) -> Mfp:
     """`mfp` without its predicates, over the joined row."""
     base = len(joined.row)
-    start = identity(base).map(joined.columns)
-    start = start.project(tuple(range(base, base + len(joined.columns))))
+    start = identity(base).map(joined.columns).project(tuple(range(base, base + len(joined.columns))))
     return start.then(replace(mfp, predicates=())).pruned()
 
 
@@ -250,9 +247,9 @@ def _needed(
     """The columns of `source` that anything on its path reads; none where its changes differ in them by themselves."""
     tested = (*first, *(p for stage in stages for p in stage.predicates))
     read = final.read.union(*(stage.stream for stage in stages), *map(columns_of, tested))
-    collection, offset = joined.inputs[source].collection, joined.offsets[source]
-    needed = tuple(sorted(c - offset for c in read if offset <= c < offset + len(collection.row)))
-    return () if isinstance(collection, _NET) and len(needed) == len(collection.row) else needed
+    collection, own = joined.inputs[source].collection, joined.columns_of(source)
+    needed = tuple(sorted(c - own.start for c in read.intersection(own)))
+    return () if isinstance(collection, _NET) and len(needed) == len(own) else needed
 
 
 def _equal_within(joined: _JoinedRow, target: int, bound: _Met) -> tuple[Scalar, ...]:
@@ -264,7 +261,6 @@ def _equal_within(joined: _JoinedRow, target: int, bound: _Met) -> tuple[Scalar,
 
 def _ready(joined: _JoinedRow, pending: list[Scalar], bound: _Met) -> tuple[Scalar, ...]:
     """Take the predicates whose columns are all bound out of `pending`."""
-    ready = [p for p in pending if all(joined.owners[c] in bound.inputs for c in columns_of(p))]
-    for predicate in ready:
-        pending.remove(predicate)
-    return tuple(ready)
+    ready = tuple(p for p in pending if all(joined.owners[c] in bound.inputs for c in columns_of(p)))
+    pending[:] = [p for p in pending if p not in ready]
+    return ready

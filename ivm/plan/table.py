@@ -39,9 +39,7 @@ class Named(Plan):
         """The name."""
         return self.name
 
-    def called(self) -> str:
-        """The name."""
-        return self.name
+    called = short_text
 
     def count(self, sizes: Sizes) -> float:
         """As given."""

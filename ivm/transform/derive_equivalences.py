@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
-from ivm.analysis.ranges import can_raise
-from ivm.transform.rewrite import at_each, mapped, owner, rejoined
+from ivm.transform.rewrite import at_each, equates, mapped, owner, rejoined
 from sql.ir.rebuild import offsets, row
 from sql.ir.relation import Filter, Join, Relation
 from sql.ir.scalar import Call, Column, Scalar, remap
@@ -18,61 +15,29 @@ def derive_equivalences(relation: Filter) -> Relation:
     Classes that share a column are merged. An expression is computed by a Map in its input, so one that can raise
     stays in the filter: below the join it would run on rows that the join drops.
     """
-    if not isinstance(relation.input, Join):
+    join = relation.input
+    if not isinstance(join, Join):
         return relation
-    extended = _Extended(relation.input)
-    equalities = [p for p in relation.predicates if _is_between_inputs(p, extended)]
+    starts = offsets(join.inputs)
+    equalities = [p for p in relation.predicates if equates(p, starts)]
     if not equalities:
         return relation
-    rest = tuple(p for p in relation.predicates if p not in equalities)
-    pairs = [tuple(extended.place(arg) for arg in p.args) for p in equalities if isinstance(p, Call)]
-    return _rebuilt(extended, pairs, rest)
-
-
-@dataclass
-class _Extended:
-    """A join whose inputs get computed columns at their ends."""
-
-    join: Join
-    added: list[list[Scalar]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.starts = offsets(self.join.inputs)
-        self.added = [[] for _ in self.join.inputs]
-
-    def place(self, scalar: Scalar) -> tuple[int, int]:
-        """The input and the column of it that hold the expression's value, added if need be."""
-        number = owner(scalar, self.starts)
-        assert number is not None
-        local = remap(scalar, (-self.starts[number]).__add__)
-        if isinstance(local, Column):
-            return number, local.index
-        if local not in self.added[number]:
-            self.added[number].append(local)
-        return number, len(self.join.inputs[number].schema) + self.added[number].index(local)
-
-
-def _is_between_inputs(predicate: Scalar, extended: _Extended) -> bool:
-    if not isinstance(predicate, Call) or predicate.function != "eq":
-        return False
-    left, right = predicate.args
-    owners = {owner(left, extended.starts), owner(right, extended.starts)}
-    return left.type == right.type and len(owners) == 2 and None not in owners and not can_raise(predicate)
-
-
-def _rebuilt(extended: _Extended, pairs: list[tuple[tuple[int, int], ...]], rest: tuple[Scalar, ...]) -> Relation:
-    """The join with its inputs extended; above it, `rest` and the columns as they were."""
-    join = extended.join
-    inputs = tuple(
-        mapped(each, tuple(added), tuple(f"key{i}" for i in range(len(added))))
-        for each, added in zip(join.inputs, extended.added, strict=True)
-    )
+    pairs = [[_local(arg, starts) for arg in p.args] for p in equalities if isinstance(p, Call)]
+    added: list[dict[Scalar, int]] = [{} for _ in join.inputs]  # of each input, what it computes, and where
+    for number, scalar in (side for pair in pairs for side in pair):
+        if not isinstance(scalar, Column):
+            added[number].setdefault(scalar, len(join.inputs[number].schema) + len(added[number]))
+    names = [tuple(f"key{i}" for i in range(len(new))) for new in added]
+    inputs = tuple(map(mapped, join.inputs, map(tuple, added), names))
     after, columns = offsets(inputs), row(Join(inputs))
     moved = [columns[after[i] + c] for i, each in enumerate(join.inputs) for c in range(len(each.schema))]
-    return rejoined(
-        join,
-        inputs,
-        moved,
-        [[after[i] + c for i, c in pair] for pair in pairs],
-        [remap(p, lambda c: moved[c].index) for p in rest],
-    )
+    classes = [[after[i] + (s.index if isinstance(s, Column) else added[i][s]) for i, s in pair] for pair in pairs]
+    rest = [remap(p, lambda c: moved[c].index) for p in relation.predicates if p not in equalities]
+    return rejoined(join, inputs, moved, classes, rest)
+
+
+def _local(scalar: Scalar, starts: tuple[int, ...]) -> tuple[int, Scalar]:
+    """The one input that an expression reads, and the expression over it."""
+    number = owner(scalar, starts)
+    assert number is not None, "each side of the equality reads one input"
+    return number, remap(scalar, (-starts[number]).__add__)

@@ -48,14 +48,19 @@ def _is_null(scalar: Scalar) -> bool:
     return isinstance(scalar, Literal) and scalar.value is None
 
 
+def _of(call: Call, args: tuple[Scalar, ...], none: Literal) -> Scalar:
+    """The same function of fewer arguments: one is itself, and `none` is what it is of none."""
+    if len(args) < 2:
+        return args[0] if args else none
+    return replace(call, args=args) if args != call.args else call
+
+
 def _connective(neutral: Literal, absorbing: Literal) -> Callable[[Call], Scalar]:
     def fold(call: Call) -> Scalar:
         args = tuple(arg for arg in dict.fromkeys(call.args) if arg != neutral)
         if absorbing in args:
             return absorbing
-        if len(args) < 2:
-            return args[0] if args else neutral
-        return replace(call, args=args) if args != call.args else call
+        return _of(call, args, neutral)
 
     return fold
 
@@ -73,15 +78,8 @@ def _case(call: Call) -> Scalar:
 
 
 def _coalesce(call: Call) -> Scalar:
-    args: list[Scalar] = []
-    for arg in call.args:
-        if not _is_null(arg):
-            args.append(arg)
-        if not arg.nullable:
-            break
-    if len(args) < 2:
-        return args[0] if args else Literal(None, call.type)
-    return replace(call, args=tuple(args))
+    certain = next((i for i, arg in enumerate(call.args, 1) if not arg.nullable), None)
+    return _without_nulls(replace(call, args=call.args[:certain]))
 
 
 def _null_test(call: Call) -> Scalar:
@@ -99,11 +97,8 @@ def _is_distinct(call: Call) -> Scalar:
     return call
 
 
-def _extreme(call: Call) -> Scalar:
-    args = tuple(arg for arg in call.args if not _is_null(arg))
-    if len(args) < 2:
-        return args[0] if args else Literal(None, call.type)
-    return replace(call, args=args)
+def _without_nulls(call: Call) -> Scalar:
+    return _of(call, tuple(arg for arg in call.args if not _is_null(arg)), Literal(None, call.type))
 
 
 def _nullif(call: Call) -> Scalar:
@@ -127,8 +122,8 @@ _SPECIAL: dict[str, Callable[[Call], Scalar]] = {
     "coalesce": _coalesce,
     "is_null": _null_test,
     "is_distinct": _is_distinct,
-    "greatest": _extreme,
-    "least": _extreme,
+    "greatest": _without_nulls,
+    "least": _without_nulls,
     "nullif": _nullif,
     "cast": _cast,
     "raise_if": _raise_if,

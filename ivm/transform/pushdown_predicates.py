@@ -11,7 +11,7 @@ from functools import partial
 from ivm.analysis.fact import recalled
 from ivm.analysis.ranges import can_raise
 from ivm.transform.fold_constants import folded
-from ivm.transform.rewrite import filtered, names, owner, projected, unless_equal
+from ivm.transform.rewrite import equates, filtered, names, owner, projected, unless_equal
 from sql.ir.rebuild import map_inputs, offsets, row, with_inputs
 from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, Threshold, TopK, Union, Window
 from sql.ir.scalar import TRUE, Call, Literal, Scalar, columns_of, remap, substitute
@@ -125,16 +125,6 @@ def _sinks(predicate: Scalar, relation: Relation) -> bool:
         case Map():
             return _sinks(substitute(predicate, (*row(relation.input), *relation.scalars)), relation.input)
         case Join():
-            return not can_raise(predicate) and (
-                owner(predicate, offsets(relation.inputs)) is not None or _equates(predicate, relation)
-            )
+            starts = offsets(relation.inputs)
+            return equates(predicate, starts) or (owner(predicate, starts) is not None and not can_raise(predicate))
     return _lowered(predicate, relation) is not None
-
-
-def _equates(predicate: Scalar, join: Join) -> bool:
-    """Whether the predicate is an equality of two inputs, which the join can look up."""
-    match predicate:
-        case Call("eq", args):
-            one, other = (owner(arg, offsets(join.inputs)) for arg in args)
-            return None not in (one, other) and one != other
-    return False

@@ -9,11 +9,12 @@ from functools import wraps
 from typing import TypeVar
 
 from ivm.analysis.fact import fact
+from ivm.analysis.ranges import can_raise
 from sql.ir.classes import merged_classes
 from sql.ir.conditions import coalesced, comparison, is_null, negation
 from sql.ir.rebuild import map_inputs, row
 from sql.ir.relation import Filter, Join, Map, Project, Reduce, Relation
-from sql.ir.scalar import Column, Literal, Scalar, columns_of, some_value
+from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, some_value
 
 Rule = Callable[[Relation], Relation]
 """A rule returns an equal relation with the same columns: the one it was given if it does not apply."""
@@ -146,3 +147,12 @@ def owner(scalar: Scalar, starts: tuple[int, ...]) -> int | None:
     """The one input, of those that begin there, that an expression reads; None if it reads none or several."""
     owners = {bisect_right(starts, c) - 1 for c in columns_of(scalar)}
     return owners.pop() if len(owners) == 1 else None
+
+
+def equates(predicate: Scalar, starts: tuple[int, ...]) -> bool:
+    """Whether a predicate is an equality of two of the inputs that begin there, which their join can look up."""
+    if not isinstance(predicate, Call) or predicate.function != "eq" or can_raise(predicate):
+        return False
+    left, right = predicate.args
+    owners = {owner(left, starts), owner(right, starts)}
+    return left.type == right.type and len(owners) == 2 and None not in owners
