@@ -16,10 +16,9 @@ import numpy as np
 from catalog.calendar import DAY
 from catalog.types import Kind, Physical, SqlType
 from ivm.kernels.groups.accumulate import EXTREME, ORDERED
-from ivm.kernels.groups.append_only_extremes import gather_extremes
+from ivm.kernels.groups.append_only import gather_extremes
+from ivm.kernels.ordered.aggregates import BETWEEN, EXACT, ROUNDED, apply_quantiles, apply_rows
 from ivm.kernels.ordered.extremes import NOT_WANTED, apply_extremes
-from ivm.kernels.ordered.quantiles import BETWEEN, EXACT, ROUNDED, apply_quantiles
-from ivm.kernels.ordered.rows import apply_rows
 from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Int32s
 from ivm.operators.accumulable import FIRST, QUANTILES, ROWS, Accumulators, AggregateSpec, Ordered

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from catalog.types import SqlType
-from ivm.kernels.groups.threshold import clamp_cells
+from ivm.kernels.groups.emit import clamp_cells
 from ivm.operators.operator import Contents, Kept, live_input
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from catalog.types import SqlType
-from ivm.kernels.groups.append_only_top_k import keep_first, window_changes
+from ivm.kernels.groups.append_only import keep_first, window_changes
 from ivm.kernels.ordered.batch import TreeBatch
 from ivm.kernels.ordered.top_k import ENDLESS, FIELDS, apply_windows, show_windows
 from ivm.operators.operator import Contents, Kept, StateSize, live_input

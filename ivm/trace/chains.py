@@ -7,15 +7,17 @@ from typing import NamedTuple
 import numpy as np
 
 from ivm.kernels.hashing.changes import apply_changes, undo_changes
-from ivm.kernels.hashing.growth import count_chains, count_keys, move_keys
 from ivm.kernels.hashing.index import (
     ALIVE,
     MOVED,
     USED,
+    count_chains,
+    count_keys,
     cut_all_chains,
     cut_chains,
     insert_rows,
     link_ranges,
+    move_keys,
     unlink_dead,
 )
 from ivm.kernels.types import Hashes

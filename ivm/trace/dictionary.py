@@ -15,6 +15,7 @@ from ivm.kernels.numbers.convert import look_up
 from ivm.kernels.texts.dictionary import (
     COUNT,
     FREE,
+    LIST,
     META,
     MOST_BYTES,
     MOVED,
@@ -25,7 +26,6 @@ from ivm.kernels.texts.dictionary import (
     encode_text,
     move_slots,
 )
-from ivm.kernels.texts.sweep import flag_lists
 from ivm.trace.column import Array, Bools, Column, Ints, concat, readonly, validity_mask, zeroed
 from ivm.trace.growable import Growable
 from ivm.trace.texts import Strings, Texts, text_buffers
@@ -274,7 +274,8 @@ class TextDictionary(TextMemory):
         with self.lock:
             for heap in (self.heap, self.coming):
                 if heap is not None:
-                    flag_lists(readonly(codes), heap.strings.places)
+                    places = heap.strings.places
+                    places[codes[(codes > 0) & (codes < len(places))]] |= LIST  # the empty list is the empty string
             if self.marks is not NO_MARKS:
                 self.marks[elements[elements < len(self.marks)]] = 1
 

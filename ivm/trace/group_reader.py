@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from ivm.kernels.groups.lookup import keep_images, look_up_groups, put_images
+from ivm.kernels.groups.lookup import look_up_groups
 from ivm.kernels.groups.table import USED
 from ivm.kernels.types import Int32s
 from ivm.trace.column import NO_MASK, Array, Bools, Ints, readonly
@@ -72,20 +72,20 @@ class GroupReader(Generic[Form]):
         self._all = groups.state
         self._image_of: Int32s = np.zeros(self.used, np.int32)
         self._images: Growable[np.int64] = Growable(np.dtype(np.int64), len(self.fields.kinds))
-        self._counts = np.zeros(1, np.int64)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the images."""
-        return self._image_of.nbytes + int(self._counts[0]) * self._images.array.shape[1] * 8
+        return self._image_of.nbytes + self._images.view().nbytes
 
     def keep(self, slots: Int32s, previous: Int32s) -> None:
         """A step is about to change the groups in these slots. Cost: a copy of those that have no image yet."""
         if self._all is not self._groups.state:
             return
-        self._images.length = int(self._counts[0])
-        images = self._images.reserve(self._images.length + len(slots))
-        keep_images(slots, previous, self._groups.width + 1, self._all, self._image_of, images, self._counts)
+        new = slots[(previous[: len(slots)] < 0) & (slots < len(self._image_of))]
+        new = new[self._image_of[new] == 0]
+        self._images.append(self._all[new, self._groups.width + 1 :])
+        self._image_of[new] = np.arange(self._images.length - len(new) + 1, self._images.length + 1)
 
     def look_up(self, words: Ints, dropped: Bools | None, always: bool) -> tuple[Ints, Ints]:
         """As `Groups.look_up`."""
@@ -120,7 +120,9 @@ class GroupReader(Generic[Form]):
 
             def copy(part: Ints = part, at: int = start + first) -> None:
                 part[:] = self._all[at : at + len(part)]
-                put_images(at, self._groups.width + 1, self._image_of, self._images.array, part)
+                image = self._image_of[at : at + len(part)].copy()
+                there = np.flatnonzero(image)
+                part[there, self._groups.width + 1 :] = self._images.array[image[there] - 1]
 
             self._undisturbed(copy)
         return rows
@@ -132,7 +134,7 @@ class GroupReader(Generic[Form]):
 
     def codes(self) -> Iterator[Array]:
         """Those of fields that only this reader still sees."""
-        yield from coded(self.fields, self._images.array[: self._counts[0]])
+        yield from coded(self.fields, self._images.view())
         if self._all is not self._groups.state:
             rows, width = self._all[: self.used], self._groups.width
             yield from coded(self.fields, rows[rows[:, width] >= 0, width + 1 :])

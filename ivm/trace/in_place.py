@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import Kind, Physical, SqlType
-from ivm.kernels.memory.in_place import PAGE_BITS, gather_bits, gather_items, gather_pairs
+from ivm.kernels.memory.in_place import PAGE_BITS, gather_bits, gather_items
 from ivm.trace.arrow import arrow_type, is_direct, to_arrow, to_column, view_at
 from ivm.trace.column import DTYPES, Array, Column, Ints
 from ivm.trace.dictionary import TextDictionary
@@ -157,8 +157,12 @@ class InPlace:
         rows = np.ascontiguousarray(rows, np.int64)
         values: Any = np.empty((len(rows), 2) if self._wide else len(rows), self._dtype)
         # What is copied are bits, whatever they stand for: one kernel for all items of a size.
-        items = values.view(np.int64) if self._dtype == np.float64 else values
-        (gather_pairs if self._wide else gather_items)(pages, starts, self._bases.array, self._stride, rows, items)
+        items = values
+        if self._wide:
+            items = values.view(np.complex128).reshape(-1)
+        elif self._dtype == np.float64:
+            items = values.view(np.int64)
+        gather_items(pages, starts, self._bases.array, self._stride, rows, items)
         if not self._maps.length:
             return Column(values)
         self._maps.fill(0, len(self))

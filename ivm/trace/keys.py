@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from catalog.types import Physical
-from ivm.kernels.hashing.index import count_bits, hash_rows, mark_hashes
+from ivm.kernels.hashing.index import hash_rows, mark_hashes
 from ivm.trace.column import Array, Bools, Column, Ints
 
 _SMALL = (Physical.INT32, Physical.CODE, Physical.BOOL)
@@ -225,5 +225,5 @@ class DistinctKeys:
     @property
     def count(self) -> float:
         """The estimate."""
-        free = max(1, _BITS - count_bits(self._seen))
+        free = max(1, _BITS - int(np.bitwise_count(self._seen).sum()))
         return -_BITS * log(free / _BITS)

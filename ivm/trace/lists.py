@@ -12,8 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import Physical, SqlType
-from ivm.kernels.ordered.rows import join_texts, joined_sizes
-from ivm.trace.column import DTYPES, Array, Column, Ints, readonly, validity_mask
+from ivm.trace.column import DTYPES, Array, Column, Ints, validity_mask
 from ivm.trace.dictionary import Codes, TextDictionary
 from ivm.trace.sequences import numbers_from
 from ivm.trace.texts import Strings, Texts
@@ -42,14 +41,12 @@ def lists_of(column: Column, offsets: Ints, physical: Physical, dictionary: Text
 
 def joined(column: Column, offsets: Ints, separator: str, dictionary: TextDictionary) -> Array:
     """The codes of the texts of each run [offsets[c], offsets[c + 1]) of a column of codes, joined. Cost: the bytes."""
-    codes = readonly(np.ascontiguousarray(column.values, np.int64))
-    between = readonly(np.frombuffer(separator.encode(), np.uint8))
-    ends = np.empty(len(offsets), np.int64)
-    strings = dictionary.now()
-    joined_sizes(codes, offsets, strings.places, len(between), ends)
-    data = np.empty(int(ends[-1]), np.uint8)
-    join_texts(codes, offsets, strings.heap, strings.places, between, data)
-    return dictionary.encode_parts(data, ends)
+    codes = np.full(2 * len(column), dictionary.code(separator), np.int32)  # behind each text a separator
+    codes[::2] = column.values
+    is_there = np.ones(len(codes), np.bool_)
+    is_there[2 * offsets[1:][np.diff(offsets) > 0] - 1] = False  # but behind the last of a run
+    data, begins = dictionary.now().packed(codes, is_there)
+    return dictionary.encode_parts(data, begins[2 * offsets])
 
 
 def elements_of(texts: Texts) -> Codes:

@@ -63,7 +63,7 @@ class _Nodes:
 class OrderedTree:
     """Entries of `len(kinds)` key words, compared as `kinds` says, and `payload` words, the first the multiplicity.
 
-    With two payload words or more places can be counted (see `ivm.kernels.ordered.ranks`). A step passes what
+    With two payload words or more places can be counted (see `ivm.kernels.ordered.walk`). A step passes what
     `changing` gives it to a kernel that applies the changes, or calls `add`. An entry of multiplicity 0 goes.
 
     The journal has each batch before its kernel runs, and kernels count what they have applied, so that `rollback`

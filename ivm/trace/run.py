@@ -116,7 +116,8 @@ class AscendingRun:
             return True
         recent, stop = self._recent_words(), self.stop + len(words)
         fences = self._fences.reserve(-(-stop // BLOCK))
-        if not extend_run(recent, words, self._shift, self._distinct, BLOCK, fences, self.stop):
+        seam = np.concatenate([recent, words[:BLOCK]])
+        if not extend_run(seam, words, self._shift, self._distinct, BLOCK, fences, self.stop):
             return False
         self._fences.length = -(-stop // BLOCK)
         self._recent = words[-BLOCK:].copy() if len(words) >= BLOCK else np.concatenate([recent, words])[-BLOCK:]

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ivm.kernels.texts.dictionary import COUNT, FREE, NEXT, USED
-from ivm.kernels.texts.sweep import AT, BYTES, LAST, PROGRESS, STRINGS, count_codes, mark_codes, move_texts, weigh
+from ivm.kernels.texts.dictionary import COUNT, FREE, LENGTHS, NEXT, USED
+from ivm.kernels.texts.sweep import AT, BYTES, LAST, PROGRESS, STRINGS, count_codes, mark_codes, move_texts
 from ivm.trace.column import Array, Ints, readonly
 from ivm.trace.dictionary import EACH, NO_MARKS, Codes, Heap, TextDictionary
 from ivm.trace.lists import elements_of
@@ -129,19 +129,21 @@ class Sweep:
             for codes in memo.codes():
                 yield self._mark(codes)
         yield from self._mark_states()
-        weights = np.zeros(PROGRESS, np.int64)
-        while weights[AT] < len(memory.marks):
-            stop = min(int(weights[AT]) + AT_ONCE, len(memory.marks))
-            weigh(memory.heap.strings.places, memory.marks, weights, stop)
+        strings = size = 0
+        for begin in range(0, len(memory.marks), AT_ONCE):
+            marked = begin + np.flatnonzero(memory.marks[begin : begin + AT_ONCE])
+            strings += len(marked)
+            lengths = memory.heap.strings.places[marked] & LENGTHS
+            size += int(((lengths + 7) & ~7).sum())
             yield AT_ONCE
-        stays = int(weights[BYTES]) + EACH * int(weights[STRINGS])
+        stays = size + EACH * strings
         if self._seen - stays < self._seen * PACE.worth:
             memory.marks = NO_MARKS
             self._rest(2 * PACE.growth)
             return
-        yield from self._take_out(int(weights[STRINGS]))
+        yield from self._take_out(strings)
         yield from self._forget()
-        yield from self._move(int(weights[BYTES]))
+        yield from self._move(size)
         memory.marks = NO_MARKS
         self._rest(PACE.growth)
 

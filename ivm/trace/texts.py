@@ -96,21 +96,26 @@ class Strings:
         text_bounds(self.places, readonly(np.ascontiguousarray(codes, np.int32)), begins, ends)
         return Texts(readonly(self.heap), readonly(begins), readonly(ends))
 
+    def packed(self, codes: Array, valid: Bools | None = None) -> tuple[Bytes, Ints]:
+        """The strings of `codes` one after the other, and where each begins, int64 (n + 1,); a NULL takes no bytes."""
+        wanted, offsets = readonly(np.ascontiguousarray(codes, np.int32)), np.empty(len(codes) + 1, np.int64)
+        text_offsets(self.places, wanted, _ALL_VALID if valid is None else np.ascontiguousarray(valid), offsets)
+        data = np.empty(int(offsets[-1]) + PADDING, np.uint8)
+        copy_texts(self.heap, self.places, wanted, offsets, data)
+        return data, offsets
+
     def decode(self, codes: Array, valid: Bools | None = None) -> pa.Array | pa.ChunkedArray:
         """The strings of `codes` int32 (n,) as Arrow strings, NULL where `valid` is False.
 
         Chunked only if one array of strings could not hold them, at 2 GiB. Cost: copies the bytes.
         """
         n = len(codes)
-        wanted = readonly(np.ascontiguousarray(codes, np.int32))
-        offsets = np.empty(n + 1, np.int64)
-        text_offsets(self.places, wanted, _ALL_VALID if valid is None else np.ascontiguousarray(valid), offsets)
+        data, offsets = self.packed(codes, valid)
         if offsets[n] > _MOST_BYTES - PADDING:
+            del data
             halves = (slice(0, n // 2), slice(n // 2, n))
             parts = [self.decode(codes[half], None if valid is None else valid[half]) for half in halves]
             return pa.chunked_array([c for p in parts for c in (p.chunks if isinstance(p, pa.ChunkedArray) else [p])])
-        data = np.empty(int(offsets[n]) + PADDING, np.uint8)
-        copy_texts(self.heap, self.places, wanted, offsets, data)
         validity = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
         buffers = [validity, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(data[: int(offsets[n])])]
         return pa.Array.from_buffers(pa.string(), n, buffers)

@@ -8,8 +8,8 @@ from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 import numpy as np
 
 from ivm.kernels.types import Int32s
-from ivm.kernels.windows.functions import DIFF, NODE, ROOM, SCRATCH, apply_window, copy_rows, living
-from ivm.kernels.windows.tree import CHANGES, INPUT, KEY, LIVE, SIZES, USED, VALUES, VISITED, WORDS, Trees
+from ivm.kernels.windows.functions import DIFF, NODE, ROOM, SCRATCH, apply_window, copy_rows
+from ivm.kernels.windows.tree import CHANGES, GONE, INPUT, KEY, LIVE, SIZES, USED, VALUES, VISITED, WORDS, Trees
 from ivm.kernels.windows.values import COUNT
 from ivm.trace.column import Array, Ints
 from ivm.trace.dictionary import TextDictionary
@@ -200,8 +200,8 @@ class WindowTree(Generic[AnyLayout]):
         return np.concatenate([there[:, : shape[KEY] - 1], there[:, values : values + shape[WORDS]]], axis=1)
 
     def _living(self, first: int, stop: int) -> Ints:
-        nodes, found = self._nodes.rows.array, np.empty(stop - first, np.int64)
-        return nodes[found[: living(nodes, self.layout.shape, first, stop, found)]]
+        nodes: Ints = self._nodes.rows.array[first:stop]
+        return nodes[nodes[:, self.layout.shape[KEY] + 2] != GONE]
 
     def segments(self) -> Iterator[Segment]:
         """All rows in order, with their partitions' slots; what is shown follows from them."""

@@ -185,7 +185,7 @@ def test_an_interruption_gives_the_sweep_up_and_nothing_else(monkeypatch):
         for name in ("groups", "lists", "first_rows", "windows", "by_memo"):
             db.sql(f"CREATE MATERIALIZED VIEW {name} AS {VIEWS[name]}")
         failing = [0]
-        for name in ("mark_codes", "move_texts", "weigh"):
+        for name in ("mark_codes", "move_texts"):
             kernel = getattr(sweep, name)
 
             def raising(*arguments: Any, kernel: Any = kernel) -> Any:

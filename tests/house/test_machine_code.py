@@ -25,7 +25,7 @@ from tests.house.modules import ROOT
 
 ENTRIES = {"a": Entry(b"about", b"code", b"bitcode"), "b": Entry(b"x" * 1000, b"", bytes(range(256)))}
 SMALL = [
-    ("hashing.index.count_bits", "uint64[::1]"),
+    ("hashing.index.mark_hashes", "uint64[::1], bool[::1], uint64[::1]"),
     ("numbers.convert.decimals_fit", "const int64[:, ::1], int64"),
 ]
 
@@ -36,12 +36,13 @@ import sys, types
 package = sys.modules["ivm"] = types.ModuleType("ivm")
 package.__path__ = [sys.argv[1]]
 import numba, numpy as np
-from ivm.kernels.hashing.index import count_bits, hash_rows
-words = np.array([7, 8], np.uint64)
-assert count_bits(words) == 4
-hash_rows(np.zeros((2, 1), np.int64), words)
-print([sum(kernel.stats.cache_hits.values()) for kernel in (count_bits, hash_rows)])
-assert numba.njit(lambda words: count_bits(words) + 1)(words[:0]) == 1
+from ivm.kernels.hashing.index import hash_rows, mark_hashes
+hashes, none, seen = np.array([7 << 32, 8 << 32], np.uint64), np.empty(0, np.bool_), np.zeros(1, np.uint64)
+mark_hashes(hashes, none, seen)
+assert seen[0] == 3 << 7
+hash_rows(np.zeros((2, 1), np.int64), hashes)
+print([sum(kernel.stats.cache_hits.values()) for kernel in (mark_hashes, hash_rows)])
+assert numba.njit(lambda hashes, none, seen: mark_hashes(hashes, none, seen))(hashes[:0], none, seen) is None
 """
 
 
@@ -105,7 +106,7 @@ def test_only_what_has_changed_is_compiled_again(package, target):
 
 
 def test_what_cannot_be_compiled_is_named_and_the_rest_is_there(package, target):
-    bad = [*SMALL, ("hashing.index.count_bits", "int64"), ("hashing.index.gone", "int64")]
+    bad = [*SMALL, ("hashing.index.gone", "int64"), ("hashing.index.mark_hashes", "int64")]
     write_signatures(bad, package / "kernels" / "signatures.txt")
     command = [sys.executable, str(ROOT / "setup" / "kernels.py"), str(package)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -118,7 +119,8 @@ def test_what_cannot_be_compiled_is_named_and_the_rest_is_there(package, target)
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks the system for a process's children")
 def test_no_process_goes_on_compiling_for_one_that_was_killed(package, target):
-    write_signatures([*SMALL, ("hashing.index.count_bits", "int32[::1]")], package / "kernels" / "signatures.txt")
+    missing = ("hashing.index.hash_rows", "int64[:, ::1], uint64[::1]")
+    write_signatures([*SMALL, missing], package / "kernels" / "signatures.txt")
     command = [sys.executable, str(ROOT / "setup" / "kernels.py"), str(package)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ivm.kernels.ordered import ranks as ordered_tree_ranks
 from ivm.kernels.ordered import tree as ordered_tree
 from ivm.kernels.ordered import walk as ordered_tree_walk
 from ivm.kernels.ordered.nodes import FANOUT, LENGTH, LEVELS, NEXT, PREVIOUS, ROOT
@@ -19,8 +18,8 @@ from ivm.trace.ordered_tree import OrderedTree, changes_of
 from tests.kernels import callable_part
 
 find = callable_part(ordered_tree.find)
-copies_before = callable_part(ordered_tree_ranks.copies_before)
-entry_at = callable_part(ordered_tree_ranks.entry_at)
+copies_before = callable_part(ordered_tree_walk.copies_before)
+entry_at = callable_part(ordered_tree_walk.entry_at)
 first_entry = callable_part(ordered_tree_walk.first_entry)
 following = callable_part(ordered_tree_walk.following)
 last_entry = callable_part(ordered_tree_walk.last_entry)

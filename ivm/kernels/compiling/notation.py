@@ -29,7 +29,7 @@ def as_types(text: str) -> tuple[Any, ...]:
 def _type_text(each: Any) -> str | None:
     if isinstance(each, types.Literal):
         return None
-    if isinstance(each, types.Boolean | types.Integer | types.Float):
+    if isinstance(each, types.Boolean | types.Number):
         return str(each)
     if not isinstance(each, types.Array) or not each.aligned:
         return None
@@ -47,7 +47,7 @@ def _parsed(text: str) -> Any:
     array = _ARRAY.fullmatch(text)
     name = array[2] if array else text
     item = types.boolean if name == "bool" else getattr(types, name, None)
-    if not isinstance(item, types.Boolean | types.Integer | types.Float):
+    if not isinstance(item, types.Boolean | types.Number):
         raise ValueError(f"{text!r} is no type of a kernel's argument")
     if array is None:
         return item

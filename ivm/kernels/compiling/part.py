@@ -1,4 +1,4 @@
-"""Functions that kernels are made of: compiled into each kernel that calls them, and nowhere else.
+"""What kernels are made of: functions that are compiled into each kernel that calls them, and operations of LLVM.
 
 numba compiles every function by itself, down to machine code that Python can call, and then once more into each of its
 callers. Of all that a part only gets what its callers need: its types, and code that is ready to be linked. A kernel
@@ -10,6 +10,7 @@ time, and costs a fraction of what a kernel costs to compile. Python cannot call
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, TypeVar, cast
 
 import numba
@@ -17,6 +18,7 @@ from numba import types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
+from numba.extending import intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -25,6 +27,8 @@ _Compiler: Any = Compiler
 _Dispatcher: Any = CPUDispatcher
 _plain: Any = types.unliteral
 _settings: Any = numba.config
+_intrinsic: Any = intrinsic  # its stub takes the typing context for an argument of the call
+_Array: Any = types.Array
 
 
 class _KernelLibrary(_JitLibrary):  # type: ignore[misc]
@@ -102,5 +106,35 @@ def part(*, inline: bool = False, counted: bool = False) -> Callable[[Function],
             return function
         made = _Part(function, targetoptions={**options, "_nrt": counted}, pipeline_class=_PartCompiler)
         return cast(Function, made)
+
+    return decorate
+
+
+def operation(result: Any, *takes: Any) -> Callable[[Callable[..., Any]], Any]:
+    """A decorator that makes an operation, which Python has not, of a function of LLVM's builder and the operands.
+
+    Args:
+        result: what it gives, a type of numba; None for the type of the last operand. A tuple is given as its items.
+        takes: what its operands are cast to; None for whatever is given. Of an array the function gets the address.
+    """
+
+    def decorate(build: Callable[..., Any]) -> Any:
+        @wraps(build)
+        def typed(typing_context: Any, *given: Any) -> Any:
+            operands = [each or own for each, own in zip(takes, given, strict=True)]
+
+            def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+                values = [
+                    context.make_array(kind)(context, builder, value).data if isinstance(kind, _Array) else value
+                    for kind, value in zip(signature.args, arguments, strict=True)
+                ]
+                made = build(builder, *values)
+                if isinstance(made, tuple):
+                    return context.make_tuple(builder, signature.return_type, made)
+                return context.get_dummy_value() if made is None else made
+
+            return (result or operands[-1])(*operands), generate
+
+        return _intrinsic(typed)
 
     return decorate

@@ -13,7 +13,7 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.numbers.exact_float import NOT_FINITE, add_double, add_product, is_finite, not_finite_kind
+from ivm.kernels.numbers.exact_float import NOT_FINITE, add_double, add_product, add_word, is_finite, not_finite_kind
 from ivm.kernels.numbers.wide import Word, add, mul_signed
 from ivm.kernels.types import Bools, Int32s, Ints
 
@@ -172,38 +172,27 @@ def _sum_doubles(plan: Ints, values: Ints, valid: Bools, diffs: Ints, row_cell: 
 def add_before(plan: Ints, k: Word, before: Ints, cell_previous: Int32s, cells: Ints, first: Word, count: Word) -> bool:
     """Make totals of accumulator k of the cells [first, first + count): add those of the group's cell before.
 
-    Where there is none in the batch, `before[i]` has the totals that the group of cell first + i came with. Extremes
-    and ordered aggregates are absolute already. Returns whether one overflowed 128 bits.
+    `before[i]` are the totals that cell first + i begins with; those of one of these cells, known only now, are put
+    there. Extremes and ordered aggregates are absolute already. Returns whether one overflowed 128 bits.
     """
     kind, field, width = plan[k, KIND], plan[k, FIELD], plan[k, WIDTH]
     overflowed = False
     if kind in (EXTREME, ORDERED):
         return False
+    digits = field + NOT_FINITE if kind == SUM_DOUBLE else field
     for i in range(count):
-        cell = first + i
-        previous = np.int64(cell_previous[cell])
-        if kind == COUNT:
-            cells[cell, field] += cells[previous, field] if previous >= 0 else before[i, field]
-        elif kind == SUM:
-            if previous >= 0:
-                bl, bh = cells[previous, field], cells[previous, field + 1]
-            else:
-                bl, bh = before[i, field], before[i, field + 1]
-            low, high, over = add(cells[cell, field], cells[cell, field + 1], bl, bh)
+        cell, previous = first + i, np.int64(cell_previous[first + i])
+        if previous >= first:
+            for f in range(field, digits + width):
+                before[i, f] = cells[previous, f]
+        if kind == SUM:
+            low, high, over = add(cells[cell, field], cells[cell, field + 1], before[i, field], before[i, field + 1])
             overflowed = overflowed or over
-            cells[cell, field] = low
-            cells[cell, field + 1] = high
-        else:
-            digits = field
-            if kind == SUM_DOUBLE:
-                digits += NOT_FINITE
-                for f in range(field, digits):
-                    cells[cell, f] += cells[previous, f] if previous >= 0 else before[i, f]
-            carry = np.uint64(0)
-            for f in range(digits, digits + width):
-                x = np.uint64(cells[cell, f])
-                total = x + np.uint64(cells[previous, f] if previous >= 0 else before[i, f])
-                more = total + carry
-                carry = np.uint64(total < x) | np.uint64(more < total)
-                cells[cell, f] = np.int64(more)
+            cells[cell, field], cells[cell, field + 1] = low, high
+            continue
+        for f in range(field, digits):
+            cells[cell, f] += before[i, f]
+        carry = np.uint64(0)
+        for f in range(digits, digits + width):
+            carry = add_word(cells, cell, f, before[i, f], carry)
     return overflowed

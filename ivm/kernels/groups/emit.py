@@ -1,5 +1,7 @@
 """The updates that a batch causes: the old row of a group out, its new row in, wherever the two differ.
 
+`clamp_cells` has those of multiplicities that are kept from falling below zero; the rest is for aggregates.
+
 Cells are worked through in blocks that stay in the cache, a column at a time within each. See `groups.table` for groups
 and cells, `groups.accumulate` for fields and `plan`, `groups.finalize` for `outputs`. Rows of the output are written as
 columns: word w of output o of row i is `flat[capacity * at + words * i + w]`, where `at` and `words` are the output's.
@@ -12,7 +14,7 @@ import numpy as np
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.groups.accumulate import add_before
-from ivm.kernels.groups.finalize import AT, WORDS, compute
+from ivm.kernels.groups.finalize import AT, WORDS, finalize
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Bools, Int32s, Ints
 
@@ -57,8 +59,8 @@ def emit(
         if failed >= 0:
             return rows, failed, -1
         for o in range(len(outputs)):
-            compute(outputs, o, always, before, 0, 0, count, old, old_valid, scratch)
-            if compute(outputs, o, always, cells, first, 0, count, new, new_valid, scratch):
+            finalize(outputs, o, always, before, 0, 0, count, old, old_valid, scratch)
+            if finalize(outputs, o, always, cells, first, 0, count, new, new_valid, scratch):
                 return rows, -1, o
         begin = rows
         for i in range(count):
@@ -98,20 +100,13 @@ def _total_up(
     before: Ints,
 ) -> Word:
     """Make totals of a block's cells, and copy the totals before each to `before`; the accumulator that overflowed."""
-    fields = cells.shape[1]
     for i in range(count):
-        if cell_previous[first + i] < 0:
-            slot = np.int64(cell_slot[first + i])
-            for f in range(fields):
-                before[i, f] = state[slot, width + 1 + f]
+        slot, previous = np.int64(cell_slot[first + i]), np.int64(cell_previous[first + i])
+        for f in range(cells.shape[1]):
+            before[i, f] = cells[previous, f] if previous >= 0 else state[slot, width + 1 + f]
     for k in range(len(plan)):
         if add_before(plan, k, before, cell_previous, cells, first, count):
             return np.int64(k)
-    for i in range(count):
-        previous = np.int64(cell_previous[first + i])
-        if previous >= 0:
-            for f in range(fields):
-                before[i, f] = cells[previous, f]
     return np.int64(-1)
 
 
@@ -183,6 +178,41 @@ def read_groups(
                     keys[rows, w] = state[first + i, w]
                 rows += 1
         for o in range(len(outputs)):
-            compute(outputs, o, always, state, first, width + 1, count, values, valid, scratch)
+            finalize(outputs, o, always, state, first, width + 1, count, values, valid, scratch)
             put(outputs, o, values, valid, to, count, flat, flat_valid, nulls, capacity)
+    return rows
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def clamp_cells(
+    width: Word,
+    state: Ints,
+    row_diffs: Ints,
+    row_cell: Int32s,
+    cell_slot: Int32s,
+    cell_previous: Int32s,
+    cells: Ints,
+    keys: Ints,
+    out_cell: Int32s,
+    diffs: Ints,
+) -> Word:
+    """Make `cells` (cells, 1) the multiplicities as of each cell, and write the changes of max(., 0).
+
+    See `groups.table` for groups and cells. Returns the number of changes written to `keys`, `out_cell` and `diffs`,
+    which have room for one a cell. Cost: a random access a cell.
+    """
+    for i in range(len(row_cell)):
+        cells[row_cell[i], 0] += row_diffs[i]
+    rows = 0
+    for cell in range(len(cells)):
+        slot, previous = np.int64(cell_slot[cell]), np.int64(cell_previous[cell])
+        before = cells[previous, 0] if previous >= 0 else state[slot, width + 1]
+        cells[cell, 0] += before
+        diff = max(cells[cell, 0], 0) - max(before, 0)
+        if diff != 0:
+            for w in range(width):
+                keys[rows, w] = state[slot, w]
+            out_cell[rows] = cell
+            diffs[rows] = diff
+            rows += 1
     return rows

@@ -149,22 +149,6 @@ def finalize(
     fields: Ints,
     first: Word,
     offset: Word,
-    out: Ints,
-    valid: Bools,
-    scratch: Ints,
-) -> bool:
-    """`compute` for as many groups as there are columns of `valid`."""
-    return compute(outputs, o, always, fields, first, offset, valid.shape[1], out, valid, scratch)
-
-
-@part()
-def compute(
-    outputs: Ints,
-    o: Word,
-    always: bool,
-    fields: Ints,
-    first: Word,
-    offset: Word,
     groups: Word,
     out: Ints,
     valid: Bools,

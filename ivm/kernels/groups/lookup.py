@@ -127,32 +127,3 @@ def _last_below(cell: Word, limit: Word, previous: Int32s, jumps: Int32s) -> Wor
         jump = np.int64(jumps[cell])
         cell = jump if jump >= limit else np.int64(previous[cell])
     return cell
-
-
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def keep_images(
-    cell_slot: Int32s, cell_previous: Int32s, first: Word, state: Ints, image_of: Int32s, images: Ints, counts: Ints
-) -> None:
-    """Keep the fields, from column `first` on, of the cells' groups that have no image yet and were there.
-
-    `counts[0]` is how many images there are; there is room for one more a cell. Cost: a random access a cell.
-    """
-    for cell in range(len(cell_slot)):
-        slot = np.int64(cell_slot[cell])
-        if cell_previous[cell] >= 0 or slot >= len(image_of) or image_of[slot] != 0:
-            continue
-        image = counts[0]
-        for f in range(images.shape[1]):
-            images[image, f] = state[slot, first + f]
-        counts[0] = image + 1
-        image_of[slot] = image + 1
-
-
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def put_images(start: Word, first: Word, image_of: Int32s, images: Ints, rows: Ints) -> None:
-    """Give copies of the rows in the slots from `start` on their images' fields, from column `first` on."""
-    for r in range(len(rows)):
-        image = np.int64(image_of[start + r]) - 1
-        if image >= 0:
-            for f in range(images.shape[1]):
-                rows[r, first + f] = images[image, f]

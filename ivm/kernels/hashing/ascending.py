@@ -15,43 +15,20 @@ from ivm.kernels.types import Ints
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def extend_run(recent: Ints, words: Ints, shift: int, distinct: bool, most: int, fences: Ints, row: int) -> bool:
+def extend_run(seam: Ints, words: Ints, shift: int, distinct: bool, most: int, fences: Ints, row: int) -> bool:
     """Whether leads go on not falling; if `distinct`, also whether no two keys are equal, `most` having one lead.
 
-    `recent` are the last keys before `words`, `most` of them unless there are fewer; they are known to be such a run.
-    If so, the leads of those of `words`, row numbers from `row` on, that are multiples of `most` are put into `fences`,
-    each at its row number / `most`. Cost: 1 ns a row where whole keys ascend, else see `_is_run`.
+    `seam` are the last keys before `words`, which are known to be such a run, and the first of `words`: `most` of each
+    unless there are fewer. If so, the leads of those of `words`, row numbers from `row` on, that are multiples of
+    `most` are put into `fences`, each at its row number / `most`. Cost: 1 ns a row where whole keys ascend, else see
+    `_is_run`.
     """
-    if not _joins(recent, words, shift, distinct, most):
+    if not _is_run(seam, shift, distinct, most):
         return False
     if not _ascends(words, shift, distinct, most) and not _is_run(words, shift, distinct, most):
         return False
     for at in range(-(-row // most), -(-(row + len(words)) // most)):
         fences[at] = words[at * most - row, 0] >> shift
-    return True
-
-
-@part()
-def _joins(recent: Ints, words: Ints, shift: int, distinct: bool, most: int) -> bool:
-    """Whether the run of `recent` goes on with the first of `words`, as far as they have its last lead."""
-    if len(recent) == 0:
-        return True
-    last = recent[-1, 0] >> shift
-    if words[0, 0] >> shift < last:
-        return False
-    if not distinct:
-        return True
-    alike = 1
-    while alike < len(recent) and recent[len(recent) - 1 - alike, 0] >> shift == last:
-        alike += 1
-    i = 0
-    while i < len(words) and words[i, 0] >> shift == last:
-        if i + alike == most:
-            return False
-        for j in range(len(recent) - alike, len(recent)):
-            if same_key(words, i, recent, j):
-                return False
-        i += 1
     return True
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.hashing.function import hash_words
 from ivm.kernels.hashing.slots import same_key
-from ivm.kernels.memory.prefetch import prefetch
+from ivm.kernels.memory.move import prefetch
 from ivm.kernels.types import Hashes, Ints
 
 _LOW = np.uint64(0xFFFFFFFF)

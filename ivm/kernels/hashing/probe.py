@@ -11,7 +11,7 @@ import numpy as np
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.hashing.slots import AHEAD, EMPTY, fetch, find_head, home, same_key
-from ivm.kernels.memory.prefetch import prefetch
+from ivm.kernels.memory.move import prefetch
 from ivm.kernels.types import Bools, Hashes, Int32s, Ints
 
 NEAR = 8

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ivm.kernels.compiling.part import part
-from ivm.kernels.memory.prefetch import prefetch
+from ivm.kernels.memory.move import prefetch
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
 

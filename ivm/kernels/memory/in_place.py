@@ -13,8 +13,7 @@ import numpy as np
 from numba import types
 
 from ivm.kernels.compiling.compiled import njit
-from ivm.kernels.compiling.operation import operation
-from ivm.kernels.compiling.part import part
+from ivm.kernels.compiling.part import operation, part
 from ivm.kernels.types import Bools, Int32s, Ints
 
 PAGE_BITS = 10
@@ -38,23 +37,12 @@ def _piece_of(pages: Int32s, starts: Ints, row: Int) -> np.uint64:
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def gather_items(pages: Int32s, starts: Ints, bases: Ints, stride: int, rows: Ints, items: Ints) -> None:
-    """items[i] = the item of rows[i], int32 or int64 as it lies there."""
+    """items[i] = the item of rows[i], int32, int64 or, for two words, complex128 as it lies there."""
     like = items.dtype.type(0)
     for position in range(len(rows)):
         i = np.uint64(position)
         row = rows[i]
         items[i] = _load(bases[_piece_of(pages, starts, row)] + row * stride, like)
-
-
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def gather_pairs(pages: Int32s, starts: Ints, bases: Ints, stride: int, rows: Ints, pairs: Ints) -> None:
-    """pairs[i] = the two int64 at rows[i]."""
-    for position in range(len(rows)):
-        i = np.uint64(position)
-        row = rows[i]
-        address = bases[_piece_of(pages, starts, row)] + row * stride
-        pairs[i, 0] = _load(address, np.int64(0))
-        pairs[i, 1] = _load(address + 8, np.int64(0))
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from ivm.kernels.compiling.operation import operation
-from ivm.kernels.compiling.part import part
+from ivm.kernels.compiling.part import operation, part
 from ivm.kernels.numbers.wide import FLOAT_POWERS, POWERS, Word, divide, magnitude, to_float
 
 _Pair: Any = types.Tuple

@@ -15,8 +15,7 @@ from llvmlite import ir
 from numba import types
 
 from ivm.kernels.compiling.compiled import njit
-from ivm.kernels.compiling.operation import operation
-from ivm.kernels.compiling.part import part
+from ivm.kernels.compiling.part import operation, part
 from ivm.kernels.numbers.wide import Wide, Word, leading_zeros, mul_signed, mul_unsigned
 from ivm.kernels.types import Bools, Ints
 

@@ -12,8 +12,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from ivm.kernels.compiling.operation import operation
-from ivm.kernels.compiling.part import part
+from ivm.kernels.compiling.part import operation, part
 
 Word = Any  # an int64 or uint64, as compiled code has it
 Wide = tuple[Word, Word]

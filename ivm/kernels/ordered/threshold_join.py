@@ -63,25 +63,14 @@ def moved_ranges(
 @part()
 def _write_range(ranges: Ints, at: Word, comparison: Word, bound: Word, follows: Word, key: Word, width: Word) -> None:
     """The rows that stand in the comparison to a bound, up to where they do to the one that follows as well."""
-    behind = comparison in (GT, LE)
-    near, far = 0, 3
-    if comparison <= LE:
-        near, far = 3, 0
-    ranges[at, near] = bound
-    ranges[at, near + 1] = width
-    ranges[at, near + 2] = behind
-    if comparison == EQ:
-        ranges[at, far] = bound
-        ranges[at, far + 1] = width
-        ranges[at, far + 2] = True
-    elif follows == NOWHERE:
-        ranges[at, far] = bound
-        ranges[at, far + 1] = key
-        ranges[at, far + 2] = comparison > EQ
-    else:
-        ranges[at, far] = follows
-        ranges[at, far + 1] = width
-        ranges[at, far + 2] = behind
+    behind, other, words, ends = comparison in (GT, LE), bound, width, True
+    if comparison != EQ:
+        other, words, ends = follows, width, comparison in (GT, LE)
+        if follows == NOWHERE:
+            other, words, ends = bound, key, comparison > EQ
+    near, far = (3, 0) if comparison <= LE else (0, 3)
+    ranges[at, near], ranges[at, near + 1], ranges[at, near + 2] = bound, width, behind
+    ranges[at, far], ranges[at, far + 1], ranges[at, far + 2] = other, words, ends
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)

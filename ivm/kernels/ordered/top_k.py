@@ -1,6 +1,6 @@
 """Windows over an ordered tree: the rows of each group from place `begin` to `end`, kept while the group changes.
 
-The tree has sums (see `ordered.ranks`); keys are a group's slot and the words of a row, and a row takes as many
+The tree has sums (see `ordered.walk`); keys are a group's slot and the words of a row, and a row takes as many
 places as it counts. With `ties` not 0 the window ends behind all rows that agree with the one at the last place in
 their first `ties` words, the slot included: rank() <= end. A group's fields (see `groups.table`) are its multiplicity
 and, with ties, where its window ended last.
@@ -24,9 +24,8 @@ from ivm.kernels.memory.move import grown
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.ordered.batch import TreeBatch, apply_row
 from ivm.kernels.ordered.nodes import Tree
-from ivm.kernels.ordered.ranks import copies_before, entry_at
 from ivm.kernels.ordered.tree import enter, find
-from ivm.kernels.ordered.walk import following
+from ivm.kernels.ordered.walk import copies_before, entry_at, following
 from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Bools, Int32s, Ints
 

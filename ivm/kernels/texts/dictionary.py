@@ -23,10 +23,9 @@ from llvmlite import ir
 from numba import types
 
 from ivm.kernels.compiling.compiled import njit
-from ivm.kernels.compiling.operation import operation
-from ivm.kernels.compiling.part import part
+from ivm.kernels.compiling.part import operation, part
 from ivm.kernels.hashing.function import hash_word
-from ivm.kernels.memory.prefetch import prefetch
+from ivm.kernels.memory.move import prefetch
 from ivm.kernels.types import Bools, Hashes, Int32s, Ints
 
 Bytes = npt.NDArray[np.uint8]
@@ -39,10 +38,13 @@ META = 6
 """Codes ever given out, bytes of the heap in use, slots taken in `slots`; see above for the others."""
 MOST_BYTES = 1 << 34
 """Places lie below."""
+LENGTHS = 0xFFFFFFFF
+"""The bits of a place that are the string's length in bytes."""
+LIST = -(1 << 63)
+"""The bit of a place that says that the string is a list of codes."""
 _NEAR = 1 << 15
 """Tables with more slots than this do not stay in the processor's cache."""
 _WORD = 8
-_LENGTHS = 0xFFFFFFFF
 _BEGINS = 0x7FFFFFFF
 
 _LOW = np.uint64(0xFFFFFFFF)
@@ -67,14 +69,14 @@ def store_word(builder: Any, data: Any, at: Any, value: Any) -> None:
 
 @part(inline=True)
 def begin_of(place: Int) -> Int:
-    """Where a string begins in the heap. The sign of a place says whether the string is a list of codes."""
+    """Where a string begins in the heap."""
     return ((place >> 32) & _BEGINS) << 3
 
 
 @part(inline=True)
 def length_of(place: Int) -> Int:
     """How many bytes a string has."""
-    return place & _LENGTHS
+    return place & LENGTHS
 
 
 @part(inline=True)

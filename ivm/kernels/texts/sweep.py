@@ -1,4 +1,4 @@
-"""Freeing codes of a dictionary: marking what is referred to, and moving that to another heap.
+"""Codes of a dictionary by marks: distinct ones, and freeing those that have none, as nobody refers to them.
 
 For the arrays of a dictionary see `ivm.kernels.texts.dictionary`. `progress` int64 says how far a loop has come, so
 that it goes on there: the next code, what it has added up, and where it writes.
@@ -9,16 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
-from ivm.kernels.texts.dictionary import PADDING, Bytes, Int, begin_of, length_of, load_word, store_word
-from ivm.kernels.types import Int32s, Ints
+from ivm.kernels.texts.dictionary import LENGTHS, LIST, PADDING, Bytes, Int, begin_of, length_of, load_word, store_word
+from ivm.kernels.types import Bools, Int32s, Ints
 
 AT, STRINGS, BYTES, LAST = range(4)
 PROGRESS = 4
 """The next code; strings and bytes that stay; the last code that does."""
 
 _WORD = 8
-_HIGH = -(1 << 63)
-_LENGTHS = 0xFFFFFFFF
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -32,24 +30,6 @@ def mark_codes(codes: Int32s, marks: Bytes, places: Ints, lists: Int32s) -> Int:
                 lists[count] = code
                 count += 1
     return count
-
-
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def flag_lists(codes: Int32s, places: Ints) -> None:
-    """Note that strings are lists of codes; the empty list is the empty string."""
-    for code in codes:
-        if 0 < code < len(places):
-            places[code] |= _HIGH
-
-
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def weigh(places: Ints, marks: Bytes, progress: Ints, stop: Int) -> None:
-    """Count the marked strings of the codes below `stop`, and the bytes that they take."""
-    for code in range(progress[AT], stop):
-        if marks[code] != 0:
-            progress[STRINGS] += 1
-            progress[BYTES] += (length_of(places[code]) + _WORD - 1) & ~(_WORD - 1)
-    progress[AT] = stop
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -76,7 +56,7 @@ def move_texts(
             source = begin_of(place)
             for offset in range(0, room, _WORD):
                 store_word(other, at + offset, load_word(heap, source + offset))
-            to[code] = ((at >> 3) << 32) | (place & (_HIGH | _LENGTHS))
+            to[code] = ((at >> 3) << 32) | (place & (LIST | LENGTHS))
             progress[STRINGS] += 1
             progress[BYTES] = at + room
             progress[LAST] = code
@@ -91,3 +71,20 @@ def count_codes(codes: Int32s, times: Ints, diffs: Ints, since: Int, sums: Ints,
     """Add the diffs of updates `begin` to `end` to the sums of their codes; a time after `since` counts for itself."""
     for i in range(begin, end):
         sums[codes[i]] += diffs[i] if times[i] <= since else 1 << 32
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def take_unmarked(codes: Int32s, wanted: Bools, marks: Ints, mark: int) -> Int32s:
+    """The distinct codes whose entry of `marks` is 0, in order of appearance; their entries become `mark`.
+
+    `wanted` bool says which rows count, all if it is empty. Cost: a byte looked up for each row.
+    """
+    found = np.empty(len(codes), np.int32)
+    count = 0
+    for i in range(len(codes)):
+        code = codes[i]
+        if marks[code] == 0 and (len(wanted) == 0 or wanted[i]):
+            marks[code] = mark
+            found[count] = code
+            count += 1
+    return found[:count].copy()

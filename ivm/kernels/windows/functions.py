@@ -27,7 +27,6 @@ from ivm.kernels.windows.tree import (
     BEGUN,
     CHANGES,
     DEEPEST,
-    GONE,
     INPUT,
     KEY,
     LEFT,
@@ -251,17 +250,6 @@ def _apply_cell(
         for f in range(len(trees.functions)):
             out, written = _walk(trees, root, f, stretches, cell, scratch, out, written)
     return out, written, True
-
-
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def living(nodes: Ints, shape: Ints, first: Word, stop: Word, found: Ints) -> Word:
-    """Write which nodes of [first, stop) are in use to `found`; how many they are."""
-    count = np.int64(0)
-    for node in range(first, stop):
-        if nodes[node, shape[KEY] + 2] != GONE:
-            found[count] = node
-            count += 1
-    return count
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)

@@ -30,6 +30,7 @@ import numpy as np
 
 from ivm.kernels.compiling.part import part
 from ivm.kernels.hashing.function import hash_words
+from ivm.kernels.numbers.exact_float import add_word
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.ordered.keys import compare_keys, same_words
 from ivm.kernels.texts.dictionary import Bytes, compare_text
@@ -247,11 +248,7 @@ def add_fields(a: Ints, i: Word, at: Word, b: Ints, j: Word, to: Word, carries: 
     for f in range(len(carries)):
         if carries[f] == 0:
             carry = np.uint64(0)
-        x = np.uint64(a[i, at + f])
-        total = x + np.uint64(b[j, to + f])
-        more = total + carry
-        carry = np.uint64(total < x) | np.uint64(more < total)
-        b[j, to + f] = np.int64(more)
+        carry = add_word(b, j, to + f, a[i, at + f], carry)
 
 
 @part(inline=True)

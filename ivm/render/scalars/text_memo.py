@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from catalog.errors import NumericError
 from catalog.types import Physical
-from ivm.kernels.texts.distinct import take_unmarked
+from ivm.kernels.texts.sweep import take_unmarked
 from ivm.render.scalars.columns import both, stored
 from ivm.trace.column import DTYPES, Array, Column, readonly
 

@@ -17,13 +17,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ivm.kernels.texts.dictionary import PADDING
-from ivm.kernels.texts.like import ANY_CHAR, ANY_RUN, match_parts, match_tokens
 from ivm.kernels.texts.parts import (
+    ANY_CHAR,
+    ANY_RUN,
     compare_texts,
     copy_case,
     count_characters,
     cut_texts,
     find_equal,
+    match_parts,
+    match_tokens,
     trim_bytes,
     trim_spaces,
 )

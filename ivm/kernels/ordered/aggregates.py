@@ -1,6 +1,6 @@
-"""Quantiles of each group, from the rows of all groups in one ordered tree that has sums (see `ordered.ranks`).
+"""Quantiles and whole groups in order, of the rows of all groups in one ordered tree: also for string_agg and list.
 
-Keys are a group's slot and the words of a value.
+Keys are a group's slot and the words of a value. For quantiles the tree has sums (see `ordered.walk`).
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
+from ivm.kernels.memory.move import grown
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.ordered.batch import TreeBatch, apply_row, completed, row_at
 from ivm.kernels.ordered.nodes import Tree
-from ivm.kernels.ordered.ranks import copies_before, entry_at
 from ivm.kernels.ordered.tree import enter
-from ivm.kernels.ordered.walk import first_of_group, following
+from ivm.kernels.ordered.walk import copies_before, entry_at, first_of_group, following
 from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Bools, Floats, Int32s, Ints
 
@@ -115,3 +115,47 @@ def _row_at(tree: Tree, first: Word, base: Word, place: Word) -> tuple[Word, Wor
         left -= rows[at, words]
         at = following(tree, at)
     return at, left
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def apply_rows(
+    rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, keys: Ints, valid: Bools, diffs: Ints,
+    order: Ints, times: Ints, row_cell: Int32s, cell_slot: Int32s, present: Bools, offsets: Ints, probe: Ints,
+) -> Ints:  # fmt: skip
+    """Apply a batch in the order of time, and return each cell's rows as of its time, key words without the slot.
+
+    The arguments are as in `apply_extremes` of `ivm.kernels.ordered.extremes`. Cell c has the rows from `offsets[c]` to
+    `offsets[c + 1]`, each as often as it counts; `present` (cells,) says whether it has any. Cost: O(log n) a row,
+    O(rows of the group) a cell.
+    """
+    tree, batch = Tree(rows, heads, meta, kinds, heap, starts), TreeBatch(keys, valid, diffs, order)
+    out = np.empty((len(row_cell), len(kinds) - 1), np.int64)
+    count = np.int64(0)
+    done = opened = np.int64(0)
+    for k in range(len(row_cell)):
+        i = row_at(batch, k)
+        opened = max(opened, np.int64(row_cell[i]) + 1)
+        apply_row(tree, batch, i, 1, len(order) > 0)
+        first, done = completed(order[:0], times, row_cell, k, done, opened)
+        for cell in range(first, done):
+            offsets[cell] = count
+            out, count = _read_group(tree, np.int64(cell_slot[cell]), probe, out, count)
+            present[cell] = count > offsets[cell]
+    offsets[done] = count
+    return out[:count]
+
+
+@part(inline=True, counted=True)
+def _read_group(tree: Tree, slot: Word, probe: Ints, out: Ints, count: Word) -> tuple[Ints, Word]:
+    """Write a group's rows, each as often as it counts; the output, grown if need be."""
+    rows, words = tree.rows, len(tree.kinds)
+    at = first_of_group(tree, slot, probe)
+    while at >= 0 and rows[at, 0] == slot:
+        copies: Word = max(rows[at, words], np.int64(0))
+        out = grown(out, count, count + copies)
+        for _ in range(copies):
+            for w in range(1, words):
+                out[count, w - 1] = rows[at, w]
+            count += 1
+        at = following(tree, at)
+    return out, count

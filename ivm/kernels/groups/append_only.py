@@ -1,10 +1,14 @@
-"""The first rows of groups that only gain rows: kept in order in the fields of their group, and nothing behind them.
+"""Groups that only gain rows: their extremes, and their first rows in order. Nothing else is kept of the rows.
 
-A group's fields (see `groups.table`) are its multiplicity, the number of distinct rows kept, and for each its K key
-words (see `ordered.tree`, as `kinds`) and how many copies are kept; together no more than the `end` first. A row that
-comes behind them can never come before them, since none goes. `heap` and `starts` are the dictionary's.
+Both are fields of their group. `state` is that of `ivm.kernels.groups.table`: fields begin at column `first`. `after`
+int64 (cells, fields) takes those of each cell; rows ascend by time, as cells do, so that the group's cell before is
+complete when the first row of one comes. Key words and `kinds` are those of `ivm.kernels.ordered.tree`, `heap` and
+`starts` the dictionary's.
 
-Output rows are int64 (rows, K + 2): a row's key words, the diff, and the cell.
+The field of an extreme is a word, 1 where there is one, and its key words. For its first rows, a group's fields are its
+multiplicity, the number of distinct rows kept, and for each its K key words and how many copies are kept; together no
+more than the `end` first. A row that comes behind them can never come before them, since none goes. Output rows are
+int64 (rows, K + 2): a row's key words, the diff, and the cell.
 """
 
 from __future__ import annotations
@@ -16,9 +20,56 @@ from ivm.kernels.compiling.part import part
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.ordered.keys import compare_keys
 from ivm.kernels.texts.dictionary import Bytes
-from ivm.kernels.types import Int32s, Ints
+from ivm.kernels.types import Bools, Int32s, Ints
 
 _COUNT, _ROWS = 1, 2
+
+
+@part()
+def _begin(
+    cell: Word, field: Word, stop: Word, slot: Int32s, previous: Int32s, state: Ints, first: Word, after: Ints
+) -> None:
+    """Give a cell the fields from `field` up to `stop` that its group had before."""
+    before = np.int64(previous[cell])
+    for f in range(field, stop):
+        after[cell, f] = after[before, f] if before >= 0 else state[slot[cell], first + f]
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def gather_extremes(
+    keys: Ints,
+    valid: Bools,
+    row_cell: Int32s,
+    slot: Int32s,
+    previous: Int32s,
+    state: Ints,
+    first: Word,
+    field: Word,
+    sign: Word,
+    kinds: Ints,
+    heap: Bytes,
+    starts: Ints,
+    after: Ints,
+) -> None:
+    """Write for each cell the least (sign 1) or greatest (-1) of its rows' keys and of what its group had before.
+
+    `valid` (n, 1), of length 0 if all are. Cost: one comparison a row, one random access a cell.
+    """
+    width = len(kinds)
+    begun = np.zeros(len(slot), np.bool_)
+    for i in range(len(row_cell)):
+        cell = np.int64(row_cell[i])
+        if not begun[cell]:
+            begun[cell] = True
+            _begin(cell, field, field + 1 + width, slot, previous, state, first, after)
+        if len(valid) and not valid[i, 0]:
+            continue
+        known = after[cell, field] != 0
+        if known and compare_keys(keys, i, after, cell, field + 1, width, kinds, heap, starts) * sign >= 0:
+            continue
+        after[cell, field] = 1
+        for w in range(width):
+            after[cell, field + 1 + w] = keys[i, w]
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -36,7 +87,7 @@ def keep_first(
     starts: Ints,
     after: Ints,
 ) -> None:
-    """Write for each cell the first `end` rows of its group with the batch's. Rows and cells ascend by time.
+    """Write for each cell the first `end` rows of its group with the batch's.
 
     Cost: a binary search a row, and a move of what is kept for those that are among the first; a copy of it a cell.
     """
@@ -46,9 +97,7 @@ def keep_first(
         cell = np.int64(row_cell[i])
         if not begun[cell]:
             begun[cell] = True
-            before = np.int64(previous[cell])
-            for f in range(after.shape[1]):
-                after[cell, f] = after[before, f] if before >= 0 else state[slot[cell], first + f]
+            _begin(cell, 0, after.shape[1], slot, previous, state, first, after)
         diff = diffs[i] if len(diffs) else np.int64(1)
         after[cell, 0] += diff
         place = _place(keys, i, after, cell, kinds, heap, starts)
