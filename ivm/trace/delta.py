@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Protocol
+from typing import Protocol, cast
 
 import numpy as np
 
@@ -94,9 +94,8 @@ class Columns(Source):
     columns: Sequence[Column]
 
     def column(self, index: Read) -> Column:
-        """Column `index`."""
-        assert not isinstance(index, tuple), "columns that are there compute nothing"
-        return self.columns[index]
+        """Column `index`; of columns that are there no function is computed."""
+        return self.columns[cast("int", index)]
 
 
 @dataclass(slots=True)
@@ -137,13 +136,17 @@ class Delta:
 
     def column(self, index: Read) -> Column:
         """Column `index` of the rows, or a function of one, gathered (each call gathers anew)."""
-        place = self.layout.places[index[0] if isinstance(index, tuple) else index]
-        assert place is not None, f"column {index} is not bound"
-        group, inner = place
         if isinstance(index, tuple):
+            group, inner = self._place(index[0])
             assert not isinstance(inner, tuple), "of a function's values no function is computed at its source"
-            inner = inner, index[1]
+            return self.groups[group].column((inner, index[1]))
+        group, inner = self._place(index)
         return self.groups[group].column(inner)
+
+    def _place(self, index: int) -> tuple[int, Read]:
+        place = self.layout.places[index]
+        assert place is not None, f"column {index} is not bound"
+        return place
 
     def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
         """Whether these functions of text column `index` are better computed at its source than from its codes."""

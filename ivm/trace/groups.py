@@ -107,12 +107,13 @@ class Groups(Written[Form], State):
         keys = readonly(np.ascontiguousarray(words).reshape(rows, self.width))
         ordered = readonly_times(times)
         batch = Cells(rows, times)
+        self._begin()
         self._fold(self._last)
         self._steps.append(batch)
-        self._begin()
         at = self._open_ascending(keys, ordered, batch)
         while at < rows:
-            at = open_cells(keys, ordered, at, self.width, *self.index[:-1], self.state, self.index[-1], *batch.arrays)
+            index = self.index
+            at = open_cells(keys, ordered, at, self.width, *index[:-1], self.state, index[-1], *batch.arrays)
             if at < rows:
                 self._make_room()
         self._end()
@@ -126,7 +127,9 @@ class Groups(Written[Form], State):
 
     def widen(self, fields: Form, move: Callable[[Ints, Ints], None]) -> None:
         """Lay the fields out anew; `move` copies fields (n, old) to (n, new), which are zero. Cost: a copy of all."""
+        self._begin()
         self._fold(self._last)
+        self._end()
         old = self._store.table
         table = empty_table(self.width, fields)
         new, head = table.rows.reserve(self.used)[: self.used], self.width + 1
@@ -160,9 +163,9 @@ class Groups(Written[Form], State):
         batch = self._last
         if batch is not None and batch.after is NO_FIELDS:
             self.rollback(len(self._steps) - 1)
-        else:
-            self._fold(batch)
+            batch = None
         self._begin()
+        self._fold(batch)
         touched = 0
         for step in self._steps:
             if isinstance(step, Cells):
@@ -254,16 +257,13 @@ class Groups(Written[Form], State):
         self.version = (self.version | 1) + 1
 
     def _fold(self, batch: Cells | None) -> None:
-        """Let the groups have the fields of the last step, if they have not."""
+        """Let the groups have the fields of the last step, if they have not. Between `_begin` and `_end`."""
         if batch is None:
             return
         assert batch.after is not NO_FIELDS or not len(batch.slot), "a step puts fields, or is rolled back"
-        self._begin()
-        if self._readers:
-            for reader in self._readers.each():
-                reader.keep(batch.slot, batch.previous)
+        for reader in self._readers.each():
+            reader.keep(batch.slot, batch.previous)
         fold_cells(self.width, self.state, batch.after, batch.meta, batch.slot)
-        self._end()
 
     def _open_ascending(self, keys: Ints, times: Ints, batch: Cells) -> int:
         """The cells of the first rows, as far as they go on with the run; how many they are."""

@@ -110,11 +110,12 @@ class Rows(State):
         """
         self._take_over()
         self._since = since
-        for follower in self.followers():
+        followers = self.followers()
+        for follower in followers:
             follower.seal(since)
         if self._living is not None:
             self._living.seal(since)
-        going = self._compacting(since)
+        going = self._compacting(followers, since)
         self.store.seal(upper, since)
         if going is None or not going.is_done:
             self._compaction = going
@@ -150,7 +151,7 @@ class Rows(State):
         living = StateSize() if self._living is None else self._living.size()
         return StateSize(self.count, living.entries, self.store.nbytes + living.bytes)
 
-    def _compacting(self, since: int) -> Compaction | None:
+    def _compacting(self, followers: Sequence[Follower], since: int) -> Compaction | None:
         """The compaction that goes on or begins, if there is one. It is lost where it is interrupted."""
         going, self._compaction = self._compaction, None
         dead = self.store.dead
@@ -158,7 +159,7 @@ class Rows(State):
             going = Compaction(self.store, self._living, since)
         if going is not None:
             with suppress(MemoryError):  # it can wait
-                if going.go_on(self.followers(), self._living, since):
+                if going.go_on(followers, self._living, since):
                     return going
         return None
 

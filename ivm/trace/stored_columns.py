@@ -68,7 +68,8 @@ class StoredColumns(Source):
         for i, column in self._hot.items():
             column.append(source.column(i))
         if isinstance(source, Batch):
-            self._computed.append(source.column)
+            if self._computed:
+                self._computed.append(source.column)
             self._cold.append(source.table)
             self._newest = self.rows, source
         self.rows += count
