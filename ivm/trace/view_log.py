@@ -158,7 +158,7 @@ class ViewLog(State):
     """Updates (row, time, diff) of rows of `types`, readable as of any time from `since` on, by anybody.
 
     Times may be in any order within a delta, and never fall behind what has been compacted. Size: at most some four
-    times the updates that the last compaction left (nine times where few are retractions), and 8,192. A compaction
+    times the updates that the last compaction left (nine times where few are retractions) or 8,192. A compaction
     takes time in proportion to all of them, so it comes the more rarely the larger the view is; it is done aside, bit
     by bit, in proportion to what is appended.
     """
@@ -256,7 +256,7 @@ class ViewLog(State):
         sealed, compaction, self._compaction = self.sealed, self._compaction, None
         if compaction is None:
             often = 4 * sealed.retracted > sealed.length - sealed.kept
-            if sealed.length <= (_GROWTH if often else _GROWTH_BY_INSERTS) * sealed.kept + _SPARE_ROWS:
+            if sealed.length <= (_GROWTH if often else _GROWTH_BY_INSERTS) * (sealed.kept + _SPARE_ROWS):
                 return
             compaction = _Compaction(sealed)
         if not compaction.work(sealed, _FUEL * appended + _LEAST_FUEL):
