@@ -21,8 +21,8 @@ from ivm.trace.arrow import to_arrow
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.held import Held
 from ivm.trace.sequences import numbers_from
+from ivm.trace.state import Held
 from ivm.view import Installed
 
 

@@ -8,8 +8,8 @@ from ivm.operators.operator import Contents, Operator, StateSize
 from ivm.operators.reduce import Reduce
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.delta import Delta
-from ivm.trace.derived_rows import DerivedRows
 from ivm.trace.ordered_arrangement import OrderedArrangement
+from ivm.trace.rows import DerivedRows
 
 
 class _Arrange(Operator):

@@ -47,10 +47,9 @@ from ivm.trace.group_table import (
     group_segments,
     take_groups,
 )
-from ivm.trace.held import Held
 from ivm.trace.keys import KeyLayout
 from ivm.trace.segment import Segment, Segments
-from ivm.trace.state import State, StateSize
+from ivm.trace.state import Held, State, StateSize
 from ivm.trace.sweep import AT_ONCE
 
 _SMALL = 64

@@ -26,8 +26,7 @@ from ivm.kernels.ordered.walk import copy_entries, copy_guides
 from ivm.trace.column import Array, Bools, Ints, readonly
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
-from ivm.trace.held import Held
-from ivm.trace.state import StateSize
+from ivm.trace.state import Held, StateSize
 
 _CHUNK = 1 << 16
 

@@ -1,4 +1,4 @@
-"""What every piece of state promises, and the one list of what a commit has touched.
+"""What every piece of state promises, the one list of what a commit has touched, and what others hold on to.
 
 State is whatever remembers anything across commits. All of it keeps this one contract, so that a commit is undone, made
 final, measured, saved and read in one place, whatever its operators keep.
@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
+from weakref import ref
 
 from ivm.trace.column import Array
+
+Each = TypeVar("Each")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +105,24 @@ class Marks:
             state = next(reversed(self._marks))
             state.seal(upper, since)
             del self._marks[state]
+
+
+class Held(list["ref[Each]"]):
+    """Weak references in the order in which they came; one leaves when nobody else holds what it refers to.
+
+    Not `WeakSet`: every commit asks whether there are any, and a list that is empty says so in no time.
+    """
+
+    def hold(self, each: Each) -> None:
+        """One more."""
+        self.append(ref(each, self.remove))
+
+    def let_go(self, each: Each) -> None:
+        """One less; nothing happens if it is not there."""
+        for reference in tuple(self):
+            if reference() is each:
+                self.remove(reference)
+
+    def each(self) -> Iterator[Each]:
+        """Those that are still held; others may come and go meanwhile."""
+        return (found for reference in tuple(self) if (found := reference()) is not None)

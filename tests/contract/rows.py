@@ -16,11 +16,11 @@ from ivm.trace.arrangement import Arrangement
 from ivm.trace.batch import Batch, Reader
 from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta, Group, plain_layout
-from ivm.trace.derived_rows import DerivedRows
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
 from ivm.trace.ordered_arrangement import OrderedArrangement
 from ivm.trace.row_store import RowStore
+from ivm.trace.rows import DerivedRows
 from ivm.trace.stored_columns import StoredColumns
 from ivm.trace.table_store import TableStore
 from ivm.trace.time import LAST, as_array, stamps

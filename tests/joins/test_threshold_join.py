@@ -15,10 +15,10 @@ from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTEGER, VARCHAR, de
 from ivm.operators.threshold_join import ThresholdJoin
 from ivm.trace import compaction
 from ivm.trace.delta import Delta
-from ivm.trace.derived_rows import DerivedRows
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
 from ivm.trace.ordered_arrangement import OrderedArrangement
+from ivm.trace.rows import DerivedRows
 from tests.reduce.model import Bag, Row, Update, apply, from_column, plain, sort_key, to_delta
 from tests.reduce.test_reduce import values_of
 

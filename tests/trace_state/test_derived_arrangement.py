@@ -13,9 +13,9 @@ from catalog.types import BIGINT, INTEGER, Physical
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.column import Column
 from ivm.trace.delta import delta_of
-from ivm.trace.derived_rows import DerivedRows
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
+from ivm.trace.rows import DerivedRows
 
 Row = tuple[int | None, int]
 Update = tuple[Row, int, int]
