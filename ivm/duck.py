@@ -15,7 +15,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import duckdb
@@ -188,13 +188,13 @@ def texts_of(table: pa.Table, most: int | None = None) -> list[tuple[str | None,
         return duck.sql(f"SELECT {', '.join(texts)} FROM given").fetchall()
 
 
-def types_of(schema: pa.Schema) -> list[str]:
-    """What DuckDB calls the types of columns."""
-    if not len(schema):
-        return []
+@lru_cache(1024)
+def type_of(given: pa.DataType, metadata: frozenset[tuple[bytes, bytes]]) -> str:
+    """What DuckDB calls the type of a column with this metadata. Cost: a query to DuckDB, the first time."""
+    field = pa.field("c", given, metadata=dict(metadata))
     with connection(Use.OWN) as duck:
-        duck.register("given", schema.empty_table().rename_columns([f"c{place}" for place in range(len(schema))]))
-        return [str(each).strip('"') for each in duck.table("given").types]  # that of NULL alone is quoted
+        duck.register("given", pa.schema([field]).empty_table())
+        return str(duck.table("given").types[0]).strip('"')  # that of NULL alone is quoted
 
 
 def define(duck: duckdb.DuckDBPyConnection, name: str, query: str, *, kept: bool = False) -> None:

@@ -70,6 +70,13 @@ def test_types_are_called_as_in_duckdb(sql, name):
     assert type_names(answered(f"SELECT {sql} AS x LIMIT 0").to_arrow_table().schema) == [name]
 
 
+def test_duckdb_is_asked_once_for_the_name_of_a_type(monkeypatch):
+    schema = answered(OF_ALL_TYPES).to_arrow_table().schema
+    known = type_names(schema)
+    monkeypatch.setattr("ivm.duck.connection", None)
+    assert type_names(schema) == known
+
+
 def test_null_is_told_from_text():
     table = pa.table({"s": [None, "NULL", "'NULL'", "null", "", "''"]})
     assert [row[0] for row in cells(table)] == ["NULL", "'NULL'", "'''NULL'''", "null", "", "''"]
