@@ -13,7 +13,6 @@ from ivm.core import Core
 from ivm.engine import Engine
 from ivm.operators.arrange import ArrangeTable
 from ivm.plan.arrangement import ArrangementPlan
-from ivm.plan.change_cost import change_lines
 from ivm.plan.estimate import Estimate, total
 from ivm.plan.existing import question
 from ivm.plan.join import JoinPlan, arrangements_of
@@ -21,7 +20,7 @@ from ivm.plan.lower import lower
 from ivm.plan.mfp import MfpPlan
 from ivm.plan.node import Plan, Sizes, nodes_of
 from ivm.plan.table import TablePlan, ViewPlan
-from ivm.plan.text import costs, flow_lines, plan_text, remarks
+from ivm.plan.text import change_lines, costs, flow_lines, plan_text, remarks
 from ivm.transform.pipeline import optimize
 from sql.bind import bind, registered
 from sql.ir.text import relation_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import accumulate
 from math import prod
@@ -14,7 +14,7 @@ from ivm.analysis.selectivity import selectivity
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.constant import ConstantPlan
 from ivm.plan.join_keys import MOVED, Choice, sides_of
-from ivm.plan.mfp import Mfp
+from ivm.plan.mfp import Mfp, identity
 from ivm.plan.node import Change, Names, NamesOf, Plan, Sizes, nodes_of
 from ivm.plan.reduce import ReducePlan
 from sql.ir.compared_once import compared_once
@@ -161,7 +161,7 @@ class JoinPlan(Plan):
 
     @cached_property
     def is_append_only(self) -> bool:
-        """If all inputs are; what can raise may take back what it has given (see `ivm.plan.join_careful`)."""
+        """If all inputs are; what can raise may take back what it has given (see `apart`)."""
         return not self.is_risky and super().is_append_only
 
     @cached_property
@@ -248,3 +248,28 @@ def arrangements_of(plan: Plan) -> tuple[ArrangementPlan, ...]:
 
 def _where(predicates: tuple[Scalar, ...], names: Names) -> str:
     return f" where {' and '.join(scalar_text(p, names) for p in predicates)}" if predicates else ""
+
+
+def apart(plan: JoinPlan) -> tuple[JoinPlan, Mfp]:
+    """The join without anything that can raise, and the MFP that does the rest: a path meets rows that another takes
+    back, so that what raises is asked again of what is left.
+    """
+    below, after = _split(plan.final, plan.risky)
+    row = plan.joined_row
+    paths = tuple(_without(path, plan.risky) for path in plan.paths)
+    return replace(plan, paths=paths, final=below, row=row_of(tuple(row[p] for p in below.projection))), after
+
+
+def _without(path: PathPlan, risky: tuple[Scalar, ...]) -> PathPlan:
+    def kept(predicates: tuple[Scalar, ...]) -> tuple[Scalar, ...]:
+        return tuple(p for p in predicates if p not in risky)
+
+    stages = tuple(replace(stage, predicates=kept(stage.predicates), bound=None) for stage in path.stages)
+    return replace(path, predicates=kept(path.predicates), stages=stages)
+
+
+def _split(final: Mfp, predicates: tuple[Scalar, ...]) -> tuple[Mfp, Mfp]:
+    """`final` under `predicates` as two: the columns that they read, and the rest."""
+    after = replace(final, predicates=predicates)
+    needed = tuple(sorted(after.read))
+    return identity(final.width).project(needed), after.placed(len(needed), {c: i for i, c in enumerate(needed)})

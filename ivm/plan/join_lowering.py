@@ -23,10 +23,10 @@ from ivm.plan.join import JoinPlan, PathPlan, StagePlan
 from ivm.plan.join_keys import Choice, Side, Step, sides_of
 from ivm.plan.join_ties import Ties, ties
 from ivm.plan.mfp import Mfp, identity, peel
+from ivm.plan.multiplicities import ThresholdPlan
 from ivm.plan.node import Plan
 from ivm.plan.reduce import ReducePlan
 from ivm.plan.table import TablePlan
-from ivm.plan.threshold import ThresholdPlan
 from ivm.plan.threshold_join import LARGE, bounded, compared_with
 from sql.ir.classes import merged_classes
 from sql.ir.conditions import comparison

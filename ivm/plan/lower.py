@@ -4,32 +4,33 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from catalog.errors import UnsupportedError
 from ivm.plan.constant import ConstantPlan
 from ivm.plan.existing import Existing
 from ivm.plan.join_lowering import lower_join
 from ivm.plan.mfp import Mfp, apply_mfp, peel
-from ivm.plan.negate import NegatePlan
-from ivm.plan.node import Plan
-from ivm.plan.readings import check_readings
+from ivm.plan.multiplicities import NegatePlan, ThresholdPlan, UnionPlan
+from ivm.plan.node import Plan, nodes_of
 from ivm.plan.reduce import lower_reduce
 from ivm.plan.table import lower_get
-from ivm.plan.threshold import ThresholdPlan
 from ivm.plan.top_k import lower_top_k
-from ivm.plan.union import UnionPlan
 from ivm.plan.window import lower_window
 from sql.ir.rebuild import row
 from sql.ir.relation import Constant, Get, Join, Negate, Reduce, Relation, Threshold, TopK, Union, Window
 from sql.ir.scalar import Scalar
 
+MOST_READINGS = 10_000
+"""So many times a plan may read the same in vain."""
+
 
 def lower(relation: Relation, existing: Existing | None = None) -> Plan:
     """The plan of a relation that the transforms have brought into shape, beside what exists (by default nothing).
 
-    It is the same whenever what exists is. UnsupportedError as for `check_readings`.
+    It is the same whenever what exists is. UnsupportedError if it reads a part of it in too many ways.
     Cost: linear in the relation's size, and the choice of keys for each join.
     """
     plan = _Lowering(Existing() if existing is None else existing.above()).lower(relation)
-    check_readings(plan)
+    _check_readings(plan)
     return plan
 
 
@@ -85,3 +86,20 @@ class _Lowering:
             case Threshold():
                 return ThresholdPlan(self.lower(relation.input), row(relation))
         raise AssertionError(f"no plan for {type(relation).__name__}")
+
+
+def _check_readings(plan: Plan) -> None:
+    """UnsupportedError where unions of unions, each of which reads the one before more than once, multiply too far.
+
+    What keeps state reads its input once, to fill it; unions, joins and maps read their inputs anew for each reader.
+    Cost: linear in the number of different nodes.
+    """
+    readings: dict[int, int] = {}
+    for node in nodes_of(plan):
+        count = sum(readings[id(each)] for each in node.read_anew()) or 1
+        if count > MOST_READINGS:
+            what = f"cannot plan this query: it reads one of its parts in more than {MOST_READINGS} ways, the limit"
+            raise UnsupportedError(
+                f"{what}, since subqueries or views stand in one another twice and more; make some of them MATERIALIZED"
+            )
+        readings[id(node)] = count

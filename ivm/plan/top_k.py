@@ -35,11 +35,7 @@ class TopKPlan(PlanOver):
     append_only: bool = False
     state_kind: ClassVar[str | None] = "ordered"
     is_append_only = False
-
-    @property
-    def label(self) -> str:
-        """With its hyphen."""
-        return "top-k"
+    label = "top-k"
 
     def lines(self, names_of: NamesOf) -> list[str]:
         """Group, order and bounds."""

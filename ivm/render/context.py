@@ -23,7 +23,6 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.ordered_arrangement import Valued
 from ivm.trace.table_store import TableStore
 from sql.ir.rebuild import Row
-from sql.ir.relation import Order
 from sql.ir.scalar import Column, Scalar
 
 _MOST_RECENT = 256
@@ -91,8 +90,3 @@ class RenderContext(ABC):
 def types_of(row: Row) -> tuple[tuple[SqlType, bool], ...]:
     """The type of each column, and whether it can be NULL."""
     return tuple((column.type, column.nullable) for column in row)
-
-
-def terms_of(order: Iterable[Order]) -> tuple[tuple[int, bool, bool], ...]:
-    """The terms of an ORDER BY as operators take them."""
-    return tuple((term.column, term.descending, term.nulls_first) for term in order)

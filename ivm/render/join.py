@@ -11,8 +11,7 @@ from ivm.operators.arrange import ArrangeDerived, ArrangeGroups, ArrangeTable
 from ivm.operators.join import Careful, DeltaJoin, HalfJoin, Path, Stage
 from ivm.operators.mfp import Program
 from ivm.operators.threshold_join import ThresholdJoin
-from ivm.plan.join import JoinPlan, PathPlan, StagePlan
-from ivm.plan.join_careful import apart
+from ivm.plan.join import JoinPlan, PathPlan, StagePlan, apart
 from ivm.plan.mfp import identity
 from ivm.render.context import RenderContext
 from ivm.trace.computed import TextFunction

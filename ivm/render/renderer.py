@@ -1,6 +1,6 @@
 """The renderer: one dataflow node for each distinct plan, however many views ask for it.
 
-What takes more than a line has a file of its own, named as those of its plan and its operator.
+What takes more than a line stands in a file beside this one.
 """
 
 from __future__ import annotations
@@ -11,30 +11,25 @@ from dataclasses import dataclass, field, replace
 from ivm.dataflow.node import Node
 from ivm.operators.ends import Feed
 from ivm.operators.mfp import Mfp
-from ivm.operators.negate import Negate
+from ivm.operators.multiplicities import Negate, Threshold, Union
 from ivm.operators.operator import Operator
-from ivm.operators.threshold import Threshold
-from ivm.operators.union import Union
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.constant import ConstantPlan
 from ivm.plan.existing import Existing
 from ivm.plan.join import JoinPlan
 from ivm.plan.mfp import MfpPlan
-from ivm.plan.negate import NegatePlan
+from ivm.plan.multiplicities import NegatePlan, ThresholdPlan, UnionPlan
 from ivm.plan.node import Plan
 from ivm.plan.reduce import ReducePlan
 from ivm.plan.table import TablePlan, ViewPlan
-from ivm.plan.threshold import ThresholdPlan
 from ivm.plan.top_k import TopKPlan
-from ivm.plan.union import UnionPlan
 from ivm.plan.window import WindowPlan
 from ivm.render.arrangement import render_arrangement
 from ivm.render.constant import constant_feed
 from ivm.render.context import RenderContext, types_of
 from ivm.render.join import render_join
+from ivm.render.ordered import top_k_operator, window_operator
 from ivm.render.reduce import reduce_operator
-from ivm.render.top_k import top_k_operator
-from ivm.render.window import window_operator
 
 
 @dataclass

@@ -14,7 +14,7 @@ from catalog.schema import Field
 from ivm.operators.window import Window as WindowOperator
 from ivm.plan.lower import lower
 from ivm.plan.window import WindowPlan
-from ivm.render.window import window_operator
+from ivm.render.ordered import window_operator
 from ivm.trace.delta import delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.ordered_rows import OrderedRows

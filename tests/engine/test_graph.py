@@ -7,7 +7,7 @@ import numpy as np
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.node import Node
 from ivm.operators.mfp import Mfp
-from ivm.operators.union import Union
+from ivm.operators.multiplicities import Union
 from ivm.trace.column import Column
 from ivm.trace.delta import Delta, delta_of
 

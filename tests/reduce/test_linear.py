@@ -8,9 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.types import BIGINT, DOUBLE, VARCHAR
-from ivm.operators.negate import Negate
-from ivm.operators.threshold import Threshold
-from ivm.operators.union import Union
+from ivm.operators.multiplicities import Negate, Threshold, Union
 from ivm.trace.dictionary import TextDictionary
 from tests.reduce.model import Bag, apply, from_delta, plain, to_delta
 from tests.reduce.test_reduce import by_time, same

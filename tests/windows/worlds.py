@@ -12,7 +12,7 @@ from catalog.schema import Field
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, INTEGER, VARCHAR, SqlType, decimal
 from ivm.plan.lower import lower
 from ivm.plan.window import WindowPlan
-from ivm.render.window import window_operator
+from ivm.render.ordered import window_operator
 from ivm.trace.dictionary import TextDictionary
 from sql.ir.relation import Frame, Get, Order, Window, WindowFunction
 from sql.ir.scalar import Column, Literal

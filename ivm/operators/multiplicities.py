@@ -1,15 +1,16 @@
-"""Threshold: rows of positive multiplicity. State: the input's distinct rows with their multiplicities."""
+"""What makes other multiplicities of its inputs': union, negate and threshold."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 import numpy as np
 
 from catalog.types import SqlType
 from ivm.kernels.groups.emit import clamp_cells
-from ivm.operators.operator import Contents, Kept, live_input
-from ivm.trace.delta import Delta, delta_of
+from ivm.operators.operator import Contents, Kept, Operator, live_input
+from ivm.trace.delta import Delta, concat_deltas, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_reader import GroupReader
 from ivm.trace.group_table import Fields
@@ -17,8 +18,33 @@ from ivm.trace.groups import Groups
 from ivm.trace.time import chosen
 
 
+class Union(Operator):
+    """R'(r) = R1(r) + .. + Rn(r). State: none. Cost: that of the columns that somebody reads later."""
+
+    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+        """The inputs' changes, one after the other."""
+        return concat_deltas([delta for delta in inputs if delta is not None and len(delta)])
+
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """The inputs' contents."""
+        return chain(*[contents() for contents in inputs])
+
+
+class Negate(Operator):
+    """R'(r) = -R(r). State: none. Cost: one pass over the diffs."""
+
+    def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
+        """The input's changes with negated diffs; no column is touched."""
+        delta = inputs[0]
+        return None if delta is None else delta.with_diffs(-delta.diff_array())
+
+    def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
+        """The input's contents with diffs of -1: what is negated counts down in whatever it is added to."""
+        return (delta.with_diffs(-delta.diff_array()) for delta in inputs[0]())
+
+
 class Threshold(Kept):
-    """R'(r) = max(R(r), 0).
+    """R'(r) = max(R(r), 0). State: the input's distinct rows with their multiplicities.
 
     A row with NaN or -0.0 comes out with the one NaN, or 0.0, as equal rows are one row.
     """

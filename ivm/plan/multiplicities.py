@@ -1,0 +1,48 @@
+"""Unions, negations and thresholds: what counts rows anew, and leaves them as they are."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from ivm.plan.node import Change, Plan, PlanOver, Sizes
+from sql.ir.compared_once import compared_once
+from sql.ir.rebuild import Row
+
+
+@compared_once
+class UnionPlan(Plan):
+    """The sum of the inputs. State: none."""
+
+    inputs: tuple[Plan, ...]
+    row: Row
+
+    def below(self) -> tuple[Plan, ...]:
+        """The inputs."""
+        return self.inputs
+
+    def count(self, sizes: Sizes) -> float:
+        """The sum."""
+        return sum(map(sizes.count, self.inputs))
+
+
+@compared_once
+class NegatePlan(PlanOver):
+    """The input with its diffs negated. State: none."""
+
+    input: Plan
+    row: Row
+    is_append_only = False
+
+
+@compared_once
+class ThresholdPlan(PlanOver):
+    """The rows of positive multiplicity. State: the input's distinct rows with their multiplicities."""
+
+    input: Plan
+    row: Row
+    state_kind: ClassVar[str | None] = "derived"
+
+    def passed(self, change: Change, rate: float) -> float:
+        """A lookup for each change."""
+        change.lookups += rate
+        return rate

@@ -1,0 +1,40 @@
+"""Renders what keeps its input in order: top-k, the first rows alone where that is enough, and window functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ivm.operators.top_k import AppendOnlyTopK, TopK
+from ivm.operators.window import FunctionSpec, Window
+from ivm.plan.top_k import TopKPlan
+from ivm.plan.window import WindowFunctionPlan, WindowPlan
+from ivm.render.context import types_of
+from ivm.trace.dictionary import TextDictionary
+from sql.ir.relation import Order
+
+
+def top_k_operator(plan: TopKPlan, dictionary: TextDictionary) -> TopK | AppendOnlyTopK:
+    """The operator that carries out `plan`, still empty."""
+    types, order = types_of(plan.row), _terms_of(plan.order)
+    if plan.append_only and plan.limit is not None:
+        return AppendOnlyTopK(types, plan.group, order, plan.limit, plan.offset, dictionary)
+    return TopK(types, plan.group, order, plan.limit, plan.offset, dictionary, plan.ties)
+
+
+def window_operator(plan: WindowPlan, dictionary: TextDictionary) -> Window:
+    """The operator that carries out `plan`, still empty."""
+    types, functions = types_of(plan.input.row), tuple(map(_spec, plan.functions))
+    return Window(types, plan.width, plan.partition, _terms_of(plan.order), functions, dictionary)
+
+
+def _spec(plan: WindowFunctionPlan) -> FunctionSpec:
+    frame = plan.frame
+    return FunctionSpec(
+        plan.function, plan.argument, plan.type, frame.start, frame.end, frame.peers, plan.skips_nulls, plan.number,
+        plan.default, plan.reach, plan.before, plan.after,
+    )  # fmt: skip
+
+
+def _terms_of(order: Iterable[Order]) -> tuple[tuple[int, bool, bool], ...]:
+    """The terms of an ORDER BY as operators take them."""
+    return tuple((term.column, term.descending, term.nulls_first) for term in order)
