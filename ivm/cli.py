@@ -66,18 +66,18 @@ def shell(
     """Run SQL statements, typed, piped in, or given, over an empty database in memory."""
     if file is None and not command and sys.stdin.isatty() and sys.stdout.isatty():
         raise typer.Exit(_typed(external_access))
-    from ivm.shell.run import new_shell, run_all  # noqa: PLC0415  the prompt comes before the engine
+    from ivm.shell.commands import new_shell  # noqa: PLC0415  the prompt comes before the engine
 
     lines = sys.stdin if file is None and not command else ()
     session = new_shell(external_access=external_access)
-    raise typer.Exit(run_all(session, [] if file is None else [file], command or [], lines))
+    raise typer.Exit(session.run_all([] if file is None else [file], command or [], lines))
 
 
 def _typed(external_access: bool) -> int:
     from ivm.shell.terminal import run_terminal  # noqa: PLC0415  its toolkit is for terminals only
 
     def load() -> Shell:
-        from ivm.shell.run import new_shell  # noqa: PLC0415  the prompt comes before the engine
+        from ivm.shell.commands import new_shell  # noqa: PLC0415  the prompt comes before the engine
 
         return new_shell(external_access=external_access, is_typed=True)
 

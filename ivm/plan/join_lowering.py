@@ -12,13 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate
+from math import prod
 
+from ivm.analysis.ranges import can_raise
 from ivm.analysis.selectivity import selectivity
 from ivm.plan.arrangement import ArrangementPlan
-from ivm.plan.bound_apart import set_apart
 from ivm.plan.constant import ConstantPlan
 from ivm.plan.existing import Existing
-from ivm.plan.filter_placement import filters_first
 from ivm.plan.join import JoinPlan, PathPlan, StagePlan
 from ivm.plan.join_keys import Choice, Side, Step, sides_of
 from ivm.plan.join_ties import Ties, ties
@@ -27,12 +27,17 @@ from ivm.plan.multiplicities import ThresholdPlan
 from ivm.plan.node import Plan
 from ivm.plan.reduce import ReducePlan
 from ivm.plan.table import TablePlan
-from ivm.plan.threshold_join import LARGE, bounded, compared_with
+from ivm.plan.threshold_join import LARGE, bounded, compared_with, set_apart
 from sql.ir.classes import merged_classes
 from sql.ir.conditions import comparison
-from sql.ir.rebuild import Row, row_of
-from sql.ir.relation import Join, Relation
+from sql.ir.rebuild import Row, row, row_of
+from sql.ir.relation import Join, Reduce, Relation
 from sql.ir.scalar import Column, Scalar, columns_of
+
+SELECTIVE = 0.3
+"""A filter that keeps no more than this share of the groups is worth an arrangement of those: a comparison is."""
+MANY_GROUPS = 10_000
+"""Fewer groups than this stay in the processor's cache, so that looking them up costs next to nothing."""
 
 
 @dataclass(frozen=True)
@@ -164,13 +169,39 @@ def _lower_inputs(join: Join, lower: Callable[[Relation], Plan], existing: Exist
         base, local = peel(relation)
         keyed = [local.projection[c - start] for c in sorted(joined) if start <= c < start + len(relation.schema)]
         start += len(relation.schema)
-        share = filters_first(base, local, keyed, lower, existing)
+        share = _filters_first(base, local, keyed, lower, existing)
         if isinstance(base, Join) or any(p >= local.width for p in keyed) or share is not None:
             plan = lower(relation)
             inputs.append(_Input(plan, relation, identity(len(plan.row)), share or 1.0))
         else:
             inputs.append(_Input(lower(base), base, local.pruned()))
     return tuple(inputs)
+
+
+def _filters_first(
+    base: Relation, local: Mfp, keyed: list[int], lower: Callable[[Relation], Plan], existing: Existing
+) -> float | None:
+    """The share of the rows of `base` that pass the predicates of `local`, where a join is to look only these up; or
+    else None.
+
+    `keyed`: the columns of `base` that the join compares. The groups themselves can be looked up by their keys for
+    nothing, but where most lookups fall through the filter afterwards, each has been an access into a large table in
+    vain. The rows that pass are few; that arrangement is small and close. To keep it costs the filter for each change
+    of a group, which the path of these changes asks anyway, and what passes. By a part of its keys a reduce cannot be
+    looked up, so that all of its rows would have to be held twice: then the filter always comes first.
+    """
+    if not isinstance(base, Reduce) or not local.predicates:
+        return None
+    _, predicates = local.over(row(base))
+    if any(map(can_raise, predicates)):
+        return None  # for a join to ask where it must be careful
+    share = prod(map(selectivity, predicates))
+    if not set(range(len(base.keys))) <= set(keyed):
+        return share
+    if share > SELECTIVE:
+        return None
+    plan = lower(base)
+    return None if existing.sizes_known(plan) and existing.sizes.count(plan) < MANY_GROUPS else share
 
 
 def _final(joined: _JoinedRow, mfp: Mfp) -> Mfp:

@@ -1,4 +1,4 @@
-"""What begins with a dot."""
+"""What begins with a dot, and a shell that has all of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from pathlib import Path
 from time import perf_counter
 
 import pyarrow as pa
+from rich.console import Console
 
+import ivm
 from catalog.errors import Error
 from catalog.schema import Table, View
 from ivm.result import Result, say, table_of
@@ -91,3 +93,8 @@ RUN: dict[str, Command] = {
     ".verify": _verify,
     ".help": _help,
 }
+
+
+def new_shell(*, external_access: bool, is_typed: bool = False) -> Shell:
+    """A shell over an empty database in memory."""
+    return Shell(ivm.connect(external_access=external_access), Console(stderr=True), RUN, is_typed=is_typed)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import shlex
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -114,6 +117,31 @@ class Shell:
         finally:
             self._files.pop()
             self._pending = before
+
+    def run_all(self, files: Iterable[Path] = (), texts: Iterable[str] = (), lines: Iterable[str] = ()) -> int:
+        """Run files, then texts, then lines that nobody is typing, up to the first error. Returns the exit code."""
+        try:
+            with contextlib.suppress(EOFError):
+                for file in files:
+                    self.run_file(file)
+                for text in texts:
+                    self.run_text(text)
+                for line in lines:
+                    self.feed(line.rstrip("\n"))
+                self.finish()
+            sys.stdout.flush()
+        except BrokenPipeError:
+            os.dup2(
+                os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+            )  # the reader has left: nobody to tell
+            return 1
+        except KeyboardInterrupt:
+            self.interrupted()
+            return 130
+        except Exception as error:  # noqa: BLE001  one message, whatever it is
+            self.tell(error)
+            return 1
+        return 0
 
     def _run_placed(self, placed: Placed) -> None:
         try:

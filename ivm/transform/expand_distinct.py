@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 
 from catalog.types import BIGINT, INTEGER
 from ivm.analysis.unique_keys import is_unique
-from ivm.transform.rewrite import at_each, expressed
-from sql.ir.relation import Aggregate, Reduce, Relation, Union
+from ivm.transform.rewrite import at_each
+from sql.ir.relation import Aggregate, Map, Project, Reduce, Relation, Union
 from sql.ir.scalar import Column, Literal, Scalar
 
 _ONE = Literal(1, INTEGER)
@@ -103,7 +103,11 @@ def _padded(part: _Part, parts: Sequence[_Part], width: int) -> Relation:
     for other in parts:
         own = other.scalars[width:]
         scalars.extend(own if other is part else (Literal(None, scalar.type) for scalar in own))
-    return expressed(part.relation, tuple(scalars), tuple(f"part{i}" for i in range(len(scalars))))
+    start = len(part.relation.schema)
+    computed = [scalar for scalar in dict.fromkeys(scalars) if not isinstance(scalar, Column)]
+    mapped = Map(part.relation, tuple(computed), tuple(f"part{i}" for i in range(len(computed))))
+    columns = tuple(s.index if isinstance(s, Column) else start + computed.index(s) for s in scalars)
+    return Project(mapped if computed else part.relation, columns)
 
 
 def _over(aggregate: Aggregate, part: _Part, below: Relation) -> Aggregate:

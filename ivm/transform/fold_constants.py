@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
-from ivm.transform.evaluate import evaluated
+from catalog.types import Kind, SqlType
 from ivm.transform.rewrite import bottom_up
 from sql.ir.conditions import is_null, negation
-from sql.ir.functions import Nulls, function_of
+from sql.ir.functions import NotFoldableError, Nulls, function_of
+from sql.ir.limits import is_exact, limits
 from sql.ir.rebuild import with_scalars
 from sql.ir.relation import Relation
-from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar, rewrite
+from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar, Value, rewrite
+from sql.types.literals import convert
+from sql.types.texts import single
 
 
 @bottom_up
@@ -41,7 +46,7 @@ def _fold(scalar: Scalar) -> Scalar:
         scalar = special(scalar)
     if not isinstance(scalar, Call):
         return scalar
-    return evaluated(scalar) or scalar
+    return _evaluated(scalar) or scalar
 
 
 def _is_null(scalar: Scalar) -> bool:
@@ -128,3 +133,41 @@ _SPECIAL: dict[str, Callable[[Call], Scalar]] = {
     "cast": _cast,
     "raise_if": _raise_if,
 }
+
+
+def _evaluated(call: Call) -> Literal | None:
+    """The value of a call whose arguments are literals; None if it cannot or must not be computed ahead of time.
+
+    Only of functions and types whose results are the same wherever they are computed. What would raise is left to the
+    runtime, which knows whether a row ever asks for it.
+    """
+    values = [arg.value for arg in call.args if isinstance(arg, Literal)]
+    rule = _cast_literal if call.function == "cast" else function_of(call.function).value
+    if rule is None or len(values) < len(call.args) or None in values:
+        return None
+    try:
+        return Literal(_in_range(rule(call, values), call.type), call.type)
+    except (NotFoldableError, OverflowError, ValueError):
+        return None
+
+
+def _in_range(value: Value, type_: SqlType) -> Value:
+    if is_exact(type_):
+        least, greatest = limits(type_)
+        if not least <= int(value) <= greatest:  # type: ignore[arg-type]
+            raise NotFoldableError
+    if type_.is_float:
+        value = float(value) if type_.kind is Kind.DOUBLE else single(float(value))  # type: ignore[arg-type]
+        if not math.isfinite(value):
+            raise NotFoldableError
+    return value
+
+
+def _cast_literal(call: Call, values: Sequence[Any]) -> Value:
+    """As the binder casts a literal."""
+    (literal,) = call.args
+    assert isinstance(literal, Literal), "all arguments are literals"
+    found = convert(literal, call.type)
+    if found is None:
+        raise NotFoldableError
+    return found.value

@@ -52,28 +52,20 @@ NORMALIZE: tuple[Rule, ...] = (
 )
 """Brings a query block into the shape Project(Map(Filter(Join(..)))), with projections lifted to the top."""
 
-ATTAIN: tuple[Rule, ...] = (attain_extremes,)
-"""Needs joins with all their filters and keys, and inputs that nothing has restricted yet."""
-
-RESTRICT: tuple[Rule, ...] = (restrict_reduce,)
-"""Needs joins with all their filters and keys; makes new ones to normalize."""
-
-COARSEN: tuple[Rule, ...] = (coarsen_reduce,)
-"""Compares whole joins, before each has only the columns that it needs."""
-
 NARROW: tuple[Rule, ...] = (prune_columns, fuse_projects, cancel_terms, remove_trivial)
 """Puts projections back where columns end. Runs after `NORMALIZE`, which would lift them again."""
 
-ELIDE: tuple[Rule, ...] = (elide_join,)
-"""Needs to see which columns are read; what is left is normalized and narrowed again."""
-
-SPLIT: tuple[Rule, ...] = (split_joins,)
-"""Needs all inputs that are joined side by side, and no more; normalized and narrowed again as after `ELIDE`."""
-
-SHARE: tuple[Rule, ...] = (share_subexpressions,)
-"""Runs last: `NORMALIZE` looks for whole expressions."""
-
-RULES: tuple[tuple[Rule, ...], ...] = (NORMALIZE, ATTAIN, RESTRICT, NORMALIZE, COARSEN, NARROW, ELIDE, SPLIT, SHARE)
+RULES: tuple[tuple[Rule, ...], ...] = (
+    NORMALIZE,
+    (attain_extremes,),  # needs joins with all their filters and keys, and inputs that nothing has restricted yet
+    (restrict_reduce,),  # needs joins with all their filters and keys; makes new ones to normalize
+    NORMALIZE,
+    (coarsen_reduce,),  # compares whole joins, before each has only the columns that it needs
+    NARROW,
+    (elide_join,),  # needs to see which columns are read; what is left is normalized and narrowed again
+    (split_joins,),  # needs all inputs that are joined side by side, and no more; then as after `elide_join`
+    (share_subexpressions,),  # runs last: `NORMALIZE` looks for whole expressions
+)
 
 # Real queries settle in three to five rounds; each round may open up one more level of nested joins.
 MOST_ROUNDS = 30
@@ -89,9 +81,9 @@ def optimize(relation: Relation) -> Relation:
     times the size of the relation.
     """
     for rules in RULES:
-        if rules is RESTRICT:
-            relation = apply(rules[0], relation)
-        elif rules in (ELIDE, SPLIT):
+        if rules == (restrict_reduce,):
+            relation = apply(restrict_reduce, relation)
+        elif rules in ((elide_join,), (split_joins,)):
             relation = _settled(relation, rules)
         else:
             relation = fixpoint(relation, rules)

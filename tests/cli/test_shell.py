@@ -18,7 +18,6 @@ import ivm
 from ivm.shell.commands import RUN
 from ivm.shell.names import COMMANDS, MODES
 from ivm.shell.printing import WRITERS
-from ivm.shell.run import run_all
 from ivm.shell.session import Shell
 from ivm.shell.terminal import run_typed
 from tests.house.modules import ROOT
@@ -40,7 +39,7 @@ def shell(err):
 
 
 def run(shell: Shell, text: str) -> int:
-    return run_all(shell, lines=text.splitlines())
+    return shell.run_all(lines=text.splitlines())
 
 
 def test_statements_run_at_their_semicolon_over_many_lines(shell, capsys):
@@ -364,11 +363,11 @@ def test_what_is_given_runs_in_order_up_to_the_first_error(shell, err, capsys, t
     file = tmp_path / "setup.sql"
     file.write_text(SETUP)
     assert (
-        run_all(shell, [file], ["INSERT INTO t VALUES (1, 2.50)", ".mode csv", "SELECT k FROM t; SELECT price FROM t"])
+        shell.run_all([file], ["INSERT INTO t VALUES (1, 2.50)", ".mode csv", "SELECT k FROM t; SELECT price FROM t"])
         == 0
     )
     assert capsys.readouterr().out == "k\n1\nprice\n2.50\n"
-    assert run_all(shell, [], ["SELEKT", "SELECT 1 AS one"]) == 1
+    assert shell.run_all([], ["SELEKT", "SELECT 1 AS one"]) == 1
     assert capsys.readouterr().out == ""
 
 
