@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Protocol, cast
+from typing import Protocol
 
 import numpy as np
 
@@ -94,8 +94,9 @@ class Columns(Source):
     columns: Sequence[Column]
 
     def column(self, index: Read) -> Column:
-        """Column `index`; of columns that are there no function is computed."""
-        return self.columns[cast("int", index)]
+        """Column `index`."""
+        assert not isinstance(index, tuple), "columns that are there compute nothing"
+        return self.columns[index]
 
 
 @dataclass(slots=True)
@@ -136,17 +137,16 @@ class Delta:
 
     def column(self, index: Read) -> Column:
         """Column `index` of the rows, or a function of one, gathered (each call gathers anew)."""
+        function = None
         if isinstance(index, tuple):
-            group, inner = self._place(index[0])
-            assert not isinstance(inner, tuple), "of a function's values no function is computed at its source"
-            return self.groups[group].column((inner, index[1]))
-        group, inner = self._place(index)
-        return self.groups[group].column(inner)
-
-    def _place(self, index: int) -> tuple[int, Read]:
+            index, function = index
         place = self.layout.places[index]
         assert place is not None, f"column {index} is not bound"
-        return place
+        group, inner = place
+        if function is not None:
+            assert not isinstance(inner, tuple), "of a function's values no function is computed at its source"
+            inner = inner, function
+        return self.groups[group].column(inner)
 
     def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
         """Whether these functions of text column `index` are better computed at its source than from its codes."""

@@ -260,8 +260,9 @@ class Groups(Written[Form], State):
         if batch is None:
             return
         assert batch.after is not NO_FIELDS or not len(batch.slot), "a step puts fields, or is rolled back"
-        for reader in self._readers.each():
-            reader.keep(batch.slot, batch.previous)
+        if self._readers:
+            for reader in self._readers.each():
+                reader.keep(batch.slot, batch.previous)
         fold_cells(self.width, self.state, batch.after, batch.meta, batch.slot)
 
     def _open_ascending(self, keys: Ints, times: Ints, batch: Cells) -> int:

@@ -100,7 +100,8 @@ class RowStore:
     @property
     def killed(self) -> Ints:
         """The rows that have died since the last `seal`, int64."""
-        return np.concatenate([_NOBODY, *(kills.killed for kills in self._deaths.kills)])
+        kills = self._deaths.kills
+        return np.concatenate([each.killed for each in kills]) if kills else _NOBODY
 
     @property
     def unsealed(self) -> int:

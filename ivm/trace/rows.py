@@ -91,7 +91,7 @@ class Rows(State):
 
     def followers(self) -> list[Follower]:
         """All that follow, in the order in which they came."""
-        return list(self._followers.each())
+        return self._followers.each()
 
     def mark(self) -> RowsMark:
         """See `State.mark`."""

@@ -101,10 +101,9 @@ class Marks:
 
     def seal(self, upper: int, since: int) -> None:
         """Make what was done to all states final, last one first: none goes before those that are made of it."""
-        while self._marks:
-            state = next(reversed(self._marks))
+        for state in reversed(self._marks):
             state.seal(upper, since)
-            del self._marks[state]
+        self._marks.clear()
 
 
 class Held(list["ref[Each]"]):
@@ -123,6 +122,6 @@ class Held(list["ref[Each]"]):
             if reference() is each:
                 self.remove(reference)
 
-    def each(self) -> Iterator[Each]:
+    def each(self) -> list[Each]:
         """Those that are still held; others may come and go meanwhile."""
-        return (found for reference in tuple(self) if (found := reference()) is not None)
+        return [found for reference in tuple(self) if (found := reference()) is not None]
