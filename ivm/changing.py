@@ -1,20 +1,25 @@
-"""What INSERT, UPDATE and DELETE do to a database.
+"""What INSERT, UPDATE, DELETE and COPY do to a database.
 
 DuckDB computes their rows without the lock; what they read is looked at again when they commit (see `adhoc.change`).
+COPY is by its readers and writers of files, where the application lets SQL text reach these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 
-from catalog.schema import Table
-from ivm.adhoc import Ask, change
+from catalog.errors import AccessError, BindError
+from catalog.names import as_literal
+from catalog.schema import Field, Table
+from ivm.adhoc import Ask, change, wrote
 from ivm.core import Core
-from ivm.duck import with_hugeints
+from ivm.duck import Use, answer, batches, connection, told, with_hugeints
+from ivm.engine import Progress
 from ivm.result import Result, counted
 from ivm.trace.arrow import to_arrow
 from ivm.trace.batch import Batch, Reader
@@ -27,16 +32,20 @@ from sql.changes import (
     OLD,
     ROW,
     check_width,
+    columns_to_copy,
     columns_to_insert,
     conflict_columns,
     rows_after_conflict,
     rows_returned,
+    rows_to_copy,
     rows_to_delete,
     rows_to_insert,
     rows_to_update,
     width_to_insert,
 )
-from sql.statements import Conflict, Delete, Insert, Update
+from sql.statements import Conflict, Copy, Delete, Insert, Query, Update
+
+_Told = Callable[[Progress], None] | None
 
 
 def run_change(core: Core, statement: Insert | Delete | Update) -> Result:
@@ -177,3 +186,59 @@ def _looked_up(store: TableStore, key: tuple[int, ...], batch: Batch) -> tuple[l
     if dropped is not None:
         keys = [None if gone else each for each, gone in zip(keys, dropped.tolist(), strict=True)]
     return keys, positions, numbers
+
+
+def run_copy(core: Core, statement: Copy, progress: _Told) -> Result:
+    """Read a file into a table, or write a query's rows to one; how many rows.
+
+    What is read commits at once, or not at all: its rows are held as they come, batch after batch, as the table then
+    keeps them, and never twice. `progress` is called after each batch; if it raises, nothing has changed.
+    """
+    if not core.external_access:
+        raise AccessError(
+            f"cannot copy file {statement.path!r}: SQL text reaches nothing outside unless the application allows it "
+            "with ivm.connect(external_access=True)"
+        )
+    if statement.query is not None:
+        return _write(core, statement, statement.query)
+    return _read(core, statement, progress)
+
+
+def _write(core: Core, statement: Copy, query: Query) -> Result:
+    options = ", ".join((f"FORMAT {statement.format}", *(f"{name} {text}" for name, text in statement.options)))
+    text = f"COPY ({query.text}) TO {as_literal(statement.path)} ({options})"
+    return counted(wrote(core, text, query.names))
+
+
+def _read(core: Core, statement: Copy, progress: _Told) -> Result:
+    table = core.catalog.table(statement.table)
+    columns = columns_to_copy(statement, table)
+    rows = 0
+    with core.transaction() as tx:
+        for batch in _batches(statement, table, columns):
+            tx.insert(table.name, batch)
+            rows += batch.num_rows
+            if progress is not None:
+                progress(Progress(table.name, rows, rows))
+        tx.commit()
+    return counted(rows)
+
+
+def _batches(statement: Copy, table: Table, columns: tuple[Field, ...]) -> Iterator[pa.Table]:
+    try:
+        with connection(Use.OPEN) as duck:
+            if statement.format == "parquet":
+                _check_file(answer(duck, f"DESCRIBE FROM read_parquet({as_literal(statement.path)})"), table, columns)
+            yield from batches(duck, rows_to_copy(statement, table, columns))
+    except duckdb.Error as error:
+        raise told(error, Use.OPEN) from error
+
+
+def _check_file(described: pa.Table, table: Table, columns: tuple[Field, ...]) -> None:
+    if described.num_rows != len(columns):
+        names = ", ".join(field.name for field in columns)
+        raise BindError(
+            f"cannot copy into table {table.name}: the file has {described.num_rows} columns "
+            f"({', '.join(described['column_name'].to_pylist())}), and {len(columns)} are needed ({names}); name those "
+            "that it has after the table, in its order"
+        )

@@ -22,10 +22,9 @@ from ivm.operators.arrange import ArrangeTable
 from ivm.operators.ends import Sink
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.estimate import Estimate, bytes_text, total
-from ivm.plan.existing import Existing
+from ivm.plan.existing import Existing, added_state, rows_to_read
 from ivm.plan.lower import lower
 from ivm.plan.node import Plan, Sizes
-from ivm.plan.state import added_state, rows_to_read
 from ivm.render.renderer import Renderer
 from ivm.render.scalars.program import Compiler
 from ivm.subscription import Listeners, Subscription

@@ -86,7 +86,7 @@ def run_statement(
 
             return described(core, statement, dialect)
         case Copy():
-            from ivm.copying import run_copy  # noqa: PLC0415  as above
+            from ivm.changing import run_copy  # noqa: PLC0415  as above
 
             return run_copy(core, statement, progress)
         case Explain():

@@ -63,11 +63,12 @@ class Stream:
 
         Empty if the stream starts from nothing. Cost: all of it in memory, about 2 GB at scale factor 1.
         """
-        return {
-            name: _read_whole(self.directory, entry.base, relations()[name].columns, self.dictionaries[name])
-            for name, entry in self._entries(wanted).items()
-            if entry.base
-        }
+        found = {}
+        for name, entry in self._entries(wanted).items():
+            if entry.base:
+                groups = _row_groups(self.directory, entry.base, self.dictionaries[name])
+                found[name] = pa.concat_tables(table.select(relations()[name].columns) for _, table in groups)
+        return found
 
     def batches(
         self, times: int, wanted: Sequence[str] | None = None, coalesce: bool = False, ahead: bool = True
@@ -198,13 +199,6 @@ def _row_groups(directory: Path, files: Sequence[File], dictionaries: Sequence[s
                     yield path, pa.Table.from_arrays(table.columns, schema=schema)
         except (OSError, pa.ArrowException) as error:
             raise StreamError(f"{path} cannot be decoded: {error}; generate the stream again") from None
-
-
-def _read_whole(
-    directory: Path, files: Sequence[File], columns: Sequence[str], dictionaries: Sequence[str]
-) -> pa.Table:
-    """All rows of `files` with `columns`, in order. Raises StreamError if a file cannot be decoded."""
-    return pa.concat_tables(table.select(list(columns)) for _, table in _row_groups(directory, files, dictionaries))
 
 
 def _check_file(directory: Path, file: File, columns: Sequence[tuple[str, str]]) -> None:

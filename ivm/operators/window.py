@@ -20,8 +20,6 @@ from ivm.trace.row_order import total_order
 from ivm.trace.time import chosen
 from ivm.trace.window_tree import WindowReader, WindowTree
 
-__all__ = ["FunctionSpec", "Window"]
-
 
 class Window(Kept):
     """Each input row, once for each copy, with the values of `functions`, in partitions by the columns `partition`.

@@ -1,19 +1,25 @@
-"""What a new view is planned against: the arrangements and joins that installed views have, the sizes of tables."""
+"""What a new view is planned against: the arrangements and joins that installed views have, the sizes of tables;
+and what installing it adds to these, and reads for that.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from ivm.plan.arrangement import ArrangementPlan
-from ivm.plan.join import JoinPlan
+from ivm.plan.estimate import IN_VIEW, Estimate, rows_of
+from ivm.plan.join import JoinPlan, arrangements_of
 from ivm.plan.mfp import Mfp
-from ivm.plan.node import Plan, Sizes
+from ivm.plan.node import Plan, Sizes, nodes_of
+from ivm.plan.table import Named
 from sql.ir.scalar import Scalar
 
 Question = tuple[tuple[Plan, ...], tuple[tuple[int, ...], ...], tuple[Scalar, ...], Mfp]
 """What a join computes, however: its inputs, the equal columns, the predicates, the output."""
+
+Exists = Callable[[Plan | ArrangementPlan], bool]
 
 SMALL = 1000
 """A database whose largest table has fewer rows than this is taken to be still empty: its sizes say nothing."""
@@ -84,3 +90,32 @@ class Existing:
 def question(plan: JoinPlan) -> Question:
     """What the join computes. Two joins that answer the same question can be one, by whichever paths it finds it."""
     return plan.inputs, plan.classes, plan.predicates, plan.final
+
+
+def added_state(plan: Plan, sizes: Sizes, exists: Exists) -> dict[Plan | ArrangementPlan | None, Estimate]:
+    """What installing `plan` as a view would add: each new arrangement and stateful node, and under None the view's
+    contents. Empty where no table that it reads has a row, since nothing is known then. Cost: linear in the plan.
+    """
+    if not any(sizes.count(each) for each in nodes_of(plan) if isinstance(each, Named)):
+        return {}
+    found = ((each, each.state(sizes)) for each in _new(plan, exists))
+    states: dict[Plan | ArrangementPlan | None, Estimate] = {each: e for each, e in found if e is not None}
+    states[None] = rows_of(sizes.count(plan), plan.row, IN_VIEW)
+    return states
+
+
+def rows_to_read(plan: Plan, sizes: Sizes, exists: Exists) -> float:
+    """How many rows installing `plan` reads, to fill each new arrangement and stateful node, and the view."""
+    return sizes.drawn(plan) + sum(_filled(each, sizes) for each in _new(plan, exists))
+
+
+def _new(plan: Plan, exists: Exists) -> dict[Plan | ArrangementPlan, None]:
+    plans: tuple[Plan | ArrangementPlan, ...] = (*arrangements_of(plan), *nodes_of(plan))
+    return dict.fromkeys(each for each in plans if not exists(each))
+
+
+def _filled(plan: Plan | ArrangementPlan, sizes: Sizes) -> float:
+    """How many rows are read to fill the state of one node or arrangement."""
+    if isinstance(plan, ArrangementPlan):
+        return 0.0 if plan.is_own else sizes.drawn(plan.collection)
+    return sum(map(sizes.drawn, plan.below())) if plan.state_kind else 0.0

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ivm.operators.top_k import AppendOnlyTopK, TopK
-from ivm.operators.window import FunctionSpec, Window
+from ivm.operators.window import Window
+from ivm.operators.window_layout import FunctionSpec
 from ivm.plan.top_k import TopKPlan
 from ivm.plan.window import WindowFunctionPlan, WindowPlan
 from ivm.render.context import types_of

@@ -19,10 +19,10 @@ from catalog.catalog import Catalog
 from catalog.errors import Error
 from ivm.cells import visible
 from ivm.database import Database, core_of
+from ivm.duck import interruptible
 from ivm.progress import A_MOMENT, progress
 from ivm.result import Result, say
 from ivm.script import first_word, is_blank, read_text, split
-from ivm.shell.interrupt import interruptible
 from ivm.shell.names import COMMANDS, LEAVE, is_command, is_leaving
 from ivm.shell.printing import WRITERS
 
@@ -131,9 +131,7 @@ class Shell:
                 self.finish()
             sys.stdout.flush()
         except BrokenPipeError:
-            os.dup2(
-                os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-            )  # the reader has left: nobody to tell
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has left: nobody to tell
             return 1
         except KeyboardInterrupt:
             self.interrupted()

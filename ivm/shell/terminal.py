@@ -1,9 +1,10 @@
-"""The shell at a terminal: a prompt at once, and the engine as soon as it is loaded."""
+"""The shell at a terminal: a prompt at once, SQL in colours, and the engine as soon as it is loaded."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,19 +12,45 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
+from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.formatted_text.utils import split_lines
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.lexers import Lexer
+from prompt_toolkit.styles import Style
 
 from catalog.catalog import Catalog
 from ivm.shell.completion import SqlCompleter
-from ivm.shell.highlight import STYLE, SqlLexer
-from ivm.shell.names import is_complete
+from ivm.shell.names import KEYWORDS, TYPES, is_command, is_complete
 
 if TYPE_CHECKING:
     from ivm.shell.session import Shell
 
 PROMPT = "ivm> "
 MORE = "...> "
+STYLE = Style.from_dict(
+    {
+        "keyword": "ansiblue bold",
+        "type": "ansicyan",
+        "text": "ansigreen",
+        "number": "ansimagenta",
+        "comment": "ansibrightblack italic",
+        "command": "bold",
+    }
+)
+
+_PARTS = re.compile(
+    r"""
+      (?P<text>'(?:[^']|'')*(?:'|\Z) | \$(?P<tag>\w*)\$.*?(?:\$(?P=tag)\$|\Z))
+    | (?P<comment>--[^\n]*|/\*.*?(?:\*/|\Z))
+    | (?P<name>"(?:[^"]|"")*(?:"|\Z))
+    | (?P<number>\b\d[\d_]*(?:\.\d*)?(?:e[+-]?\d+)?\b)
+    | (?P<word>[^\W\d]\w*)
+    """,
+    re.VERBOSE | re.DOTALL | re.IGNORECASE,
+)
+_WORDS = {**dict.fromkeys(KEYWORDS, "class:keyword"), **dict.fromkeys(TYPES, "class:type")}
 
 
 def run_terminal(load: Callable[[], Shell], greeting: str) -> int:
@@ -75,6 +102,29 @@ def _session(catalog: Callable[[], Catalog | None]) -> PromptSession[str]:
         reserve_space_for_menu=4,
     )
     return session
+
+
+class SqlLexer(Lexer):
+    """Styles the parts of statements, over several lines; a command has a style of its own."""
+
+    def lex_document(self, document: Document) -> Callable[[int], StyleAndTextTuples]:
+        """The styled text of each line."""
+        text = document.text
+        parts: StyleAndTextTuples = [("class:command", text)] if is_command(text) else _styled(text)
+        lines = list(split_lines(parts))
+        return lambda number: lines[number] if number < len(lines) else []
+
+
+def _styled(text: str) -> StyleAndTextTuples:
+    parts: StyleAndTextTuples = []
+    end = 0
+    for found in _PARTS.finditer(text):
+        parts.append(("", text[end : found.start()]))
+        kind = found.lastgroup if found.lastgroup != "tag" else "text"
+        parts.append((_WORDS.get(found[0].upper(), "") if kind == "word" else f"class:{kind}", found[0]))
+        end = found.end()
+    parts.append(("", text[end:]))
+    return parts
 
 
 def history_file() -> Path:

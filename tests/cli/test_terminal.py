@@ -14,9 +14,8 @@ from prompt_toolkit.history import InMemoryHistory
 import ivm
 from ivm.database import core_of
 from ivm.shell.completion import SqlCompleter
-from ivm.shell.highlight import SqlLexer
 from ivm.shell.names import is_complete
-from ivm.shell.terminal import history_file, opened_history
+from ivm.shell.terminal import SqlLexer, history_file, opened_history
 from tests.cli.terminals import Terminal
 from tests.house.modules import ROOT
 

@@ -1,4 +1,4 @@
-"""Arithmetic: exact and checked on integers and DECIMAL, IEEE on DOUBLE and FLOAT."""
+"""Arithmetic: exact and checked on integers and DECIMAL, IEEE on DOUBLE and FLOAT; what DOUBLE has without an error."""
 
 from __future__ import annotations
 
@@ -159,6 +159,21 @@ def _wide_division(call: Call, context: Context) -> Apply | None:
     return apply
 
 
+_OF_DOUBLES = {
+    **{f: f"np.{f}({{}})" for f in ("sqrt", "exp", "log2", "log10", "sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    "ln": "np.log({})", "asin": "np.arcsin({})", "acos": "np.arccos({})", "atan": "np.arctan({})",
+    "asinh": "np.arcsinh({})", "acosh": "np.arccosh({})", "atanh": "np.arctanh({})", "cbrt": "np.cbrt({})",
+    "cot": "1.0 / np.tan({})", "degrees": "np.degrees({})", "radians": "np.radians({})", "even": "even({})",
+    "is_nan": "np.isnan({})", "is_inf": "np.isinf({})", "is_finite": "np.isfinite({})",
+    "power": "np.power({}, {})", "atan2": "np.arctan2({}, {})", "log": "np.log10({1}) / np.log10({0})",
+}  # fmt: skip
+
+
+def _of_doubles(writer: Script, call: Call, args: list[Value]) -> Value:
+    words = (a.word for a in args)
+    return Value((writer.let(_OF_DOUBLES[call.function].format(*words)),), writer.both(*args))
+
+
 BODIES = (
     Body("add", arithmetic),
     Body("sub", arithmetic),
@@ -168,4 +183,5 @@ BODIES = (
     Body("div", division),
     Body("idiv", division, strict=_wide_division),
     Body("mod", division, strict=_wide_division),
+    *(Body(name, _of_doubles) for name in _OF_DOUBLES),
 )
