@@ -12,11 +12,11 @@ from math import prod
 from ivm.analysis.ranges import can_raise
 from ivm.analysis.selectivity import selectivity
 from ivm.plan.arrangement import ArrangementPlan
-from ivm.plan.constant import ConstantPlan
 from ivm.plan.join_keys import MOVED, Choice, sides_of
 from ivm.plan.mfp import Mfp, identity
 from ivm.plan.node import Change, Names, NamesOf, Plan, Sizes, nodes_of
 from ivm.plan.reduce import ReducePlan
+from ivm.plan.table import ConstantPlan
 from sql.ir.compared_once import compared_once
 from sql.ir.rebuild import Row, row_of
 from sql.ir.scalar import Scalar

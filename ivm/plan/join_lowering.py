@@ -17,7 +17,6 @@ from math import prod
 from ivm.analysis.ranges import can_raise
 from ivm.analysis.selectivity import selectivity
 from ivm.plan.arrangement import ArrangementPlan
-from ivm.plan.constant import ConstantPlan
 from ivm.plan.existing import Existing
 from ivm.plan.join import JoinPlan, PathPlan, StagePlan
 from ivm.plan.join_keys import Choice, Side, Step, sides_of
@@ -26,7 +25,7 @@ from ivm.plan.mfp import Mfp, identity, peel
 from ivm.plan.multiplicities import ThresholdPlan
 from ivm.plan.node import Plan
 from ivm.plan.reduce import ReducePlan
-from ivm.plan.table import TablePlan
+from ivm.plan.table import ConstantPlan, TablePlan
 from ivm.plan.threshold_join import LARGE, bounded, compared_with, set_apart
 from sql.ir.classes import merged_classes
 from sql.ir.conditions import comparison

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from catalog.errors import UnsupportedError
-from ivm.plan.constant import ConstantPlan
 from ivm.plan.existing import Existing
 from ivm.plan.join_lowering import lower_join
 from ivm.plan.mfp import Mfp, apply_mfp, peel
 from ivm.plan.multiplicities import NegatePlan, ThresholdPlan, UnionPlan
 from ivm.plan.node import Plan, nodes_of
 from ivm.plan.reduce import lower_reduce
-from ivm.plan.table import lower_get
+from ivm.plan.table import ConstantPlan, lower_get
 from ivm.plan.top_k import lower_top_k
 from ivm.plan.window import lower_window
 from sql.ir.rebuild import row

@@ -1,4 +1,4 @@
-"""Tables and views: where the changes come from."""
+"""Tables and views, where the changes come from, and constants, which have none."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ivm.plan.node import Change, Names, NamesOf, Plan, Sizes
 from sql.ir.compared_once import compared_once
 from sql.ir.rebuild import Row, row
 from sql.ir.relation import Get
+from sql.ir.scalar import Value
 
 
 class Named(Plan):
@@ -86,6 +87,31 @@ class ViewPlan(Named):
     name: str
     row: Row
     is_static = is_append_only = False  # nothing is known of it
+
+
+@compared_once
+class ConstantPlan(Plan):
+    """Rows that never change, in engine form."""
+
+    rows: tuple[tuple[Value, ...], ...]
+    row: Row
+
+    def named(self, names_of: NamesOf) -> Names:
+        """Columns have no names."""
+        return tuple(f"#{i}" for i in range(len(self.row)))
+
+    def lines(self, names_of: NamesOf) -> list[str]:
+        """The number of rows."""
+        return [f"constant rows={len(self.rows)}"]
+
+    @cached_property
+    def most_rows(self) -> int | None:
+        """Those that there are."""
+        return len(self.rows)
+
+    def count(self, sizes: Sizes) -> float:
+        """Those that there are."""
+        return float(len(self.rows))
 
 
 def lower_get(relation: Get) -> Plan:

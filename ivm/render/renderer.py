@@ -5,31 +5,37 @@ What takes more than a line stands in a file beside this one.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
+from catalog.types import Physical
 from ivm.dataflow.node import Node
 from ivm.operators.ends import Feed
 from ivm.operators.mfp import Mfp
 from ivm.operators.multiplicities import Negate, Threshold, Union
 from ivm.operators.operator import Operator
 from ivm.plan.arrangement import ArrangementPlan
-from ivm.plan.constant import ConstantPlan
 from ivm.plan.existing import Existing
 from ivm.plan.join import JoinPlan
 from ivm.plan.mfp import MfpPlan
 from ivm.plan.multiplicities import NegatePlan, ThresholdPlan, UnionPlan
 from ivm.plan.node import Plan
 from ivm.plan.reduce import ReducePlan
-from ivm.plan.table import TablePlan, ViewPlan
+from ivm.plan.table import ConstantPlan, TablePlan, ViewPlan
 from ivm.plan.top_k import TopKPlan
 from ivm.plan.window import WindowPlan
 from ivm.render.arrangement import render_arrangement
-from ivm.render.constant import constant_feed
 from ivm.render.context import RenderContext, types_of
 from ivm.render.join import render_join
 from ivm.render.ordered import top_k_operator, window_operator
 from ivm.render.reduce import reduce_operator
+from ivm.render.scalars.columns import stored
+from ivm.trace.column import DTYPES, Column
+from ivm.trace.delta import Delta, delta_of
+from ivm.trace.dictionary import TextDictionary
+from sql.ir.scalar import Value
 
 
 @dataclass
@@ -96,7 +102,7 @@ class Renderer(RenderContext):
         """What carries out a plan over the nodes of those below it."""
         match plan:
             case ConstantPlan():
-                return constant_feed(plan, self.dictionary)
+                return _constant_feed(plan, self.dictionary)
             case MfpPlan():
                 return Mfp(self.program(plan.mfp, plan.input.row).run, [column.type for column in plan.input.row])
             case ReducePlan():
@@ -112,3 +118,23 @@ class Renderer(RenderContext):
             case ThresholdPlan():
                 return Threshold(types_of(plan.row), self.dictionary)
         raise AssertionError(f"no rendering of {type(plan).__name__}")
+
+
+def _constant_feed(plan: ConstantPlan, dictionary: TextDictionary) -> Feed:
+    """A feed that never changes."""
+
+    def read(time: int) -> Iterator[Delta]:
+        if plan.rows:  # encoded each time: nobody else keeps the codes of its texts
+            types = [column.type.physical for column in plan.row]
+            columns = [_column([row[i] for row in plan.rows], each, dictionary) for i, each in enumerate(types)]
+            yield delta_of(columns, time, None, len(plan.rows))
+
+    return Feed(read)
+
+
+def _column(values: list[Value], physical: Physical, dictionary: TextDictionary) -> Column:
+    valid = np.array([v is not None for v in values], np.bool_)
+    coded = physical is Physical.CODE
+    plain = [0 if v is None else dictionary.code(str(v)) if coded else v for v in values]
+    words = np.array(plain, object if physical is Physical.WIDE else DTYPES[physical])
+    return Column(stored(words, physical), None if valid.all() else valid)
