@@ -304,7 +304,7 @@ class Groups(Written[Form], State):
         """
         counts = self._store.counts
         asked = max(self._searched, touched if self.is_looked_up else 0)
-        if asked:
+        if asked and counts[MELTED] < counts[RUN]:
             goal = min(int(counts[MELTED]) + max(_MELTED_EACH * asked, _LEAST_MELTED), int(counts[RUN]))
             self._index_run(self._store, goal)
         self._searched = 0
