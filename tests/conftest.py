@@ -10,7 +10,7 @@ from contextlib import nullcontext
 import pytest
 from hypothesis import HealthCheck, settings
 
-from ivm.kernels.compiling.signatures import read_signatures, write_signatures
+from ivm.kernels.compiling.building import read_signatures, write_signatures
 from ivm.statements import MOST_FRAMES
 from tests.kernel_calls import noted_calls
 from tests.sweeps import PACES, sweeping

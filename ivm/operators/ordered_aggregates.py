@@ -17,19 +17,25 @@ from catalog.calendar import DAY
 from catalog.types import Kind, Physical, SqlType
 from ivm.kernels.groups.accumulate import EXTREME, ORDERED
 from ivm.kernels.groups.append_only import gather_extremes
-from ivm.kernels.ordered.aggregates import BETWEEN, EXACT, ROUNDED, apply_quantiles, apply_rows
-from ivm.kernels.ordered.extremes import NOT_WANTED, apply_extremes
+from ivm.kernels.ordered.aggregates import (
+    BETWEEN,
+    EXACT,
+    NOT_WANTED,
+    ROUNDED,
+    apply_extremes,
+    apply_quantiles,
+    apply_rows,
+)
 from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Int32s
 from ivm.operators.accumulable import FIRST, QUANTILES, ROWS, Accumulators, AggregateSpec, Ordered
 from ivm.operators.accumulator import mask
+from ivm.trace.arrow import joined, lists_of
 from ivm.trace.column import Bools, Column, Ints, readonly, readonly_times
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_table import Cells
-from ivm.trace.lists import joined, lists_of
-from ivm.trace.ordered_rows import OrderedRows, in_order
-from ivm.trace.ordered_tree import ALL_COUNT
+from ivm.trace.ordered_tree import ALL_COUNT, OrderedRows, in_order
 from ivm.trace.row_order import RowOrder, Term, ordered_words, word_kinds
 
 _Arguments = tuple[Ints, Ints, Ints, Ints, Bytes, Ints, Ints, Bools, Ints, Ints, Ints, Int32s, Int32s]

@@ -17,8 +17,7 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_reader import GroupReader
 from ivm.trace.group_table import Cells, Fields
 from ivm.trace.groups import Groups
-from ivm.trace.ordered_rows import OrderedRows, net_of
-from ivm.trace.ordered_tree import OrderedReader
+from ivm.trace.ordered_tree import OrderedReader, OrderedRows, net_of
 from ivm.trace.row_order import total_order
 from ivm.trace.time import chosen
 

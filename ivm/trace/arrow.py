@@ -1,4 +1,9 @@
-"""Columns from Arrow arrays and back, without copying where the layouts agree."""
+"""Columns from Arrow arrays and back, without copying where the layouts agree; lists as codes.
+
+A list is bytes: its elements one after the other, each a byte that says whether it is there, then its value's bytes.
+Equal lists have equal bytes, and the text dictionary holds any bytes, so a list is a code like a text. Elements that
+are texts, or lists, are their codes.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import Kind, Physical, SqlType
-from ivm.trace.column import DTYPES, Array, Column, concat, empty_column, unpacked, validity_mask, zeroed
-from ivm.trace.dictionary import TextDictionary
-from ivm.trace.lists import lists_from_arrow, lists_to_arrow
+from ivm.trace.column import DTYPES, Array, Column, Ints, concat, empty_column, unpacked, validity_mask, zeroed
+from ivm.trace.dictionary import Codes, TextDictionary
+from ivm.trace.sequences import numbers_from
 from ivm.trace.stand_ins import enum_array, enum_type, positions_of
-from ivm.trace.texts import Strings
+from ivm.trace.texts import Strings, Texts
 
 _TYPES: dict[Kind, pa.DataType] = {
     Kind.NULL: pa.null(),
@@ -90,8 +95,7 @@ def to_column(array: pa.Array | pa.ChunkedArray, type: SqlType, dictionary: Text
     if len(array) == 0:
         return empty_column(type.physical)
     if type.element is not None:
-        element = type.element
-        return lists_from_arrow(array, element, dictionary, lambda given: to_column(given, element, dictionary))
+        return _lists_from_arrow(array, type.element, dictionary)
     if type.physical is Physical.CODE:
         return dictionary.encode(array)
     if type.kind is Kind.NULL or pa.types.is_null(array.type):
@@ -116,8 +120,7 @@ def to_arrow(column: Column, type: SqlType, strings: Strings) -> pa.Array:
     if type.kind is Kind.NULL:
         return pa.nulls(n)
     if type.element is not None:
-        element = type.element
-        return lists_to_arrow(column, element, strings, lambda elements: to_arrow(elements, element, strings))
+        return _lists_to_arrow(column, type.element, strings)
     if type.physical is Physical.CODE:
         texts = strings.decode(column.values, column.valid)
         return texts if type.kind is not Kind.BLOB else texts.cast(target)  # which looks at no byte
@@ -190,3 +193,77 @@ def two_words(values: Array) -> Array:
 def _nulls(n: int, physical: Physical) -> Column:
     shape = (n, 2) if physical is Physical.WIDE else (n,)
     return Column(np.zeros(shape, DTYPES[physical]), np.zeros(n, np.bool_))
+
+
+def element_size(physical: Physical) -> int:
+    """Bytes that an element takes."""
+    return 1 + DTYPES[physical].itemsize * (2 if physical is Physical.WIDE else 1)
+
+
+def lists_of(column: Column, offsets: Ints, physical: Physical, dictionary: TextDictionary) -> Codes:
+    """The codes of the lists of each run [offsets[c], offsets[c + 1]) of a column's values, NULLs included."""
+    size = element_size(physical)
+    data = np.zeros((len(column), size), np.uint8)
+    values = np.ascontiguousarray(column.values, DTYPES[physical])
+    data[:, 0] = True if column.valid is None else column.valid
+    data[:, 1:] = values.view(np.uint8).reshape(len(column), size - 1)
+    if column.valid is not None:
+        data[~column.valid, 1:] = 0
+    codes = dictionary.encode_parts(data.reshape(-1), offsets * size)
+    if physical is Physical.CODE:
+        elements = column.values if column.valid is None else column.values[column.valid]
+        dictionary.note_lists(codes, np.ascontiguousarray(elements, np.int32))
+    return codes
+
+
+def joined(column: Column, offsets: Ints, separator: str, dictionary: TextDictionary) -> Array:
+    """The codes of the texts of each run [offsets[c], offsets[c + 1]) of a column of codes, joined. Cost: the bytes."""
+    codes = np.full(2 * len(column), dictionary.code(separator), np.int32)  # behind each text a separator
+    codes[::2] = column.values
+    is_there = np.ones(len(codes), np.bool_)
+    is_there[2 * offsets[1:][np.diff(offsets) > 0] - 1] = False  # but behind the last of a run
+    data, begins = dictionary.now().packed(codes, is_there)
+    return dictionary.encode_parts(data, begins[2 * offsets])
+
+
+def elements_of(texts: Texts) -> Codes:
+    """The codes that are elements of lists of codes."""
+    data, _ = texts.packed()
+    size = element_size(Physical.CODE)
+    parts = data[: int((texts.ends - texts.starts).sum())].reshape(-1, size)
+    there = parts[parts[:, 0] != 0, 1:]
+    return np.ascontiguousarray(there).view(np.int32).reshape(-1)
+
+
+def _lists_to_arrow(column: Column, element: SqlType, strings: Strings) -> pa.Array:
+    """A column of lists as an Arrow array. Cost: copies the elements."""
+    texts = strings.decode(column.values, column.valid)
+    chunks = texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]
+    lists = []
+    start = 0
+    for chunk in chunks:
+        valid = None if column.valid is None else column.valid[start : start + len(chunk)]
+        lists.append(_chunk_to_arrow(chunk, valid, element, strings))
+        start += len(chunk)
+    return lists[0] if len(lists) == 1 else pa.chunked_array(lists)
+
+
+def _lists_from_arrow(array: pa.Array, element: SqlType, dictionary: TextDictionary) -> Column:
+    ends = np.concatenate([[0], np.cumsum(array.value_lengths().fill_null(0).to_numpy())])
+    codes = lists_of(to_column(array.flatten(), element, dictionary), ends, element.physical, dictionary)
+    return Column(codes, validity_mask(array, array.buffers()[0]))
+
+
+def _chunk_to_arrow(texts: pa.Array, valid: Array | None, element: SqlType, strings: Strings) -> pa.Array:
+    _, ends, data = texts.buffers()
+    size = element_size(element.physical)
+    offsets = np.frombuffer(ends, np.int32, len(texts) + 1, texts.offset * 4) // size
+    raw = np.frombuffer(data, np.uint8, int(offsets[-1] - offsets[0]) * size, int(offsets[0]) * size)
+    parts = raw.reshape(-1, size)
+    dtype = DTYPES[element.physical]
+    values = np.ascontiguousarray(parts[:, 1:]).view(dtype)
+    there = parts[:, 0] != 0
+    values = values if element.physical is Physical.WIDE else values.reshape(len(parts))
+    elements = to_arrow(Column(values, None if there.all() else there), element, strings)
+    mask = None if valid is None else pa.array(np.logical_not(valid))
+    return pa.ListArray.from_arrays(numbers_from(offsets - offsets[0]), elements, mask=mask)

@@ -9,14 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import Physical, SqlType
-from ivm.kernels.texts.dictionary import hash_texts
 from ivm.trace.arrow import is_direct, item_of, to_column, view_of
-from ivm.trace.column import DTYPES, Column, Ints, readonly
+from ivm.trace.column import DTYPES, Column, Ints
 from ivm.trace.computed import Read, TextFunction, compute
 from ivm.trace.delta import Source
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.sequences import numbers_from
-from ivm.trace.texts import arrow_texts
 
 _REMEMBERED_BYTES = 1 << 20
 _NUMBERS = (Physical.INT32, Physical.INT64, Physical.FLOAT64)
@@ -159,9 +157,6 @@ class Batch(Source):
 def _repeats(array: pa.ChunkedArray) -> bool:
     if array.num_chunks == 0:
         return False
-    texts = arrow_texts(array.chunk(0))
-    step = max(1, len(texts) // _LOOKED_AT)
-    starts, ends = texts.starts[::step].copy(), texts.ends[::step].copy()
-    hashes = np.empty(len(starts), np.uint64)
-    hash_texts(texts.data, readonly(starts), readonly(ends), hashes)
-    return 2 * len(np.unique(hashes)) < len(hashes)
+    texts = array.chunk(0)
+    sample = texts[:: max(1, len(texts) // _LOOKED_AT)]
+    return 2 * len(sample.unique()) < len(sample)

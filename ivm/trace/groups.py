@@ -8,7 +8,6 @@ import numpy as np
 
 from catalog.types import SqlType
 from ivm.kernels.groups.lookup import look_up_groups
-from ivm.kernels.groups.run import melt, open_ascending
 from ivm.kernels.groups.table import (
     CELLS,
     EMPTIED,
@@ -24,6 +23,8 @@ from ivm.kernels.groups.table import (
     SEARCHED,
     USED,
     fold_cells,
+    melt,
+    open_ascending,
     open_cells,
     release_empty,
     undo_cells,
@@ -63,7 +64,7 @@ _RELEASED_EACH = 4
 class Groups(Written[Form], State):
     """A hash table from keys, the (type, nullable) of `keys`, to rows of int64 fields, the first the multiplicity.
 
-    Keys that come in ascending order, as numbers and days of events do, need no hash: see `ivm.kernels.groups.run`.
+    Keys that come in ascending order, as numbers and days of events do, need no hash: see `ivm.kernels.groups.table`.
 
     A step opens the groups that it touches: `open` gives their cells, `put` takes the new fields of each cell. Until
     the next step lookups see them as of the cells' times; then they become the groups' and the groups' own are kept

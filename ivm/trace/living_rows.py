@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ivm.kernels.hashing.digest import WORDS, digest_rows
+from ivm.kernels.hashing.function import WORDS, digest_rows
 from ivm.trace.changes import Applied
 from ivm.trace.column import Bools, Column, Ints, readonly
 from ivm.trace.index import Index, Mark
@@ -25,10 +25,10 @@ _AT_ONCE = 1 << 20
 class LivingRows:
     """The rows of `store` that live, by all columns, where NULL equals NULL.
 
-    A row of many words is known by a digest of them (see `ivm.kernels.hashing.digest`), so that wide rows cost no more
-    than narrow ones to keep. A row that dies leaves the index at once: of any number of equal rows the first one that
-    is met lives. Size: a slot of up to 24 bytes for each distinct row, of which three quarters at most are used, and 4
-    bytes a row.
+    A row of many words is known by a digest of them (see `ivm.kernels.hashing.function`), so that wide rows cost no
+    more than narrow ones to keep. A row that dies leaves the index at once: of any number of equal rows the first one
+    that is met lives. Size: a slot of up to 24 bytes for each distinct row, of which three quarters at most are used,
+    and 4 bytes a row.
     """
 
     def __init__(self, store: RowStore) -> None:

@@ -19,8 +19,7 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.follower import Follower
 from ivm.trace.index import Mark as IndexMark
 from ivm.trace.living_rows import LivingRows
-from ivm.trace.row_store import Mark, RowStore
-from ivm.trace.rows_reader import RowsReader
+from ivm.trace.row_store import Mark, RowsReader, RowStore
 from ivm.trace.segment import Segment, Segments
 from ivm.trace.state import Held, State, StateSize
 from ivm.trace.time import BEGINNING, chosen, stamps

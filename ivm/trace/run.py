@@ -4,7 +4,7 @@ Such rows are found by their order, which also proves that keys are unique, and 
 somebody asks for them. Only every 16th lead is kept, as a fence; the others are read from the store when a key is
 looked up. The lead is the first part of a key (see `ivm.kernels.hashing.ascending`).
 
-Groups have a run of their own (`ivm.kernels.groups.run`), since their keys lie in their slots: to be found here, they
+Groups have a run of their own (`ivm.kernels.groups.table`), since their keys lie in their slots: to be found here, they
 would be read through a store, a microsecond a key; to be kept as these rows are there, each would take its words again.
 """
 

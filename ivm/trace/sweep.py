@@ -24,9 +24,9 @@ import numpy as np
 
 from ivm.kernels.texts.dictionary import COUNT, FREE, LENGTHS, NEXT, USED
 from ivm.kernels.texts.sweep import AT, BYTES, LAST, PROGRESS, STRINGS, count_codes, mark_codes, move_texts
+from ivm.trace.arrow import elements_of
 from ivm.trace.column import Array, Ints, readonly
 from ivm.trace.dictionary import EACH, NO_MARKS, Codes, Heap, TextDictionary
-from ivm.trace.lists import elements_of
 from ivm.trace.state import State
 
 AT_ONCE = 1 << 15

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from catalog.errors import TypeMismatchError
 from catalog.schema import Field
 from catalog.types import MAX_NARROW_DIGITS, Kind, SqlType
-from ivm.kernels.numbers.convert import all_within, decimals_fit
+from ivm.kernels.memory.in_place import all_within, decimals_fit
 from ivm.trace.column import readonly, validity_mask
 
 Doubtful = tuple[int, bool]

@@ -14,7 +14,7 @@ from ivm.kernels.windows.values import COUNT
 from ivm.trace.column import Array, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
-from ivm.trace.ordered_rows import NetChanges, net_of
+from ivm.trace.ordered_tree import NetChanges, net_of
 from ivm.trace.segment import Segment, Segments
 from ivm.trace.state import Held, StateSize
 from ivm.trace.sweep import AT_ONCE

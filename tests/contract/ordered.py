@@ -17,8 +17,7 @@ from ivm.plan.window import WindowPlan
 from ivm.render.ordered import window_operator
 from ivm.trace.delta import delta_of
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.ordered_rows import OrderedRows
-from ivm.trace.ordered_tree import OrderedReader
+from ivm.trace.ordered_tree import OrderedReader, OrderedRows
 from ivm.trace.row_order import RowOrder, Term
 from sql.ir.relation import Frame, Get, Order, Window, WindowFunction
 from sql.ir.scalar import Column

@@ -14,13 +14,13 @@ from ivm.trace import (
     group_reader,
     ordered_arrangement,
     ordered_tree,
-    rows_reader,
+    row_store,
     stored_columns,
     window_tree,
 )
 
 _SIZES = (
-    (rows_reader, "_CHUNK_ROWS", 1.0),
+    (row_store, "_CHUNK_ROWS", 1.0),
     (arrangement, "_FILL_ROWS", 1.75),
     (ordered_arrangement, "_FILL_ROWS", 1.75),
     (arrangement, "_COUNTED_FROM", 5.0),

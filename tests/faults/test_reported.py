@@ -88,7 +88,7 @@ class _Scarce:
         raise MemoryError
 
 
-@pytest.mark.parametrize("module", ["ivm.operators.top_k", "ivm.trace.ordered_tree", "ivm.trace.ordered_rows"])
+@pytest.mark.parametrize("module", ["ivm.operators.top_k", "ivm.trace.ordered_tree"])
 def test_a_top_k_without_memory_stays_right(monkeypatch, module):
     db = ivm.connect(compile="off")
     db.sql(

@@ -15,10 +15,10 @@ from typing import Any
 import llvmlite.binding as llvm
 import pytest
 
-from ivm.kernels.compiling import archive, shipped, sources
+from ivm.kernels.compiling import archive, compiled, sources
 from ivm.kernels.compiling.archive import Entry, key, open_archive, path_for, write_archive
+from ivm.kernels.compiling.building import read_signatures, write_signatures
 from ivm.kernels.compiling.notation import as_text, as_types
-from ivm.kernels.compiling.signatures import read_signatures, write_signatures
 from ivm.kernels.compiling.sources import FOLDER
 from ivm.kernels.compiling.targets import Target, host_target, targets
 from tests.house.modules import ROOT
@@ -26,7 +26,7 @@ from tests.house.modules import ROOT
 ENTRIES = {"a": Entry(b"about", b"code", b"bitcode"), "b": Entry(b"x" * 1000, b"", bytes(range(256)))}
 SMALL = [
     ("hashing.index.mark_hashes", "uint64[::1], bool[::1], uint64[::1]"),
-    ("numbers.convert.decimals_fit", "const int64[:, ::1], int64"),
+    ("memory.in_place.decimals_fit", "const int64[:, ::1], int64"),
 ]
 
 # Calls a kernel that was compiled ahead and one that was not, and compiles a caller of the first; prints which of the
@@ -99,9 +99,9 @@ def test_what_came_with_the_code_is_preferred_and_can_be_called_from_what_is_com
 
 def test_only_what_has_changed_is_compiled_again(package, target):
     assert run("setup/kernels.py", package) == []
-    with (package / "kernels" / "numbers" / "convert.py").open("a") as file:
+    with (package / "kernels" / "memory" / "in_place.py").open("a") as file:
         file.write("# another text\n")
-    assert run("setup/kernels.py", package) == [f"{target.name} 1/1 numbers.convert.decimals_fit"]
+    assert run("setup/kernels.py", package) == [f"{target.name} 1/1 memory.in_place.decimals_fit"]
     assert run("setup/kernels.py", package) == []
 
 
@@ -174,19 +174,19 @@ def test_an_archive_that_another_may_have_made_is_not_read(tmp_path, monkeypatch
 
 
 def test_a_key_is_of_one_kernel_signature_version_and_baseline(target, monkeypatch):
-    plain = key("numbers.convert.decimals_fit", "int64", target)
+    plain = key("memory.in_place.decimals_fit", "int64", target)
     other = Target("other", target.cpu, target.features)
     keys = {
         plain,
-        key("numbers.convert.all_within", "int64", target),
-        key("numbers.convert.decimals_fit", "int32", target),
+        key("memory.in_place.all_within", "int64", target),
+        key("memory.in_place.decimals_fit", "int32", target),
     }
-    keys.add(key("numbers.convert.decimals_fit", "int64", other))
+    keys.add(key("memory.in_place.decimals_fit", "int64", other))
     monkeypatch.setattr(archive, "environment", lambda: "numba 99")
-    keys.add(key("numbers.convert.decimals_fit", "int64", target))
+    keys.add(key("memory.in_place.decimals_fit", "int64", target))
     monkeypatch.undo()
     monkeypatch.setattr(archive, "digest", lambda module: "another text")
-    keys.add(key("numbers.convert.decimals_fit", "int64", target))
+    keys.add(key("memory.in_place.decimals_fit", "int64", target))
     assert len(keys) == 6
     for part in ("numba ", "llvmlite ", "numpy ", f"cpython 3.{sys.version_info.minor}"):
         assert part in sources.environment()
@@ -204,17 +204,17 @@ def test_a_processor_gets_the_best_baseline_that_it_fits(monkeypatch):
 
 
 def test_without_a_baseline_nothing_is_found(monkeypatch):
-    monkeypatch.setattr(shipped, "host_target", lambda: None)
-    shipped._shelf.cache_clear()
+    monkeypatch.setattr(compiled, "host_target", lambda: None)
+    compiled._shelf.cache_clear()
     try:
-        assert shipped.find("numbers.convert.decimals_fit", as_types(SMALL[1][1]), None) is None
+        assert compiled.find_shipped("memory.in_place.decimals_fit", as_types(SMALL[1][1]), None) is None
     finally:
-        shipped._shelf.cache_clear()
+        compiled._shelf.cache_clear()
 
 
 def test_the_list_names_kernels_and_types():
     listed = read_signatures()
-    assert len(listed) > 100
+    assert len(listed) > 90
     for kernel, text in listed:
         module, _, function = kernel.rpartition(".")
         found: Any = getattr(import_module(f"ivm.kernels.{module}"), function)

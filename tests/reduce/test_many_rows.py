@@ -12,8 +12,8 @@ import pytest
 from catalog.types import BIGINT, DOUBLE, VARCHAR, SqlType, decimal
 from ivm.operators.reduce import AggregateSpec
 from ivm.render.reduce import ordered_by
-from ivm.trace import ordered_rows
-from ivm.trace.ordered_rows import in_order
+from ivm.trace import ordered_tree
+from ivm.trace.ordered_tree import in_order
 from ivm.trace.row_order import Term
 from tests.reduce import test_ordered
 from tests.reduce.model import Bag, Update, apply, plain
@@ -77,7 +77,7 @@ def test_large_batches(pool, groups, times, monkeypatch):
     random = np.random.default_rng(groups)
     nullable = groups == 7
     types = ((BIGINT, False), (type_, nullable), (BIGINT, False))
-    monkeypatch.setattr(ordered_rows, "_MANY", 256)
+    monkeypatch.setattr(ordered_tree, "_MANY", 256)
     driver = Driver(types, specs_of(type_, nullable))
     held: Bag = Counter()
     time = 0

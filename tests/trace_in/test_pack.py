@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from catalog.types import Physical
-from ivm.kernels.numbers.convert import look_up
+from ivm.kernels.memory.in_place import look_up
 from ivm.trace.column import Array, Column
 from ivm.trace.keys import KeyLayout
 

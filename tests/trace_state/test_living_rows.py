@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.types import BIGINT, VARCHAR
-from ivm.kernels.hashing.digest import WORDS, digest_rows
+from ivm.kernels.hashing.function import WORDS, digest_rows
 from ivm.trace.changes import Applied
 from ivm.trace.column import Column
 from ivm.trace.delta import Columns

@@ -16,8 +16,7 @@ from ivm.kernels.ordered.batch import add_rows
 from ivm.operators.window_layout import WindowLayout
 from ivm.trace.column import Column as Values
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.ordered_rows import OrderedRows
-from ivm.trace.ordered_tree import OrderedReader
+from ivm.trace.ordered_tree import OrderedReader, OrderedRows
 from ivm.trace.row_order import RowOrder, Term
 from ivm.trace.segment import Segment, column_to_arrow
 from ivm.trace.window_tree import WindowReader

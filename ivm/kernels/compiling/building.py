@@ -3,24 +3,28 @@
 Every kernel is compiled for every signature that `ivm/kernels/signatures.txt` lists, for baselines of the processor, by
 processes whose environment tells numba which; what was compiled before and has not changed is kept. The parent imports
 nothing but the standard library, so that there is next to nothing to wait for when there is nothing to do.
+
+A line of the list is a kernel and the types of its arguments, in numba's notation (`int64[:, ::1]` is an array of two
+dimensions, its rows one after the other; `const` is one that may not be written to). The tests fail where the engine
+calls a kernel with types that are not there; `make kernels` adds them.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 
 from ivm.kernels.compiling.archive import Entry, key, open_archive, path_for, write_archive
-from ivm.kernels.compiling.signatures import read_signatures
 from ivm.kernels.compiling.sources import FOLDER, size
 from ivm.kernels.compiling.targets import Target
 
 Kernel = tuple[str, str]
 """A kernel, and the types of its arguments."""
 
+LIST = FOLDER / "signatures.txt"
 _MOST_PROCESSES = 6  # each takes some 550 MB
 
 # How a process that compiles begins. The package is given a name and a place, and its own imports are left out: they
@@ -37,6 +41,21 @@ os.environ |= {{"NUMBA_CPU_NAME": {cpu!r}, "NUMBA_CPU_FEATURES": ""}}
 package = sys.modules["ivm"] = types.ModuleType("ivm")
 package.__path__ = [{package!r}]
 """
+
+
+def read_signatures(path: Path = LIST) -> list[tuple[str, str]]:
+    """(kernel, types of its arguments) of each line; a kernel is `folder.module.function`."""
+    found = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        kernel, _, rest = line.partition("(")
+        found.append((kernel, rest.removesuffix(")")))
+    return found
+
+
+def write_signatures(signatures: Iterable[tuple[str, str]], path: Path = LIST) -> None:
+    """Write the lines in order, each once."""
+    lines = sorted({f"{kernel}({types})\n" for kernel, types in signatures})
+    path.write_text("".join(lines), encoding="utf-8")
 
 
 def build(target: Target, into: Path, tell: Callable[[str], None], processes: int = 0) -> tuple[int, list[str]]:

@@ -1,7 +1,7 @@
 """numba's `njit`, with a cache of machine code that runs nothing but what it wrote itself, whole.
 
-A kernel is looked for in what was compiled when the package was built or set up (`ivm.kernels.compiling.shipped`),
-which has all that the engine calls unless the processor, the versions or the kernel are others. What is not there is
+A kernel is looked for in what was compiled, for a baseline of the processor, when the package was built or set up: it
+has all that the engine calls unless the processor, the versions or the kernel are others. What is not there is
 compiled for this processor and kept. numba's own cache unpickles, and so runs, whatever lies where an entry should be,
 and raises where that is damaged. Here an entry is one file in the user's folder, named by all that its code depends on,
 and read as `ivm.kernels.compiling.folder` says.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import os
 import pickle
 import sys
 from collections.abc import Callable
@@ -22,12 +23,13 @@ from typing import Any, TypeVar
 import numba
 from numba.core import sigutils
 
-from ivm.kernels.compiling import shipped
-from ivm.kernels.compiling.archive import Entry
+from ivm.kernels.compiling.archive import ABOUT, BITCODE, CODE, Archive, Entry, key, open_archive, path_for
 from ivm.kernels.compiling.folder import private_folder
 from ivm.kernels.compiling.linked import CannotKeepError, linked, packed
+from ivm.kernels.compiling.notation import as_text
 from ivm.kernels.compiling.part import KernelCompiler
-from ivm.kernels.compiling.sources import digest
+from ivm.kernels.compiling.sources import FOLDER, digest
+from ivm.kernels.compiling.targets import Target, host_target
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -36,6 +38,18 @@ SUFFIX = ".loop"
 
 _FORMAT = "an entry of the third kind of archive, pickled"
 _PREFIX = "ivm.kernels."
+_OTHERWISE = (
+    "NUMBA_CPU_NAME",
+    "NUMBA_CPU_FEATURES",
+    "NUMBA_ENABLE_AVX",
+    "NUMBA_OPT",
+    "NUMBA_LOOP_VECTORIZE",
+    "NUMBA_SLP_VECTORIZE",
+    "NUMBA_BOUNDSCHECK",
+    "NUMBA_DEBUGINFO",
+    "NUMBA_DISABLE_JIT",
+)
+"""With one of these set, other machine code is wanted than what was shipped."""
 _arguments: Any = sigutils.normalize_signature
 
 
@@ -99,7 +113,7 @@ class _Cache:
     def _shipped(self, signature: Any, target: Any) -> Any:
         if not self._is_kernel:
             return None
-        return shipped.find(self._kernel, _arguments(signature)[0], target)
+        return find_shipped(self._kernel, _arguments(signature)[0], target)
 
     def _kept(self, signature: Any, target: Any) -> Any:
         folder = private_folder()
@@ -114,6 +128,35 @@ class _Cache:
         sources = digest(self._kernel.rpartition(".")[0]) if self._is_kernel else ""
         text = repr((_FORMAT, _versions(), sources, self._place, signature, codegen.magic_tuple()))
         return f"{self._kernel}-{hashlib.sha256(text.encode()).hexdigest()[:32]}{SUFFIX}"
+
+
+def find_shipped(kernel: str, types: Any, target: Any) -> Any:
+    """The `CompileResult` of a kernel (`folder.module.function`) for these types; None if none came with the code."""
+    shelf = _shelf()
+    text = as_text(types) if shelf is not None else None
+    if shelf is None or text is None:
+        return None
+    archive, baseline = shelf
+    name = key(kernel, text, baseline)
+    about, code = archive.part(name, ABOUT), archive.part(name, CODE)
+    return None if about is None or code is None else linked(target, about, code, partial(_bitcode, archive, name))
+
+
+def _bitcode(archive: Archive, key: str) -> bytes:
+    bitcode = archive.part(key, BITCODE)
+    if bitcode is None:
+        raise OSError("the file of the kernels' machine code is damaged; `make setup` or installing anew mends it")
+    return bitcode
+
+
+@once
+def _shelf() -> tuple[Archive, Target] | None:
+    """The archive for this processor, and its baseline; None if there is none, or it is not wanted."""
+    if any(name in os.environ for name in _OTHERWISE):
+        return None
+    baseline = host_target()
+    archive = None if baseline is None else open_archive(path_for(baseline), FOLDER)
+    return None if archive is None or baseline is None else (archive, baseline)
 
 
 @once

@@ -1,4 +1,4 @@
-"""Types of kernels' arguments as text, and back. See `ivm.kernels.compiling.signatures`."""
+"""Types of kernels' arguments as text, and back. See `ivm.kernels.compiling.building`."""
 
 from __future__ import annotations
 

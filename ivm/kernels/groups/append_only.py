@@ -18,7 +18,7 @@ import numpy as np
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.numbers.wide import Word
-from ivm.kernels.ordered.keys import compare_keys
+from ivm.kernels.ordered.tree import compare_keys
 from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Bools, Int32s, Ints
 

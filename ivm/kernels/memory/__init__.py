@@ -1,1 +1,1 @@
-"""Memory itself: given back, moved, asked for ahead of its use, read where it lies in pieces."""
+"""Memory itself: given back, moved, asked for ahead of its use, read where it lies."""

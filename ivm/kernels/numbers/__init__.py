@@ -1,1 +1,1 @@
-"""Numbers wider than a word, exact sums, checked arithmetic, days, and Arrow's layouts of them."""
+"""Numbers wider than a word, exact sums, checked arithmetic, and days."""

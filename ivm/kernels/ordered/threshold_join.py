@@ -12,9 +12,8 @@ import numpy as np
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.numbers.wide import Word
-from ivm.kernels.ordered.keys import same_words
 from ivm.kernels.ordered.nodes import Tree
-from ivm.kernels.ordered.tree import compare_entry
+from ivm.kernels.ordered.tree import compare_entry, same_words
 from ivm.kernels.ordered.walk import first_entry, following
 from ivm.kernels.texts.dictionary import Bytes
 from ivm.kernels.types import Ints

@@ -139,20 +139,6 @@ def _find_slot(
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def hash_texts(
-    data: Bytes,
-    starts: Places,
-    ends: Places,
-    hashes: Hashes,
-) -> None:
-    """Hashes of the strings `data[starts[i] : ends[i]]`, uint64 (n,)."""
-    for i in range(len(starts)):
-        start = np.int64(starts[i])
-        length = np.int64(ends[i]) - start
-        hashes[i] = _hash_of(data, start, length, word_at(data, start, length))
-
-
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def encode_text(
     data: Bytes,
     offsets: Places,

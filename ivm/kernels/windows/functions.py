@@ -189,7 +189,7 @@ def apply_window(
     """Apply a batch's net changes, a cell after the other, and return how the output changes: (output, its rows).
 
     `rows` (n, input words) are the rows of the batch; `order`, `diffs` and `offsets` are as `net_changes` of
-    `ivm.kernels.ordered.changes` writes them. `peers`: some function asks for them. `cells` (cells, 1) gets the rows of
+    `ivm.kernels.ordered.batch` writes them. `peers`: some function asks for them. `cells` (cells, 1) gets the rows of
     each partition as of each cell. There must be room for the new nodes. `room` has `ROOM` rows of four words for each
     row of the cell that has the most, and one more; `scratch` has `SCRATCH` words, and as many as the function that
     has the most.

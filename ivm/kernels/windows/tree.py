@@ -32,7 +32,7 @@ from ivm.kernels.compiling.part import part
 from ivm.kernels.hashing.function import hash_words
 from ivm.kernels.numbers.exact_float import add_word
 from ivm.kernels.numbers.wide import Word
-from ivm.kernels.ordered.keys import compare_keys, same_words
+from ivm.kernels.ordered.tree import compare_keys, same_words
 from ivm.kernels.texts.dictionary import Bytes, compare_text
 from ivm.kernels.types import Int32s, Ints
 

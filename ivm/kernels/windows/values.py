@@ -18,7 +18,7 @@ import numpy as np
 from ivm.kernels.compiling.part import part
 from ivm.kernels.numbers.exact_float import bits_of
 from ivm.kernels.numbers.wide import Word
-from ivm.kernels.ordered.keys import same_words
+from ivm.kernels.ordered.tree import same_words
 from ivm.kernels.types import Ints
 from ivm.kernels.windows.positions import bound, counted, neighbour, pieces, select, select_counted
 from ivm.kernels.windows.tree import KEY, LEFT, OWN, PEERS, RIGHT, TREE, VALUES, Trees, add_fields, better, size

@@ -22,10 +22,7 @@ from catalog import calendar
 Kernel = Callable[..., int]
 
 _KERNELS = Path(ivm.kernels.__path__[0]) / "numbers"
-_HELPERS = (
-    Path(calendar.__file__),
-    *(_KERNELS / name for name in ("checked.py", "elementwise.py", "parts.py", "wide.py")),
-)
+_HELPERS = (Path(calendar.__file__), *(_KERNELS / name for name in ("elementwise.py", "parts.py", "wide.py")))
 
 
 @cache

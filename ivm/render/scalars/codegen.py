@@ -37,7 +37,6 @@ _HEADER = '''"""A fused loop, written by ivm.render.scalars.codegen."""
 import numpy as np
 from numba import boolean, float32, float64, int8, int32, int64, types, uint64
 
-from ivm.kernels.numbers.checked import add_checked, contains, mul_checked, sub_checked, wide_to_double
 from ivm.kernels.numbers.parts import *
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.numbers.wide import add as wide_add, compare as wide_compare, exceeds, fits_int64, mul as wide_mul
