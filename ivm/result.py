@@ -16,7 +16,7 @@ import pyarrow as pa
 from catalog.errors import Error
 from ivm.arguments import whole_number
 from ivm.cells import Head, head_of, type_names, visible
-from ivm.trace.sequences import array_from
+from ivm.trace.arrow import array_from
 from ivm.trace.stand_ins import huge_columns
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from ivm.defining import define
 from ivm.engine import Progress
 from ivm.explain import explain
 from ivm.result import Result, counted
+from ivm.trace.arrow import array_from
 from ivm.trace.exact_cast import array_of
-from ivm.trace.sequences import array_from
 from sql.changes import check_width, columns_to_insert
 from sql.parse import parse
 from sql.plain_insert import PlainInsert, columns_of, plain_inserts

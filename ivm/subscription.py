@@ -17,11 +17,10 @@ import pyarrow as pa
 
 from catalog.schema import View as Definition
 from ivm.dataflow.node import Node
-from ivm.trace.arrow import to_arrow
+from ivm.trace.arrow import numbers_from, to_arrow
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.sequences import numbers_from
 from ivm.trace.state import Held
 from ivm.view import Installed
 

@@ -17,12 +17,12 @@ from ivm.kernels.windows import values as window_values
 from ivm.kernels.windows.tree import INPUT, KEY, OWN, PAYLOAD, PEERS, SHAPE, TREE, VALUES, WORDS
 from ivm.kernels.windows.values import FAR
 from ivm.operators.accumulable import Accumulators, AggregateSpec, aggregate_values, overflow_error
+from ivm.trace.arrow import numbers_from
 from ivm.trace.column import Array, Column, Ints, zeroed
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import Literals, TextDictionary
 from ivm.trace.row_order import RowOrder, ordered_words, values_of
 from ivm.trace.segment import Segment, Segments, columns_to_arrow, segment_of
-from ivm.trace.sequences import numbers_from
 
 Types = tuple[tuple[SqlType, bool], ...]
 

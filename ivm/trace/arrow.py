@@ -3,10 +3,16 @@
 A list is bytes: its elements one after the other, each a byte that says whether it is there, then its value's bytes.
 Equal lists have equal bytes, and the text dictionary holds any bytes, so a list is a code like a text. Elements that
 are texts, or lists, are their codes.
+
+`pa.array` imports pandas, where it is installed, to see whether what it is given belongs to it. That takes 0.3 s, which
+a program that has nothing to do with pandas is spared: by `array_from` and `numbers_from`.
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -15,7 +21,6 @@ import pyarrow as pa
 from catalog.types import Kind, Physical, SqlType
 from ivm.trace.column import DTYPES, Array, Column, Ints, concat, empty_column, unpacked, validity_mask, zeroed
 from ivm.trace.dictionary import Codes, TextDictionary
-from ivm.trace.sequences import numbers_from
 from ivm.trace.stand_ins import enum_array, enum_type, positions_of
 from ivm.trace.texts import Strings, Texts
 
@@ -43,6 +48,12 @@ _TYPES: dict[Kind, pa.DataType] = {
 }
 
 _INDEXES = (pa.int8(), pa.int16(), pa.int32())
+_FEW = 1 << 12
+_PLAIN: dict[type, tuple[pa.DataType, str, object]] = {
+    int: (pa.int64(), "<i8", 0),
+    float: (pa.float64(), "<f8", 0.0),
+    bool: (pa.bool_(), "?", False),
+}
 
 
 def arrow_type(type: SqlType) -> pa.DataType:
@@ -99,7 +110,8 @@ def to_column(array: pa.Array | pa.ChunkedArray, type: SqlType, dictionary: Text
     if type.physical is Physical.CODE:
         return dictionary.encode(array)
     if type.kind is Kind.NULL or pa.types.is_null(array.type):
-        return _nulls(len(array), type.physical)
+        shape = (len(array), 2) if type.physical is Physical.WIDE else len(array)
+        return Column(np.zeros(shape, DTYPES[type.physical]), np.zeros(len(array), np.bool_))
     if type.kind is Kind.ENUM:
         array = positions_of(array, type)
     elif not is_direct(array.type, type):
@@ -190,11 +202,6 @@ def two_words(values: Array) -> Array:
     return words
 
 
-def _nulls(n: int, physical: Physical) -> Column:
-    shape = (n, 2) if physical is Physical.WIDE else (n,)
-    return Column(np.zeros(shape, DTYPES[physical]), np.zeros(n, np.bool_))
-
-
 def element_size(physical: Physical) -> int:
     """Bytes that an element takes."""
     return 1 + DTYPES[physical].itemsize * (2 if physical is Physical.WIDE else 1)
@@ -267,3 +274,52 @@ def _chunk_to_arrow(texts: pa.Array, valid: Array | None, element: SqlType, stri
     elements = to_arrow(Column(values, None if there.all() else there), element, strings)
     mask = None if valid is None else pa.array(np.logical_not(valid))
     return pa.ListArray.from_arrays(numbers_from(offsets - offsets[0]), elements, mask=mask)
+
+
+def array_from(values: Sequence[object], type: pa.DataType | None = None) -> pa.Array | pa.ChunkedArray:
+    """As `pa.array`; a few values that are plain are read here, as long as nobody uses pandas."""
+    if not isinstance(values, list) or len(values) > _FEW or "pandas" in sys.modules:
+        return pa.array(values, type)
+    if all(value is None for value in values):
+        return pa.nulls(len(values), pa.null() if type is None else type)
+    array = _plain(values)
+    if array is None:
+        return pa.array(values, type)
+    return array if type is None or array.type == type else array.cast(type)
+
+
+def numbers_from(values: Array) -> pa.Array:
+    """As `pa.array`, of whole numbers; nothing is copied if they lie side by side."""
+    together = np.ascontiguousarray(values)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(together), [None, pa.py_buffer(together)])
+
+
+def _plain(values: list[object]) -> pa.Array | None:
+    """The array that Arrow would infer for values of one plain type and None; None if they are others."""
+    kinds = {value.__class__ for value in values if value is not None}
+    if len(kinds) != 1:
+        return None
+    (kind,) = kinds
+    if kind is str:
+        return _strings(values)
+    if kind not in _PLAIN:
+        return None
+    arrow, dtype, nothing = _PLAIN[kind]
+    try:
+        data = np.array([nothing if value is None else value for value in values], dtype)
+    except OverflowError:
+        return None
+    bits = np.packbits(data, bitorder="little") if kind is bool else data
+    return pa.Array.from_buffers(arrow, len(values), [_validity(values), pa.py_buffer(bits)])
+
+
+def _strings(values: list[object]) -> pa.Array:
+    texts = [value.encode() if isinstance(value, str) else b"" for value in values]
+    ends = np.array([0, *accumulate(map(len, texts))], "<i4")
+    buffers = [_validity(values), pa.py_buffer(ends), pa.py_buffer(b"".join(texts))]
+    return pa.Array.from_buffers(pa.string(), len(values), buffers)
+
+
+def _validity(values: list[object]) -> pa.Buffer | None:
+    there = np.array([value is not None for value in values], np.bool_)
+    return None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))

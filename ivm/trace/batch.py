@@ -9,12 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import Physical, SqlType
-from ivm.trace.arrow import is_direct, item_of, to_column, view_of
+from ivm.trace.arrow import is_direct, item_of, numbers_from, to_column, view_of
 from ivm.trace.column import DTYPES, Column, Ints
 from ivm.trace.computed import Read, TextFunction, compute
 from ivm.trace.delta import Source
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.sequences import numbers_from
 
 _REMEMBERED_BYTES = 1 << 20
 _NUMBERS = (Physical.INT32, Physical.INT64, Physical.FLOAT64)

@@ -12,11 +12,10 @@ from catalog.errors import ConstraintError
 from catalog.schema import Table
 from catalog.types import SqlType
 from ivm.kernels.hashing.changes import COUNTS, FAILED, INSERTED, KILLED
-from ivm.trace.arrow import to_column
+from ivm.trace.arrow import numbers_from, to_column
 from ivm.trace.column import Bools, Ints
 from ivm.trace.consolidate import merge_equal
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.sequences import numbers_from
 from ivm.trace.time import chosen
 
 MOST_COPIES = 1 << 24

@@ -10,11 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import SqlType
-from ivm.trace.arrow import arrow_type, to_column
+from ivm.trace.arrow import arrow_type, numbers_from, to_column
 from ivm.trace.column import Array, Column, Ints, ascending, concat, empty_column
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.in_place import InPlace, Pieces, is_readable
-from ivm.trace.sequences import numbers_from
 
 _FAN = 16
 _SEALED = 9

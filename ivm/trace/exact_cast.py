@@ -14,8 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.types as arrow
 
 from catalog.types import MAX_DIGITS, MAX_NARROW_DIGITS, VARCHAR, Kind, SqlType
-from ivm.trace.arrow import arrow_type, is_direct, two_words
-from ivm.trace.sequences import array_from
+from ivm.trace.arrow import array_from, arrow_type, is_direct, two_words
 from ivm.trace.stand_ins import UUID_BYTES, enum_labels, to_enum, to_uuids
 
 _INTEGER_DIGITS = 20

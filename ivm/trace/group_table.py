@@ -13,12 +13,12 @@ from ivm.kernels.groups.lookup import link_back
 from ivm.kernels.groups.slots import BITS, PARTITION, widen_partitions
 from ivm.kernels.groups.table import CELLS, COUNTS, GONE, LIVE, MELTED, META, OPEN, PARTITIONS, RUN, USED
 from ivm.kernels.types import Int32s
+from ivm.trace.arrow import numbers_from
 from ivm.trace.column import DTYPES, Array, Column, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
 from ivm.trace.keys import KeyLayout
 from ivm.trace.segment import Scalar, Segment, Segments, columns_to_arrow, segment_of
-from ivm.trace.sequences import numbers_from
 from ivm.trace.time import BEGINNING, as_array
 
 _SMALLEST, _LARGEST = 1 << 6, 1 << 12

@@ -12,11 +12,10 @@ from catalog.errors import ConstraintError, TypeMismatchError
 from catalog.names import by_key, key, suggestion, twice
 from catalog.schema import Field, Schema
 from catalog.types import BIGINT
-from ivm.trace.arrow import arrow_type, is_direct
+from ivm.trace.arrow import array_from, arrow_type, is_direct
 from ivm.trace.changes import within_bounds
 from ivm.trace.column import Bools, Ints
 from ivm.trace.exact_cast import TextError, exact_cast, from_texts, is_written
-from ivm.trace.sequences import array_from
 from ivm.trace.well_formed import Doubtful, WellFormed, check_shown, is_limited, to_look_at
 
 TIME, DIFF = "_time", "_diff"
@@ -57,7 +56,8 @@ class Intake:
     ) -> None:
         self.fields = fields
         self._what = what
-        self._keys = tuple(_field(fields, name) for name in primary_key)
+        known = by_key((field.name, field) for field in fields)
+        self._keys = tuple(known[key(name)] for name in primary_key)
         self._defaults = defaults
         self._last: _Known | None = None
         self._well_formed = WellFormed(what)
@@ -300,10 +300,6 @@ def _misses_values(data: pa.Table, required: list[int] | None) -> bool:
     # Asking column by column takes ten times as long; where no value is NULL nothing is copied.
     looked_at = data if required is None else data.select(required)
     return bool(looked_at.num_columns) and looked_at.drop_null().num_rows < data.num_rows
-
-
-def _field(fields: Schema, name: str) -> Field:
-    return next(field for field in fields if key(field.name) == key(name))
 
 
 def _owned(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -9,8 +9,8 @@ import numpy as np
 
 from ivm.kernels.hashing.function import WORDS, digest_rows
 from ivm.trace.changes import Applied
-from ivm.trace.column import Bools, Column, Ints, readonly
-from ivm.trace.index import Index, Mark
+from ivm.trace.column import Column, Ints, readonly
+from ivm.trace.index import Index
 from ivm.trace.keys import KeyLayout
 from ivm.trace.row_store import RowStore
 from ivm.trace.state import StateSize
@@ -28,7 +28,7 @@ class LivingRows:
     A row of many words is known by a digest of them (see `ivm.kernels.hashing.function`), so that wide rows cost no
     more than narrow ones to keep. A row that dies leaves the index at once: of any number of equal rows the first one
     that is met lives. Size: a slot of up to 24 bytes for each distinct row, of which three quarters at most are used,
-    and 4 bytes a row.
+    and 4 bytes a row. Whoever changes `index`, by `words`, undoes it there; the store does so for itself.
     """
 
     def __init__(self, store: RowStore) -> None:
@@ -36,20 +36,20 @@ class LivingRows:
         self._layout = KeyLayout(tuple((t.physical, True) for t in store.types), nulls="match")
         random = secrets.token_bytes(16 * WORDS * (self._layout.words + 1))
         self._factors = np.frombuffer(random, np.uint64).reshape(-1, WORDS, 2)
-        self._index = Index(min(self._layout.words, WORDS))
-        self._index.since = _NEVER
+        self.index = Index(min(self._layout.words, WORDS))
+        self.index.since = _NEVER
 
     def catch_up(self, most: int | None = None) -> int:
         """Index the rows that the store has gained, at most so many of them; how many are left.
 
         Cost: reads all columns, 20 ns a row and 3 ns a word.
         """
-        end = self.store.rows if most is None else min(self._index.rows + most, self.store.rows)
+        end = self.store.rows if most is None else min(self.index.rows + most, self.store.rows)
         step = max(_AT_ONCE // self._layout.words, 1)
-        while self._index.rows < end:
-            rows = slice(self._index.rows, min(self._index.rows + step, end))
-            self._index.insert(self._words_of(rows), None, self.store.died)
-        return self.store.rows - self._index.rows
+        while self.index.rows < end:
+            rows = slice(self.index.rows, min(self.index.rows + step, end))
+            self.index.insert(self._words_of(rows), None, self.store.died)
+        return self.store.rows - self.index.rows
 
     def words(self, columns: Sequence[Column], length: int) -> Ints:
         """The words by which rows of these columns are known. Cost: packs them, 3 ns a word."""
@@ -60,30 +60,18 @@ class LivingRows:
         digest_rows(readonly(words.reshape(length, self._layout.words)), self._factors, digests)
         return digests
 
-    def apply(self, words: Ints, inserts: Bools, stamps: Ints, died: Ints, applied: Applied) -> None:
-        """Insert further rows and kill living ones; see `Index.apply`."""
-        self._index.apply(words, inserts, stamps, died, applied)
-
     def take_out(self, rows: Ints, stamps: Ints) -> None:
         """Rows die that are the first to be met of their kind. Those that are not indexed yet never will be."""
-        known = rows < self._index.rows
+        known = rows < self.index.rows
         rows, stamps = rows[known], stamps[known]
         applied, inserts = Applied(len(rows)), np.zeros(len(rows), np.bool_)
         died = self.store.mortal(self.store.rows)
-        self._index.apply(self._words_of(rows), inserts, stamps, died, applied)
+        self.index.apply(self._words_of(rows), inserts, stamps, died, applied)
         assert np.array_equal(applied.killed, rows), "rows did not die in the order in which they are met"
-
-    def mark(self) -> Mark:
-        """Where the index is now, for `rollback`."""
-        return self._index.mark()
-
-    def rollback(self, mark: Mark) -> None:
-        """Undo what came and died since `mark`; the store does so for itself."""
-        self._index.rollback(mark)
 
     def seal(self, since: int) -> None:
         """Make the rows final; there is no past to be read here."""
-        self._index.seal(_NEVER, self.store.died)
+        self.index.seal(_NEVER, self.store.died)
 
     def over(self, store: RowStore) -> LivingRows:
         """The same, empty, over another store."""
@@ -93,11 +81,11 @@ class LivingRows:
 
     def adopt(self, other: LivingRows) -> None:
         """Become what `other` is, whose store this one's has become."""
-        self._index = other._index
+        self.index = other.index
 
     def size(self) -> StateSize:
         """Entries and bytes of the index alone."""
-        return StateSize(entries=self._index.entries, bytes=self._index.nbytes)
+        return StateSize(entries=self.index.entries, bytes=self.index.nbytes)
 
     def _words_of(self, rows: Ints | slice) -> Ints:
         length = rows.stop - rows.start if isinstance(rows, slice) else len(rows)

@@ -24,12 +24,12 @@ from ivm.kernels.ordered.nodes import (
 )
 from ivm.kernels.ordered.walk import copy_entries, copy_guides
 from ivm.kernels.types import Int32s
+from ivm.trace.arrow import numbers_from
 from ivm.trace.column import Array, Bools, Column, Ints, readonly, readonly_diffs
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
 from ivm.trace.row_order import RowOrder
 from ivm.trace.segment import Segment, Segments, columns_to_arrow, segment_of
-from ivm.trace.sequences import numbers_from
 from ivm.trace.state import Held, StateSize
 
 _CHUNK = 1 << 16

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from catalog.errors import Error
 from catalog.types import SqlType
+from ivm.trace.arrow import numbers_from
 from ivm.trace.batch import Batch, Reader
 from ivm.trace.changes import Applied, deaths_of
 from ivm.trace.column import Array, Bools, Column, Ints
@@ -23,7 +24,6 @@ from ivm.trace.delta import Delta, Source
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
 from ivm.trace.segment import Segment, Segments, in_one, segment_of
-from ivm.trace.sequences import numbers_from
 from ivm.trace.stored_columns import StoredColumns, StoredRows
 from ivm.trace.sweep import AT_ONCE
 from ivm.trace.texts import Strings

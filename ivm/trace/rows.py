@@ -74,7 +74,7 @@ class Rows(State):
         died = store.mortal(store.rows + len(changes))
         inserts, times, mark = changes.inserts, stamps(changes.times), self.mark()
         applied = store.expect(Applied(len(changes), go_on=go_on))
-        living.apply(words, inserts, times, died, applied)
+        living.index.apply(words, inserts, times, died, applied)
         return applied, mark
 
     def follow(self, follower: Follower, name: object = None) -> None:
@@ -94,7 +94,7 @@ class Rows(State):
 
     def mark(self) -> RowsMark:
         """See `State.mark`."""
-        return RowsMark(self.store.mark(), None if self._living is None else self._living.mark())
+        return RowsMark(self.store.mark(), None if self._living is None else self._living.index.mark())
 
     def rollback(self, mark: RowsMark) -> None:
         """See `State.rollback`."""
@@ -103,7 +103,7 @@ class Rows(State):
         if mark.living is None:
             self._living = None
         elif self._living is not None:
-            self._living.rollback(mark.living)
+            self._living.index.rollback(mark.living)
         self.store.rollback(mark.store)
 
     def seal(self, upper: int, since: int) -> None:

@@ -69,7 +69,7 @@ class Births:
 
     Who reads up to a row needs no lock while others append behind it, or take that back.
 
-    Size: two words for each distinct time since the last `forget`.
+    Size: two words for each distinct time that is not forgotten (see `since`).
     """
 
     def __init__(self) -> None:

@@ -9,13 +9,13 @@ import numpy as np
 
 from catalog.types import Physical, SqlType
 from ivm.kernels.hashing.consolidate import sum_equal_rows
+from ivm.trace.arrow import numbers_from
 from ivm.trace.column import Array, Column, Ints, part_of, readonly
 from ivm.trace.consolidate import compared, least_slots, without_zeros
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable, HotColumn
 from ivm.trace.segment import Segment, Segments, columns_to_arrow, segment_of
-from ivm.trace.sequences import numbers_from
 from ivm.trace.state import State, StateSize
 from ivm.trace.sweep import of_log
 

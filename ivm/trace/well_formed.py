@@ -91,7 +91,8 @@ class WellFormed:
             self._dictionaries.pop(place, None)
             if values.nbytes <= _REMEMBERED_BYTES:
                 self._dictionaries[place] = held, values
-        if not _points_within(array, len(values)):
+        bounds = pc.min_max(array.indices).as_py()  # which leaves out what lies under NULL
+        if bounds["min"] is not None and not 0 <= bounds["min"] <= bounds["max"] < len(values):
             raise pa.ArrowInvalid("dictionary index out of range")
 
     def _refuse(self, table: pa.Table, error: pa.ArrowException) -> NoReturn:
@@ -149,12 +150,6 @@ def _check_array(array: pa.Array) -> None:
     """Raise pa.ArrowInvalid if an array, whose buffers are long enough, does not hold what its type says."""
     if not _is_plain(array):
         array.validate(full=True)
-
-
-def _points_within(array: pa.DictionaryArray, length: int) -> bool:
-    """Whether all indices that are not NULL lie within a dictionary of that length."""
-    bounds = pc.min_max(array.indices).as_py()  # which leaves out what lies under NULL
-    return bounds["min"] is None or 0 <= bounds["min"] <= bounds["max"] < length
 
 
 def _is_plain(array: pa.Array) -> bool:

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from ivm.trace import sequences
-from ivm.trace.sequences import array_from, numbers_from
+from ivm.trace import arrow
+from ivm.trace.arrow import array_from, numbers_from
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -65,13 +65,13 @@ def test_numbers(numbers):
 
 def test_who_uses_pandas_gets_what_pandas_means(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", object())
-    monkeypatch.setattr(sequences, "_plain", None)
+    monkeypatch.setattr(arrow, "_plain", None)
     assert array_from([1]).to_pylist() == [1]
 
 
 def test_pandas_is_not_imported():
     code = (
-        "import sys, numpy as np; from ivm.trace.sequences import *;"
+        "import sys, numpy as np; from ivm.trace.arrow import *;"
         "array_from([1, None]); array_from(['a']); array_from([None]); numbers_from(np.arange(3));"
         "assert 'pandas' not in sys.modules"
     )

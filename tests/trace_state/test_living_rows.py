@@ -42,11 +42,11 @@ class Model:
         first = self.store.rows
         died = self.store.mortal(first + len(changes))
         words = self.rows.words(self.columns(numbers), len(numbers))
-        mark, place = self.store.mark(), self.rows.mark()
+        mark, place = self.store.mark(), self.rows.index.mark()
         applied = self.store.expect(Applied(len(changes)))
-        self.rows.apply(words, inserts, stamps(1), died, applied)
+        self.rows.index.apply(words, inserts, stamps(1), died, applied)
         if len(applied.failed):
-            self.rows.rollback(place)
+            self.rows.index.rollback(place)
             self.store.rollback(mark)
             return False
         born = [n for n, insert in changes if insert]
@@ -78,7 +78,7 @@ CHANGES = st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_
 def test_the_newest_of_equal_rows_goes_first_and_comes_back(types, commits):
     model = Model(types)
     for steps, final in commits:
-        mark, place, rows = model.store.mark(), model.rows.mark(), model.store.rows
+        mark, place, rows = model.store.mark(), model.rows.index.mark(), model.store.rows
         before = {number: list(stack) for number, stack in model.alive.items()}
         for changes in steps:
             possible = model.possible(changes)
@@ -87,7 +87,7 @@ def test_the_newest_of_equal_rows_goes_first_and_comes_back(types, commits):
             model.rows.seal(1)
             model.store.seal(2, 1)
         else:
-            model.rows.rollback(place)
+            model.rows.index.rollback(place)
             model.store.rollback(mark)
             model.alive = defaultdict(list, before)
             del model.numbers[rows:]
