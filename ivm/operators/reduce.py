@@ -25,8 +25,6 @@ from ivm.trace.groups import Groups
 from ivm.trace.keys import KeyLayout
 from ivm.trace.time import chosen, readable_as_of
 
-__all__ = ["AggregateSpec", "Reduce"]
-
 
 class Reduce(Kept):
     """Groups its input by the first columns, `keys`, and keeps the aggregates of each group.

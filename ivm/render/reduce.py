@@ -7,8 +7,8 @@ from dataclasses import replace
 from decimal import Decimal
 
 from catalog.types import Kind
-from ivm.operators.accumulable import FIRST, FUNCTIONS, QUANTILES, ROWS, Ordered
-from ivm.operators.reduce import AggregateSpec, Reduce
+from ivm.operators.accumulable import FIRST, FUNCTIONS, QUANTILES, ROWS, AggregateSpec, Ordered
+from ivm.operators.reduce import Reduce
 from ivm.plan.reduce import AggregatePlan, ReducePlan
 from ivm.render.context import types_of
 from ivm.trace.dictionary import TextDictionary

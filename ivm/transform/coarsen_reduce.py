@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import permutations
 
 from ivm.analysis.non_negative import is_non_negative
-from ivm.transform.peeled import peeled
-from ivm.transform.rewrite import names, projected
+from ivm.transform.rewrite import names, peeled, projected
 from sql.ir.coarser import coarser, decomposes
 from sql.ir.rebuild import nodes, rebuilt
 from sql.ir.relation import Aggregate, Join, Reduce, Relation

@@ -7,8 +7,7 @@ from itertools import permutations
 
 from ivm.analysis.references import references
 from ivm.analysis.unique_keys import unique_keys
-from ivm.transform.peeled import Peeled, peeled
-from ivm.transform.rewrite import at_each, expressed, filtered, names, rejoined
+from ivm.transform.rewrite import Peeled, at_each, expressed, filtered, names, peeled, rejoined
 from sql.ir.rebuild import offsets, row
 from sql.ir.relation import Get, Join, Relation
 from sql.ir.scalar import Column, columns_of, remap

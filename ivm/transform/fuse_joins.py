@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ivm.analysis.ranges import can_raise
-from ivm.transform.peeled import peeled
-from ivm.transform.rewrite import at_each, rejoined
+from ivm.transform.rewrite import at_each, peeled, rejoined
 from sql.ir.rebuild import offsets, row
 from sql.ir.relation import Join, Relation
 from sql.ir.scalar import Column, Scalar, columns_of, remap, walk

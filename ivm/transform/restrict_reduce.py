@@ -9,8 +9,7 @@ from math import prod
 from ivm.analysis.fact import fact
 from ivm.analysis.selectivity import selectivity
 from ivm.analysis.unique_keys import unique_keys
-from ivm.transform.peeled import peeled
-from ivm.transform.rewrite import filtered, names, projected
+from ivm.transform.rewrite import filtered, names, peeled, projected
 from sql.ir.conditions import comparison
 from sql.ir.rebuild import map_inputs, offsets, row
 from sql.ir.relation import Filter, Get, Join, Reduce, Relation, inputs_of

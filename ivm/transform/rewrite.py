@@ -1,11 +1,11 @@
-"""What every rule needs: rebuild a relation from rewritten parts, keeping what has not changed as it is."""
+"""What every rule needs: take a relation apart, and rebuild it from rewritten parts, keeping what has not changed."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from dataclasses import replace
-from functools import wraps
+from dataclasses import dataclass, replace
+from functools import cached_property, wraps
 from typing import TypeVar
 
 from ivm.analysis.fact import fact
@@ -14,7 +14,7 @@ from sql.ir.classes import merged_classes
 from sql.ir.conditions import coalesced, comparison, is_null, negation
 from sql.ir.rebuild import map_inputs, row
 from sql.ir.relation import Filter, Join, Map, Project, Reduce, Relation
-from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, some_value
+from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, some_value, substitute
 
 Rule = Callable[[Relation], Relation]
 """A rule returns an equal relation with the same columns: the one it was given if it does not apply."""
@@ -59,6 +59,43 @@ def unless_equal(after: Relation, before: Relation) -> Relation:
 def names(relation: Relation) -> tuple[str, ...]:
     """The names of a relation's columns."""
     return tuple([field.name for field in relation.schema])
+
+
+@dataclass(frozen=True)
+class Peeled:
+    """A relation as expressions of its columns over `base`, what is below all maps, filters and projections, and what
+    has been filtered there, oldest first.
+    """
+
+    base: Relation
+    predicates: tuple[Scalar, ...]
+    columns: tuple[Scalar, ...]
+
+    def place(self, column: int) -> int | None:
+        """Where a column of the base stands among the relation's; None if it is not there."""
+        return self._places.get(column)
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        plain = [(scalar.index, i) for i, scalar in enumerate(self.columns) if isinstance(scalar, Column)]
+        return dict(reversed(plain))
+
+
+def peeled(relation: Relation) -> Peeled:
+    """The relation taken apart. Cost: linear in the expressions that come out, which may repeat what maps share."""
+    match relation:
+        case Project():
+            below = peeled(relation.input)
+            return Peeled(below.base, below.predicates, tuple(below.columns[c] for c in relation.columns))
+        case Map():
+            below = peeled(relation.input)
+            added = tuple(substitute(s, below.columns) for s in relation.scalars)
+            return Peeled(below.base, below.predicates, (*below.columns, *added))
+        case Filter():
+            below = peeled(relation.input)
+            added = tuple(substitute(p, below.columns) for p in relation.predicates)
+            return Peeled(below.base, (*below.predicates, *added), below.columns)
+    return Peeled(relation, (), row(relation))
 
 
 def filtered(relation: Relation, predicates: Iterable[Scalar]) -> Relation:

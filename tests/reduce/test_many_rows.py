@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from catalog.types import BIGINT, DOUBLE, VARCHAR, SqlType, decimal
-from ivm.operators.reduce import AggregateSpec
+from ivm.operators.accumulable import AggregateSpec
 from ivm.render.reduce import ordered_by
 from ivm.trace import ordered_tree
 from ivm.trace.ordered_tree import in_order

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, INTEGER, TIMESTAMP, VARCHAR, SqlType, decimal, list_of
-from ivm.operators.reduce import AggregateSpec, Reduce
+from ivm.operators.accumulable import AggregateSpec
+from ivm.operators.reduce import Reduce
 from ivm.render.reduce import ordered_by
 from ivm.trace.arrow import to_arrow
 from ivm.trace.column import Column

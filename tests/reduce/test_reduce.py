@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from catalog.errors import NumericError
 from catalog.types import BIGINT, BOOLEAN, DATE, DOUBLE, HUGEINT, INTEGER, TIMESTAMP, VARCHAR, SqlType, decimal
-from ivm.operators.reduce import AggregateSpec, Reduce
+from ivm.operators.accumulable import AggregateSpec
+from ivm.operators.reduce import Reduce
 from ivm.trace.dictionary import TextDictionary
 from tests.reduce.model import Bag, Row, Update, aggregate, apply, close, from_delta, plain, to_delta
 from tests.states import rollback, seal, step
