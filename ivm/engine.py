@@ -26,7 +26,7 @@ from ivm.plan.existing import Existing, added_state, rows_to_read
 from ivm.plan.lower import lower
 from ivm.plan.node import Plan, Sizes
 from ivm.render.renderer import Renderer
-from ivm.render.scalars.program import Compiler
+from ivm.render.scalars.compiler import Compiler
 from ivm.subscription import Listeners, Subscription
 from ivm.tables import Declared, Tables, check_append_only, check_static
 from ivm.trace.arrangement import Arrangement

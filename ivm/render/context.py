@@ -14,8 +14,9 @@ from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.mfp import Mfp
 from ivm.plan.node import Plan
 from ivm.render.scalars.by_bytes import functions_in
+from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.functions import Context
-from ivm.render.scalars.program import Compiler, MfpProgram
+from ivm.render.scalars.program import MfpProgram
 from ivm.trace.column import Column as Values
 from ivm.trace.computed import TextFunction
 from ivm.trace.delta import Delta

@@ -1,21 +1,40 @@
-"""What begins with a dot, and a shell that has all of it."""
+"""What begins with a dot, the files that some of it reads rows from, and a shell that has all of it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
+import duckdb
 import pyarrow as pa
 from rich.console import Console
 
 import ivm
 from catalog.errors import Error
+from catalog.names import as_literal, key, quoted
 from catalog.schema import Table, View
+from ivm.database import Database
+from ivm.duck import Use, connection
+from ivm.progress import A_MOMENT, progress
 from ivm.result import Result, say, table_of
 from ivm.shell.definitions import definition_text
-from ivm.shell.files import import_file, read_changes
 from ivm.shell.names import COMMANDS, MODES
 from ivm.shell.session import Command, Shell
+
+_AT_ONCE = 100_000
+_PACKED = (".gz", ".zst")
+_READERS = {
+    ".csv": "read_csv",
+    ".tsv": "read_csv",
+    ".txt": "read_csv",
+    ".parquet": "read_parquet",
+    ".json": "read_json",
+    ".jsonl": "read_json",
+    ".ndjson": "read_json",
+}
 
 
 def _tables(shell: Shell, _: list[str]) -> None:
@@ -54,7 +73,7 @@ def _import(shell: Shell, arguments: list[str]) -> None:
     path, name = Path(arguments[0]).expanduser(), arguments[1]
     start = perf_counter()
     table = name if shell.catalog.find(name) is None else shell.catalog.table(name)
-    done = import_file(shell.db, path, table, shell.err)
+    done = _import_file(shell.db, path, table, shell.err)
     if done.created is not None:
         say(f"{done.created};")
     say(f"{done.rows:,} row{'' if done.rows == 1 else 's'} imported")
@@ -63,7 +82,7 @@ def _import(shell: Shell, arguments: list[str]) -> None:
 
 def _apply(shell: Shell, arguments: list[str]) -> None:
     table = shell.catalog.table(arguments[0])
-    rows = read_changes(Path(arguments[1]).expanduser(), table)
+    rows = _read_changes(Path(arguments[1]).expanduser(), table)
     start = perf_counter()
     shell.db.apply({table.name: rows})
     say(f"{rows.num_rows:,} row{'' if rows.num_rows == 1 else 's'} applied")
@@ -98,3 +117,92 @@ RUN: dict[str, Command] = {
 def new_shell(*, external_access: bool, is_typed: bool = False) -> Shell:
     """A shell over an empty database in memory."""
     return Shell(ivm.connect(external_access=external_access), Console(stderr=True), RUN, is_typed=is_typed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Imported:
+    """What an import did; `created` is the statement that made the table, if there was none."""
+
+    rows: int
+    created: str | None
+
+
+def _import_file(db: Database, path: Path, table: Table | str, err: Console) -> _Imported:
+    """Insert the rows of a CSV, Parquet or JSON file at one logical time, all or none; how many there were.
+
+    Fields are found by name (of CSV the first line has the names) and read as the types of the table's columns. A table
+    that is given by name only does not exist, and is made with the file's columns and the types that DuckDB finds in
+    it. The file is read in batches; `err` shows how many rows there were so far, if it is a terminal. Raises Error if
+    the file cannot be read, or its rows do not fit the table; nothing is changed then.
+    """
+    with _reading(path, "import") as (duck, call):
+        if isinstance(table, Table):
+            return _Imported(_insert(db, duck, _typed(duck, call, _types(table)), table.name, err), None)
+        columns = ", ".join(f"{quoted(name)} {kind}" for name, kind in _columns_of(duck, call).items())
+        created = f"CREATE TABLE {quoted(table)} ({columns})"
+        db.sql(created)
+        try:
+            return _Imported(_insert(db, duck, f"SELECT * FROM {call})", table, err), created)
+        except BaseException:
+            db.sql(f"DROP TABLE {quoted(table)}")
+            raise
+
+
+def _read_changes(path: Path, table: Table) -> pa.Table:
+    """The rows of such a file as changes of a table: its columns, `_time` and `_diff`, those that there are."""
+    with _reading(path, "apply") as (duck, call):
+        types = {**_types(table), "_time": "BIGINT", "_diff": "BIGINT"}
+        return duck.sql(_typed(duck, call, types)).to_arrow_table()
+
+
+@contextmanager
+def _reading(path: Path, what: str) -> Iterator[tuple[duckdb.DuckDBPyConnection, str]]:
+    """A connection, and the call that reads a file on it, open for more arguments."""
+    suffix = Path(path.stem).suffix if path.suffix in _PACKED else path.suffix
+    if suffix.lower() not in _READERS:
+        raise Error(
+            f"cannot {what} {path}: its name must end in {', '.join(_READERS)}, or one of these and .gz or .zst"
+        )
+    if not path.is_file():
+        raise Error(f"cannot {what} {path}: there is no such file")
+    call = _READERS[suffix.lower()]
+    try:
+        with connection(Use.OPEN) as duck:
+            yield duck, f"{call}({as_literal(str(path))}{', header = true' if call == 'read_csv' else ''}"
+    except duckdb.Error as error:
+        raise Error(f"cannot {what} {path}: {error}") from error
+
+
+def _types(table: Table) -> dict[str, str]:
+    return {key(field.name): str(field.type) for field in table.fields}
+
+
+def _columns_of(duck: duckdb.DuckDBPyConnection, call: str) -> dict[str, str]:
+    relation = duck.sql(f"SELECT * FROM {call}) LIMIT 0")
+    return {name: str(kind) for name, kind in zip(relation.columns, relation.types, strict=True)}
+
+
+def _typed(duck: duckdb.DuckDBPyConnection, call: str, types: dict[str, str]) -> str:
+    """The query that reads a file's columns as these types, by the keys of their names: no text is first taken for
+    anything else.
+    """
+    found = _columns_of(duck, call)
+    wanted = {name: types[key(name)] for name in found if key(name) in types}
+    told = {"read_csv": wanted, "read_json": {**found, **wanted}}.get(call.partition("(")[0])
+    if told:
+        argument = "types" if call.startswith("read_csv") else "columns"
+        call += (
+            f", {argument} = {{{', '.join(f'{as_literal(name)}: {as_literal(kind)}' for name, kind in told.items())}}}"
+        )
+    columns = [f"CAST({quoted(n)} AS {wanted[n]}) AS {quoted(n)}" if n in wanted else quoted(n) for n in found]
+    return f"SELECT {', '.join(columns)} FROM {call})"
+
+
+def _insert(db: Database, duck: duckdb.DuckDBPyConnection, query: str, table: str, err: Console) -> int:
+    rows = 0
+    with progress(err, after=A_MOMENT) as tell, db.transaction() as tx:
+        for batch in duck.sql(query).to_arrow_reader(_AT_ONCE):
+            tx.insert(table, batch)
+            rows += batch.num_rows
+            tell(f"{rows:,} rows read", 0, 0)
+    return rows

@@ -78,8 +78,6 @@ def _narrowed(rows: Rows, mask: Any) -> Rows | None:
     return rows.take(positions) if len(positions) else None
 
 
-__all__ = ["Compiler", "MfpProgram"]
-
 _MOST_LAYOUTS = 64
 
 
