@@ -16,13 +16,14 @@ Place = exp.Expr | int | None
 
 
 class Placed:
-    """What reads a text: each of its errors has the position of what is wrong, as `SqlText.locate` shows it."""
+    """What reads a text, its `source`: each of its errors has the position of what is wrong."""
 
     __slots__ = ()
+    source: SqlText
 
     def locate(self, message: str, at: Place) -> str:
-        """The message with its place in the text."""
-        raise NotImplementedError
+        """The message with its place in the text; see `SqlText.locate`."""
+        return self.source.locate(message, at)
 
     def fail(self, at: Place, message: str) -> NoReturn:
         """Raise BindError."""

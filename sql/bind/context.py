@@ -13,7 +13,7 @@ from catalog.schema import View
 from sql.bind.names.scope import OuterRow
 from sql.bind.windows.specs import Spec
 from sql.ir.relation import Relation
-from sql.sql_text import Place, Placed, SqlText
+from sql.sql_text import Placed, SqlText
 
 Ctes = Mapping[str, Relation]
 """The common table expressions in reach, by name."""
@@ -69,7 +69,3 @@ class BindContext(Placed):
     def number(self) -> int:
         """A number for an Apply, which no other of the query has."""
         return next(self._numbers)
-
-    def locate(self, message: str, at: Place) -> str:
-        """The message with its place in the text."""
-        return self.source.locate(message, at)

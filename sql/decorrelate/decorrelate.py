@@ -6,25 +6,25 @@ from collections.abc import Callable, Iterable
 
 from catalog.schema import Schema
 from catalog.types import BIGINT, BOOLEAN, VARCHAR
-from sql.decorrelate.combine import combine
-from sql.decorrelate.expand_joins import filtered, grouped, joined, matches, one_group, padded, partnered
-from sql.decorrelate.expand_predicates import Split, equalities, split
+from sql.decorrelate.expand_joins import (
+    Split,
+    equalities,
+    filtered,
+    grouped,
+    joined,
+    matches,
+    one_group,
+    padded,
+    partnered,
+    split,
+)
 from sql.decorrelate.push import Push
-from sql.decorrelate.pushed import Domain, independent, moved, project
+from sql.decorrelate.pushed import Domain, combine, independent, moved, project
 from sql.decorrelate.simplify_outer import simplify_outer
 from sql.decorrelate.unique import has_one_row
 from sql.ir.conditions import conjuncts
 from sql.ir.rebuild import FreeOuters, Known, column, is_settled, map_scalars, rebuilt, row
-from sql.ir.relation import (
-    Aggregate,
-    Apply,
-    Join,
-    Map,
-    Negate,
-    Project,
-    Relation,
-    Union,
-)
+from sql.ir.relation import Aggregate, Apply, Join, Map, Negate, Project, Relation, Union
 from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar, substitute
 
 

@@ -12,14 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from sql.decorrelate.combine import combine
-from sql.decorrelate.expand_joins import distinct, filtered, with_columns
-from sql.decorrelate.expand_predicates import equated
+from sql.decorrelate.expand_joins import distinct, equated, filtered, with_columns
 from sql.decorrelate.pushed import (
     Domain,
     Key,
     Pushed,
     aligned,
+    combine,
     equal,
     equal_to_left,
     independent,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
-from sql.decorrelate.expand_joins import filtered, padded
-from sql.decorrelate.expand_predicates import is_harmless, null_with, rejects_null
+from sql.decorrelate.expand_joins import filtered, is_harmless, null_with, padded, rejects_null
 from sql.ir.aggregates import aggregate_of
 from sql.ir.conditions import conjuncts
-from sql.ir.rebuild import is_settled, row, with_inputs
+from sql.ir.rebuild import is_settled, offsets, row, with_inputs
 from sql.ir.relation import (
     Aggregate,
     Apply,
@@ -185,13 +185,8 @@ def _asked(relation: Relation, wanted: Columns) -> tuple[Columns, ...]:
 
 def _asked_of_join(join: Join, wanted: Columns) -> tuple[Columns, ...]:
     wanted = wanted.union(*join.equivalences)
-    asked = []
-    start = 0
-    for each in join.inputs:
-        width = len(each.schema)
-        asked.append(frozenset(c - start for c in wanted if start <= c < start + width))
-        start += width
-    return tuple(asked)
+    ends = pairwise(offsets(join.inputs))
+    return tuple(frozenset(c - start for c in wanted if start <= c < end) for start, end in ends)
 
 
 def over_matches(reduce: Reduce) -> Reduce:

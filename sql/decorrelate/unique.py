@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 
+from sql.ir.rebuild import offsets
 from sql.ir.relation import Apply, Constant, Filter, Get, Join, Map, Project, Reduce, Relation, TopK, Window
 from sql.ir.scalar import Call, Column, Scalar, columns_of
 
@@ -77,9 +78,7 @@ def _with_equal(fixed: frozenset[int], predicates: tuple[Scalar, ...]) -> frozen
 
 def _join_has(join: Join, fixed: frozenset[int]) -> bool:
     """One row of each input: an input that has one fixes all its columns, and with them those that they equal."""
-    starts = [0]
-    for each in join.inputs:
-        starts.append(starts[-1] + len(each.schema))
+    starts = offsets(join.inputs)
     known, waiting = set(fixed), list(range(len(join.inputs)))
     while waiting:
         for group in join.equivalences:

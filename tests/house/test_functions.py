@@ -27,7 +27,7 @@ from sql.arguments import PLAIN
 from sql.bind import bind
 from sql.bind.aggregates.calls import FUNCTIONS as CALLED
 from sql.bind.aggregates.types import RULES
-from sql.decorrelate.expand_predicates import null_with
+from sql.decorrelate.expand_joins import null_with
 from sql.ir import text as sql_text
 from sql.ir.aggregates import AGGREGATES, aggregate_of
 from sql.ir.functions import FUNCTIONS, Function, function_of

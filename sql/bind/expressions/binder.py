@@ -16,7 +16,7 @@ from sql.bind.names.scope import OuterRow, Scope
 from sql.ir.relation import Aggregate
 from sql.ir.scalar import Call, Column, Literal, Scalar, walk
 from sql.refused import FOREIGN_FUNCTIONS
-from sql.sql_text import Place, Placed, SqlText, text_of
+from sql.sql_text import Placed, SqlText, text_of
 from sql.types.literals import convert
 
 MOST_REPEATED = 50_000
@@ -214,10 +214,6 @@ class Binder(Placed):
     def call(self, node: exp.Expr, function: str, args: tuple[Scalar, ...], type_: SqlType) -> Operand:
         """A call that is NULL where an argument is."""
         return Operand(node, Call(function, args, type_, any(arg.nullable for arg in args)))
-
-    def locate(self, message: str, at: Place) -> str:
-        """The message with its place in the text."""
-        return self.source.locate(message, at)
 
 
 def _kind(node: exp.Expr) -> str:
