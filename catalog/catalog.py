@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from catalog.errors import BindError
 from catalog.names import key, suggestion, twice, written
 from catalog.schema import ForeignKey, Index, Table, Unique, View
 from catalog.types import SqlType
+
+Entry = TypeVar("Entry", Table, View)
 
 
 class Catalog:
@@ -129,17 +131,16 @@ class Catalog:
 
     def drop_table(self, name: str) -> Table:
         """Remove the table and return it; BindError if a view reads it or another table's foreign key names it."""
-        table = self.table(name)
-        self._check_unused(table.name, "table")
-        self._entries = _without(self._entries, key(table.name))
-        return table
+        return self._dropped(self.table(name), "table")
 
     def drop_view(self, name: str) -> View:
         """Remove the view and return it; BindError if another view reads it."""
-        view = self.view(name)
-        self._check_unused(view.name, "view")
-        self._entries = _without(self._entries, key(view.name))
-        return view
+        return self._dropped(self.view(name), "view")
+
+    def _dropped(self, entry: Entry, kind: str) -> Entry:
+        self._check_unused(entry.name, kind)
+        self._entries = {each: kept for each, kept in self._entries.items() if each != key(entry.name)}
+        return entry
 
     def dependents(self, name: str) -> tuple[View, ...]:
         """The views that read `name`, through others too, each after those that read it: in the order to drop them."""
@@ -209,10 +210,6 @@ class Catalog:
             table=target.name,
             referenced=tuple(field.name for field in others),
         )
-
-
-def _without(entries: Mapping[str, Table | View], gone: str) -> Mapping[str, Table | View]:
-    return {each: entry for each, entry in entries.items() if each != gone}
 
 
 def _listed(kind: str, names: tuple[str, ...]) -> str:
