@@ -7,20 +7,18 @@ from sqlglot import exp
 from sql.bind.aggregates import types as aggregates
 from sql.bind.expressions import comparisons, operators, subqueries
 from sql.bind.expressions.binder import Handler
-from sql.bind.functions import calls, dates, intervals, numbers, printed, signatures, texts, unmaintained
+from sql.bind.functions import calls, dates, intervals, numbers, signatures, texts
 from sql.bind.windows import block as windows
 
 HANDLERS: dict[type[exp.Expr], Handler] = {
     **operators.HANDLERS,
     **comparisons.HANDLERS,
-    **printed.HANDLERS,
     **calls.HANDLERS,
     **signatures.HANDLERS,
     **numbers.HANDLERS,
     **texts.HANDLERS,
     **intervals.HANDLERS,
     **dates.HANDLERS,
-    **unmaintained.HANDLERS,
     **aggregates.HANDLERS,
     **windows.HANDLERS,
     **subqueries.HANDLERS,

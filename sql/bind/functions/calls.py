@@ -1,21 +1,27 @@
-"""CASE and its like, and the functions that sqlglot knows by their name only."""
+"""CASE and its like, printf(), format() and typeof(), and the functions that sqlglot knows by their name only.
+
+Some of these no view can hold: their value changes by itself, or is not one of the row.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 from sqlglot import exp
 
 from catalog.names import suggestion
-from catalog.types import NULL
+from catalog.types import BIGINT, BOOLEAN, DOUBLE, HUGEINT, NULL, UBIGINT, VARCHAR
 from sql.arguments import PLAIN
 from sql.bind.expressions.binder import Binder, Handler
 from sql.bind.expressions.comparisons import compare, same_type, unified
 from sql.bind.expressions.operand import Operand
-from sql.bind.functions import dates, numbers, printed
+from sql.bind.functions import dates, numbers
 from sql.bind.functions.intervals import TO_UNITS
 from sql.bind.functions.signatures import apply
-from sql.bind.functions.unmaintained import refuse
-from sql.ir.conditions import comparison
+from sql.ir.conditions import comparison, is_null
 from sql.ir.scalar import Call, Literal, Scalar
+from sql.sql_text import text_of
+from sql.types.printed import Place, format_pieces, printf_pieces
 
 
 def bind_case(binder: Binder, node: exp.Expr) -> Operand:
@@ -67,12 +73,14 @@ def bind_choice(binder: Binder, node: exp.Expr) -> Operand:
 def bind_anonymous(binder: Binder, node: exp.Expr) -> Operand:
     """A function that sqlglot knows by its name only."""
     name, args = str(node.this).lower(), list(node.expressions)
-    refuse(binder, node, name)
+    _refuse(binder, node, name)
     if name in PLAIN:
         return apply(binder, node, name, args)
     if name in TO_UNITS and len(args) == 1:
         return TO_UNITS[name](binder, node)
-    for family in (dates, numbers, printed):
+    if name == "printf" and args:
+        return bind_printed(binder, node, name, args)
+    for family in (dates, numbers):
         found = family.by_name(binder, node, name, args)
         if found is not None:
             return found
@@ -94,10 +102,132 @@ _OTHERS = (
     "xor", "printf", "format", "typeof", "sum", "avg", "min", "max", "count", "stddev", "variance",
 )  # fmt: skip
 
+
+def bind_printed(binder: Binder, node: exp.Expr, name: str, args: Sequence[exp.Expr]) -> Operand:
+    """PRINTF('%8.2f of %s', x, ...) and FORMAT('{:8.2f} of {}', x, ...)."""
+    form, *others = args
+    written = binder.value(form).scalar
+    if not isinstance(written, Literal) or written.type not in (VARCHAR, NULL):
+        binder.refuse(form, f"{name}() needs its format as a text literal")
+    operands = [binder.value(arg) for arg in others]
+    if written.value is None or any(operand.type == NULL for operand in operands):
+        return Operand(node, Literal(None, VARCHAR))
+    pieces = _pieces(binder, form, name, str(written.value))
+    named = {piece.argument for piece in pieces if isinstance(piece, Place)}
+    if named != set(range(len(operands))):
+        what = f"the format of {name}() names {len(named)} arguments, and {len(operands)} are given"
+        binder.fail(form, f"{what}; give as many as there are places")
+    parts = tuple(
+        Literal(piece, VARCHAR) if isinstance(piece, str) else _written(binder, piece, operands[piece.argument])
+        for piece in pieces
+    )
+    if len(parts) < 2:
+        return Operand(node, parts[0] if parts else Literal("", VARCHAR))
+    return binder.call(node, "concat", parts, VARCHAR)
+
+
+def _pieces(binder: Binder, form: exp.Expr, name: str, text: str) -> list[str | Place]:
+    parse: Callable[[str], list[str | Place]] = printf_pieces if name == "printf" else format_pieces
+    try:
+        return parse(text)
+    except ValueError as error:
+        binder.refuse(form, f"in the format of {name}() {error}")
+
+
+def _written(binder: Binder, place: Place, operand: Operand) -> Scalar:
+    """The operand as the place has it."""
+    type_ = operand.type
+    try:
+        if type_.is_integer:
+            spec = place.of_integer()
+            if spec == "d":
+                return binder.cast(operand, VARCHAR)
+            wide = type_ in (HUGEINT, UBIGINT)
+            return _formatted(binder.cast(operand, HUGEINT if wide else BIGINT), spec)
+        if type_.is_numeric:
+            return _formatted(binder.cast(operand, DOUBLE), place.of_double())
+        if type_ == BOOLEAN and place.letter == "s" and place.written.startswith("{"):
+            binder.refuse(operand.node, f"{place.written!r} is not supported for a BOOLEAN; write {{}}")
+        spec, text = place.of_text(), binder.cast(operand, VARCHAR)
+        return text if place.is_plain else _formatted(text, spec)
+    except ValueError as error:
+        binder.mismatch(operand.node, f"{error}; cast it, or write another letter")
+
+
+def _formatted(scalar: Scalar, spec: str) -> Scalar:
+    return Call("formatted", (scalar, Literal(spec, VARCHAR)), VARCHAR, scalar.nullable)
+
+
+def bind_typeof(binder: Binder, node: exp.Expr) -> Operand:
+    """TYPEOF(x), which follows from the query."""
+    operand = binder.bind(node.this)
+    name = Literal('"NULL"' if operand.type == NULL else str(operand.type), VARCHAR)
+    if not binder.is_grouped or isinstance(operand.scalar, Literal):
+        return Operand(node, name)
+    # What a group has no value of has no type either, which is found out where the columns are.
+    return Operand(node, Call("case", (is_null(operand.scalar), name, name), VARCHAR, nullable=False))
+
+
+_CLOCK = "keep a table of one row with the present date or time, join with it, and update it when time has moved on"
+_CHANCE = "draw the value when a row is inserted and store it in a column"
+_NUMBERED = "number the rows where they are inserted and store the number in a column"
+_SESSION = "write the value as a literal"
+
+_CHANGING: dict[str, str] = {
+    **dict.fromkeys(
+        ("now", "today", "get_current_timestamp", "get_current_time", "current_localtimestamp", "current_localtime",
+         "transaction_timestamp", "current_date", "current_time", "current_timestamp", "localtime", "localtimestamp",
+         "getdate", "sysdate", "clock_timestamp", "statement_timestamp"), _CLOCK,
+    ),
+    **dict.fromkeys(("random", "rand", "setseed", "uuid", "uuidv4", "uuidv7", "gen_random_uuid", "newid"), _CHANCE),
+    **dict.fromkeys(("nextval", "currval", "lastval", "txid_current"), _NUMBERED),
+    **dict.fromkeys(("current_user", "session_user", "user", "version", "current_setting", "current_schema",
+                     "current_database", "current_catalog", "getvariable", "getenv"), _SESSION),
+}  # fmt: skip
+"""Functions whose value changes without a change to a table, by name, and what to do instead."""
+
+_REFUSED: dict[str, str] = {
+    "age": "ages are INTERVALs; write date_diff('year', a, b), or subtract dates",
+    "pg_typeof": "write typeof(x)",
+    "hash": "its values differ between versions; write md5(x)",
+    "error": "leave the rows out with WHERE",
+    "to_timestamp": "timestamps have no time zone here; write epoch_ms(1000 * x) for x whole seconds",
+    "iff": "write if(condition, a, b)",
+    "isnull": "write x IS NULL",
+    "date": "write CAST(x AS DATE)",
+    "to_date": "write CAST(strptime(x, '%Y-%m-%d') AS DATE)",
+    "to_char": "write strftime(x, '%Y-%m-%d')",
+    "dateadd": "write x + INTERVAL (n) DAY",
+    "unnest": "rows are not made of lists; keep one row for each item",
+}
+"""Functions that are refused, by name, and what to do instead."""
+
+
+def _refuse(binder: Binder, node: exp.Expr, name: str) -> None:
+    """UnsupportedError if the function is one of those above."""
+    if name in _CHANGING:
+        written = text_of(node)
+        binder.refuse(node, f"{written} changes without a change to a table; {_CHANGING[name]}")
+    if name in _REFUSED:
+        binder.refuse(node, f"the function {name}() is not supported; {_REFUSED[name]}")
+
+
+def _refusing(name: str) -> Handler:
+    def bind(binder: Binder, node: exp.Expr) -> Operand:
+        _refuse(binder, node, name)
+        raise AssertionError(name)
+
+    return bind
+
+
 HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Case: bind_case,
     exp.If: bind_if,
     **dict.fromkeys((exp.Coalesce, exp.Greatest, exp.Least), bind_choice),
     exp.Nullif: bind_nullif,
     exp.Anonymous: bind_anonymous,
+    exp.Format: lambda binder, node: bind_printed(binder, node, "format", [node.this, *node.expressions]),
+    exp.Typeof: bind_typeof,
+    **{kind: _refusing(name) for name in _CHANGING if (kind := exp.FUNCTION_BY_NAME.get(name.upper())) is not None},
+    exp.CurrentVersion: _refusing("version"),
 }
