@@ -82,7 +82,7 @@ def run_statement(
 
             return run_change(core, statement)
         case Show() | Describe() | Summarize():
-            from ivm.describing import described  # noqa: PLC0415  as above
+            from ivm.adhoc import described  # noqa: PLC0415  as above
 
             return described(core, statement, dialect)
         case Copy():

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
+from pyspark.sql import functions as F
 
 from ivm.progress import Tell
 from tpch import manifest
 from tpch.errors import GenerateError
 from tpch.manifest import Entry, File, Manifest
-from tpch.schema import relations, update_columns
+from tpch.schema import DIFF, TIME, relations, update_columns
 from tpch.source import SMALLEST_SCALE, Generated, generate_tables
 from tpch.spark import session, watched
 from tpch.streams import churn, load, refresh, window
-from tpch.streams.plan import Plan
-from tpch.writer import link, write_base, write_changes
+from tpch.streams.plan import BASE_TIME, INSERT, Plan, RelationChanges, updates
 
 STREAMS = ("load", "refresh", "churn", "window")
 DEFAULT_SEED = 42
+_ROWS_PER_FILE = 1_500_000
 _LONG = 0.1
 """From this scale factor on Spark works for so long that Java's better compiler pays."""
 
@@ -130,7 +134,7 @@ class _Making:
         changes: dict[str, tuple[File, ...]] = {}
         for change in plan.changes:
             with self._step(f"{name}: {change.relation}", change.rows):
-                changes[change.relation] = write_changes(change, directory)
+                changes[change.relation] = _write_changes(change, directory)
         grows = {change.relation: change.append_only for change in plan.changes}
         entries = {
             name: Entry(update_columns(relation), grows.get(name, True), base.get(name, ()), changes.get(name, ()))
@@ -144,8 +148,8 @@ class _Making:
     def _base(self, relation: str, stream: str) -> tuple[File, ...]:
         if relation not in self.bases:
             with self._step(f"{stream}: {relation} before", self.source.rows(relation)):
-                self.bases[relation] = write_base(self.source, relation, self.scratch / "snapshot")
-        link(self.bases[relation], self.scratch / "snapshot", self.scratch / stream)
+                self.bases[relation] = _write_base(self.source, relation, self.scratch / "snapshot")
+        _link(self.bases[relation], self.scratch / "snapshot", self.scratch / stream)
         return self.bases[relation]
 
     @contextlib.contextmanager
@@ -159,3 +163,71 @@ class _Making:
         with watched(self.source.spark.sparkContext, tell):
             yield
         self.done += rows
+
+
+def _write_changes(changes: RelationChanges, directory: Path) -> tuple[File, ...]:
+    """Write `changes` into `directory`/changes; the files in time order. Cost: a Spark job, with a sort if needed."""
+    frame = changes.frame
+    if not changes.in_order:
+        files = -(-changes.rows // _ROWS_PER_FILE)
+        key = relations()[changes.relation].primary_key
+        frame = frame.repartitionByRange(files, TIME).sortWithinPartitions(TIME, DIFF, *key)
+    made = directory / f"{changes.relation}.making"
+    frame.write.parquet(str(made))
+    return _gather(made, directory, f"changes/{changes.relation}")
+
+
+def _write_base(source: Generated, relation: str, directory: Path) -> tuple[File, ...]:
+    """Write all generated rows of `relation`, at time 1, into `directory`/base."""
+    made = directory / f"{relation}.making"
+    updates(source.frame(relation), relation, F.lit(BASE_TIME), INSERT).write.parquet(str(made))
+    return _gather(made, directory, f"base/{relation}")
+
+
+def _link(files: Sequence[File], origin: Path, directory: Path) -> None:
+    """Put files that exist under `origin` under `directory` too, as further names of the same data where possible."""
+    for file in files:
+        target = directory / file.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(origin / file.path, target)
+        except OSError:  # a file system without hard links
+            shutil.copyfile(origin / file.path, target)
+
+
+def _gather(made: Path, directory: Path, place: str) -> tuple[File, ...]:
+    """Move what Spark wrote to its final names, in the order of time and, where that is equal, of the first column.
+
+    The first column leads the primary key, which the generator counts up: so a base snapshot, all at one time, keeps
+    the generator's order, although Spark numbers its partitions by their size.
+    """
+    (directory / place).mkdir(parents=True)
+    found = [_Written(path, pq.read_metadata(path)) for path in made.glob("*.parquet")]
+    files: list[File] = []
+    for written in sorted((written for written in found if written.meta.num_rows), key=_Written.order):
+        first, last = written.bounds(TIME)
+        if files and first < files[-1].last_time:
+            raise GenerateError(f"{place}: the times of two files overlap; please report this as a defect")
+        name = f"{place}/{len(files):05}.parquet"
+        os.rename(written.path, directory / name)
+        files.append(File(name, written.meta.num_rows, (directory / name).stat().st_size, first, last))
+    shutil.rmtree(made)
+    return tuple(files)
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A file as Spark left it, with its footer."""
+
+    path: Path
+    meta: pq.FileMetaData
+
+    def bounds(self, column: str) -> tuple[int, int]:
+        """The lowest and the highest value of an integer column, by the statistics of the row groups."""
+        position = self.meta.schema.names.index(column)
+        found = [self.meta.row_group(group).column(position).statistics for group in range(self.meta.num_row_groups)]
+        return min(int(stats.min) for stats in found), max(int(stats.max) for stats in found)
+
+    def order(self) -> tuple[int, int]:
+        """What the files of a relation are sorted by."""
+        return self.bounds(TIME)[0], self.bounds(self.meta.schema.names[0])[0]

@@ -267,8 +267,11 @@ class Index:
         absent = self.reader().absent(words, hashes, dropped)
         if len(absent):
             self._searched += len(absent) + _SEARCH
-            if self._searched * _SEARCHES_A_ROW >= len(self._run):
-                self._melt_some(len(absent), died)
+            if self._searched * _SEARCHES_A_ROW >= self.backlog:
+                everything = 4 * BLOCK * len(absent) >= self.backlog
+                self._melt(self.backlog if everything else max(4 * len(absent), _MELT), died)
+                # Where order is not asked to prove anything, a run that is used up as it comes is only a detour.
+                self._ascending = self._ascending and (self.unique or not everything)
                 self._settled(died)
         return absent if self.backlog else _NOBODY
 
@@ -281,14 +284,6 @@ class Index:
             if len(lesson.long):
                 self._chains.shorten(lesson.long, died, self.since)
             self._lessons.pop()
-
-    def _melt_some(self, absent: int, died: Ints) -> None:
-        if 4 * BLOCK * absent >= len(self._run):
-            self._melt(len(self._run), died)
-            # Where order is not asked to prove anything, a run that is used up as it comes is only a detour.
-            self._ascending = self._ascending and self.unique
-        else:
-            self._melt(max(4 * absent, _MELT), died)
 
     def _melt(self, count: int, died: Ints) -> None:
         """Move the first `count` rows of the run, and what else their last key has, into the hash table."""
