@@ -107,8 +107,9 @@ class Groups(Written[Form], State):
         keys = readonly(np.ascontiguousarray(words).reshape(rows, self.width))
         ordered = readonly_times(times)
         batch = Cells(rows, times)
-        self._begin()
-        self._fold(self._last)
+        self.version |= 1
+        if self._steps:
+            self._fold(self._last)
         self._steps.append(batch)
         at = self._open_ascending(keys, ordered, batch)
         while at < rows:
@@ -127,7 +128,7 @@ class Groups(Written[Form], State):
 
     def widen(self, fields: Form, move: Callable[[Ints, Ints], None]) -> None:
         """Lay the fields out anew; `move` copies fields (n, old) to (n, new), which are zero. Cost: a copy of all."""
-        self._begin()
+        self.version |= 1
         self._fold(self._last)
         self._end()
         old = self._store.table
@@ -145,7 +146,7 @@ class Groups(Written[Form], State):
 
     def rollback(self, mark: int) -> None:
         """Take back all steps but the first `mark`. Cost: a random access a cell."""
-        self._begin()
+        self.version |= 1
         while len(self._steps) > mark:
             step = self._steps[-1]
             if isinstance(step, Cells):
@@ -164,7 +165,7 @@ class Groups(Written[Form], State):
         if batch is not None and batch.after is NO_FIELDS:
             self.rollback(len(self._steps) - 1)
             batch = None
-        self._begin()
+        self.version |= 1
         self._fold(batch)
         touched = 0
         for step in self._steps:
@@ -250,14 +251,11 @@ class Groups(Written[Form], State):
         step = self._steps[-1] if self._steps else None
         return step if isinstance(step, Cells) and step.meta[PHASE] == OPENED else None
 
-    def _begin(self) -> None:
-        self.version |= 1
-
     def _end(self) -> None:
         self.version = (self.version | 1) + 1
 
     def _fold(self, batch: Cells | None) -> None:
-        """Let the groups have the fields of the last step, if they have not. Between `_begin` and `_end`."""
+        """Let the groups have the fields of the last step, if they have not. While `version` is odd."""
         if batch is None:
             return
         assert batch.after is not NO_FIELDS or not len(batch.slot), "a step puts fields, or is rolled back"

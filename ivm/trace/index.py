@@ -12,14 +12,13 @@ from ivm.kernels.types import Hashes
 from ivm.trace.chains import Chains
 from ivm.trace.changes import Applied
 from ivm.trace.column import Bools, Ints
-from ivm.trace.index_reader import IndexReader, Lesson, hashed
-from ivm.trace.run import BLOCK, AscendingRun, WordsOf, no_words
+from ivm.trace.index_reader import IndexReader, Lesson, find_rows, hashed
+from ivm.trace.run import BLOCK, EMPTY, AscendingRun, WordsOf, no_words
 from ivm.trace.time import BEGINNING
 
 _ALL = np.empty(0, np.bool_)
 _NOBODY = np.empty(0, np.int64)
 _ANY_LEAD = 0x7FFF_FFFF_FFFF_FFFF
-_NO_KEY = np.empty((0, 1), np.int64)
 _AT_ONCE = 1 << 17
 _MELT = 1024
 _SEARCH = 64
@@ -148,7 +147,7 @@ class Index:
         """Index the rows from `rows` on with these keys. Cost: a comparison a row while keys ascend, else 17-19 ns."""
         if self.extend(words, dropped, died):
             return
-        words = self._shaped(words)
+        words = words.reshape(-1, self.words)
         dropped = _ALL if dropped is None else dropped
         hashes = hashed(words)
         self._settle(words, hashes, dropped, died)
@@ -159,8 +158,8 @@ class Index:
         """Index further rows if they go on ascending, which proves unique keys new; else change nothing, say False."""
         if not self._ascending or self._run.stop != self.rows or (dropped is not None and dropped.any()):
             return False
-        words = self._shaped(words)
-        last = _NO_KEY if self.unique else self._run.last_key()
+        words = words.reshape(-1, self.words)
+        last = words[:0] if self.unique else self._run.last_key()
         goes_on = bool(len(last) and len(words) and words[0, 0] == last[0, 0])
         if goes_on:
             self._lessons.clear()  # it may have been learnt how many rows the key had
@@ -184,7 +183,7 @@ class Index:
         plain inserts. After a few failures nothing more is done, unless `applied` is to go on. After one the caller
         goes back to a mark, and the store revives the rows killed; or, if he lets the failures be, nothing.
         """
-        words = self._shaped(words)
+        words = words.reshape(-1, self.words)
         hashes = hashed(words)
         self._settle(words, hashes, _ALL, died)
         self._chains.ensure(len(words), len(words), died, self.since)
@@ -203,13 +202,17 @@ class Index:
         random accesses a key and one for each further entry of its chain; a key changed k times between `since` and its
         time has k entries more.
         """
-        words = self._shaped(words)
+        words = words.reshape(-1, self.words)
         hashes, dropped = hashed(words), _ALL if dropped is None else dropped
         if self._lessons:  # of an earlier step
             self._maintain(died)
             self._settled(died)
         absent = self._absent_of(words, hashes, dropped, died)
-        positions, rows, visited, lesson = self.reader().find(words, hashes, dropped, absent, limits, died, times)
+        chains, run = self._chains, self._run.reader() if len(absent) else EMPTY
+        positions, rows, visited, lesson = find_rows(
+            chains.tables, chains.following, run, self.unique, self.since, words, hashes, dropped, absent, limits, died,
+            times,
+        )  # fmt: skip
         self.visited += visited
         if lesson is not None:
             self._lessons.append(lesson)
@@ -247,9 +250,6 @@ class Index:
         self._ascending = ascending and not cut
         del self._journal[kept:]
 
-    def _shaped(self, words: Ints) -> Ints:
-        return words.reshape(-1, self.words)
-
     def _settle(self, words: Ints, hashes: Hashes, dropped: Bools, died: Ints) -> None:
         """Bring every row of the run that these keys could find into the hash table, before rows of theirs come."""
         absent = self._absent_of(words, hashes, dropped, died)
@@ -262,7 +262,7 @@ class Index:
         As far as looking for such keys has paid for it, rows leave the run before, since finding one there takes longer
         than moving it: in proportion to these keys, so that the backlog melts away with use.
         """
-        if self.backlog == 0:
+        if self._run.start == self._run.stop:
             return _NOBODY
         absent = self.reader().absent(words, hashes, dropped)
         if len(absent):

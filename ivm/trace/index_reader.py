@@ -62,7 +62,10 @@ class IndexReader(NamedTuple):
         undone = self.undone[0]
         words = words.reshape(-1, self.words)
         hashes, dropped = hashed(words), _ALL if dropped is None else dropped
-        found = self.find(words, hashes, dropped, self.absent(words, hashes, dropped), limits, died, times)
+        found = find_rows(
+            self.tables, self.following, self.run, self.unique, self.since, words, hashes, dropped,
+            self.absent(words, hashes, dropped), limits, died, times,
+        )  # fmt: skip
         if self.undone[0] != undone:
             return self.probe(words, dropped, limits, died, times)
         return found
@@ -78,38 +81,39 @@ class IndexReader(NamedTuple):
         count = absent_keys(slots, old, words, hashes, dropped, run.shift, run.last_lead, positions)
         return positions[:count]
 
-    def find(
-        self, words: Ints, hashes: Hashes, dropped: Bools, absent: Ints, limits: Ints, died: Ints, times: Ints
-    ) -> Found:
-        """`probe`, where no row is taken back meanwhile, and of which keys the run may have is known: `absent`."""
-        n, at, firsts, lengths = len(words), absent, _NOTHING, _NOTHING
-        if len(absent):
-            first, length = self.run.find(words[absent])
-            some = np.flatnonzero(length)
-            at, first, length = at[some], first[some], length[some]
-            if len(at):
-                firsts, lengths = np.zeros(n, np.int64), np.zeros(n, np.int64)
-                firsts[at], lengths[at] = first, length
-        start = count = tired = visited = 0
-        following, (slots, old, _) = self.following, self.tables
-        unique = self.unique
-        room = n if unique else 2 * n + 16
-        positions, rows = np.empty(room, np.int64), np.empty(room, np.int64)
-        long = _NOTHING if unique or not len(died) else np.empty(min(n, _MOST_LONG), np.int64)
-        while start < n:
-            if visited:
-                positions, rows = _doubled(positions), _doubled(rows)
-            start, count, tired, met = probe_rows(
-                slots, old, following.array, died, words, hashes, dropped, limits, times, unique, self.since,
-                firsts, lengths, start, count, tired, positions, rows, long,
-            )  # fmt: skip
-            visited += met
-        lesson = None
-        if len(at) or tired:
-            lesson = Lesson(words[at], firsts[at], lengths[at], words[long[:tired]])
-        if count < len(rows):
-            positions, rows = positions[:count], rows[:count]
-        return Found(positions, rows, visited, lesson)
+
+def find_rows(
+    tables: Tables, following: Growable[np.int32], run: RunReader, unique: bool, since: int, words: Ints,
+    hashes: Hashes, dropped: Bools, absent: Ints, limits: Ints, died: Ints, times: Ints,
+) -> Found:  # fmt: skip
+    """`Index.probe`, where no row is taken back meanwhile, and of which keys the run may have is known: `absent`."""
+    n, at, firsts, lengths = len(words), absent, _NOTHING, _NOTHING
+    if len(absent):
+        first, length = run.find(words[absent])
+        some = np.flatnonzero(length)
+        at, first, length = at[some], first[some], length[some]
+        if len(at):
+            firsts, lengths = np.zeros(n, np.int64), np.zeros(n, np.int64)
+            firsts[at], lengths[at] = first, length
+    start = count = tired = visited = 0
+    slots, old, _ = tables
+    room = n if unique else 2 * n + 16
+    positions, rows = np.empty(room, np.int64), np.empty(room, np.int64)
+    long = _NOTHING if unique or not len(died) else np.empty(min(n, _MOST_LONG), np.int64)
+    while start < n:
+        if visited:
+            positions, rows = _doubled(positions), _doubled(rows)
+        start, count, tired, met = probe_rows(
+            slots, old, following.array, died, words, hashes, dropped, limits, times, unique, since,
+            firsts, lengths, start, count, tired, positions, rows, long,
+        )  # fmt: skip
+        visited += met
+    lesson = None
+    if len(at) or tired:
+        lesson = Lesson(words[at], firsts[at], lengths[at], words[long[:tired]])
+    if count < len(rows):
+        positions, rows = positions[:count], rows[:count]
+    return Found(positions, rows, visited, lesson)
 
 
 def hashed(words: Ints) -> Hashes:

@@ -66,7 +66,7 @@ def no_words(rows: Ints | slice) -> Ints:
     raise AssertionError("where there is no run no rows are read")
 
 
-_EMPTY = RunReader(0, 0, 0, True, 0, np.empty(0, np.int64), no_words)
+EMPTY = RunReader(0, 0, 0, True, 0, np.empty(0, np.int64), no_words)
 
 
 class AscendingRun:
@@ -96,7 +96,7 @@ class AscendingRun:
     def reader(self, words_of: WordsOf | None = None) -> RunReader:
         """The run as it is now; it reads the store, or `words_of`."""
         if self.start == self.stop:
-            return _EMPTY
+            return EMPTY
         kept = self._reader
         if kept is not None and kept.start == self.start and kept.stop == self.stop and words_of is None:
             return kept

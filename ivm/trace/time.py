@@ -32,9 +32,7 @@ def stamp(time: int) -> int:
 
 def stamps(times: Ints | int) -> Ints:
     """The stamps of the times as an array, of length 1 if they are all the same."""
-    if isinstance(times, int):
-        return one(stamp(times))
-    return np.maximum(times, -1) - _STAMPS
+    return one(stamp(times)) if isinstance(times, int) else np.maximum(times, -1) - _STAMPS
 
 
 def times_of(stamped: Ints) -> Ints:
