@@ -20,7 +20,7 @@ from catalog.errors import BindError, InterfaceError
 from catalog.schema import Table
 from ivm.arguments import Tabular
 from ivm.engine import Engine, Progress
-from ivm.incoming import Incoming
+from ivm.incoming import Incoming, check_times
 from ivm.kernels.memory.allocator import give_back_freed_pages
 from ivm.subscription import Subscription, changes_to_arrow, seen_changes
 from ivm.trace.delta import delta_of
@@ -89,8 +89,10 @@ class Core:
         return Transaction(self._rows, self.commit)
 
     def commit(self, changes: list[Change]) -> int:
-        """Commit checked changes; returns the last logical time. See `Engine.commit`."""
+        """Commit checked changes; returns the last logical time. See `check_times` and `Engine.commit`."""
         with self.lock:
+            for change in changes:
+                check_times(change.table, change.times, self.engine.time)
             time = self.engine.commit(changes)
             self.engine.tidy_texts()
             return time

@@ -228,6 +228,8 @@ class Accumulators(Fields):
 
         Cost: a pass over the doubles.
         """
+        if not self.doubles:
+            return None
         exponents: dict[int, Exponents] = {}
         for position in self.doubles:
             column, argument = columns[position], self.arguments[position]

@@ -13,7 +13,7 @@ from catalog.errors import NumericError
 from catalog.types import SqlType
 from ivm.operators.mfp import Program, over_net
 from ivm.operators.operator import NOTHING, Contents, Operator
-from ivm.trace.column import Column, Ints
+from ivm.trace.column import Column, Ints, every
 from ivm.trace.computed import Computed, TextFunction
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta, concat_deltas
@@ -258,4 +258,4 @@ def _next_size(rows: int, matches: int) -> int:
 
 def _is_every_row(positions: Ints) -> bool:
     """Whether each of as many rows found exactly one partner, so that nothing has to move; positions ascend."""
-    return bool(positions[-1] == len(positions) - 1 and (positions[1:] > positions[:-1]).all())
+    return bool(positions[-1] == len(positions) - 1 and every(positions[1:] > positions[:-1]))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from ivm.trace.column import every
 from ivm.trace.delta import Delta, plain_layout
 from ivm.trace.state import State, StateSize
 
@@ -71,7 +72,7 @@ def live_input(inputs: Sequence[Delta | None]) -> Delta | None:
     times = delta.times
     if isinstance(times, int):
         return delta
-    if len(times) > 1 and not bool((times[1:] >= times[:-1]).all()):
+    if len(times) > 1 and not every(times[1:] >= times[:-1]):
         delta = delta.take(np.argsort(times, kind="stable"))
         times = delta.time_array()
     if times[0] == times[-1]:

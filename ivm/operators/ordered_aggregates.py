@@ -165,9 +165,9 @@ class Extremes:
         """
         for argument, tree in self._trees.items():
             column = columns[argument]
-            batch = tree.batch([column], cells.slot[cells.row_cell], mask(column), delta.diffs)
-            batch = batch._replace(order=in_order(batch.keys, tree.kinds, delta.times))
-            least, most = (self._parts.parts.get((EXTREME, argument, largest)) for largest in (False, True))
+            batch = tree.batch([column], cells.slot[cells.row_cell], mask(column), delta.diffs, delta.times)
+            least = self._parts.parts.get((EXTREME, argument, False))
+            most = self._parts.parts.get((EXTREME, argument, True))
             apply_extremes(
                 *tree.changing(batch), *batch, readonly_times(delta.times), cells.row_cell, cells.slot, cells.previous,
                 state, state.shape[1] - after.shape[1], NOT_WANTED if least is None else least.at,

@@ -13,7 +13,7 @@ from catalog.schema import Table
 from catalog.types import SqlType
 from ivm.kernels.hashing.changes import COUNTS, FAILED, INSERTED, KILLED
 from ivm.trace.arrow import numbers_from, to_column
-from ivm.trace.column import Bools, Ints
+from ivm.trace.column import Bools, Ints, every
 from ivm.trace.consolidate import merge_equal
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.time import chosen
@@ -64,14 +64,14 @@ def in_order(times: Ints | int, diffs: Ints | None, length: int, *, deletes_firs
     """
     if not isinstance(times, int) and len(times) == 1:
         times = int(times[0])
-    if diffs is None or bool((diffs == 1).all()):
+    if diffs is None or every(diffs == 1):
         if isinstance(times, int) or _ascending(times):
             return Changes(length, None, times, None)
         order = np.argsort(times, kind="stable")
         return Changes(length, order, times[order], None)
     positions: Ints | None = None
     counts = np.abs(diffs)
-    if bool((counts != 1).any()):
+    if not every(counts == 1):
         positions = np.repeat(np.arange(length), counts)
         diffs = diffs[positions]
         times = chosen(times, positions)
@@ -82,7 +82,7 @@ def in_order(times: Ints | int, diffs: Ints | None, length: int, *, deletes_firs
         positions = moved if positions is None else positions[moved]
         inserts = inserts[moved]
         times = chosen(times, moved)
-    return Changes(len(inserts), positions, times, None if inserts.all() else inserts)
+    return Changes(len(inserts), positions, times, None if every(inserts) else inserts)
 
 
 def net_in_order(rows: pa.Table, types: Sequence[SqlType], times: Ints | int, diffs: Ints) -> Changes:
@@ -137,7 +137,7 @@ def _largest(diffs: Ints) -> int:
 
 
 def _ascending(values: Ints | Bools) -> bool:
-    return bool((values[1:] >= values[:-1]).all())
+    return every(values[1:] >= values[:-1])
 
 
 def _order(times: Ints | int, late: Bools) -> Ints | None:
@@ -147,7 +147,7 @@ def _order(times: Ints | int, late: Bools) -> Ints | None:
     if len(late) == 1:
         return None if _ascending(times) else np.argsort(times, kind="stable")
     same = times[1:] == times[:-1]
-    if bool(((times[1:] > times[:-1]) | (same & (late[1:] >= late[:-1]))).all()):
+    if every((times[1:] > times[:-1]) | (same & (late[1:] >= late[:-1]))):
         return None
     return np.lexsort((late, times))
 

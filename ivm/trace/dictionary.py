@@ -105,7 +105,8 @@ class TextMemory:
     @property
     def weight(self) -> int:
         """Bytes in use, about."""
-        return int(self.meta[USED]) + EACH * self.strings
+        meta = self.heap.meta
+        return meta.item(USED) + EACH * (meta.item(COUNT) - meta.item(FREE) + meta.item(NEXT))
 
     @property
     def nbytes(self) -> int:

@@ -14,7 +14,7 @@ from catalog.schema import Field, Schema
 from catalog.types import BIGINT
 from ivm.trace.arrow import array_from, arrow_type, is_direct
 from ivm.trace.changes import within_bounds
-from ivm.trace.column import Bools, Ints
+from ivm.trace.column import Bools, Ints, every
 from ivm.trace.exact_cast import TextError, exact_cast, from_texts, is_written
 from ivm.trace.well_formed import Doubtful, WellFormed, check_shown, is_limited, to_look_at
 
@@ -145,14 +145,15 @@ class Intake:
         )
 
     def _counted(self, rows: pa.Table, times: Ints | None, diffs: Ints | None, fields: Schema) -> Updates:
-        if diffs is None or (diffs == 1).all():
+        if diffs is None or every(diffs == 1):
             return rows, times, None
         rows, times, diffs = within_bounds(rows, times, diffs, [field.type for field in fields], self._what)
-        if (diffs == 0).any():
+        if np.count_nonzero(diffs) < len(diffs):
             kept = np.flatnonzero(diffs)
             rows, diffs = rows.take(kept), diffs[kept]
             times = None if times is None else times[kept]
-        return rows, times, None if (diffs == 1).all() else diffs
+            diffs = None if every(diffs == 1) else diffs
+        return rows, times, diffs
 
     def _as_table(self, data: Any) -> tuple[pa.Table, bool]:
         """The data as an Arrow table, and whether somebody may still write to its memory."""

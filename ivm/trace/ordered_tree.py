@@ -257,13 +257,21 @@ class OrderedRows(OrderedTree):
         self._types = [term.type for term in sorted(order.terms, key=lambda term: term.column)]
 
     def batch(
-        self, columns: Sequence[Column], slots: Ints, valid: Bools = ALL_COUNT, diffs: Ints | None = None
+        self,
+        columns: Sequence[Column],
+        slots: Ints,
+        valid: Bools = ALL_COUNT,
+        diffs: Ints | None = None,
+        times: Ints | int | None = None,
     ) -> TreeBatch:
-        """The changes of rows of these groups, to be taken as they come; what is not `valid` does not count."""
+        """The changes of rows of these groups; what is not `valid` does not count.
+
+        They are taken as they come or, where their `times` are given, in the order that suits the tree.
+        """
         keys = self.row_order.encode(columns, len(slots), ahead=1)
         keys[:, 0] = slots
-        changes = changes_of(readonly(keys), valid)
-        return changes if diffs is None else changes._replace(diffs=readonly(np.ascontiguousarray(diffs)))
+        order = AS_THEY_COME if times is None else in_order(keys, self.kinds, times)
+        return TreeBatch(readonly(keys), valid, readonly_diffs(diffs), order)
 
     def segments(self) -> Iterator[Segment]:
         """The entries in order: slots, multiplicities, and the columns of the rows."""

@@ -134,8 +134,10 @@ class RowStore:
     @property
     def dead(self) -> int:
         """How many rows have died."""
-        sealed, kills = self._deaths
-        return sealed + sum(len(each.killed) for each in kills) if kills else sealed
+        dead, kills = self._deaths
+        for each in kills:
+            dead += len(each.killed)
+        return dead
 
     @property
     def killed(self) -> Ints:

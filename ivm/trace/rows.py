@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -25,13 +25,8 @@ from ivm.trace.state import Held, State, StateSize
 from ivm.trace.time import BEGINNING, chosen, stamps
 
 Arranged = TypeVar("Arranged", bound=Follower)
-
-
-class RowsMark(NamedTuple):
-    """Where rows come back to."""
-
-    store: Mark
-    living: IndexMark | None
+RowsMark = tuple[Mark, IndexMark | None]
+"""Where rows come back to: their store, and the index of the living ones."""
 
 
 class Rows(State):
@@ -94,24 +89,26 @@ class Rows(State):
 
     def mark(self) -> RowsMark:
         """See `State.mark`."""
-        return RowsMark(self.store.mark(), None if self._living is None else self._living.index.mark())
+        return self.store.mark(), None if self._living is None else self._living.index.mark()
 
     def rollback(self, mark: RowsMark) -> None:
         """See `State.rollback`."""
+        store, living = mark
         for follower in self.followers():
-            follower.truncate(mark.store.rows)
-        if mark.living is None:
+            follower.truncate(store.rows)
+        if living is None:
             self._living = None
         elif self._living is not None:
-            self._living.index.rollback(mark.living)
-        self.store.rollback(mark.store)
+            self._living.index.rollback(living)
+        self.store.rollback(store)
 
     def seal(self, upper: int, since: int) -> None:
         """See `State.seal`. Where most rows have died, the others get new numbers: bit by bit, beside those that count.
 
         Who has read rows by number keeps what he has read from.
         """
-        self._take_over()
+        if self._taking_over is not None:
+            self._take_over(self._taking_over)
         self._since = since
         followers = self.followers()
         for follower in followers:
@@ -124,7 +121,7 @@ class Rows(State):
             self._compaction = going
         elif going.is_worth_it:
             self._taking_over = going
-            self._take_over()
+            self._take_over(going)
         else:  # look again when there is more to gain
             self._compact_at = self.store.dead + self.store.dead // 4
 
@@ -166,10 +163,9 @@ class Rows(State):
                     return going
         return None
 
-    def _take_over(self) -> None:
-        if self._taking_over is not None:
-            self._taking_over.take_over()
-            self._taking_over = None
+    def _take_over(self, done: Compaction) -> None:
+        done.take_over()
+        self._taking_over = None
 
 
 class DerivedRows(Rows, Generic[Arranged]):

@@ -124,4 +124,4 @@ class Held(list["ref[Each]"]):
 
     def each(self) -> list[Each]:
         """Those that are still held; others may come and go meanwhile."""
-        return [found for reference in tuple(self) if (found := reference()) is not None]
+        return [found for reference in tuple(self) if (found := reference()) is not None] if self else []

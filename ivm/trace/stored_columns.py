@@ -114,9 +114,9 @@ class StoredColumns(Source):
 
         A function of a column is computed now where its values are not kept.
         """
-        kept = self._computed.get(*index) if isinstance(index, tuple) else self._hot.get(index)
-        if kept is not None:
-            return part_of(kept.part(0, self.rows), rows)
+        piece = self.piece(index)
+        if piece is not None:
+            return part_of(piece, rows)
         if isinstance(index, tuple):
             return self._compute(*index, rows)
         if self._newest is not None and isinstance(rows, slice) and rows.start >= self._newest[0]:

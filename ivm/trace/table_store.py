@@ -211,7 +211,7 @@ class TableStore(Rows):
         if len(failed):
             self.rollback(mark)
             return failed
-        born = np.flatnonzero(changes.inserts)
+        born = changes.inserts.nonzero()[0]
         births, times = batch, chosen(changes.times, born)
         if len(born):
             births = batch if changes.only_inserts else batch.take(born)

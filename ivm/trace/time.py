@@ -32,7 +32,12 @@ def stamp(time: int) -> int:
 
 def stamps(times: Ints | int) -> Ints:
     """The stamps of the times as an array, of length 1 if they are all the same."""
-    return one(stamp(times)) if isinstance(times, int) else np.maximum(times, -1) - _STAMPS
+    return _stamped(times) if isinstance(times, int) else np.maximum(times, -1) - _STAMPS
+
+
+@lru_cache(8)
+def _stamped(time: int) -> Ints:
+    return np.array([stamp(time)], np.int64)
 
 
 def times_of(stamped: Ints) -> Ints:
@@ -101,7 +106,7 @@ class Births:
         if time < self.last:
             raise ValueError(f"changes at time {time} come after changes at time {self.last}: times must not fall")
         if time > self.last:
-            length = len(self) + 1
+            length = self._times.length + 1
             self._times.fill(time, length)
             self._rows.fill(row, length)
             self.last = time
@@ -130,7 +135,7 @@ class Births:
 
         Cost: a binary search, and copying what is left when more than half is gone, and that is many.
         """
-        left = len(self)
+        left = self._times.length
         if left < _FEW:
             return self
         if since >= self.last:

@@ -64,9 +64,8 @@ class WellFormed:
         if looked_at is None:
             looked_at = to_look_at(table.schema)
         try:
-            columns = [(place, table.column(place)) for place, is_encoded in looked_at if is_encoded]
-            encoded = [(place, chunk) for place, column in columns for chunk in column.chunks]
-            dictionaries = [chunk.dictionary for _, chunk in encoded]
+            encoded = [(place, chunk) for place, coded in looked_at if coded for chunk in table.column(place).chunks]
+            dictionaries = [chunk.dictionary for _, chunk in encoded] if encoded else ()
             large = any(values.get_total_buffer_size() > _SMALL_BYTES for values in dictionaries)
             if table.num_rows <= _FEW and not large:
                 table.validate(full=True)
