@@ -52,7 +52,7 @@ class Progress:
     expected: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Decided:
     """A commit that has taken effect, whatever happens now, and what is left to do: all of it may be done again."""
 

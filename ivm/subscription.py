@@ -159,7 +159,7 @@ class Listeners(Held[Subscription]):
     def told(self, changed: Mapping[Node, Delta]) -> list[tuple[Subscription, pa.Table]]:
         """What each is to be told of a commit that changed these nodes' outputs; nothing, if its view is the same."""
         changes: dict[str, pa.Table | None] = {}
-        listeners = self.of()
+        listeners = self.each()
         for each in listeners:
             if each.view not in changes:
                 changes[each.view] = self._changes(self._views[each.view], changed)

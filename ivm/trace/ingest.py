@@ -145,8 +145,11 @@ class Intake:
         )
 
     def _counted(self, rows: pa.Table, times: Ints | None, diffs: Ints | None, fields: Schema) -> Updates:
-        if diffs is None or every(diffs == 1):
+        if diffs is None:
             return rows, times, None
+        added = np.count_nonzero(diffs == 1)
+        if added + np.count_nonzero(diffs == -1) == len(diffs):  # the rule
+            return rows, times, None if added == len(diffs) else diffs
         rows, times, diffs = within_bounds(rows, times, diffs, [field.type for field in fields], self._what)
         if np.count_nonzero(diffs) < len(diffs):
             kept = np.flatnonzero(diffs)
