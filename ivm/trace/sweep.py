@@ -130,14 +130,15 @@ class Sweep:
                 yield self._mark(codes)
         yield from self._mark_states()
         strings = size = 0
-        for begin in range(0, len(memory.marks), AT_ONCE):
-            marked = begin + np.flatnonzero(memory.marks[begin : begin + AT_ONCE])
-            strings += len(marked)
-            lengths = memory.heap.strings.places[marked] & LENGTHS
+        for begin in range(0, memory.count, AT_ONCE):
+            came = np.arange(max(begin, len(memory.marks)), min(begin + AT_ONCE, memory.count))  # unmarked
+            stay = np.concatenate([begin + np.flatnonzero(memory.marks[begin : begin + AT_ONCE]), came])
+            strings += len(stay)
+            lengths = memory.heap.strings.places[stay] & LENGTHS
             size += int(((lengths + 7) & ~7).sum())
             yield AT_ONCE
         stays = size + EACH * strings
-        if self._seen - stays < self._seen * PACE.worth:
+        if memory.weight - stays < memory.weight * PACE.worth:
             memory.marks = NO_MARKS
             self._rest(2 * PACE.growth)
             return
@@ -178,7 +179,6 @@ class Sweep:
     def _take_out(self, strings: int) -> Iterator[int]:
         """Fill another hash table with what has a mark. From here on a text that had none is a new one."""
         memory, size = self._dictionary, _LEAST_SLOTS
-        strings += memory.count - len(memory.marks)
         while size < 4 * strings:
             size *= 2
         yield from self._move_slots()  # those that are still on their way to a larger table

@@ -266,3 +266,15 @@ def test_the_dictionary_against_a_model(monkeypatch, base):
             assert dictionary.codes([*kept.known]).tolist() == [*kept.known.values()]
     assert len(dictionary) < 400
     assert dictionary.count < 600
+
+
+def test_texts_that_come_during_a_sweep_are_not_to_be_had(monkeypatch):
+    monkeypatch.setattr(sweep, "PACE", Pace(least=500, base=1, rate=0))
+    monkeypatch.setattr(sweep, "AT_ONCE", 16)
+    dictionary, kept = TextDictionary(), Kept()
+    sweeper = Sweep(dictionary, lambda: [("kept", kept)])  # type: ignore[list-item]
+    heap = dictionary.heap
+    for commit in range(2000):
+        kept.known[str(commit)] = dictionary.code(str(commit))
+        sweeper.work()
+    assert dictionary.heap is heap
