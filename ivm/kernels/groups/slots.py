@@ -34,17 +34,18 @@ def shift_of(directory: Int32s) -> Word:
     return np.int64(shift)
 
 
-@part()
+@part(inline=True)
 def home(tag: Word, shift: Word, size: Word, directory: Int32s) -> Word:
     """Where an entry with this tag belongs."""
     at = np.uint64(tag)
-    return np.int64(directory[at >> np.uint64(shift)]) * size + np.int64(at & np.uint64(size - 1))
+    return np.uint64(np.int64(directory[at >> np.uint64(shift)]) * size) + (at & np.uint64(size - 1))
 
 
-@part()
+@part(inline=True)
 def behind(at: Word, size: Word) -> Word:
     """The next place of the same partition, the first behind the last."""
-    return at + 1 if (at + 1) & (size - 1) != 0 else at + 1 - size
+    last = np.uint64(size - 1)
+    return (at & ~last) | ((at + np.uint64(1)) & last)
 
 
 @part()
@@ -65,7 +66,7 @@ def guess(
             tags[np.uint64(i - first)] = np.uint64(hash_words(words, i, width)) >> np.uint64(TAG_BITS)
     for k in range(stop - first):
         at = np.uint64(k)
-        entry = np.uint64(entries[np.uint64(home(tags[at], shift, size, directory))])
+        entry = np.uint64(entries[home(tags[at], shift, size, directory)])
         slot = np.int64(entry & np.uint64(0xFFFFFFFF)) - 1
         slots[at] = slot if entry >> np.uint64(TAG_BITS) == tags[at] and slot < len(state) else np.int64(-1)
     for k in range(stop - first):
@@ -74,7 +75,7 @@ def guess(
             slots[at] = np.int64(-1)
 
 
-@part()
+@part(inline=True)
 def find_slot(
     tag: Word, words: Ints, i: Word, shift: Word, size: Word, directory: Int32s, entries: Ints, state: Ints
 ) -> Word:
@@ -96,7 +97,7 @@ def tag_of(slot: Word, width: Word, state: Ints) -> Word:
     return np.uint64(hash_words(state, slot, width)) >> np.uint64(TAG_BITS)
 
 
-@part()
+@part(inline=True)
 def has_place(
     tag: Word, shift: Word, size: Word, directory: Int32s, parts: Ints, entries: Ints, counts: Ints, used: Word,
     scratch: Ints,
@@ -127,18 +128,26 @@ def _split(
     start = np.int64(at) & ~(span - 1)
     for d in range(start + span // 2, start + span):
         directory[d] = new
+    count = 0
     for k in range(size):
-        scratch[k] = entries[old * size + k]
-        entries[old * size + k] = 0
-        entries[new * size + k] = 0
+        entry = entries[old * size + k]
+        entries[old * size + k] = entries[new * size + k] = 0
+        scratch[count] = entry
+        count += entry != 0
+    moved = np.int64(0)
+    for k in range(count):
+        tag = np.uint64(scratch[k]) >> np.uint64(TAG_BITS)
+        goes = np.int64(tag >> np.uint64(TAG_BITS - 1 - bits)) & 1
+        place = np.uint64((new if goes else old) * size) + (tag & np.uint64(size - 1))
+        while entries[place] != 0:
+            place = behind(place, size)
+        entries[place] = scratch[k]
+        moved += goes
     parts[old, BITS] = parts[new, BITS] = bits + 1
-    parts[old, ENTRIES] = parts[new, ENTRIES] = 0
-    for k in range(size):
-        if scratch[k] != 0:
-            _place(scratch[k], shift, size, directory, parts, entries)
+    parts[old, ENTRIES], parts[new, ENTRIES] = count - moved, moved
 
 
-@part()
+@part(inline=True)
 def _place(entry: Word, shift: Word, size: Word, directory: Int32s, parts: Ints, entries: Ints) -> None:
     """Put an entry at the first place that is free."""
     tag = np.uint64(entry) >> np.uint64(TAG_BITS)
@@ -149,7 +158,7 @@ def _place(entry: Word, shift: Word, size: Word, directory: Int32s, parts: Ints,
     parts[directory[tag >> np.uint64(shift)], ENTRIES] += 1
 
 
-@part()
+@part(inline=True)
 def put_slot(tag: Word, slot: Word, shift: Word, size: Word, directory: Int32s, parts: Ints, entries: Ints) -> None:
     """Index a slot, for whose tag there is a place."""
     entry = np.int64((np.uint64(tag) << np.uint64(TAG_BITS)) | np.uint64(slot + 1))
@@ -175,7 +184,7 @@ def remove_slot(
             break
         wanted = home(np.uint64(entries[at]) >> np.uint64(TAG_BITS), shift, size, directory)
         # The entry may move back unless its home lies, cyclically, behind the gap.
-        if ((at - wanted) & (size - 1)) >= ((at - gap) & (size - 1)):
+        if (at - wanted) & np.uint64(size - 1) >= (at - gap) & np.uint64(size - 1):
             entries[gap] = entries[at]
             gap = at
     entries[gap] = 0
