@@ -15,14 +15,13 @@ import numpy as np
 from catalog.types import Physical
 from ivm.kernels.ordered.threshold_join import LE, RANGE, moved_ranges
 from ivm.operators.join import Stage
-from ivm.trace.column import Bools, Column, Ints, readonly
+from ivm.trace.column import Bools, Column, Ints, readonly_diffs
 from ivm.trace.delta import Delta, Group
 from ivm.trace.keys import KeyLayout
 from ivm.trace.ordered_arrangement import OrderedArrangement, Ranges, Valued
 from ivm.trace.row_order import ordered_words
 
 COMPARISONS = {"lt": 0, "le": 1, "eq": 2, "ge": 3, "gt": 4}
-_ALL_ONE = readonly(np.empty(0, np.int64))
 
 
 @dataclass(slots=True)
@@ -88,7 +87,7 @@ class ThresholdJoin(Stage):
         if comparison <= LE:
             order = order[::-1].copy()
         ranges, within, sums = np.empty((n, RANGE), np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-        diffs = _ALL_ONE if changes.diffs is None else readonly(np.ascontiguousarray(changes.diffs))
+        diffs = readonly_diffs(changes.diffs)
         found = moved_ranges(
             words, grouped, order, diffs, comparison, lookup.keyed, lookup.width, ranges, within, sums
         )  # fmt: skip

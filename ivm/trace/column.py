@@ -15,6 +15,10 @@ Array = npt.NDArray[np.generic]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
+ALL: Bools = np.empty(0, np.bool_)
+"""The mask of all rows, as kernels take it."""
+NOBODY: Ints = np.empty(0, np.int64)
+
 DTYPES: dict[Physical, np.dtype[np.generic]] = {
     Physical.BOOL: np.dtype(np.bool_),
     Physical.INT32: np.dtype(np.int32),
@@ -110,7 +114,7 @@ def readonly(array: Array) -> Any:
 
 NO_MASK: Bools = readonly(np.empty(0, np.bool_))
 _ONE_TIME: Ints = readonly(np.zeros(1, np.int64))
-_ALL_ONE: Ints = readonly(np.empty(0, np.int64))
+ALL_ONE: Ints = readonly(np.empty(0, np.int64))
 
 
 def readonly_times(times: Ints | int) -> Ints:
@@ -120,4 +124,4 @@ def readonly_times(times: Ints | int) -> Ints:
 
 def readonly_diffs(diffs: Ints | None) -> Ints:
     """Diffs as kernels take them: of length zero if all are one."""
-    return _ALL_ONE if diffs is None else readonly(np.ascontiguousarray(diffs))
+    return ALL_ONE if diffs is None else readonly(np.ascontiguousarray(diffs))

@@ -26,7 +26,7 @@ from ivm.kernels.texts.dictionary import (
     encode_text,
     move_slots,
 )
-from ivm.trace.column import Array, Bools, Column, Ints, concat, readonly, validity_mask, zeroed
+from ivm.trace.column import ALL, Array, Bools, Column, Ints, concat, readonly, validity_mask, zeroed
 from ivm.trace.growable import Growable
 from ivm.trace.texts import Strings, Texts, text_buffers
 from ivm.trace.turns import Turns
@@ -38,11 +38,10 @@ Slots = npt.NDArray[np.uint64]
 NO_MARKS: Marks = np.empty(0, np.uint8)
 _NO_SLOTS: Slots = np.empty(0, np.uint64)
 _NO_CODES: Codes = np.empty(0, np.int32)
-_ALL_VALID: Bools = np.empty(0, np.bool_)
 _FIRST_BYTES, _FIRST_STRINGS, _FIRST_SLOTS = 1 << 12, 1 << 8, 1 << 9
 _MOST_STRINGS = 2**31 - 2
 _MOVED_EACH = 4
-"""Slots that are moved for each string that is looked up while there are two tables."""
+"""Slots that are moved for each string that is still to be looked up while there are two tables."""
 EACH = 24
 """What a string takes beside its bytes: its place, and two slots of which it has one."""
 ANY_BYTES = "surrogateescape"
@@ -116,11 +115,11 @@ class TextMemory:
 
     def look_up(self, data: Array, offsets: Array, valid: Bools | None, codes: Codes, row: int, stop: int) -> None:
         """The codes of strings `row` to `stop`; see `encode_text`. The caller has the lock."""
-        mask = _ALL_VALID if valid is None else valid
+        mask = ALL if valid is None else valid
         text, where = readonly(data), readonly(offsets)
         while True:
             if len(self.old):
-                self.move(_MOVED_EACH * (stop - row))
+                self.move(_MOVED_EACH * (len(codes) - row))
             heap = self.heap
             row = int(
                 encode_text(

@@ -11,13 +11,11 @@ from ivm.kernels.hashing.probe import absent_keys
 from ivm.kernels.types import Hashes
 from ivm.trace.chains import Chains
 from ivm.trace.changes import Applied
-from ivm.trace.column import Bools, Ints
+from ivm.trace.column import ALL, NOBODY, Bools, Ints
 from ivm.trace.index_reader import IndexReader, Lesson, find_rows, hashed
 from ivm.trace.run import BLOCK, EMPTY, AscendingRun, WordsOf, no_words
 from ivm.trace.time import BEGINNING
 
-_ALL = np.empty(0, np.bool_)
-_NOBODY = np.empty(0, np.int64)
 _ANY_LEAD = 0x7FFF_FFFF_FFFF_FFFF
 _AT_ONCE = 1 << 17
 _MELT = 1024
@@ -45,7 +43,7 @@ class _Step(NamedTuple):
     first_row: int
     words: Ints | None
     applied: Applied | None = None
-    inserts: Bools = _ALL
+    inserts: Bools = ALL
 
 
 class Index:
@@ -68,7 +66,6 @@ class Index:
         self.rows = 0
         self.visited = 0
         self.since = BEGINNING
-        self._shift = shift
         self._words_of = words_of
         self._chains = Chains(words)
         self._run = AscendingRun(no_words if words_of is None else words_of, shift, unique)
@@ -148,13 +145,13 @@ class Index:
         if self.extend(words, dropped, died):
             return
         words = words.reshape(-1, self.words)
-        dropped = _ALL if dropped is None else dropped
+        dropped = ALL if dropped is None else dropped
         hashes = hashed(words)
         self._settle(words, hashes, dropped, died)
         self._insert(words, hashes, dropped, died)
         self.rows += len(words)
 
-    def extend(self, words: Ints, dropped: Bools | None, died: Ints = _NOBODY) -> bool:
+    def extend(self, words: Ints, dropped: Bools | None, died: Ints = NOBODY) -> bool:
         """Index further rows if they go on ascending, which proves unique keys new; else change nothing, say False."""
         if not self._ascending or self._run.stop != self.rows or (dropped is not None and dropped.any()):
             return False
@@ -185,7 +182,7 @@ class Index:
         """
         words = words.reshape(-1, self.words)
         hashes = hashed(words)
-        self._settle(words, hashes, _ALL, died)
+        self._settle(words, hashes, ALL, died)
         self._chains.ensure(len(words), len(words), died, self.since)
         self._journal.append(_Step(self.rows, words, applied, inserts))
         self._chains.apply(
@@ -203,7 +200,7 @@ class Index:
         time has k entries more.
         """
         words = words.reshape(-1, self.words)
-        hashes, dropped = hashed(words), _ALL if dropped is None else dropped
+        hashes, dropped = hashed(words), ALL if dropped is None else dropped
         if self._lessons:  # of an earlier step
             self._maintain(died)
             self._settled(died)
@@ -263,7 +260,7 @@ class Index:
         than moving it: in proportion to these keys, so that the backlog melts away with use.
         """
         if self._run.start == self._run.stop:
-            return _NOBODY
+            return NOBODY
         absent = self.reader().absent(words, hashes, dropped)
         if len(absent):
             self._searched += len(absent) + _SEARCH
@@ -273,7 +270,7 @@ class Index:
                 # Where order is not asked to prove anything, a run that is used up as it comes is only a detour.
                 self._ascending = self._ascending and (self.unique or not everything)
                 self._settled(died)
-        return absent if self.backlog else _NOBODY
+        return absent if self.backlog else NOBODY
 
     def _maintain(self, died: Ints) -> None:
         """Do what probes have taught: link what they found in the run, and shorten long chains."""
@@ -299,6 +296,9 @@ class Index:
             if not self.unique:
                 first = np.flatnonzero(np.concatenate([[True], words[1:, 0] != words[:-1, 0]]))
                 words, bounds = words[first], bounds[np.append(first, len(words))]
+            # Room for all that comes in this way, if the rest has as many rows a key.
+            keys = len(words) * (goal - run.start) // (stop - run.start)
+            self._chains.ensure(keys, goal - run.start, died, self.since)
             self._link(words, hashed(words), bounds[:-1], bounds[1:] - bounds[:-1], died)
             run.start = stop
 
@@ -308,13 +308,13 @@ class Index:
         Where rows die the table has to, so that a key that is updated over and over keeps a short chain.
         """
         slots, old, _ = self._chains.tables
-        absent = absent_keys(slots, old, key, hashed(key), _ALL, 0, _ANY_LEAD, np.empty(1, np.int64))
+        absent = absent_keys(slots, old, key, hashed(key), ALL, 0, _ANY_LEAD, np.empty(1, np.int64))
         if absent and len(died):
             self._link(key, hashed(key), *self._run.reader().find(key), died)
         elif not absent:
             others = np.flatnonzero(words[:, 0] != key[0, 0])
             words = words[: others[0]] if len(others) else words
-            self._insert(words, hashed(words), _ALL, died)
+            self._insert(words, hashed(words), ALL, died)
 
     def _settled(self, died: Ints) -> None:
         """What is final has moved. No seal may come soon where others step, and look up what nobody changes."""

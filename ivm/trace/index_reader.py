@@ -10,12 +10,10 @@ from ivm.kernels.hashing.index import hash_rows
 from ivm.kernels.hashing.probe import absent_keys, probe_rows
 from ivm.kernels.types import Hashes
 from ivm.trace.chains import Tables
-from ivm.trace.column import Bools, Ints
+from ivm.trace.column import ALL, NOBODY, Bools, Ints
 from ivm.trace.growable import Growable
 from ivm.trace.run import RunReader
 
-_ALL = np.empty(0, np.bool_)
-_NOTHING = np.empty(0, np.int64)
 _MOST_LONG = 1024
 """How many long chains a probe tells of."""
 
@@ -61,7 +59,7 @@ class IndexReader(NamedTuple):
         """The rows of each key with row < limits[i] and died[row] > times[i]; see `Index.probe`."""
         undone = self.undone[0]
         words = words.reshape(-1, self.words)
-        hashes, dropped = hashed(words), _ALL if dropped is None else dropped
+        hashes, dropped = hashed(words), ALL if dropped is None else dropped
         found = find_rows(
             self.tables, self.following, self.run, self.unique, self.since, words, hashes, dropped,
             self.absent(words, hashes, dropped), limits, died, times,
@@ -76,7 +74,7 @@ class IndexReader(NamedTuple):
         Keys that come in order are often looked for before they come: those beyond the last one are not in the run.
         """
         if not self.run.stop:
-            return _NOTHING
+            return NOBODY
         positions, run, (slots, old, _) = np.empty(len(words), np.int64), self.run, self.tables
         count = absent_keys(slots, old, words, hashes, dropped, run.shift, run.last_lead, positions)
         return positions[:count]
@@ -87,7 +85,7 @@ def find_rows(
     hashes: Hashes, dropped: Bools, absent: Ints, limits: Ints, died: Ints, times: Ints,
 ) -> Found:  # fmt: skip
     """`Index.probe`, where no row is taken back meanwhile, and of which keys the run may have is known: `absent`."""
-    n, at, firsts, lengths = len(words), absent, _NOTHING, _NOTHING
+    n, at, firsts, lengths = len(words), absent, NOBODY, NOBODY
     if len(absent):
         first, length = run.find(words[absent])
         some = np.flatnonzero(length)
@@ -99,7 +97,7 @@ def find_rows(
     slots, old, _ = tables
     room = n if unique else 2 * n + 16
     positions, rows = np.empty(room, np.int64), np.empty(room, np.int64)
-    long = _NOTHING if unique or not len(died) else np.empty(min(n, _MOST_LONG), np.int64)
+    long = NOBODY if unique or not len(died) else np.empty(min(n, _MOST_LONG), np.int64)
     while start < n:
         if visited:
             positions, rows = _doubled(positions), _doubled(rows)

@@ -12,12 +12,11 @@ import numpy as np
 
 from catalog.types import Physical
 from ivm.kernels.hashing.index import hash_rows, mark_hashes
-from ivm.trace.column import Array, Bools, Column, Ints
+from ivm.trace.column import ALL, Array, Bools, Column, Ints
 
 _SMALL = (Physical.INT32, Physical.CODE, Physical.BOOL)
 _HALF_BITS = 32
 _BITS = 1 << 22
-_ALL = np.empty(0, np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +219,7 @@ class DistinctKeys:
         """Count these keys; cost: 3 ns each."""
         hashes = np.empty(len(words), np.uint64)
         hash_rows(words.reshape(len(words), -1), hashes)
-        mark_hashes(hashes, _ALL if dropped is None else dropped, self._seen)
+        mark_hashes(hashes, ALL if dropped is None else dropped, self._seen)
 
     @property
     def count(self) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from catalog.errors import NumericError
 from catalog.types import Physical, SqlType
 from ivm.kernels.ordered.threshold_join import RANGE, read_ranges
-from ivm.trace.column import Array, Bools, Column, Ints, readonly
+from ivm.trace.column import NOBODY, Array, Bools, Column, Ints, readonly
 from ivm.trace.delta import Delta, Group, plain_layout
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.follower import Follower
@@ -33,7 +33,6 @@ _FIRST_PART = 1 << 10
 _PART = 1 << 17
 _MANY = 64
 _FUEL = 1 << 10
-_NOBODY = np.empty(0, np.int64)
 
 
 class _Mark(NamedTuple):
@@ -131,8 +130,8 @@ class OrderedArrangement(Follower):
         parts = list(self.read(self._whole(self.bounds(words, len(words)), wanted), times, inclusive))
         if self.has_unordered:
             parts += self.read(self.unordered(words, wanted), times, inclusive)
-        positions = np.concatenate([_NOBODY, *(wanted[p] for p, _ in parts)])
-        rows = np.concatenate([_NOBODY, *(r for _, r in parts)])
+        positions = np.concatenate([NOBODY, *(wanted[p] for p, _ in parts)])
+        rows = np.concatenate([NOBODY, *(r for _, r in parts)])
         order = np.argsort(positions, kind="stable")
         return positions[order], Group(self.store.columns, rows[order])
 

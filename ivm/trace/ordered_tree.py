@@ -25,7 +25,7 @@ from ivm.kernels.ordered.nodes import (
 from ivm.kernels.ordered.walk import copy_entries, copy_guides
 from ivm.kernels.types import Int32s
 from ivm.trace.arrow import numbers_from
-from ivm.trace.column import Array, Bools, Column, Ints, readonly, readonly_diffs
+from ivm.trace.column import ALL_ONE, Array, Bools, Column, Ints, readonly, readonly_diffs
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
 from ivm.trace.row_order import RowOrder
@@ -39,7 +39,6 @@ _BITS = 63
 _WORD = 2**64 - 1
 
 ALL_COUNT: Bools = readonly(np.empty((0, 1), np.bool_))
-ALL_ONE: Ints = readonly(np.empty(0, np.int64))
 AS_THEY_COME: Ints = readonly(np.empty(0, np.int64))
 
 

@@ -19,7 +19,7 @@ from catalog.types import SqlType
 from ivm.trace.arrow import numbers_from
 from ivm.trace.batch import Batch, Reader
 from ivm.trace.changes import Applied, deaths_of
-from ivm.trace.column import Array, Bools, Column, Ints
+from ivm.trace.column import NOBODY, Array, Bools, Column, Ints
 from ivm.trace.delta import Delta, Source
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
@@ -33,7 +33,6 @@ MOST_ROWS = 2**31 - 1
 """How many rows a store has numbers for, dead ones that are not yet compacted included."""
 _SEGMENT_ROWS = 1 << 16
 _CHUNK_ROWS = 1 << 15
-_NOBODY = np.empty(0, np.int64)
 
 
 class RowsReader:
@@ -114,7 +113,7 @@ class RowStore:
         self._births = Births()
         self._died: Growable[np.int64] = Growable(np.dtype(np.int64), zeros=True)
         self._deaths = _Deaths(0, [])
-        self._sealed = Sealed(self.columns, self._births, _NOBODY, 0, BEGINNING)
+        self._sealed = Sealed(self.columns, self._births, NOBODY, 0, BEGINNING)
 
     @property
     def nbytes(self) -> int:
@@ -129,7 +128,7 @@ class RowStore:
     @property
     def died(self) -> Ints:
         """The stamp of each row's death, ALIVE if it lives; of length 0 while no row ever died."""
-        return self._died.array[: self.rows] if self._died.length else _NOBODY
+        return self._died.array[: self.rows] if self._died.length else NOBODY
 
     @property
     def dead(self) -> int:
@@ -143,7 +142,7 @@ class RowStore:
     def killed(self) -> Ints:
         """The rows that have died since the last `seal`, int64."""
         kills = self._deaths.kills
-        return np.concatenate([each.killed for each in kills]) if kills else _NOBODY
+        return np.concatenate([each.killed for each in kills]) if kills else NOBODY
 
     @property
     def unsealed(self) -> int:

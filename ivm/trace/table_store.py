@@ -14,7 +14,7 @@ from ivm.trace.arrangement import Arrangement
 from ivm.trace.arrow import arrow_type, to_arrow
 from ivm.trace.batch import Batch, Reader
 from ivm.trace.changes import Applied, Changes, impossible_changes, in_order, net_in_order, null_in_key
-from ivm.trace.column import Ints
+from ivm.trace.column import NOBODY, Ints
 from ivm.trace.delta import Concatenation, Delta, Group, Source, plain_layout
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.keys import KeyLayout
@@ -25,8 +25,6 @@ from ivm.trace.time import chosen, stamps, times_of
 
 Mode = Literal["diff", "upsert"]
 Missing = Literal["error", "ignore"]
-
-_NOBODY = np.empty(0, np.int64)
 
 
 class TableStore(Rows):
@@ -193,7 +191,7 @@ class TableStore(Rows):
             return self._append(batch, changes)
         store, count = self.store, len(changes)
         deadly = replace or not changes.only_inserts or len(store.died) > 0
-        died = store.mortal(store.rows + count) if deadly else _NOBODY
+        died = store.mortal(store.rows + count) if deadly else NOBODY
         inserts, times, mark = changes.inserts, stamps(changes.times), self.mark()
         applied = store.expect(Applied(count, go_on=go_on))
         key.index.apply(words, inserts, times, died, applied, replace=replace)

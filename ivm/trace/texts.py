@@ -13,9 +13,8 @@ import pyarrow.compute as pc
 
 from ivm.kernels.texts.dictionary import PADDING, Bytes, Places, copy_texts, text_bounds, text_offsets
 from ivm.kernels.texts.parts import pack_texts
-from ivm.trace.column import Array, Bools, Ints, readonly, validity_mask
+from ivm.trace.column import ALL, Array, Bools, Ints, readonly, validity_mask
 
-_ALL_VALID: Bools = np.empty(0, np.bool_)
 _NO_BYTES: Bytes = readonly(np.empty(0, np.uint8))
 _NOWHERE: Places = readonly(np.zeros(1, np.int64))
 _OFFSETS: dict[int, np.dtype[Any]] = {
@@ -46,7 +45,7 @@ class Texts:
 
     def packed(self) -> tuple[Bytes, Ints]:
         """The strings one after the other, and where each begins, int64 (n + 1,). Cost: copies the bytes."""
-        valid = _ALL_VALID if self.valid is None else readonly(np.ascontiguousarray(self.valid))
+        valid = ALL if self.valid is None else readonly(np.ascontiguousarray(self.valid))
         offsets = np.empty(len(self) + 1, np.int64)
         out = np.empty(int((self.ends - self.starts).sum()) + PADDING, np.uint8)
         pack_texts(self.data, self.starts, self.ends, valid, offsets, out)
@@ -99,7 +98,7 @@ class Strings:
     def packed(self, codes: Array, valid: Bools | None = None) -> tuple[Bytes, Ints]:
         """The strings of `codes` one after the other, and where each begins, int64 (n + 1,); a NULL takes no bytes."""
         wanted, offsets = readonly(np.ascontiguousarray(codes, np.int32)), np.empty(len(codes) + 1, np.int64)
-        text_offsets(self.places, wanted, _ALL_VALID if valid is None else np.ascontiguousarray(valid), offsets)
+        text_offsets(self.places, wanted, ALL if valid is None else np.ascontiguousarray(valid), offsets)
         data = np.empty(int(offsets[-1]) + PADDING, np.uint8)
         copy_texts(self.heap, self.places, wanted, offsets, data)
         return data, offsets

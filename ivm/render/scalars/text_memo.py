@@ -12,7 +12,7 @@ from catalog.errors import NumericError
 from catalog.types import Physical
 from ivm.kernels.texts.sweep import take_unmarked
 from ivm.render.scalars.columns import both, stored
-from ivm.trace.column import DTYPES, Array, Column, readonly
+from ivm.trace.column import DTYPES, NO_MASK, Array, Column, readonly
 
 UNKNOWN, NULL, FALSE, TRUE, ERROR, LEARNING = 0, 1, 2, 3, 4, 5
 """States of a code in a memo. UNKNOWN is zero, so that a memo's growth touches no memory; a value that is there
@@ -23,7 +23,6 @@ NOTHING: dict[Physical, Any] = {Physical.BOOL: False, Physical.CODE: "", Physica
 
 _PART = 1 << 15
 
-_ALL = readonly(np.empty(0, np.bool_))
 States = npt.NDArray[np.int8]
 Compute = Callable[[Array], tuple[States, Array | None]]
 """From codes (int32, distinct) to their states and, unless BOOLEAN, their values."""
@@ -93,7 +92,7 @@ class TextMemo:
         return Column(states == TRUE if self.values is None else self.values[codes], valid)
 
     def _learn_missing(self, column: Column) -> None:
-        wanted = _ALL if column.valid is None else readonly(np.ascontiguousarray(column.valid))
+        wanted = NO_MASK if column.valid is None else readonly(np.ascontiguousarray(column.valid))
         new = take_unmarked(readonly(column.values), wanted, self.states, LEARNING)
         if len(new) == 0:
             return
