@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from catalog.types import Physical, SqlType
 from ivm.trace.arrow import is_direct, item_of, numbers_from, to_column, view_of
-from ivm.trace.column import DTYPES, Column, Ints
+from ivm.trace.column import DTYPES, Array, Column, Ints
 from ivm.trace.computed import Read, TextFunction, compute
 from ivm.trace.delta import Source
 from ivm.trace.dictionary import TextDictionary
@@ -119,6 +119,15 @@ class Batch(Source):
         if column is None:
             column = self._made[index] = self._computed(*index) if isinstance(index, tuple) else self._converted(index)
         return column
+
+    def gather(self, index: Read, rows: Array) -> Column:
+        """Column `index` of `rows`; texts that a function makes are made for these alone."""
+        if isinstance(index, int) or index in self._made or index[1].type.physical is not Physical.CODE:
+            return Source.gather(self, index, rows)
+        column, function = index
+        if not self.computes(column, (function,)):
+            return Source.gather(self, index, rows)
+        return compute(self.table.column(column).take(numbers_from(rows)).chunks, function)
 
     def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
         """Whether they are computed already, or the column's bytes are to be read (see `TextHabit`)."""

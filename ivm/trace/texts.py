@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -78,6 +79,18 @@ def arrow_texts(array: pa.Array) -> Texts:
     """The strings of an Arrow array of any encoding of text but a dictionary; see `text_buffers`."""
     data, where, valid = text_buffers(array)
     return Texts(readonly(data), readonly(where[:-1]), readonly(where[1:]), valid)
+
+
+def joined(parts: Sequence[pa.Array | pa.ChunkedArray | str]) -> pa.Array | pa.ChunkedArray:
+    """The strings of several arrays one after the other; what has but one string has it for all. Cost: copies bytes."""
+    wide, many = pa.large_string(), any(not isinstance(part, str) and len(part) > 1 for part in parts)
+    strings = [
+        pa.scalar(part if isinstance(part, str) else part[0].as_py(), wide)
+        if isinstance(part, str) or (many and len(part) == 1)
+        else part.cast(wide)
+        for part in parts
+    ]
+    return pc.binary_join_element_wise(*strings, pa.scalar("", wide))
 
 
 @dataclass(frozen=True, slots=True)

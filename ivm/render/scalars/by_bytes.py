@@ -8,17 +8,18 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from catalog.types import BOOLEAN, VARCHAR, Kind
+from catalog.types import BOOLEAN, VARCHAR, Kind, Physical
 from ivm.render.scalars.bodies.texts import is_light, native_of
 from ivm.render.scalars.functions import Context
+from ivm.render.scalars.scratch import is_remembered, passes_texts
 from ivm.render.scalars.shape import Shape, cost_rank
 from ivm.render.scalars.text_memo import TextMemo
-from ivm.render.scalars.text_natives import Native, learning
-from ivm.trace.column import DTYPES
+from ivm.render.scalars.text_natives import Native, column_of
+from ivm.trace.column import Array
 from ivm.trace.column import Column as Values
 from ivm.trace.delta import Delta, Layout
 from ivm.trace.texts import Texts
-from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, rewrite
+from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, remap, rewrite
 
 _MOST_LAYOUTS = 64
 _Asked = tuple[int, int, tuple["Function", ...]]
@@ -51,11 +52,15 @@ class TextInputs:
             for scalar, function in self.expressions[index].items():
                 columns[scalar] = Column(more[index, function], scalar.type, scalar.nullable)
 
+        made = frozenset(each.index for each in columns.values() if each.type.physical is Physical.CODE)
+
         def moved(scalar: Scalar) -> Scalar:
             if scalar in columns:
                 return columns[scalar]
             if isinstance(scalar, Column) and scalar.index >= shape.width:
                 return replace(scalar, index=scalar.index + len(more))
+            if passes_texts(scalar):
+                return remap(scalar, lambda index: index + len(more) * (index >= shape.width))
             if isinstance(scalar, Call):
                 return replace(scalar, args=tuple(moved(arg) for arg in scalar.args))
             return scalar
@@ -66,6 +71,7 @@ class TextInputs:
             early=tuple(sorted(map(moved, shape.early), key=cost_rank)),
             late=tuple(sorted(map(moved, shape.late), key=cost_rank)),
             width=shape.width + len(more),
+            made=made if shape.early or shape.late else frozenset(),
         )
 
     def bound(self, delta: Delta, wanted: int) -> Delta:
@@ -102,20 +108,17 @@ class NativeFunction:
 
     def of_texts(self, texts: Texts) -> Values:
         """Its values of strings where they lie."""
-        found = self._run(texts)
-        if isinstance(found, Texts):
-            encoded: Values = self._context.dictionary.encode_texts(found)
-            return encoded
-        return Values(found.astype(DTYPES[self.type.physical], copy=False), texts.valid)
+        return column_of(self._run, texts, self._context.dictionary)
 
     def of_codes(self, column: Values) -> Values:
         """Its values of strings that have codes; remembered by code."""
-        run, physical, dictionary = self._run, self.type.physical, self._context.dictionary
+        run, dictionary = self._run, self._context.dictionary
 
-        def make() -> TextMemo:
-            return TextMemo(dictionary, learning(run, dictionary), physical)
+        def compute(codes: Array) -> Values:
+            return column_of(run, dictionary.now().texts(codes), dictionary)
 
-        return self._context.memo(self.scalar, make).lookup(column)
+        memo = self._context.memo(self.scalar, lambda: TextMemo(dictionary, compute, self.type.physical))
+        return memo.lookup(column)
 
 
 class NullTest:
@@ -167,6 +170,8 @@ def functions_in(scalars: Iterable[Scalar], width: int, context: Context) -> dic
         known = function_of(scalar, context)
         if known is not None and known[0] < width:
             found.setdefault(known[0], {})[scalar] = known[1]
+        elif passes_texts(scalar):
+            read.update(columns_of(scalar) if is_remembered(scalar) else ())
         elif isinstance(scalar, Column):
             read.add(scalar.index)
         elif isinstance(scalar, Call):

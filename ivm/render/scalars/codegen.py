@@ -13,9 +13,10 @@ from catalog.types import Kind, Physical
 from ivm.analysis.ranges import can_raise
 from ivm.render.scalars.bodies.table import BODIES
 from ivm.render.scalars.functions import Context
+from ivm.render.scalars.interpret import interpreter
+from ivm.render.scalars.scratch import is_remembered, memo_of, passes_texts
 from ivm.render.scalars.shape import Shape, cost_rank
 from ivm.render.scalars.text_memo import TextMemo
-from ivm.render.scalars.texts import memo_of
 from ivm.render.scalars.writer import Access, Arguments, NotCompiledError, Value, Writer
 from sql.ir.functions import function_of
 from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, walk
@@ -212,9 +213,11 @@ def emit(writer: Writer, scalar: Scalar) -> Value:
     """Write the lines that compute the expression and say where its value is.
 
     What has no compiled form is evaluated by the interpreter before the loop, on all rows; that needs an
-    expression over input columns that cannot raise, or else NotCompiledError is raised.
+    expression over input columns that cannot raise and makes no text, or else NotCompiledError is raised.
     """
     if isinstance(scalar, Column):
+        if scalar.index not in writer.maps and scalar.index not in writer.access:
+            raise NotCompiledError("a text that is not made yet")
         return writer.maps.get(scalar.index) or writer.column(scalar.index, scalar.type.physical)
     if isinstance(scalar, Literal):
         return writer.literal(scalar)
@@ -224,9 +227,10 @@ def emit(writer: Writer, scalar: Scalar) -> Value:
         return _call(writer, scalar)
     except NotCompiledError:
         writer.back(mark)
-        if can_raise(scalar) or not columns_of(scalar) <= writer.access.keys():
+        made = scalar.type.physical is Physical.CODE
+        if made or can_raise(scalar) or not writer.maps.keys().isdisjoint(columns_of(scalar)):
             raise
-    reads_null = any(writer.access[c].masked for c in columns_of(scalar))
+    reads_null = any(c not in writer.access or writer.access[c].masked for c in columns_of(scalar))
     masked = (scalar.nullable and reads_null) or _makes_null(scalar)
     return writer.precomputed(scalar, masked, scalar.type.physical)
 
@@ -243,30 +247,28 @@ def _call(writer: Writer, call: Call) -> Value:
     if lookup is not None:
         return lookup
     body = BODIES[call.function]
-    if body.steps is None:
+    if body.steps is None or passes_texts(call):
         raise NotCompiledError(call.function)
     return body.steps(writer, call, [emit(writer, call.args[place]) for place in body.places(call)])
 
 
 def _memo(writer: Writer, call: Call) -> Value | None:
     """A text function through its memo; what compares codes needs none."""
-    if not any(a.type.kind is Kind.VARCHAR for a in call.args) or BODIES[call.function].by_code:
+    if not is_remembered(call):
         return None
-    found = memo_of(call, writer.context)
-    return None if found is None else _lookup(writer, found[0], emit(writer, call.args[found[1]]), call)
+    memo, _ = memo_of(call, writer.context, interpreter)
+    return _lookup(writer, memo, emit(writer, next(c for c in walk(call) if isinstance(c, Column))), call)
 
 
 def _lookup(writer: Writer, memo: TextMemo, code: Value, call: Call) -> Value:
-    """The loop gives up at a string that the memo does not know yet; a failed one is the interpreter's to report."""
+    """The loop gives up at a string that the memo does not know yet."""
     place, type_ = writer.memo(memo), call.type
     state = writer.let(f"t{place}[uint64({code.word})]")
     guard = "" if code.valid is None else f"{code.valid} and "
     writer.line(f"if {guard}{state} == 0:")
     writer.line("    return UNKNOWN")
-    if memo.failure is not None:
-        writer.fail(f"{state} == 4", code.valid)
     valid = code.valid
-    if function_of(call.function).makes_null:
+    if _makes_null(call):
         valid = writer.let(f"{guard}{state} != 1")
     if type_.kind is Kind.BOOLEAN:
         return Value((writer.let(f"{state} == 3"),), valid)

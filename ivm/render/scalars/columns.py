@@ -14,6 +14,7 @@ import numpy as np
 
 from catalog.types import Physical
 from ivm.trace.column import DTYPES, Array, Bools, Column
+from ivm.trace.computed import TextFunction
 from ivm.trace.delta import Delta
 
 _LOW = (1 << 64) - 1
@@ -111,13 +112,15 @@ class Rows:
     source.
     """
 
-    __slots__ = ("columns", "delta", "length", "positions")
+    __slots__ = ("_function", "_texts", "columns", "delta", "length", "positions")
 
     def __init__(self, delta: Delta) -> None:
         self.delta = delta
         self.length = len(delta)
         self.columns: dict[int, Column] = {}
         self.positions: Array | None = None
+        self._function: TextFunction | None = None
+        self._texts: frozenset[int] = frozenset()
 
     def column(self, index: int) -> Column:
         """Column `index`, of length `self.length` (or one, see `columns`)."""
@@ -128,13 +131,27 @@ class Rows:
         return column
 
     def _fetch(self, index: int) -> Column:
+        if self._function is None or index not in self._texts:
+            return self._read(index)
+        found = self.computed(index, self._function)
+        return self._function.of_codes(self._read(index)) if found is None else found
+
+    def computed(self, index: int, function: TextFunction) -> Column | None:
+        """A function of text column `index` as the source has it, None where that is better computed of codes."""
+        if index < len(self.delta.layout) and self.delta.computes(index, (function,)):
+            return self._read(index, function)
+        return None
+
+    def _read(self, index: int, function: TextFunction | None = None) -> Column:
         if self.positions is None:
-            return self.delta.column(index)
+            return self.delta.column(index if function is None else (index, function))
         place = self.delta.layout.places[index]
         assert place is not None, f"column {index} is not bound"
-        group = self.delta.groups[place[0]]
-        rows = self.positions if group.refs is None else group.refs[self.positions]
-        return group.source.gather(place[1], rows)
+        group, read = self.delta.groups[place[0]], place[1]
+        if function is not None:
+            assert not isinstance(read, tuple), "of a function's values no function is computed at its source"
+            read = read, function
+        return group.source.gather(read, self.positions if group.refs is None else group.refs[self.positions])
 
     def append(self, index: int, column: Column) -> None:
         """Give the rows another column, computed here."""
@@ -142,9 +159,17 @@ class Rows:
 
     def take(self, rows: Array) -> Rows:
         """The rows at positions `rows` (distinct integers)."""
-        taken = Rows.__new__(Rows)
-        taken.delta = self.delta
+        taken = Rows(self.delta)
         taken.length = len(rows)
         taken.positions = rows if self.positions is None else self.positions[rows]
         taken.columns = {i: pick(c, rows) for i, c in self.columns.items()} if self.columns else {}
+        taken._function, taken._texts = self._function, self._texts
         return taken
+
+    def over(self, function: TextFunction, texts: frozenset[int]) -> Rows:
+        """The same rows with this function of the columns `texts` in place of these."""
+        rows = Rows(self.delta)
+        rows.length, rows.positions = self.length, self.positions
+        rows.columns = {i: function.of_codes(c) if i in texts else c for i, c in self.columns.items()}
+        rows._function, rows._texts = function, texts
+        return rows

@@ -1,34 +1,72 @@
-"""What a family of functions offers to the interpreter.
-
-A *strict* function maps columns to a column, row by row. A *lazy* one builds what it reads of its arguments for itself.
-"""
+"""What computes functions, and what they may use: the dictionary, what is remembered, a scratch for texts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
+from catalog.types import VARCHAR
 from ivm.render.scalars.columns import Rows
 from ivm.render.scalars.text_memo import TextMemo
 from ivm.trace.column import Column
 from ivm.trace.dictionary import Literals, TextDictionary
-from sql.ir.scalar import Call, Scalar
+from ivm.trace.texts import Texts
+from sql.ir.scalar import Scalar
 
 Evaluate = Callable[[Rows], Column]
 Apply = Callable[..., Column]
 Build = Callable[[Scalar], Evaluate]
 Each = TypeVar("Each")
 
+MOST = 1 << 20
+"""Bytes of texts from which on a scratch is thrown away."""
+
+
+class ScratchTexts:
+    """Texts of the database by their codes in a scratch, read as a function of the column that they stand in."""
+
+    type = VARCHAR
+    light = True
+
+    def __init__(self, dictionary: TextDictionary, database: TextDictionary) -> None:
+        self._dictionary, self._database = dictionary, database
+
+    def of_texts(self, texts: Texts) -> Column:
+        """Strings where they lie."""
+        return self._dictionary.encode_texts(texts)
+
+    def of_codes(self, column: Column) -> Column:
+        """Strings that have codes of the database."""
+        there = self._database.now().packed(column.values, column.valid)
+        return Column(self._dictionary.encode_parts(*there, column.valid), column.valid)
+
 
 class Context:
     """What the functions of an expression may use beside their arguments: the text dictionary and what is remembered of
     its strings. Literals and memos stay for as long as this does.
+
+    A scratch is a context, too: `texts` gives the texts of the database codes of its dictionary.
     """
 
-    def __init__(self, dictionary: TextDictionary) -> None:
+    def __init__(self, dictionary: TextDictionary, texts: ScratchTexts | None = None) -> None:
         self.dictionary = dictionary
+        self.texts = texts
         self.literals = Literals(dictionary)
         self._memos: dict[Hashable, TextMemo] = {}
+        self._scratch: Context | None = None
+
+    def scratch(self) -> Context:
+        """The one at hand; what has codes of it is known until `tidy`."""
+        scratch = self._scratch
+        if scratch is None:
+            dictionary = TextDictionary()
+            scratch = self._scratch = Context(dictionary, ScratchTexts(dictionary, self.dictionary))
+        return scratch
+
+    def tidy(self) -> None:
+        """Throw the scratch away if it holds much."""
+        if self._scratch is not None and self._scratch.dictionary.weight > MOST:
+            self._scratch = None
 
     @property
     def remembers(self) -> bool:
@@ -48,6 +86,3 @@ class Context:
         if known is None:
             known = self.dictionary.shared[key] = make()
         return known
-
-
-Lazy = Callable[[Call, Context, Build], Evaluate]

@@ -22,12 +22,15 @@ from ivm.analysis.ranges import can_raise
 from ivm.kernels.numbers import elementwise, wide
 from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.bodies.table import BODIES
+from ivm.render.scalars.by_bytes import function_of as text_function_of
 from ivm.render.scalars.columns import Rows, constant, from_objects, objects, spread, stored
 from ivm.render.scalars.failures import Attempt, Problem, first_bad, overflow
 from ivm.render.scalars.functions import Build, Context, Evaluate
-from ivm.render.scalars.texts import compare_columns
+from ivm.render.scalars.scratch import is_remembered, memo_of, over_scratch, passes_texts
+from ivm.render.scalars.texts import by_value, compare_columns, is_by_value
 from ivm.render.scalars.writer import Script, Value
 from ivm.trace.column import Column
+from ivm.trace.computed import TextFunction
 from sql.ir.functions import function_of
 from sql.ir.scalar import Call, Literal, Scalar
 from sql.ir.scalar import Column as Reference
@@ -45,18 +48,31 @@ def interpreter(scalar: Scalar, context: Context) -> Evaluate:
         column = _literal(scalar, context)
         return lambda rows: column
     assert isinstance(scalar, Call), "decorrelation leaves no column of an outer query"
-    body = BODIES[function_of(scalar.function).name]
+    if context.texts is None:
+        if is_remembered(scalar):
+            memo, index = memo_of(scalar, context, interpreter)
+            return lambda rows: memo.lookup(rows.column(index))
+        if passes_texts(scalar):
+            return over_scratch(scalar, context, interpreter)
+    elif (known := text_function_of(scalar, context)) is not None:
+        return partial(_of_text, *known)
 
     def build(part: Scalar) -> Evaluate:
         return interpreter(part, context)
 
-    if body.lazy is not None:
-        return body.lazy(scalar, context, build)
+    if is_by_value(scalar):
+        return by_value(scalar, context, build)
+    body = BODIES[function_of(scalar.function).name]
     apply = None if body.strict is None else body.strict(scalar, context)
     if apply is None:
         return over_arrays(body, scalar, context, build)
     arguments = [build(scalar.args[place]) for place in body.places(scalar)]
     return lambda rows: apply(*[argument(rows) for argument in arguments])
+
+
+def _of_text(index: int, function: TextFunction, rows: Rows) -> Column:
+    found = rows.computed(index, function)
+    return function.of_codes(rows.column(index)) if found is None else found
 
 
 def _literal(literal: Literal, context: Context) -> Column:

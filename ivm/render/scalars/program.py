@@ -201,6 +201,7 @@ class Piece:
         passed = True if fused is None else fused.run(read)
         if passed is True:
             passed = interpreted.run(read)
+        self._context.tidy()
         return None if isinstance(passed, bool) else self._project(delta, *passed)
 
     def _form(self, shape: Shape) -> tuple[Interpreted, Fused | None]:

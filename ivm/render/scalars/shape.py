@@ -6,15 +6,16 @@ loop's length: 20 columns of sums take a second, 100 take twenty.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from catalog.types import Kind, Physical
 from ivm.analysis.ranges import can_raise
 from ivm.plan.mfp import Mfp
 from ivm.render.scalars.bodies.table import BODIES
+from ivm.render.scalars.scratch import is_remembered, passes_texts
 from ivm.trace.column import Column as Values
 from ivm.trace.delta import Columns, Group, Layout, Place
-from sql.ir.scalar import TRUE, Call, Column, Scalar, columns_of, remap, walk
+from sql.ir.scalar import TRUE, Call, Column, Scalar, columns_of, rewrite, walk
 
 MOST = 180
 """What one loop may weigh; that takes the compiler a second or two."""
@@ -30,8 +31,10 @@ class Shape:
     """`early` predicates need no map, `late` ones do; both are in the order of `cost_rank`.
 
     `maps` are what is computed: maps that are bare columns are left out (unless `gathered`), and those that read
-    one read its origin. `projection[i]` is a column of the input row, or `width + k` for the k-th of `maps`.
-    `kept_maps` are the positions in `maps` of those that are projected, in their order.
+    one read its origin; who reads a text that a map makes computes it for himself. `projection[i]` is a column of the
+    input row, or `width + k` for the k-th of `maps`.
+    `kept_maps` are the positions in `maps` of those that are projected, in their order. `made`: columns of texts that
+    are made when they are read, and not of rows that are dropped.
     """
 
     maps: tuple[Scalar, ...]
@@ -40,21 +43,33 @@ class Shape:
     projection: tuple[int, ...]
     width: int
     kept_maps: tuple[int, ...]
+    made: frozenset[int] = frozenset()
 
     @staticmethod
     def of(mfp: Mfp) -> Shape:
         """The shape of a program."""
-        width = mfp.width
+        width, kept = mfp.width, set(mfp.projection)
         row: dict[int, int] = {i: i for i in range(width)}
         computed: list[Scalar] = []
-        for i, scalar in enumerate(mfp.maps):
-            placed = remap(scalar, row.__getitem__)
-            if isinstance(placed, Column) and not mfp.gathered:
-                row[width + i] = placed.index
-            else:
-                row[width + i] = width + len(computed)
-                computed.append(placed)
-        conditions = [remap(p, row.__getitem__) for p in mfp.predicates if p != TRUE]
+        texts: dict[int, Scalar] = {}
+
+        def placed(scalar: Scalar) -> Scalar:
+            return rewrite(scalar, lambda part: moved(part) if isinstance(part, Column) else part)
+
+        def moved(column: Column) -> Scalar:
+            return texts.get(column.index) or replace(column, index=row[column.index])
+
+        for i, scalar in enumerate(map(placed, mfp.maps), width):
+            if isinstance(scalar, Column) and not mfp.gathered:
+                row[i] = scalar.index
+                continue
+            if isinstance(scalar, Call) and scalar.type.physical is Physical.CODE and weight(scalar) <= MOST:
+                texts[i] = scalar
+                if i not in kept:
+                    continue
+            row[i] = width + len(computed)
+            computed.append(scalar)
+        conditions = [placed(p) for p in mfp.predicates if p != TRUE]
         early = [p for p in conditions if all(c < width for c in columns_of(p))]
         late = [p for p in conditions if any(c >= width for c in columns_of(p))]
         outputs = tuple(row[c] for c in mfp.projection)
@@ -69,10 +84,14 @@ class Shape:
 
     @property
     def inputs(self) -> tuple[int, ...]:
-        """The input columns that are read, in the order of their first use."""
+        """The input columns that a loop may read, in the order of their first use."""
         order: dict[int, None] = {}
-        for scalar in (*self.early, *self.maps, *self.late):
-            order.update(dict.fromkeys(c for c in sorted(columns_of(scalar)) if c < self.width))
+        waiting = [*self.early, *self.maps, *self.late]
+        for scalar in waiting:
+            if isinstance(scalar, Column) and scalar.index < self.width and scalar.index not in self.made:
+                order[scalar.index] = None
+            elif isinstance(scalar, Call) and (is_remembered(scalar) or not passes_texts(scalar)):
+                waiting.extend(scalar.args)
         return tuple(order)
 
     def project(self, layout: Layout) -> tuple[list[int], Layout]:

@@ -8,41 +8,33 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from catalog.errors import NumericError
 from catalog.types import Physical
 from ivm.kernels.texts.sweep import take_unmarked
-from ivm.render.scalars.columns import both, stored
+from ivm.render.scalars.columns import both
 from ivm.trace.column import DTYPES, NO_MASK, Array, Column, readonly
 
-UNKNOWN, NULL, FALSE, TRUE, ERROR, LEARNING = 0, 1, 2, 3, 4, 5
+UNKNOWN, NULL, FALSE, TRUE, LEARNING = 0, 1, 2, 3, 4
 """States of a code in a memo. UNKNOWN is zero, so that a memo's growth touches no memory; a value that is there
 and is not BOOLEAN has state TRUE, and the value itself lies beside."""
-
-NOTHING: dict[Physical, Any] = {Physical.BOOL: False, Physical.CODE: "", Physical.FLOAT64: 0.0}
-"""What stands under NULL in a list of values; 0 of integers."""
 
 _PART = 1 << 15
 
 States = npt.NDArray[np.int8]
-Compute = Callable[[Array], tuple[States, Array | None]]
-"""From codes (int32, distinct) to their states and, unless BOOLEAN, their values."""
-
-Failure = Callable[[str], str]
-"""The message for a string in state ERROR."""
+Compute = Callable[[Array], Column]
+"""From codes (int32, distinct) to their values; NumericError if one has none."""
 
 
 class TextMemo:
     """`states` int8 and `values` (None for a BOOLEAN function), both indexed by code.
 
     They are as long as `cover` made them. The owner of a fused loop may read both directly; what it finds
-    UNKNOWN it must have looked up here. `failure` is None for a function that cannot fail.
+    UNKNOWN it must have looked up here.
     """
 
-    def __init__(self, dictionary: Any, compute: Compute, physical: Physical, failure: Failure | None = None) -> None:
+    def __init__(self, dictionary: Any, compute: Compute, physical: Physical) -> None:
         self.dictionary = dictionary
         self.compute = compute
         self.physical = physical
-        self.failure = failure
         dictionary.memos.add(self)
         self.states: States = np.zeros(0, np.int8)
         self.values: Array | None = None
@@ -87,8 +79,6 @@ class TextMemo:
         valid = column.valid
         if (states == NULL).any():
             valid = both(valid, states != NULL)
-        if self.failure is not None:
-            self._fail_on_error(codes, states == ERROR, column)
         return Column(states == TRUE if self.values is None else self.values[codes], valid)
 
     def _learn_missing(self, column: Column) -> None:
@@ -97,51 +87,14 @@ class TextMemo:
         if len(new) == 0:
             return
         self.states[new] = UNKNOWN  # should the function fail
-        states, values = self.compute(new)
+        found = self.compute(new)
         self.cover()
-        self.states[new] = states
-        if self.values is not None and values is not None:
-            self.values[new] = values
-
-    def _fail_on_error(self, codes: Array, wrong: Any, column: Column) -> None:
-        if column.valid is not None:
-            wrong = wrong & column.valid
-        if wrong.any() and self.failure is not None:
-            code = codes[int(np.argmax(wrong)) if len(codes) > 1 else 0]
-            raise NumericError(self.failure(self.dictionary.now().strings(np.array([code], np.int32))[0]))
-
-
-def known(values: Array) -> tuple[States, Array | None]:
-    """What a memo is told of strings of which all have a value: BOOLEAN, or in the form that it keeps."""
-    if values.dtype == np.bool_:
-        return np.where(values, np.int8(TRUE), np.int8(FALSE)), None
-    return np.full(len(values), TRUE, np.int8), values
-
-
-def one_by_one(function: Callable[[str], Any], physical: Physical, dictionary: Any, failed: int = ERROR) -> Compute:
-    """What a memo needs to learn a function of single strings; None is NULL, and a ValueError leaves it `failed`."""
-    nothing = NOTHING.get(physical, 0)
-
-    def compute(codes: Array) -> tuple[States, Array | None]:
-        results: list[Any] = []
-        states = np.full(len(codes), TRUE, np.int8)
-        for i, text in enumerate(dictionary.now().strings(codes)):
-            try:
-                result = function(text)
-            except ValueError:
-                states[i], result = failed, nothing
-            if result is None:
-                states[i], result = NULL, nothing
-            results.append(result)
-        if physical is Physical.BOOL:
-            states[(states == TRUE) & ~np.array(results, np.bool_)] = FALSE
-            return states, None
-        if physical is Physical.CODE:
-            return states, dictionary.codes(results)
-        wide = physical is Physical.WIDE
-        return states, stored(np.array(results, object if wide else DTYPES[physical]), physical)
-
-    return compute
+        states: Any = np.int8(TRUE)
+        if self.values is None:
+            states = np.where(found.values, states, np.int8(FALSE))
+        else:
+            self.values[new] = found.values
+        self.states[new] = states if found.valid is None else np.where(found.valid, states, np.int8(NULL))
 
 
 def _grown(array: Any, capacity: int) -> Any:

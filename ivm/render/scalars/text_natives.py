@@ -31,8 +31,8 @@ from ivm.kernels.texts.parts import (
     trim_spaces,
 )
 from ivm.render.scalars.text_functions import like_parts
-from ivm.render.scalars.text_memo import Compute, known
-from ivm.trace.column import Array, Bools, Ints, readonly
+from ivm.trace.column import Array, Bools, Column, Ints, readonly
+from ivm.trace.dictionary import TextDictionary
 from ivm.trace.texts import Texts
 from sql.ir.functions import MIRRORED
 
@@ -49,14 +49,10 @@ _SIGNS: dict[str, Callable[[npt.NDArray[np.int8]], Bools]] = {
 }
 
 
-def learning(native: Native, dictionary: Any) -> Compute:
-    """What a memo needs to learn a native's values."""
-
-    def compute(codes: Array) -> tuple[Any, Array | None]:
-        found = native(dictionary.now().texts(codes))
-        return known(dictionary.encode_texts(found).values if isinstance(found, Texts) else found)
-
-    return compute
+def column_of(native: Native, texts: Texts, dictionary: TextDictionary) -> Column:
+    """A native's values; of texts, their codes."""
+    found = native(texts)
+    return dictionary.encode_texts(found) if isinstance(found, Texts) else Column(found, texts.valid)
 
 
 def comparison(function: str, text: str, mirrored: bool) -> Native:

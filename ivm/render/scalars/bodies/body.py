@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ivm.render.scalars.functions import Apply, Context, Lazy
+from ivm.render.scalars.functions import Apply, Context
 from ivm.render.scalars.writer import Steps
 from sql.ir.scalar import Call
 
@@ -21,7 +21,6 @@ class Body:
             it asks the script for on the rows that need it. None: all of them.
         strict: how the interpreter maps the columns of these arguments, where that is not by `steps`; None for a call
             that it has no other way for. Without `steps`, it computes the call before a loop runs.
-        lazy: how the interpreter evaluates a function by the expressions of its arguments.
         narrow: `steps` computes nothing that could leave 32 bits, so that such columns need not be widened.
         by_code: of texts it asks only whether they are equal, or are there.
     """
@@ -30,7 +29,6 @@ class Body:
     steps: Steps | None = None
     values: tuple[int, ...] | None = None
     strict: Callable[[Call, Context], Apply | None] | None = None
-    lazy: Lazy | None = None
     narrow: bool = False
     by_code: bool = False
 

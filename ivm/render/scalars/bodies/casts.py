@@ -16,7 +16,6 @@ from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.columns import both, constant, objects, stored
 from ivm.render.scalars.failures import Attempt, attempted, first_bad, formatter
 from ivm.render.scalars.functions import Apply, Context
-from ivm.render.scalars.texts import by_memo
 from ivm.render.scalars.writer import NotCompiledError, Script, Value
 from ivm.trace.arrow import to_arrow
 from ivm.trace.column import Array, Column
@@ -130,15 +129,13 @@ def _of_wide(script: Script, call: Call, a: Value) -> Value:
 
 
 def _otherwise(call: Call, context: Context) -> Apply | None:
-    """Of texts and bytes, and what no loop computes."""
+    """To text, and what no loop computes."""
     source, target = call.args[0].type, call.type
     if source.kind is Kind.NULL:
         null = constant(None, target.physical)
         return lambda a: null
     if source == target or source.kind is Kind.UUID:  # which is kept as its text
         return lambda a: a
-    if source.kind is Kind.VARCHAR:
-        return by_memo(call, context)
     if target.kind is Kind.VARCHAR:
         return _to_text(source, context)
     if target.kind is Kind.FLOAT and source.kind is Kind.DECIMAL:

@@ -8,7 +8,6 @@ import numpy as np
 
 from catalog.types import Physical, SqlType
 from ivm.render.scalars.bodies.body import Body
-from ivm.render.scalars.texts import by_memo
 from ivm.render.scalars.writer import Script, Value
 from sql.ir.scalar import Call, Literal
 
@@ -99,9 +98,9 @@ def in_list(script: Script, call: Call, args: list[Value]) -> Value:
 
 BODIES = (
     *(Body(name, comparison, narrow=True, by_code=True) for name in ("eq", "ne")),
-    *(Body(name, comparison, narrow=True, strict=by_memo) for name in ("lt", "le", "gt", "ge")),
+    *(Body(name, comparison, narrow=True) for name in ("lt", "le", "gt", "ge")),
     Body("is_null", is_null, narrow=True, by_code=True),
-    Body("is_distinct", is_distinct, narrow=True),
+    Body("is_distinct", is_distinct, narrow=True, by_code=True),
     Body("nullif", nullif, narrow=True),
     Body("greatest", extreme, narrow=True),
     Body("least", extreme, narrow=True),

@@ -18,14 +18,14 @@ from __future__ import annotations
 from ivm.render.scalars.bodies import arithmetic, casts, comparisons, logic, moments, rounding
 from ivm.render.scalars.bodies.body import Body
 from ivm.render.scalars.bodies.texts import TEXTS
-from ivm.render.scalars.texts import REGEXES, text_call
+from ivm.render.scalars.texts import REGEXES
 from sql.ir.functions import FUNCTIONS
 
 _FAMILIES = (arithmetic, rounding, comparisons, logic, casts, moments)
 
 BODIES = {
     **{body.name: body for family in _FAMILIES for body in family.BODIES},
-    **{name: Body(name, lazy=text_call) for name in (*TEXTS, *REGEXES)},
+    **{name: Body(name) for name in (*TEXTS, *REGEXES)},
 }
 """All bodies by the functions' names."""
 

@@ -1,0 +1,112 @@
+"""Texts on their way: what functions make of texts, and others read, has codes of a dictionary that is thrown away.
+
+Of what an expression computes, the database's text dictionary gets what comes out of it alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from catalog.types import VARCHAR, Kind, Physical
+from ivm.render.scalars.bodies.table import BODIES
+from ivm.render.scalars.columns import Rows, dense
+from ivm.render.scalars.functions import Context, Evaluate
+from ivm.render.scalars.text_memo import TextMemo
+from ivm.render.scalars.texts import by_value, is_by_value
+from ivm.trace.column import Array, Column
+from ivm.trace.delta import delta_of
+from sql.ir.functions import Nulls, function_of
+from sql.ir.scalar import Call, Scalar, columns_of, rewrite, walk
+from sql.ir.scalar import Column as Reference
+
+Interpreter = Callable[[Scalar, Context], Evaluate]
+
+_PASSED_ON = frozenset(("case", "coalesce", "nullif", "greatest", "least", "raise_if"))
+"""Functions that make no text of texts: they give one of those that they are given."""
+
+
+def passes_texts(scalar: Scalar) -> bool:
+    """Whether it reads a text that a function made, or several at a time, so that it is computed over a scratch."""
+    if not isinstance(scalar, Call) or any(part.type.kind is Kind.LIST for part in walk(scalar)):
+        return False
+    given = list(_given(scalar))
+    if any(map(_is_made, given)):
+        return True
+    if scalar.function in _PASSED_ON or BODIES[scalar.function].by_code:
+        return False
+    return len({each.index for each in given if isinstance(each, Reference)}) > 1
+
+
+def _given(call: Call) -> Iterator[Scalar]:
+    for arg in call.args:
+        if arg.type.physical is Physical.CODE:
+            yield arg
+            if isinstance(arg, Call) and arg.function in _PASSED_ON:
+                yield from _given(arg)
+
+
+def _is_made(scalar: Scalar) -> bool:
+    return isinstance(scalar, Call) and scalar.function not in _PASSED_ON
+
+
+def is_remembered(call: Scalar) -> bool:
+    """Whether what it says of each code is remembered: a function of one text and of nothing else, NULL of NULL."""
+    if not isinstance(call, Call):
+        return False
+    functions = {part.function for part in walk(call) if isinstance(part, Call)} - {"in"}
+    if any(function_of(name).nulls is not Nulls.ANY for name in functions):
+        return False
+    read = {part for part in walk(call) if isinstance(part, Reference)}
+    if len({each.index for each in read}) != 1 or any(each.type.kind is not Kind.VARCHAR for each in read):
+        return False
+    return passes_texts(call) or (is_by_value(call) and any(isinstance(arg, Reference) for arg in call.args))
+
+
+def over_scratch(call: Call, context: Context, interpreter: Interpreter) -> Evaluate:
+    """What computes a call that `passes_texts`."""
+    texts = frozenset(
+        part.index for part in walk(call) if isinstance(part, Reference) and part.type.physical is Physical.CODE
+    )
+    built = context.scratch(), interpreter(call, context.scratch())
+
+    def evaluate(rows: Rows) -> Column:
+        nonlocal built
+        scratch, run = built
+        if scratch is not context.scratch():
+            scratch = context.scratch()
+            run = interpreter(call, scratch)
+            built = scratch, run
+        assert scratch.texts is not None, "it is a scratch"
+        found = run(rows.over(scratch.texts, texts))
+        if call.type.physical is not Physical.CODE:
+            return found
+        there = scratch.dictionary.now().packed(found.values, found.valid)
+        return Column(context.dictionary.encode_parts(*there, found.valid), found.valid)
+
+    return evaluate
+
+
+_TEXT = Reference(0, VARCHAR)
+
+
+def memo_of(call: Call, context: Context, interpreter: Interpreter) -> tuple[TextMemo, int]:
+    """What remembers the values of a call that `is_remembered`, and the column of whose text it is asked."""
+    key = rewrite(call, lambda part: _TEXT if isinstance(part, Reference) else part)
+    assert isinstance(key, Call), "it is the same call, of another column"
+
+    def make() -> TextMemo:
+        own = Context(context.dictionary)
+        if passes_texts(key):
+            evaluate = over_scratch(key, own, interpreter)
+        else:
+            evaluate = by_value(key, own, lambda part: interpreter(part, own))
+
+        def compute(codes: Array) -> Column:
+            found = dense(evaluate(Rows(delta_of([Column(codes)], 0, None))), len(codes))
+            own.tidy()
+            return found
+
+        return TextMemo(own.dictionary, compute, key.type.physical)
+
+    (column,) = columns_of(call)
+    return context.memo(("text", key), make), column
