@@ -32,7 +32,7 @@ class Compaction:
         self._from = store
         self._to = store.empty()
         self._at = 0
-        self._numbers: Growable[np.int32] = Growable(np.dtype(np.int32), zeros=True)
+        self._numbers: Growable[np.int32] = Growable(np.dtype(np.int32))
         """By old number the new one + 1; 0 if the row is gone, or not reached."""
         self._followers: dict[Follower, Follower] = {}
         self._living = None if living is None else (living, living.over(self._to))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+import mmap
+from contextlib import suppress
+from math import prod
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,25 +16,24 @@ from ivm.trace.column import DTYPES, Array, Column
 _Item = TypeVar("_Item", bound=np.generic)
 
 _START = 1024
-_EAGER_BYTES = 1 << 20
+_EAGER_BYTES = 1 << 16
 _AHEAD = 64
 _AHEAD_BYTES = 1 << 32
 _NO_CODES: Array = np.empty(0, np.int32)
 
 
 class Growable(Generic[_Item]):
-    """Rows of `dtype`, or of `width` items of it each, in `array[:length]`; what lies behind is spare and unspecified.
+    """Rows of `dtype`, or of `width` items of it each, in `array[:length]`; what lies behind is spare.
 
-    Small arrays double. Those above a megabyte reserve address space of 4 GiB, or where that is not to be had, 64-fold,
-    which the system backs with memory only as rows are written, so that no batch waits for the copy of a large array.
-    With `zeros`, all that was never written is zero, what lies behind the length included.
+    Small arrays double. Those above 64 KiB reserve address space of 4 GiB, or where that is not to be had, 64-fold,
+    which the system backs with memory only as rows are written, page by page, so that no batch waits for the copy of a
+    large array, or for memory that it does not fill. All that was never written is zero.
     Readers of `view()` keep what they have: growth moves to a new array and leaves the old one to them.
     """
 
-    __slots__ = ("_made", "array", "length")
+    __slots__ = ("array", "length")
 
-    def __init__(self, dtype: np.dtype[_Item], width: int | None = None, *, zeros: bool = False) -> None:
-        self._made = np.zeros if zeros else np.empty
+    def __init__(self, dtype: np.dtype[_Item], width: int | None = None) -> None:
         self.array: npt.NDArray[_Item] = np.empty(0 if width is None else (0, width), dtype)
         self.length = 0
 
@@ -73,13 +75,28 @@ class Growable(Generic[_Item]):
             wanted = [_AHEAD_BYTES // row_bytes, min(_AHEAD * length, _AHEAD_BYTES // row_bytes), length + length // 4]
         for rows in wanted:
             try:
-                grown = self._made((max(rows, length), *self.array.shape[1:]), self.array.dtype)
+                grown = _zeros((max(rows, length), *self.array.shape[1:]), self.array.dtype)
                 break
-            except MemoryError:
+            except (MemoryError, OSError) as error:
                 if rows == wanted[-1]:
-                    raise
+                    raise MemoryError(str(error)) from error
         grown[: self.length] = self.array[: self.length]
         self.array = grown
+
+
+def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Zeros, which get memory as they are written to, if they are many: 4 KiB at a time, for some 2 us.
+
+    numpy asks for pages of 2 MiB. Whoever writes to a new one waits until all of it is filled with zeros, up to 8 ms
+    where a virtual machine gets it from its host; and columns that grow side by side come to new ones at once.
+    """
+    size = prod(shape) * dtype.itemsize
+    if size < _EAGER_BYTES:
+        return np.zeros(shape, dtype)
+    memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError, AttributeError):  # of systems without such pages
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(memory, dtype).reshape(shape)
 
 
 class HotColumn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from typing import Any
 
 import numpy as np
@@ -33,20 +34,30 @@ def test_a_large_array_is_seldom_copied() -> None:
 
 
 def test_less_is_reserved_where_the_system_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    empty = np.empty
+    given = mmap.mmap
     refused: list[int] = []
 
-    def scarce(shape: Any, dtype: Any) -> Any:
-        rows = shape[0] if isinstance(shape, tuple) else shape
-        if rows > 1_000_000:
-            refused.append(rows)
-            raise MemoryError
-        return empty(shape, dtype)
+    def scarce(file: int, size: int, flags: int) -> Any:
+        if size > 8_000_000:
+            refused.append(size)
+            raise OSError("no room")
+        return given(file, size, flags)
 
-    monkeypatch.setattr(np, "empty", scarce)
+    monkeypatch.setattr(mmap, "mmap", scarce)
     array = Growable(np.dtype(np.int64))
     array.append(np.arange(200_000))
     array.append(np.arange(200_000, 400_000))
     assert refused
     assert len(array.array) < 600_000
     assert array.view().tolist() == list(range(400_000))
+    with pytest.raises(MemoryError):
+        array.append(np.arange(1_000_000))
+    assert array.view().tolist() == list(range(400_000))
+
+
+def test_what_was_never_written_is_zero() -> None:
+    for width in (None, 3):
+        array = Growable(np.dtype(np.int32), width)
+        array.append(np.ones((100_000, *([] if width is None else [width])), np.int32))
+        array.fill(7, 200_000)
+        assert not array.array[200_000:300_000].any()
