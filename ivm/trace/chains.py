@@ -24,6 +24,7 @@ from ivm.kernels.types import Hashes
 from ivm.trace.changes import Applied
 from ivm.trace.column import Bools, Ints
 from ivm.trace.growable import Growable
+from ivm.trace.state import Marks
 
 _LARGE = 1 << 18
 """Slots below which a table grows fourfold: half the copying, and half the memory touched on the way."""
@@ -33,9 +34,11 @@ _SAMPLE = 1 << 12
 """Slots that are looked at to guess how many keys are left: they are in the order of hashes, so any will do."""
 _SLOTS_A_ROW, _SLOTS_AT_LEAST = 16, 256
 """How many slots of the table before are moved for each row that came. Two would do before the next growth."""
-_AHEAD_FROM_BYTES, _AHEAD = 1 << 20, 0.1
-"""Of larger tables the next one is made when this part of the slots is still free."""
-_PAGE_WORDS = 512
+_LINKED = 1 << 11
+"""Of keys that are linked at once only so many count as rows that came: a few rows may let many leave a run."""
+_AHEAD_FROM_BYTES, _AHEAD, _AHEAD_A_ROW = 1 << 18, 0.15, 32
+"""Of larger tables the next one is made when this part of the slots is still free, at most so many slots a row."""
+_PAGE_WORDS, _LARGE_PAGE_WORDS = 1 << 9, 1 << 18
 
 
 class Tables(NamedTuple):
@@ -53,7 +56,7 @@ class Chains:
     move there in proportion to the rows that come, and until the last one has, those that are not found are looked for
     in the table before. So no batch waits for the growth of a large table. Nor for its memory: keys lie all over it, so
     that the first few would make the system fill all of it with zeros, in pages of 2 MiB; that is done before, page by
-    page.
+    page, and no more than one large page in a commit.
 
     `died`, `since`: nobody reads as of a time before `since`, so rows that died by then may leave their chains.
     Size: 8 (W + 1) bytes a slot, of which at most three quarters are used, half as much more while keys move, and 4
@@ -73,7 +76,8 @@ class Chains:
     @property
     def nbytes(self) -> int:
         """Bytes of slots and chains."""
-        return self.tables.slots.nbytes + self.tables.old.nbytes + self.following.nbytes + 8 * self._there
+        slots, old, _ = self.tables
+        return slots.nbytes + old.nbytes + self.following.nbytes + 8 * self._there * slots.shape[1]
 
     @property
     def keys(self) -> int:
@@ -106,10 +110,11 @@ class Chains:
 
     def link(self, words: Ints, hashes: Hashes, firsts: Ints, lengths: Ints, end: int, died: Ints, since: int) -> None:
         """Link the lengths[i] rows from firsts[i] on, below `end`, to key i where it is new."""
-        self.ensure(len(words), len(words), died, since)
+        came = min(len(words), _LINKED)
+        self.ensure(len(words), came, died, since)
         self._lengthen(end)
         link_ranges(*self.tables, self.following.array, words, hashes, firsts, lengths)
-        self._came += len(words)
+        self._came += came
 
     def apply(
         self, words: Ints, hashes: Hashes, inserts: Bools, times: Ints, first_row: int, died: Ints, since: int,
@@ -201,16 +206,29 @@ class Chains:
         self.tables = made
 
     def _go_ahead(self, came: int) -> None:
-        """Get memory for the next table, in proportion to the rows that came, so that it is there when it is needed."""
+        """Get memory for the next table, in proportion to the rows that came, so that it is there when it is needed.
+
+        Of r slots without memory and l rows that still fit, m of which come, r m / (l - m) slots get it: r / l never
+        rises from about 2 (below `_LARGE` 4) / 0.15, and all have it when no more than m fit. It rises with keys that
+        are linked, which count less, and while a large page waits for the next commit; none waits beyond the bound of
+        slots a row. What has no memory when the table is full gets it from the rows that come there.
+        """
         slots = self.tables.slots
         left = self._most() - int(self.tables.counts[USED])
         if left > _AHEAD * len(slots):
             return
         if self._next is None:
             self._next, self._there = _fresh(_larger(len(slots)), slots.shape[1] - 1), 0
-        words = self._next.slots.reshape(-1)
-        there = min(self._there + -(-len(words) * came // max(left, came, 1)), len(words))
-        words[self._there : there : _PAGE_WORDS] = 0
+        words, missing = self._next.slots.reshape(-1), len(self._next.slots) - self._there
+        wanted, most = -(-missing * came // max(left, came, 1)), _AHEAD_A_ROW * came
+        there = self._there + min(wanted, most, missing)
+        first, end = self._there * slots.shape[1], there * slots.shape[1]
+        at = words.ctypes.data // 8 - 1
+        if (at + first) // _LARGE_PAGE_WORDS < (at + end) // _LARGE_PAGE_WORDS:
+            if Marks.large_page and wanted <= most:
+                return
+            Marks.large_page = True
+        words[first:end:_PAGE_WORDS] = 0
         self._there = there
 
     def _made(self, capacity: int) -> Tables:

@@ -100,7 +100,7 @@ def find_rows(
     long = NOBODY if unique or not len(died) else np.empty(min(n, _MOST_LONG), np.int64)
     while start < n:
         if visited:
-            positions, rows = _doubled(positions), _doubled(rows)
+            positions, rows = np.resize(positions, 2 * len(rows)), np.resize(rows, 2 * len(rows))
         start, count, tired, met = probe_rows(
             slots, old, following.array, died, words, hashes, dropped, limits, times, unique, since,
             firsts, lengths, start, count, tired, positions, rows, long,
@@ -119,9 +119,3 @@ def hashed(words: Ints) -> Hashes:
     hashes = np.empty(len(words), np.uint64)
     hash_rows(words, hashes)
     return hashes
-
-
-def _doubled(array: Ints) -> Ints:
-    grown = np.empty(2 * len(array), np.int64)
-    grown[: len(array)] = array
-    return grown

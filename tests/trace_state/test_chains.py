@@ -1,0 +1,69 @@
+"""Tables of chains that grow: what comes next has its memory in time, and no commit waits for much of it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.trace.chains import Chains
+from ivm.trace.index_reader import hashed
+from ivm.trace.state import Marks
+
+NOBODY = np.empty(0, np.int64)
+
+
+def _insert(chains, keys, first):
+    words = np.array(keys, np.int64).reshape(-1, 1)
+    chains.insert(words, hashed(words), np.empty(0, np.bool_), first, NOBODY, 0)
+
+
+def _sealed(chains):
+    """How many slots of the next table got memory in the seal of a commit."""
+    before = chains._there
+    Marks.large_page = False
+    chains.seal(NOBODY, 0)
+    return chains._there - before
+
+
+def test_the_next_table_has_its_memory_when_it_is_needed():
+    for rows in (1_000, 2_500):
+        chains, grown = Chains(1), 0
+        for first in range(0, 800_000, rows):
+            size, there = len(chains.tables.slots), chains._there
+            _insert(chains, np.arange(first, first + rows), first)
+            if len(chains.tables.slots) > size >= 1 << 17:
+                grown += 1
+                assert there == len(chains.tables.slots)
+            assert _sealed(chains) <= 32 * rows
+        assert grown
+
+
+def test_many_keys_that_are_linked_at_once_touch_no_more_memory_than_some():
+    chains, keys = Chains(1), np.random.default_rng(0).permutation(1_200_000)
+    end = 0
+    for count in (380_000, 1, 1_000, 60_000, 10, 1_000, 1_000, 200_000, 5, 5, 500_000, 1):
+        if count > 2_000:
+            words, lengths = keys[end : end + count].reshape(-1, 1), np.ones(count, np.int64)
+            chains.link(words, hashed(words), np.arange(end, end + count), lengths, end + count, NOBODY, 0)
+        else:
+            _insert(chains, keys[end : end + count], end)
+        end += count
+        assert _sealed(chains) <= 32 * min(count, 2_048)
+    assert chains.count(0, end) == end
+
+
+def test_of_two_tables_that_grow_one_gets_a_large_page_in_a_commit():
+    both = Chains(1), Chains(1)
+    shared = 0
+    for first in range(0, 700_000, 1_000):
+        Marks.large_page = False
+        pages = 0
+        for chains in both:
+            _insert(chains, np.arange(first, first + 1_000), first)
+            before, made = chains._there, chains._next
+            chains.seal(NOBODY, 0)
+            if made is not None and chains._next is made and len(made.slots) >= 1 << 19:
+                at = made.slots.ctypes.data - 8
+                pages += (at + 16 * chains._there >> 21) - (at + 16 * before >> 21)
+        assert pages <= 1
+        shared += pages
+    assert shared >= 2 * 2
