@@ -81,11 +81,12 @@ def _probe(
     visited = 0
     head = np.int64(EMPTY)
     searched = np.int64(-1)
-    for i in range(start, len(words)):
-        if far and i + AHEAD < len(words):
-            fetch(slots, old, hashes[i + AHEAD])
-        if far and i + NEAR < len(words):
-            ahead = slots[home(hashes[i + NEAR], capacity), width]
+    for at in range(start, len(words)):
+        i = np.uint64(at)
+        if far and at + AHEAD < len(words):
+            fetch(slots, old, hashes[np.uint64(at + AHEAD)])
+        if far and (mortal or not unique) and at + NEAR < len(words):
+            ahead = slots[home(hashes[np.uint64(at + NEAR)], capacity), width]
             if not unique:
                 prefetch(following, ahead - 1)
             if mortal:
@@ -95,40 +96,42 @@ def _probe(
         # Rows of one key often come together.
         if searched < 0 or not same_key(words, searched, words, i):
             head = find_head(slots, old, words, i, hashes[i])
-        searched = np.int64(i)
-        limit = limits[i * limit_step]
-        time = times[i * time_step]
+        searched = np.int64(at)
+        if head <= EMPTY and len(lengths) == 0:
+            continue
+        limit = limits[np.uint64(at * limit_step)]
+        time = times[np.uint64(at * time_step)]
         begin = count
         dead = 0
         row = head - 1
         while row >= 0:
             visited += 1
             if row < limit:
-                if not mortal or died[row] > time:
-                    if count == room:
-                        return i, begin, tired, visited
-                    positions[count] = i
-                    rows[count] = row
+                if not mortal or died[np.uint64(row)] > time:
+                    if not unique and count == room:
+                        return at, begin, tired, visited
+                    positions[np.uint64(count)] = at
+                    rows[np.uint64(count)] = row
                     count += 1
-                elif died[row] <= since:
+                elif not unique and died[np.uint64(row)] <= since:
                     dead += 1
                 if unique:
                     break
             elif row >= reach:
-                return i, begin, tired, visited
-            row = np.int64(following[row])
+                return at, begin, tired, visited
+            row = np.int64(following[np.uint64(row)])
         if head == EMPTY and len(lengths):
             for each in range(firsts[i], min(firsts[i] + lengths[i], limit)):
                 row = np.int64(each)
                 visited += 1
-                if not mortal or died[row] > time:
+                if not mortal or died[np.uint64(row)] > time:
                     if count == room:
-                        return i, begin, tired, visited
-                    positions[count] = i
-                    rows[count] = row
+                        return at, begin, tired, visited
+                    positions[np.uint64(count)] = at
+                    rows[np.uint64(count)] = row
                     count += 1
-        if dead >= MANY_DEAD and tired < len(long):
-            long[tired] = i
+        if not unique and dead >= MANY_DEAD and tired < len(long):
+            long[tired] = at
             tired += 1
     return len(words), count, tired, visited
 
