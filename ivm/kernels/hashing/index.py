@@ -79,17 +79,16 @@ def insert_rows(
     """
     width = np.uint64(words.shape[1])
     mortal = len(died) > 0
-    some_dropped = len(dropped) > 0
     used = counts[USED]
     reached = len(words)
-    for i in range(start, len(words)):
-        if i + AHEAD < len(words):
-            fetch(slots, old, hashes[i + AHEAD])
+    for at in range(start, len(words)):
+        i, row = np.uint64(at), np.uint64(first_row + at)
+        if at + AHEAD < len(words):
+            fetch(slots, old, hashes[np.uint64(at + AHEAD)])
         if used >= most:
-            reached = i
+            reached = at
             break
-        row = first_row + i
-        if (some_dropped and dropped[i]) or (mortal and died[row] <= since):
+        if (len(dropped) and dropped[i]) or (mortal and died[row] <= since):
             continue
         slot = find_slot(slots, words, i, hashes[i])
         head = slots[slot, width]
@@ -98,9 +97,9 @@ def insert_rows(
             put_key(slots, slot, words, i)
             used += 1
         following[row] = head - 1 if head > 0 else -1
-        slots[slot, width] = row + 1
+        slots[slot, width] = first_row + at + 1
         if mortal and head > 0:
-            drop_dead(following, died, row, since)
+            drop_dead(following, died, first_row + at, since)
     counts[USED] = used
     return reached
 

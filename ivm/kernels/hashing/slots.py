@@ -73,9 +73,7 @@ def find_head(slots: Ints, old: Ints, words: Ints, position: Word, code: np.uint
     """The head of key words[position], EMPTY if neither table has it."""
     width = np.uint64(slots.shape[1] - 1)
     head = slots[find_slot(slots, words, position, code), width]
-    if head == EMPTY and len(old):
-        head = old[find_slot(old, words, position, code), width]
-    return head
+    return old_head(old, words, position, code) if head == EMPTY else head
 
 
 @part(inline=True)
