@@ -62,9 +62,7 @@ def arrow_type(type: SqlType) -> pa.DataType:
         return pa.decimal128(type.precision, type.scale)
     if type.element is not None:
         return pa.list_(arrow_type(type.element))
-    if type.kind is Kind.ENUM:
-        return enum_type(type)
-    return _TYPES[type.kind]
+    return enum_type(type) if type.kind is Kind.ENUM else _TYPES[type.kind]
 
 
 def is_direct(given: pa.DataType, type: SqlType) -> bool:
@@ -236,8 +234,7 @@ def joined(column: Column, offsets: Ints, separator: str, dictionary: TextDictio
 def elements_of(texts: Texts) -> Codes:
     """The codes that are elements of lists of codes."""
     data, _ = texts.packed()
-    size = element_size(Physical.CODE)
-    parts = data[: int((texts.ends - texts.starts).sum())].reshape(-1, size)
+    parts = data[: int((texts.ends - texts.starts).sum())].reshape(-1, element_size(Physical.CODE))
     there = parts[parts[:, 0] != 0, 1:]
     return np.ascontiguousarray(there).view(np.int32).reshape(-1)
 
@@ -267,8 +264,7 @@ def _chunk_to_arrow(texts: pa.Array, valid: Array | None, element: SqlType, stri
     offsets = np.frombuffer(ends, np.int32, len(texts) + 1, texts.offset * 4) // size
     raw = np.frombuffer(data, np.uint8, int(offsets[-1] - offsets[0]) * size, int(offsets[0]) * size)
     parts = raw.reshape(-1, size)
-    dtype = DTYPES[element.physical]
-    values = np.ascontiguousarray(parts[:, 1:]).view(dtype)
+    values = np.ascontiguousarray(parts[:, 1:]).view(DTYPES[element.physical])
     there = parts[:, 0] != 0
     values = values if element.physical is Physical.WIDE else values.reshape(len(parts))
     elements = to_arrow(Column(values, None if there.all() else there), element, strings)

@@ -95,8 +95,7 @@ class Chains:
 
     def insert(self, words: Ints, hashes: Hashes, dropped: Bools, first_row: int, died: Ints, since: int) -> None:
         """Link row first_row + i to key i."""
-        end = first_row + len(words)
-        self._lengthen(end)
+        self._lengthen(first_row + len(words))
         at = 0
         while True:
             most = self._most()

@@ -158,8 +158,7 @@ class ColdColumns:
 
     def table(self, rows: Ints) -> pa.Table:
         """The columns of `rows`, ascending, as a table of one batch. Cost: copies them."""
-        columns = {str(index): self.arrow(index, rows).combine_chunks() for index in self._places}
-        return pa.table(columns)
+        return pa.table({str(index): self.arrow(index, rows).combine_chunks() for index in self._places})
 
     def gather(self, index: int, rows: Array | slice) -> Column:
         """A column's values of `rows` in physical form. Cost: a random access a row for what is read in place, a slice

@@ -88,9 +88,7 @@ def zeroed(values: Array, valid: Bools) -> Array:
 
 def validity_mask(array: pa.Array, validity: pa.Buffer | None) -> Bools | None:
     """Which values of an Arrow array are not NULL, bool (n,), from its validity buffer; None if all are."""
-    if validity is None or array.null_count == 0:
-        return None
-    return unpacked(validity, array.offset, len(array))
+    return None if validity is None or array.null_count == 0 else unpacked(validity, array.offset, len(array))
 
 
 def unpacked(bits: pa.Buffer, first: int, length: int) -> Bools:

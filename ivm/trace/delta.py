@@ -170,9 +170,7 @@ class Delta:
 
     def slice(self, start: int, stop: int) -> Delta:
         """The updates from `start` to `stop`; no column value is touched."""
-        if stop - start == self.length:
-            return self
-        return self._part(slice(start, stop), stop - start)
+        return self if stop - start == self.length else self._part(slice(start, stop), stop - start)
 
     def _part(self, rows: _Part, length: int) -> Delta:
         diffs = None if self.diffs is None else self.diffs[rows]

@@ -241,8 +241,7 @@ class Groups(Written[Form], State):
         """Become the groups that wrote the segments, if there are none yet. Error if those are of another plan."""
         assert self.used + len(self._steps) == 0, "groups are restored where there are none"
         store = empty_store(self.width, self.fields)
-        goal = take_groups(Segments(segments), self._keys, store.table, store.counts)
-        self._index_run(store, goal)
+        self._index_run(store, take_groups(Segments(segments), self._keys, store.table, store.counts))
         self._store = store
 
     @property

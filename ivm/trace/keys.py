@@ -180,8 +180,7 @@ def _write(words: Ints, place: _Place, column: Column) -> None:
         for values in target.T if target.ndim == 2 else (target,):
             np.copyto(values, 0, where=null)
         half, bit = place.null
-        bits = words.view(np.uint32)[:, half]
-        bits |= null.astype(np.uint32) << np.uint32(bit)
+        words.view(np.uint32)[:, half] |= null.astype(np.uint32) << np.uint32(bit)
 
 
 def _read(words: Ints, place: _Place) -> Column:

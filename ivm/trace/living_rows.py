@@ -65,8 +65,7 @@ class LivingRows:
         known = rows < self.index.rows
         rows, stamps = rows[known], stamps[known]
         applied, inserts = Applied(len(rows)), np.zeros(len(rows), np.bool_)
-        died = self.store.mortal(self.store.rows)
-        self.index.apply(self._words_of(rows), inserts, stamps, died, applied)
+        self.index.apply(self._words_of(rows), inserts, stamps, self.store.mortal(self.store.rows), applied)
         assert np.array_equal(applied.killed, rows), "rows did not die in the order in which they are met"
 
     def seal(self, since: int) -> None:

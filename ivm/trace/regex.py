@@ -59,5 +59,4 @@ def extracted(dictionary: TextDictionary, codes: Array, pattern: str, group: int
         texts = pc.replace_substring_regex(dictionary.now().decode(codes), around, rewrite, max_replacements=1)
     except pa.ArrowInvalid:  # the pattern has no such group, whose text is then empty
         return np.zeros(len(codes), np.int32)
-    hits = found(dictionary, codes, pattern)
-    return np.where(hits, dictionary.encode(texts).values, np.int32(0))
+    return np.where(found(dictionary, codes, pattern), dictionary.encode(texts).values, np.int32(0))

@@ -149,8 +149,7 @@ class TableStore(Rows):
 
     def describe(self, delta: Delta, columns: Sequence[int], limit: int) -> str:
         """The values of these columns in the first `limit` rows of a delta of this table, for a message."""
-        rows = np.arange(min(limit, len(delta)))
-        shown = delta.take(rows)
+        shown = delta.take(np.arange(min(limit, len(delta))))
         values = [to_arrow(shown.column(c), self._types[c], self._dictionary.now()).to_pylist() for c in columns]
         more = ", ..." if len(delta) > limit else ""
         return ", ".join(str(row) for row in zip(*values, strict=True)) + more

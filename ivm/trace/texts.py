@@ -56,8 +56,7 @@ class Texts:
         """The strings as Python objects; '' for NULL."""
         data, offsets = self.packed()
         whole = data.tobytes()
-        bounds = offsets.tolist()
-        return [whole[a:b].decode() for a, b in pairwise(bounds)]
+        return [whole[a:b].decode() for a, b in pairwise(offsets.tolist())]
 
 
 def text_buffers(array: pa.Array) -> tuple[Bytes, Places, Bools | None]:

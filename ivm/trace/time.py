@@ -121,8 +121,7 @@ class Births:
     def limits(self, times: Ints, rows: int) -> Ints:
         """`limit` for each of `times`; cost: a binary search for each among the times kept."""
         found = np.searchsorted(self._times.view(), times, side="right")
-        bounds = np.append(self._rows.view(), rows)
-        return bounds[found]
+        return np.append(self._rows.view(), rows)[found]
 
     def truncate(self, kept: int, last: int) -> None:
         """Forget the newest times: `kept` and `last` are what `len` and `last` were before they came."""
