@@ -15,7 +15,6 @@ from sql.ir.scalar import Scalar
 
 Evaluate = Callable[[Rows], Column]
 Apply = Callable[..., Column]
-Build = Callable[[Scalar], Evaluate]
 Each = TypeVar("Each")
 
 MOST = 1 << 20
@@ -86,3 +85,6 @@ class Context:
         if known is None:
             known = self.dictionary.shared[key] = make()
         return known
+
+
+Interpreter = Callable[[Scalar, Context], Evaluate]

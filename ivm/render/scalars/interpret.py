@@ -25,7 +25,7 @@ from ivm.render.scalars.bodies.table import BODIES
 from ivm.render.scalars.by_bytes import function_of as text_function_of
 from ivm.render.scalars.columns import Rows, constant, from_objects, objects, spread, stored
 from ivm.render.scalars.failures import Attempt, Problem, first_bad, overflow
-from ivm.render.scalars.functions import Build, Context, Evaluate
+from ivm.render.scalars.functions import Context, Evaluate
 from ivm.render.scalars.scratch import is_remembered, memo_of, over_scratch, passes_texts
 from ivm.render.scalars.texts import by_value, compare_columns, is_by_value
 from ivm.render.scalars.writer import Script, Value
@@ -57,16 +57,13 @@ def interpreter(scalar: Scalar, context: Context) -> Evaluate:
     elif (known := text_function_of(scalar, context)) is not None:
         return partial(_of_text, *known)
 
-    def build(part: Scalar) -> Evaluate:
-        return interpreter(part, context)
-
     if is_by_value(scalar):
-        return by_value(scalar, context, build)
+        return by_value(scalar, context, interpreter)
     body = BODIES[function_of(scalar.function).name]
     apply = None if body.strict is None else body.strict(scalar, context)
     if apply is None:
-        return over_arrays(body, scalar, context, build)
-    arguments = [build(scalar.args[place]) for place in body.places(scalar)]
+        return over_arrays(body, scalar, context)
+    arguments = [interpreter(scalar.args[place], context) for place in body.places(scalar)]
     return lambda rows: apply(*[argument(rows) for argument in arguments])
 
 
@@ -85,9 +82,9 @@ def _literal(literal: Literal, context: Context) -> Column:
 _Run = Callable[[Rows, list[Column]], Column]
 
 
-def over_arrays(body: Body, call: Call, context: Context, build: Build) -> Evaluate:
+def over_arrays(body: Body, call: Call, context: Context) -> Evaluate:
     """The function that a body's steps are; written once for each way in which the arguments' columns have masks."""
-    arguments = [build(call.args[place]) for place in body.places(call)]
+    arguments = [interpreter(call.args[place], context) for place in body.places(call)]
     known: dict[tuple[bool, ...], _Run] = {}
 
     def evaluate(rows: Rows) -> Column:
@@ -95,7 +92,7 @@ def over_arrays(body: Body, call: Call, context: Context, build: Build) -> Evalu
         masked = tuple([column.valid is not None for column in columns])
         run = known.get(masked)
         if run is None:
-            run = known[masked] = _function(body, call, _Arrays(context, build), masked)
+            run = known[masked] = _function(body, call, _Arrays(context), masked)
         return run(rows, columns)
 
     return evaluate
@@ -104,23 +101,22 @@ def over_arrays(body: Body, call: Call, context: Context, build: Build) -> Evalu
 class _Arrays(Script):
     """The lines of a function of arrays while a body writes them."""
 
-    def __init__(self, context: Context, build: Build) -> None:
+    def __init__(self, context: Context) -> None:
         super().__init__(context)
         self.given: dict[str, Any] = {}
         self.problems: list[Problem] = []
-        self._build = build
 
     def value(self, scalar: Scalar) -> Value:
         """What the expression yields on every row."""
         if isinstance(scalar, Literal):
             return self.literal(scalar)
-        return self._value(f"{self._give(self._build(scalar))}(rows)", scalar)
+        return self._value(f"{self._give(interpreter(scalar, self.context))}(rows)", scalar)
 
     def value_where(self, condition: str, scalar: Scalar) -> Value:
         """What it yields where the condition holds; on all rows if it cannot raise, which is cheaper than to narrow."""
         if not can_raise(scalar):
             return self.value(scalar)
-        evaluate, physical = self._give(self._build(scalar)), self._give(scalar.type.physical)
+        evaluate, physical = self._give(interpreter(scalar, self.context)), self._give(scalar.type.physical)
         return self._value(f"value_where(rows, {condition}, {evaluate}, {physical})", scalar)
 
     def _value(self, expression: str, scalar: Scalar) -> Value:

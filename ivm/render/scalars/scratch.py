@@ -5,12 +5,13 @@ Of what an expression computes, the database's text dictionary gets what comes o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import lru_cache, partial
 
 from catalog.types import VARCHAR, Kind, Physical
 from ivm.render.scalars.bodies.table import BODIES
 from ivm.render.scalars.columns import Rows, dense
-from ivm.render.scalars.functions import Context, Evaluate
+from ivm.render.scalars.functions import Context, Evaluate, Interpreter
 from ivm.render.scalars.text_memo import TextMemo
 from ivm.render.scalars.texts import by_value, is_by_value
 from ivm.trace.column import Array, Column
@@ -18,8 +19,6 @@ from ivm.trace.delta import delta_of
 from sql.ir.functions import Nulls, function_of
 from sql.ir.scalar import Call, Scalar, columns_of, rewrite, walk
 from sql.ir.scalar import Column as Reference
-
-Interpreter = Callable[[Scalar, Context], Evaluate]
 
 _PASSED_ON = frozenset(("case", "coalesce", "nullif", "greatest", "least", "raise_if"))
 """Functions that make no text of texts: they give one of those that they are given."""
@@ -67,17 +66,13 @@ def over_scratch(call: Call, context: Context, interpreter: Interpreter) -> Eval
     texts = frozenset(
         part.index for part in walk(call) if isinstance(part, Reference) and part.type.physical is Physical.CODE
     )
-    built = context.scratch(), interpreter(call, context.scratch())
+    built = lru_cache(1)(partial(interpreter, call))
+    built(context.scratch())  # what cannot be computed is refused now
 
     def evaluate(rows: Rows) -> Column:
-        nonlocal built
-        scratch, run = built
-        if scratch is not context.scratch():
-            scratch = context.scratch()
-            run = interpreter(call, scratch)
-            built = scratch, run
+        scratch = context.scratch()
         assert scratch.texts is not None, "it is a scratch"
-        found = run(rows.over(scratch.texts, texts))
+        found = built(scratch)(rows.over(scratch.texts, texts))
         if call.type.physical is not Physical.CODE:
             return found
         there = scratch.dictionary.now().packed(found.values, found.valid)
@@ -95,11 +90,8 @@ def memo_of(call: Call, context: Context, interpreter: Interpreter) -> tuple[Tex
     assert isinstance(key, Call), "it is the same call, of another column"
 
     def make() -> TextMemo:
-        own = Context(context.dictionary)
-        if passes_texts(key):
-            evaluate = over_scratch(key, own, interpreter)
-        else:
-            evaluate = by_value(key, own, lambda part: interpreter(part, own))
+        own, compute_each = Context(context.dictionary), over_scratch if passes_texts(key) else by_value
+        evaluate = compute_each(key, own, interpreter)
 
         def compute(codes: Array) -> Column:
             found = dense(evaluate(Rows(delta_of([Column(codes)], 0, None))), len(codes))

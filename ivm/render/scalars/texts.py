@@ -13,7 +13,7 @@ from catalog.errors import NumericError
 from catalog.types import Kind, Physical
 from ivm.render.scalars.bodies.texts import TEXTS, native_of
 from ivm.render.scalars.columns import Rows, all_valid, dense, objects, pick, spread, stored
-from ivm.render.scalars.functions import Build, Context, Evaluate
+from ivm.render.scalars.functions import Context, Evaluate, Interpreter
 from ivm.render.scalars.text_natives import column_of
 from ivm.trace import regex
 from ivm.trace.column import DTYPES, Array, Column
@@ -51,15 +51,15 @@ def compare_columns(dictionary: TextDictionary, a: Array, b: Array) -> Array:
     return signs
 
 
-def by_value(call: Call, context: Context, build: Build) -> Evaluate:
+def by_value(call: Call, context: Context, interpreter: Interpreter) -> Evaluate:
     """A call that `is_by_value`. Cost: of natives, regular expressions and `concat` 20 to 300 ns a value, else some us.
 
     Those of a single argument that varies are computed once for each distinct value of a batch, unless a native is.
     """
     literals = [arg.value for arg in call.args if isinstance(arg, Literal)]
-    arguments = [build(arg) for arg in call.args if not isinstance(arg, Literal)]
+    arguments = [interpreter(arg, context) for arg in call.args if not isinstance(arg, Literal)]
     if call.function in REGEXES:
-        arguments, literals = [build(call.args[0])], literals[-len(call.args) + 1 :]
+        arguments, literals = [interpreter(call.args[0], context)], literals[-len(call.args) + 1 :]
         regex.check_pattern(str(literals[0]), str(literals[1]) if call.function == "regexp_replace" else "")
 
     native, dictionary = native_of(call), context.dictionary
