@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 from contextlib import suppress
+from itertools import count
 from math import prod
 from typing import Any, Generic, TypeVar
 
@@ -19,6 +20,10 @@ _START = 1024
 _EAGER_BYTES = 1 << 16
 _AHEAD = 64
 _AHEAD_BYTES = 1 << 32
+_LARGE_PAGE = 1 << 21
+_GOLDEN = (5**0.5 - 1) / 2
+_MADE = count()
+"""How many arrays were made; multiples of the golden section lie apart, however many there are."""
 _NO_CODES: Array = np.empty(0, np.int32)
 
 
@@ -26,8 +31,8 @@ class Growable(Generic[_Item]):
     """Rows of `dtype`, or of `width` items of it each, in `array[:length]`; what lies behind is spare.
 
     Small arrays double. Those above 64 KiB reserve address space of 4 GiB, or where that is not to be had, 64-fold,
-    which the system backs with memory only as rows are written, page by page, so that no batch waits for the copy of a
-    large array, or for memory that it does not fill. All that was never written is zero.
+    which the system backs with memory only as rows are written, so that no batch waits for the copy of a large array.
+    All that was never written is zero.
     Readers of `view()` keep what they have: growth moves to a new array and leaves the old one to them.
     """
 
@@ -85,18 +90,21 @@ class Growable(Generic[_Item]):
 
 
 def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
-    """Zeros, which get memory as they are written to, if they are many: 4 KiB at a time, for some 2 us.
+    """Zeros, which get memory as they are written to, if they are many: pages of 4 KiB first, then such of 2 MiB.
 
-    numpy asks for pages of 2 MiB. Whoever writes to a new one waits until all of it is filled with zeros, up to 8 ms
-    where a virtual machine gets it from its host; and columns that grow side by side come to new ones at once.
+    Large pages are quick to read at random. But whoever writes to a new one waits until all of it is filled with zeros,
+    up to 8 ms where a virtual machine gets it from its host. So arrays begin at places of their own within one: such as
+    grow side by side, columns of one store, come to the next one after each other.
     """
     size = prod(shape) * dtype.itemsize
     if size < _EAGER_BYTES:
         return np.zeros(shape, dtype)
-    memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with suppress(OSError, AttributeError):  # of systems without such pages
-        memory.madvise(mmap.MADV_NOHUGEPAGE)
-    return np.frombuffer(memory, dtype).reshape(shape)
+    begin = int(next(_MADE) * _GOLDEN % 1 * _LARGE_PAGE) // mmap.PAGESIZE * mmap.PAGESIZE
+    memory = mmap.mmap(-1, size + begin, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    with suppress(OSError, AttributeError, ValueError):  # of systems without such pages, or where it is no longer
+        memory.madvise(mmap.MADV_NOHUGEPAGE, 0, min(2 * _LARGE_PAGE, size + begin))
+        memory.madvise(mmap.MADV_HUGEPAGE, 2 * _LARGE_PAGE)
+    return np.frombuffer(memory, dtype, offset=begin).reshape(shape)
 
 
 class HotColumn:
