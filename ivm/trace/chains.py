@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from ivm.kernels.types import Hashes
 from ivm.trace.changes import Applied
 from ivm.trace.column import Bools, Ints
 from ivm.trace.growable import Growable
-from ivm.trace.state import Marks
 
 _LARGE = 1 << 18
 """Slots below which a table grows fourfold: half the copying, and half the memory touched on the way."""
@@ -66,6 +65,8 @@ class Chains:
     """
 
     max_load = 0.75
+    _paged: ClassVar[int | None] = None
+    """The `since` of the commit in which a table got a large page ahead of need: others wait for the next commit."""
 
     def __init__(self, words: int) -> None:
         self.tables = _fresh(_SMALLEST, words)
@@ -184,7 +185,7 @@ class Chains:
         if len(self.tables.old):
             self._move(_SLOTS_A_ROW * self._came + _SLOTS_AT_LEAST, died, since)
         elif self.tables.slots.nbytes >= _AHEAD_FROM_BYTES and self._came < _MANY:
-            self._go_ahead(self._came)
+            self._go_ahead(self._came, since)
         self._came = 0
 
     def _most(self) -> int:
@@ -206,7 +207,7 @@ class Chains:
         self._before.append(tables)
         self.tables = made
 
-    def _go_ahead(self, came: int) -> None:
+    def _go_ahead(self, came: int, since: int) -> None:
         """Get memory for the next table, in proportion to the rows that came, so that it is there when it is needed.
 
         Of r slots without memory and l rows that still fit, m of which come, r m / (l - m) slots get it: r / l never
@@ -226,9 +227,9 @@ class Chains:
         first, end = self._there * slots.shape[1], there * slots.shape[1]
         at = words.ctypes.data // 8 - 1
         if (at + first) // _LARGE_PAGE_WORDS < (at + end) // _LARGE_PAGE_WORDS:
-            if Marks.large_page and wanted <= most:
+            if Chains._paged == since and wanted <= most:
                 return
-            Marks.large_page = True
+            Chains._paged = since
         words[first:end:_PAGE_WORDS] = 0
         self._there = there
 

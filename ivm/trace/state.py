@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 from weakref import ref
 
 from ivm.trace.column import Array
@@ -75,13 +75,7 @@ class State(Protocol):
 
 
 class Marks:
-    """The states that were touched since the last seal, each with its mark, in the order in which they were touched.
-
-    `large_page`: whether a commit got a page of 2 MiB since, so that what else wants one ahead of need waits. It is one
-    for all that commit at once, which costs them milliseconds at most.
-    """
-
-    large_page: ClassVar[bool] = False
+    """The states that were touched since the last seal, each with its mark, in the order in which they were touched."""
 
     def __init__(self) -> None:
         self._marks: dict[State, Any] = {}
@@ -110,7 +104,6 @@ class Marks:
         for state in reversed(self._marks):
             state.seal(upper, since)
         self._marks.clear()
-        Marks.large_page = False
 
 
 class Held(list["ref[Each]"]):

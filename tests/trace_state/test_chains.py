@@ -6,7 +6,6 @@ import numpy as np
 
 from ivm.trace.chains import Chains
 from ivm.trace.index_reader import hashed
-from ivm.trace.state import Marks
 
 NOBODY = np.empty(0, np.int64)
 
@@ -18,8 +17,7 @@ def _insert(chains, keys, first):
 
 def _sealed(chains):
     """How many slots of the next table got memory in the seal of a commit."""
-    before = chains._there
-    Marks.large_page = False
+    before, Chains._paged = chains._there, None
     chains.seal(NOBODY, 0)
     return chains._there - before
 
@@ -55,12 +53,11 @@ def test_of_two_tables_that_grow_one_gets_a_large_page_in_a_commit():
     both = Chains(1), Chains(1)
     shared = 0
     for first in range(0, 700_000, 1_000):
-        Marks.large_page = False
         pages = 0
         for chains in both:
             _insert(chains, np.arange(first, first + 1_000), first)
             before, made = chains._there, chains._next
-            chains.seal(NOBODY, 0)
+            chains.seal(NOBODY, first)
             if made is not None and chains._next is made and len(made.slots) >= 1 << 19:
                 at = made.slots.ctypes.data - 8
                 pages += (at + 16 * chains._there >> 21) - (at + 16 * before >> 21)
