@@ -178,31 +178,6 @@ def era_of(days: Word) -> Word:
     return 1 * (year_of(days) > 0)
 
 
-def hour_of(clock: Word) -> Word:
-    """The hour of the microseconds of a day."""
-    return clock // 3_600_000_000
-
-
-def minute_of(clock: Word) -> Word:
-    """The minute of the hour."""
-    return clock // 60_000_000 % 60
-
-
-def second_of(clock: Word) -> Word:
-    """The second of the minute."""
-    return clock // 1_000_000 % 60
-
-
-def millisecond_of(clock: Word) -> Word:
-    """The milliseconds of the minute."""
-    return clock // 1000 % 60_000
-
-
-def microsecond_of(clock: Word) -> Word:
-    """The microseconds of the minute."""
-    return clock % 60_000_000
-
-
 def whole_months(start: Word, end: Word) -> Word:
     """The whole months from one TIMESTAMP to another; from the end of a month to the end of a shorter one is whole."""
     backwards = end < start
@@ -244,14 +219,11 @@ PARTS_OF_DAY = {
 }  # fmt: skip
 """The parts that EXTRACT takes of a day."""
 
-PARTS_OF_CLOCK = {
-    "hour": hour_of, "minute": minute_of, "second": second_of, "millisecond": millisecond_of,
-    "microsecond": microsecond_of,
-}  # fmt: skip
-"""The parts that it takes of the microseconds of a day."""
-
 MONTHS = {"month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200, "millennium": 12000}
 """The periods that are whole months."""
 
 CLOCK = {"hour": 3_600_000_000, "minute": 60_000_000, "second": 1_000_000, "millisecond": 1000, "microsecond": 1}
 """The parts of a day, in microseconds."""
+
+AROUND_CLOCK = {**dict.fromkeys(CLOCK, 60_000_000), "hour": DAY, "minute": 3_600_000_000}
+"""What EXTRACT counts each of them within: milliseconds and microseconds are those of the minute."""

@@ -168,11 +168,6 @@ def decimal(precision: int, scale: int) -> SqlType:
     return SqlType(Kind.DECIMAL, precision, scale)
 
 
-def enum_of(labels: tuple[str, ...]) -> SqlType:
-    """The type whose values are `labels`, which differ, in that order."""
-    return SqlType(Kind.ENUM, labels=labels)
-
-
 def integer_range(kind: Kind) -> tuple[int, int]:
     """The least and the greatest value of an integer type."""
     bits = kind.bits - kind.signed

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.errors import AccessError, BindError
-from catalog.names import as_literal
+from catalog.names import as_literal, quoted
 from catalog.schema import Field, Table
 from ivm.adhoc import Ask, change, wrote
 from ivm.core import Core
@@ -36,12 +36,10 @@ from sql.changes import (
     columns_to_insert,
     conflict_columns,
     rows_after_conflict,
-    rows_returned,
     rows_to_copy,
     rows_to_delete,
     rows_to_insert,
     rows_to_update,
-    width_to_insert,
 )
 from sql.statements import Conflict, Copy, Delete, Insert, Query, Update
 
@@ -64,7 +62,7 @@ def _insert(core: Core, statement: Insert, tx: Transaction, ask: Ask) -> Result:
     table = core.catalog.table(statement.table)
     given: Sequence[str] = ()
     if not statement.values and not statement.defaults:
-        given = ask(width_to_insert(statement)).column_names
+        given = ask(f"SELECT * FROM ({statement.query.text}) AS new_rows LIMIT 0").column_names
     columns = columns_to_insert(statement, table, given)
     if given:
         check_width(table, columns, len(given))
@@ -127,7 +125,8 @@ def _replace(both: pa.Table, table: Table, tx: Transaction) -> pa.Table:
 def _answer(statement: Insert | Delete | Update, table: Table, rows: pa.Table, ask: Ask) -> Result:
     if not statement.returning:
         return counted(rows.num_rows)
-    return Result(ask(rows_returned(statement.returning, statement.alias), {NEW: with_hugeints(rows, table.fields)}))
+    answered = f"SELECT {statement.returning} FROM {quoted(NEW)} AS {quoted(statement.alias)}"
+    return Result(ask(answered, {NEW: with_hugeints(rows, table.fields)}))
 
 
 def _numbered(rows: pa.Table, table: Table) -> pa.Table:

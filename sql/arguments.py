@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from sql.ir.functions import FUNCTIONS
 from sql.reader import LOST
-from sql.sql_text import SqlText, text_of
+from sql.sql_text import SqlText, offset_of, text_of
 from sql.tree import ENDINGS
 
 PLAIN = {name: function for function in FUNCTIONS.values() for name in function.names}
@@ -239,7 +239,7 @@ def _is_implied(kind: type[exp.Expr], arg: str, value: object) -> bool:
 
 def _refuse(node: exp.Expr, arg: str, value: object, source: SqlText) -> NoReturn:
     found = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, exp.Expr)]
-    at = next((each for each in found if source.knows(each)), node)
+    at = next((each for each in found if offset_of(each) is not None), node)
     written = ", ".join(text_of(each)[:60] for each in found) or arg.strip("_").upper().replace("_", " ")
     plain = f"{written} in {_name(node, source)} is not supported; leave it out"
     source.refuse(at, INSTEAD.get((type(node), arg), plain))

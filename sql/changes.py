@@ -46,11 +46,6 @@ def check_width(table: Table, columns: tuple[str, ...], width: int, row: int | N
         )
 
 
-def width_to_insert(insert: Insert) -> str:
-    """The SELECT that has the columns of the query of an INSERT, and no rows."""
-    return f"SELECT * FROM ({insert.query.text}) AS new_rows LIMIT 0"
-
-
 def rows_to_insert(insert: Insert, table: Table, columns: tuple[str, ...]) -> str:
     """The SELECT of the rows to insert into `columns`; any other has its default, or is NULL.
 
@@ -58,7 +53,7 @@ def rows_to_insert(insert: Insert, table: Table, columns: tuple[str, ...]) -> st
     of values in VALUES; that of a query shows in `width_to_insert`.
     """
     if insert.defaults:
-        return f"SELECT {', '.join(_default(table, field) for field in table.fields)}"
+        return f"SELECT {', '.join(_cast_or_default(table, ()))}"
     types = {field.name: field for field in table.fields}
     text = insert.query.text
     if insert.values:
@@ -178,27 +173,17 @@ def rows_to_copy(copy: Copy, table: Table, columns: Sequence[Field]) -> str:
     return f"SELECT {', '.join(values)} FROM {file} AS file({names})"
 
 
-def rows_returned(returning: str, alias: str) -> str:
-    """The SELECT of what a statement answers with, over the rows `NEW`."""
-    return f"SELECT {returning} FROM {quoted(NEW)} AS {quoted(alias)}"
-
-
 def default_text(table: Table, field: Field) -> str:
     """The value that stands in for a column that is left out, of the column's type."""
     default = table.default(field.name)
     return f"CAST({'NULL' if default is None else default.value} AS {field.type})"
 
 
-def _default(table: Table, field: Field) -> str:
-    return f"{default_text(table, field)} AS {quoted(field.name)}"
-
-
 def _cast_or_default(table: Table, given: Sequence[str]) -> list[str]:
     """The table's columns of rows that have those `given`, each of its type."""
     return [
-        f"CAST({quoted(field.name)} AS {field.type}) AS {quoted(field.name)}"
-        if field.name in given
-        else _default(table, field)
+        (f"CAST({quoted(field.name)} AS {field.type})" if field.name in given else default_text(table, field))
+        + f" AS {quoted(field.name)}"
         for field in table.fields
     ]
 

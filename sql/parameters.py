@@ -229,10 +229,6 @@ def _decimal(value: Decimal) -> str | None:
     return digits if 0 < len(digits) <= _FEW_DIGITS else None
 
 
-def _datetime(value: datetime) -> str | None:
-    return f"TIMESTAMP '{value.isoformat(sep=' ')}'" if value.tzinfo is None else None
-
-
 _FEW_DIGITS = 30
 """Numbers of more digits than DECIMAL has would be read as DOUBLE."""
 
@@ -244,6 +240,6 @@ _PLAIN: dict[type, Callable[[Any], str | None]] = {
     Decimal: _decimal,
     str: as_literal,
     date: lambda value: f"DATE '{value.isoformat()}'",
-    datetime: _datetime,
+    datetime: lambda value: f"TIMESTAMP '{value.isoformat(sep=' ')}'" if value.tzinfo is None else None,
 }
 """How a value is written that stands alone in a row. What it is cast to says the column, here as in `filled`."""

@@ -205,7 +205,8 @@ def copy(syntax: Syntax, source: SqlText, dialect: str) -> Copy:
     path = files[0].name
     given = {item.this.name.lower(): item for item in tree.args.get("params") or ()}
     format_ = given.pop("format", None)
-    name = format_.expression.name.lower() if format_ is not None else _format_of(path)
+    by_ending = "parquet" if path.lower().endswith((".parquet", ".pq")) else "csv"
+    name = format_.expression.name.lower() if format_ is not None else by_ending
     if (name, into) not in _OPTIONS:
         source.refuse(tree, f"COPY with FORMAT {name} is not supported; csv and parquet are")
     known = _OPTIONS[name, into]
@@ -225,10 +226,6 @@ def copy(syntax: Syntax, source: SqlText, dialect: str) -> Copy:
         return Copy(path, name, options, table, columns)
     text = f"SELECT {', '.join(map(quoted, columns)) or '*'} FROM {quoted(table)}"
     return Copy(path, name, options, query=Query(text, (table,), text))
-
-
-def _format_of(path: str) -> str:
-    return "parquet" if path.lower().endswith((".parquet", ".pq")) else "csv"
 
 
 def _option_text(item: exp.Expr, source: SqlText) -> str:

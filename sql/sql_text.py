@@ -74,10 +74,6 @@ class SqlText(Placed):
         shown, caret = _window(self.text[start : end if end >= 0 else len(self.text)], offset - start)
         return f"{message} (line {line}, column {column})\n  {shown}\n  {' ' * caret}^"
 
-    def knows(self, node: exp.Expr) -> bool:
-        """Whether the place of `node` in the text is known."""
-        return offset_of(node) is not None
-
     def _search(self, node: exp.Expr) -> int | None:
         """Where the word that `node` begins with first stands; for keywords, whose place sqlglot does not keep."""
         word = re.match(r"\w+|\S", text_of(node))

@@ -213,10 +213,5 @@ def apply_mfp(plan: Plan, mfp: Mfp) -> Plan:
         return plan
     if isinstance(plan, MfpPlan):
         return apply_mfp(plan.input, plan.mfp.then(mfp))
-    return MfpPlan(plan, mfp, output_row(plan.row, mfp))
-
-
-def output_row(row: Row, mfp: Mfp) -> Row:
-    """The row that `mfp` makes of `row`; a column compared with success is still nullable by type."""
-    parts: tuple[Scalar, ...] = (*row, *mfp.maps)
-    return row_of(tuple(parts[p] for p in mfp.projection))
+    parts: tuple[Scalar, ...] = (*plan.row, *mfp.maps)
+    return MfpPlan(plan, mfp, row_of(tuple(parts[p] for p in mfp.projection)))

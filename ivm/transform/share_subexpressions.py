@@ -24,7 +24,8 @@ def share_subexpressions(relation: Reduce) -> Relation:
     roots = (*relation.keys, *(scalar for a in relation.aggregates for scalar in a.scalars))
     below = relation.input
     places: dict[Scalar, Column] = {}
-    for scalar in sorted(_shared(tuple(dict.fromkeys(roots))), key=_size):  # a larger one may contain a smaller one
+    # A larger one may contain a smaller one.
+    for scalar in sorted(_shared(tuple(dict.fromkeys(roots))), key=lambda each: sum(1 for _ in walk(each))):
         inner = _replaced(scalar, places)
         places[scalar] = Column(len(below.schema), scalar.type, scalar.nullable)
         below = mapped(below, (inner,), (f"shared{len(places)}",))
@@ -52,10 +53,6 @@ def _certain(scalar: Scalar) -> Iterable[Scalar]:
     if isinstance(scalar, Call):
         for arg in scalar.args[:1] if function_of(scalar.function).lazy else scalar.args:
             yield from _certain(arg)
-
-
-def _size(scalar: Scalar) -> int:
-    return sum(1 for _ in walk(scalar))
 
 
 def _replaced(scalar: Scalar, places: dict[Scalar, Column]) -> Scalar:

@@ -13,7 +13,6 @@ from sql.decorrelate.expand_joins import (
     grouped,
     joined,
     matches,
-    one_group,
     padded,
     partnered,
     split,
@@ -24,7 +23,7 @@ from sql.decorrelate.simplify_outer import simplify_outer
 from sql.decorrelate.unique import has_one_row
 from sql.ir.conditions import conjuncts
 from sql.ir.rebuild import FreeOuters, Known, column, is_settled, map_scalars, rebuilt, row
-from sql.ir.relation import Aggregate, Apply, Join, Map, Negate, Project, Relation, Union
+from sql.ir.relation import Aggregate, Apply, Join, Map, Negate, Project, Reduce, Relation, Union
 from sql.ir.scalar import FALSE, TRUE, Call, Literal, Scalar, substitute
 
 
@@ -112,10 +111,6 @@ def _inner(left: Relation, right: Relation, predicates: tuple[Scalar, ...]) -> R
     return filtered(Join((left, right)), tested)
 
 
-def _anti(left: Relation, right: Relation, parts: Split) -> Relation:
-    return Union((left, Negate(partnered(left, right, parts))))
-
-
 def _mark(left: Relation, right: Relation, parts: Split) -> Relation:
     found = partnered(left, right, parts)
     marked = [Map(each, (value,), ("mark",)) for each, value in ((found, TRUE), (left, FALSE), (found, FALSE))]
@@ -150,7 +145,8 @@ def _single(left: Relation, right: Relation, parts: Split) -> Relation:
         rest = _alone(left, below, right.schema) if parts.left_only else ()
         if has_one_row(right) and not parts.right_only:
             return Union((Join((below, right)), *rest)) if rest else Join((below, right))
-        both = Join((below, one_group(filtered(right, parts.right_only), aggregates)))
+        names = tuple(f"value{i}" for i in range(len(aggregates)))
+        both = Join((below, Reduce(filtered(right, parts.right_only), (), aggregates, names)))
     checked = _checked(both, len(values))
     columns = (*range(len(own)), *range(len(both.schema), len(both.schema) + len(values)))
     alone = Project(checked, columns, tuple(f.name for f in left.schema + right.schema))
@@ -173,7 +169,7 @@ def _alone(left: Relation, found: Relation, missing: Schema) -> Iterable[Relatio
 
 _KINDS: dict[str, Callable[[Relation, Relation, Split], Relation]] = {
     "semi": partnered,
-    "anti": _anti,
+    "anti": lambda left, right, parts: Union((left, Negate(partnered(left, right, parts)))),
     "mark": _mark,
     "left": _left,
     "full": _full,

@@ -198,11 +198,6 @@ def distinct(relation: Relation, keys: Sequence[Scalar], aggregates: tuple[Aggre
     return Reduce(relation, wanted, aggregates, names)
 
 
-def one_group(relation: Relation, aggregates: tuple[Aggregate, ...]) -> Reduce:
-    """All rows as one group, which is there without any row too."""
-    return Reduce(relation, (), aggregates, tuple(f"value{i}" for i in range(len(aggregates))))
-
-
 def matches(left: Relation, right: Relation, split: Split) -> Relation:
     """The rows (l, r) that satisfy the join's predicates."""
     both = joined(filtered(left, split.left_only), filtered(right, split.right_only), split.pairs)

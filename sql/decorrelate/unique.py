@@ -45,7 +45,7 @@ def has_at_most_one_row(relation: Relation, fixed: frozenset[int]) -> bool:
         case Join():
             return _join_has(relation, fixed)
         case Reduce():
-            return all(_is_fixed(key, i, fixed) for i, key in enumerate(relation.keys))
+            return all(i in fixed or not columns_of(key) for i, key in enumerate(relation.keys))
         case TopK():
             one = relation.limit is not None and relation.limit <= 1 and not relation.ties
             few = one and fixed.issuperset(relation.group)
@@ -55,10 +55,6 @@ def has_at_most_one_row(relation: Relation, fixed: frozenset[int]) -> bool:
         case Apply("inner" | "left"):
             return _apply_has(relation, fixed)
     return False
-
-
-def _is_fixed(key: Scalar, position: int, fixed: frozenset[int]) -> bool:
-    return position in fixed or not columns_of(key)
 
 
 def _with_equal(fixed: frozenset[int], predicates: tuple[Scalar, ...]) -> frozenset[int]:

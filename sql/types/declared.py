@@ -23,7 +23,6 @@ from catalog.types import (
     Kind,
     SqlType,
     decimal,
-    enum_of,
 )
 from sql.sql_text import SqlText, text_of
 
@@ -127,4 +126,4 @@ def _enum(node: exp.DataType, source: SqlText, what: str, at: exp.Expr) -> SqlTy
     twice = next((label for label, times in Counter(labels).items() if times > 1), None)
     if twice is not None:
         source.fail(at, f"{what} is an ENUM with the label {twice!r} twice; write it once")
-    return enum_of(labels)
+    return SqlType(Kind.ENUM, labels=labels)

@@ -95,7 +95,8 @@ def common_type(left: SqlType, right: SqlType) -> SqlType | None:
     if all(type_ == VARCHAR or type_.kind is Kind.ENUM for type_ in (left, right)):
         return VARCHAR
     if left.is_integer and right.is_integer:
-        return _common_integer(left, right)
+        # The one that holds the other, or the least with a sign that holds both.
+        return next(t for t in (left, right, *SIGNED) if holds(t, left) and holds(t, right))
     if left.is_moment and right.is_moment:
         return TIMESTAMPTZ if TIMESTAMPTZ in (left, right) else TIMESTAMP
     if left == BOOLEAN and right.is_integer:
@@ -105,11 +106,6 @@ def common_type(left: SqlType, right: SqlType) -> SqlType | None:
     if left.is_numeric and right.is_numeric:
         return _common_number(left, right)
     return None
-
-
-def _common_integer(left: SqlType, right: SqlType) -> SqlType:
-    """The one that holds the other, or the least with a sign that holds both."""
-    return next(t for t in (left, right, *SIGNED) if holds(t, left) and holds(t, right))
 
 
 def _common_number(left: SqlType, right: SqlType) -> SqlType:

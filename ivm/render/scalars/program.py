@@ -17,7 +17,7 @@ from ivm.render.scalars.functions import Context, Evaluate
 from ivm.render.scalars.interpret import interpreter
 from ivm.render.scalars.shape import Shape, cost_rank
 from ivm.trace.column import Array, Column
-from ivm.trace.delta import Delta
+from ivm.trace.delta import Columns, Delta, Group
 from ivm.trace.dictionary import TextDictionary
 from sql.ir.scalar import Column as Reference
 from sql.ir.scalar import Scalar, walk
@@ -220,5 +220,5 @@ class Piece:
             times = times if isinstance(times, int) else times[positions]
             diffs = None if diffs is None else diffs[positions]
         if self.shape.kept_maps:
-            groups.append(self.shape.group_of(maps))
+            groups.append(Group(Columns([column for k in self.shape.kept_maps if (column := maps[k]) is not None])))
         return Delta(groups, layout, length, times, diffs)

@@ -29,7 +29,7 @@ def passes_texts(scalar: Scalar) -> bool:
     if not isinstance(scalar, Call) or any(part.type.kind is Kind.LIST for part in walk(scalar)):
         return False
     given = list(_given(scalar))
-    if any(map(_is_made, given)):
+    if any(isinstance(each, Call) and each.function not in _PASSED_ON for each in given):
         return True
     if scalar.function in _PASSED_ON or BODIES[scalar.function].by_code:
         return False
@@ -42,10 +42,6 @@ def _given(call: Call) -> Iterator[Scalar]:
             yield arg
             if isinstance(arg, Call) and arg.function in _PASSED_ON:
                 yield from _given(arg)
-
-
-def _is_made(scalar: Scalar) -> bool:
-    return isinstance(scalar, Call) and scalar.function not in _PASSED_ON
 
 
 def is_remembered(call: Scalar) -> bool:

@@ -13,8 +13,7 @@ from ivm.analysis.ranges import can_raise
 from ivm.plan.mfp import Mfp
 from ivm.render.scalars.bodies.table import BODIES
 from ivm.render.scalars.scratch import is_remembered, passes_texts
-from ivm.trace.column import Column as Values
-from ivm.trace.delta import Columns, Group, Layout, Place
+from ivm.trace.delta import Layout, Place
 from sql.ir.scalar import TRUE, Call, Column, Scalar, columns_of, rewrite, walk
 
 MOST = 180
@@ -106,10 +105,6 @@ class Shape:
             else:
                 result.append(None if place is None else (renumbered[place[0]], place[1]))
         return used, Layout(result)
-
-    def group_of(self, maps: list[Values | None]) -> Group:
-        """The group of the projected maps."""
-        return Group(Columns([column for k in self.kept_maps if (column := maps[k]) is not None]))
 
     @property
     def is_too_heavy(self) -> bool:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from catalog.calendar import DAY, civil, day_of, day_of_year, iso_week, iso_year, last_of_month, month_of
+from catalog.calendar import DAY, civil, day_of, day_of_year, iso_week, iso_year, last_of_month
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
@@ -187,13 +187,3 @@ def _clock(parts: dict[str, int]) -> int:
         raise ValueError("there is no such time of day")
     fraction = parts.get("f", 0) + parts.get("g", 0) * 1000 + (parts.get("n", 0) + 500) // 1000
     return ((hour * 60 + minute) * 60 + second) * 1_000_000 + fraction
-
-
-def day_name(days: int) -> str:
-    """The name of a date's day of the week."""
-    return DAYS[(days + 3) % 7]
-
-
-def month_name(days: int) -> str:
-    """The name of a date's month."""
-    return MONTHS[month_of(days) - 1]

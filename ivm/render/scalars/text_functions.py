@@ -13,7 +13,7 @@ from math import isfinite
 from ivm.render.scalars.graphemes import clusters
 
 SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
-"""The characters of Unicode's category Zs."""
+"""The characters of Unicode's category Zs: what is trimmed where nothing else is named, but no tabs or line ends."""
 _MOST = 1 << 28
 """The longest text that repeating or padding may make, in characters."""
 
@@ -34,21 +34,6 @@ def lower(text: str) -> str:
 
 def _of_one(char: str, mapped: str) -> str:
     return mapped if len(mapped) == 1 else {"ß": "ẞ", "İ": "i"}.get(char, char)
-
-
-def trim(text: str, chars: str = SPACES) -> str:
-    """Without the spaces (any of Unicode's, but no tabs or line ends), or any of `chars`, at both ends."""
-    return text.strip(chars)
-
-
-def ltrim(text: str, chars: str = SPACES) -> str:
-    """`trim` at the beginning."""
-    return text.lstrip(chars)
-
-
-def rtrim(text: str, chars: str = SPACES) -> str:
-    """`trim` at the end."""
-    return text.rstrip(chars)
 
 
 def substring(text: str, offset: int, length: int | None = None) -> str:

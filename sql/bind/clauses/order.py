@@ -252,12 +252,9 @@ def _place(side: Sequence[exp.Expr], name: str) -> int | None:
 
 def _written_term(node: exp.Expr) -> _Written:
     exact = node.unnest().transform(_lowered)
-    return _Written(exact, exact.transform(_without_table))
+    bare = exact.transform(lambda part: exp.Column(this=part.this) if isinstance(part, exp.Column) else part)
+    return _Written(exact, bare)
 
 
 def _lowered(node: exp.Expr) -> exp.Expr:
     return exp.Identifier(this=key(node.name)) if isinstance(node, exp.Identifier) else node
-
-
-def _without_table(node: exp.Expr) -> exp.Expr:
-    return exp.Column(this=node.this) if isinstance(node, exp.Column) else node

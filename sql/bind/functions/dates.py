@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from catalog.calendar import CLOCK, DAY, MONTHS, PARTS_OF_CLOCK, PARTS_OF_DAY
+from catalog.calendar import CLOCK, DAY, MONTHS, PARTS_OF_DAY
 from catalog.types import (
     BIGINT,
     BOOLEAN,
@@ -33,7 +33,7 @@ from sql.types.calendar import ABBREVIATED, unit_of
 from sql.types.printed import READ, WRITTEN, unknown_specifier
 
 _DOUBLE_PARTS = ("epoch", "julian")
-_PARTS = (*PARTS_OF_DAY, *PARTS_OF_CLOCK)
+_PARTS = (*PARTS_OF_DAY, *CLOCK)
 _PART_NAMES = {
     **ABBREVIATED,
     "dayofweek": "dow",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from catalog.calendar import CLOCK, DAY, MONTHS, PARTS_OF_CLOCK, PARTS_OF_DAY
+from catalog.calendar import AROUND_CLOCK, CLOCK, DAY, MONTHS, PARTS_OF_DAY
 from catalog.errors import NumericError
 from catalog.types import Kind
 from ivm.analysis.ranges import fits
@@ -45,7 +45,7 @@ def extract(script: Script, call: Call, args: list[Value]) -> Value:
     elif part == "julian":
         form = f"{a} + {_JULIAN}" if of_day else f"{a} // {DAY} + {_JULIAN} + {a} % {DAY} / {DAY}"
     else:
-        form = "int64(0)" if of_day else f"{PARTS_OF_CLOCK[part].__name__}({script.let(f'{a} % {DAY}')})"
+        form = "int64(0)" if of_day else f"{a} % {AROUND_CLOCK[part]} // {CLOCK[part]}"
     return Value((script.let(form),), value.valid)
 
 
@@ -133,11 +133,6 @@ _MOST_YEARS = 5_877_641
 _MOST_DAYS = TIMESTAMP_RANGE[1] // DAY - 1
 
 
-def make_date(script: Script, call: Call, args: list[Value]) -> Value:
-    """make_date(year, month, day)."""
-    return Value((_made_days(script, call, args),), script.both(*args))
-
-
 def _made_days(script: Script, call: Call, args: list[Value]) -> str:
     year, month, day = (arg.word for arg in args[:3])
     bad = script.let(f"({month} < 1) | ({month} > 12) | (abs({year}) > {_MOST_YEARS}) | ({day} < 1) | ({day} > 31)")
@@ -176,6 +171,6 @@ BODIES = (
     Body("from_micros", from_micros),
     Body("to_micros", lambda script, call, args: args[0]),
     Body("last_day", last_day),
-    Body("make_date", make_date),
+    Body("make_date", lambda script, call, args: Value((_made_days(script, call, args),), script.both(*args))),
     Body("make_timestamp", make_timestamp),
 )

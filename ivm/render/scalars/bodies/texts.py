@@ -10,8 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from catalog.calendar import month_of
 from catalog.types import Kind
 from ivm.render.scalars import text_dates, text_functions, text_natives
+from ivm.render.scalars.text_functions import SPACES
 from ivm.render.scalars.text_natives import FAR, Native, characters, of_parts
 from sql.ir.scalar import Call, Literal
 
@@ -41,9 +43,9 @@ def _like_is_light(pattern: str, escape: str | None = None) -> bool:
 TEXTS = {
     "upper": Text(text_functions.upper, text_natives.case_changed(text_functions.upper, "a", "z")),
     "lower": Text(text_functions.lower, text_natives.case_changed(text_functions.lower, "A", "Z")),
-    "trim": Text(text_functions.trim, text_natives.trimmed(True, True)),
-    "ltrim": Text(text_functions.ltrim, text_natives.trimmed(True, False)),
-    "rtrim": Text(text_functions.rtrim, text_natives.trimmed(False, True)),
+    "trim": Text(lambda text, chars=SPACES: text.strip(chars), text_natives.trimmed(True, True)),
+    "ltrim": Text(lambda text, chars=SPACES: text.lstrip(chars), text_natives.trimmed(True, False)),
+    "rtrim": Text(lambda text, chars=SPACES: text.rstrip(chars), text_natives.trimmed(False, True)),
     "length": Text(len, lambda: text_natives.length),
     "strlen": Text(lambda text: len(text.encode()), lambda: text_natives.byte_length, light=True),
     "bit_length": Text(lambda text: 8 * len(text.encode()), lambda: text_natives.bit_length, light=True),
@@ -74,8 +76,8 @@ TEXTS = {
     "formatted": Text(text_functions.formatted),
     "like": Text(text_functions.like, text_natives.like, light=_like_is_light),
     "ilike": Text(text_functions.ilike),
-    "dayname": Text(text_dates.day_name),
-    "monthname": Text(text_dates.month_name),
+    "dayname": Text(lambda days: text_dates.DAYS[(days + 3) % 7]),
+    "monthname": Text(lambda days: text_dates.MONTHS[month_of(days) - 1]),
     "strftime": Text(text_dates.strftime),
     "strptime": Text(text_dates.strptime),
     "try_strptime": Text(text_dates.try_strptime),
