@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from catalog.types import Physical
-from ivm.kernels.hashing.index import hash_rows, mark_hashes
-from ivm.trace.column import ALL, Array, Bools, Column, Ints
+from ivm.kernels.hashing.index import hash_rows, mark_hashes, pack_halves, pack_words
+from ivm.trace.column import ALL, Array, Bools, Column, Ints, readonly
 
 _SMALL = (Physical.INT32, Physical.CODE, Physical.BOOL)
 _HALF_BITS = 32
@@ -85,6 +85,15 @@ class KeyLayout:
             return np.ascontiguousarray(columns[0].values, np.int64), dropped
         places = self._places
         words: Ints = np.empty((n, places.words), np.int64)
+        if self._pair is not None:
+            kernel, dtype = self._pair
+            first, second = columns
+            kernel(
+                readonly(np.ascontiguousarray(first.values, dtype)),
+                readonly(np.ascontiguousarray(second.values, dtype)),
+                words,
+            )
+            return (words.reshape(n) if places.words == 1 else words), dropped
         for half in places.null_halves:
             words.view(np.int32)[:, half] = 0
         for place, column in zip(places.parts, columns, strict=True):
@@ -119,6 +128,17 @@ class KeyLayout:
             and not places.null_halves
             and places.parts[0].physical is not Physical.FLOAT64
         )
+
+    @cached_property
+    def _pair(self) -> tuple[Callable[[Array, Array, Ints], None], type[np.integer[Any]]] | None:
+        """The kernel for two integers without NULL bits, which takes half of numpy's time, and what it takes."""
+        places = self._places
+        kinds = {place.physical for place in places.parts}
+        if len(places.parts) != 2 or places.null_halves:
+            return None
+        if places.words == 1 and kinds <= {Physical.INT32, Physical.CODE}:
+            return pack_halves, np.int32
+        return (pack_words, np.int64) if places.words == 2 and kinds <= {Physical.INT32, Physical.INT64} else None
 
     @cached_property
     def _places(self) -> _Places:

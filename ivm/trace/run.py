@@ -116,7 +116,9 @@ class AscendingRun:
             return True
         recent, stop = self._recent_words(), self.stop + len(words)
         fences = self._fences.reserve(-(-stop // BLOCK))
-        seam = np.concatenate([recent, words[:BLOCK]])
+        seam = words[:0]
+        if len(recent) and words.item(0) >> self._shift <= recent.item(-recent.shape[1]) >> self._shift:
+            seam = np.concatenate([recent, words[:BLOCK]])
         if not extend_run(seam, words, self._shift, self._distinct, BLOCK, fences, self.stop):
             return False
         self._fences.length = -(-stop // BLOCK)

@@ -18,10 +18,10 @@ from ivm.kernels.types import Ints
 def extend_run(seam: Ints, words: Ints, shift: int, distinct: bool, most: int, fences: Ints, row: int) -> bool:
     """Whether leads go on not falling; if `distinct`, also whether no two keys are equal, `most` having one lead.
 
-    `seam` are the last keys before `words`, which are known to be such a run, and the first of `words`: `most` of each
-    unless there are fewer. If so, the leads of those of `words`, row numbers from `row` on, that are multiples of
-    `most` are put into `fences`, each at its row number / `most`. Cost: 1 ns a row where whole keys ascend, else see
-    `_is_run`.
+    `seam`, where the leads may meet: the last keys before `words`, which are known to be such a run, and the first of
+    `words`, `most` of each unless there are fewer. If so, the leads of those of `words`, row numbers from `row` on,
+    that are multiples of `most` are put into `fences`, each at its row number / `most`. Cost: 1 ns a row where whole
+    keys ascend, else see `_is_run`.
     """
     if not _is_run(seam, shift, distinct, most):
         return False

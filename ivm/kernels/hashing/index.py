@@ -33,6 +33,22 @@ def hash_rows(words: Ints, hashes: Hashes) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def pack_words(first: Ints, second: Ints, words: Ints) -> None:
+    """Make words (n, 2) of two columns."""
+    for row in range(len(first)):
+        i = np.uint64(row)
+        words[i, 0], words[i, 1] = first[i], second[i]
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def pack_halves(first: Int32s, second: Int32s, words: Ints) -> None:
+    """Make words (n, 1) of two columns of 32 bits; the first is the high half."""
+    for row in range(len(first)):
+        i = np.uint64(row)
+        words[i, 0] = (np.int64(first[i]) << np.int64(32)) | (np.int64(second[i]) & np.int64(0xFFFFFFFF))
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def mark_hashes(hashes: Hashes, dropped: Bools, seen: Hashes) -> None:
     """Set the bit of each hash in `seen`, uint64, of a power of two of words; 2 ns a hash while `seen` is in cache."""
     bits = np.uint64(64 * len(seen) - 1)
