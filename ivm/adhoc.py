@@ -44,10 +44,6 @@ class Snapshot:
     definitions: Mapping[str, tuple[str, Sequence[str]]]
     versions: Mapping[str, tuple[Table | View | None, int]]
 
-    def is_current(self, core: Core) -> bool:
-        """Whether the same names would give the same rows now. The caller has the lock."""
-        return all(_version(name, core) == version for name, version in self.versions.items())
-
 
 class Ask(Protocol):
     """Answers SELECTs in DuckDB's dialect, all as of one moment."""
@@ -82,7 +78,7 @@ def change(
         first = seen(core, names, watched)
         result = collect(tx, partial(_answer, core, names, first))
         with core.lock:
-            if not first.is_current(core):
+            if any(_version(name, core) != version for name, version in first.versions.items()):
                 tx.forget()
                 result = collect(tx, partial(_answer, core, names, seen(core, names)))
             tx.commit()

@@ -44,11 +44,6 @@ class Declared:
     unique: Mapping[Unique, Arrangement]
     foreign: Mapping[ForeignKey, tuple[Arrangement, Arrangement]]
 
-    @property
-    def promises(self) -> bool:
-        """Whether there is anything to check."""
-        return bool(self.checks or self.unique or self.foreign)
-
     def indexed(self, table: Table) -> Declared:
         """The same rows, with the UNIQUE constraints that `table` declares of them.
 
@@ -177,7 +172,7 @@ class Tables(dict[str, TableStore]):
             return
         self[name] = declared.store
         declared.store.table = declared.table
-        if declared.promises:
+        if declared.checks or declared.unique or declared.foreign:
             self._held[name] = declared
         else:
             self._held.pop(name, None)

@@ -36,13 +36,10 @@ def duckdb_text(tree: exp.Expr, *, pretty: bool = False, copy: bool = True) -> s
 class _Writer(DuckDBGenerator):
     """sqlglot's, but for what that writes as something else."""
 
-    def _date_add(self, node: exp.Expr) -> str:
-        # As date + INTERVAL it would be a TIMESTAMP.
-        return self.func("DATE_ADD", node.this, node.expression)
-
     TRANSFORMS: ClassVar[dict[type[exp.Expr], Callable[[Any, Any], str]]] = {
         **DuckDBGenerator.TRANSFORMS,
-        exp.DateAdd: _date_add,
+        # As date + INTERVAL it would be a TIMESTAMP.
+        exp.DateAdd: lambda self, node: self.func("DATE_ADD", node.this, node.expression),
     }
 
 

@@ -97,22 +97,18 @@ def read(directory: Path) -> Manifest:
     if version != FORMAT:
         raise StreamError(f"{path} has format version {version}, not {FORMAT}; generate the stream again")
     try:
-        return _manifest(data)
+        return Manifest(
+            format=int(data["format"]),
+            stream=str(data["stream"]),
+            sf=float(data["sf"]),
+            seed=int(data["seed"]),
+            parameters={str(name): int(value) for name, value in data["parameters"].items()},
+            first_time=int(data["first_time"]),
+            last_time=int(data["last_time"]),
+            relations={str(name): _entry(entry) for name, entry in data["relations"].items()},
+        )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise StreamError(f"{path} is damaged ({error!r}); generate the stream again") from None
-
-
-def _manifest(data: Mapping[str, Any]) -> Manifest:
-    return Manifest(
-        format=int(data["format"]),
-        stream=str(data["stream"]),
-        sf=float(data["sf"]),
-        seed=int(data["seed"]),
-        parameters={str(name): int(value) for name, value in data["parameters"].items()},
-        first_time=int(data["first_time"]),
-        last_time=int(data["last_time"]),
-        relations={str(name): _entry(entry) for name, entry in data["relations"].items()},
-    )
 
 
 def _entry(data: Mapping[str, Any]) -> Entry:

@@ -22,15 +22,12 @@ def known_predicates(relation: Relation) -> tuple[Scalar, ...]:
             places = {k.index: i for i, k in enumerate(relation.keys) if isinstance(k, Column)}
             return _kept(relation.input, places)
         case Join():
-            return _joined(relation)
+            placed = zip(offsets(relation.inputs), relation.inputs, strict=False)
+            known = (remap(p, start.__add__) for start, each in placed for p in known_predicates(each))
+            return tuple(dict.fromkeys(known))
     return ()
 
 
 def _kept(below: Relation, places: dict[int, int]) -> tuple[Scalar, ...]:
     known = known_predicates(below)
     return tuple(remap(p, places.__getitem__) for p in known if columns_of(p) <= places.keys())
-
-
-def _joined(join: Join) -> tuple[Scalar, ...]:
-    placed = zip(offsets(join.inputs), join.inputs, strict=False)
-    return tuple(dict.fromkeys(remap(p, start.__add__) for start, each in placed for p in known_predicates(each)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from weakref import WeakValueDictionary
 
@@ -13,12 +12,9 @@ from ivm.dataflow.node import Node
 from ivm.plan.arrangement import ArrangementPlan
 from ivm.plan.mfp import Mfp
 from ivm.plan.node import Plan
-from ivm.render.scalars.by_bytes import functions_in
 from ivm.render.scalars.compiler import Compiler
-from ivm.render.scalars.functions import Context
 from ivm.render.scalars.program import MfpProgram
 from ivm.trace.column import Column as Values
-from ivm.trace.computed import TextFunction
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.ordered_arrangement import Valued
@@ -81,11 +77,6 @@ class RenderContext(ABC):
             return result.column(0)
 
         return valued
-
-    def functions_of_text(self, scalars: Iterable[Scalar], width: int) -> dict[int, tuple[TextFunction, ...]]:
-        """The columns below `width` of whose text the expressions read functions of its bytes alone, and these."""
-        found = functions_in(scalars, width, Context(self.dictionary))
-        return {column: tuple(dict.fromkeys(each.values())) for column, each in found.items()}
 
 
 def types_of(row: Row) -> tuple[tuple[SqlType, bool], ...]:

@@ -14,6 +14,8 @@ from ivm.operators.threshold_join import ThresholdJoin
 from ivm.plan.join import JoinPlan, PathPlan, StagePlan, apart
 from ivm.plan.mfp import identity
 from ivm.render.context import RenderContext
+from ivm.render.scalars.by_bytes import functions_in
+from ivm.render.scalars.functions import Context
 from ivm.trace.computed import TextFunction
 from ivm.trace.keys import KeyLayout
 from ivm.trace.ordered_arrangement import OrderedArrangement
@@ -92,7 +94,10 @@ def _read(context: RenderContext, plan: JoinPlan, path: PathPlan) -> _Read:
         if each.bound is not None:
             read.update(each.bound.carried)
     scalars = (*path.predicates, *(p for each in path.stages for p in each.predicates), *plan.final.maps)
-    computed = {c: each for c, each in context.functions_of_text(scalars, plan.final.width).items() if c not in read}
+    found = functions_in(scalars, plan.final.width, Context(context.dictionary))
+    computed: dict[int, tuple[TextFunction, ...]] = {
+        c: tuple(dict.fromkeys(each.values())) for c, each in found.items() if c not in read
+    }
     for scalar in scalars:
         read.update(columns_of(scalar) - computed.keys())
     return _Read(frozenset(read), computed)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
@@ -73,10 +72,10 @@ def _import(shell: Shell, arguments: list[str]) -> None:
     path, name = Path(arguments[0]).expanduser(), arguments[1]
     start = perf_counter()
     table = name if shell.catalog.find(name) is None else shell.catalog.table(name)
-    done = _import_file(shell.db, path, table, shell.err)
-    if done.created is not None:
-        say(f"{done.created};")
-    say(f"{done.rows:,} row{'' if done.rows == 1 else 's'} imported")
+    rows, created = _import_file(shell.db, path, table, shell.err)
+    if created is not None:
+        say(f"{created};")
+    say(f"{rows:,} row{'' if rows == 1 else 's'} imported")
     shell.took(start)
 
 
@@ -119,16 +118,9 @@ def new_shell(*, external_access: bool, is_typed: bool = False) -> Shell:
     return Shell(ivm.connect(external_access=external_access), Console(stderr=True), RUN, is_typed=is_typed)
 
 
-@dataclass(frozen=True, slots=True)
-class _Imported:
-    """What an import did; `created` is the statement that made the table, if there was none."""
-
-    rows: int
-    created: str | None
-
-
-def _import_file(db: Database, path: Path, table: Table | str, err: Console) -> _Imported:
-    """Insert the rows of a CSV, Parquet or JSON file at one logical time, all or none; how many there were.
+def _import_file(db: Database, path: Path, table: Table | str, err: Console) -> tuple[int, str | None]:
+    """Insert the rows of a CSV, Parquet or JSON file at one logical time, all or none; how many there were,
+    and the statement that made the table, if there was none.
 
     Fields are found by name (of CSV the first line has the names) and read as the types of the table's columns. A table
     that is given by name only does not exist, and is made with the file's columns and the types that DuckDB finds in
@@ -137,12 +129,12 @@ def _import_file(db: Database, path: Path, table: Table | str, err: Console) -> 
     """
     with _reading(path, "import") as (duck, call):
         if isinstance(table, Table):
-            return _Imported(_insert(db, duck, _typed(duck, call, _types(table)), table.name, err), None)
+            return _insert(db, duck, _typed(duck, call, _types(table)), table.name, err), None
         columns = ", ".join(f"{quoted(name)} {kind}" for name, kind in _columns_of(duck, call).items())
         created = f"CREATE TABLE {quoted(table)} ({columns})"
         db.sql(created)
         try:
-            return _Imported(_insert(db, duck, f"SELECT * FROM {call})", table, err), created)
+            return _insert(db, duck, f"SELECT * FROM {call})", table, err), created
         except BaseException:
             db.sql(f"DROP TABLE {quoted(table)}")
             raise

@@ -160,14 +160,10 @@ class Shell:
         """Print rows as the mode says; of a change only how many rows it changed, and only on a terminal."""
         if word in CHANGES and answer.columns == ["count"]:
             (count,) = answer.fetchone() or (0,)
-            self.remark(f"{count:,} row{'' if count == 1 else 's'} {CHANGES[word]}")
+            if self.is_typed:
+                say(f"{count:,} row{'' if count == 1 else 's'} {CHANGES[word]}")
         elif answer.columns:
             WRITERS[self.mode](answer)
-
-    def remark(self, text: str) -> None:
-        """Print what is no data, to whoever types."""
-        if self.is_typed:
-            say(text)
 
     def took(self, start: float) -> None:
         """Print the time since `start`, if it is wanted."""

@@ -24,16 +24,12 @@ def elide_reduce(relation: Reduce) -> Relation:
     if not relation.keys:
         return relation
     plain = [k.index for k in relation.keys if isinstance(k, Column)]
-    values = [_of_one_row(aggregate) for aggregate in relation.aggregates]
+    rules = [(_RULES.get(aggregate.function), aggregate) for aggregate in relation.aggregates]
+    values = [rule(aggregate) if rule is not None else None for rule, aggregate in rules]
     found = [value for value in values if value is not None]
     if len(found) < len(values) or not is_unique(relation.input, plain):
         return relation
     return expressed(relation.input, (*relation.keys, *found), relation.names)
-
-
-def _of_one_row(aggregate: Aggregate) -> Scalar | None:
-    rule = _RULES.get(aggregate.function)
-    return rule(aggregate) if rule is not None else None
 
 
 def _count(aggregate: Aggregate) -> Scalar:

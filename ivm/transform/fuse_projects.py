@@ -16,21 +16,17 @@ def fuse_projects(relation: Relation) -> Relation:
 
     A TopK is not passed: it breaks ties by the columns of its input in their order.
     """
-    return _fuse(relation)
-
-
-def _fuse(relation: Relation) -> Relation:
     match relation:
         case Project(Project() as inner):
             columns = tuple(map(inner.columns.__getitem__, relation.columns))
-            return _fuse(Project(inner.input, columns, names(relation)))
+            return fuse_projects(Project(inner.input, columns, names(relation)))
         case Reduce(Project() as inner):
             return with_inputs(with_scalars(relation, _moved(inner)), (inner.input,))
         case Filter(Project() as inner):
             predicates = tuple(map(_moved(inner), relation.predicates))
-            return projected(_fuse(Filter(inner.input, predicates)), inner.columns, names(inner))
+            return projected(fuse_projects(Filter(inner.input, predicates)), inner.columns, names(inner))
         case Map(Project() as inner):
-            lifted = _fuse(Map(inner.input, tuple(map(_moved(inner), relation.scalars)), relation.names))
+            lifted = fuse_projects(Map(inner.input, tuple(map(_moved(inner), relation.scalars)), relation.names))
             width = len(inner.input.schema)
             added = tuple(range(width, width + len(relation.scalars)))
             return projected(lifted, (*inner.columns, *added), names(relation))

@@ -6,7 +6,7 @@ and every LIMIT, DISTINCT ON, window function and aggregate is told how ties are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from weakref import ref
 
@@ -246,7 +246,8 @@ def _oracle_text(tree: exp.Expr, context: BindContext) -> str:
         clause = node.args.get("limit") or node.args.get("offset")
         width = blocks.get(id(clause)) or blocks.get(id(node))
         if width is not None:
-            _add_terms(node, (_ascending(exp.Literal.number(i + 1)) for i in range(width)))
+            order, added = node.args.get("order"), (_ascending(exp.Literal.number(i + 1)) for i in range(width))
+            node.set("order", exp.Order(expressions=[*(order.expressions if order else ()), *added]))
         if isinstance(node, exp.SetOperation):
             for side in ("this", "expression"):
                 if id(node.args[side]) in blocks:
@@ -256,11 +257,6 @@ def _oracle_text(tree: exp.Expr, context: BindContext) -> str:
 
 def _ascending(node: exp.Expr, *, nulls_first: bool = False) -> exp.Ordered:
     return exp.Ordered(this=node, nulls_first=nulls_first)
-
-
-def _add_terms(node: exp.Expr, terms: Iterable[exp.Expr]) -> None:
-    order = node.args.get("order")
-    node.set("order", exp.Order(expressions=[*(order.expressions if order else ()), *terms]))
 
 
 _ORDERED = (exp.GroupConcat, exp.ArrayAgg, exp.AnyValue, exp.First, exp.Last, exp.ArgMin, exp.ArgMax, exp.Mode)

@@ -133,9 +133,12 @@ class Domain:
             columns = tuple(sorted(reads | self.reads(key.term for key in pushed.keys)))
             if columns:
                 pushed = self._joined(pushed, columns)
-        relation = filtered(pushed.carrier, tuple(pushed.resolve(p) for p in pushed.pending))
+        pending = tuple(pushed.resolve(p) for p in pushed.pending)
+        relation = filtered(pushed.carrier, pending)
         outputs = [pushed.resolve(s) for s in pushed.outputs]
-        keys = [replace(key, null_safe=key.null_safe and not _rejected(pushed, key)) for key in pushed.keys]
+        # What is pending may hold for no NULL in a key's column.
+        strict = {key for key in pushed.keys if any(rejects_null(p, key.column) for p in pending)}
+        keys = [replace(key, null_safe=key.null_safe and key not in strict) for key in pushed.keys]
         width, names = len(outputs), (*pushed.names, *(f"outer{i}" for i in range(len(keys))))
         relation = project(relation, (*outputs, *(column(pushed.carrier, key.column) for key in keys)), names)
         own = tuple(column(relation, i) for i in range(width))
@@ -172,11 +175,6 @@ class Domain:
             return value(s.index) if isinstance(s, Outer) and s.binding == self.binding else s
 
         return rewrite(scalar, bind)
-
-
-def _rejected(pushed: Pushed, key: Key) -> bool:
-    """Whether a pending predicate never holds where the key's column is NULL."""
-    return any(rejects_null(pushed.resolve(p), key.column) for p in pushed.pending)
 
 
 def _replaced(scalar: Scalar, values: dict[Scalar, Scalar]) -> Scalar:

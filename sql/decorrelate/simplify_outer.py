@@ -216,7 +216,8 @@ def _below(reduce: Reduce) -> tuple[Apply, tuple[Scalar, ...], tuple[Aggregate, 
     keys, aggregates, relation = reduce.keys, reduce.aggregates, reduce.input
     while isinstance(relation, Project):
         columns = relation.columns
-        if any(a.arg is None or _has_more(a) for a in aggregates):
+        # None that reads more than its argument.
+        if any(a.arg is None or a != Aggregate(a.function, a.arg, a.type, a.nullable) for a in aggregates):
             return None
         keys = tuple(remap(key, columns.__getitem__) for key in keys)
         aggregates = tuple(replace(a, arg=remap(a.arg, columns.__getitem__)) for a in aggregates if a.arg is not None)
@@ -224,11 +225,6 @@ def _below(reduce: Reduce) -> tuple[Apply, tuple[Scalar, ...], tuple[Aggregate, 
     if isinstance(relation, Apply) and relation.kind == "left":
         return relation, keys, aggregates
     return None
-
-
-def _has_more(aggregate: Aggregate) -> bool:
-    """Whether the aggregate reads more than its argument."""
-    return aggregate != Aggregate(aggregate.function, aggregate.arg, aggregate.type, aggregate.nullable)
 
 
 def _skips(aggregate: Aggregate, width: int, total: int) -> bool:

@@ -161,11 +161,6 @@ def _to_single(literal: Literal, target: SqlType) -> Value:
     return None
 
 
-def _to_boolean(literal: Literal, target: SqlType) -> Value:
-    exact = _exact(literal)
-    return None if exact is None else bool(exact)
-
-
 def _to_date(literal: Literal, target: SqlType) -> Value:
     return literal.value // DAY if literal.type.is_moment and isinstance(literal.value, int) else None
 
@@ -190,7 +185,7 @@ _TO: dict[Kind, Callable[[Literal, SqlType], Value]] = {
     Kind.DECIMAL: _to_decimal,
     Kind.FLOAT: _to_single,
     Kind.DOUBLE: _to_double,
-    Kind.BOOLEAN: _to_boolean,
+    Kind.BOOLEAN: lambda literal, _: None if (exact := _exact(literal)) is None else bool(exact),
     Kind.DATE: _to_date,
     Kind.TIMESTAMP: _to_timestamp,
     Kind.TIMESTAMPTZ: _to_timestamp,

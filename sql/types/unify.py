@@ -77,7 +77,8 @@ def unify(terms: Sequence[OperandType]) -> SqlType | None:
             common = joined
     for term in terms:
         if term.integer is not None:
-            joined = _with_integer(common, term)
+            held = common.is_integer and fits(term.integer, common)
+            joined = common if held else common_type(common, term.type)
             if joined is None:
                 return None
             common = joined
@@ -115,12 +116,6 @@ def _common_number(left: SqlType, right: SqlType) -> SqlType:
     scale = max(one.scale, other.scale)
     whole = max(one.precision - one.scale, other.precision - other.scale)
     return decimal(min(whole + scale, MAX_DIGITS), scale)
-
-
-def _with_integer(common: SqlType, term: OperandType) -> SqlType | None:
-    if common.is_integer and term.integer is not None and fits(term.integer, common):
-        return common
-    return common_type(common, term.type)
 
 
 def arithmetic_type(function: str, left: OperandType, right: OperandType) -> SqlType | None:

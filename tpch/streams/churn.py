@@ -142,17 +142,13 @@ def _choice(relation: str, column: str, values: tuple[str, ...], weight: int) ->
     )
 
 
-def _identity(value: Column) -> Column:
-    return value
-
-
 def _attributes() -> tuple[_Attribute, ...]:
     """All attributes that change; a function, since Spark's expressions need a running session."""
     first = F.lit(_FIRST_SHIPMENT)
     return (
         _money("customer", "c_acctbal", -99_999, 999_999, weight=3),
         _choice("customer", "c_mktsegment", _SEGMENTS, weight=1),
-        _Attribute("supplier", "s_nationkey", 25, _identity, _identity, 24, weight=1),
+        _Attribute("supplier", "s_nationkey", 25, lambda nation: nation, lambda number: number, 24, weight=1),
         _money("part", "p_retailprice", 90_000, 209_999, weight=1),
         _money("partsupp", "ps_supplycost", 100, 100_000, weight=2),
         _choice("orders", "o_orderstatus", _STATUSES, weight=3),

@@ -94,7 +94,8 @@ class _Cache:
     def load_overload(self, signature: Any, target: Any) -> Any:
         """The function compiled for a signature; None if there is no entry, or none that is whole and ours."""
         if signature not in self._loaded:
-            found = self._shipped(signature, target) or self._kept(signature, target)
+            shipped = find_shipped(self._kernel, _arguments(signature)[0], target) if self._is_kernel else None
+            found = shipped or self._kept(signature, target)
             if found is None:
                 return None
             self._loaded[signature] = found
@@ -109,11 +110,6 @@ class _Cache:
 
     def flush(self) -> None:
         """Forget the entries, which numba asks for before it compiles again: they are written over then."""
-
-    def _shipped(self, signature: Any, target: Any) -> Any:
-        if not self._is_kernel:
-            return None
-        return find_shipped(self._kernel, _arguments(signature)[0], target)
 
     def _kept(self, signature: Any, target: Any) -> Any:
         folder = private_folder()

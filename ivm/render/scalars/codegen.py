@@ -151,7 +151,8 @@ def _store(writer: Writer, shape: Shape, left: tuple[int, ...]) -> tuple[tuple[i
 
 
 def _finish(writer: Writer, shape: Shape, stored: tuple[tuple[int, bool], ...], left: tuple[int, ...]) -> Loop:
-    types = _column_types(shape)
+    parts = (part for scalar in (*shape.early, *shape.maps, *shape.late) for part in walk(scalar))
+    types = {part.index: part.type.physical for part in parts if isinstance(part, Column)}
     taken = writer.arguments
     columns = tuple(c for c, a in writer.access.items() if any(f"c{a.slot}[" in line for line in writer.lines))
     accesses = [writer.access[c] for c in columns]
@@ -183,15 +184,6 @@ def _finish(writer: Writer, shape: Shape, stored: tuple[tuple[int, bool], ...], 
 
 def _array(physical: Physical) -> str:
     return f"given({_NUMBA[physical]}{', 2' if physical is Physical.WIDE else ''})"
-
-
-def _column_types(shape: Shape) -> dict[int, Physical]:
-    return {
-        s.index: s.type.physical
-        for scalar in (*shape.early, *shape.maps, *shape.late)
-        for s in walk(scalar)
-        if isinstance(s, Column)
-    }
 
 
 def _text(writer: Writer, parameters: list[tuple[str, str]]) -> str:

@@ -260,10 +260,6 @@ def _wide_mul(al: Any, ah: Any, bl: Any, bh: Any) -> tuple[Any, Any, Any]:
     return pairs[:, 0], pairs[:, 1], lost
 
 
-def _wide_neg(low: Any, high: Any) -> Any:
-    return _plain(wide.sub)(0 * low, 0 * high, low, high)
-
-
 def _wide_compare(al: Any, ah: Any, bl: Any, bh: Any) -> Any:
     """By the high words, signed, then the low words, unsigned: -1, 0 or 1."""
     one, other = (np.asarray(low, np.int64).view(np.uint64) for low in (al, bl))
@@ -316,7 +312,8 @@ _HELPERS: dict[str, Any] = {
     **_functions_of(calendar), **_functions_of(elementwise), "np": np, "where": np.where,
     "int64": np.int64, "float64": np.float64, "float32": np.float32,
     "add_checked": _add_checked, "sub_checked": _sub_checked, "mul_checked": _mul_checked,
-    "wide_add": _plain(wide.add), "wide_sub": _plain(wide.sub), "wide_mul": _wide_mul, "wide_neg": _wide_neg,
+    "wide_add": _plain(wide.add), "wide_sub": _plain(wide.sub), "wide_mul": _wide_mul,
+    "wide_neg": lambda low, high: _plain(wide.sub)(0 * low, 0 * high, low, high),
     "wide_compare": _wide_compare, "mul_signed": _mul_signed, "exceeds": _exceeds, "wide_to_double": _wide_to_double,
     "wide_to_float": lambda low, high: _joined(low, high).astype(np.float64),
     "scale_up": _scale_up, "scale_down": _scale_down, "contains": _contains, "value_where": _value_where,

@@ -144,11 +144,8 @@ def cost_rank(predicate: Scalar) -> int:
     """In which order predicates are asked: 0 plain ones, 1 those that look strings up, 2 those that can raise."""
     if can_raise(predicate):
         return 2
-    return int(any(isinstance(s, Call) and _reads_text(s) for s in walk(predicate)))
-
-
-def _reads_text(call: Call) -> bool:
-    return not BODIES[call.function].by_code and any(a.type.kind is Kind.VARCHAR for a in call.args)
+    calls = [part for part in walk(predicate) if isinstance(part, Call) and not BODIES[part.function].by_code]
+    return int(any(arg.type.kind is Kind.VARCHAR for call in calls for arg in call.args))
 
 
 def weight(scalar: Scalar) -> int:

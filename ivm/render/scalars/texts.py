@@ -95,11 +95,8 @@ def _by_distinct(call: Call, dictionary: TextDictionary, columns: list[Column]) 
 
 def _of_columns(call: Call, dictionary: TextDictionary, columns: list[Column]) -> Column:
     if call.function in REGEXES:
-        return Column(
-            REGEXES[call.function](
-                dictionary, columns[0].values, *[arg.value for arg in call.args[1:] if isinstance(arg, Literal)]
-            )
-        )
+        literals = [arg.value for arg in call.args[1:] if isinstance(arg, Literal)]
+        return Column(REGEXES[call.function](dictionary, columns[0].values, *literals))
     strings, length, waiting = dictionary.now(), max((len(c.values) for c in columns), default=1), iter(columns)
     if call.function == "concat" and columns:
         parts = [a.value if isinstance(a, Literal) else strings.decode(next(waiting).values) for a in call.args]

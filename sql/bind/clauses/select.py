@@ -88,16 +88,12 @@ def bind_select(context: BindContext, node: exp.Select, ctes: Ctes) -> Block:
     counts = (count, len(qualify))
     rows = _Rows(*with_windows(context, rows.relation, rows.scalars, windows, counts, ties, node.args.get("qualify")))
     limit = bind_limit(context, node)
-    if limit is not None and not any(is_all(item) for item in _order_items(node)):
+    ordered = node.args.get("order")
+    if limit is not None and not any(is_all(item) for item in (ordered.expressions if ordered else ())):
         context.cut.append((limit.clause, len(outputs)))
     if on == ():
         return _distinct_rows(context, rows, unique_names(names), order, hidden, limit)
     return _finished(rows, unique_names(names), order, limit, on)
-
-
-def _order_items(node: exp.Expr) -> Sequence[exp.Expr]:
-    order = node.args.get("order")
-    return order.expressions if order else ()
 
 
 def _binder(

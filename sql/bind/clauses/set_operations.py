@@ -61,17 +61,13 @@ def _combined(context: BindContext, node: exp.SetOperation, left: Relation, righ
         left, right = _by_name(context, node, left, right)
     left, right = _aligned(context, node, left, right)
     if isinstance(node, exp.Union):
-        terms = (*_terms(left), *_terms(right))
+        terms = tuple(t for side in (left, right) for t in (side.inputs if isinstance(side, Union) else (side,)))
         both = Union(terms if len(terms) <= MOST_TERMS else (left, right))
         return distinct(both) if each_once else both
     if each_once:
         left = distinct(_undone(left))
     rest = Threshold(Union((left, Negate(right))))
     return rest if isinstance(node, exp.Except) else Union((left, Negate(rest)))
-
-
-def _terms(relation: Relation) -> tuple[Relation, ...]:
-    return relation.inputs if isinstance(relation, Union) else (relation,)
 
 
 def _undone(relation: Relation) -> Relation:
