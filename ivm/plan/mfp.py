@@ -30,11 +30,6 @@ class Mfp:
     projection: tuple[int, ...]
     gathered: bool = False
 
-    @property
-    def is_identity(self) -> bool:
-        """Whether every row passes unchanged."""
-        return not self.predicates and self.projection == tuple(range(self.width))
-
     def map(self, scalars: tuple[Scalar, ...]) -> Mfp:
         """This, then `scalars` (over its output) appended to its output."""
         base = self.width + len(self.maps)
@@ -209,7 +204,7 @@ def _given(predicate: Scalar) -> tuple[int, ...]:
 def apply_mfp(plan: Plan, mfp: Mfp) -> Plan:
     """`plan` followed by `mfp`, merged into it where it is an MFP itself; nothing is added for the identity."""
     mfp = mfp.pruned()
-    if mfp.is_identity:
+    if not mfp.predicates and mfp.projection == tuple(range(mfp.width)):
         return plan
     if isinstance(plan, MfpPlan):
         return apply_mfp(plan.input, plan.mfp.then(mfp))

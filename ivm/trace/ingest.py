@@ -16,7 +16,7 @@ from ivm.trace.arrow import array_from, arrow_type, is_direct
 from ivm.trace.changes import within_bounds
 from ivm.trace.column import Bools, Ints, every
 from ivm.trace.exact_cast import TextError, exact_cast, from_texts, is_written
-from ivm.trace.well_formed import Doubtful, WellFormed, check_shown, is_limited, to_look_at
+from ivm.trace.well_formed import SHOWN, Doubtful, WellFormed, check_shown, to_look_at
 
 TIME, DIFF = "_time", "_diff"
 _SHOWN = 3
@@ -139,7 +139,7 @@ class Intake:
         ):
             return None
         required = [place for place, field in placed if not field.nullable] + numbers
-        moments = [(place, field) for place, field in placed if is_limited(field.type)]
+        moments = [(place, field) for place, field in placed if field.type.kind in SHOWN]
         return _Known(
             schema, places, extra, required if len(required) < len(types) else None, to_look_at(schema), moments
         )

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from catalog.errors import TypeMismatchError
 from catalog.schema import Field
-from catalog.types import MAX_NARROW_DIGITS, Kind, SqlType
+from catalog.types import MAX_NARROW_DIGITS, Kind
 from ivm.kernels.memory.in_place import all_within, decimals_fit
 from ivm.trace.column import readonly, validity_mask
 
@@ -32,12 +32,12 @@ _BYTES_OF: dict[pa.DataType, pa.DataType] = {
     pa.string_view(): pa.binary_view(),
 }
 
-# What Python's date and datetime can show, as days and microseconds since 1970-01-01.
-_SHOWN: dict[Kind, tuple[int, int, str, Any]] = {
+SHOWN: dict[Kind, tuple[int, int, str, Any]] = {
     Kind.DATE: (-719_162, 2_932_896, "days", np.int32),
     Kind.TIMESTAMP: (-62_135_596_800_000_000, 253_402_300_799_999_999, "microseconds", np.int64),
     Kind.TIMESTAMPTZ: (-62_135_596_800_000_000, 253_402_300_799_999_999, "microseconds", np.int64),
 }
+"""Of types whose values Python cannot all show: the first and last that it can, since 1970-01-01; see `check_shown`."""
 
 
 class WellFormed:
@@ -112,17 +112,12 @@ def to_look_at(schema: pa.Schema) -> list[Doubtful]:
     return [(place, pa.types.is_dictionary(given)) for place, given in types]
 
 
-def is_limited(type: SqlType) -> bool:
-    """Whether `check_shown` has a look at columns of this type."""
-    return type.kind in _SHOWN
-
-
 def check_shown(column: pa.ChunkedArray, field: Field, what: str) -> None:
     """TypeMismatchError for days and moments that Python cannot show: before the year 1, after 9999, infinity.
 
     The column has the Arrow type of the field; other fields than DATE and TIMESTAMP are left alone.
     """
-    limits = _SHOWN.get(field.type.kind)
+    limits = SHOWN.get(field.type.kind)
     if limits is None:
         return
     first, last, unit, item = limits
