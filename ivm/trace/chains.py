@@ -37,6 +37,8 @@ _LINKED = 1 << 11
 """Of keys that are linked at once only so many count as rows that came: a few rows may let many leave a run."""
 _AHEAD_FROM_BYTES, _AHEAD, _AHEAD_A_ROW = 1 << 18, 0.15, 32
 """Of larger tables the next one is made when this part of the slots is still free, at most so many slots a row."""
+_FEW = 1 << 4
+"""Rows that have less than a page coming to them: it is got when others have come as well."""
 _MANY = 1 << 15
 """Rows of a commit that takes its time anyway: it pays for the next table when that is needed, if it ever is."""
 _PAGE_WORDS, _LARGE_PAGE_WORDS = 1 << 9, 1 << 18
@@ -185,6 +187,8 @@ class Chains:
         if len(self.tables.old):
             self._move(_SLOTS_A_ROW * self._came + _SLOTS_AT_LEAST, died, since)
         elif self.tables.slots.nbytes >= _AHEAD_FROM_BYTES and self._came < _MANY:
+            if self._came < _FEW:
+                return
             self._go_ahead(self._came, since)
         self._came = 0
 

@@ -45,7 +45,7 @@ def test_many_keys_that_are_linked_at_once_touch_no_more_memory_than_some():
         else:
             _insert(chains, keys[end : end + count], end)
         end += count
-        assert _sealed(chains) <= 32 * min(count, 2_048)
+        assert _sealed(chains) <= 32 * (min(count, 2_048) + 15)  # a few wait for others
     assert chains.count(0, end) == end
 
 
