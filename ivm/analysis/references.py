@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 
 from ivm.analysis.fact import fact
 from sql.ir.rebuild import offsets
@@ -30,7 +31,10 @@ def references(relation: Relation) -> tuple[Reference, ...]:
             keys = tuple(key.index if isinstance(key, Column) else -1 for key in relation.keys)
             return _placed(references(relation.input), keys)
         case Join():
-            return tuple(_joined(relation))[:_MOST]
+            placed = zip(offsets(relation.inputs), relation.inputs, strict=False)
+            found = ((start, each) for start, below in placed for each in references(below))
+            moved = (Reference(tuple(start + c for c in r.columns), r.table, r.referenced) for start, r in found)
+            return tuple(islice(moved, _MOST))
     return ()
 
 
@@ -42,9 +46,3 @@ def _placed(known: Iterable[Reference], columns: tuple[int, ...]) -> tuple[Refer
         for each in known
         if places.keys() >= set(each.columns)
     )
-
-
-def _joined(join: Join) -> Iterable[Reference]:
-    for start, relation in zip(offsets(join.inputs), join.inputs, strict=False):
-        for each in references(relation):
-            yield Reference(tuple(start + c for c in each.columns), each.table, each.referenced)

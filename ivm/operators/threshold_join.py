@@ -24,19 +24,12 @@ from ivm.trace.row_order import ordered_words
 COMPARISONS = {"lt": 0, "le": 1, "eq": 2, "ge": 3, "gt": 4}
 
 
-@dataclass(slots=True)
-class Visits:
-    """How many rows a stage has visited so far."""
-
-    rows: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class ThresholdJoin(Stage):
     """Finds the rows of the key whose value stands in `comparison` to `bound`.
 
     `carried` are the columns bound before that are read later but for the bound, and `carried_layout` tells whether
-    they are equal. `program` tests the comparison once more, as all predicates.
+    they are equal. `program` tests the comparison once more, as all predicates. `visits[0]`: rows visited so far.
     """
 
     lookup: OrderedArrangement
@@ -44,12 +37,12 @@ class ThresholdJoin(Stage):
     bound: Valued
     carried: tuple[int, ...]
     carried_layout: KeyLayout
-    visits: Visits = field(default_factory=Visits)
+    visits: list[int] = field(default_factory=lambda: [0])
 
     @property
     def visited(self) -> int:
         """Rows visited so far."""
-        return self.visits.rows
+        return self.visits[0]
 
     def joined(self, delta: Delta) -> Iterator[Delta]:
         """See `Stage.joined`. Cost: a sort of the changes, for each step a search, and the rows that it holds for."""
@@ -65,7 +58,7 @@ class ThresholdJoin(Stage):
             ranges, sums = self._ranges(changes, words, values)
             for positions, rows in self.lookup.read(ranges, changes.times, self.inclusive):
                 yield from self._passed(changes.take(ranges.within[positions]), sums[positions], rows)
-            self.visits.rows += ranges.visited
+            self.visits[0] += ranges.visited
         if self.lookup.has_unordered:
             yield from self._meet_unordered(delta, *key)
 
@@ -76,7 +69,7 @@ class ThresholdJoin(Stage):
         for positions, rows in self.lookup.read(ranges, delta.times, self.inclusive):
             changes = wanted[positions]
             yield from self._passed(delta.take(changes), delta.diff_array()[changes], rows)
-        self.visits.rows += ranges.visited
+        self.visits[0] += ranges.visited
 
     def _ranges(self, changes: Delta, key: Ints, values: Column) -> tuple[Ranges, Ints]:
         """The ranges of values that the changes concern, and the diff with which each row of them is met."""

@@ -43,12 +43,10 @@ class _Lowering:
     def lower(self, relation: Relation) -> Plan:
         known = self._done.get(id(relation))
         if known is None:
-            known = self._done[id(relation)] = relation, self._lower(relation)
+            base, mfp = peel(relation)
+            bare = base is relation and not isinstance(base, Join)
+            known = self._done[id(relation)] = relation, self._base(base) if bare else self._under(base, mfp)
         return known[1]
-
-    def _lower(self, relation: Relation) -> Plan:
-        base, mfp = peel(relation)
-        return self._base(base) if base is relation and not isinstance(base, Join) else self._under(base, mfp)
 
     def mapped(self, relation: Relation, scalars: tuple[Scalar, ...]) -> Plan:
         """The plan of `scalars` computed over `relation`, in place of its columns, for a reader of all of them.

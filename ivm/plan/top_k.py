@@ -79,12 +79,8 @@ class TopKPlan(PlanOver):
 def lower_top_k(top: TopK, lower: Callable[[Relation], Plan]) -> TopKPlan:
     """Where rows only come and the first are few, nothing else is kept."""
     columns, below = row(top), lower(top.input)
-    first = top.limit is not None and not top.ties and _fits_group(columns, top.limit + top.offset)
+    # Few enough to be kept beside each other in the fields of their group.
+    words = 1 + sum(column.nullable + (2 if column.type.physical is Physical.WIDE else 1) for column in columns)
+    first = top.limit is not None and not top.ties and (top.limit + top.offset) * words <= MOST_WORDS
     append_only = first and below.is_append_only
     return TopKPlan(below, top.group, top.order, top.limit, top.offset, columns, top.ties, append_only)
-
-
-def _fits_group(row: Row, count: int) -> bool:
-    """Whether so many rows are few enough to be kept beside each other in the fields of their group."""
-    words = 1 + sum(column.nullable + (2 if column.type.physical is Physical.WIDE else 1) for column in row)
-    return count * words <= MOST_WORDS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 
 from ivm.dataflow.node import Node
@@ -21,6 +21,9 @@ from ivm.trace.keys import KeyLayout
 from ivm.trace.ordered_arrangement import OrderedArrangement
 from sql.ir.rebuild import Row
 from sql.ir.scalar import Scalar, columns_of
+
+_Read = tuple[frozenset[int], dict[int, tuple[TextFunction, ...]]]
+"""Columns of the joined row that anything reads, and those of whose text only these functions are read."""
 
 
 def render_join(context: RenderContext, plan: JoinPlan) -> Node:
@@ -55,14 +58,15 @@ def _path(context: RenderContext, plan: JoinPlan, path: PathPlan) -> Path:
     own = plan.inputs[path.source].row
     needed = tuple((column, own[column].type) for column in path.needed)
     offset = plan.offsets[path.source]
-    computed = {c - offset: each for c, each in read.computed.items() if offset <= c < offset + len(own)}
+    computed = {c - offset: each for c, each in read[1].items() if offset <= c < offset + len(own)}
     return Path(path.source, offset, len(row), needed, start, stages, computed)
 
 
 def _stage(context: RenderContext, plan: JoinPlan, stage: StagePlan, joined: Row, read: _Read, last: bool) -> Stage:
     offset, width = plan.offsets[stage.input], len(stage.arrangement.collection.row)
-    computed = tuple((c - offset, each) for c, each in read.computed.items() if offset <= c < offset + width)
-    wanted = tuple(sorted(c - offset for c in read.columns if offset <= c < offset + width))
+    columns, functions = read
+    computed = tuple((c - offset, each) for c, each in functions.items() if offset <= c < offset + width)
+    wanted = tuple(sorted(c - offset for c in columns if offset <= c < offset + width))
     arranged = context.node(stage.arrangement).operator
     assert isinstance(arranged, ArrangeTable | ArrangeGroups | ArrangeDerived), "it carries out an arrangement"
     program = _filter(context, stage.predicates, joined)
@@ -76,14 +80,6 @@ def _stage(context: RenderContext, plan: JoinPlan, stage: StagePlan, joined: Row
     carried = KeyLayout(tuple((joined[c].type.physical, joined[c].nullable) for c in bound.carried), nulls="match")
     valued = context.valued(bound.scalar, joined)
     return ThresholdJoin(lookup, *placed, bound.comparison, valued, bound.carried, carried)
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """Columns of the joined row that anything reads, and those of whose text only these functions are read."""
-
-    columns: frozenset[int]
-    computed: dict[int, tuple[TextFunction, ...]]
 
 
 def _read(context: RenderContext, plan: JoinPlan, path: PathPlan) -> _Read:
@@ -100,7 +96,7 @@ def _read(context: RenderContext, plan: JoinPlan, path: PathPlan) -> _Read:
     }
     for scalar in scalars:
         read.update(columns_of(scalar) - computed.keys())
-    return _Read(frozenset(read), computed)
+    return frozenset(read), computed
 
 
 def _filter(context: RenderContext, predicates: tuple[Scalar, ...], row: Row) -> Program | None:
