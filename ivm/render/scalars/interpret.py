@@ -304,12 +304,9 @@ def _plain(part: Any) -> Callable[..., Any]:
     return getattr(part, "py_func", part)
 
 
-def _functions_of(module: Any) -> dict[str, Any]:
-    return {name: value for name, value in vars(module).items() if isinstance(value, FunctionType)}
-
-
 _HELPERS: dict[str, Any] = {
-    **_functions_of(calendar), **_functions_of(elementwise), "np": np, "where": np.where,
+    **{name: f for each in (calendar, elementwise) for name, f in vars(each).items() if isinstance(f, FunctionType)},
+    "np": np, "where": np.where,
     "int64": np.int64, "float64": np.float64, "float32": np.float32,
     "add_checked": _add_checked, "sub_checked": _sub_checked, "mul_checked": _mul_checked,
     "wide_add": _plain(wide.add), "wide_sub": _plain(wide.sub), "wide_mul": _wide_mul,

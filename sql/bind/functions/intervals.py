@@ -204,7 +204,10 @@ def subtract_moment(binder: Binder, node: exp.Expr, left: Operand, right: Operan
 def _shifted(binder: Binder, node: exp.Expr, moment: Operand, added: Operand) -> Scalar:
     base = without_zone(binder, moment)
     if added.interval is not None and isinstance(base, Literal) and isinstance(base.value, int):
-        return _constant_sum(binder, node, base.value, added.interval)
+        try:
+            return Literal(add_interval(base.value, added.interval), TIMESTAMP)
+        except ValueError as error:
+            binder.fail(node, f"cannot add the interval: {error}")
     return _added(base, span_of(added))
 
 
@@ -226,13 +229,6 @@ def _whole_day(function: str, micros: Scalar) -> Scalar:
 def _micros(time: Scalar) -> Scalar:
     """The microseconds since midnight."""
     return Call("cast", (time,), BIGINT, time.nullable)
-
-
-def _constant_sum(binder: Binder, node: exp.Expr, micros: int, added: Interval) -> Literal:
-    try:
-        return Literal(add_interval(micros, added), TIMESTAMP)
-    except ValueError as error:
-        binder.fail(node, f"cannot add the interval: {error}")
 
 
 def _added(result: Scalar, span: Span) -> Scalar:

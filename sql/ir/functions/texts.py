@@ -14,10 +14,6 @@ def _text(name: str, takes: tuple[SqlType, ...], gives: SqlType = VARCHAR, *othe
     return Function(name, takes, gives, (name, *others), optional)
 
 
-def _padding(name: str) -> Function:
-    return Function(name, (VARCHAR, INTEGER, VARCHAR), VARCHAR, (name,), raises=Raises.SOMETIMES)
-
-
 FUNCTIONS = (
     _text("upper", _TEXT, VARCHAR, "ucase"),
     _text("lower", _TEXT, VARCHAR, "lcase"),
@@ -34,8 +30,8 @@ FUNCTIONS = (
     Function("concat", (VARCHAR, "..."), VARCHAR),
     _text("replace", (VARCHAR, VARCHAR, VARCHAR)),
     Function("repeat", (VARCHAR, BIGINT), VARCHAR, ("repeat",), raises=Raises.SOMETIMES),
-    _padding("lpad"),
-    _padding("rpad"),
+    Function("lpad", (VARCHAR, INTEGER, VARCHAR), VARCHAR, ("lpad",), raises=Raises.SOMETIMES),
+    Function("rpad", (VARCHAR, INTEGER, VARCHAR), VARCHAR, ("rpad",), raises=Raises.SOMETIMES),
     _text("reverse", _TEXT),
     _text("translate", (VARCHAR, VARCHAR, VARCHAR)),
     _text("split_part", (VARCHAR, VARCHAR, BIGINT)),
