@@ -322,7 +322,7 @@ class Index:
             self._chains.seal(died, self.since)
 
     def _link(self, words: Ints, hashes: Hashes, firsts: Ints, lengths: Ints, died: Ints) -> None:
-        if self.rows > self._final:  # rows that are final need not leave the table again
+        if self._run.stop > self._final:  # rows that are final need not leave the table again
             self._journal.append(_Step(0, words))
         self._chains.link(words, hashes, firsts, lengths, self._run.stop, died, self.since)
 

@@ -348,3 +348,18 @@ def test_what_lookups_alone_move_needs_no_seal():
         model.index.truncate(40_000)
     assert model.index.backlog == 0
     assert len(model.index._chains.tables.old) == 0
+
+
+def test_a_key_of_the_run_that_goes_on_is_taken_back():
+    model = Model(1, lazy=True)
+    model.insert([0] * 6, 1)
+    model.died[0] = 2
+    model.index.seal(0, model.deaths())
+    for _ in range(2):  # the table gets the key, with rows that are not final
+        model.insert([0] * 40, 3)
+        model.index.truncate(6)
+        assert model.index._chains.count(6, 46) == 0
+        for kept in (model.keys, model.born, model.died):
+            del kept[6:]
+    model.insert([0] * 2, 3)
+    assert model.probe([0, 0], [2, 3]) == model.expected([0, 0], [2, 3])
