@@ -97,11 +97,11 @@ def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     grow side by side, columns of one store, come to the next one after each other.
     """
     size = prod(shape) * dtype.itemsize
-    if size < _EAGER_BYTES:
+    if size < _EAGER_BYTES or not hasattr(mmap, "MADV_HUGEPAGE"):
         return np.zeros(shape, dtype)
     begin = int(next(_MADE) * _GOLDEN % 1 * _LARGE_PAGE) // mmap.PAGESIZE * mmap.PAGESIZE
     memory = mmap.mmap(-1, size + begin, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with suppress(OSError, AttributeError, ValueError):  # of systems without such pages, or where it is no longer
+    with suppress(OSError, ValueError):  # of a system without such pages, or where it is no longer
         memory.madvise(mmap.MADV_NOHUGEPAGE, 0, min(2 * _LARGE_PAGE, size + begin))
         memory.madvise(mmap.MADV_HUGEPAGE, 2 * _LARGE_PAGE)
     return np.frombuffer(memory, dtype, offset=begin).reshape(shape)
