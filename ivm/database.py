@@ -14,15 +14,13 @@ from ivm.engine import Progress
 from ivm.explain import explain
 from ivm.introspection import TableInfo, ViewInfo, tables, views
 from ivm.result import Result
-from ivm.statements import nested_statements, run_statement
+from ivm.statements import nested_statements, run_statement, statements_of
 from ivm.subscription import Subscription
 from ivm.trace.table_store import Mode
 from ivm.transaction import Transaction
 from ivm.view import View
 from sql.named_types import with_types
 from sql.parameters import Parameters, filled
-from sql.parse import parse
-from sql.plain_insert import plain_inserts
 
 _MODES = get_args(Mode)
 
@@ -93,8 +91,7 @@ class Database:
         with nested_statements():
             types = {name: str(type_) for name, type_ in core.catalog.types.items()}
             written = with_types(sql_text(filled(sql_text(text), params, dialect)), types, dialect)
-            # INSERTs of plain literals are read faster, if the text holds nothing else.
-            statements = (plain_inserts(written) if dialect == "duckdb" else None) or parse(written, dialect)
+            statements = statements_of(written, dialect)
             defines = any(isinstance(each, DEFINITIONS) for each in statements)
             with core.definitions if defines else nullcontext():
                 if defines:
