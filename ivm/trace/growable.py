@@ -17,7 +17,7 @@ from ivm.trace.column import DTYPES, Array, Column
 _Item = TypeVar("_Item", bound=np.generic)
 
 _START = 1024
-_EAGER_BYTES = 1 << 16
+_EAGER_BYTES = 1 << 18
 _AHEAD = 64
 _AHEAD_BYTES = 1 << 32
 _LARGE_PAGE = 1 << 21
@@ -30,7 +30,7 @@ _NO_CODES: Array = np.empty(0, np.int32)
 class Growable(Generic[_Item]):
     """Rows of `dtype`, or of `width` items of it each, in `array[:length]`; what lies behind is spare.
 
-    Small arrays double. Those above 64 KiB reserve address space of 4 GiB, or where that is not to be had, 64-fold,
+    Small arrays double. Those above 256 KiB reserve address space of 4 GiB, or where that is not to be had, 64-fold,
     which the system backs with memory only as rows are written, so that no batch waits for the copy of a large array.
     All that was never written is zero.
     Readers of `view()` keep what they have: growth moves to a new array and leaves the old one to them.
