@@ -13,12 +13,15 @@ from ivm.core import Core
 from ivm.defining import define
 from ivm.engine import Progress
 from ivm.explain import explain
+from ivm.plain_rows import run_plain
 from ivm.result import Result, counted
 from ivm.trace.arrow import array_from
 from ivm.trace.exact_cast import array_of
 from sql.changes import check_width, columns_to_insert
 from sql.parse import parse
 from sql.plain_insert import PlainInsert, columns_of, plain_inserts
+from sql.plain_rows import PlainRows, plain_rows
+from sql.recent import Recent
 from sql.statements import (
     Copy,
     CreateView,
@@ -54,14 +57,38 @@ def nested_statements() -> Iterator[None]:
         ) from None
 
 
-def statements_of(text: str, dialect: str) -> Sequence[Statement | PlainInsert]:
-    """The statements of a text; see `parse`. INSERTs of plain literals are read faster, if it holds nothing else."""
-    return (plain_inserts(text) if dialect == "duckdb" else None) or parse(text, dialect)
+def statements_of(text: str, dialect: str) -> Sequence[Statement | PlainInsert | PlainRows]:
+    """The statements of a text; see `parse`. Plain ones are read faster, if it holds nothing else."""
+    if dialect == "duckdb":
+        inserts = plain_inserts(text)
+        if inserts is not None:
+            return inserts
+        rows = plain_rows(text)
+        if rows is not None:
+            return (rows,)
+    return _parsed(text, dialect)
+
+
+def _parsed(text: str, dialect: str) -> Sequence[Statement]:
+    """As `parse`, which is spared for texts that came not long ago."""
+    known = _PARSED.get((text, dialect))
+    if known is not None:
+        return known
+    found = parse(text, dialect)
+    if len(text) <= _MOST_CHARACTERS and all(isinstance(each, _REMEMBERED) for each in found):
+        _PARSED.put((text, dialect), found)
+    return found
+
+
+_PARSED: Recent[tuple[str, str], Sequence[Statement]] = Recent(512)
+_MOST_CHARACTERS = 4000
+_REMEMBERED = (Query, Insert, Delete, Update)
+"""The statements that come time and again, and of which nothing is used up when they are carried out."""
 
 
 def run_statement(
     core: Core,
-    statement: Statement | PlainInsert,
+    statement: Statement | PlainInsert | PlainRows,
     dialect: str,
     progress: Callable[[Progress], None] | None = None,
 ) -> Result:
@@ -77,6 +104,11 @@ def run_statement(
             return Result(asked(core, statement, dialect))
         case PlainInsert():
             return _insert_plain(core, statement)
+        case PlainRows():
+            result = run_plain(core, statement)
+            if result is None:
+                return run_statement(core, _parsed(statement.text, dialect)[0], dialect, progress)
+            return result
         case Insert() | Delete() | Update():
             from ivm.changing import run_change  # noqa: PLC0415  as above
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
@@ -38,20 +39,26 @@ def filled(text: str, values: Parameters | None, dialect: str = "duckdb") -> str
     if values is None and "?" not in text and "$" not in text:
         return text
     reader = dialect_named(dialect)
-    places = _places(text, statement_tokens(reader, source))
+    places = _places_in(text, dialect) if len(text) <= _MOST_CHARACTERS else _places(text, dialect)
     if values is None:
         if places:
             source.fail(places[0][0], "this parameter has no value; give one in params, as in db.sql(text, [1, 'a'])")
         return text
     chosen = _chosen(source, places, values)
     for (start, end, name), value in reversed(list(zip(places, chosen, strict=True))):
-        literal = _literal(source, start, name, value)
-        text = text[:start] + literal.sql(reader) + text[end:]
+        whole = type(value) is int and value >= 0
+        literal = str(value) if whole else _literal(source, start, name, value).sql(reader)
+        text = text[:start] + literal + text[end:]
     return text
 
 
-def _places(text: str, tokens: Sequence[Token]) -> list[Place]:
+_MOST_CHARACTERS = 4000
+
+
+def _places(text: str, dialect: str) -> tuple[Place, ...]:
+    """The parameters of a text, in order."""
     found: list[Place] = []
+    tokens: Sequence[Token] = statement_tokens(dialect_named(dialect), SqlText(text))
     for token, following in pairwise([*tokens, None]):
         assert token is not None, "None stands last"
         if token.token_type == TokenType.PLACEHOLDER and token.text == "?":
@@ -61,7 +68,10 @@ def _places(text: str, tokens: Sequence[Token]) -> list[Place]:
                 found.append((token.start, following.end + 1, following.text))
         elif token.token_type == TokenType.VAR and token.text.startswith("$"):
             found.append((token.start, token.end + 1, token.text[1:]))
-    return found
+    return tuple(found)
+
+
+_places_in = lru_cache(512)(_places)
 
 
 def _chosen(source: SqlText, places: Sequence[Place], values: Parameters) -> list[Any]:

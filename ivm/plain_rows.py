@@ -1,0 +1,165 @@
+"""Plain statements over the rows of one table or view, carried out on its state alone: no second engine is started.
+
+Rows of a table are found by a key that the statement gives. Those of a view are looked at one after the other, as long
+as they are few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from math import prod
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.errors import NumericError
+from catalog.schema import Table, View
+from catalog.types import Physical, SqlType
+from ivm.core import Core
+from ivm.plan.mfp import Mfp
+from ivm.render.scalars.columns import constant
+from ivm.render.scalars.functions import Context
+from ivm.render.scalars.program import Interpreted
+from ivm.render.scalars.shape import Shape
+from ivm.result import Result, counted
+from ivm.sorting import sort_table
+from ivm.trace.arrangement import Arrangement
+from ivm.trace.arrow import to_arrow
+from ivm.trace.column import Column, Ints, concat, empty_column
+from ivm.trace.delta import Delta, Group, delta_of, plain_layout
+from ivm.trace.dictionary import Literals, TextDictionary
+from ivm.trace.stand_ins import with_huge
+from ivm.trace.stored_columns import StoredRows
+from sql.bind.rows import BoundRows, bind_rows
+from sql.ir.scalar import Column as Reference
+from sql.ir.scalar import Literal, Scalar
+from sql.plain_rows import PlainRows
+
+_MOST_KEYS = 1000
+_MOST_ROWS = 1 << 17
+"""DuckDB looks at so many rows of a view as fast."""
+
+
+def run_plain(core: Core, statement: PlainRows) -> Result | None:
+    """Carry out the statement, atomically; None, and nothing has changed, where that is not for here.
+
+    An expression that fails is not for here either: DuckDB says what is wrong. Cost: some 0.1 ms to bind it, and a
+    probe of the key or a pass over the view.
+    """
+    bound = bind_rows(statement, core.catalog)
+    if bound is None:
+        return None
+    with core.lock:
+        if core.catalog.find(bound.relation.name) is not bound.relation:
+            return None
+        found = _found(core, bound)
+        try:
+            columns = None if found is None else _computed(bound, *found, core.engine.dictionary)
+        except NumericError:
+            return None
+        if columns is not None and bound.gone:
+            return _change(core, bound, columns)
+    return None if columns is None else _given(bound, columns)
+
+
+def _found(core: Core, bound: BoundRows) -> tuple[Delta, tuple[Scalar, ...]] | None:
+    """The rows among which all are that pass, and what is to be looked at still; None where they are too many, or no
+    key is given.
+    """
+    relation = bound.relation
+    if isinstance(relation, View):
+        held = core.engine.views[relation.name].contents(core.engine.dictionary)
+        rows = delta_of(held.columns, core.engine.time, held.diffs, len(held.diffs))
+        return (rows, bound.predicates) if len(rows) <= _MOST_ROWS else None
+    store, fixed = core.engine.tables[relation.name], bound.fixed
+    for columns in (relation.primary_key, *(unique.columns for unique in relation.unique_constraints)):
+        key = relation.places(columns)
+        index = store.follower(key) if key and all(column in fixed for column in key) else None
+        if isinstance(index, Arrangement) and prod(len(fixed[column][1]) for column in key) <= _MOST_KEYS:
+            wanted = product(*(fixed[column][1] for column in key))
+            numbers = _numbers(index, list(wanted), [relation.fields[c].type for c in key], core.engine.dictionary)
+            used = [fixed[column][0] for column in key]
+            source = Group(StoredRows(store.store.columns, numbers))
+            rows = Delta([source], plain_layout(len(relation.fields)), len(numbers), store.last_time)
+            return rows, tuple(each for each in bound.predicates if each not in used)
+    return None
+
+
+def _numbers(
+    index: Arrangement, keys: Sequence[Sequence[Literal]], types: Sequence[SqlType], dictionary: TextDictionary
+) -> Ints:
+    """The numbers of the living rows with these keys, ascending."""
+    texts = Literals(dictionary)  # which keeps their codes for as long as it is there
+    columns = [_column([row[place] for row in keys], type_, texts) for place, type_ in enumerate(types)]
+    index.catch_up()
+    words, dropped = index.layout.pack(columns, len(keys))
+    return np.unique(index.probe(words, dropped, index.store.last_time, True)[1])
+
+
+def _column(values: Sequence[Literal], type_: SqlType, texts: Literals) -> Column:
+    codes = type_.physical is Physical.CODE
+    columns = [
+        constant(texts.code(str(each.value)) if codes and each.value is not None else each.value, type_.physical)
+        for each in values
+    ]
+    return concat(columns) if columns else empty_column(type_.physical)
+
+
+def _computed(
+    bound: BoundRows, found: Delta, predicates: tuple[Scalar, ...], dictionary: TextDictionary
+) -> list[pa.Array]:
+    """Of the rows that pass: the columns `gone` and `come`, those by which the view is ordered, and the `outputs`.
+
+    Each row as often as it counts.
+    """
+    relation = bound.relation
+    every = _order_columns(relation) if isinstance(relation, View) else ()
+    scalars = (*bound.gone, *bound.come, *every, *bound.outputs)
+    computed = tuple(scalar for scalar in scalars if not isinstance(scalar, Reference))
+    width = len(found.layout)
+    program = Mfp(width, computed, predicates, tuple(range(width, width + len(computed))), gathered=True)
+    passed = Interpreted(Shape.of(program), Context(dictionary)).run(found)
+    if isinstance(passed, bool):
+        columns = [empty_column(scalar.type.physical) for scalar in scalars]
+    else:
+        positions, values = passed
+        rows, made = found if positions is None else found.take(positions), iter([v for v in values if v is not None])
+        columns = [rows.column(s.index) if isinstance(s, Reference) else next(made) for s in scalars]
+        if rows.diffs is not None and bool((rows.diffs != 1).any()):
+            repeated = np.repeat(np.arange(len(rows)), rows.diffs)
+            columns = [column.take(repeated) for column in columns]
+    strings = dictionary.now()
+    return [to_arrow(column, scalar.type, strings) for column, scalar in zip(columns, scalars, strict=True)]
+
+
+def _order_columns(view: View) -> tuple[Reference, ...]:
+    """The columns by which the view's rows are ordered: all, if it has an order."""
+    fields = view.columns if view.order else ()
+    return tuple(Reference(place, field.type, field.nullable) for place, field in enumerate(fields))
+
+
+def _given(bound: BoundRows, columns: Sequence[pa.Array]) -> Result:
+    """What a reader is given: the `outputs`, which come last, in the order of the columns before them."""
+    first = len(columns) - len(bound.outputs)
+    if first and len(columns[0]) > 1:
+        assert isinstance(bound.relation, View), "no other relation has an order"
+        names = [f"c{place}" for place in range(len(columns))]
+        columns = sort_table(pa.Table.from_arrays(list(columns), names=names), bound.relation.order).columns
+    rows = pa.Table.from_arrays(list(columns[first:]), names=list(bound.names))
+    return Result(with_huge(rows, [scalar.type for scalar in bound.outputs]))
+
+
+def _change(core: Core, bound: BoundRows, columns: Sequence[pa.Array]) -> Result:
+    """Take the rows out that go, and put in those that take their places. The caller has the lock."""
+    assert isinstance(bound.relation, Table), "no other relation is changed"
+    table, first = bound.relation, len(bound.gone)
+    names = [field.name for field in table.fields]
+    with core.transaction() as tx:
+        if not bound.keeps_key:
+            keys = [names[column.index] for column in bound.gone]
+            tx.delete(table.name, pa.Table.from_arrays(list(columns[:first]), names=keys))
+        if bound.come:
+            come = pa.Table.from_arrays(list(columns[first : first + len(names)]), names=names)
+            (tx.upsert if bound.keeps_key else tx.insert)(table.name, come)
+    return _given(bound, columns[first + len(bound.come) :]) if bound.outputs else counted(len(columns[0]))

@@ -1,0 +1,145 @@
+"""From a plain statement over the rows of one table or view to what it computes of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from catalog.catalog import Catalog
+from catalog.errors import Error
+from catalog.names import key, twice
+from catalog.schema import Schema, Table, View
+from catalog.types import Kind
+from sql.bind.expressions.binder import Binder
+from sql.bind.expressions.handlers import HANDLERS
+from sql.bind.names.scope import scope_of
+from sql.ir.conditions import conjuncts
+from sql.ir.scalar import Call, Column, Literal, Scalar, substitute, walk
+from sql.plain_rows import PlainRows
+
+
+@dataclass(frozen=True, slots=True)
+class BoundRows:
+    """Of the rows of `relation` on which all `predicates` are true what is computed, all over the row as it is.
+
+    `outputs`: what a reader is given, under `names`. A row that is changed is taken out by the columns `gone` (of a
+    SELECT none), and `come`, all of the table's columns, takes its place (of a DELETE none does).
+    """
+
+    relation: Table | View
+    predicates: tuple[Scalar, ...]
+    outputs: tuple[Scalar, ...]
+    names: tuple[str, ...]
+    gone: tuple[Column, ...] = ()
+    come: tuple[Scalar, ...] = ()
+
+    @property
+    def keeps_key(self) -> bool:
+        """Whether the row that comes has the primary key of the one that goes."""
+        keyed = bool(self.come) and len(self.gone) < len(self.come)
+        return keyed and all(self.come[column.index] is column for column in self.gone)
+
+    @property
+    def fixed(self) -> Mapping[int, tuple[Scalar, tuple[Literal, ...]]]:
+        """The columns of which a predicate says that they have one of some values, and nothing else, with both."""
+        found: dict[int, tuple[Scalar, tuple[Literal, ...]]] = {}
+        for predicate in self.predicates:
+            match predicate:
+                case Call("eq", (Column(column), Literal() as value)) | Call(
+                    "eq", (Literal() as value, Column(column))
+                ):
+                    found[column] = predicate, (value,)
+                case Call("in", (Column(column), *values)):
+                    literals = tuple(value for value in values if isinstance(value, Literal))
+                    found.setdefault(column, (predicate, literals))
+        return found
+
+
+def bind_rows(plain: PlainRows, catalog: Catalog) -> BoundRows | None:
+    """What the statement computes; None where it is wrong, which others say better, or where it is not certain that
+    the engine computes the very same as DuckDB.
+    """
+    try:
+        bound = _bound(plain, catalog)
+    except Error:
+        return None
+    finally:
+        plain.give_back()
+    return bound if bound is not None and _is_exact(bound) else None
+
+
+def _bound(plain: PlainRows, catalog: Catalog) -> BoundRows | None:
+    tree = plain.tree
+    source = tree.args.get("from_") if isinstance(tree, exp.Select) else tree
+    of: exp.Expr | None = None if source is None else source.this
+    if not isinstance(of, exp.Table) or not isinstance(of.this, exp.Identifier):
+        return None
+    relation = catalog.find(of.name)
+    fields = relation.schema if isinstance(relation, View) and relation.maintained else ()
+    fields = relation.fields if isinstance(relation, Table) else fields
+    if relation is None or not fields or not (isinstance(tree, exp.Select) or isinstance(relation, Table)):
+        return None
+    binder = Binder(plain.source, scope_of(of.alias or relation.name, fields), HANDLERS, "this statement")
+    where = tree.args.get("where")
+    predicates = conjuncts([binder.condition(where.this)]) if where else ()
+    items: Sequence[exp.Expr] = tree.expressions
+    gone: tuple[Column, ...] = ()
+    come: tuple[Scalar, ...] = ()
+    if isinstance(relation, Table) and not isinstance(tree, exp.Select):
+        items = tree.args["returning"].expressions if tree.args.get("returning") else ()
+        row = tuple(Column(place, field.type, field.nullable) for place, field in enumerate(fields))
+        gone = tuple(row[place] for place in relation.key_indexes) or row
+        come = _assigned(tree.expressions, row, fields, binder) if isinstance(tree, exp.Update) else ()
+    named = list(_named(items, binder))
+    names = [name for name, _ in named if name is not None]
+    if twice(names) or len(names) < len(named) or (isinstance(tree, exp.Update) and not come):
+        return None
+    outputs = tuple(substitute(scalar, come) if come else scalar for _, scalar in named)
+    return BoundRows(relation, predicates, outputs, tuple(names), gone, come)
+
+
+def _named(items: Iterable[exp.Expr], binder: Binder) -> Iterator[tuple[str | None, Scalar]]:
+    """The items of a list with their names, None for one whose name only DuckDB knows."""
+    for item in items:
+        if isinstance(item, exp.Star):
+            yield from ((column.name, column.column) for column in binder.scope.columns)
+        elif isinstance(item, exp.Alias):
+            yield item.alias, binder.value(item.this).scalar
+        else:
+            scalar = binder.value(item).scalar
+            plain = isinstance(item, exp.Column) and isinstance(scalar, Column)
+            yield binder.scope.at(scalar.index).name if plain and isinstance(scalar, Column) else None, scalar
+
+
+def _assigned(items: Sequence[exp.Expr], row: Sequence[Scalar], fields: Schema, binder: Binder) -> tuple[Scalar, ...]:
+    """The row after SET; nothing where that is not plain."""
+    places = {key(field.name): place for place, field in enumerate(fields)}
+    after, left = list(row), set(range(len(row)))
+    for item in items:
+        target = item.this if isinstance(item, exp.EQ) else None
+        place = places.get(key(target.name)) if isinstance(target, exp.Column) and not target.table else None
+        if place not in left:
+            return ()
+        left.remove(place)
+        after[place] = binder.cast(binder.value(item.expression), fields[place].type)
+    return tuple(after)
+
+
+_LOGIC = ("eq", "ne", "lt", "le", "gt", "ge", "is_null", "is_distinct", "in", "not", "and", "or", "case", "coalesce")
+_EXACT = frozenset((*_LOGIC, "add", "sub", "mul", "neg", "div", "idiv", "mod", "cast"))
+_NUMBERS = frozenset(kind for kind in Kind if kind.bits) | {Kind.DECIMAL, Kind.DOUBLE, Kind.BOOLEAN}
+_KINDS = _NUMBERS | {Kind.FLOAT, Kind.VARCHAR, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ}
+
+
+def _is_exact(bound: BoundRows) -> bool:
+    """Whether every value is certain to be DuckDB's, to the last bit and in its type. What is only kept is."""
+    computed = (each for place, each in enumerate(bound.come) if not (isinstance(each, Column) and each.index == place))
+    return all(_is_certain(part) for scalar in (*bound.predicates, *bound.outputs, *computed) for part in walk(scalar))
+
+
+def _is_certain(part: Scalar) -> bool:
+    if isinstance(part, Call) and part.function == "cast":
+        return {part.type.kind, part.args[0].type.kind} <= _NUMBERS
+    return part.type.kind in _KINDS and (not isinstance(part, Call) or part.function in _EXACT)

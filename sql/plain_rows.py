@@ -1,0 +1,149 @@
+"""SELECT, UPDATE and DELETE that say of the rows of one table or view, row by row, what becomes of them.
+
+No join, no group, no order, no subquery, and of functions a few. Texts that differ in their literals alone are parsed
+once: programs write the same statement time and again, with other numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from catalog.errors import Error
+from sql.arguments import refuse_unread
+from sql.recent import Recent
+from sql.sql_text import SqlText
+from sql.syntax import statements
+from sql.tree import nodes_of
+
+_Key = tuple[str, ...]
+"""What stands between the literals of a text, and of what kind each is."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainRows:
+    """A statement of this kind: its `text`, and its `tree`, which nobody else has until it is given back.
+
+    `source` is a text that differs from it in literals alone, in which the tree's places are.
+    """
+
+    text: str
+    tree: exp.Expr
+    source: SqlText
+    form: _Form
+
+    def give_back(self) -> None:
+        """The tree is not needed any more: another text may use it."""
+        _FORMS.put(self.form.key, self.form)
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What texts share that differ in literals alone: their `key`, the tree of one of them, which is the `source`, and
+    the nodes of the literals, in their order. Without a tree it is no such statement.
+    """
+
+    key: _Key
+    source: SqlText
+    tree: exp.Expr | None = None
+    literals: Sequence[exp.Expr] = ()
+
+
+_STARTS = re.compile(r"\s*(?:SELECT|UPDATE|DELETE)\b", re.IGNORECASE)
+_PIECES = re.compile(
+    r"""
+      (?P<other> [\w&]' | -- | /\* | \$ )             # texts of other kinds, comments, parameters
+    | '(?P<text> (?:[^']|'')* )'
+    | (?<![\w.]) (?P<number> \d+(?:\.\d+)?(?:[eE][-+]?\d+)? ) (?![\w.])
+    | " (?:[^"]|"")* "
+    """,
+    re.VERBOSE | re.ASCII,
+)
+_MOST_CHARACTERS = 2000
+_FORMS: Recent[_Key, _Form] = Recent(256)
+
+_BINARY = ("this", "expression")
+_READ: dict[type[exp.Expr], tuple[str, ...]] = {
+    exp.Select: ("expressions", "from_", "where"),
+    exp.Update: ("this", "expressions", "where", "returning"),
+    exp.Delete: ("this", "where", "returning"),
+    exp.Returning: ("expressions",),
+    exp.From: ("this",),
+    exp.Table: ("this", "alias"),
+    exp.TableAlias: ("this",),
+    exp.Where: ("this",),
+    exp.Identifier: ("this", "quoted"),
+    exp.Column: ("this", "table"),
+    exp.Alias: ("this", "alias"),
+    exp.Star: (),
+    exp.Literal: ("this", "is_string"),
+    exp.Boolean: ("this",),
+    exp.Null: (),
+    **dict.fromkeys((exp.Paren, exp.Neg, exp.Not), ("this",)),
+    **dict.fromkeys((exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ), _BINARY),
+    **dict.fromkeys((exp.And, exp.Or, exp.Is, exp.Add, exp.Sub, exp.Mul, exp.IntDiv, exp.Mod), _BINARY),
+    exp.Div: (*_BINARY, "typed", "safe"),
+    exp.In: ("this", "expressions"),
+    exp.Between: ("this", "low", "high"),
+    exp.Cast: ("this", "to"),
+    exp.DataType: ("this", "expressions"),
+    exp.DataTypeParam: ("this",),
+    exp.Coalesce: ("this", "expressions"),
+    exp.Case: ("this", "ifs", "default"),
+    exp.If: ("this", "true"),
+}
+"""The nodes of which such a statement is made, each with what it may hold: no literal decides what they are."""
+
+
+def plain_rows(text: str) -> PlainRows | None:
+    """The statement of a text in DuckDB's dialect, if it is one of these and nothing follows; else None."""
+    if len(text) > _MOST_CHARACTERS or _STARTS.match(text) is None:
+        return None
+    pieces: list[str] = []
+    values: list[str] = []
+    offsets: list[int] = []
+    end = 0
+    for piece in _PIECES.finditer(text):
+        kind = piece.lastgroup
+        if kind == "other":
+            return None
+        if kind is not None:
+            pieces += (text[end : piece.start()], kind)
+            values.append(piece[kind].replace("''", "'") if kind == "text" else piece[kind])
+            offsets.append(piece.start())
+            end = piece.end()
+    key = (*pieces, text[end:])
+    form = _FORMS.take(key) or _form(key, text, values, offsets)
+    if form.tree is None:
+        _FORMS.put(key, form)
+        return None
+    for node, value in zip(form.literals, values, strict=True):
+        node.args["this"] = value
+    return PlainRows(text, form.tree, form.source, form)
+
+
+def _form(key: _Key, text: str, values: Sequence[str], offsets: Sequence[int]) -> _Form:
+    source = SqlText(text)
+    try:
+        found = statements(source, "duckdb")
+        nodes = nodes_of(found[0].tree) if len(found) == 1 else []
+        refuse_unread(nodes, source)
+    except Error:
+        return _Form(key, source)
+    places = {node.meta.get("start"): node for node in nodes if isinstance(node, exp.Literal)}
+    literals = [places[offset] for offset in offsets if offset in places]
+    if [node.name for node in literals] != values or not all(map(_is_plain, nodes)) or not _is_over_rows(nodes[0]):
+        return _Form(key, source)
+    return _Form(key, source, nodes[0], literals)
+
+
+def _is_over_rows(tree: exp.Expr) -> bool:
+    return isinstance(tree, exp.Update | exp.Delete) or bool(isinstance(tree, exp.Select) and tree.args.get("from_"))
+
+
+def _is_plain(node: exp.Expr) -> bool:
+    read = _READ.get(type(node))
+    return read is not None and all(arg in read for arg, value in node.args.items() if value)
