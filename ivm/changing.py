@@ -117,6 +117,10 @@ def _replace(both: pa.Table, table: Table, tx: Transaction) -> pa.Table:
     columns = both.columns
     before = pa.table(columns[: len(names)], names=names)
     after = pa.table(columns[len(names) :], names=names)
+    key = list(table.primary_key)
+    if key and before.select(key).equals(after.select(key)):
+        tx.upsert(table.name, after)
+        return after
     tx.delete(table.name, _key_columns(before, table))
     tx.insert(table.name, after)
     return after

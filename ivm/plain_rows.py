@@ -58,8 +58,9 @@ def run_plain(core: Core, statement: PlainRows) -> Result | None:
             columns = None if found is None else _computed(bound, *found, core.engine.dictionary)
         except NumericError:
             return None
-        if columns is not None and bound.gone:
+        if columns is not None and (bound.gone or bound.come):
             return _change(core, bound, columns)
+        core.engine.tidy_texts()  # literals are texts, too, and many SELECTs may come before a commit does
     return None if columns is None else _given(bound, columns)
 
 
@@ -156,10 +157,10 @@ def _change(core: Core, bound: BoundRows, columns: Sequence[pa.Array]) -> Result
     table, first = bound.relation, len(bound.gone)
     names = [field.name for field in table.fields]
     with core.transaction() as tx:
-        if not bound.keeps_key:
-            keys = [names[column.index] for column in bound.gone]
-            tx.delete(table.name, pa.Table.from_arrays(list(columns[:first]), names=keys))
+        if bound.gone:
+            gone = [names[column.index] for column in bound.gone]
+            tx.delete(table.name, pa.Table.from_arrays(list(columns[:first]), names=gone))
         if bound.come:
             come = pa.Table.from_arrays(list(columns[first : first + len(names)]), names=names)
-            (tx.upsert if bound.keeps_key else tx.insert)(table.name, come)
+            (tx.insert if bound.gone else tx.upsert)(table.name, come)
     return _given(bound, columns[first + len(bound.come) :]) if bound.outputs else counted(len(columns[0]))

@@ -24,8 +24,8 @@ from sql.plain_rows import PlainRows
 class BoundRows:
     """Of the rows of `relation` on which all `predicates` are true what is computed, all over the row as it is.
 
-    `outputs`: what a reader is given, under `names`. A row that is changed is taken out by the columns `gone` (of a
-    SELECT none), and `come`, all of the table's columns, takes its place (of a DELETE none does).
+    `outputs`: what a reader is given, under `names`. A row that is changed is taken out by the columns `gone`, and
+    `come`, all of the table's columns, is put in; where nothing is `gone`, in the place of the row of its primary key.
     """
 
     relation: Table | View
@@ -36,20 +36,12 @@ class BoundRows:
     come: tuple[Scalar, ...] = ()
 
     @property
-    def keeps_key(self) -> bool:
-        """Whether the row that comes has the primary key of the one that goes."""
-        keyed = bool(self.come) and len(self.gone) < len(self.come)
-        return keyed and all(self.come[column.index] is column for column in self.gone)
-
-    @property
     def fixed(self) -> Mapping[int, tuple[Scalar, tuple[Literal, ...]]]:
         """The columns of which a predicate says that they have one of some values, and nothing else, with both."""
         found: dict[int, tuple[Scalar, tuple[Literal, ...]]] = {}
         for predicate in self.predicates:
             match predicate:
-                case Call("eq", (Column(column), Literal() as value)) | Call(
-                    "eq", (Literal() as value, Column(column))
-                ):
+                case Call("eq", (Column(column), Literal() as value) | (Literal() as value, Column(column))):
                     found[column] = predicate, (value,)
                 case Call("in", (Column(column), *values)):
                     literals = tuple(value for value in values if isinstance(value, Literal))
@@ -63,7 +55,7 @@ def bind_rows(plain: PlainRows, catalog: Catalog) -> BoundRows | None:
     """
     try:
         bound = _bound(plain, catalog)
-    except Error:
+    except (Error, RecursionError):
         return None
     finally:
         plain.give_back()
@@ -92,6 +84,8 @@ def _bound(plain: PlainRows, catalog: Catalog) -> BoundRows | None:
         row = tuple(Column(place, field.type, field.nullable) for place, field in enumerate(fields))
         gone = tuple(row[place] for place in relation.key_indexes) or row
         come = _assigned(tree.expressions, row, fields, binder) if isinstance(tree, exp.Update) else ()
+        if come and relation.primary_key and all(come[column.index] is column for column in gone):
+            gone = ()
     named = list(_named(items, binder))
     names = [name for name, _ in named if name is not None]
     if twice(names) or len(names) < len(named) or (isinstance(tree, exp.Update) and not come):
