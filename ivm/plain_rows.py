@@ -115,12 +115,12 @@ def _computed(
     Each row as often as it counts.
     """
     relation = bound.relation
-    every = _order_columns(relation) if isinstance(relation, View) else ()
+    every = _order_columns(relation) if isinstance(relation, View) and not bound.order else ()
     scalars = (*bound.gone, *bound.come, *every, *bound.outputs)
     computed = tuple(scalar for scalar in scalars if not isinstance(scalar, Reference))
     width = len(found.layout)
     program = Mfp(width, computed, predicates, tuple(range(width, width + len(computed))), gathered=True)
-    passed = Interpreted(Shape.of(program), Context(dictionary)).run(found)
+    passed = len(found) > 0 and Interpreted(Shape.of(program), Context(dictionary)).run(found)
     if isinstance(passed, bool):
         columns = [empty_column(scalar.type.physical) for scalar in scalars]
     else:
@@ -141,14 +141,16 @@ def _order_columns(view: View) -> tuple[Reference, ...]:
 
 
 def _given(bound: BoundRows, columns: Sequence[pa.Array]) -> Result:
-    """What a reader is given: the `outputs`, which come last, in the order of the columns before them."""
-    first = len(columns) - len(bound.outputs)
-    if first and len(columns[0]) > 1:
-        assert isinstance(bound.relation, View), "no other relation has an order"
-        names = [f"c{place}" for place in range(len(columns))]
-        columns = sort_table(pa.Table.from_arrays(list(columns), names=names), bound.relation.order).columns
-    rows = pa.Table.from_arrays(list(columns[first:]), names=list(bound.names))
-    return Result(with_huge(rows, [scalar.type for scalar in bound.outputs]))
+    """What a reader is given of the `outputs`, which come last; the columns before them are in the view's order."""
+    first, relation = len(columns) - len(bound.outputs), bound.relation
+    rows = pa.Table.from_arrays(list(columns), names=[f"c{place}" for place in range(len(columns))])
+    order = [(first + place, descending, nulls_first) for place, descending, nulls_first in bound.order]
+    rows = sort_table(rows, relation.order if first and isinstance(relation, View) else order)
+    if bound.limit is not None or bound.offset:
+        rows = rows.slice(bound.offset, bound.limit)
+    shown = range(first, first + len(bound.names))
+    rows = rows.select(shown).rename_columns(list(bound.names))
+    return Result(with_huge(rows, [bound.outputs[place - first].type for place in shown]))
 
 
 def _change(core: Core, bound: BoundRows, columns: Sequence[pa.Array]) -> Result:

@@ -1,6 +1,6 @@
 """SELECT, UPDATE and DELETE that say of the rows of one table or view, row by row, what becomes of them.
 
-No join, no group, no order, no subquery, and of functions a few. Texts that differ in their literals alone are parsed
+No join, no group, no subquery, and of functions a few. Texts that differ in their literals alone are parsed
 once: programs write the same statement time and again, with other numbers.
 """
 
@@ -17,7 +17,7 @@ from sql.arguments import refuse_unread
 from sql.recent import Recent
 from sql.sql_text import SqlText
 from sql.syntax import statements
-from sql.tree import nodes_of
+from sql.tree import ENDINGS, nodes_of
 
 _Key = tuple[str, ...]
 """What stands between the literals of a text, and of what kind each is."""
@@ -67,7 +67,10 @@ _FORMS: Recent[_Key, _Form] = Recent(256)
 
 _BINARY = ("this", "expression")
 _READ: dict[type[exp.Expr], tuple[str, ...]] = {
-    exp.Select: ("expressions", "from_", "where"),
+    exp.Select: ("expressions", "from_", "where", *ENDINGS),
+    exp.Order: ("expressions",),
+    exp.Ordered: ("this", "desc", "nulls_first"),
+    **dict.fromkeys((exp.Limit, exp.Offset), ("expression",)),
     exp.Update: ("this", "expressions", "where", "returning"),
     exp.Delete: ("this", "where", "returning"),
     exp.Returning: ("expressions",),

@@ -12,9 +12,12 @@ from catalog.errors import Error
 from catalog.names import key, twice
 from catalog.schema import Schema, Table, View
 from catalog.types import Kind
+from sql.bind.clauses.order import bind_limit, bind_order
+from sql.bind.context import BindContext
 from sql.bind.expressions.binder import Binder
 from sql.bind.expressions.handlers import HANDLERS
 from sql.bind.names.scope import scope_of
+from sql.bind.query import bind_query, registered
 from sql.ir.conditions import conjuncts
 from sql.ir.scalar import Call, Column, Literal, Scalar, substitute, walk
 from sql.plain_rows import PlainRows
@@ -26,6 +29,8 @@ class BoundRows:
 
     `outputs`: what a reader is given, under `names`. A row that is changed is taken out by the columns `gone`, and
     `come`, all of the table's columns, is put in; where nothing is `gone`, in the place of the row of its primary key.
+    `order`: (output, descending, nulls first), also of outputs without a name, which no reader sees; without any, that
+    of the relation. Of the rows in order `limit` are given (None: all) after the first `offset`.
     """
 
     relation: Table | View
@@ -34,6 +39,9 @@ class BoundRows:
     names: tuple[str, ...]
     gone: tuple[Column, ...] = ()
     come: tuple[Scalar, ...] = ()
+    order: tuple[tuple[int, bool, bool], ...] = ()
+    limit: int | None = None
+    offset: int = 0
 
     @property
     def fixed(self) -> Mapping[int, tuple[Scalar, tuple[Literal, ...]]]:
@@ -90,8 +98,13 @@ def _bound(plain: PlainRows, catalog: Catalog) -> BoundRows | None:
     names = [name for name, _ in named if name is not None]
     if twice(names) or len(names) < len(named) or (isinstance(tree, exp.Update) and not come):
         return None
-    outputs = tuple(substitute(scalar, come) if come else scalar for _, scalar in named)
-    return BoundRows(relation, predicates, outputs, tuple(names), gone, come)
+    outputs = [substitute(scalar, come) if come else scalar for _, scalar in named]
+    context = BindContext(catalog, plain.source, bind_query, registered)
+    order, _ = bind_order(context, tree.args.get("order"), names, outputs, lambda item: binder.value(item).scalar)
+    limit = bind_limit(context, tree)
+    terms = tuple((each.column, each.descending, each.nulls_first) for each in order)
+    cut = (None, 0) if limit is None else (limit.limit, limit.offset)
+    return BoundRows(relation, predicates, tuple(outputs), tuple(names), gone, come, terms, *cut)
 
 
 def _named(items: Iterable[exp.Expr], binder: Binder) -> Iterator[tuple[str | None, Scalar]]:

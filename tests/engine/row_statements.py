@@ -131,7 +131,10 @@ class Statements:
                 view, self.columns = "ordered", ["a", "s", "d", "x"]
             items = ", ".join(self.item(place) for place in range(rng.randint(1, 4)))
             where = f" WHERE {self.condition(2)}" if rng.random() < 0.8 else ""
-            return f"SELECT {rng.choice((items, items, '*'))} FROM {view}{where}"
+            items = rng.choice((items, items, "*"))
+            order = f" ORDER BY {', '.join(rng.sample(self.columns, len(self.columns)))}" if rng.random() < 0.3 else ""
+            limit = rng.choice(("", "", " LIMIT 3", " LIMIT 2 OFFSET 1")) if order or view == "ordered" else ""
+            return f"SELECT {items} FROM {view}{where}{order}{limit}"
         self.columns = list(TYPES)
         if roll < 0.5:
             items = ", ".join(self.item(place) for place in range(rng.randint(1, 4)))

@@ -90,6 +90,13 @@ PLAIN = (
     "SELECT * FROM ordered WHERE c >= 1",
     'select X.A, x.s as "A b" from seen as x where X.a = 1 or x.s is null;',
     "SELECT a + 1 AS next, 'it''s' AS text, 7 AS seven, d * 1.5 AS more FROM seen WHERE a <> -1",
+    "SELECT a FROM ordered LIMIT 2",
+    "SELECT a, c FROM ordered WHERE a > 0 LIMIT 2 OFFSET 1",
+    "SELECT s, a FROM ordered OFFSET 100",
+    "SELECT a AS s, s AS a, x, d FROM ordered ORDER BY s DESC, a, 3 NULLS FIRST, d",
+    "SELECT f AS v FROM seen ORDER BY f * 2 DESC NULLS LAST LIMIT 3",
+    "SELECT id, s FROM one WHERE id IN (1, 2, 3, 4) ORDER BY s, -id LIMIT 3",
+    "SELECT b FROM seen ORDER BY (b) LIMIT 0",
     "SELECT id, s FROM one WHERE id = 3",
     "SELECT id, s FROM one WHERE '3' = id AND a = 99",
     "SELECT id FROM one WHERE id IN (1, 2, 2, NULL) AND NOT (s = 'a' AND b IS NOT NULL)",
@@ -111,9 +118,12 @@ PLAIN = (
 )
 OTHERS = (
     "SELECT count(*) FROM seen",
-    "SELECT a FROM seen ORDER BY a",
     "SELECT DISTINCT a FROM seen WHERE a = 1",
-    "SELECT a FROM seen LIMIT 1",
+    "SELECT a FROM seen ORDER BY ALL",
+    "SELECT a AS q FROM seen ORDER BY q + 1",
+    "SELECT a FROM seen ORDER BY upper(s), a",
+    "SELECT a FROM seen ORDER BY a LIMIT 10%",
+    "SELECT a FROM seen ORDER BY a LIMIT 1 + 1",
     "SELECT a + 1 FROM seen",
     "SELECT a, a FROM seen",
     "SELECT NULL AS nothing FROM seen",
@@ -139,6 +149,9 @@ OTHERS = (
 )
 WRONG = (
     "SELECT nothing FROM seen",
+    "SELECT a FROM seen ORDER BY 2",
+    "SELECT a FROM seen ORDER BY 'a'",
+    "SELECT a FROM seen LIMIT -1",
     "SELECT a FROM nowhere WHERE a = 1",
     "SELECT a FROM seen WHERE s = 1",
     "SELECT a FROM seen WHERE s + 1",
