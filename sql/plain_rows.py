@@ -138,9 +138,10 @@ def _form(key: _Key, text: str, values: Sequence[str], offsets: Sequence[int]) -
         return _Form(key, source)
     places = {node.meta.get("start"): node for node in nodes if isinstance(node, exp.Literal)}
     literals = [places[offset] for offset in offsets if offset in places]
-    if [node.name for node in literals] != values or not all(map(_is_plain, nodes)) or not _is_over_rows(nodes[0]):
-        return _Form(key, source)
-    return _Form(key, source, nodes[0], literals)
+    # sqlglot leaves out the sign of +1, which is an INTEGER in DuckDB, where 1 is whatever it meets.
+    signs = sum(each.count("+") for each in key) - sum(isinstance(node, exp.Add) for node in nodes)
+    plain = [node.name for node in literals] == values and not signs and all(map(_is_plain, nodes))
+    return _Form(key, source, nodes[0], literals) if plain and _is_over_rows(nodes[0]) else _Form(key, source)
 
 
 def _is_over_rows(tree: exp.Expr) -> bool:

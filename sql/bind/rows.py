@@ -11,7 +11,7 @@ from catalog.catalog import Catalog
 from catalog.errors import Error
 from catalog.names import key, twice
 from catalog.schema import Schema, Table, View
-from catalog.types import Kind
+from catalog.types import MAX_DIGITS, Kind
 from sql.bind.clauses.order import bind_limit, bind_order
 from sql.bind.context import BindContext
 from sql.bind.expressions.binder import Binder
@@ -136,8 +136,8 @@ def _assigned(items: Sequence[exp.Expr], row: Sequence[Scalar], fields: Schema, 
 
 _LOGIC = ("eq", "ne", "lt", "le", "gt", "ge", "is_null", "is_distinct", "in", "not", "and", "or", "case", "coalesce")
 _EXACT = frozenset((*_LOGIC, "add", "sub", "mul", "neg", "div", "idiv", "mod", "cast"))
-_NUMBERS = frozenset(kind for kind in Kind if kind.bits) | {Kind.DECIMAL, Kind.DOUBLE, Kind.BOOLEAN}
-_KINDS = _NUMBERS | {Kind.FLOAT, Kind.VARCHAR, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ}
+_NUMBERS = frozenset(kind for kind in Kind if kind.bits) | {Kind.DECIMAL, Kind.DOUBLE, Kind.FLOAT, Kind.BOOLEAN}
+_KINDS = _NUMBERS | {Kind.VARCHAR, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ}
 
 
 def _is_exact(bound: BoundRows) -> bool:
@@ -147,6 +147,8 @@ def _is_exact(bound: BoundRows) -> bool:
 
 
 def _is_certain(part: Scalar) -> bool:
+    if isinstance(part, Call) and part.type.kind is Kind.DECIMAL and part.type.precision == MAX_DIGITS:
+        return False  # where digits are cut off, DuckDB has rules of its own for how many
     if isinstance(part, Call) and part.function == "cast":
         return {part.type.kind, part.args[0].type.kind} <= _NUMBERS
     return part.type.kind in _KINDS and (not isinstance(part, Call) or part.function in _EXACT)

@@ -120,6 +120,8 @@ OTHERS = (
     "SELECT count(*) FROM seen",
     "SELECT DISTINCT a FROM seen WHERE a = 1",
     "SELECT a FROM seen ORDER BY ALL",
+    "SELECT coalesce(0.25 - h, w + d) AS wide FROM seen",
+    "SELECT CASE WHEN a = 1 THEN n ELSE +1 END AS sign FROM seen",
     "SELECT a AS q FROM seen ORDER BY q + 1",
     "SELECT a FROM seen ORDER BY upper(s), a",
     "SELECT a FROM seen ORDER BY a LIMIT 10%",
@@ -305,7 +307,7 @@ def test_literals_alone_differ() -> None:
         "SELECT a FROM t WHERE b = 'open", "SELECT a FROM main.t", "SELECT * EXCLUDE (a) FROM t", "SELECT sum(a) FROM t",
         "SELECT a FROM t FOR UPDATE", "WITH t AS (SELECT 1) SELECT a FROM t", "SELECT a FROM t TABLESAMPLE 10%",
         "SELECT a FROM t AS x(b)", "SELECT t.a.b FROM t", "DELETE FROM t USING u", "UPDATE t SET a = 1 FROM u", "CREATE TABLE t (a INT)",
-        "SELECT a FROM t WHERE b IN (SELECT 1)", "SELECT a FROM t WHERE b > INTERVAL 1 DAY", "SELECT a FROM 'file.csv'",
+        "SELECT a FROM t WHERE b = +1", "SELECT a FROM t WHERE b IN (SELECT 1)", "SELECT a FROM t WHERE b > INTERVAL 1 DAY", "SELECT a FROM 'file.csv'",
     ],
 )  # fmt: skip
 def test_what_is_no_such_statement(text: str) -> None:
