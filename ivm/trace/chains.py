@@ -6,11 +6,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from ivm.kernels.hashing.block import FOLLOWING, TABLES
 from ivm.kernels.hashing.changes import apply_changes, undo_changes
 from ivm.kernels.hashing.index import (
-    ALIVE,
-    MOVED,
-    USED,
     count_chains,
     count_keys,
     cut_all_chains,
@@ -20,6 +18,7 @@ from ivm.kernels.hashing.index import (
     move_keys,
     unlink_dead,
 )
+from ivm.kernels.hashing.slots import ALIVE, MOVED, OLD, SLOTS, TABLE_BLOCK, USED
 from ivm.kernels.types import Hashes
 from ivm.trace.changes import Applied
 from ivm.trace.column import Bools, Ints
@@ -45,11 +44,14 @@ _PAGE_WORDS, _LARGE_PAGE_WORDS = 1 << 9, 1 << 18
 
 
 class Tables(NamedTuple):
-    """The arrays of a table; see `ivm.kernels.hashing.slots`. Whoever holds them finds what was there, and more."""
+    """The arrays of a table, and its block, which tells of them and counts; see `ivm.kernels.hashing.slots`.
+
+    Whoever holds them finds what was there, and more.
+    """
 
     slots: Ints
     old: Ints
-    counts: Ints
+    block: Ints
 
 
 class Chains:
@@ -62,17 +64,19 @@ class Chains:
     page, and no more than one large page in a commit.
 
     `died`, `since`: nobody reads as of a time before `since`, so rows that died by then may leave their chains.
-    Size: 8 (W + 1) bytes a slot, of which at most three quarters are used, half as much more while keys move, and 4
-    bytes a row.
+    `block`, the index's, tells where the table and the next rows are. Size: 8 (W + 1) bytes a slot, of which at most
+    three quarters are used, half as much more while keys move, and 4 bytes a row.
     """
 
     max_load = 0.75
     _paged: ClassVar[int | None] = None
     """The `since` of the commit in which a table got a large page ahead of need: others wait for the next commit."""
 
-    def __init__(self, words: int) -> None:
-        self.tables = _fresh(_SMALLEST, words)
-        self.following = Growable(np.dtype(np.int32))
+    def __init__(self, words: int, block: Ints) -> None:
+        self._block = block
+        block[TABLES + 1] = TABLE_BLOCK
+        self._put(_fresh(_SMALLEST, words))
+        self.following = Growable(np.dtype(np.int32), block=block, at=FOLLOWING)
         self._before: list[Tables] = []
         self._came = 0
         self._next: Tables | None = None
@@ -87,7 +91,7 @@ class Chains:
     @property
     def keys(self) -> int:
         """Keys in the table, with those whose rows are all gone and not yet forgotten; about, while keys move."""
-        return int(self.tables.counts[USED]) + _to_come(self.tables)
+        return int(self.tables.block[USED]) + _to_come(self.tables)
 
     def count(self, low: int, high: int) -> int:
         """How many keys have rows from `low` on and below `high`. Cost: a pass over the table."""
@@ -135,7 +139,7 @@ class Chains:
     def undo(self, words: Ints, inserts: Bools, first_row: int, applied: Applied) -> None:
         """Undo `apply` in an index that is not unique, after whatever came later is undone."""
         undo_changes(
-            self.tables.slots, self.tables.counts, self.following.array, words, inserts, first_row,
+            self.tables.slots, self.tables.block, self.following.array, words, inserts, first_row,
             applied.kills, applied.failures, applied.counts,
         )  # fmt: skip
 
@@ -160,9 +164,9 @@ class Chains:
     def ensure(self, keys: int, coming: int, died: Ints, since: int) -> None:
         """Make room for so many new keys, of as many rows as are coming. Cost: in proportion to them."""
         tables = self.tables
-        if tables.counts[USED] + keys <= self._most():
+        if tables.block[USED] + keys <= self._most():
             return
-        used, capacity = int(tables.counts[USED]), len(tables.slots)
+        used, capacity = int(tables.block[USED]), len(tables.slots)
         if len(tables.old):
             self._gather(2 * (used + keys) + len(tables.old), died, since)
             return
@@ -177,9 +181,9 @@ class Chains:
             self._gather(capacity, died, since)
             return
         made = self._made(capacity)
-        made.counts[ALIVE] = alive
+        made.block[ALIVE] = alive
         self._before.append(tables)
-        self.tables = made._replace(old=tables.slots)
+        self._put(_over(made, tables.slots))
 
     def seal(self, died: Ints, since: int) -> None:
         """Nothing done so far is undone any more. Moves keys, in proportion to what came since the last time."""
@@ -206,10 +210,10 @@ class Chains:
         tables = self.tables
         made = self._made(capacity)
         for part in (tables.slots, tables.old) if len(tables.old) else (tables.slots,):
-            made.counts[MOVED] = 0
-            move_keys(made.slots, part, made.counts, self.following.array, died, since, False, len(part))
+            made.block[MOVED] = 0
+            move_keys(made.slots, part, made.block, self.following.array, died, since, False, len(part))
         self._before.append(tables)
-        self.tables = made
+        self._put(made)
 
     def _go_ahead(self, came: int, since: int) -> None:
         """Get memory for the next table, in proportion to the rows that came, so that it is there when it is needed.
@@ -220,7 +224,7 @@ class Chains:
         slots a row. What has no memory when the table is full gets it from the rows that come there.
         """
         slots = self.tables.slots
-        left = self._most() - int(self.tables.counts[USED])
+        left = self._most() - int(self.tables.block[USED])
         if left > _AHEAD * len(slots):
             return
         if self._next is None:
@@ -248,13 +252,26 @@ class Chains:
         """Move the keys of so many slots of the table before; those without rows are forgotten."""
         tables = self.tables
         if move_keys(*tables, self.following.array, died, since, True, most):
-            self.tables = tables._replace(old=tables.old[:0].copy())
+            self._put(_over(tables, tables.old[:0].copy()))
+
+    def _put(self, tables: Tables) -> None:
+        """This is the table from now on."""
+        address, block = tables.block.ctypes.data, self._block
+        block[TABLES], self.tables = address, tables  # in one line, for nothing is raised between the two
 
 
 def _fresh(capacity: int, words: int) -> Tables:
     """An empty table."""
-    slots = np.zeros((capacity, words + 1), np.int64)
-    return Tables(slots, np.empty((0, words + 1), np.int64), np.zeros(3, np.int64))
+    slots, block = np.zeros((capacity, words + 1), np.int64), np.zeros(TABLE_BLOCK, np.int64)
+    block[SLOTS:OLD] = slots.ctypes.data, *slots.shape
+    return _over(Tables(slots, slots, block), np.empty((0, words + 1), np.int64))
+
+
+def _over(tables: Tables, old: Ints) -> Tables:
+    """The same table, in which keys are also looked for in `old`."""
+    block = tables.block.copy()
+    block[OLD:USED] = old.ctypes.data, *old.shape
+    return Tables(tables.slots, old, block)
 
 
 def _larger(capacity: int) -> int:
@@ -266,5 +283,5 @@ def _to_come(tables: Tables) -> int:
     """How many keys are still to come from the table before: as many of each slot as a sample has had."""
     if not len(tables.old):
         return 0
-    left = len(tables.old) - int(tables.counts[MOVED])
-    return int(tables.counts[ALIVE]) * left // min(_SAMPLE, len(tables.old))
+    left = len(tables.old) - int(tables.block[MOVED])
+    return int(tables.block[ALIVE]) * left // min(_SAMPLE, len(tables.old))

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from catalog.types import Physical
-from ivm.trace.column import DTYPES, Array, Column
+from ivm.trace.column import DTYPES, Array, Column, Ints
 
 _Item = TypeVar("_Item", bound=np.generic)
 
@@ -34,13 +34,17 @@ class Growable(Generic[_Item]):
     which the system backs with memory only as rows are written, so that no batch waits for the copy of a large array.
     All that was never written is zero.
     Readers of `view()` keep what they have: growth moves to a new array and leaves the old one to them.
+    A control `block` (see `ivm.kernels.memory.at`) tells from `at` on where the array is, and how many rows fit.
     """
 
-    __slots__ = ("array", "length")
+    __slots__ = ("_at", "_block", "array", "length")
 
-    def __init__(self, dtype: np.dtype[_Item], width: int | None = None) -> None:
+    def __init__(
+        self, dtype: np.dtype[_Item], width: int | None = None, *, block: Ints | None = None, at: int = 0
+    ) -> None:
         self.array: npt.NDArray[_Item] = np.empty(0 if width is None else (0, width), dtype)
         self.length = 0
+        self._block, self._at = block, at
 
     @property
     def nbytes(self) -> int:
@@ -86,7 +90,13 @@ class Growable(Generic[_Item]):
                 if rows == wanted[-1]:
                     raise MemoryError(str(error)) from error
         grown[: self.length] = self.array[: self.length]
-        self.array = grown
+        block, at = self._block, self._at
+        if block is None:
+            self.array = grown
+            return
+        address, room = grown.ctypes.data, len(grown)
+        # In one line, for nothing is raised between stores, and nobody else runs: the two always agree.
+        block[at], block[at + 1], self.array = address, room, grown
 
 
 def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:

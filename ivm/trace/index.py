@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ivm.kernels.hashing.block import ANY_LEAD, LAST
 from ivm.kernels.hashing.probe import absent_keys
 from ivm.kernels.types import Hashes
 from ivm.trace.chains import Chains
@@ -16,7 +17,6 @@ from ivm.trace.index_reader import IndexReader, Lesson, find_rows, hashed
 from ivm.trace.run import BLOCK, EMPTY, AscendingRun, WordsOf, no_words
 from ivm.trace.time import BEGINNING
 
-_ANY_LEAD = 0x7FFF_FFFF_FFFF_FFFF
 _AT_ONCE = 1 << 17
 _MELT = 1024
 _SEARCH = 64
@@ -67,8 +67,10 @@ class Index:
         self.visited = 0
         self.since = BEGINNING
         self._words_of = words_of
-        self._chains = Chains(words)
-        self._run = AscendingRun(no_words if words_of is None else words_of, shift, unique)
+        self._block: Ints = np.zeros(LAST + words, np.int64)
+        self._no_words = np.empty((0, words), np.int64)
+        self._chains = Chains(words, self._block)
+        self._run = AscendingRun(no_words if words_of is None else words_of, shift, unique, self._block)
         self._ascending = words_of is not None
         self._lessons: list[Lesson] = []
         self._searched = 0
@@ -156,15 +158,11 @@ class Index:
         if not self._ascending or self._run.stop != self.rows or (dropped is not None and dropped.any()):
             return False
         words = words.reshape(-1, self.words)
-        last = words[:0] if self.unique else self._run.last_key()
-        goes_on = bool(len(last) and len(words) and words[0, 0] == last[0, 0])
-        if goes_on:
-            self._lessons.clear()  # it may have been learnt how many rows the key had
-        self._journal.append(_Step(self.rows, words[:0]))
+        if not self.unique and self.rows and len(words) and words.item(0) == self._run.last_lead:
+            return self._extend_key(words, died)
+        self._journal.append(_Step(self.rows, self._no_words))
         if not self._run.extend(words):
             return False
-        if goes_on:
-            self._extend_key(last, words, died)
         self.rows += len(words)
         return True
 
@@ -302,19 +300,26 @@ class Index:
             self._link(words, hashed(words), bounds[:-1], bounds[1:] - bounds[:-1], died)
             run.start = stop
 
-    def _extend_key(self, key: Ints, words: Ints, died: Ints) -> None:
-        """The run's last key goes on in `words`: link those rows if the table knows the key.
+    def _extend_key(self, words: Ints, died: Ints) -> bool:
+        """As `extend`, where the run's last key goes on: link its rows if the table knows the key.
 
         Where rows die the table has to, so that a key that is updated over and over keeps a short chain.
         """
+        self._lessons.clear()  # it may have been learnt how many rows the key had
+        self._journal.append(_Step(self.rows, self._no_words))
+        if not self._run.extend(words):
+            return False
+        key = words[:1]
         slots, old, _ = self._chains.tables
-        absent = absent_keys(slots, old, key, hashed(key), ALL, 0, _ANY_LEAD, np.empty(1, np.int64))
+        absent = absent_keys(slots, old, key, hashed(key), ALL, 0, ANY_LEAD, np.empty(1, np.int64))
         if absent and len(died):
             self._link(key, hashed(key), *self._run.reader().find(key), died)
         elif not absent:
             others = np.flatnonzero(words[:, 0] != key[0, 0])
-            words = words[: others[0]] if len(others) else words
-            self._insert(words, hashed(words), ALL, died)
+            same = words[: others[0]] if len(others) else words
+            self._insert(same, hashed(same), ALL, died)
+        self.rows += len(words)
+        return True
 
     def _settled(self, died: Ints) -> None:
         """What is final has moved. No seal may come soon where others step, and look up what nobody changes."""

@@ -15,8 +15,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ivm.kernels.hashing.ascending import extend_run, find_near, rows_near
-from ivm.trace.column import Ints
+from ivm.kernels.hashing.ascending import (
+    NO_ROOM,
+    TAKEN,
+    UNSURE,
+    extend_run,
+    extend_unordered,
+    find_near,
+    rows_near,
+)
+from ivm.kernels.hashing.block import ANY_LEAD, DISTINCT, FENCES, IN_ORDER, LAST_LEAD, SHIFT, START, STOP
+from ivm.trace.column import NOBODY, Ints
 from ivm.trace.growable import Growable
 
 BLOCK = 16
@@ -75,35 +84,50 @@ class AscendingRun:
     `distinct`: all keys differ, and at most 16 have the same lead. Otherwise a key is its lead.
     """
 
-    def __init__(self, words_of: WordsOf, shift: int, distinct: bool) -> None:
-        self.start = 0
-        self.stop = 0
+    def __init__(self, words_of: WordsOf, shift: int, distinct: bool, block: Ints) -> None:
         self._words_of = words_of
         self._shift = shift
         self._distinct = distinct
-        self._fences = Growable(np.dtype(np.int64))
-        self._recent: Ints | None = None
+        self._block = block
+        block[SHIFT], block[DISTINCT] = shift, distinct
+        self._fences = Growable(np.dtype(np.int64), block=block, at=FENCES)
+        self._recent: tuple[int, Ints] = 0, NOBODY
         self._reader: RunReader | None = None
 
     def __len__(self) -> int:
         return self.stop - self.start
 
     @property
+    def start(self) -> int:
+        """The first row that has not left the run."""
+        return self._block.item(START)
+
+    @start.setter
+    def start(self, row: int) -> None:
+        self._block[START] = row
+
+    @property
+    def stop(self) -> int:
+        """The row behind the last one."""
+        return self._block.item(STOP)
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the fences."""
-        return self._fences.nbytes
+        return 8 * _fences_of(self.stop)
 
     def reader(self, words_of: WordsOf | None = None) -> RunReader:
         """The run as it is now; it reads the store, or `words_of`."""
-        if self.start == self.stop:
+        start, stop = self.start, self.stop
+        if start == stop:
             return EMPTY
         kept = self._reader
-        if kept is not None and kept.start == self.start and kept.stop == self.stop and words_of is None:
+        if kept is not None and kept.start == start and kept.stop == stop and words_of is None:
             return kept
-        last_lead = int(self._recent_words()[-1, 0]) >> self._shift
-        fences = self._fences.array[: -(-self.stop // BLOCK)]
+        last_lead = self.last_lead
+        fences = self._fences.array[: _fences_of(stop)]
         source = self._words_of if words_of is None else words_of
-        made = RunReader(self.start, self.stop, self._shift, self._distinct, last_lead, fences, source)
+        made = RunReader(start, stop, self._shift, self._distinct, last_lead, fences, source)
         self._reader = made if words_of is None else None
         return made
 
@@ -114,28 +138,38 @@ class AscendingRun:
         """
         if len(words) == 0:
             return True
-        recent, stop = self._recent_words(), self.stop + len(words)
-        fences = self._fences.reserve(-(-stop // BLOCK))
-        seam = words[:0]
-        if len(recent) and words.item(0) >> self._shift <= recent.item(-recent.shape[1]) >> self._shift:
-            seam = np.concatenate([recent, words[:BLOCK]])
-        if not extend_run(seam, words, self._shift, self._distinct, BLOCK, fences, self.stop):
-            return False
-        self._fences.length = -(-stop // BLOCK)
-        self._recent = words[-BLOCK:].copy() if len(words) >= BLOCK else np.concatenate([recent, words])[-BLOCK:]
-        self.stop = stop
-        return True
+        said = extend_run(self._block, words, BLOCK)
+        return said == TAKEN or self.extend_further(words, said)
 
-    def last_key(self) -> Ints:
-        """The words of the last row, (1, W), or (0, W) if there is none."""
-        return self._recent_words()[-1:]
+    def extend_further(self, words: Ints, said: int) -> bool:
+        """As `extend`, of rows, at least one, to which `extend_run` has said this."""
+        if said == NO_ROOM:
+            self._fences.length = _fences_of(self.stop)
+            self._fences.reserve(_fences_of(self.stop + len(words)))
+            said = extend_run(self._block, words, BLOCK)
+        if said == UNSURE:
+            recent = self._recent_words()
+            seam = np.concatenate([recent, words[:BLOCK]])
+            said = extend_unordered(self._block, seam, words, BLOCK)
+            if said == NO_ROOM:
+                return self.extend_further(words, said)
+            if said == TAKEN:
+                self._recent = self.stop, np.concatenate([recent, words[-BLOCK:]])[-BLOCK:]
+        return said == TAKEN
+
+    @property
+    def last_lead(self) -> int:
+        """The lead of the last of its rows, of which there is one."""
+        lead = self._block.item(LAST_LEAD)
+        return lead if lead != ANY_LEAD else int(self._recent_words()[-1, 0]) >> self._shift
 
     def truncate(self, row: int) -> None:
         """Cut off the rows from `row` on."""
-        self._recent = self._reader = None
-        self.stop = min(self.stop, row)
-        self.start = min(self.start, row)
-        self._fences.truncate(-(-self.stop // BLOCK))
+        block = self._block
+        self._reader, self._recent = None, (0, NOBODY)
+        block[LAST_LEAD], block[IN_ORDER] = ANY_LEAD, False
+        block[STOP] = min(block.item(STOP), row)
+        block[START] = min(block.item(START), row)
 
     def end_of_key(self, row: int) -> int:
         """The row behind the last one of the key of `row`."""
@@ -144,6 +178,14 @@ class AscendingRun:
 
     def _recent_words(self) -> Ints:
         """The words of the last 16 rows, or of all if there are fewer."""
-        if self._recent is None:
-            self._recent = self._words_of(slice(max(self.stop - BLOCK, 0), self.stop)).copy()
-        return self._recent
+        at, recent = self._recent
+        stop = self.stop
+        if at != stop or at == 0:
+            recent = self._words_of(slice(max(stop - BLOCK, 0), stop)).copy()
+            self._recent = stop, recent
+        return recent
+
+
+def _fences_of(rows: int) -> int:
+    """How many fences so many rows have."""
+    return -(-rows // BLOCK)

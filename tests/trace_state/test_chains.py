@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from ivm.kernels.hashing.block import LAST
 from ivm.trace.chains import Chains
 from ivm.trace.index_reader import hashed
 
 NOBODY = np.empty(0, np.int64)
+
+
+def _chains():
+    return Chains(1, np.zeros(LAST, np.int64))
 
 
 def _insert(chains, keys, first):
@@ -24,7 +29,7 @@ def _sealed(chains):
 
 def test_the_next_table_has_its_memory_when_it_is_needed():
     for rows in (1_000, 2_500):
-        chains, grown = Chains(1), 0
+        chains, grown = _chains(), 0
         for first in range(0, 800_000, rows):
             size, there = len(chains.tables.slots), chains._there
             _insert(chains, np.arange(first, first + rows), first)
@@ -36,7 +41,7 @@ def test_the_next_table_has_its_memory_when_it_is_needed():
 
 
 def test_many_keys_that_are_linked_at_once_touch_no_more_memory_than_some():
-    chains, keys = Chains(1), np.random.default_rng(0).permutation(1_200_000)
+    chains, keys = _chains(), np.random.default_rng(0).permutation(1_200_000)
     end = 0
     for count in (380_000, 1, 1_000, 60_000, 10, 1_000, 1_000, 200_000, 5, 5, 500_000, 1):
         if count > 2_000:
@@ -50,7 +55,7 @@ def test_many_keys_that_are_linked_at_once_touch_no_more_memory_than_some():
 
 
 def test_of_two_tables_that_grow_one_gets_a_large_page_in_a_commit():
-    both = Chains(1), Chains(1)
+    both = _chains(), _chains()
     shared = 0
     for first in range(0, 700_000, 1_000):
         pages = 0

@@ -1,7 +1,7 @@
 """Key words in ascending order of their leads: proving it, and finding keys among them by their fences.
 
 Words are int64 (n, W). The lead of a key is its first word, shifted right by `shift` bits, so that it is the first
-part of a key whose 32-bit parts share a word.
+part of a key whose 32-bit parts share a word. `block` is that of an index (see `hashing.block`).
 """
 
 from __future__ import annotations
@@ -10,42 +10,118 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
+from ivm.kernels.hashing.block import ALIKE, DISTINCT, FENCES, IN_ORDER, LAST, LAST_LEAD, SHIFT, STOP
 from ivm.kernels.hashing.slots import same_key
+from ivm.kernels.memory.at import ints_in
 from ivm.kernels.types import Ints
+
+TAKEN, REFUSED, UNSURE, NO_ROOM = range(4)
+"""What a run says to further rows: it has them, it cannot, it has to see its last keys, or it needs more fences."""
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def extend_run(seam: Ints, words: Ints, shift: int, distinct: bool, most: int, fences: Ints, row: int) -> bool:
-    """Whether leads go on not falling; if `distinct`, also whether no two keys are equal, `most` having one lead.
+def extend_run(block: Ints, words: Ints, most: int) -> int:
+    """Let the run of an index take rows of these keys from its end on, if their leads go on not falling; see TAKEN.
 
-    `seam`, where the leads may meet: the last keys before `words`, which are known to be such a run, and the first of
-    `words`, `most` of each unless there are fewer. If so, the leads of those of `words`, row numbers from `row` on,
-    that are multiples of `most` are put into `fences`, each at its row number / `most`. Cost: 1 ns a row where whole
-    keys ascend, else see `_is_run`.
+    If its keys differ, no two may be equal, and at most `most` have one lead. UNSURE: where keys of the same lead do
+    not ascend; or the run's last keys are not known, and these do not lie above all. The leads of rows whose numbers
+    are multiples of `most` are kept in the fences. Cost: 1 ns a row.
     """
-    if not _is_run(seam, shift, distinct, most):
-        return False
-    if not _ascends(words, shift, distinct, most) and not _is_run(words, shift, distinct, most):
-        return False
-    for at in range(-(-row // most), -(-(row + len(words)) // most)):
-        fences[at] = words[at * most - row, 0] >> shift
-    return True
+    return take(block, words, most)
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def extend_unordered(block: Ints, seam: Ints, words: Ints, most: int) -> int:
+    """As `extend_run`, where keys of one lead may come in any order.
+
+    `seam`: the last keys before `words`, and the first of `words`, `most` of each unless there are fewer.
+    Cost: see `_is_run`.
+    """
+    shift, distinct = block[SHIFT], block[DISTINCT] != 0
+    if not _is_run(seam, shift, distinct, most) or not _is_run(words, shift, distinct, most):
+        return REFUSED
+    if not _has_room(block, len(words), most):
+        return NO_ROOM
+    last = len(words) - 1
+    alike, in_order = 0, True
+    while alike < last and in_order and words[last - alike - 1, 0] >> shift == words[last, 0] >> shift:
+        in_order = _is_below(words, last - alike - 1, words, last - alike)
+        alike += 1
+    known = len(seam) - min(len(words), most)
+    if alike == last and known > 0:
+        in_order = in_order and seam[known - 1, 0] >> shift != words[0, 0] >> shift
+    _put(block, words, most, alike, in_order)
+    return TAKEN
 
 
 @part()
-def _ascends(words: Ints, shift: int, distinct: bool, most: int) -> bool:
-    """Whether each key is above the one before it, or equal to it unless `distinct`: enough for a run.
+def take(block: Ints, words: Ints, most: int) -> int:
+    """`extend_run`, where there is a row at least."""
+    shift, distinct = block[SHIFT], block[DISTINCT] != 0
+    alike = 0
+    if block[STOP] > 0:
+        lead = words[0, 0] >> shift
+        if block[IN_ORDER] == 0:
+            if lead <= block[LAST_LEAD]:
+                return UNSURE
+        elif lead < block[LAST_LEAD]:
+            return REFUSED
+        elif lead == block[LAST_LEAD]:
+            last = words.shape[1] - 1
+            one, other = block[LAST], words[0, 0]
+            if distinct and (one > other or (one == other and block[LAST + last] >= words[0, last])):
+                return UNSURE
+            alike = block[ALIKE] + 1
+    alike = _ascends(words, shift, distinct, most, alike)
+    if alike < 0:
+        return UNSURE
+    if not _has_room(block, len(words), most):
+        return NO_ROOM
+    _put(block, words, most, alike, True)
+    return TAKEN
 
-    There is no branch in the loops, for which of two keys of a lead comes next cannot be foreseen.
+
+@part()
+def _has_room(block: Ints, rows: int, most: int) -> bool:
+    return -(-(block[STOP] + rows) // most) <= len(ints_in(block, FENCES))
+
+
+@part()
+def _put(block: Ints, words: Ints, most: int, alike: int, in_order: bool) -> None:
+    """The run has these keys now, and as many as `alike` before the last one have its lead."""
+    row, last, fences = block[STOP], len(words) - 1, ints_in(block, FENCES)
+    for at in range(-(-row // most), -(-(row + len(words)) // most)):
+        fences[at] = words[at * most - row, 0] >> block[SHIFT]
+    for w in range(words.shape[1]):
+        block[LAST + w] = words[last, w]
+    block[LAST_LEAD] = words[last, 0] >> block[SHIFT]
+    block[ALIKE], block[IN_ORDER] = alike, in_order
+    block[STOP] = row + len(words)
+
+
+@part()
+def _is_below(words: Ints, row: int, others: Ints, other: int) -> bool:
+    """Whether a key is below another by its first and its last word."""
+    last = words.shape[1] - 1
+    one, two = words[row, 0], others[other, 0]
+    return one < two or (one == two and words[row, last] < others[other, last])
+
+
+@part()
+def _ascends(words: Ints, shift: int, distinct: bool, most: int, alike: int) -> int:
+    """Whether each key is above the one before it, or equal to it unless `distinct`: enough for a run; -1 if not.
+
+    Else how many rows before the last one have its lead, of as many as `alike` before the first one. There is no
+    branch in the loops, for which of two keys of a lead comes next cannot be foreseen.
     """
     width, falls = words.shape[1], 0
     if width == 1 and shift == 0:
         for i in range(1, len(words)):
             falls += words[i - 1, 0] > words[i, 0] or (distinct and words[i - 1, 0] == words[i, 0])
-        return falls == 0
+        return -1 if falls else 0
     if width > 2 or not distinct:
-        return False
-    alike = longest = 0
+        return -1
+    longest = alike
     last = np.uint64(width - 1)
     for row in range(1, len(words)):
         here, before = np.uint64(row), np.uint64(row - 1)
@@ -53,7 +129,7 @@ def _ascends(words: Ints, shift: int, distinct: bool, most: int) -> bool:
         falls += (one > other) | ((one == other) & (words[before, last] >= words[here, last]))
         alike = (alike + 1) * ((one >> shift) == (other >> shift))
         longest = max(longest, alike)
-    return falls == 0 and longest < most
+    return alike if falls == 0 and longest < most else -1
 
 
 @part()

@@ -6,8 +6,8 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.hashing.function import hash_words
-from ivm.kernels.hashing.index import USED, drop_dead
-from ivm.kernels.hashing.slots import AHEAD, EMPTY, GONE, fetch, find_slot, old_head, put_key
+from ivm.kernels.hashing.index import drop_dead
+from ivm.kernels.hashing.slots import AHEAD, EMPTY, GONE, USED, fetch, find_slot, old_head, put_key
 from ivm.kernels.types import Bools, Hashes, Int32s, Ints
 
 ALIVE = 0

@@ -3,8 +3,7 @@
 See `hashing.slots` for `slots` and `old`. `following[row]` (int32) is the next older row of the same key, -1 at the
 end; row numbers fall along a chain. `words` is int64 (n, W), `hashes` uint64 (n,) are the hashes of its rows. `died` is
 int64 by row number, or of length 0 while no row has ever died; `dropped` is bool (n,), or of length 0 if no key is to
-be left out. `counts` is int64: how many slots have a key is kept at USED by the kernels, how many slots of `old` have
-been gone through at MOVED, and at ALIVE how many keys a sample of them still had.
+be left out. `counts` is the block of the table.
 """
 
 from __future__ import annotations
@@ -14,10 +13,9 @@ import numpy as np
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.hashing.function import hash_word, hash_words
-from ivm.kernels.hashing.slots import AHEAD, EMPTY, GONE, fetch, find_slot, old_head, put_key
+from ivm.kernels.hashing.slots import AHEAD, EMPTY, GONE, MOVED, USED, fetch, find_slot, old_head, put_key
 from ivm.kernels.types import Bools, Hashes, Int32s, Ints
 
-USED, MOVED, ALIVE = range(3)
 _HALF = np.uint64(32)
 
 

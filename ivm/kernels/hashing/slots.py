@@ -9,6 +9,10 @@ A key that `slots` does not have may still be in `old`, and what `slots` says of
 to `old`, so whoever holds the two arrays finds in them what was there, whoever grows or fills them meanwhile: the words
 of a key are written before its head.
 
+A table's block tells where the two arrays are, at SLOTS and OLD, and counts: how many slots have a key is kept at USED
+by the kernels, how many slots of `old` have been gone through at MOVED, and at ALIVE how many keys a sample of them
+still had.
+
 `words` is int64 (n, W), `code` the hash of a key as uint64.
 """
 
@@ -25,6 +29,9 @@ from ivm.kernels.types import Ints
 
 EMPTY = 0
 GONE = -1
+SLOTS, OLD, USED, MOVED, ALIVE = 0, 3, 6, 7, 8
+TABLE_BLOCK = 9
+"""How many words the block of a table has."""
 AHEAD = 16
 """How many keys ahead of the present one a slot is fetched."""
 _HALF = np.uint64(32)

@@ -1,0 +1,15 @@
+"""The control block of an index: where its arrays are, and what its ascending run has come to.
+
+Each array as `ivm.kernels.memory.at` says: at TABLES the block of the hash table (see `ivm.kernels.hashing.slots`), at
+FOLLOWING the next row of each row, int32, at FENCES the leads of the run's blocks, int64. The run has the rows from
+START up to STOP. No lead in it is above LAST_LEAD, the first word of a key shifted right by SHIFT bits. DISTINCT: all
+of its keys differ. IN_ORDER: its last keys are known, ALIKE rows before the last one have its lead and ascend up to its
+words, which lie from LAST on.
+"""
+
+from __future__ import annotations
+
+TABLES, FOLLOWING, FENCES = 0, 2, 4
+START, STOP, LAST_LEAD, SHIFT, DISTINCT, IN_ORDER, ALIKE, LAST = range(6, 14)
+ANY_LEAD = 0x7FFF_FFFF_FFFF_FFFF
+"""What no lead is above."""
