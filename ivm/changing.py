@@ -22,7 +22,7 @@ from ivm.duck import Use, answer, batches, connection, told, with_hugeints
 from ivm.engine import Progress
 from ivm.result import Result, counted
 from ivm.trace.arrow import to_arrow
-from ivm.trace.batch import Batch, Reader
+from ivm.trace.batch import Batch, Reader, Readers
 from ivm.trace.column import Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.table_store import TableStore
@@ -151,7 +151,7 @@ def _conflicts(
     first is in either, as in DuckDB; a NULL meets nothing. The caller has the lock. Cost: a probe for each row and key,
     and a step in Python; text that is new is kept.
     """
-    batch = Batch(rows, [Reader(field.type, dictionary) for field in store.table.fields])
+    batch = Batch(rows, Readers([Reader(field.type, dictionary) for field in store.table.fields]))
     found = [_looked_up(store, key, batch) for key in keys]
     there = np.full(rows.num_rows, -1, np.int64)
     for _, positions, numbers in found:

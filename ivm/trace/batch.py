@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from catalog.types import Physical, SqlType
-from ivm.trace.arrow import is_direct, item_of, numbers_from, to_column, view_of
+from ivm.trace.arrow import is_direct, item_of, numbers_from, to_column
 from ivm.trace.column import DTYPES, Array, Column, Ints
 from ivm.trace.computed import Read, TextFunction, compute
 from ivm.trace.delta import Source
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.exported import Memory, addresses_of, array_at, memory_of
+from ivm.trace.in_place import is_readable
 
-_REMEMBERED_BYTES = 1 << 20
-_NUMBERS = (Physical.INT32, Physical.INT64, Physical.FLOAT64)
 _PATIENCE = 16
 _LOOKED_AT = 256
 
@@ -56,57 +55,55 @@ class TextHabit:
 
 
 class Reader:
-    """`to_column` for one column, array after array: it remembers how arrays of the last type are read.
-
-    Small batches are often cut from a larger one. So it remembers also the memory that the last array was a part of,
-    as long as that is not much. `habit`: what is known of its text, if that is what it holds.
-    """
+    """`to_column` for one column, array after array. `habit`: what is known of its text, if that is what it holds."""
 
     def __init__(self, type: SqlType, dictionary: TextDictionary) -> None:
         self.type = type
         self._dictionary = dictionary
         self.habit = TextHabit()
-        self._given: pa.DataType | None = None
-        self._item: str | None = None
-        self._stride = 0
-        self._seen = (0, 0)
-        self._values: Any = None
 
     def read(self, array: pa.ChunkedArray) -> Column:
         """The array as a column; see `to_column`."""
-        if array.num_chunks != 1 or array.null_count:
-            return to_column(array, self.type, self._dictionary)
-        if array.type != self._given:
-            self._learn(array.type)
-        if self._item is None:
-            return to_column(array, self.type, self._dictionary)
-        only = array.chunk(0)
-        data, begin, end = only.buffers()[1], only.offset, only.offset + len(only)
-        if self._seen == (data.address, data.size):
-            return Column(self._values[begin:end])
-        if data.size > _REMEMBERED_BYTES:
-            return Column(view_of(data, self._item, begin * self._stride, (end - begin,), (self._stride,)))
-        self._values = view_of(data, self._item, 0, (data.size // self._stride,), (self._stride,))
-        self._seen = data.address, data.size
-        return Column(self._values[begin:end])
+        return to_column(array, self.type, self._dictionary)
 
-    def _learn(self, given: pa.DataType) -> None:
-        """Numbers, dates and timestamps that have the size of their physical form are read where they lie."""
-        self._given, self._item, self._seen = given, None, (0, 0)
-        if not is_direct(given, self.type) or self.type.physical not in _NUMBERS:
-            return
+    def stride(self, given: pa.DataType) -> int:
+        """The bytes from a value of an array to the next; 0 if values of type `given` have not their physical form."""
+        if not is_readable(self.type) or not is_direct(given, self.type):
+            return 0
         if pa.types.is_decimal128(given):
-            self._item, self._stride = "<i8", 16
-        elif (item := np.dtype(item_of(given))) == DTYPES[self.type.physical]:
-            self._item, self._stride = item.str, item.itemsize
+            return 16
+        item = np.dtype(item_of(given))
+        return item.itemsize if item == DTYPES[self.type.physical] and self.type.physical is not Physical.WIDE else 0
+
+
+class Readers:
+    """A reader for each column; they remember what they know of the schema that came last."""
+
+    def __init__(self, each: Sequence[Reader]) -> None:
+        self.each = tuple(each)
+        self._known: tuple[pa.Schema, Ints] | None = None
+
+    def strides(self, schema: pa.Schema) -> Ints:
+        """`Reader.stride` of each column, int64."""
+        known = self._known
+        if known is None or not schema.equals(known[0]):
+            strides = [reader.stride(given) for reader, given in zip(self.each, schema.types, strict=True)]
+            known = self._known = schema, np.array(strides, np.int64)
+        return known[1]
 
 
 class Batch(Source):
-    """A source over an Arrow table of one batch; a column is made when it is first read, then kept."""
+    """A source over an Arrow table of one batch; a column is made when it is first read, then kept.
 
-    def __init__(self, table: pa.Table, readers: Sequence[Reader]) -> None:
+    Plain values are read where they lie, which takes a microsecond a column.
+    """
+
+    def __init__(self, table: pa.Table, readers: Readers) -> None:
         self.table = table
         self._readers = readers
+        self._addresses: Ints | None = None
+        self._places: Sequence[Sequence[int]] | None = None
+        self._memory: Memory | None = None
         self._made: dict[Read, Column] = {}
         self._by_bytes: dict[int, bool] = {}
 
@@ -129,6 +126,22 @@ class Batch(Source):
             return Source.gather(self, index, rows)
         return compute(self.table.column(column).take(numbers_from(rows)).chunks, function)
 
+    def addresses(self) -> Ints | None:
+        """Where the columns lie in memory, int64 (columns, 4); None where they lie in several pieces.
+
+        Of a column: the address of the first row's value; the bytes from a value to the next; the address of the bitmap
+        that says of which rows the value is not NULL, 0 if no value is NULL; and the bit of the first row there, lowest
+        first (that of row i: bit (b + i) & 7 of byte (b + i) >> 3). A value has its physical form, and the alignment of
+        that (of WIDE both words lie there, the low one first). What lies under NULL is anything, which `column` reads
+        as zero. Of a column whose values have not their physical form there (text, truth values, numbers of other
+        sizes), the second number is 0 and the others mean nothing. All of it holds as long as the batch's table is
+        there, and nobody writes to it. Cost: 10 microseconds for 16 columns at the first call.
+        """
+        if self._places is None:
+            addresses = addresses_of(self.table, self._readers.strides(self.table.schema))
+            self._addresses, self._places = addresses, () if addresses is None else addresses.tolist()
+        return self._addresses
+
     def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
         """Whether they are computed already, or the column's bytes are to be read (see `TextHabit`)."""
         if index in self._made:
@@ -138,10 +151,18 @@ class Batch(Source):
         return self._reads_bytes(index, all(function.light for function in functions))
 
     def _converted(self, index: int) -> Column:
-        column = self._readers[index].read(self.table.column(index))
+        reader = self._readers.each[index]
+        if self._places is None:
+            self.addresses()
+        if self._places:
+            address, stride, validity, _ = self._places[index]
+            if stride and not validity:
+                if self._memory is None:
+                    self._memory = memory_of(self.table)
+                return Column(array_at(self._memory, address, reader.type.physical, len(self), stride))
         if self._by_bytes.get(index):
-            self._readers[index].habit.encoded()
-        return column
+            reader.habit.encoded()
+        return reader.read(self.table.column(index))
 
     def _computed(self, index: int, function: TextFunction) -> Column:
         if index not in self._made and self._reads_bytes(index, function.light):
@@ -151,7 +172,7 @@ class Batch(Source):
     def _reads_bytes(self, index: int, light: bool) -> bool:
         known = self._by_bytes.get(index)
         if known is None:
-            known = self._by_bytes[index] = self._readers[index].habit.by_bytes(self.table.column(index), light)
+            known = self._by_bytes[index] = self._readers.each[index].habit.by_bytes(self.table.column(index), light)
         return known
 
     def take(self, rows: Ints) -> Batch:

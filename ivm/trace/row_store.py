@@ -17,7 +17,7 @@ import pyarrow as pa
 from catalog.errors import Error
 from catalog.types import SqlType
 from ivm.trace.arrow import numbers_from
-from ivm.trace.batch import Batch, Reader
+from ivm.trace.batch import Batch, Reader, Readers
 from ivm.trace.changes import Applied, deaths_of
 from ivm.trace.column import NOBODY, Array, Bools, Column, Ints
 from ivm.trace.delta import Delta, Source
@@ -279,17 +279,17 @@ class RowStore:
     def restore(self, segments: Segments) -> tuple[int, int]:
         """Take the rows that `segments` gave, into an empty store; up to which time, and since when, they are known."""
         head = segments.take("rows")
-        readers = [Reader(each, self._dictionary) for each in self.types]
+        readers = Readers([Reader(each, self._dictionary) for each in self.types])
         for _ in range(head.number("parts")):
             part = segments.take("rows.part")
-            if part.batch.num_columns != len(readers) + 2:
+            if part.batch.num_columns != len(self.types) + 2:
                 raise Error(
-                    f"cannot restore rows of {len(readers)} columns from a segment of {part.batch.num_columns - 2}; "
+                    f"cannot restore rows of {len(self.types)} columns from a segment of {part.batch.num_columns - 2}; "
                     "the segments were written for another plan"
                 )
             first = self.rows
             self.append(
-                Batch(pa.table(part.batch.columns[:-2], [*map(str, range(len(readers)))]), readers),
+                Batch(pa.table(part.batch.columns[:-2], [*map(str, range(len(self.types)))]), readers),
                 part.rows,
                 part.ints("born"),
             )

@@ -12,7 +12,7 @@ import pyarrow as pa
 from catalog.schema import Table
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.arrow import arrow_type, to_arrow
-from ivm.trace.batch import Batch, Reader
+from ivm.trace.batch import Batch, Reader, Readers
 from ivm.trace.changes import Applied, Changes, impossible_changes, in_order, net_in_order, null_in_key
 from ivm.trace.column import NOBODY, Ints
 from ivm.trace.delta import Concatenation, Delta, Group, Source, plain_layout
@@ -39,7 +39,8 @@ class TableStore(Rows):
         super().__init__(self._types, dictionary, cold=True)
         self.table = table
         self._dictionary = dictionary
-        self._readers = tuple(Reader(each, dictionary) for each in self._types)
+        self._readers = Readers([Reader(each, dictionary) for each in self._types])
+        self._key_readers = Readers([self._readers.each[c] for c in table.key_indexes])
         self._key = self.arrangement(table.key_indexes) if table.primary_key else None
 
     @property
@@ -162,9 +163,8 @@ class TableStore(Rows):
     def _batch(self, data: pa.Table, changes: Changes) -> Batch:
         """The changes' rows in their order, under the positions of the table's columns, or of the key's alone."""
         readers = self._readers
-        if data.num_columns != len(readers):
-            data = data.select(list(self.table.primary_key))
-            readers = tuple(self._readers[c] for c in self.table.key_indexes)
+        if data.num_columns != len(self._types):
+            data, readers = data.select(list(self.table.primary_key)), self._key_readers
         batch = Batch(data, readers)
         return batch if changes.positions is None else batch.take(changes.positions)
 

@@ -14,7 +14,7 @@ from catalog.types import BIGINT, BOOLEAN, INTEGER, VARCHAR, SqlType
 from ivm.render.scalars.by_bytes import function_of, functions_in
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.functions import Context
-from ivm.trace.batch import Batch, Reader, TextHabit
+from ivm.trace.batch import Batch, Reader, Readers, TextHabit
 from ivm.trace.delta import Delta, Group, concat_deltas, delta_of, plain_layout
 from ivm.trace.dictionary import TextDictionary
 from sql.ir.scalar import Call, Column, Literal, Scalar
@@ -101,7 +101,7 @@ class Always(TextHabit):
 def batch_of(rows: list[str | None], encoding: str, dictionary: TextDictionary) -> Batch:
     reader = Reader(VARCHAR, dictionary)
     reader.habit = Always()
-    return Batch(pa.table([encoded(rows, encoding)], names=["c0"]), [reader])
+    return Batch(pa.table([encoded(rows, encoding)], names=["c0"]), Readers([reader]))
 
 
 def delta_over(batch: Batch, refs: Any = None) -> Delta:
@@ -123,9 +123,9 @@ def test_by_bytes_as_by_codes(encoding: str, rows: list[str | None], data: Any) 
     for sql, scalar in CASES:
         batch = batch_of(rows, encoding, TextDictionary())
         expected = mapped(scalar, delta_of([codes], 1, None, len(rows)), dictionary)
-        assert mapped(scalar, delta_over(batch), batch._readers[0]._dictionary) == expected, sql
+        assert mapped(scalar, delta_over(batch), batch._readers.each[0]._dictionary) == expected, sql
         assert 0 not in batch._made, f"{sql} encoded its argument"
-        assert mapped(scalar, delta_over(batch, refs), batch._readers[0]._dictionary) == [expected[r] for r in refs]
+        assert mapped(scalar, delta_over(batch, refs), batch._readers.each[0]._dictionary) == [expected[r] for r in refs]
 
 
 @settings(max_examples=10, deadline=None)
@@ -188,10 +188,10 @@ def test_texts_that_come_again_get_codes_for_costly_functions() -> None:
     assert found[0] is not None
     assert found[1] is not None
     costly, light = found[0][1], found[1][1]
-    assert Batch(few, [reader]).computes(0, [light])
-    assert not Batch(few, [reader]).computes(0, [costly])
-    assert Batch(many, [Reader(VARCHAR, dictionary)]).computes(0, [costly])
-    batch = Batch(few, [reader])
+    assert Batch(few, Readers([reader])).computes(0, [light])
+    assert not Batch(few, Readers([reader])).computes(0, [costly])
+    assert Batch(many, Readers([Reader(VARCHAR, dictionary)])).computes(0, [costly])
+    batch = Batch(few, Readers([reader]))
     assert int(batch.column((0, costly)).values.sum()) == 111
     assert 0 in batch._made
     assert not batch.computes(0, [light])
@@ -206,7 +206,7 @@ def test_codes_that_somebody_else_wants_are_used() -> None:
     tables = [pa.table([pa.chunked_array([[f"{n} {i}" for i in range(10)]])], names=["c0"]) for n in range(40)]
     ways = []
     for table in tables:
-        batch = Batch(table, [reader])
+        batch = Batch(table, Readers([reader]))
         ways.append(batch.computes(0, [found[1]]))
         batch.column(0)
     assert ways[:2] == [True, False]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from catalog.types import BIGINT, DATE, DOUBLE, HUGEINT, INTEGER, TIMESTAMP, SqlType, decimal
 from ivm.trace.arrow import arrow_type, to_column
-from ivm.trace.batch import Batch, Reader
+from ivm.trace.batch import Batch, Reader, Readers
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.in_place import Pieces, is_readable
 from ivm.trace.row_store import RowStore
@@ -50,7 +50,9 @@ def test_rows_read_as_of_one_array(type: SqlType, values: list[Any], encodings: 
         array = pa.array([None, *kept, None], encoding)
         exact = array.cast(arrow_type(type)).to_pylist()[1:-1]
         mark = store.mark()
-        store.append(Batch(pa.table([array.slice(1, size)], names=["x"]), [Reader(type, dictionary)]), size, time + 1)
+        store.append(
+            Batch(pa.table([array.slice(1, size)], names=["x"]), Readers([Reader(type, dictionary)])), size, time + 1
+        )
         if data.draw(st.integers(0, 4)) == 0:
             store.gather(0, np.arange(store.rows))
             store.rollback(mark)

@@ -11,7 +11,7 @@ from catalog.schema import Field, Table
 from catalog.types import BIGINT, BOOLEAN, VARCHAR
 from ivm.trace import row_store
 from ivm.trace.arrow import arrow_type
-from ivm.trace.batch import Batch, Reader
+from ivm.trace.batch import Batch, Reader, Readers
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.row_store import RowStore
@@ -151,7 +151,7 @@ def test_text_and_truth_values_may_leave_the_batches_one_after_the_other():
 
     def batch_of(rows: list[tuple[str | None, bool, int, str]]) -> Batch:
         arrays = [pa.array(list(c), arrow_type(t)) for c, t in zip(zip(*rows, strict=True), types, strict=True)]
-        return Batch(pa.table(arrays, names=names), [Reader(t, dictionary) for t in types])
+        return Batch(pa.table(arrays, names=names), Readers([Reader(t, dictionary) for t in types]))
 
     def stored(store: RowStore) -> list[tuple[object, ...]]:
         return list(zip(*(c.to_pylist() for c in store.reader().arrow(names).columns), strict=True))
@@ -180,7 +180,7 @@ def test_text_may_come_in_any_encoding():
     store = RowStore([VARCHAR], TextDictionary())
     plain = pa.array(["a", None, "b"])
     for time, text in enumerate([plain, plain.dictionary_encode(), plain.cast(pa.large_string())]):
-        store.append(Batch(pa.table([text], names=["x"]), [Reader(VARCHAR, TextDictionary())]), 3, time)
+        store.append(Batch(pa.table([text], names=["x"]), Readers([Reader(VARCHAR, TextDictionary())])), 3, time)
     store.seal(3, 2)
     assert store.reader().arrow(["x"]).column(0).to_pylist() == ["a", None, "b"] * 3
     assert list(store.columns.heat(0)) == [9]

@@ -22,7 +22,7 @@ Int = int | np.int64
 
 
 @operation(None, types.int64, None)
-def _load(builder: Any, address: Any, like: Any) -> Any:
+def load(builder: Any, address: Any, like: Any) -> Any:
     """The item of the type of `like` at an address, wherever it begins; the caller knows that it is there."""
     return builder.load(builder.inttoptr(address, like.type.as_pointer()), align=1)
 
@@ -42,7 +42,7 @@ def gather_items(pages: Int32s, starts: Ints, bases: Ints, stride: int, rows: In
     for position in range(len(rows)):
         i = np.uint64(position)
         row = rows[i]
-        items[i] = _load(bases[_piece_of(pages, starts, row)] + row * stride, like)
+        items[i] = load(bases[_piece_of(pages, starts, row)] + row * stride, like)
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -58,7 +58,7 @@ def gather_bits(pages: Int32s, starts: Ints, maps: Ints, rows: Ints, bits: Bools
         bits[i] = True
         if maps[piece, 0] != 0:
             bit = maps[piece, 1] + row - starts[piece]
-            bits[i] = (_load(maps[piece, 0] + (bit >> 3), np.uint8(0)) >> np.uint8(bit & 7)) & np.uint8(1) != 0
+            bits[i] = (load(maps[piece, 0] + (bit >> 3), np.uint8(0)) >> np.uint8(bit & 7)) & np.uint8(1) != 0
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)

@@ -1,0 +1,140 @@
+"""Where the columns of a batch lie in memory."""
+
+from __future__ import annotations
+
+import gc
+from ctypes import c_int32, c_int64, c_ubyte
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from catalog.types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    HUGEINT,
+    INTEGER,
+    SMALLINT,
+    TIMESTAMP,
+    VARCHAR,
+    SqlType,
+    decimal,
+)
+from ivm.trace.arrow import arrow_type, to_column
+from ivm.trace.batch import Batch, Reader, Readers
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.exported import Exported, addresses_of
+
+DICTIONARY = TextDictionary()
+PLAIN: list[tuple[SqlType, list[Any], pa.DataType | None]] = [
+    (BIGINT, [1, -(2**62), 3, 4], None),
+    (INTEGER, [1, -7, 3, 4], None),
+    (DATE, [1, -7, 3, 4], None),
+    (TIMESTAMP, [1, -7, 3, 4], None),
+    (DOUBLE, [0.5, -7.25, 3.0, 1e300], None),
+    (decimal(15, 2), [Decimal("1.25"), Decimal("-7.00"), Decimal("3.00"), Decimal("4.00")], None),
+    (decimal(15, 2), [Decimal("1.25"), Decimal("-7.00"), Decimal("3.00"), Decimal("4.00")], pa.decimal64(15, 2)),
+    (decimal(30, 2), [Decimal("1.25"), Decimal(-(10**25)), Decimal("3.00"), Decimal("4.00")], None),
+    (HUGEINT, [Decimal(1), Decimal(-(10**25)), Decimal(3), Decimal(4)], None),
+]
+OTHERS: list[tuple[SqlType, list[Any], pa.DataType | None]] = [
+    (VARCHAR, ["a", "b", "c", "d"], None),
+    (VARCHAR, ["a", "b", "c", "d"], pa.dictionary(pa.int32(), pa.string())),
+    (BOOLEAN, [True, False, True, True], None),
+    (SMALLINT, [1, 2, 3, 4], None),
+    (decimal(9, 2), [Decimal("1.25"), Decimal("-7.00"), Decimal("3.00"), Decimal("4.00")], pa.decimal32(9, 2)),
+    (decimal(30, 2), [Decimal("1.25"), Decimal("-7.00"), Decimal("3.00"), Decimal("4.00")], pa.decimal64(9, 2)),
+]
+
+
+def batch_of(arrays: list[pa.Array], types: list[SqlType]) -> Batch:
+    names = [f"c{i}" for i in range(len(arrays))]
+    return Batch(pa.table(arrays, names=names), Readers([Reader(each, DICTIONARY) for each in types]))
+
+
+def given(type: SqlType, values: list[Any], encoding: pa.DataType | None) -> pa.Array:
+    return pa.array(values, encoding or arrow_type(type))
+
+
+@pytest.mark.parametrize("begin", [0, 1, 3])
+@pytest.mark.parametrize("null", [None, 0, 1, 3])
+def test_they_say_where_each_value_lies(begin: int, null: int | None) -> None:
+    cases = [
+        (type_, [None if i == null else value for i, value in enumerate(values)], encoding)
+        for type_, values, encoding in PLAIN + OTHERS
+    ]
+    arrays = [given(*case).slice(begin) for case in cases]
+    batch = batch_of(arrays, [type_ for type_, _, _ in cases])
+    addresses = batch.addresses()
+    assert addresses is not None
+    assert addresses.shape == (len(cases), 4)
+    for i, (type_, values, _) in enumerate(cases):
+        address, stride, validity, bit = addresses[i].tolist()
+        assert bool(stride) is (i < len(PLAIN))
+        column, expected = batch.column(i), to_column(arrays[i], type_, DICTIONARY)
+        assert column.values.tolist() == expected.values.tolist()
+        assert (column.valid is None) is (expected.valid is None)
+        if not stride:
+            continue
+        there = [value is not None for value in values[begin:]]
+        assert bool(validity) is not all(there)
+        if validity:
+            assert [
+                bool(c_ubyte.from_address(validity + ((bit + r) >> 3)).value >> ((bit + r) & 7) & 1)
+                for r in range(len(there))
+            ] == there
+        for row in np.flatnonzero(there).tolist():
+            item = c_int32 if expected.values.dtype == np.int32 else c_int64
+            words = [item.from_address(address + row * stride + 8 * w).value for w in range(expected.values.ndim)]
+            raw = np.ascontiguousarray(expected.values).view(np.int32 if item is c_int32 else np.int64)
+            assert words == np.atleast_1d(raw.reshape(len(there), -1)[row]).tolist()
+
+
+def test_columns_in_several_pieces_are_nowhere() -> None:
+    pieces = pa.chunked_array([pa.array([1, 2]), pa.array([3])])
+    batch = Batch(pa.table({"a": pieces}), Readers([Reader(BIGINT, DICTIONARY)]))
+    assert batch.addresses() is None
+    assert batch.column(0).values.tolist() == [1, 2, 3]
+
+
+def test_values_that_are_not_aligned_are_copied() -> None:
+    raw = pa.py_buffer(b"\0" * 3 + np.arange(4, dtype=np.int64).tobytes())
+    array = pa.Array.from_buffers(pa.int64(), 4, [None, raw.slice(3)])
+    batch = batch_of([array], [BIGINT])
+    addresses = batch.addresses()
+    assert addresses is not None
+    assert addresses[0, 1] == (8 if array.buffers()[1].address % 8 == 0 else 0)
+    assert batch.column(0).values.tolist() == [0, 1, 2, 3]
+    assert batch.column(0).values.flags.aligned
+
+
+def test_a_column_keeps_the_memory_alive_that_it_is_read_in() -> None:
+    batch = batch_of([pa.array(np.arange(1 << 16))], [BIGINT])
+    column = batch.column(0)
+    del batch
+    gc.collect()
+    pa.array(np.zeros(1 << 16, np.int64))
+    assert column.values.tolist() == list(range(1 << 16))
+
+
+def test_nothing_is_held_afterwards() -> None:
+    strides = np.array([8], np.int64)
+    before = pa.total_allocated_bytes()
+    for _ in range(50):
+        addresses_of(pa.table({"a": pa.array([1] * 100_000)}), strides)
+    assert pa.total_allocated_bytes() == before
+
+
+def test_what_is_dropped_lets_go() -> None:
+    before = pa.total_allocated_bytes()
+    made = [Exported() for _ in range(50)]
+    for each in made:
+        pa.record_batch({"a": pa.array([1] * 100_000)})._export_to_c(each.address)
+    assert pa.total_allocated_bytes() > before
+    made.clear()
+    del each
+    assert pa.total_allocated_bytes() == before
