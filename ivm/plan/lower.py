@@ -7,15 +7,30 @@ from dataclasses import replace
 from catalog.errors import UnsupportedError
 from ivm.plan.existing import Existing
 from ivm.plan.join_lowering import lower_join
-from ivm.plan.mfp import Mfp, apply_mfp, peel
+from ivm.plan.mfp import Mfp, apply_mfp, identity, peel
 from ivm.plan.multiplicities import NegatePlan, ThresholdPlan, UnionPlan
 from ivm.plan.node import Plan, nodes_of
 from ivm.plan.reduce import lower_reduce
 from ivm.plan.table import ConstantPlan, lower_get
 from ivm.plan.top_k import lower_top_k
 from ivm.plan.window import lower_window
-from sql.ir.rebuild import row
-from sql.ir.relation import Constant, Get, Join, Negate, Reduce, Relation, Threshold, TopK, Union, Window
+from sql.ir.rebuild import nodes, row
+from sql.ir.relation import (
+    Constant,
+    Filter,
+    Get,
+    Join,
+    Map,
+    Negate,
+    Project,
+    Reduce,
+    Relation,
+    Threshold,
+    TopK,
+    Union,
+    Window,
+    inputs_of,
+)
 from sql.ir.scalar import Scalar
 
 MOST_READINGS = 10_000
@@ -28,7 +43,7 @@ def lower(relation: Relation, existing: Existing | None = None) -> Plan:
     It is the same whenever what exists is. UnsupportedError if it reads a part of it in too many ways.
     Cost: linear in the relation's size, and the choice of keys for each join.
     """
-    plan = _Lowering(Existing() if existing is None else existing.above()).lower(relation)
+    plan = _Lowering(Existing() if existing is None else existing.above(), _read_often(relation)).lower(relation)
     _check_readings(plan)
     return plan
 
@@ -36,16 +51,19 @@ def lower(relation: Relation, existing: Existing | None = None) -> Plan:
 class _Lowering:
     """One plan in the making: of parts that are met again, the plan there is; of joins, those that exist."""
 
-    def __init__(self, existing: Existing) -> None:
+    def __init__(self, existing: Existing, read_often: frozenset[int]) -> None:
         self._existing = existing
+        self._read_often = read_often
         self._done: dict[int, tuple[Relation, Plan]] = {}  # by identity, of relations that live as long as this
 
     def lower(self, relation: Relation) -> Plan:
         known = self._done.get(id(relation))
         if known is None:
             base, mfp = peel(relation)
-            bare = base is relation and not isinstance(base, Join)
-            known = self._done[id(relation)] = relation, self._base(base) if bare else self._under(base, mfp)
+            known = self._done[id(relation)] = (
+                relation,
+                self._base(base) if base is relation else self._under(base, mfp),
+            )
         return known[1]
 
     def mapped(self, relation: Relation, scalars: tuple[Scalar, ...]) -> Plan:
@@ -60,7 +78,7 @@ class _Lowering:
 
     def _under(self, base: Relation, mfp: Mfp) -> Plan:
         """The plan of `base` followed by `mfp`."""
-        if isinstance(base, Join):
+        if isinstance(base, Join) and id(base) not in self._read_often:
             return lower_join(base, mfp, self.lower, self._existing)
         return apply_mfp(self.lower(base), mfp)
 
@@ -70,6 +88,8 @@ class _Lowering:
                 return lower_get(relation)
             case Constant():
                 return ConstantPlan(relation.rows, row(relation))
+            case Join():
+                return lower_join(relation, identity(len(relation.schema)), self.lower, self._existing)
             case Reduce():
                 return lower_reduce(relation, self.mapped)
             case TopK():
@@ -83,6 +103,22 @@ class _Lowering:
             case Threshold():
                 return ThresholdPlan(self.lower(relation.input), row(relation))
         raise AssertionError(f"no plan for {type(relation).__name__}")
+
+
+def _read_often(relation: Relation) -> frozenset[int]:
+    """The joins, by identity, that are read in several places whole: each is one plan, of which every reader computes
+    what it wants. A reader that filters has its filter asked along the join's paths, and a join of its own.
+    """
+    readers: dict[int, int] = {}
+    filtered: set[int] = set()
+    for node in nodes(relation):
+        for each in () if isinstance(node, Map | Filter | Project) else inputs_of(node):
+            base, mfp = peel(each)
+            if isinstance(base, Join):
+                readers[id(base)] = readers.get(id(base), 0) + 1
+                if mfp.predicates:
+                    filtered.add(id(base))
+    return frozenset(join for join, count in readers.items() if count > 1 and join not in filtered)
 
 
 def _check_readings(plan: Plan) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ivm.analysis.ranges import can_raise
 from ivm.transform.rewrite import at_each, peeled, rejoined
-from sql.ir.rebuild import offsets, row
+from sql.ir.rebuild import nodes, offsets, row
 from sql.ir.relation import Join, Relation
 from sql.ir.scalar import Column, Scalar, columns_of, remap, walk
 
@@ -23,12 +23,14 @@ def fuse_joins(relation: Join) -> Relation:
     The lifted expressions then run on joined rows only, so none sees a row that it did not see before. A class that
     holds a computed column is split off as an equality, for `derive_equivalences` to give to the input that the
     column is computed from; where it is computed from several inputs, or can raise, the two joins stay apart, since
-    the equality could no longer be looked up. Joins of very many inputs stay apart too.
+    the equality could no longer be looked up. Joins of very many inputs stay apart too, and a join that another input
+    reads somewhere below: it is worked out for that one anyway, as what a correlated subquery asks of the rows
+    outside is, so that one path of what it finds takes the place of one for each of its inputs. That costs its rows.
     """
     starts = offsets(relation.inputs)
     keyed = {c for group in relation.equivalences for c in group}
     parts = [
-        _flat(each, {c - start for c in keyed if 0 <= c - start < len(each.schema)}) or _whole(each)
+        _flat(relation, each, {c - start for c in keyed if 0 <= c - start < len(each.schema)}) or _whole(each)
         for start, each in zip(starts, relation.inputs, strict=False)
     ]
     parts = _within_limit(relation, parts)
@@ -63,15 +65,21 @@ def _whole(relation: Relation) -> _Part:
     return _Part((relation,), (), (), row(relation))
 
 
-def _flat(relation: Relation, keyed: set[int]) -> _Part | None:
+def _flat(outer: Join, relation: Relation, keyed: set[int]) -> _Part | None:
     """The parts of a join below maps, filters and projections; None if there is none or it has to stay."""
     below = peeled(relation)
     join, columns = below.base, below.columns
-    if not isinstance(join, Join) or sum(1 for s in columns for _ in walk(s)) > _LARGEST:
+    if not isinstance(join, Join) or sum(1 for s in columns for _ in walk(s)) > _LARGEST or _is_read(join, outer):
         return None
     starts = offsets(join.inputs)
     stays = all(_stays_keyed(columns[c], starts) for c in keyed)
     return _Part(join.inputs, join.equivalences, below.predicates, columns) if stays else None
+
+
+def _is_read(join: Join, outer: Join) -> bool:
+    """Whether an input of `outer` reads `join`, other than by maps, filters and projections of it."""
+    bases = [peeled(each).base for each in outer.inputs]
+    return any(node == join for base in bases if base != join for node in nodes(base))
 
 
 def _stays_keyed(scalar: Scalar, starts: tuple[int, ...]) -> bool:
