@@ -6,6 +6,7 @@ sweeps over all rows must visit those that cross it, and no others.
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ from rich.console import Console
 
 from benchmarks import output
 from benchmarks.adversarial_engine import CASES, Task
+from benchmarks.figures import Figure, one, spread
 from benchmarks.process import measure
 from tpch.report import size
 
@@ -31,6 +33,7 @@ def adversarial(
     json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/adversarial.json"),
 ) -> None:
     """Latency of single changes to the extremes and the first rows of a large group, and of a bound over its rows."""
+    began = time.monotonic()
     names = list(CASES) if cases == "all" else cases.split(",")
     unknown = [name for name in names if name not in CASES]
     if unknown:
@@ -45,7 +48,20 @@ def adversarial(
         if "visited" in entry:
             title = CASES[entry["case"]].title
             output.note(f"{title}: {entry['visited']:,} rows visited, {entry['crossed']:,} rows crossed")
-    output.save("adversarial", {"results": found}, json_file)
+    parameters = {"cases": cases, "rows": rows, "commits": commits}
+    figures = [figure for entry in found for figure in _figures(entry)]
+    output.save("adversarial", parameters, figures, {"results": found}, json_file, began)
+
+
+def _figures(entry: dict[str, Any]) -> list[Figure]:
+    of = {"case": entry["case"]}
+    return [
+        spread("commit", "ms", entry["quantiles_ms"], entry["measured_commits"], **of),
+        one("peak memory", "B", entry["peak_bytes"], **of),
+        one("commits that compiled", "", entry["compiled_commits"], **of),
+        one("time of commits that compiled", "s", entry["compiled_seconds"], **of),
+        *(one(f"rows {name}", "", entry[name], **of) for name in ("visited", "crossed") if name in entry),
+    ]
 
 
 def _row(entry: dict[str, Any]) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 import ivm
+from benchmarks.engine import Commits, connect
 from benchmarks.machine import peak_bytes
 from benchmarks.process import answer, task
-from benchmarks.statistics import latency
+from benchmarks.statistics import latency, quantiles
 
 _TABLE = "CREATE TABLE t (id BIGINT PRIMARY KEY, g INTEGER NOT NULL, v BIGINT NOT NULL)"
 _MAX = "SELECT g, max(v) AS most FROM t GROUP BY g"
@@ -34,7 +34,7 @@ class Task:
     warm_up: int = 20
 
 
-Commits = Callable[[int, int], Iterator[dict[str, pa.Table]]]
+Changes = Callable[[int, int], Iterator[dict[str, pa.Table]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Case:
     title: str
     view: str
     values: Callable[[int], pa.Array]
-    changes: Commits
+    changes: Changes
     bound: list[int] = field(default_factory=list)
 
 
@@ -125,7 +125,7 @@ def measure(asked: Task) -> dict[str, Any]:
     """Latencies of the commits, on one thread; where there is a bound, also rows visited, and rows that crossed it."""
     pa.set_cpu_count(1)
     case, rows = CASES[asked.case], max(asked.rows // _SMALLER.get(asked.case, 1), 1)
-    db = ivm.connect(compile="wait")
+    db = connect()
     db.sql(_TABLE)
     if case.bound:
         db.sql(_BOUND)
@@ -134,19 +134,24 @@ def measure(asked: Task) -> dict[str, Any]:
     ids = np.arange(rows)
     db.apply({"t": pa.table({"id": ids, "g": np.zeros(rows, np.int32), "v": case.values(rows)})})
     changes = case.changes(rows, asked.commits)
-    seconds = []
+    commits = Commits()
     before = (0, 0)
     for number in range(asked.warm_up + asked.commits):
         if number == asked.warm_up:
-            before = _work(db)
+            before, commits = _work(db), Commits()
         change = next(changes, None)
         if change is None:
             break
-        started = time.perf_counter()
-        db.apply(change)
-        if number >= asked.warm_up:
-            seconds.append(time.perf_counter() - started)
-    result: dict[str, Any] = {"rows": rows, "commits": len(seconds), **latency(seconds), "peak_bytes": peak_bytes()}
+        commits.apply(db, change)
+    seconds = commits.measured
+    result: dict[str, Any] = {
+        "rows": rows,
+        "commits": len(commits.seconds) + len(commits.compiled),
+        **latency(seconds),
+        "quantiles_ms": quantiles([each * 1e3 for each in seconds]),
+        **commits.apart(),
+        "peak_bytes": peak_bytes(),
+    }
     if case.bound:
         work = zip(("visited", "crossed"), before, _work(db), strict=True)
         result |= {name: after - was for name, was, after in work}

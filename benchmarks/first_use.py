@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ import typer
 from rich.console import Console
 
 from benchmarks import output
+from benchmarks.figures import one
 from benchmarks.process import BenchmarkError
 from tpch.errors import SetupError
 from tpch.java import java_home
@@ -55,6 +57,7 @@ def first_use(
     json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/first_use.json"),
 ) -> None:
     """README's first example, five small views, the demo and the set-up, with nothing cached."""
+    began = time.monotonic()
     with _installed() as place:
         figures = [*_example(place), _views(place)]
         if demo:
@@ -65,7 +68,13 @@ def first_use(
     columns = ("", "before", "to reach", "found", "warm")
     output.table(title, columns, [_row(figure) for figure in figures])
     found = {figure.what: {"found": figure.found, "warm": figure.warm, "unit": figure.unit} for figure in figures}
-    output.save("first_use", {"results": found}, json_file)
+    rows = [
+        one(figure.what, figure.unit, seconds, cached=cached, target=figure.target)
+        for figure in figures
+        for cached, seconds in (("nothing", figure.found), ("all", figure.warm))
+        if seconds is not None
+    ]
+    output.save("first-use", {"demo": demo, "setup": setup}, rows, {"results": found}, json_file, began)
 
 
 def _example(place: Path) -> list[Figure]:

@@ -5,6 +5,7 @@ No commit should wait much longer than a chunk of the rows that the view reads, 
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ import typer
 from rich.console import Console
 
 from benchmarks import output
+from benchmarks.figures import Figure, one, spread
 from benchmarks.installing_engine import Task
 from benchmarks.process import measure
 from tpch.cache import ensure, views_of
@@ -43,6 +45,7 @@ def installing(
     json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/installing.json"),
 ) -> None:
     """Latency of small commits, and memory, while views are created."""
+    began = time.monotonic()
     names = views_of(views)
     stream = ensure(sf, "refresh", None, None if data is None else data / f"sf{sf:g}")
     _err.print(f"scale factor {sf:g}", highlight=False)
@@ -52,7 +55,22 @@ def installing(
     ]
     title = f"refresh stream, commits of {orders} orders with their lineitems while each view is created"
     output.table(title, _COLUMNS, [_row(entry) for entry in found])
-    output.save("installing", {"sf": sf, "seed": stream.manifest.seed, "results": found}, json_file)
+    parameters = {"sf": sf, "views": views, "rows": rows}
+    figures = [figure for entry in found for figure in _figures(entry)]
+    output.save("installing", parameters, figures, {"seed": stream.manifest.seed, "results": found}, json_file, began)
+
+
+def _figures(entry: dict[str, Any]) -> list[Figure]:
+    of = {"view": entry["view"]}
+    return [
+        one("creation beside commits", "s", entry["seconds"], **of),
+        spread("commit meanwhile", "ms", entry["quantiles_ms"], entry["measured_commits"], **of),
+        one("memory before", "B", entry["before_bytes"], **of),
+        one("peak memory", "B", entry["peak_bytes"], **of),
+        one("memory after", "B", entry["after_bytes"], **of),
+        one("commits that compiled", "", entry["compiled_commits"], **of),
+        one("time of commits that compiled", "s", entry["compiled_seconds"], **of),
+    ]
 
 
 def _row(entry: dict[str, Any]) -> tuple[str, ...]:

@@ -12,9 +12,10 @@ from typing import Any
 import pyarrow as pa
 
 import ivm
+from benchmarks.engine import Commits, connect
 from benchmarks.machine import peak_bytes, reset_peak
 from benchmarks.process import answer, task
-from benchmarks.statistics import latency
+from benchmarks.statistics import latency, quantiles
 from benchmarks.warm_up import warm_up
 from ivm.kernels.memory.allocator import resident_bytes
 from tpch import queries
@@ -35,10 +36,10 @@ def measure(asked: Task) -> dict[str, Any]:
     """For each view: seconds, memory before, at its peak and after, and the latencies of the commits meanwhile."""
     pa.set_cpu_count(1)
     stream = open_stream(Path(asked.directory))
-    db = ivm.connect(compile="wait")
+    db = connect()
     db.sql(ddl())
     base = stream.base()
-    warm_up(stream, base, asked.views, sharing=True, coalesce=True)
+    warm_up(stream, base, asked.views)
     db.apply(base)
     del base
     batches = (batch.tables for batch in stream.batches(asked.orders, coalesce=True))
@@ -46,14 +47,12 @@ def measure(asked: Task) -> dict[str, Any]:
 
 
 def _install(db: ivm.Database, view: str, batches: Iterator[dict[str, pa.Table]]) -> dict[str, Any]:
-    found: list[float] = []
+    found = Commits()
     ended = threading.Event()
 
     def commit() -> None:
         for tables in batches:
-            started = time.perf_counter()
-            db.apply(tables)
-            found.append(time.perf_counter() - started)
+            found.apply(db, tables)
             if ended.is_set():
                 break
 
@@ -67,7 +66,10 @@ def _install(db: ivm.Database, view: str, batches: Iterator[dict[str, pa.Table]]
     ended.set()
     thread.join()
     memory = {"before_bytes": before, "peak_bytes": peak_bytes(), "after_bytes": resident_bytes()}
-    return {"view": view, "seconds": seconds, **memory, "commits": len(found), **latency(found or [0.0])}
+    waits = found.measured or [0.0]
+    millis = quantiles([wait * 1e3 for wait in waits])
+    made = {"commits": len(found.seconds) + len(found.compiled), **latency(waits), "quantiles_ms": millis}
+    return {"view": view, "seconds": seconds, **memory, **made, **found.apart()}
 
 
 if __name__ == "__main__":

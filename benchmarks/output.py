@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import json
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.figures import Figure, Measurement, as_json
 from benchmarks.machine import describe
 from tpch.manifest import Manifest
 
@@ -39,10 +42,22 @@ def described(manifest: Manifest) -> dict[str, Any]:
     return {name: value for name, value in asdict(manifest).items() if name != "relations"}
 
 
-def save(benchmark: str, result: dict[str, Any], file: Path) -> None:
-    """Write the figures as JSON, behind the benchmark's name, the time and the machine."""
+def save(
+    benchmark: str,
+    parameters: Mapping[str, Any],
+    figures: Sequence[Figure],
+    detail: Mapping[str, Any],
+    file: Path,
+    began: float,
+) -> None:
+    """Write what was found as JSON: the figures, and in detail what they were made of.
+
+    `began`: of `time.monotonic()`, so that it can be said how long all of it took.
+    """
     measured = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-    whole = {"benchmark": benchmark, "measured": measured, "machine": describe(), **result}
+    found = Measurement(
+        benchmark, parameters, measured, describe(), tuple(figures), round(time.monotonic() - began, 1), detail
+    )
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+    file.write_text(json.dumps(as_json(found), indent=1) + "\n", encoding="utf-8")
     _CONSOLE.print(f"written to {file}", highlight=False, soft_wrap=True)

@@ -1,10 +1,11 @@
-"""`ivm tpch bench refresh-latency`: commits of about 100 rows of the `refresh` stream with all views installed.
+"""`ivm tpch bench refresh-latency`: small commits of the `refresh` stream with all views installed.
 
 The cost of a small commit must not grow with the tables: it is measured at several scale factors and compared.
 """
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ import typer
 from rich.console import Console
 
 from benchmarks import output
+from benchmarks.figures import Figure, Label, one, over, spread
 from benchmarks.latency_engine import Task
 from benchmarks.process import measure
 from tpch.cache import ensure, views_of
@@ -39,33 +41,54 @@ _err = Console(stderr=True)
 def refresh_latency(
     sf: Annotated[str, typer.Option("--sf", help="Scale factors.")] = "0.1,1",
     views: Annotated[str, typer.Option("--views", help="'all' that are delivered, or names such as q1,q3.")] = "all",
-    rows: Annotated[int, typer.Option(min=_ROWS_PER_ORDER, help="Rows per commit, about.")] = 100,
+    rows: Annotated[str, typer.Option("--rows", help="Rows per commit, about: 5 is an order.")] = "100",
     commits: Annotated[int, typer.Option(min=1, help="Commits to measure.")] = 1_000,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of the engine.")] = 1,
     data: Annotated[Path | None, typer.Option("--data", help="Holds sf<SF>/refresh. Default: ./data.")] = None,
     json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/refresh_latency.json"),
 ) -> None:
     """Latency of small commits with all views installed, at several scale factors."""
+    began = time.monotonic()
     names = views_of(views)
-    try:
-        factors = [float(part) for part in sf.split(",")]
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--sf") from None
-    orders = max(1, rows // _ROWS_PER_ORDER)
+    factors, sizes = _numbers(sf, "--sf"), _numbers(rows, "--rows")
     found: list[dict[str, Any]] = []
     for factor in factors:
         stream = ensure(factor, "refresh", None, None if data is None else data / f"sf{factor:g}")
-        _err.print(f"scale factor {factor:g}", highlight=False)
-        task = Task(str(stream.directory), names, orders, commits, _WARM_UP)
-        result = measure("benchmarks.latency_engine", task)
-        found.append({"sf": factor, "seed": stream.manifest.seed, **result})
-    title = f"refresh stream, {len(names)} views installed, commits of {orders} orders with their lineitems, one thread"
+        for wanted in sizes:
+            orders = max(1, int(wanted) // _ROWS_PER_ORDER)
+            _err.print(f"scale factor {factor:g}, orders a commit: {orders}", highlight=False)
+            task = Task(str(stream.directory), names, orders, commits, _WARM_UP, threads=threads)
+            result = measure("benchmarks.latency_engine", task)
+            found.append({"sf": factor, "orders": orders, "seed": stream.manifest.seed, **result})
+    title = f"refresh stream, {len(names)} views installed, orders with their lineitems, threads: {threads}"
     output.table(title, _COLUMNS, [_row(entry) for entry in found])
-    result = {
-        "views": names,
-        "results": found,
-        "p50_growth": found[-1]["p50_ms"] / found[0]["p50_ms"],
-    }
-    output.save("refresh-latency", result, json_file)
+    parameters = {"sf": sf, "views": views, "rows": rows, "commits": commits, "threads": threads}
+    figures = [figure for entry in found for figure in _figures(entry, threads)]
+    output.save("refresh-latency", parameters, figures, {"results": found}, json_file, began)
+
+
+def _numbers(text: str, option: str) -> list[float]:
+    try:
+        found = [float(part) for part in text.split(",")]
+    except ValueError:
+        found = []
+    if not found or min(found) <= 0:
+        raise typer.BadParameter(f"{text} is not a list of positive numbers", param_hint=option)
+    return found
+
+
+def _figures(entry: dict[str, Any], threads: int) -> list[Figure]:
+    of: dict[str, Label] = {"sf": entry["sf"], "orders": entry["orders"], "threads": threads}
+    return [
+        spread("commit", "ms", entry["quantiles_ms"], entry["measured_commits"], **of),
+        one("rows a commit", "", entry["rows_per_commit"], **of),
+        one("load of the base", "s", entry["load_seconds"], **of),
+        one("hydration of all views", "s", entry["hydrate_seconds"], **of),
+        one("peak memory", "B", entry["peak_bytes"], **of),
+        over("memory", "B", entry["memory"], **of),
+        one("commits that compiled", "", entry["compiled_commits"], **of),
+        one("time of commits that compiled", "s", entry["compiled_seconds"], **of),
+    ]
 
 
 def _row(entry: dict[str, Any]) -> tuple[str, ...]:

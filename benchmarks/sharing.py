@@ -6,6 +6,7 @@ result, how long an update takes, and how much memory is held over time, while t
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,8 +14,10 @@ import typer
 from rich.console import Console
 
 from benchmarks import output, sharing_plots, sharing_tables
+from benchmarks.figures import Figure, one, over, spread
 from benchmarks.process import measure
 from benchmarks.sharing_engine import Task
+from benchmarks.statistics import quantiles
 from ivm.progress import progress
 from tpch.cache import ensure, views_of
 
@@ -44,6 +47,7 @@ def sharing(
     ),
 ) -> None:
     """Installation and update latency and memory while views come and go, with and without sharing."""
+    began = time.monotonic()
     names = _names(views, active)
     opened = ensure(sf, stream, None, data)
     found: dict[str, dict[str, Any]] = {}
@@ -58,15 +62,46 @@ def sharing(
         f"{kept}, one thread"
     )
     sharing_tables.show(title, found)
-    result = {
+    setting = {"active": active, "batch": batch, "coalesce": coalesce, "every": every, "seed": seed}
+    parameters = {"sf": sf, "stream": stream, "views": views, **setting, "commits": commits, "again": again}
+    figures = [figure for mode, result in found.items() for figure in _figures(mode, result)]
+    detail = {
         "stream": output.described(opened.manifest),
-        "setting": {"active": active, "batch": batch, "coalesce": coalesce, "every": every, "seed": seed},
         "summary": {mode: sharing_tables.summary(result) for mode, result in found.items()},
         "results": found,
     }
-    output.save("sharing", result, json_file)
+    output.save("sharing", parameters, figures, detail, json_file, began)
     for file in sharing_plots.draw(found, title, json_file):
         _err.print(f"written to {file}", highlight=False, soft_wrap=True)
+
+
+def _figures(mode: str, found: dict[str, Any]) -> list[Figure]:
+    of = {"mode": mode}
+    millis = {
+        "text to first answer": [each["first_result"] for each in found["installs"]],
+        "installation": [each["total"] for each in found["installs"]],
+        "first answer, installed before": [each["first_result"] for each in found["again"]],
+        "commit": found["commit_ms"],
+        "retirement": found["drop_ms"],
+    }
+    memory = {
+        "process": "resident_bytes",
+        "state": "state_bytes",
+        "state of views with tables of their own": "alone_bytes",
+    }
+    return [
+        *(spread(name, "ms", quantiles(values), len(values), **of) for name, values in millis.items() if values),
+        *(
+            over(name, "B", [(sample["seconds"], sample[key]) for sample in found["memory"]], **of)
+            for name, key in memory.items()
+        ),
+        one("engine time", "s", found["seconds"], **of),
+        one("engine time of commits", "s", found["commit_seconds"], **of),
+        one("peak memory", "B", found["peak_bytes"], **of),
+        one("commits that compiled", "", found["compiled_commits"], **of),
+        one("time of commits that compiled", "s", found["compiled_seconds"], **of),
+        one("installations that compiled", "", sum(each["compiled"] > 0 for each in found["installs"]), **of),
+    ]
 
 
 def _measured(mode: str, task: Task) -> dict[str, Any]:

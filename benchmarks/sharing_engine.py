@@ -16,6 +16,8 @@ from typing import Any
 import pyarrow as pa
 
 import ivm
+from benchmarks.compilations import compilations
+from benchmarks.engine import Commits, connect
 from benchmarks.footprint import footprint, release
 from benchmarks.machine import peak_bytes, reset_peak
 from benchmarks.phases import Clock, clocked
@@ -61,7 +63,7 @@ def measure(asked: Task) -> dict[str, Any]:
     stream = open_stream(Path(asked.directory))
     base = stream.base()
     warm_up(stream, base, asked.views, sharing=asked.sharing, coalesce=asked.coalesce)
-    db = ivm.connect(compile="wait", sharing=asked.sharing)
+    db = connect(sharing=asked.sharing)
     db.sql(ddl())
     if base:
         db.apply(base)
@@ -72,16 +74,17 @@ def measure(asked: Task) -> dict[str, Any]:
         peak, end = run.peak, footprint(run.db)
         again = run.reinstall()
     return {
-        "commits": len(run.commits),
+        "commits": run.number,
+        **run.commits.apart(),
         "changes": run.changes,
         "seconds": run.seconds,
-        "commit_seconds": sum(run.commits),
+        "commit_seconds": sum(run.commits.seconds) + sum(run.commits.compiled),
         "decode_seconds": run.decode_seconds,
         "peak_bytes": peak,
         "end": asdict(end),
         "installs": run.installs,
         "again": again,
-        "commit_ms": [round(seconds * 1e3, 4) for seconds in run.commits],
+        "commit_ms": [round(seconds * 1e3, 4) for seconds in run.commits.measured],
         "drop_ms": [round(seconds * 1e3, 4) for seconds in run.drops],
         "memory": run.memory,
     }
@@ -96,10 +99,11 @@ class _Run:
     clock: Clock
     steps: Steps
     active: list[str] = field(default_factory=list)
-    commits: list[float] = field(default_factory=list)
+    commits: Commits = field(default_factory=Commits)
     drops: list[float] = field(default_factory=list)
     installs: list[dict[str, Any]] = field(default_factory=list)
     memory: list[dict[str, float]] = field(default_factory=list)
+    number: int = 0
     changes: int = 0
     seconds: float = 0.0
     decode_seconds: float = 0.0
@@ -118,6 +122,7 @@ class _Run:
         read = stream.batches(times, coalesce=self.asked.coalesce, ahead=False)
         for number, batch in enumerate(itertools.islice(read, total), start=1):
             self._commit(batch)
+            self.number = number
             self.steps.tell("commits", number, total)
             if self.asked.every and number % self.asked.every == 0:
                 self._retire(chance.choice(self.active))
@@ -147,10 +152,7 @@ class _Run:
                     self.db.sql(f"DROP VIEW {view}")
 
     def _commit(self, batch: StreamBatch) -> None:
-        started = perf_counter()
-        self.db.apply(batch.tables)
-        self.commits.append(perf_counter() - started)
-        self.seconds += self.commits[-1]
+        self.seconds += self.commits.apply(self.db, batch.tables)
         self.decode_seconds += batch.decode_seconds
         self.changes += batch.rows
 
@@ -162,7 +164,7 @@ class _Run:
 
     def _installed(self, view: str) -> dict[str, Any]:
         """Install `view` and read it: the milliseconds of each phase and of reading, and what was new."""
-        before = self._indexes()
+        before, compiled = self._indexes(), compilations()
         statement = queries.view_sql(view)
         self.clock.lap(0.0)
         started = perf_counter()
@@ -172,7 +174,8 @@ class _Run:
         read = perf_counter()
         return {
             "view": view,
-            "commit": len(self.commits),
+            "commit": self.number,
+            "compiled": compilations() - compiled,
             "rows": rows,
             "indexed": len(self._indexes() - before),
             **self.clock.lap(ready - started),

@@ -7,6 +7,7 @@ once with one that leaves and one that comes after each batch.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +16,7 @@ import typer
 from rich.console import Console
 
 from benchmarks import output
+from benchmarks.figures import Figure, one, over
 from benchmarks.process import measure
 from benchmarks.sharing_engine import Task as RunTask
 from benchmarks.state_engine import Task as StateTask
@@ -52,6 +54,7 @@ def state(
     json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/state.json"),
 ) -> None:
     """State of all views after the `load` stream, time to hydrate them, and the whole run of ten of them."""
+    began = time.monotonic()
     names = views_of(views)
     stream = ensure(sf, "load", None, data)
     directory = str(stream.directory)
@@ -69,13 +72,42 @@ def state(
     output.table(f"{title}: {len(names)} views", _HELD, [_held(mode, found) for mode, found in held.items()])
     if whole:
         output.table(f"{title}: {active} views active", _RUNS, [_run(mode, found) for mode, found in whole.items()])
-    result = {
-        "stream": output.described(stream.manifest),
-        "views": names,
-        "all": held,
-        "whole_run": whole,
-    }
-    output.save("state", result, json_file)
+    parameters = {"sf": sf, "views": views, "batch": batch, "active": active, "seed": seed, "without": without,
+                  "runs": runs}  # fmt: skip
+    figures = [figure for mode, entry in held.items() for figure in _held_figures(mode, entry)]
+    figures += [figure for mode, entry in whole.items() for figure in _run_figures(mode, entry)]
+    detail = {"stream": output.described(stream.manifest), "all": held, "whole_run": whole}
+    output.save("state", parameters, figures, detail, json_file, began)
+
+
+def _held_figures(mode: str, found: dict[str, Any]) -> list[Figure]:
+    held, of = found["held"], {"mode": mode}
+    return [
+        one("stored rows", "", held["rows"], **of),
+        one("index entries", "", held["entries"], **of),
+        one("state", "B", held["state_bytes"], **of),
+        one("of it tables", "B", held["table_bytes"], **of),
+        one("state of views with tables of their own", "B", held["alone_bytes"], **of),
+        one("process", "B", held["resident_bytes"], **of),
+        one("peak memory, loading", "B", found["load_peak_bytes"], **of),
+        one("peak memory, hydrating", "B", found["install_peak_bytes"], **of),
+        one("load", "s", found["load_seconds"], **of),
+        one("installation of all views", "s", found["install_seconds"], **of),
+        one("commits that compiled", "", found["compiled_commits"], **of),
+        *(one("installation", "ms", each["total"], **of, view=each["view"]) for each in found["installs"]),
+        *(one("state of a view", "B", each["state_bytes"], **of, view=each["view"]) for each in found["view_state"]),
+    ]
+
+
+def _run_figures(mode: str, found: dict[str, Any]) -> list[Figure]:
+    of = {"mode": mode}
+    samples = found["memory"]
+    return [
+        one("whole run, commits", "s", found["commit_seconds"], **of),
+        one("whole run, with installations", "s", found["seconds"], **of),
+        one("whole run, peak memory", "B", found["peak_bytes"], **of),
+        over("whole run, state", "B", [(sample["seconds"], sample["state_bytes"]) for sample in samples], **of),
+    ]
 
 
 def _modes(without: bool) -> Iterator[tuple[bool, str]]:

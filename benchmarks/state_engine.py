@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 import ivm
+from benchmarks.engine import Commits, connect
 from benchmarks.footprint import footprint, release
 from benchmarks.machine import peak_bytes, reset_peak
 from benchmarks.phases import clocked
@@ -50,7 +51,7 @@ def measure(asked: Task) -> dict[str, Any]:
     warm_up(stream, base, asked.views, sharing=asked.sharing, coalesce=True)
     release()
     empty = resident_bytes()
-    db = ivm.connect(compile="wait", sharing=asked.sharing)
+    db = connect(sharing=asked.sharing)
     db.sql(ddl())
     installed = _install(db, asked.views, steps) if asked.first else None
     if base:
@@ -74,16 +75,20 @@ def measure(asked: Task) -> dict[str, Any]:
 def _load(db: ivm.Database, stream: Stream, times: int, steps: Steps) -> dict[str, Any]:
     release()
     reset_peak()
-    seconds = decoding = 0.0
-    done = 0
+    commits = Commits()
+    decoding, done = 0.0, 0
     for batch in stream.batches(times, coalesce=True, ahead=False):
-        started = perf_counter()
-        db.apply(batch.tables)
-        seconds += perf_counter() - started
+        commits.apply(db, batch.tables)
         decoding += batch.decode_seconds
         done += batch.rows
         steps.tell("loading", done, stream.manifest.rows)
-    return {"load_seconds": seconds, "decode_seconds": decoding, "changes": done, "load_peak_bytes": peak_bytes()}
+    return {
+        "load_seconds": sum(commits.seconds) + sum(commits.compiled),
+        **commits.apart(),
+        "decode_seconds": decoding,
+        "changes": done,
+        "load_peak_bytes": peak_bytes(),
+    }
 
 
 def _install(db: ivm.Database, views: tuple[str, ...], steps: Steps) -> dict[str, Any]:

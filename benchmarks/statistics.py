@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from benchmarks.figures import SHARES
+
 
 def latency(seconds: Sequence[float]) -> dict[str, float]:
     """p50, p99 and max in milliseconds."""
@@ -23,3 +25,9 @@ def percentiles(values: Sequence[float]) -> dict[str, float]:
         return {}
     found = {f"p{share}": float(np.percentile(values, share)) for share in (50, 90, 99)}
     return {**found, "max": float(max(values))}
+
+
+def quantiles(values: Sequence[float]) -> list[float]:
+    """The quantiles of `benchmarks.figures.SHARES`, so that a process need not answer with every single value."""
+    found: list[float] = np.quantile(np.asarray(values, np.float64), SHARES).tolist()
+    return found

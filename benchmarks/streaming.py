@@ -1,12 +1,13 @@
 """`ivm tpch bench streaming`: each view alone over the `load` stream, and DuckDB running the query again and again.
 
-A batch of N is N consecutive logical times made one, so up to N records of each relation. Tuples are those of the
-relations that the query reads. Engine time only: the stream is decoded, into memory, before. Everything on one thread.
-Figures are those of the median of several passes over the stream, after one whose rate is given as `cold`.
+A batch of N is N consecutive logical times made one, so up to N records of each relation; with every time kept, a batch
+is as large and has N times. Tuples are those of the relations that the query reads. Engine time only: the stream is
+decoded, into memory, before. Figures are those of several passes over the stream, after one that is given as `cold`.
 """
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,7 @@ import typer
 from rich.console import Console
 
 from benchmarks import output
+from benchmarks.figures import Figure, Label, one, repeated, spread
 from benchmarks.process import measure
 from benchmarks.streaming_duckdb import Task as DuckdbTask
 from benchmarks.streaming_engine import Task as EngineTask
@@ -22,6 +24,7 @@ from tpch.manifest import Manifest
 from tpch.report import amount, size
 
 BATCHES = "1000,10000,100000"
+_ALL = "all"
 _COLUMNS = (
     "view",
     "\nbatch",
@@ -44,50 +47,81 @@ _err = Console(stderr=True)
 def streaming(
     sf: Annotated[float, typer.Option("--sf", min=0.001, help="Scale factor.")] = 1.0,
     views: Annotated[str, typer.Option("--views", help="'all' that are delivered, or names such as q1,q3.")] = "all",
-    batch: Annotated[str, typer.Option("--batch", help="Batch sizes.")] = BATCHES,
+    batch: Annotated[str, typer.Option("--batch", help="Batch sizes; 'all' is everything in one commit.")] = BATCHES,
+    coalesce: Annotated[bool, typer.Option("--coalesce/--keep-times", help="Make each batch one time.")] = True,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of the engine.")] = 1,
+    passes: Annotated[int, typer.Option(min=1, help="Passes after the first.")] = 3,
     data: Annotated[Path | None, typer.Option("--data", help="Where streams are. Default: ./data/sf<SF>.")] = None,
     duckdb: Annotated[bool, typer.Option(help="Measure DuckDB too.")] = True,
     samples: Annotated[int, typer.Option(min=1, help="DuckDB: how many re-runs to measure.")] = 20,
     json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/streaming.json"),
 ) -> None:
     """Throughput, latency and memory of each view alone over a preloaded stream, against re-running it in DuckDB."""
+    began = time.monotonic()
     names, sizes = views_of(views), _sizes(batch)
     stream = ensure(sf, "load", None, data)
     directory = str(stream.directory)
     found: list[dict[str, Any]] = []
     for name in names:
         for times in sizes:
-            _err.print(f"{name}, batches of {times:,}: engine", highlight=False)
-            engine = measure("benchmarks.streaming_engine", EngineTask(directory, name, times))
+            what = f"{name}, " + (f"batches of {times:,}" if times else "all in one commit")
+            _err.print(f"{what}: engine", highlight=False)
+            task = EngineTask(directory, name, times, passes, coalesce, threads)
+            engine = measure("benchmarks.streaming_engine", task)
             other: dict[str, Any] | None = None
             if duckdb:
-                _err.print(f"{name}, batches of {times:,}: DuckDB", highlight=False)
+                _err.print(f"{what}: DuckDB", highlight=False)
                 other = measure("benchmarks.streaming_duckdb", DuckdbTask(directory, name, times, samples))
-            found.append({"view": name, "batch": times, "engine": engine, "duckdb": other})
-    output.table(_title(stream.manifest), _COLUMNS, [_row(entry) for entry in found])
-    result = {"stream": output.described(stream.manifest), "threads": 1, "results": found}
-    output.save("streaming", result, json_file)
+            found.append({"view": name, "batch": times or _ALL, "engine": engine, "duckdb": other})
+    output.table(_title(stream.manifest, coalesce, threads), _COLUMNS, [_row(entry) for entry in found])
+    parameters = {"sf": sf, "views": views, "batch": batch, "coalesce": coalesce, "threads": threads, "passes": passes}
+    figures = [figure for entry in found for figure in _figures(entry, coalesce, threads)]
+    detail = {"stream": output.described(stream.manifest), "results": found}
+    output.save("streaming", parameters, figures, detail, json_file, began)
 
 
 def _sizes(batch: str) -> tuple[int, ...]:
+    """The sizes that were asked for, 0 for all."""
     try:
-        sizes = tuple(int(part) for part in batch.split(","))
+        sizes = tuple(0 if part == _ALL else int(part) or -1 for part in batch.split(","))
     except ValueError:
         sizes = ()
-    if not sizes or min(sizes) < 1:
-        raise typer.BadParameter(f"{batch} is not a list of positive numbers", param_hint="--batch")
+    if not sizes or min(sizes) < 0:
+        raise typer.BadParameter(f"{batch} is not a list of positive numbers, or '{_ALL}'", param_hint="--batch")
     return sizes
 
 
-def _title(manifest: Manifest) -> str:
-    return f"{manifest.stream} stream, scale factor {manifest.sf:g}, each view alone, one thread, engine time"
+def _title(manifest: Manifest, coalesce: bool, threads: int) -> str:
+    kept = "each batch one time" if coalesce else "every time kept"
+    return f"{manifest.stream} stream, scale factor {manifest.sf:g}, each view alone, {kept}, threads: {threads}"
+
+
+def _figures(entry: dict[str, Any], coalesce: bool, threads: int) -> list[Figure]:
+    engine, other = entry["engine"], entry["duckdb"]
+    batch: dict[str, Label] = {"view": entry["view"], "batch": entry["batch"]}
+    of: dict[str, Label] = {**batch, "times": "coalesced" if coalesce else "kept", "threads": threads}
+    found = [
+        one("first pass", "s", engine["cold_seconds"], **of),
+        repeated("later passes", "s", engine["pass_seconds"], **of),
+        spread("commit", "ms", engine["quantiles_ms"], engine["measured_commits"], **of),
+        one("tuples", "", engine["tuples"], **of),
+        one("state", "B", engine["state_bytes"], **of),
+        one("peak memory", "B", engine["peak_bytes"], **of),
+        one("commits that compiled", "", engine["compiled_commits"], **of),
+        one("time of commits that compiled", "s", engine["compiled_seconds"], **of),
+    ]
+    if other:
+        found.append(one("DuckDB, query once", "s", other["query_once_seconds"], **batch))
+        found.append(one("DuckDB, appends", "s", other["append_seconds"], **batch))
+        found.append(one("DuckDB, appends and the query after each batch", "s", other["seconds"], **batch))
+    return found
 
 
 def _row(entry: dict[str, Any]) -> tuple[str, ...]:
     engine, other = entry["engine"], entry["duckdb"]
     return (
         entry["view"],
-        f"{entry['batch']:,}",
+        entry["batch"] if entry["batch"] == _ALL else f"{entry['batch']:,}",
         amount(engine["tuples_per_second"]),
         amount(engine["cold_tuples_per_second"]),
         *(f"{engine[name]:,.2f}" for name in ("p50_ms", "p99_ms", "max_ms")),

@@ -11,9 +11,10 @@ from typing import Any
 import pyarrow as pa
 
 import ivm
+from benchmarks.engine import Commits, connect
 from benchmarks.machine import peak_bytes, reset_peak
 from benchmarks.process import answer, task
-from benchmarks.statistics import latency
+from benchmarks.statistics import latency, quantiles
 from ivm.kernels.memory.allocator import resident_bytes
 from tpch import queries
 from tpch.reader import open_stream
@@ -25,47 +26,60 @@ _WARM_UP_ROWS = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Maintain `view` alone over the `load` stream in `directory`, in coalesced batches of `batch` logical times."""
+    """Maintain `view` alone over the `load` stream in `directory`, in batches of `batch` logical times (0: all of it).
+
+    They are made one time if `coalesce`, else every time is kept.
+    """
 
     directory: str
     view: str
     batch: int
     passes: int = 3
+    coalesce: bool = True
+    threads: int = 1
 
 
 def measure(asked: Task) -> dict[str, Any]:
-    """Engine seconds, tuples/s, latencies and memory, on one thread.
+    """Engine seconds, tuples/s, latencies and memory.
 
     Only the relations that the query reads are loaded. Kernels are compiled, or loaded from their cache, by a first
     run over a few rows in a database that is then dropped. Then the stream is run `passes` + 1 times, each into a new
-    database: figures are those of the median of the later passes; `cold_tuples_per_second` is that of the first, which
-    also pays for memory that the process, and a virtual machine, never touched before. `peak_bytes` is that of the
-    process, which holds the whole stream; `grown_bytes` is how much more that is than before the first commit;
-    `state_bytes` is what the engine counts as its own, also where it keeps the Arrow data that it was given instead
-    of a copy.
+    database: figures are those of the median of the later passes; `cold_seconds` is that of the first, which also pays
+    for memory that the process, and a virtual machine, never touched before. Commits that compiled something
+    nevertheless are left out of all these, and counted apart. `peak_bytes` is that of the process, which holds the
+    whole stream; `grown_bytes` is how much more that is than before the first commit; `state_bytes` is what the engine
+    counts as its own, also where it keeps the Arrow data that it was given instead of a copy.
     """
-    pa.set_cpu_count(1)
     started = time.perf_counter()
+    pa.set_cpu_count(1)
     stream = open_stream(Path(asked.directory))
-    read = stream.batches(asked.batch, queries.reads(asked.view), coalesce=True)
+    times = asked.batch or stream.manifest.times
+    read = stream.batches(times, queries.reads(asked.view), coalesce=asked.coalesce)
     batches = [batch.tables for batch in read if batch.tables]
     decode_seconds = time.perf_counter() - started
-    _warm_up(asked.view, batches)
+    _warm_up(asked, batches)
     before = resident_bytes()
     reset_peak()
-    cold, rows, state_bytes = _pass(asked.view, batches)
+    cold, rows, state_bytes = _pass(asked, batches)
     peak = peak_bytes()
-    passes = sorted((_pass(asked.view, batches)[0] for _ in range(asked.passes)), key=sum)
-    commits = passes[len(passes) // 2]
+    later = [_pass(asked, batches)[0] for _ in range(asked.passes)]
+    median = sorted(later, key=lambda each: sum(each.measured))[len(later) // 2]
     tuples = sum(table.num_rows for tables in batches for table in tables.values())
+    passes = (cold, *later)
     return {
         "tuples": tuples,
-        "commits": len(commits),
+        "commits": len(batches),
         "passes": asked.passes,
-        "seconds": sum(commits),
-        "tuples_per_second": tuples / sum(commits),
-        "cold_tuples_per_second": tuples / sum(cold),
-        **latency(commits),
+        "seconds": sum(median.measured),
+        "pass_seconds": [sum(each.measured) for each in later],
+        "cold_seconds": sum(cold.measured),
+        "tuples_per_second": tuples / sum(median.measured),
+        "cold_tuples_per_second": tuples / sum(cold.measured),
+        **latency(median.measured),
+        "quantiles_ms": quantiles([seconds * 1e3 for each in later for seconds in each.measured]),
+        "measured_commits": sum(len(each.measured) for each in later),
+        "compiled_commits": sum(len(each.compiled) for each in passes),
+        "compiled_seconds": sum(sum(each.compiled) for each in passes),
         "decode_seconds": decode_seconds,
         "view_rows": rows,
         "state_bytes": state_bytes,
@@ -74,33 +88,29 @@ def measure(asked: Task) -> dict[str, Any]:
     }
 
 
-def _pass(view: str, batches: list[dict[str, pa.Table]]) -> tuple[list[float], int, int]:
-    """Seconds of each commit of the whole stream into a new database, the view's rows and its state's bytes."""
-    db = _database(view)
-    commits = [_commit(db, tables) for tables in batches]
+def _pass(asked: Task, batches: list[dict[str, pa.Table]]) -> tuple[Commits, int, int]:
+    """The commits of the whole stream into a new database, the view's rows and its state's bytes."""
+    db = _database(asked)
+    commits = Commits()
+    for tables in batches:
+        commits.apply(db, tables)
     rows, state_bytes = db.sql("SELECT rows, state_bytes FROM ivm_views").fetchall()[0]
     del db
     gc.collect()
     return commits, int(rows), int(state_bytes)
 
 
-def _warm_up(view: str, batches: list[dict[str, pa.Table]]) -> None:
-    db = _database(view)
+def _warm_up(asked: Task, batches: list[dict[str, pa.Table]]) -> None:
+    db = _database(asked)
     for tables in batches[:_WARM_UP_BATCHES]:
         db.apply({name: table.slice(0, _WARM_UP_ROWS) for name, table in tables.items()})
 
 
-def _database(view: str) -> ivm.Database:
-    db = ivm.connect(compile="wait")
+def _database(asked: Task) -> ivm.Database:
+    db = connect(asked.threads)
     db.sql(ddl())
-    db.sql(queries.view_sql(view))
+    db.sql(queries.view_sql(asked.view))
     return db
-
-
-def _commit(db: ivm.Database, tables: dict[str, pa.Table]) -> float:
-    started = time.perf_counter()
-    db.apply(tables)
-    return time.perf_counter() - started
 
 
 if __name__ == "__main__":

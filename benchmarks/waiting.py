@@ -6,6 +6,7 @@ another, and for reads of another view.
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,10 +14,12 @@ import typer
 from rich.console import Console
 
 from benchmarks import output
+from benchmarks.figures import Figure, one, spread
 from benchmarks.process import measure
 from benchmarks.waiting_engine import KINDS, Task
 
 _WHO = {"apart": "other\ntable", "same": "same\ntable", "read": "reads\n"}
+_NAMES = {"apart": "commits to another table", "same": "commits to the same table", "read": "reads"}
 _COLUMNS = (
     "view",
     "created\nin s",
@@ -34,6 +37,7 @@ def waiting(
     json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/waiting.json"),
 ) -> None:
     """How long one-row commits and reads wait while views are created; kernels were met on a small table before."""
+    began = time.monotonic()
     names = list(KINDS) if kinds == "all" else kinds.split(",")
     unknown = [name for name in names if name not in KINDS]
     if unknown:
@@ -45,7 +49,19 @@ def waiting(
         found.append({"kind": name, "view": KINDS[name], **result})
     title = f"views created over {rows:,} rows; commits of one row and reads meanwhile, in ms"
     output.table(title, _COLUMNS, [_row(entry) for entry in found])
-    output.save("waiting", {"rows": rows, "results": found}, json_file)
+    parameters = {"kinds": kinds, "rows": rows}
+    figures = [figure for entry in found for figure in _figures(entry)]
+    output.save("waiting", parameters, figures, {"results": found}, json_file, began)
+
+
+def _figures(entry: dict[str, Any]) -> list[Figure]:
+    of = {"kind": entry["kind"]}
+    waits = [
+        spread("wait", "ms", found["quantiles_ms"], found["count"], **of, who=_NAMES[who])
+        for who, found in entry["waits"].items()
+    ]
+    compiled = one("compilations meanwhile", "", entry["compilations"], **of)
+    return [one("creation", "s", entry["seconds"], **of), *waits, compiled]
 
 
 def _row(entry: dict[str, Any]) -> tuple[str, ...]:

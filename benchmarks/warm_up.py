@@ -8,7 +8,7 @@ from itertools import islice
 import numpy as np
 import pyarrow as pa
 
-import ivm
+from benchmarks.engine import connect
 from tpch import queries
 from tpch.reader import Stream
 from tpch.schema import DIFF, TIME, ddl
@@ -17,14 +17,20 @@ _ROWS = 2_000
 
 
 def warm_up(
-    stream: Stream, base: Mapping[str, pa.Table], views: Sequence[str], *, sharing: bool, coalesce: bool
+    stream: Stream,
+    base: Mapping[str, pa.Table],
+    views: Sequence[str],
+    *,
+    sharing: bool = True,
+    coalesce: bool = True,
+    threads: int = 1,
 ) -> None:
     """Run every view over a few rows in a database that is then dropped, installed before and after they came.
 
     `base` is the stream's. Half of its few rows go and come again, each at a time of its own unless `coalesce`; what
     the stream itself does to them need not fit them. A relation without a base has its first changes.
     """
-    db = ivm.connect(compile="wait", sharing=sharing)
+    db = connect(threads, sharing=sharing)
     db.sql(ddl())
     for view in views:
         db.sql(queries.view_sql(view))

@@ -11,7 +11,18 @@ from typer import Typer
 from typer.testing import CliRunner
 
 import ivm
-from benchmarks import adversarial, first_use, installing, process, refresh_latency, sharing, state, streaming, waiting
+from benchmarks import (
+    adversarial,
+    figures,
+    first_use,
+    installing,
+    process,
+    refresh_latency,
+    sharing,
+    state,
+    streaming,
+    waiting,
+)
 from benchmarks.adversarial_engine import CASES
 from benchmarks.phases import PHASES, clocked
 from benchmarks.pinned import pinned
@@ -34,10 +45,15 @@ def run(app: Typer, *arguments: str) -> str:
 def test_streaming(streams: Path, tmp_path: Path) -> None:
     file = tmp_path / "results" / "streaming.json"
     arguments = ["--sf", str(SF), "--views", "q6,q12", "--batch", "1000", "--samples", "2", "--data", str(streams)]
+    arguments += ["--passes", "2"]
     run(streaming.app, *arguments, "--json", str(file))
-    result = json.loads(file.read_text())
-    assert result["machine"]["cores"] >= 1
-    assert result["machine"]["commit"]
+    (measured,) = figures.read(file)
+    assert measured.machine["cores"] >= 1
+    assert measured.machine["commit"]
+    assert [f.of["view"] for f in measured.select("later passes", batch=1_000, times="coalesced")] == ["q6", "q12"]
+    assert all(len(f.samples) == 2 and f.value > 0 for f in measured.select("later passes"))
+    assert all(f.count == 2 * 7 and f.value <= f.quantile(0.99) for f in measured.select("commit"))
+    result = measured.detail
     assert result["stream"]["seed"] == 7
     assert [(entry["view"], entry["batch"]) for entry in result["results"]] == [("q6", 1_000), ("q12", 1_000)]
     for entry in result["results"]:
@@ -57,7 +73,7 @@ def test_first_use(tmp_path: Path) -> None:
     file = tmp_path / "first_use.json"
     printed = run(first_use.app, "--no-demo", "--no-setup", "--json", str(file))
     assert "50 ms" in printed
-    found = json.loads(file.read_text())["results"]
+    found = json.loads(file.read_text())["detail"]["results"]
     assert len(found) == 3
     assert all(figure["found"] > 0 and figure["warm"] > 0 for figure in found.values())
 
@@ -67,8 +83,9 @@ def test_refresh_latency(streams: Path, tmp_path: Path) -> None:
     (tmp_path / f"sf{SF:g}").symlink_to(streams)
     arguments = ["--sf", f"{SF:g},{SF:g}", "--views", "q3", "--commits", "10", "--data", str(tmp_path)]
     run(refresh_latency.app, *arguments, "--json", str(file))
-    result = json.loads(file.read_text())
-    assert result["p50_growth"] > 0
+    result = json.loads(file.read_text())["detail"]
+    (measured,) = figures.read(file)
+    assert [f.of["orders"] for f in measured.select("commit")] == [20, 20]
     for entry in result["results"]:
         assert entry["commits"] == 10
         assert 50 < entry["rows_per_commit"] < 150
@@ -80,7 +97,7 @@ def test_sharing(streams: Path, tmp_path: Path) -> None:
     arguments = ["--sf", str(SF), "--views", "q3,q5,q6", "--active", "2", "--batch", "500", "--every", "4"]
     printed = run(sharing.app, *arguments, "--again", "2", "--data", str(streams), "--json", str(file))
     assert "install again" in printed
-    result = json.loads(file.read_text())
+    result = json.loads(file.read_text())["detail"]
     assert set(result["results"]) == set(result["summary"]) == {"shared", "not shared"}
     shared, apart = (result["results"][mode] for mode in ("shared", "not shared"))
     assert [each["view"] for each in shared["installs"]] == [each["view"] for each in apart["installs"]]
@@ -106,7 +123,7 @@ def test_sharing_over_a_base(streams: Path, tmp_path: Path) -> None:
     file = tmp_path / "sharing.json"
     arguments = ["--sf", str(SF), "--stream", "refresh", "--views", "q3,q6", "--active", "1", "--commits", "2"]
     run(sharing.app, *arguments, "--batch", "50", "--again", "1", "--data", str(streams), "--json", str(file))
-    result = json.loads(file.read_text())
+    result = json.loads(file.read_text())["detail"]
     assert [found["commits"] for found in result["results"].values()] == [2, 2]
 
 
@@ -121,7 +138,7 @@ def test_state(streams: Path, tmp_path: Path) -> None:
     file = tmp_path / "state.json"
     arguments = ["--sf", str(SF), "--views", "q3,q5,q6", "--active", "2", "--batch", "2000", "--no-without"]
     run(state.app, *arguments, "--data", str(streams), "--json", str(file))
-    result = json.loads(file.read_text())
+    result = json.loads(file.read_text())["detail"]
     assert list(result["all"]) == ["shared, installed first", "shared, hydrated"]
     for found in result["all"].values():
         held = found["held"]
@@ -174,7 +191,7 @@ def test_the_complementary_distribution_counts_what_is_greater() -> None:
 def test_adversarial(tmp_path: Path) -> None:
     file = tmp_path / "adversarial.json"
     run(adversarial.app, "--rows", "2000", "--commits", "30", "--json", str(file))
-    result = json.loads(file.read_text())
+    result = json.loads(file.read_text())["detail"]
     assert {entry["case"] for entry in result["results"]} == set(CASES)
     for entry in result["results"]:
         assert entry["commits"] == 30
@@ -187,7 +204,7 @@ def test_installing(streams: Path, tmp_path: Path) -> None:
     file = tmp_path / "installing.json"
     (tmp_path / f"sf{SF:g}").symlink_to(streams)
     run(installing.app, "--sf", f"{SF:g}", "--views", "q3,q18", "--data", str(tmp_path), "--json", str(file))
-    result = json.loads(file.read_text())
+    result = json.loads(file.read_text())["detail"]
     assert [entry["view"] for entry in result["results"]] == ["q3", "q18"]
     for entry in result["results"]:
         assert entry["commits"] >= 1
@@ -197,7 +214,7 @@ def test_installing(streams: Path, tmp_path: Path) -> None:
 def test_waiting(tmp_path: Path) -> None:
     file = tmp_path / "waiting.json"
     run(waiting.app, "--rows", "3000", "--kinds", "join", "--json", str(file))
-    result = json.loads(file.read_text())
+    result = json.loads(file.read_text())["detail"]
     assert [entry["kind"] for entry in result["results"]] == ["join"]
     for entry in result["results"]:
         assert set(entry["waits"]) == {"apart", "same", "read"}

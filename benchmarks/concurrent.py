@@ -1,0 +1,99 @@
+"""`ivm tpch bench concurrent`: all views installed at once, over each kind of stream from its beginning to its end."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from benchmarks import output
+from benchmarks.figures import Figure, Label, one, over, spread
+from benchmarks.latency_engine import Task
+from benchmarks.process import measure
+from ivm.progress import progress
+from tpch.cache import ensure, views_of
+from tpch.generate import STREAMS
+from tpch.report import amount, size
+
+_COLUMNS = (
+    "stream",
+    "\nchanges",
+    "\ncommits",
+    "\nseconds",
+    "commit\np50 ms",
+    "\np99 ms",
+    "\nmax ms",
+    "base\nload s",
+    "hydrate\ns",
+    "peak\nmemory",
+)
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+_err = Console(stderr=True)
+
+
+@app.command()
+def concurrent(
+    sf: Annotated[float, typer.Option("--sf", min=0.001, help="Scale factor.")] = 1.0,
+    streams: Annotated[str, typer.Option("--streams", help=f"'all', or of {', '.join(STREAMS)}.")] = "all",
+    views: Annotated[str, typer.Option("--views", help="'all' that are delivered, or names such as q1,q3.")] = "all",
+    batch: Annotated[int, typer.Option(min=1, help="Logical times per physical batch.")] = 100_000,
+    coalesce: Annotated[bool, typer.Option("--coalesce/--keep-times", help="Make each batch one time.")] = True,
+    commits: Annotated[int, typer.Option(min=0, help="Commits at most; 0: the whole stream.")] = 0,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of the engine.")] = 1,
+    data: Annotated[Path | None, typer.Option("--data", help="Where streams are. Default: ./data/sf<SF>.")] = None,
+    json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/concurrent.json"),
+) -> None:
+    """Throughput, latency and memory of all views together over each stream."""
+    began = time.monotonic()
+    names = views_of(views)
+    wanted = STREAMS if streams == "all" else tuple(streams.split(","))
+    unknown = [name for name in wanted if name not in STREAMS]
+    if unknown:
+        raise typer.BadParameter(f"there is no stream {unknown[0]}; there are {', '.join(STREAMS)}")
+    found: dict[str, dict[str, Any]] = {}
+    for name in wanted:
+        opened = ensure(sf, name, None, data)
+        task = Task(str(opened.directory), names, batch, commits, 0, coalesce, threads)
+        with progress(_err, "commits") as tell:
+            found[name] = measure(
+                "benchmarks.latency_engine",
+                task,
+                lambda step, done, total, name=name: tell(f"{name}: {step}", done, total),  # type: ignore[misc]
+            )
+    kept = "each batch one time" if coalesce else "every time kept"
+    title = f"scale factor {sf:g}, {len(names)} views installed, batches of {batch:,} times, {kept}, threads: {threads}"
+    output.table(title, _COLUMNS, [_row(name, entry) for name, entry in found.items()])
+    parameters = {"sf": sf, "streams": streams, "views": views, "batch": batch, "coalesce": coalesce,
+                  "commits": commits, "threads": threads}  # fmt: skip
+    of: dict[str, Label] = {"batch": batch, "times": "coalesced" if coalesce else "kept", "threads": threads}
+    figures = [figure for name, entry in found.items() for figure in _figures(entry, {"stream": name, **of})]
+    output.save("concurrent", parameters, figures, {"results": found}, json_file, began)
+
+
+def _figures(entry: dict[str, Any], of: dict[str, Label]) -> list[Figure]:
+    return [
+        one("all commits", "s", entry["seconds"], **of),
+        one("changes", "", entry["rows"], **of),
+        spread("commit", "ms", entry["quantiles_ms"], entry["measured_commits"], **of),
+        one("load of the base", "s", entry["load_seconds"], **of),
+        one("hydration of all views", "s", entry["hydrate_seconds"], **of),
+        one("peak memory", "B", entry["peak_bytes"], **of),
+        over("memory", "B", entry["memory"], **of),
+        one("commits that compiled", "", entry["compiled_commits"], **of),
+        one("time of commits that compiled", "s", entry["compiled_seconds"], **of),
+    ]
+
+
+def _row(name: str, entry: dict[str, Any]) -> tuple[str, ...]:
+    return (
+        name,
+        amount(entry["rows"]),
+        f"{entry['commits']:,}",
+        f"{entry['seconds']:,.2f}",
+        *(f"{entry[each]:,.2f}" for each in ("p50_ms", "p99_ms", "max_ms", "load_seconds", "hydrate_seconds")),
+        size(entry["peak_bytes"]),
+    )
