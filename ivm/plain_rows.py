@@ -27,10 +27,12 @@ from ivm.sorting import sort_table
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.arrow import to_arrow
 from ivm.trace.column import Column, Ints, concat, empty_column
+from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta, Group, delta_of, plain_layout
 from ivm.trace.dictionary import Literals, TextDictionary
 from ivm.trace.stand_ins import with_huge
 from ivm.trace.stored_columns import StoredRows
+from ivm.trace.view_log import Sealed
 from sql.bind.rows import BoundRows, bind_rows
 from sql.ir.scalar import Column as Reference
 from sql.ir.scalar import Literal, Scalar
@@ -39,6 +41,8 @@ from sql.plain_rows import PlainRows
 _MOST_KEYS = 1000
 _MOST_ROWS = 1 << 17
 """DuckDB looks at so many rows of a view as fast."""
+_MOST_UPDATES = 1 << 20
+"""Where nobody has read the view since it changed, DuckDB would have to wait until they are consolidated."""
 
 
 def run_plain(core: Core, statement: PlainRows) -> Result | None:
@@ -53,8 +57,8 @@ def run_plain(core: Core, statement: PlainRows) -> Result | None:
     with core.lock:
         if core.catalog.find(bound.relation.name) is not bound.relation:
             return None
-        found = _found(core, bound)
         try:
+            found = _found(core, bound)
             columns = None if found is None else _computed(bound, *found, core.engine.dictionary)
         except NumericError:
             return None
@@ -70,9 +74,7 @@ def _found(core: Core, bound: BoundRows) -> tuple[Delta, tuple[Scalar, ...]] | N
     """
     relation = bound.relation
     if isinstance(relation, View):
-        held = core.engine.views[relation.name].contents(core.engine.dictionary)
-        rows = delta_of(held.columns, core.engine.time, held.diffs, len(held.diffs))
-        return (rows, bound.predicates) if len(rows) <= _MOST_ROWS else None
+        return _found_in_view(core.engine.views[relation.name].log.sealed, bound, core.engine.dictionary)
     store, fixed = core.engine.tables[relation.name], bound.fixed
     for columns in (relation.primary_key, *(unique.columns for unique in relation.unique_constraints)):
         key = relation.places(columns)
@@ -85,6 +87,29 @@ def _found(core: Core, bound: BoundRows) -> tuple[Delta, tuple[Scalar, ...]] | N
             rows = Delta([source], plain_layout(len(relation.fields)), len(numbers), store.last_time)
             return rows, tuple(each for each in bound.predicates if each not in used)
     return None
+
+
+def _found_in_view(
+    sealed: Sealed, bound: BoundRows, dictionary: TextDictionary
+) -> tuple[Delta, tuple[Scalar, ...]] | None:
+    """As `_found`. Where the view changed since it was read, rows that do not pass are not consolidated for this."""
+    if bound.predicates and not sealed.is_read:
+        if sealed.length > _MOST_UPDATES:
+            return None
+        columns, _, diffs = sealed.updates.part(0, sealed.length)
+        rows = _passing(delta_of(columns, sealed.last, diffs, sealed.length), bound.predicates, dictionary)
+        return (consolidate(rows, sealed.types) if len(rows) else None) or rows.slice(0, 0), ()
+    columns, diffs = sealed.rows(None)
+    rows = delta_of(columns, sealed.last, diffs, len(diffs))
+    return (rows, bound.predicates) if len(rows) <= _MOST_ROWS else None
+
+
+def _passing(rows: Delta, predicates: tuple[Scalar, ...], dictionary: TextDictionary) -> Delta:
+    program = Mfp(len(rows.layout), (), predicates, (), gathered=True)
+    passed = len(rows) > 0 and Interpreted(Shape.of(program), Context(dictionary)).run(rows)
+    if isinstance(passed, bool):
+        return rows.slice(0, 0)
+    return rows if passed[0] is None else rows.take(passed[0])
 
 
 def _numbers(

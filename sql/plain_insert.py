@@ -6,6 +6,7 @@ What is read here means what DuckDB takes it for, each value cast to the type of
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from sql.ir.scalar import Literal, Value
 from sql.types.literals import convert, number
 
 Written = tuple[str | None, str | None, str | None, str | None]
-"""A literal: the digits of a number, or DATE or TIMESTAMP and what stands in quotes, or NULL, TRUE, FALSE."""
+"""A literal: the digits of a number, or DATE, TIMESTAMP or DECIMAL and what stands in quotes, or NULL, TRUE, FALSE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +38,12 @@ _NAME = r'(\w+|"(?:[^"]|"")+")'
 _HEAD = re.compile(rf"\s*INSERT\s+INTO\s+{_NAME}\s*(?:\(([^()']*)\)\s*)?VALUES\s*\(", re.ASCII | re.IGNORECASE)
 _COLUMN = re.compile(rf"\s*{_NAME}\s*(,|$)", re.ASCII)
 _VALUE = re.compile(
-    r"\s*(?:(-?\d+(?:\.\d+)?(?:E[-+]?\d+)?)|(?:(DATE|TIMESTAMP)\s*)?'([^']*(?:''[^']*)*)'|(NULL|TRUE|FALSE))"
+    r"\s*(?:(-?\d+(?:\.\d+)?(?:E[-+]?\d+)?)|(?:(DATE|TIMESTAMP)\s*)?'([^']*(?:''[^']*)*)'|(NULL|TRUE|FALSE)"
+    r"|\((-\d+(?:\.\d+)?(?:E[-+]?\d+)?)\)|CAST\('([^']*)' AS (DATE|TIMESTAMP|(DECIMAL)\((\d+), (\d+)\))\))"
     r"\s*(,|\)\s*(?:(,)\s*\()?)",
     re.ASCII | re.IGNORECASE,
 )
+"""The forms of the second line are those in which parameters are written (see `sql.parameters`)."""
 _END = re.compile(r"\s*(?:;|$)")
 
 
@@ -107,8 +110,10 @@ def _values(text: str, at: int, values: list[Written]) -> tuple[int | None, int]
         if match.start() != at:
             break
         at = match.end()
-        number, typed, quoted, word, after, more = match.groups()
-        values.append((number, typed, quoted, word))
+        number, typed, quoted, word, negative, cast, kind, decimal, digits, scale, after, more = match.groups()
+        if decimal is not None and not _is_exact(cast, int(digits), int(scale)):
+            break
+        values.append((number or negative, typed or decimal or kind, quoted if cast is None else cast, word))
         row += 1
         if after != ",":
             width = width or row
@@ -118,6 +123,15 @@ def _values(text: str, at: int, values: list[Written]) -> tuple[int | None, int]
                 return at, width
             row = 0
     return None, 0
+
+
+def _is_exact(cast: str, digits: int, scale: int) -> bool:
+    """Whether what is cast to DECIMAL(digits, scale) is that number as it is written."""
+    match = _DECIMAL.fullmatch(cast)
+    if match is None or not 0 < digits <= MAX_DIGITS or scale > digits:
+        return False
+    whole, fraction = match[1].lstrip("-0"), match[2] or ""
+    return len(fraction) == scale and len(whole) + scale <= digits
 
 
 def _is_null(written: Written) -> bool:
@@ -131,6 +145,7 @@ _FLOAT = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?", re.ASCII)
 _AS_TEXT = re.compile(r"(?!-0(?:\.0*)?$)-?(?:0|[1-9]\d{0,14})(?:\.\d{1,15})?", re.ASCII)
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?", re.ASCII)
 _EXACT_DIGITS = 15
+_FEW, _NEAR = 1e12, 1e-3
 _HUGE = (1 - 10**MAX_DIGITS, 10**MAX_DIGITS - 1)  # what Arrow's decimals hold
 _EPOCH, _FIRST_DAY = datetime(1970, 1, 1), date(1970, 1, 1).toordinal()
 _MICROSECOND = timedelta(microseconds=1)
@@ -140,7 +155,7 @@ def _digits(written: Written, pattern: re.Pattern[str]) -> re.Match[str]:
     """The number that is written, with quotes or without, if it has this form; ValueError if not."""
     number, typed, quoted, _ = written
     match = pattern.fullmatch(number or quoted or "")
-    if match is None or typed is not None:
+    if match is None or typed not in (None, "DECIMAL"):
         raise ValueError(written)
     return match
 
@@ -154,6 +169,8 @@ def _integer(written: Written, type_: SqlType) -> int:
 
 
 def _decimal(written: Written, type_: SqlType) -> int:
+    if written[0] is not None and "e" in written[0].lower():
+        return _rounded(float(written[0]), type_)
     whole, fraction = _digits(written, _DECIMAL).groups("")
     if len(fraction) > type_.scale:
         raise ValueError(written)
@@ -163,17 +180,32 @@ def _decimal(written: Written, type_: SqlType) -> int:
     return value
 
 
+def _rounded(value: float, type_: SqlType) -> int:
+    """A DOUBLE as a DECIMAL; ValueError where it is large, or about half-way between two: that is left to DuckDB."""
+    scaled = value * 10.0**type_.scale
+    if abs(scaled) >= _FEW:
+        raise ValueError(value)
+    whole = math.floor(scaled + 0.5)
+    if abs(abs(scaled - whole) - 0.5) < _NEAR or abs(whole) >= 10**type_.precision:
+        raise ValueError(value)
+    return whole
+
+
 def _double(written: Written, type_: SqlType) -> float:
     text = _digits(written, _FLOAT)[0]
     value = float(text)
     # A number without quotes and exponent is a DECIMAL first: it has no sign at zero, and is rounded twice if long.
-    exact = written[0] is None or (value != 0 and ("e" in text.lower() or len(text) <= _EXACT_DIGITS))
+    exact = (written[0] is None and written[1] is None) or (
+        value != 0 and ("e" in text.lower() or len(text) <= _EXACT_DIGITS)
+    )
     if value in (float("inf"), float("-inf")) or not (exact or text == "0"):
         raise ValueError(written)
     return value
 
 
 def _float(written: Written, type_: SqlType) -> Value:
+    if written[1] is not None:
+        raise ValueError(written)
     text = _digits(written, _FLOAT)[0]
     literal = number(text.removeprefix("-")) if written[0] is not None else Literal(text, VARCHAR)
     found = convert(literal, FLOAT)

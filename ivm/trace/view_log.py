@@ -121,6 +121,12 @@ class Sealed:
         return reading.columns, reading.diffs
 
     @property
+    def is_read(self) -> bool:
+        """Whether `rows(None)` costs nothing."""
+        distinct = self.is_distinct and self.shows_all
+        return distinct or (self.reading is not None and self.reading.as_of == self.last)
+
+    @property
     def shows_all(self) -> bool:
         """Whether no history is kept that a reader of the latest time does not see."""
         return self.last <= self.since

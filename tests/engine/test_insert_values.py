@@ -13,7 +13,7 @@ from sql.plain_insert import plain_inserts
 
 TYPES = (
     "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "DECIMAL(9,2)", "DECIMAL(30,3)", "DOUBLE", "VARCHAR",
-    "BOOLEAN", "DATE", "TIMESTAMP",
+    "BOOLEAN", "DATE", "TIMESTAMP", "FLOAT", "UINTEGER", "TIMESTAMPTZ",
 )  # fmt: skip
 LITERALS = (
     "0", "-0", "1", "-1", "007", "127", "128", "-128", "-129", "32768", "2147483647", "2147483648", "-2147483648",
@@ -25,7 +25,14 @@ LITERALS = (
     "'2020-W01-1'", "'0001-01-01'", "'9999-12-31'", "'10000-01-01'", "'2020-02-29 01:02:03'", "'2020-02-29T01:02:03.5'",
     "'2020-02-29 01:02:03.1234567'", "'2020-02-29 24:00:00'", "TIMESTAMP '2020-02-29 01:02:03.000004'",
     "TIMESTAMP '2020-02-29'", "DATE '2020-02-29 01:02:03'", "'2020-02-29 01:02:03Z'", "1 + 1", "(2)", "+3", "'a' || 'b'",
-    "CAST('7' AS INTEGER)", "- 5", "1 -- one", "'1' /* text */",
+    "CAST('7' AS INTEGER)", "- 5", "1 -- one", "'1' /* text */", "(-5)", "(-2.5e0)", "(-0e0)", "1.005e0", "0.125e0",
+    "0.1251e0", "2.675e0", "9999999.99e0", "9999999.994e0", "-9999999.996e0", "123456789012.345e0", "1e-7", "1.5E0",
+    "CAST('2020-01-02' AS DATE)", "CAST('2020-01-02 03:04:05.000006' AS TIMESTAMP)", "CAST('2020-01-02' AS TIMESTAMP)",
+    "CAST('1.50' AS DECIMAL(3, 2))", "CAST('-0.5' AS DECIMAL(2, 1))", "CAST('1.505' AS DECIMAL(3, 2))",
+    "CAST('12.5' AS DECIMAL(2, 1))", "CAST('7' AS DECIMAL(1, 0))", "CAST('-7.00' AS DECIMAL(3, 2))",
+    "CAST('1' AS DECIMAL(2, 3))", "CAST('1' AS DECIMAL(39, 0))", "CAST('-0.0' AS DECIMAL(2, 1))", "CAST('it' AS DECIMAL(2, 1))",
+    "CAST('12345678.9012345' AS DECIMAL(15, 7))", "CAST('0' AS DECIMAL(1, 0))", "CAST('123456789' AS DECIMAL(9, 0))",
+    "CAST('1.5' AS  DECIMAL(2,1))", "CAST(NULL AS DATE)", "('a')", "(5)",
 )  # fmt: skip
 
 
@@ -46,7 +53,7 @@ def test_each_literal_as_duckdb_takes_it(sql):
         for number, literal in enumerate(LITERALS):
             statement = f"INSERT INTO t VALUES ({number}, {literal}\n)"
             ours, theirs = outcome(db.sql, statement), outcome(duck.execute, statement)
-            if sql in ("DATE", "TIMESTAMP") and literal in ("'inf'", "'10000-01-01'"):  # which Python cannot show
+            if sql in ("DATE", "TIMESTAMP", "TIMESTAMPTZ") and literal in ("'inf'", "'10000-01-01'"):  # which Python cannot show
                 assert (ours, theirs) == ("refused", None)
                 duck.execute(f"DELETE FROM t WHERE n = {number}")
             else:

@@ -323,3 +323,23 @@ def test_what_nobody_asks_for_is_forgotten() -> None:
     assert [recent.get(each) for each in "abc"] == [1, None, 3]
     assert recent.take("a") == 1
     assert recent.get("a") is None
+
+
+def test_a_view_is_not_consolidated_for_a_row_of_it(plainly: list[str]) -> None:
+    db = ivm.connect(compile="off")
+    db.sql(
+        "CREATE TABLE r (id BIGINT PRIMARY KEY, g INTEGER, s VARCHAR); INSERT INTO r VALUES (1, 1, 'a'), (2, NULL, 'b')"
+    )
+    db.sql("CREATE MATERIALIZED VIEW v AS SELECT g, s, count(*) AS c FROM r GROUP BY g, s")
+    for number in range(3, 9):
+        db.sql(f"INSERT INTO r VALUES ({number}, {number % 2}, 'a')")
+    assert db.sql("SELECT c, s FROM v WHERE g = 1").fetchall() == [(4, "a")]
+    assert db.sql("SELECT c FROM v WHERE s = 'nobody'").fetchall() == []
+    assert db.sql("SELECT * FROM v WHERE g IS NULL").fetchall() == [(None, "b", 1)]
+    db.sql("DELETE FROM r WHERE id = 2")
+    assert db.sql("SELECT * FROM v WHERE g IS NULL").fetchall() == []
+    assert not core_of(db).engine.views["v"].log.sealed.is_read
+    assert sorted(db.sql("SELECT g, c FROM v").fetchall()) == [(0, 3), (1, 4)]
+    assert core_of(db).engine.views["v"].log.sealed.is_read
+    assert db.sql("SELECT c FROM v WHERE g = 1").fetchall() == [(4,)]
+    assert len(plainly) == 7
