@@ -315,11 +315,11 @@ class Engine:
         for change in changes:
             if change.times is not None and len(change.times):
                 time = max(time, int(change.times.max()))
-        deltas = self._apply(changes, time)
+        since = BEGINNING if self.is_installing else max(time - self._history, 0)
+        deltas = self._apply(changes, time, BEGINNING if self._tells_times_apart(changes) else since)
         self.tables.check(deltas)
         read = self.renderer.sources
         changed = self.renderer.graph.step({read[n]: delta for n, delta in deltas.items() if n in read})
-        since = BEGINNING if self.is_installing else max(time - self._history, 0)
         updates = sum(change.data.num_rows for change in changes)
         return _Decided(time, since, updates, started, self.listeners.told(changed))
 
@@ -335,7 +335,12 @@ class Engine:
             self.commits.append((decided.time, decided.updates, (perf_counter_ns() - decided.started) / 1e6))
         self._decided = None
 
-    def _apply(self, changes: Sequence[Change], time: int) -> dict[str, Delta]:
+    def _tells_times_apart(self, changes: Sequence[Change]) -> bool:
+        """Whether somebody asks what holds at each of a commit's times: who listens, or a constraint of its tables."""
+        return bool(self.listeners) or self.tables.tell_times_apart({change.table.name for change in changes})
+
+    def _apply(self, changes: Sequence[Change], time: int, earliest: int) -> dict[str, Delta]:
+        """The deltas of the tables at `time`, or the changes' own times; of all up to `earliest` only that is left."""
         marks = self.renderer.graph.marks
         parts: dict[str, list[Delta]] = {}
         for change in changes:
@@ -352,7 +357,7 @@ class Engine:
                 check_static(store.table, [view for view, each in self.views.items() if name in each.tables])
             marks.add((store,))
             times = time if change.times is None else change.times
-            delta = store.apply(change.data, change.diffs, times, change.mode, change.missing)
+            delta = store.apply(change.data, change.diffs, times, change.mode, change.missing, earliest)
             if delta is not None:
                 check_append_only(store, delta)
                 parts.setdefault(name, []).append(delta)

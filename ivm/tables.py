@@ -177,6 +177,13 @@ class Tables(dict[str, TableStore]):
         else:
             self._held.pop(name, None)
 
+    def tell_times_apart(self, names: Collection[str]) -> bool:
+        """Whether what these tables promise is promised as of every time: UNIQUE, and foreign keys from or to them."""
+        return any(
+            (held.unique and name in names) or any(name in names or key.table in names for key in held.foreign)
+            for name, held in self._held.items()
+        )
+
     def check(self, deltas: Mapping[str, Delta]) -> None:
         """Raise ConstraintError if what `deltas` bring breaks a constraint. Cost: nothing for tables without any."""
         changed = [(held, deltas[name]) for name, held in self._held.items() if name in deltas]

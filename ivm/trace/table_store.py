@@ -21,7 +21,7 @@ from ivm.trace.keys import KeyLayout
 from ivm.trace.rows import Rows, RowsMark
 from ivm.trace.state import StateSize
 from ivm.trace.stored_columns import StoredRows
-from ivm.trace.time import chosen, stamps, times_of
+from ivm.trace.time import BEGINNING, chosen, not_before, stamps, times_of
 
 Mode = Literal["diff", "upsert"]
 Missing = Literal["error", "ignore"]
@@ -60,6 +60,7 @@ class TableStore(Rows):
         times: Ints | int,
         mode: Mode = "diff",
         missing: Missing = "error",
+        earliest: int = BEGINNING,
     ) -> Delta | None:
         """Carry out the updates (row i of `data`, times[i], diffs[i]); the change of the table that they make, by time.
 
@@ -69,7 +70,8 @@ class TableStore(Rows):
         irrelevant: deletes come before inserts, and where that is not possible, diffs of equal rows at equal times are
         added up first (mode "diff"). An update of diff d stands for |d| changes. With mode "upsert", for tables with a
         primary key, an insert replaces the row of its key, if there is one, and the updates of one time count in the
-        order in which they come. None: nothing changes. Columns of the delta are gathered when they are read.
+        order in which they come. Nobody is to see a time before `earliest`: what comes before it comes at it, in its
+        order. None: nothing changes. Columns of the delta are gathered when they are read.
         Raises ConstraintError, and changes nothing, if an insert meets a row of its key, or a delete finds no row and
         what is `missing` is not to be ignored.
         Cost: a few ns a row and key word for inserts of ascending keys, else one or two random accesses a change;
@@ -78,6 +80,7 @@ class TableStore(Rows):
         changes = in_order(times, diffs, data.num_rows, deletes_first=True if mode == "diff" else None)
         if len(changes) == 0:
             return None
+        changes.times = not_before(changes.times, earliest)
         first, last = changes.bounds
         if first < self.last_time:
             raise ValueError(
@@ -90,6 +93,7 @@ class TableStore(Rows):
             net = net_in_order(data, self._types, times, diffs)
             if len(net) == 0:
                 return None
+            net.times = not_before(net.times, earliest)
             if len(net) < len(changes):
                 batch, changes = self._batch(data, net), net
                 outcome = self._carry_out(batch, changes, mode, missing)

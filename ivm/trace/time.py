@@ -61,6 +61,13 @@ def chosen(times: Ints | int, rows: Array | slice) -> Ints | int:
     return times if isinstance(times, int) else times[rows]
 
 
+def not_before(times: Ints | int, earliest: int) -> Ints | int:
+    """Ascending times, `earliest` in place of those before it; one if that is all that is left."""
+    if isinstance(times, int) or times[-1] <= earliest:
+        return max(int(times) if isinstance(times, int) else earliest, earliest)
+    return times if times[0] >= earliest else np.maximum(times, earliest)
+
+
 def readable_as_of(times: Ints | int, inclusive: bool) -> Ints | int:
     """The times to read as of, so that changes at `times` themselves are seen only if `inclusive`."""
     return times if inclusive else times - 1
