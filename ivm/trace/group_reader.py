@@ -8,11 +8,11 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from ivm.kernels.groups.block import BLOCK_WORDS, COUNTS, KEY_WORDS, USED
 from ivm.kernels.groups.lookup import look_up_groups
-from ivm.kernels.groups.table import USED
 from ivm.kernels.types import Int32s
 from ivm.trace.column import NO_MASK, Array, Bools, Ints, readonly
-from ivm.trace.group_table import NO_SLOTS, Form, coded, empty_store
+from ivm.trace.group_table import NO_SLOTS, Form, coded, empty_store, name_arrays
 from ivm.trace.growable import Growable
 
 _CHUNK = 1 << 16
@@ -54,7 +54,7 @@ class Written(Generic[Form]):
     @property
     def index(self) -> tuple[int, Int32s, Ints, Ints, Ints]:
         """The arrays by which slots are found, and the counts."""
-        return *self._store.index.arrays, self._store.counts
+        return *self._store.index.arrays, self._store.counts[:COUNTS]
 
 
 class GroupReader(Generic[Form]):
@@ -98,12 +98,14 @@ class GroupReader(Generic[Form]):
             part = slice(start, start + _AT_ONCE)
 
             def find(part: slice = part, at: int = count) -> int:
-                size, directory, _, entries, counts = self._groups.index
+                size, *arrays, counts = self._groups.index
+                block = np.empty(BLOCK_WORDS, np.int64)
+                block[:COUNTS], block[KEY_WORDS] = counts, width
+                name_arrays(block, size, (self._all[: self.used], *arrays))
                 return int(
                     look_up_groups(
-                        keys[part], mask[part], _SEALED, always, width, size, directory, entries,
-                        self._all[: self.used], counts, NO_SLOTS, NO_SLOTS, self._image_of, self._images.array,
-                        positions[at:], fields[at:],
+                        keys[part], mask[part], _SEALED, always, block, NO_SLOTS, NO_SLOTS, self._image_of,
+                        self._images.array, positions[at:], fields[at:],
                     )
                 )  # fmt: skip
 

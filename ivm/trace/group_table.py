@@ -9,9 +9,30 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from catalog.types import BIGINT, SqlType
+from ivm.kernels.groups.block import (
+    BEFORE,
+    BLOCK_WORDS,
+    CELLS,
+    DIRECTORY,
+    ENTRIES,
+    GONE,
+    KEY_WORDS,
+    LIVE,
+    MELTED,
+    META,
+    OPEN,
+    PARTITIONS,
+    PARTS,
+    ROWS,
+    RUN,
+    SIZE,
+    STATE,
+    TIMES,
+    UNTOUCHED,
+    USED,
+)
 from ivm.kernels.groups.lookup import link_back
 from ivm.kernels.groups.slots import BITS, PARTITION, widen_partitions
-from ivm.kernels.groups.table import CELLS, COUNTS, GONE, LIVE, MELTED, META, OPEN, PARTITIONS, RUN, USED
 from ivm.kernels.types import Int32s
 from ivm.trace.arrow import numbers_from
 from ivm.trace.column import DTYPES, Array, Column, Ints
@@ -27,6 +48,7 @@ _HEAD, _ROWS = "groups", "groups.rows"
 _CHUNK = 1 << 16
 NO_SLOTS: Int32s = np.empty(0, np.int32)
 NO_FIELDS: Ints = np.empty((0, 1), np.int64)
+NOT_NAMED = (NO_FIELDS,) * 4
 
 
 class SlotIndex(NamedTuple):
@@ -110,11 +132,34 @@ class Table(Generic[Form]):
 
 @dataclass(slots=True)
 class Store(Generic[Form]):
-    """A table of groups with its index, and the counts of kernels."""
+    """A table of groups with its index, and the kernels' control block of both, which begins with their counts."""
 
     table: Table[Form]
     index: SlotIndex
     counts: Ints
+    _named: tuple[Array, ...] = ()
+
+    def block(self) -> Ints:
+        """The control block, as the arrays lie now. They stay where they are until it is asked for again."""
+        rows, index = self.table.rows.array, self.index
+        now = rows, index.directory, index.parts.array, index.entries.array
+        for one, other in zip(now, self._named or NOT_NAMED, strict=True):
+            if one is not other:
+                self._named = ()  # until all of it is written
+                name_arrays(self.counts, index.size, now)
+                self._named = now
+                break
+        return self.counts
+
+
+def name_arrays(block: Ints, size: int, arrays: tuple[Array, ...]) -> None:
+    """Write down where rows, directory, partitions and entries of partitions of `size` places lie."""
+    rows, directory, parts, entries = arrays
+    block[SIZE] = size
+    block[DIRECTORY : DIRECTORY + 2] = directory.ctypes.data, len(directory)
+    block[ENTRIES : ENTRIES + 2] = entries.ctypes.data, len(entries)
+    block[PARTS : PARTS + 3] = parts.ctypes.data, *parts.shape
+    block[STATE : STATE + 3] = rows.ctypes.data, *rows.shape
 
 
 def coded(fields: Fields, rows: Ints) -> Iterator[Array]:
@@ -131,8 +176,9 @@ def empty_table(width: int, fields: Form) -> Table[Form]:
 
 def empty_store(width: int, fields: Form) -> Store[Form]:
     """An empty table with its index."""
-    counts = np.zeros(COUNTS, np.int64)
+    counts = np.zeros(BLOCK_WORDS, np.int64)
     counts[[OPEN, PARTITIONS]] = 1
+    counts[KEY_WORDS] = width
     return Store(empty_table(width, fields), _empty(_SMALLEST, np.zeros(1, np.int32), 1), counts)
 
 
@@ -204,39 +250,34 @@ def _types(keys: GroupKeys, fields: Fields) -> list[SqlType]:
 class Cells:
     """What a step touches: a cell is a group at one time; cells are numbered in the order of their times.
 
-    `row_cell`: the cell of each row; `slot`: the group of each cell; `previous`: the same group's cell before it, below
-    0 if there is none; `times`: the time of each cell, or the one time of all. The arrays are there, one entry a row,
-    before kernels fill them, and are cut to what they hold by `filled`. `meta` is the kernels' (see
-    `ivm.kernels.groups.table`). `after`: the fields of each cell, once they are known; when the groups have them, those
-    that the groups had.
+    `memory` is the kernels', with all that they note (see `ivm.kernels.groups.table`). `times`: the time of each cell,
+    or the one time of all. `row_cell`: the cell of each row; `slot`: the group of each cell; `previous`: the same
+    group's cell before it, below 0 if there is none; they are there once kernels have `filled` the memory. `after`: the
+    fields of each cell, once they are known; when the groups have them, those that the groups had.
     """
 
-    __slots__ = ("_jumps", "after", "meta", "previous", "row_cell", "slot", "times")
+    __slots__ = ("_jumps", "after", "memory", "previous", "row_cell", "slot", "times")
 
     def __init__(self, rows: int, times: Ints | int) -> None:
-        self.row_cell: Int32s = np.empty(rows, np.int32)
-        self.slot: Int32s = np.empty(rows, np.int32)
-        self.previous: Int32s = np.empty(rows, np.int32)
-        self.times = times if isinstance(times, int) else np.empty(rows, np.int64)
-        self.meta: Ints = np.zeros(META, np.int64)
+        many = 0 if isinstance(times, int) else rows
+        self.memory: Ints = np.empty(META + many + 3 * (rows + 1 >> 1), np.int64)
+        self.memory[:BEFORE] = UNTOUCHED, 0, 0, 0, rows, many
+        self.times = times
+        self.row_cell = self.slot = self.previous = NO_SLOTS
         self.after = NO_FIELDS
         self._jumps: Int32s | None = None
 
     def __len__(self) -> int:
-        return len(self.slot)
-
-    @property
-    def arrays(self) -> tuple[Ints, Int32s, Int32s, Int32s, Ints]:
-        """What kernels fill."""
-        times = _NO_TIMES if isinstance(self.times, int) else self.times
-        return self.meta, self.row_cell, self.slot, self.previous, times
+        return int(self.memory[CELLS])
 
     def filled(self) -> Cells:
-        """The cells, now that kernels have filled the arrays."""
-        count = int(self.meta[CELLS])
-        self.slot, self.previous = self.slot[:count], self.previous[:count]
-        if not isinstance(self.times, int):
-            self.times = self.times[:count]
+        """The cells, now that kernels have noted them."""
+        count, rows, many = self.memory.item(CELLS), self.memory.item(ROWS), self.memory.item(TIMES)
+        half, ints = rows + 1 & -2, self.memory[META + many :].view(np.int32)
+        self.row_cell, self.slot = ints[:rows], ints[half : half + count]
+        self.previous = ints[2 * half : 2 * half + count]
+        if many:
+            self.times = self.memory[META : META + count]
         return self
 
     def jumps(self) -> Int32s:
@@ -257,5 +298,4 @@ class Cells:
         return np.searchsorted(self.times, wanted, side="right")
 
 
-_NO_TIMES: Ints = np.empty(0, np.int64)
 NO_CELLS = Cells(0, BEGINNING)

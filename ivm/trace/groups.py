@@ -7,35 +7,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from catalog.types import SqlType
+from ivm.kernels.groups.block import EMPTIED, FREE, FREED, LIVE, MELTED, OPEN, OPENED, PARTITIONS, PHASE, PUT, RUN, USED
 from ivm.kernels.groups.lookup import look_up_groups
-from ivm.kernels.groups.table import (
-    CELLS,
-    EMPTIED,
-    FREE,
-    FREED,
-    LIVE,
-    MELTED,
-    OPEN,
-    OPENED,
-    PARTITIONS,
-    PHASE,
-    RUN,
-    SEARCHED,
-    USED,
-    fold_cells,
-    melt,
-    open_ascending,
-    open_cells,
-    release_empty,
-    undo_cells,
-)
+from ivm.kernels.groups.table import fold_cells, melt, open_cells, release_empty, undo_cells
 from ivm.kernels.types import Int32s
 from ivm.trace.column import NO_MASK, Array, Bools, Ints, readonly, readonly_times
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_reader import GroupReader, Written
 from ivm.trace.group_table import (
     NO_CELLS,
-    NO_FIELDS,
     NO_SLOTS,
     Cells,
     Form,
@@ -106,31 +86,38 @@ class Groups(Written[Form], State):
         rows = len(words)
         keys = readonly(np.ascontiguousarray(words).reshape(rows, self.width))
         ordered = readonly_times(times)
+        batch = self.begin(rows, times)
+        at = 0
+        while (at := open_cells(keys, ordered, at, self.block(), batch.memory)) < rows:
+            self.make_room()
+        self.end()
+        return batch.filled()
+
+    def begin(self, rows: int, times: Ints | int) -> Cells:
+        """A step of so many rows whose times ascend, without cells so far. Its groups are written until `end`."""
         batch = Cells(rows, times)
         self.version |= 1
         if self._steps:
             self._fold(self._last)
         self._steps.append(batch)
-        at = self._open_ascending(keys, ordered, batch)
-        while at < rows:
-            index = self.index
-            at = open_cells(keys, ordered, at, self.width, *index[:-1], self.state, index[-1], *batch.arrays)
-            if at < rows:
-                self._make_room()
-        self._end()
-        return batch.filled()
+        return batch
+
+    def block(self) -> Ints:
+        """The control block of kernels, until the next step, or `make_room`."""
+        return self._store.block()
 
     def put(self, after: Ints) -> None:
         """The fields of each cell that `open` gave last, which are the groups' to keep."""
         batch = self._steps[-1]
         assert isinstance(batch, Cells), "fields are put after the cells were opened"
         batch.after = after
+        batch.memory[PHASE] = PUT
 
     def widen(self, fields: Form, move: Callable[[Ints, Ints], None]) -> None:
         """Lay the fields out anew; `move` copies fields (n, old) to (n, new), which are zero. Cost: a copy of all."""
         self.version |= 1
         self._fold(self._last)
-        self._end()
+        self.end()
         old = self._store.table
         table = empty_table(self.width, fields)
         new, head = table.rows.reserve(self.used)[: self.used], self.width + 1
@@ -150,19 +137,16 @@ class Groups(Written[Form], State):
         while len(self._steps) > mark:
             step = self._steps[-1]
             if isinstance(step, Cells):
-                undo_cells(
-                    self.width, *self.index[:-1], self.state, self.index[-1], step.after, step.meta, step.slot,
-                    step.previous,
-                )  # fmt: skip
+                undo_cells(self.block(), step.memory, step.after)
             else:
                 self._store.table = step
             self._steps.pop()
-        self._end()
+        self.end()
 
     def seal(self, upper: int, since: int) -> None:
         """Give all groups their new fields, forget the empty ones, and see to the index, in proportion to the steps."""
         batch = self._last
-        if batch is not None and batch.after is NO_FIELDS:
+        if batch is not None and batch.memory[PHASE] == OPENED:
             self.rollback(len(self._steps) - 1)
             batch = None
         self.version |= 1
@@ -170,11 +154,11 @@ class Groups(Written[Form], State):
         touched = 0
         for step in self._steps:
             if isinstance(step, Cells):
-                meta = step.meta.tolist()
-                touched += meta[CELLS]
-                self._searched += meta[SEARCHED]
-                if meta[EMPTIED]:
-                    self._emptied.append(step.slot)
+                _, cells, searched, emptied = step.memory[: EMPTIED + 1].tolist()
+                touched += cells
+                self._searched += searched
+                if emptied:
+                    self._emptied.append(step.slot.copy())
         self._steps.clear()
         if not self._readers:
             if self._emptied:
@@ -182,7 +166,7 @@ class Groups(Written[Form], State):
             if self._searched or self.is_looked_up:
                 self._melt(touched)
             self._start_anew()
-        self._end()
+        self.end()
 
     def look_up(self, words: Ints, dropped: Bools | None, as_of: Ints | int, always: bool) -> tuple[Ints, Ints]:
         """The groups of the given keys at the given times: (position of the key, ascending; fields of the group).
@@ -192,14 +176,12 @@ class Groups(Written[Form], State):
         """
         batch, rows = self._last, len(words)
         cells = NO_CELLS if batch is None else batch
-        assert batch is None or cells.after is not NO_FIELDS, "a step has put its fields when somebody looks"
+        assert batch is None or batch.memory[PHASE] == PUT, "a step has put its fields when somebody looks"
         positions, fields = np.empty(rows, np.int64), np.empty((rows, len(self.fields.kinds)), np.int64)
-        size, directory, _, entries, counts = self.index
         found = look_up_groups(
             readonly(np.ascontiguousarray(words).reshape(rows, self.width)),
             NO_MASK if dropped is None else readonly(dropped), readonly(cells.until(as_of)), always,
-            self.width, size, directory, entries, self.state, counts, cells.previous, cells.jumps(), NO_SLOTS,
-            cells.after, positions, fields,
+            self.block(), cells.previous, cells.jumps(), NO_SLOTS, cells.after, positions, fields,
         )  # fmt: skip
         return positions[:found], fields[:found]
 
@@ -248,38 +230,30 @@ class Groups(Written[Form], State):
     def _last(self) -> Cells | None:
         """The step whose fields are not yet the groups'."""
         step = self._steps[-1] if self._steps else None
-        return step if isinstance(step, Cells) and step.meta[PHASE] == OPENED else None
+        return step if isinstance(step, Cells) and step.memory[PHASE] in (OPENED, PUT) else None
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """Readers may read what is written now."""
         self.version = (self.version | 1) + 1
 
     def _fold(self, batch: Cells | None) -> None:
         """Let the groups have the fields of the last step, if they have not. While `version` is odd."""
         if batch is None:
             return
-        assert batch.after is not NO_FIELDS or not len(batch.slot), "a step puts fields, or is rolled back"
+        assert batch.memory[PHASE] == PUT or not len(batch), "a step puts fields, or is rolled back"
         if self._readers:
             for reader in self._readers.each():
                 reader.keep(batch.slot, batch.previous)
-        fold_cells(self.width, self.state, batch.after, batch.meta, batch.slot)
+        fold_cells(self.block(), batch.memory, batch.after)
 
-    def _open_ascending(self, keys: Ints, times: Ints, batch: Cells) -> int:
-        """The cells of the first rows, as far as they go on with the run; how many they are."""
-        counts, at = self._store.counts, 0
-        while counts[OPEN] and at < len(keys):
-            at = open_ascending(keys, times, at, self.width, self.state, counts, *batch.arrays)
-            if counts[USED] < self.capacity:
-                break
-            self._make_slots()
-        return int(at)
-
-    def _make_room(self) -> None:
-        """Room for one more group."""
+    def make_room(self) -> None:
+        """Room for one more group, where a kernel has found none."""
         store = self._store
-        if store.counts[FREE] == 0 and self.used == self.capacity:
+        counts = store.counts
+        if counts[USED] == self.capacity and (counts[FREE] == 0 or counts[OPEN]):
             self._make_slots()
         else:
-            store.index = store.index.grown(int(store.counts[PARTITIONS]))
+            store.index = store.index.grown(int(counts[PARTITIONS]))
 
     def _make_slots(self) -> None:
         rows = self._store.table.rows
@@ -290,7 +264,7 @@ class Groups(Written[Form], State):
         """Forget empty groups, about so many at most."""
         while self._emptied and most > 0:
             slots = self._emptied[-1]
-            release_empty(slots, self.width, *self.index[:-1], self.state, self.index[-1])
+            release_empty(slots, self.block())
             self._emptied.pop()
             most -= len(slots)
 
@@ -308,7 +282,7 @@ class Groups(Written[Form], State):
         self._searched = 0
 
     def _index_run(self, store: Store[Form], goal: int) -> None:
-        while melt(goal, self.width, *store.index.arrays, store.table.rows.array, store.counts) < goal:
+        while melt(goal, store.block()) < goal:
             store.index = store.index.grown(int(store.counts[PARTITIONS]))
 
     def _start_anew(self) -> None:

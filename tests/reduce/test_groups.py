@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from catalog.types import BIGINT, VARCHAR
+from ivm.kernels.groups.block import LIVE, MELTED, OPEN, PARTITIONS, RUN, USED
 from ivm.kernels.groups.slots import ENTRIES
-from ivm.kernels.groups.table import LIVE, MELTED, OPEN, PARTITIONS, RUN, USED
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_reader import GroupReader
 from ivm.trace.group_table import Fields

@@ -14,9 +14,12 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
+from ivm.kernels.groups.block import DIRECTORY, ENTRIES, KEY_WORDS, SIZE, STATE
+from ivm.kernels.groups.run import find_in_run, is_in_run
 from ivm.kernels.groups.slots import find_slot, guess, shift_of
-from ivm.kernels.groups.table import BLOCK, find_in_run, is_in_run
+from ivm.kernels.groups.table import BLOCK
 from ivm.kernels.hashing.slots import same_key
+from ivm.kernels.memory.at import int32s_in, ints_in, words_in
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Bools, Int32s, Ints
 
@@ -49,12 +52,7 @@ def look_up_groups(
     dropped: Bools,
     limits: Ints,
     always: bool,
-    width: Word,
-    size: Word,
-    directory: Int32s,
-    entries: Ints,
-    state: Ints,
-    counts: Ints,
+    block: Ints,
     previous: Int32s,
     jumps: Int32s,
     image_of: Int32s,
@@ -70,6 +68,8 @@ def look_up_groups(
     was are zero. Cost: two random accesses a key, a third where the fields are not the group's, and a logarithm where
     the batch has touched it at many times.
     """
+    width, size, directory = block[KEY_WORDS], block[SIZE], int32s_in(block, DIRECTORY)
+    entries, state = ints_in(block, ENTRIES), words_in(block, STATE)
     tags, slots = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64)
     shift, found = shift_of(directory), np.int64(0)
     for first in range(0, len(words), BLOCK):
@@ -80,7 +80,7 @@ def look_up_groups(
                 continue
             slot = slots[i - first]
             if slot < 0 or (width > 1 and not same_key(words, i, state, slot)):
-                slot = _search(tags[i - first], words, i, width, shift, size, directory, entries, state, counts)
+                slot = _search(tags[i - first], words, i, width, shift, size, directory, entries, state, block)
             other = np.int64(-1)
             if len(limits) == 0:
                 if slot >= len(image_of):

@@ -6,15 +6,7 @@ LAST_FREE - 1 - the next free slot, LAST_FREE if there is none. A cell is a grou
 in the order of their times; `previous` links a cell to the same group's cell before it, or says what its group was
 before the batch: KNOWN, NEW or GONE. For `directory`, `parts` and `entries` see `groups.slots`.
 
-`counts` is int64 (COUNTS): slots ever used, the first free slot + 1, free slots, groups, where the run ends, whether it
-goes on; where the run begins, partitions of the index. The run: groups that came in the ascending order of their keys
-got the next slots, one after the other, so that no hash was taken and no index holds them. The slots from
-`counts[MELTED]` up to `counts[RUN]` are found by a binary search; what the run is asked for moves to the index by and
-by, in proportion to the asking.
-
-`meta` is int64 (META): how far a batch has come, its cells, how many keys were searched for in the run, how many groups
-it left empty, and what the first of `counts` were before. So what a kernel has done is known, and can be undone,
-wherever an exception comes.
+For `block`, with `counts`, and `memory` see `groups.block`.
 """
 
 from __future__ import annotations
@@ -23,54 +15,90 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.groups.slots import find_slot, guess, has_place, put_slot, remove_slot, shift_of, tag_of
+from ivm.kernels.groups.block import (
+    BEFORE,
+    CELLS,
+    DIRECTORY,
+    EMPTIED,
+    ENTRIES,
+    FOLDED,
+    FREE,
+    FREED,
+    GONE,
+    KEY_WORDS,
+    KNOWN,
+    LAST_FREE,
+    LIVE,
+    MELTED,
+    META,
+    NEW,
+    OPEN,
+    OPENED,
+    PARTITIONS,
+    PARTS,
+    PHASE,
+    PUT,
+    ROWS,
+    RUN,
+    SEARCHED,
+    SIZE,
+    STATE,
+    STEPPED,
+    TIMES,
+    UNDONE,
+    UNTOUCHED,
+    USED,
+    cells_at,
+)
+from ivm.kernels.groups.run import find_in_run, is_in_run, key_order
+from ivm.kernels.groups.slots import (
+    find_slot,
+    guess,
+    has_place,
+    put_slot,
+    remove_slot,
+    shift_of,
+    tag_of,
+)
 from ivm.kernels.hashing.slots import same_key
+from ivm.kernels.memory.at import int32s_at, int32s_in, ints_in, words_in
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Int32s, Ints
 
-USED, FREE, FREED, LIVE, RUN, OPEN = range(6)
-MELTED, PARTITIONS = 6, 7
-STEPPED, COUNTS = 6, 8
-"""How many of the counts a batch changes, of how many in all."""
-
-PHASE, CELLS, SEARCHED, EMPTIED, BEFORE = range(5)
-META = BEFORE + STEPPED
-UNTOUCHED, OPENED, FOLDED, UNDONE = range(4)
-"""The phases of a batch: its fields are nowhere, still its own, the groups' (which have left theirs in their place)."""
-
-KNOWN, GONE, NEW = -1, -2, -3
-LAST_FREE = -3
 BLOCK = 64
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def open_cells(
-    words: Ints,
-    times: Ints,
-    start: Word,
-    width: Word,
-    size: Word,
-    directory: Int32s,
-    parts: Ints,
-    entries: Ints,
-    state: Ints,
-    counts: Ints,
-    meta: Ints,
-    row_cell: Int32s,
-    cell_slot: Int32s,
-    cell_previous: Int32s,
-    cell_time: Ints,
-) -> Word:
+def open_cells(words: Ints, times: Ints, start: Word, block: Ints, memory: Ints) -> Word:
     """Find or make the cell of each row from `start` on; the row that did not fit, or the number of rows.
 
     `words` (n, width) are the keys; `times` (n,) ascends, or has length 1 if all are the same. Cost: two random
-    accesses a row, plus the making of a group where its key is new.
+    accesses a row, plus the making of a group where its key is new; a comparison for rows that go on with the run.
     """
+    return open_rows(words, times, start, block, memory)
+
+
+@part(counted=True)
+def open_rows(words: Ints, times: Ints, start: Word, block: Ints, memory: Ints) -> Word:
+    """What `open_cells` does."""
+    width, size, directory = block[KEY_WORDS], block[SIZE], int32s_in(block, DIRECTORY)
+    parts, entries, state = words_in(block, PARTS), ints_in(block, ENTRIES), words_in(block, STATE)
+    rows = len(words)
+    row_cell = int32s_at(cells_at(memory, 0), rows)
+    cell_slot, cell_previous = int32s_at(cells_at(memory, 1), rows), int32s_at(cells_at(memory, 2), rows)
+    cell_time = memory[META : META + memory[TIMES]]
+    begin_batch(block, memory)
+    at = np.int64(start)
+    if block[OPEN] != 0:
+        at = _open_ascending(
+            words, times, at, width, state, block, memory, row_cell, cell_slot, cell_previous, cell_time
+        )
+        if at == rows or (block[OPEN] != 0 and block[USED] == len(state)):
+            return at
     tags, slots, scratch = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.int64), np.empty(size, np.int64)
-    begin_batch(counts, meta)
-    shift, cells = shift_of(directory), meta[CELLS]
-    for first in range(start, len(words), BLOCK):
-        stop = min(first + BLOCK, len(words))
+    shift, cells = shift_of(directory), memory[CELLS]
+    for first in range(at, rows, BLOCK):
+        stop = min(first + BLOCK, rows)
         guess(words, first, stop, width, shift, size, directory, entries, state, tags, slots)
         for i in range(first, stop):
             if i > first and goes_on(words, times, i):
@@ -80,30 +108,30 @@ def open_cells(
             if slot < 0 or (width > 1 and not same_key(words, i, state, slot)):
                 tag = tags[np.uint64(i - first)]
                 slot = find_slot(tag, words, i, shift, size, directory, entries, state)
-                if slot < 0 and is_in_run(words, i, width, state, counts):
-                    meta[SEARCHED] += 1
-                    slot = find_in_run(words, i, width, state, counts)
+                if slot < 0 and is_in_run(words, i, width, state, block):
+                    memory[SEARCHED] += 1
+                    slot = find_in_run(words, i, width, state, block)
                     if slot >= 0 and state[slot, width] == GONE:
                         state[slot, width] = 0
-                        counts[LIVE] += 1
+                        block[LIVE] += 1
                         was = np.int64(GONE)
                 if slot < 0:
-                    is_next = _is_next(words, i, width, state, counts)
+                    is_next = _is_next(words, i, width, state, block)
                     if not is_next:
-                        full = counts[FREE] == 0 and counts[USED] == len(state)
+                        full = block[FREE] == 0 and block[USED] == len(state)
                         if full or not has_place(
-                            tag, shift, size, directory, parts, entries, counts, PARTITIONS, scratch
+                            tag, shift, size, directory, parts, entries, block, PARTITIONS, scratch
                         ):
-                            meta[CELLS] = cells
+                            memory[CELLS] = cells
                             return np.int64(i)
-                    slot = _new_slot(is_next, width, state, counts)
+                    slot = _new_slot(is_next, width, state, block)
                     make_group(slot, words, i, width, state)
                     was = np.int64(NEW)
                     if not is_next:
                         put_slot(tag, slot, shift, size, directory, parts, entries)
             cells = touch(i, slot, was, cells, times, width, state, row_cell, cell_slot, cell_previous, cell_time)
-    meta[CELLS] = cells
-    return np.int64(len(words))
+    memory[CELLS] = cells
+    return np.int64(rows)
 
 
 @part()
@@ -159,40 +187,6 @@ def is_empty(slot: Word, width: Word, state: Ints) -> bool:
 
 
 @part()
-def key_order(state: Ints, slot: Word, words: Ints, i: Word, width: Word) -> Word:
-    """-1, 0 or 1 as the key in a slot is below, equal to or above key i of `words`, in the order of the words."""
-    for w in range(width):
-        if state[slot, w] != words[i, w]:
-            return np.int64(-1) if state[slot, w] < words[i, w] else np.int64(1)
-    return np.int64(0)
-
-
-@part()
-def is_in_run(words: Ints, i: Word, width: Word, state: Ints, counts: Ints) -> bool:
-    """Whether key i lies within the run's borders."""
-    low, high = counts[MELTED], min(counts[RUN], np.int64(len(state)))
-    return (
-        low < high
-        and key_order(state, high - 1, words, i, width) >= 0
-        and key_order(state, low, words, i, width) <= 0
-    )  # fmt: skip
-
-
-@part()
-def find_in_run(words: Ints, i: Word, width: Word, state: Ints, counts: Ints) -> Word:
-    """The slot of key i in the run, or -1; a binary search."""
-    low, high = counts[MELTED], min(counts[RUN], np.int64(len(state)))
-    end = high
-    while low < high:
-        middle = (low + high) // 2
-        if key_order(state, middle, words, i, width) < 0:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < end and key_order(state, low, words, i, width) == 0 else np.int64(-1)
-
-
-@part()
 def _is_next(words: Ints, i: Word, width: Word, state: Ints, counts: Ints) -> bool:
     """Whether the run goes on, and key i is above all there were."""
     last = counts[USED] - 1
@@ -225,17 +219,24 @@ def free_slot(slot: Word, width: Word, state: Ints, counts: Ints) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def fold_cells(width: Word, state: Ints, after: Ints, meta: Ints, cell_slot: Int32s) -> None:
-    """Give the groups of an open batch the fields `after` of their last cells, which get in exchange what they had.
+def fold_cells(block: Ints, memory: Ints, after: Ints) -> None:
+    """Give the groups of a batch the fields `after` of their last cells, which get in exchange what they had.
 
-    Cost: one random access a cell.
+    Nothing happens to a batch that has not put its fields. Cost: one random access a cell.
     """
-    if meta[PHASE] != OPENED:
-        return
-    for cell in range(meta[CELLS]):
+    if memory[PHASE] == PUT:
+        fold(block, memory, after)
+
+
+@part()
+def fold(block: Ints, memory: Ints, after: Ints) -> None:
+    """What `fold_cells` does."""
+    width, state = block[KEY_WORDS], words_in(block, STATE)
+    cell_slot = int32s_at(cells_at(memory, 1), memory[ROWS])
+    for cell in range(memory[CELLS]):
         _exchange(cell, width, state, after, cell_slot)
-        meta[EMPTIED] += is_empty(np.int64(cell_slot[cell]), width, state)
-    meta[PHASE] = FOLDED
+        memory[EMPTIED] += is_empty(np.int64(cell_slot[cell]), width, state)
+    memory[PHASE] = FOLDED
 
 
 @part()
@@ -251,81 +252,66 @@ def _exchange(cell: Word, width: Word, state: Ints, after: Ints, cell_slot: Int3
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def undo_cells(
-    width: Word,
-    size: Word,
-    directory: Int32s,
-    parts: Ints,
-    entries: Ints,
-    state: Ints,
-    counts: Ints,
-    after: Ints,
-    meta: Ints,
-    cell_slot: Int32s,
-    cell_previous: Int32s,
-) -> None:
+def undo_cells(block: Ints, memory: Ints, after: Ints) -> None:
     """Take a batch back, folded or not, the last one that there is; its new groups go. Once is as good as twice.
 
     Cost: one random access a cell.
     """
-    if meta[PHASE] == FOLDED:
-        for cell in range(meta[CELLS]):
+    width, size, directory = block[KEY_WORDS], block[SIZE], int32s_in(block, DIRECTORY)
+    parts, entries, state = words_in(block, PARTS), ints_in(block, ENTRIES), words_in(block, STATE)
+    cell_slot = int32s_at(cells_at(memory, 1), memory[ROWS])
+    cell_previous = int32s_at(cells_at(memory, 2), memory[ROWS])
+    if memory[PHASE] == FOLDED:
+        for cell in range(memory[CELLS]):
             state[cell_slot[cell], width] = cell + 1
-        for cell in range(meta[CELLS]):
+        for cell in range(memory[CELLS]):
             _exchange(cell, width, state, after, cell_slot)
-        meta[PHASE] = OPENED
-    if meta[PHASE] != OPENED:
+        memory[PHASE] = OPENED
+    if memory[PHASE] not in (OPENED, PUT):
         return
     shift = shift_of(directory)
     # From the last one on, so that free slots are in the order in which they were.
-    for cell in range(meta[CELLS] - 1, -1, -1):
+    for cell in range(memory[CELLS] - 1, -1, -1):
         slot, previous = np.int64(cell_slot[cell]), cell_previous[cell]
         state[slot, width] = 0
         if previous == GONE:
             state[slot, width] = GONE
         elif previous == NEW:
             remove_slot(slot, width, shift, size, directory, parts, entries, state)
-            if slot < meta[BEFORE + USED]:
-                free_slot(slot, width, state, counts)
+            if slot < memory[BEFORE + USED]:
+                free_slot(slot, width, state, block)
     for c in range(STEPPED):
-        counts[c] = meta[BEFORE + c]
-    meta[PHASE] = UNDONE
+        block[c] = memory[BEFORE + c]
+    memory[PHASE] = UNDONE
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def release_empty(
-    slots: Int32s,
-    width: Word,
-    size: Word,
-    directory: Int32s,
-    parts: Ints,
-    entries: Ints,
-    state: Ints,
-    counts: Ints,
-) -> None:
+def release_empty(slots: Int32s, block: Ints) -> None:
     """Forget those of the groups in the given slots that are empty; their slots are free unless they are in the run.
 
     Cost: one random access each.
     """
+    width, size, directory = block[KEY_WORDS], block[SIZE], int32s_in(block, DIRECTORY)
+    parts, entries, state = words_in(block, PARTS), ints_in(block, ENTRIES), words_in(block, STATE)
     shift = shift_of(directory)
     for s in range(len(slots)):
         slot = np.int64(slots[s])
         if not is_empty(slot, width, state):
             continue
         remove_slot(slot, width, shift, size, directory, parts, entries, state)
-        counts[LIVE] -= 1
-        if counts[MELTED] <= slot < counts[RUN]:
+        block[LIVE] -= 1
+        if block[MELTED] <= slot < block[RUN]:
             state[slot, width] = GONE
         else:
-            free_slot(slot, width, state, counts)
+            free_slot(slot, width, state, block)
     # What is at the end of the run and gone need never have been.
-    while counts[OPEN] != 0 and counts[USED] > counts[MELTED] and state[counts[USED] - 1, width] == GONE:
-        counts[USED] -= 1
-        counts[RUN] = counts[USED]
+    while block[OPEN] != 0 and block[USED] > block[MELTED] and state[block[USED] - 1, width] == GONE:
+        block[USED] -= 1
+        block[RUN] = block[USED]
 
 
-@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def open_ascending(
+@part()
+def _open_ascending(
     words: Ints,
     times: Ints,
     start: Word,
@@ -343,7 +329,6 @@ def open_ascending(
     As `open_cells`, for a run that goes on. It ends at a key below the last one, or where there is no slot left.
     Cost: a comparison a row, and the making of a group where its key is new.
     """
-    begin_batch(counts, meta)
     cells, slot = meta[CELLS], counts[USED] - 1
     at = np.int64(start)
     while at < len(words):
@@ -369,29 +354,22 @@ def open_ascending(
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def melt(
-    goal: Word,
-    width: Word,
-    size: Word,
-    directory: Int32s,
-    parts: Ints,
-    entries: Ints,
-    state: Ints,
-    counts: Ints,
-) -> Word:
+def melt(goal: Word, block: Ints) -> Word:
     """Move the groups of the run below slot `goal` to the index; slots of those that are gone are free.
 
     Returns where the run begins then: below `goal` if the index has no room. Cost: a random access each.
     """
+    width, size, directory = block[KEY_WORDS], block[SIZE], int32s_in(block, DIRECTORY)
+    parts, entries, state = words_in(block, PARTS), ints_in(block, ENTRIES), words_in(block, STATE)
     scratch, shift = np.empty(size, np.int64), shift_of(directory)
-    while counts[MELTED] < goal:
-        slot = counts[MELTED]
+    while block[MELTED] < goal:
+        slot = block[MELTED]
         if state[slot, width] == GONE:
-            free_slot(slot, width, state, counts)
+            free_slot(slot, width, state, block)
         else:
             tag = tag_of(slot, width, state)
-            if not has_place(tag, shift, size, directory, parts, entries, counts, PARTITIONS, scratch):
+            if not has_place(tag, shift, size, directory, parts, entries, block, PARTITIONS, scratch):
                 break
             put_slot(tag, slot, shift, size, directory, parts, entries)
-        counts[MELTED] = slot + 1
-    return counts[MELTED]
+        block[MELTED] = slot + 1
+    return block[MELTED]

@@ -2,7 +2,7 @@
 
 A block is a small int64 array. From some place on it has an array's address and its length, and for one of two
 dimensions also the items of a row. As an argument it costs what one of those arrays does, however many it tells of. Who
-hands it over keeps them alive, and writes to it where they move.
+hands it over keeps them alive, and writes to it where they move. What is cut out of one array is found by its address.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
+
+from ivm.kernels.compiling.part import operation
 
 _intrinsic: Any = intrinsic  # its stub takes the typing context for an argument of the call
 _populate: Any = populate_array
@@ -54,3 +56,24 @@ def int32s_in(typing_context: Any, block: Any, at: Any) -> Any:
 def words_in(typing_context: Any, block: Any, at: Any) -> Any:
     """The int64 array (rows, width) of which `block` has the address, the rows and the width from `at` on."""
     return _array_in(types.int64, 2, block)
+
+
+@operation(types.int64, None)
+def address_of(builder: Any, array: Any) -> Any:
+    """Where the first item of a contiguous array lies."""
+    return builder.ptrtoint(array, cgutils.intp_t)
+
+
+@_intrinsic
+def int32s_at(typing_context: Any, address: Any, length: Any) -> Any:
+    """The int32 array (length,) at an address."""
+    made: Any = types.Array(types.int32, 1, "C")
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = context.make_array(made)(context, builder)
+        size = cgutils.intp_t(4)
+        data = builder.inttoptr(arguments[0], array.data.type)
+        _populate(array, data=data, shape=arguments[1:], strides=[size], itemsize=size, meminfo=None)
+        return array._getvalue()
+
+    return made(types.int64, types.intp), generate
