@@ -15,7 +15,7 @@ from benchmarks.latency_engine import Task
 from benchmarks.process import measure
 from ivm.progress import progress
 from tpch.cache import ensure, views_of
-from tpch.generate import STREAMS
+from tpch.options import STREAMS
 from tpch.report import amount, size
 
 _COLUMNS = (

@@ -11,7 +11,7 @@ from rich.console import Console
 from ivm.progress import progress
 from tpch import manifest, queries
 from tpch.errors import StreamError
-from tpch.generate import DEFAULT_SEED, Options, generate
+from tpch.options import DEFAULT_SEED, DEFAULTS, Options
 from tpch.reader import Stream, open_stream
 
 ROOT = Path("data")
@@ -41,12 +41,14 @@ def ensure(sf: float, stream: str, seed: int | None, data: Path | None) -> Strea
     """Open a stream, which is made first if it is not there. Raises what `generate` and `open_cached` raise."""
     directory = stream_directory(sf, stream, data)
     if not directory.exists():
-        make(sf, [stream], directory.parent, DEFAULT_SEED if seed is None else seed, Options())
+        make(sf, [stream], directory.parent, DEFAULT_SEED if seed is None else seed, DEFAULTS)
     return open_cached(sf, stream, seed, data)
 
 
 def make(sf: float, streams: Sequence[str], target: Path, seed: int, options: Options) -> None:
     """Generate `streams` into `target` with a progress bar on standard error."""
+    from tpch.generate import generate  # noqa: PLC0415  Spark, which few commands need
+
     with progress(Console(stderr=True)) as tell:
         tell(f"starting Spark for {', '.join(streams)}", 0, 0)
         generate(sf, streams, target, seed, options, tell)

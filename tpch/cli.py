@@ -8,17 +8,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from ivm.progress import progress
-from tpch.cache import ensure, make, open_cached, place, views_of
 from tpch.errors import SetupError
-from tpch.generate import DEFAULT_SEED, STREAMS, Options
-from tpch.reader import Stream
-from tpch.report import save, show, size
-from tpch.runner import Settings, run
-from tpch.source import SMALLEST_SCALE
-from tpch.streams.refresh import DEFAULT_PAIRS
+from tpch.options import DEFAULT_PAIRS, DEFAULT_SEED, SMALLEST_SCALE, STREAMS, Options
 
 BENCHMARKS = "ivm.benchmarks"
 """The entry points of benchmarks, typer applications, which lie above this package."""
@@ -29,8 +21,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-_err = Console(stderr=True)
-
 _Sf = Annotated[float, typer.Option("--sf", min=SMALLEST_SCALE, help="Scale factor; 1 is 8.7 million rows.")]
 _Seed = Annotated[int, typer.Option(help="Decides the changes, together with the scale factor.")]
 _Stream = Annotated[str, typer.Option("--stream", help=f"One of {', '.join(STREAMS)}.")]
@@ -57,10 +47,9 @@ def generate_command(
 ) -> None:
     """Generate change streams on Spark."""
     wanted = _known(STREAMS if stream == "all" else [part.strip() for part in stream.split(",") if part.strip()])
-    target = out or place(sf)
-    make(sf, wanted, target, seed, Options(parts, pairs, updates, window))
-    for name in wanted:
-        _describe(open_cached(sf, name, seed, target / name))
+    from tpch.commands import generated  # noqa: PLC0415  the engine and Arrow, which help does not need
+
+    generated(sf, wanted, out, seed, Options(parts, pairs, updates, window))
 
 
 def _running(at_scale: float, times: int, after_every: int) -> Callable[..., None]:
@@ -77,14 +66,10 @@ def _running(at_scale: float, times: int, after_every: int) -> Callable[..., Non
         seed: Annotated[int | None, typer.Option(help="The stream's seed.")] = None,
         json_file: _Json = None,
     ) -> None:
-        settings = Settings(views_of(views), batch, every, coalesce)
-        opened = ensure(sf, _known([stream])[0], seed, data)
-        with progress(_err) as tell:
-            report = run(opened, settings, tell)
-        if json_file is not None:
-            save(report, json_file)
-        if json_file is None or str(json_file) != "-":
-            show(report, Console())
+        (known,) = _known([stream])
+        from tpch.commands import maintained  # noqa: PLC0415  the engine, which help does not need
+
+        maintained(sf, known, seed, data, json_file, views=views, times=batch, every=every, coalesce=coalesce)
 
     return command
 
@@ -119,18 +104,6 @@ def bench_command(
         raise SetupError(f"cannot load the benchmark {name}: {error}; benchmarks come with a checkout") from error
     code = loaded(args=context.args, prog_name=f"{context.command_path} {name}", standalone_mode=False)
     raise typer.Exit(code if isinstance(code, int) else 0)
-
-
-def _describe(stream: Stream) -> None:
-    found = stream.manifest
-    entries = found.relations.values()
-    stored = sum(file.bytes for entry in entries for file in (*entry.base, *entry.changes))
-    base = sum(entry.base_rows for entry in entries)
-    start = f"{base:,} rows before, then " if base else ""
-    _err.print(
-        f"{stream.directory}: {start}{found.rows:,} changes at {found.times:,} logical times, {size(stored)}",
-        highlight=False,
-    )
 
 
 def _known(streams: Sequence[str]) -> Sequence[str]:

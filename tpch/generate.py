@@ -18,31 +18,16 @@ from ivm.progress import Tell
 from tpch import manifest
 from tpch.errors import GenerateError
 from tpch.manifest import Entry, File, Manifest
+from tpch.options import DEFAULT_SEED, DEFAULTS, SMALLEST_SCALE, STREAMS, Options
 from tpch.schema import DIFF, TIME, relations, update_columns
-from tpch.source import SMALLEST_SCALE, Generated, generate_tables
+from tpch.source import Generated, generate_tables
 from tpch.spark import session, watched
 from tpch.streams import churn, load, refresh, window
 from tpch.streams.plan import BASE_TIME, INSERT, Plan, RelationChanges, updates
 
-STREAMS = ("load", "refresh", "churn", "window")
-DEFAULT_SEED = 42
 _ROWS_PER_FILE = 1_500_000
 _LONG = 0.1
 """From this scale factor on Spark works for so long that Java's better compiler pays."""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What may be chosen about a generation; None takes the default of the stream's kind.
-
-    `parts`: tasks for each large relation. `pairs`: of refresh functions. `updates`: of churn. `window`: rows of
-    lineitem that are present at a time. None of the streams depends on `parts`.
-    """
-
-    parts: int | None = None
-    pairs: int = refresh.DEFAULT_PAIRS
-    updates: int | None = None
-    window: int | None = None
 
 
 def generate(
@@ -50,7 +35,7 @@ def generate(
     streams: Sequence[str],
     out: Path,
     seed: int = DEFAULT_SEED,
-    options: Options = Options(),
+    options: Options = DEFAULTS,
     progress: Tell = lambda step, done, total: None,
 ) -> dict[str, Manifest]:
     """Make `out`/<stream> for each of `streams` at scale factor `sf`; the manifests by stream.

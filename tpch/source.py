@@ -20,7 +20,6 @@ from tpch.errors import GenerateError, SetupError
 from tpch.schema import relations
 
 ROW = "_row"
-SMALLEST_SCALE = 0.001
 _ROWS_AT_SCALE_1 = {
     "supplier": 10_000,
     "customer": 150_000,

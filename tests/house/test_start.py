@@ -12,7 +12,9 @@ import pytest
 import ivm
 
 ROOT = Path(__file__).resolve().parents[2]
-HEAVY = ("duckdb", "numba", "numpy", "pandas", "polars", "prompt_toolkit", "pyarrow", "rich", "sqlglot", "typer")
+HEAVY = (
+    "duckdb", "numba", "numpy", "pandas", "polars", "prompt_toolkit", "pyarrow", "pyspark", "rich", "sqlglot", "typer",
+)  # fmt: skip
 
 EXAMPLE = """
 import ivm
@@ -50,6 +52,22 @@ def test_a_script_without_selects_and_data_frames_imports_none_for_them():
 
 def test_what_writes_loops_and_draws_tables_is_not_imported_before_it_is_needed():
     assert not imported(EXAMPLE) & {"ivm.render.scalars.codegen", "ivm.boxes", "ivm.oracle", "ivm.adhoc"}
+
+
+@pytest.mark.parametrize(
+    "command", ["--version", "--help", "shell --help", "warm --help", "tpch --help", "tpch run --help"]
+)
+def test_help_imports_no_engine(command):
+    script = f"""
+import sys
+sys.argv = {["ivm", *command.split()]}
+from ivm.cli import main
+try:
+    main()
+except SystemExit as left:
+    assert not left.code
+"""
+    assert imported(script) & {*HEAVY, "ivm.engine"} <= {"typer", "rich"}
 
 
 @pytest.mark.parametrize("name", ivm.__all__)

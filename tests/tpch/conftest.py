@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tpch.generate import STREAMS, Options, generate
+from tpch.generate import generate
+from tpch.options import STREAMS, Options
 from tpch.spark import session
 
 SF = 0.001

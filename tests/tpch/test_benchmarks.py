@@ -31,7 +31,7 @@ from benchmarks.streaming_engine import Task
 from benchmarks.waiting_engine import KINDS, SCHEMA
 from benchmarks.warm_up import warm_up
 from tests.tpch.conftest import SF
-from tpch.generate import STREAMS
+from tpch.options import STREAMS
 from tpch.reader import open_stream
 
 

@@ -14,7 +14,7 @@ import pytest
 from tests.tpch.test_streams import stored
 from tpch import manifest
 from tpch.errors import StreamError
-from tpch.generate import STREAMS
+from tpch.options import STREAMS
 from tpch.reader import open_stream
 from tpch.schema import relations
 

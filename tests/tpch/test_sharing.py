@@ -13,7 +13,7 @@ import pytest
 import ivm
 from ivm.database import core_of
 from ivm.plan.existing import Existing
-from tpch.generate import STREAMS
+from tpch.options import STREAMS
 from tpch.queries import NAMES, view_sql
 from tpch.reader import Stream, StreamBatch, open_stream
 from tpch.schema import ddl

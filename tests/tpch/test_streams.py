@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 from tests.tpch.conftest import OPTIONS, SEED, SF
 from tpch import manifest
 from tpch.errors import GenerateError
-from tpch.generate import STREAMS, Options, generate
+from tpch.generate import generate
+from tpch.options import STREAMS, Options
 from tpch.schema import relations, update_schema
 from tpch.source import generator
 from tpch.streams.refresh import permutation

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import ivm
-from tpch.generate import STREAMS
+from tpch.options import STREAMS
 from tpch.queries import NAMES, view_sql
 from tpch.reader import Stream, open_stream
 from tpch.schema import ddl

@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from tpch.errors import GenerateError
+from tpch.options import DEFAULT_PAIRS
 from tpch.schema import relations
 from tpch.source import ROW, Generated
 from tpch.streams.plan import DELETE, FIRST_CHANGE, INSERT, Plan, RelationChanges, chance, updates
@@ -23,7 +24,6 @@ _ORDERS_PER_PAIR = 1_500  # at scale factor 1
 _FREE_KEY_SETS = 3
 _LINES_PER_ORDER = 4
 _GOLDEN = (math.sqrt(5) - 1) / 2
-DEFAULT_PAIRS = 100
 
 
 def plan(source: Generated, sf: float, seed: int, pairs: int = DEFAULT_PAIRS) -> Plan:

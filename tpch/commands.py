@@ -1,0 +1,60 @@
+"""What `ivm tpch generate`, `run` and `verify` do once their options are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from ivm.progress import progress
+from tpch.cache import ensure, make, open_cached, place, views_of
+from tpch.options import Options
+from tpch.reader import Stream
+from tpch.report import save, show, size
+from tpch.runner import Settings, run
+
+_err = Console(stderr=True)
+
+
+def generated(sf: float, streams: Sequence[str], out: Path | None, seed: int, options: Options) -> None:
+    """Generate streams, and say what they hold."""
+    target = out or place(sf)
+    make(sf, streams, target, seed, options)
+    for name in streams:
+        _describe(open_cached(sf, name, seed, target / name))
+
+
+def maintained(
+    sf: float,
+    stream: str,
+    seed: int | None,
+    data: Path | None,
+    json_file: Path | None,
+    *,
+    views: str,
+    times: int,
+    every: int,
+    coalesce: bool,
+) -> None:
+    """Maintain views over a stream, and save or show how it went; see `Settings`."""
+    settings = Settings(views_of(views), times, every, coalesce)
+    opened = ensure(sf, stream, seed, data)
+    with progress(_err) as tell:
+        report = run(opened, settings, tell)
+    if json_file is not None:
+        save(report, json_file)
+    if json_file is None or str(json_file) != "-":
+        show(report, Console())
+
+
+def _describe(stream: Stream) -> None:
+    found = stream.manifest
+    entries = found.relations.values()
+    stored = sum(file.bytes for entry in entries for file in (*entry.base, *entry.changes))
+    base = sum(entry.base_rows for entry in entries)
+    start = f"{base:,} rows before, then " if base else ""
+    _err.print(
+        f"{stream.directory}: {start}{found.rows:,} changes at {found.times:,} logical times, {size(stored)}",
+        highlight=False,
+    )
