@@ -80,6 +80,7 @@ def connect(
     sharing: bool = True,
     memory_limit: int | None = None,
     external_access: bool = False,
+    threads: int | None = None,
 ) -> Database:
     """A new, empty database in memory.
 
@@ -95,23 +96,28 @@ def connect(
     `external_access`: whether SQL text may read files and the network and load extensions of DuckDB (`FROM 'x.csv'`,
     `read_text`, `https://`). Without, it sees the tables and views of this database and nothing else, whoever wrote it,
     and is refused with AccessError; and what does not fit into memory is refused rather than spilled to disk.
+    `threads`: how many threads work on a commit of many rows, and on filling a view: by default as many as there are
+    processors for this process. Commits of less than some thousands of rows take one. The answers are the same.
 
-    Raises TypeMismatchError for a number that is negative, too large or no whole number, and for another `compile`.
+    Raises TypeMismatchError for a number that is negative, too large or no whole number, for no threads at all, and for
+    another `compile`.
     On glibc this also tells the process's allocator to keep up to 64 MiB of freed memory, which saves page faults.
     """
-    from ivm.arguments import one_of, whole_number  # noqa: PLC0415
+    from ivm.arguments import at_least_one, one_of, whole_number  # noqa: PLC0415
     from ivm.core import Core  # noqa: PLC0415
     from ivm.database import Database  # noqa: PLC0415
     from ivm.engine import Engine  # noqa: PLC0415
     from ivm.kernels.memory.allocator import keep_freed_pages  # noqa: PLC0415
     from ivm.render.scalars.compiler import Compiler  # noqa: PLC0415
+    from ivm.trace.helpers import Helpers, cores  # noqa: PLC0415
 
     history = whole_number(history, "history")
     memory_limit = None if memory_limit is None else whole_number(memory_limit, "memory_limit")
+    helpers = Helpers(cores() if threads is None else at_least_one(threads, "threads"))
     one_of(compile, ("background", "wait", "off"), "compile")
     keep_freed_pages()
     compiler = None if compile == "off" else Compiler(wait=compile == "wait")
-    engine = Engine(compiler, history, sharing=sharing, memory_limit=memory_limit)
+    engine = Engine(compiler, history, sharing=sharing, memory_limit=memory_limit, helpers=helpers)
     return Database(Core(engine, external_access=external_access))
 
 

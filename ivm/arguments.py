@@ -52,6 +52,14 @@ def whole_number(value: Any, name: str) -> int:
     return number
 
 
+def at_least_one(value: Any, name: str) -> int:
+    """A number from 1 to `MOST` that is given as `name`; TypeMismatchError for anything else."""
+    number = whole_number(value, name)
+    if number == 0:
+        raise TypeMismatchError(f"{name} is 0, and must be at least 1")
+    return number
+
+
 def one_of(value: Any, known: Sequence[str], name: str) -> None:
     """TypeMismatchError unless what is given as `name` is one of these."""
     if value not in known:

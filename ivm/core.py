@@ -36,7 +36,7 @@ class Core:
         self.catalog = Catalog()
         self.engine = engine
         self.lock = Turns(self._begin)
-        self.incoming = Incoming(self.catalog)
+        self.incoming = Incoming(self.catalog, engine.helpers)
         self.external_access = external_access
         self.definitions = Turns(self._clear)
         self._left: Callable[[], None] | None = None
@@ -80,6 +80,7 @@ class Core:
                 self.close_subscriptions()
                 if self.engine.renderer.compiler is not None:
                     self.engine.renderer.compiler.close()
+                self.engine.helpers.close()
                 self.engine = Engine(None, history=0)
                 self.lock.close("cannot use this database: it is closed; make another with ivm.connect()")
         give_back_freed_pages()

@@ -32,6 +32,7 @@ from ivm.tables import Declared, Tables, check_append_only, check_static
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.delta import Delta, concat_deltas
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.helpers import Errands, Helpers
 from ivm.trace.sweep import Sweep
 from ivm.trace.table_store import TableStore
 from ivm.trace.time import BEGINNING
@@ -83,9 +84,11 @@ class Engine:
     """
 
     def __init__(
-        self, compiler: Compiler | None, history: int, *, sharing: bool = True, memory_limit: int | None = None
-    ) -> None:
+        self, compiler: Compiler | None, history: int, *, sharing: bool = True, memory_limit: int | None = None,
+        helpers: Helpers | None = None,
+    ) -> None:  # fmt: skip
         self.dictionary = TextDictionary()
+        self.helpers = Helpers(1) if helpers is None else helpers
         self.tables = Tables(self.dictionary)
         self.renderer = Renderer(Graph(), self.dictionary, compiler, self.tables)
         self.views: dict[str, Installed] = {}
@@ -99,6 +102,7 @@ class Engine:
         self._sweep = Sweep(self.dictionary, lambda: chain(self.tables.items(), self.renderer.graph.states()))
         self.listeners = Listeners(self.views, self.dictionary)
         self._decided: _Decided | None = None
+        self._errands = Errands(self.helpers)
 
     @property
     def time(self) -> int:
@@ -196,7 +200,8 @@ class Engine:
         started = perf_counter_ns()
         self.settle()
         try:
-            decided = self._prepared(changes, started)
+            with self._errands:
+                decided = self._prepared(changes, started)
             self._decided = decided
         except NumericError as error:
             views = self.users_of_nodes().get(id(self.renderer.graph.last), ())
@@ -212,7 +217,7 @@ class Engine:
 
         Whoever enters calls it. It may be interrupted too, and is then called again.
         """
-        if self._decided is None and not self.renderer.graph.marks:
+        if self._decided is None and not self.renderer.graph.marks and not self._errands.are_out:
             return
         try:
             self._settle()
@@ -321,9 +326,12 @@ class Engine:
         read = self.renderer.sources
         changed = self.renderer.graph.step({read[n]: delta for n, delta in deltas.items() if n in read})
         updates = sum(change.data.num_rows for change in changes)
-        return _Decided(time, since, updates, started, self.listeners.told(changed))
+        told = self.listeners.told(changed)
+        self._errands.finish()
+        return _Decided(time, since, updates, started, told)
 
     def _settle(self) -> None:
+        self._errands.wait()
         graph, decided = self.renderer.graph, self._decided
         if decided is None:
             graph.rollback()

@@ -16,6 +16,7 @@ from catalog.schema import Default, Table
 from ivm.arguments import Tabular
 from ivm.tables import check_upsert
 from ivm.trace.column import Ints
+from ivm.trace.helpers import Errands, Helpers
 from ivm.trace.ingest import Intake
 from ivm.trace.table_store import Mode
 from ivm.trace.time import LAST
@@ -25,21 +26,24 @@ from ivm.transaction import Change
 class Incoming:
     """Checks what users hand in, by the catalog's tables; remembers what it prepared for each."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, helpers: Helpers) -> None:
         self._catalog = catalog
+        self._helpers = helpers
         self._intakes: dict[str, Intake] = {}
 
     def rows(self, name: str, data: Tabular, keys_only: bool) -> tuple[Table, pa.Table]:
         """The table of a name, and the rows as it stores them; of a table with a key only that, if `keys_only`."""
         table = self._catalog.table(name)
-        return table, self._intake(table).rows(data, keys_only=keys_only and bool(table.primary_key))
+        with Errands(self._helpers):
+            return table, self._intake(table).rows(data, keys_only=keys_only and bool(table.primary_key))
 
     def change(self, name: str, data: Tabular, mode: Mode) -> Change:
         """Rows with times (see `check_times`) and diffs of their own; in mode "upsert" of a table with a key."""
         table = self._catalog.table(name)
         if mode == "upsert":
             check_upsert(table)
-        rows, times, diffs = self._intake(table).updates(data)
+        with Errands(self._helpers):
+            rows, times, diffs = self._intake(table).updates(data)
         if mode == "diff":
             return Change(table, rows, diffs, times)
         return Change(table, rows, None if diffs is None else np.sign(diffs), times, mode, missing="ignore")

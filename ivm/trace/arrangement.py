@@ -9,6 +9,7 @@ from functools import partial
 from ivm.trace.column import Bools, Ints
 from ivm.trace.delta import Group
 from ivm.trace.follower import Follower
+from ivm.trace.helpers import Errand, at_hand
 from ivm.trace.index import Index
 from ivm.trace.keys import DistinctKeys, KeyLayout
 from ivm.trace.row_store import RowStore
@@ -53,6 +54,7 @@ class Arrangement(Follower):
         self.key = tuple(key)
         self.layout = layout
         self._is_aside = False
+        self._coming: Errand[None] | None = None
         self._keys = _Keys(store, self.key, layout)
         runs = unique or layout.words == 1
         self.index = Index(layout.words, unique, self._keys.words if runs else None, layout.lead_shift if unique else 0)
@@ -69,12 +71,34 @@ class Arrangement(Follower):
 
     def catch_up(self, most: int | None = None) -> int:
         """Index the rows that the store has gained, at most so many of them; how many are left. Cost: 20 ns a row."""
+        self._settle()
         end = self.store.rows if most is None else min(self.index.rows + most, self.store.rows)
+        if most is None and self._catch_up_aside(end - self.index.rows):
+            return 0
         while self.index.rows < end:
             rows = slice(self.index.rows, min(self.index.rows + _CATCH_UP_ROWS, end))
             words, dropped = self._keys.pack(rows)
             self.index.insert(words, dropped, self.store.died)
         return self.store.rows - self.index.rows
+
+    def _catch_up_aside(self, count: int) -> bool:
+        """Let others do it until somebody looks something up, if the commit has helpers for so many rows.
+
+        Nobody changes the store meanwhile. The keys are read here, and their columns brought to where reading them by
+        row number changes nothing.
+        """
+        errands = at_hand(count)
+        if errands is None or count > _CATCH_UP_ROWS:
+            return False
+        words, dropped = self._keys.pack(slice(self.index.rows, self.store.rows))
+        self.store.columns.settle(self.key)
+        self._coming = errands.send(partial(self.index.insert, words, dropped, self.store.died))
+        return True
+
+    def _settle(self) -> None:
+        if self._coming is not None:
+            self._coming.get()
+            self._coming = None
 
     def fill(self, aside: Aside = at_once) -> Iterator[int]:
         """Index all rows of the store bit by bit, yielding the rows of each; commits may come between two of them.
@@ -120,6 +144,7 @@ class Arrangement(Follower):
         at the time itself are seen. Of rows that the store has gained those are found that are caught up with. Cost:
         see `Index.probe`.
         """
+        self._settle()
         as_of, store = readable_as_of(times, inclusive), self.store
         limits = one(store.limit(as_of)) if isinstance(as_of, int) else store.limits(as_of)
         return self.index.probe(words, dropped, limits, store.died, stamps(as_of))
@@ -136,10 +161,12 @@ class Arrangement(Follower):
     def truncate(self, rows: int) -> None:
         """Take the rows from `rows` on out of the index, before the store drops them."""
         if not self._is_aside:  # where it has no rows that are not final
+            self._coming = None
             self.index.truncate(rows)
 
     def seal(self, since: int) -> None:
         """Make the rows final; nobody reads as of a time before `since` any more."""
+        self._settle()
         if self._is_aside:
             self.index.since = stamp(since)
         else:

@@ -172,6 +172,12 @@ class ColdColumns:
         found = self._converted(index, self._taken(index, distinct))
         return found if places is None else found.take(places)
 
+    def settle(self, indexes: Sequence[int]) -> None:
+        """Bring these columns, as far as they are read in place, up to date."""
+        for index in indexes:
+            if is_readable(self._types[index]):
+                self._readable(index)
+
     def arrow(self, index: int, rows: Ints | slice) -> pa.ChunkedArray:
         """A column's values of `rows`, ascending, as Arrow has the type; a slice of that type is not copied."""
         arrays = self.arrays(index, rows)

@@ -124,6 +124,10 @@ class StoredColumns(Source):
             return part_of(batch.column(index), slice(rows.start - first, rows.stop - first))
         return self._cold.gather(index, rows)
 
+    def settle(self, columns: Sequence[int]) -> None:
+        """Let reading these columns, which are prepared, change nothing until rows come: threads may do it together."""
+        self._cold.settle([index for index in columns if index not in self._hot])
+
     def arrow(self, index: int, rows: Ints | slice) -> pa.ChunkedArray:
         """Column `index` of `rows`, ascending, as Arrow has its type; cold columns come straight from their batches."""
         hot = self._hot.get(index)

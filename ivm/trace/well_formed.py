@@ -6,6 +6,7 @@ Arrow arrays are taken as they are, and nothing that reads them later checks an 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -17,6 +18,7 @@ from catalog.schema import Field
 from catalog.types import MAX_NARROW_DIGITS, Kind
 from ivm.kernels.memory.in_place import all_within, decimals_fit
 from ivm.trace.column import readonly, validity_mask
+from ivm.trace.helpers import side_by_side
 
 Doubtful = tuple[int, bool]
 """A column that may hold what is no value of its type: its position, and whether it has a dictionary."""
@@ -71,12 +73,10 @@ class WellFormed:
                 table.validate(full=True)
             else:
                 table.validate()
-                for place, chunk in encoded:
-                    self._check_encoded(place, chunk)
-                for place, is_encoded in looked_at:
-                    if not is_encoded:
-                        for chunk in table.column(place).chunks:
-                            _check_array(chunk)
+                plain = [chunk for place, coded in looked_at if not coded for chunk in table.column(place).chunks]
+                checks = [partial(self._check_encoded, place, chunk) for place, chunk in encoded]
+                checks += [partial(_check_array, chunk) for chunk in plain]
+                side_by_side(checks, table.num_rows)
             return any(values.null_count for values in dictionaries)
         except pa.ArrowException as error:
             self._refuse(table, error)

@@ -7,7 +7,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 
+from tests.engine.threads import helped
 from tests.faults import lines
 from tests.faults.harness import (
     ERRORS,
@@ -35,7 +37,13 @@ def _main() -> int:
     parser.add_argument("--sample", type=int, help="only one line of each file, by turns, in the first two works")
     parser.add_argument("--error", choices=[each.__name__ for each in ERRORS])
     parser.add_argument("--verbose", action="store_true", help="print each place before something is raised there")
+    parser.add_argument("--helped", action="store_true", help="by threads that work on every commit")
     given = parser.parse_args()
+    with helped() if given.helped else nullcontext():
+        return _raise_all(given)
+
+
+def _raise_all(given: argparse.Namespace) -> int:
     lines.VERBOSE = given.verbose
     errors = tuple(each for each in ERRORS if given.error in (None, each.__name__))
     total = wrong = 0

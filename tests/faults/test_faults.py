@@ -33,6 +33,10 @@ def test_a_commit_is_done_or_undone_as_a_whole() -> None:
     _run(*_COMMITS, "--sample", str(_TODAY))
 
 
+def test_so_it_is_where_threads_help() -> None:
+    _run("joins:upsert", "--helped", "--sample", str(_TODAY))
+
+
 def test_who_reads_and_defines_changes_nothing_else() -> None:
     _run(*_OTHERS, "--sample", str(_TODAY), "--every", "3")
 

@@ -1,0 +1,202 @@
+"""Threads that help the one that works on many rows: compiled loops and Arrow let go of the interpreter's lock.
+
+Work is handed out as errands. Each is done once: by a helper that is free, or by whoever needs what comes of it and
+finds that nobody has begun. So nobody waits for a helper that is busy elsewhere, and one thread does all of it if none
+is there. What comes of it, or which error is raised, does not depend on who did it.
+
+Whoever hands out errands (`Errands`) waits for those that a helper has begun before anything that they touch is undone.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from _thread import allocate_lock, get_ident
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+from weakref import finalize
+
+LARGE = 1 << 13
+"""Rows from which on it is worth it: handing an errand out takes some 30 microseconds."""
+_WAIT_SECONDS = 1.0
+
+T = TypeVar("T")
+
+
+class Errand(Generic[T]):
+    """Some work that is done once, by whoever claims it first."""
+
+    __slots__ = ("_error", "_over", "_owner", "_result", "_running", "_work")
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self._work: Callable[[], T] | None = work
+        self._owner: dict[None, int] = {}
+        self._over = False
+        self._running = allocate_lock()
+        self._running.acquire()
+        self._error: BaseException | None = None
+        self._result: T
+
+    def claim(self) -> bool:
+        """Whether it is this thread's, now that it is somebody's: one call in C decides that, and notes it."""
+        me = get_ident()
+        return self._owner.setdefault(None, me) == me
+
+    def run(self) -> None:
+        """Do it, as the one whose it is."""
+        try:
+            assert self._work is not None
+            self._result = self._work()
+        except BaseException as error:  # noqa: BLE001  it is raised where the result is wanted
+            self._error = error
+        finally:
+            self._work = None
+            self._over = True
+            self._running.release()
+
+    def wait(self) -> None:
+        """Let it end if another thread is at it; if nobody is, nobody will be. May be interrupted, and called again."""
+        if not self.claim():
+            while not self._over:
+                self._running.acquire(timeout=_WAIT_SECONDS)
+
+    def get(self) -> T:
+        """What came of it; raises what it raised. It is done here and now if nobody has begun."""
+        if not self._over:
+            if self.claim():
+                self.run()
+            else:
+                self.wait()
+        if self._error is not None:
+            raise self._error
+        return self._result
+
+
+class Helpers:
+    """Up to `threads` - 1 threads, which begin with the first errand, and end with the process or when it is closed.
+
+    A child of a fork has none of its parent's threads: it begins its own.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads
+        self._queue: SimpleQueue[Errand[Any] | None] = SimpleQueue()
+        self._begun = 0
+        self._process = os.getpid()
+        self._closed = False
+        finalize(self, _end, self._queue, threads)
+
+    def put(self, errand: Errand[Any]) -> None:
+        """Let a helper do it, once one is free."""
+        if self._process != os.getpid():
+            self._queue, self._begun, self._process = SimpleQueue(), 0, os.getpid()
+            finalize(self, _end, self._queue, self.threads)
+        while self._begun < self.threads - 1 and not self._closed:
+            self._begun += 1
+            with suppress(RuntimeError):  # the system has no more threads
+                threading.Thread(target=_help, args=(self._queue,), name=f"ivm-{self._begun}", daemon=True).start()
+        self._queue.put(errand)
+
+    def close(self) -> None:
+        """Let the threads end, each after what it is at. Errands are still done, by whoever needs them."""
+        self._closed = True
+        _end(self._queue, self.threads)
+
+
+class Errands:
+    """The errands of one piece of work, and of one thread at a time; as a context, what `at_hand` gives to it.
+
+    Nobody but that thread hands any out, waits or finishes.
+    """
+
+    def __init__(self, helpers: Helpers) -> None:
+        self._helpers = helpers
+        self._out: list[Errand[Any]] = []
+        self._before: Errands | None = None
+
+    @property
+    def are_out(self) -> bool:
+        """Whether somebody may be at one of them."""
+        return bool(self._out)
+
+    def send(self, work: Callable[[], T]) -> Errand[T]:
+        """Hand out some work. It must not matter to it what else is done until its result is taken."""
+        errand = Errand(work)
+        self._out.append(errand)
+        self._helpers.put(errand)
+        return errand
+
+    def all(self, works: Sequence[Callable[[], T]]) -> list[T]:
+        """Do all of these side by side; raises what the first of them raises that does."""
+        mine, *others = map(Errand, works)
+        for errand in others:
+            self._out.append(errand)
+            self._helpers.put(errand)
+        try:
+            return [errand.get() for errand in (mine, *others)]
+        finally:
+            for errand in others:
+                errand.wait()
+                self._out.remove(errand)
+
+    def finish(self) -> None:
+        """Let all that are out be done; raises what the first of them raised that did."""
+        for errand in tuple(self._out):
+            errand.get()
+        self._out.clear()
+
+    def wait(self) -> None:
+        """Let end what a helper has begun; of the others nothing is done any more. May be interrupted, called again."""
+        while self._out:
+            self._out[-1].wait()
+            self._out.pop()
+
+    def __enter__(self) -> None:
+        self._before, _here.errands = _here.errands, self if self._helpers.threads > 1 else None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        _here.errands = self._before
+
+
+class _Here(threading.local):
+    errands: Errands | None = None
+
+
+_here = _Here()
+
+
+def at_hand(rows: int) -> Errands | None:
+    """By which this thread lets others help it with so many rows; None if it does them alone."""
+    return None if rows < LARGE else _here.errands
+
+
+def side_by_side(works: Sequence[Callable[[], T]], rows: int) -> list[T]:
+    """Do all of these, which go through so many rows each; raises what the first of them raises that does."""
+    errands = at_hand(rows) if len(works) > 1 else None
+    return [work() for work in works] if errands is None else errands.all(works)
+
+
+def cores() -> int:
+    """How many processors this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # a system that does not say
+        return os.cpu_count() or 1
+
+
+def _help(queue: SimpleQueue[Errand[Any] | None]) -> None:
+    while True:
+        errand = queue.get()
+        if errand is None:
+            return
+        if errand.claim():
+            errand.run()
+        del errand  # what it holds goes, while nothing is to be done
+
+
+def _end(queue: SimpleQueue[Errand[Any] | None], threads: int) -> None:
+    for _ in range(threads - 1):
+        queue.put(None)
