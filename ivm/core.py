@@ -24,6 +24,7 @@ from ivm.incoming import Incoming, check_times
 from ivm.kernels.memory.allocator import give_back_freed_pages
 from ivm.subscription import Subscription, changes_to_arrow, seen_changes
 from ivm.trace.delta import delta_of
+from ivm.trace.exported import Located
 from ivm.trace.turns import Turns
 from ivm.transaction import Change, Transaction
 from ivm.view import Installed
@@ -149,7 +150,7 @@ class Core:
             with self.lock:
                 self.engine.sweep()
 
-    def _rows(self, name: str, data: Tabular, keys_only: bool) -> tuple[Table, pa.Table]:
+    def _rows(self, name: str, data: Tabular, keys_only: bool) -> tuple[Table, pa.Table, Located | None]:
         self.lock.check_open()
         return self.incoming.rows(name, data, keys_only)
 

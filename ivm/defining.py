@@ -89,7 +89,7 @@ def _create_table_as(core: Core, statement: CreateTableAs, dialect: str) -> Resu
     names = list(unique_names((*given, *names[len(given) :])))
     table = table_like(statement.name, list(zip(names, types, strict=True)))
     rows = asked(core, statement.query, dialect, "SELECT * FROM ({}) LIMIT 0" if statement.empty else "{}")
-    rows = Intake(table.fields, f"table {table.name}").rows(rows.rename_columns(names))
+    rows, _ = Intake(table.fields, f"table {table.name}").rows(rows.rename_columns(names))
     _put_table(core, table, statement.replace, rows)
     return counted(rows.num_rows)
 

@@ -365,7 +365,7 @@ class Engine:
                 check_static(store.table, [view for view, each in self.views.items() if name in each.tables])
             marks.add((store,))
             times = time if change.times is None else change.times
-            delta = store.apply(change.data, change.diffs, times, change.mode, change.missing, earliest)
+            delta = store.apply(change.data, change.diffs, times, change.mode, change.missing, earliest, change.located)
             if delta is not None:
                 check_append_only(store, delta)
                 parts.setdefault(name, []).append(delta)

@@ -16,6 +16,7 @@ from catalog.schema import Default, Table
 from ivm.arguments import Tabular
 from ivm.tables import check_upsert
 from ivm.trace.column import Ints
+from ivm.trace.exported import Located
 from ivm.trace.helpers import Errands, Helpers
 from ivm.trace.ingest import Intake
 from ivm.trace.table_store import Mode
@@ -31,11 +32,13 @@ class Incoming:
         self._helpers = helpers
         self._intakes: dict[str, Intake] = {}
 
-    def rows(self, name: str, data: Tabular, keys_only: bool) -> tuple[Table, pa.Table]:
-        """The table of a name, and the rows as it stores them; of a table with a key only that, if `keys_only`."""
+    def rows(self, name: str, data: Tabular, keys_only: bool) -> tuple[Table, pa.Table, Located | None]:
+        """The table of a name, the rows as it stores them, of a table with a key only that, if `keys_only`, and where
+        they lie, if that is known.
+        """
         table = self._catalog.table(name)
         with Errands(self._helpers):
-            return table, self._intake(table).rows(data, keys_only=keys_only and bool(table.primary_key))
+            return table, *self._intake(table).rows(data, keys_only=keys_only and bool(table.primary_key))
 
     def change(self, name: str, data: Tabular, mode: Mode) -> Change:
         """Rows with times (see `check_times`) and diffs of their own; in mode "upsert" of a table with a key."""
@@ -43,10 +46,10 @@ class Incoming:
         if mode == "upsert":
             check_upsert(table)
         with Errands(self._helpers):
-            rows, times, diffs = self._intake(table).updates(data)
+            rows, times, diffs, located = self._intake(table).updates(data)
         if mode == "diff":
-            return Change(table, rows, diffs, times)
-        return Change(table, rows, None if diffs is None else np.sign(diffs), times, mode, missing="ignore")
+            return Change(table, rows, located, diffs, times)
+        return Change(table, rows, located, None if diffs is None else np.sign(diffs), times, mode, missing="ignore")
 
     def _intake(self, table: Table) -> Intake:
         known = self._intakes.get(table.name)

@@ -88,4 +88,4 @@ def _there(table: Table, rows: pa.Table) -> int:
 def _gone(changes: list[Change]) -> list[Change]:
     """The same rows taken back, where rows may go."""
     going = [each for each in changes if not (each.table.append_only or each.table.static)]
-    return [replace(each, diffs=np.full(each.data.num_rows, -1, np.int64)) for each in going]
+    return [each._replace(diffs=np.full(each.data.num_rows, -1, np.int64)) for each in going]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import get_args
+from typing import NamedTuple, get_args
 from warnings import warn
 
 import numpy as np
@@ -15,22 +14,25 @@ from catalog.schema import Table
 from ivm.arguments import Tabular, one_of
 from ivm.tables import check_upsert
 from ivm.trace.column import Ints
+from ivm.trace.exported import Located
 from ivm.trace.table_store import Missing, Mode
 
-Check = Callable[[str, Tabular, bool], tuple[Table, pa.Table]]
-"""A table's name and rows for it (with True: those that are to go); the table, and the rows as it stores them."""
+Check = Callable[[str, Tabular, bool], tuple[Table, pa.Table, Located | None]]
+"""A table's name and rows for it (with True: those that are to go); the table, the rows as it stores them, and where
+they lie, if that is known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """Rows for one table: checked Arrow columns, a diff for each (None: all +1), times for each (None: the commit's).
 
-    `table` is as it was declared when they were checked. `mode` is "diff" (a diff must hit what it says) or "upsert" (a
-    row replaces the one with its key); deletes of `missing` rows are errors or ignored.
+    `located`: where the rows lie, if that is known. `table` is as it was declared when they were checked. `mode` is
+    "diff" (a diff must hit what it says) or "upsert" (a row replaces the one with its key); deletes of `missing` rows
+    are errors or ignored.
     """
 
     table: Table
     data: pa.Table
+    located: Located | None = None
     diffs: Ints | None = None
     times: Ints | None = None
     mode: Mode = "diff"
@@ -75,15 +77,15 @@ class Transaction:
         """
         self._check_open()
         one_of(missing, get_args(Missing), "missing")
-        found, rows = self._check(table, data, True)
-        self._changes.append(Change(found, rows, np.full(rows.num_rows, -1, np.int64), missing=missing))
+        found, rows, located = self._check(table, data, True)
+        self._changes.append(Change(found, rows, located, np.full(rows.num_rows, -1, np.int64), missing=missing))
 
     def upsert(self, table: str, data: Tabular) -> None:
         """Replace rows of equal primary key (ConstraintError without one), add the others; the last of a key counts."""
         self._check_open()
-        found, rows = self._check(table, data, False)
+        found, rows, located = self._check(table, data, False)
         check_upsert(found)
-        self._changes.append(Change(found, rows, mode="upsert"))
+        self._changes.append(Change(found, rows, located, mode="upsert"))
 
     def commit(self) -> int:
         """Carry out all changes; returns the logical time. If it raises, nothing is changed, and they are kept here."""

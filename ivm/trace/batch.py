@@ -8,13 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import Physical, SqlType
-from ivm.trace.arrow import is_direct, item_of, numbers_from, to_column
-from ivm.trace.column import DTYPES, Array, Column, Ints
+from ivm.trace.arrow import numbers_from, to_column
+from ivm.trace.column import Array, Column, Ints
 from ivm.trace.computed import Read, TextFunction, compute
 from ivm.trace.delta import Source
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.exported import Memory, addresses_of, array_at, memory_of
-from ivm.trace.in_place import is_readable
+from ivm.trace.exported import Located, Memory, array_at, located, memory_of, stride_of
 
 _PATIENCE = 16
 _LOOKED_AT = 256
@@ -66,15 +65,6 @@ class Reader:
         """The array as a column; see `to_column`."""
         return to_column(array, self.type, self._dictionary)
 
-    def stride(self, given: pa.DataType) -> int:
-        """The bytes from a value of an array to the next; 0 if values of type `given` have not their physical form."""
-        if not is_readable(self.type) or not is_direct(given, self.type):
-            return 0
-        if pa.types.is_decimal128(given):
-            return 16
-        item = np.dtype(item_of(given))
-        return item.itemsize if item == DTYPES[self.type.physical] and self.type.physical is not Physical.WIDE else 0
-
 
 class Readers:
     """A reader for each column; they remember what they know of the schema that came last."""
@@ -84,10 +74,10 @@ class Readers:
         self._known: tuple[pa.Schema, Ints] | None = None
 
     def strides(self, schema: pa.Schema) -> Ints:
-        """`Reader.stride` of each column, int64."""
+        """`stride_of` each column, int64."""
         known = self._known
         if known is None or not schema.equals(known[0]):
-            strides = [reader.stride(given) for reader, given in zip(self.each, schema.types, strict=True)]
+            strides = [stride_of(given, reader.type) for reader, given in zip(self.each, schema.types, strict=True)]
             known = self._known = schema, np.array(strides, np.int64)
         return known[1]
 
@@ -98,10 +88,11 @@ class Batch(Source):
     Plain values are read where they lie, which takes a microsecond a column.
     """
 
-    def __init__(self, table: pa.Table, readers: Readers) -> None:
+    def __init__(self, table: pa.Table, readers: Readers, located: Located | None = None) -> None:
+        """`located`: where the rows of the table lie, if that is known."""
         self.table = table
         self._readers = readers
-        self._addresses: Ints | None = None
+        self._located = located
         self._places: Sequence[Sequence[int]] | None = None
         self._memory: Memory | None = None
         self._made: dict[Read, Column] = {}
@@ -126,6 +117,10 @@ class Batch(Source):
             return Source.gather(self, index, rows)
         return compute(self.table.column(column).take(numbers_from(rows)).chunks, function)
 
+    def batches(self) -> Sequence[pa.RecordBatch]:
+        """The rows as record batches one after the other, not copied."""
+        return self.table.to_batches() if self._located is None else (self._located.batch,)
+
     def addresses(self) -> Ints | None:
         """Where the columns lie in memory, int64 (columns, 4); None where they lie in several pieces.
 
@@ -138,9 +133,10 @@ class Batch(Source):
         there, and nobody writes to it. Cost: 10 microseconds for 16 columns at the first call.
         """
         if self._places is None:
-            addresses = addresses_of(self.table, self._readers.strides(self.table.schema))
-            self._addresses, self._places = addresses, () if addresses is None else addresses.tolist()
-        return self._addresses
+            if self._located is None:
+                self._located = located(self.table, self._readers.strides(self.table.schema))
+            self._places = () if self._located is None else self._located.addresses.tolist()
+        return None if self._located is None else self._located.addresses
 
     def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
         """Whether they are computed already, or the column's bytes are to be read (see `TextHabit`)."""

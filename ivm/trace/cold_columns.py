@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -115,15 +115,14 @@ class ColdColumns:
             fixed._rows = self._rows.first(rows)
         return fixed
 
-    def append(self, table: pa.Table) -> None:
-        """Add the rows of a table of all columns (of any encoding that fits) at the end; nothing is copied."""
+    def append(self, batches: Iterable[pa.RecordBatch]) -> None:
+        """Add batches of all columns (of any encoding that fits) at the end; nothing is copied."""
         if not self._places:
             return
-        if len(self._places) < table.num_columns:
-            table = table.select(list(self._places))
-        for batch in table.to_batches():
+        for batch in batches:
             if batch.num_rows:
-                self._rows.push(batch, 0 if batch.num_rows < _SMALL else _SEALED)
+                kept = batch if len(self._places) == batch.num_columns else batch.select(list(self._places))
+                self._rows.push(kept, 0 if batch.num_rows < _SMALL else _SEALED)
 
     def without(self, index: int) -> ColdColumns:
         """The same rows without a column, which is not read in place."""

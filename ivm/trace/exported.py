@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import Physical
+from catalog.types import Physical, SqlType
 from ivm.kernels.memory.exported import RELEASE, WORDS, let_go, locate
+from ivm.trace.arrow import is_direct, item_of
 from ivm.trace.column import DTYPES, Array, Ints
+from ivm.trace.in_place import is_readable
 
 _PAGE = 1 << 12
 
@@ -37,26 +40,47 @@ class Memory(ctypes.c_char * (1 << 62)):  # type: ignore[misc]
     owner: object
 
 
+class Located(NamedTuple):
+    """Rows that came in one piece, and where their columns lie in memory, as `Batch.addresses` has it."""
+
+    batch: pa.RecordBatch
+    addresses: Ints
+
+
 _idle: list[Exported] = []
 
 
-def addresses_of(table: pa.Table, strides: Ints) -> Ints | None:
-    """Where the values of the columns lie, as `Batch.addresses` has it; None where they lie in several pieces.
-
-    `strides` int64 (columns,) are the bytes from a value to the next, 0 where values have not their physical form.
-    """
-    batches = table.to_batches()
-    if len(batches) != 1:
+def located(data: pa.Table, strides: Ints) -> Located | None:
+    """Where the columns of a table lie; None if they lie in several pieces. `strides` int64: `stride_of` of each."""
+    batch = one_batch(data)
+    if batch is None:
         return None
     addresses: Ints = np.empty((len(strides), 4), np.int64)
-    try:
-        exported = _idle.pop()
-    except IndexError:
-        exported = Exported()
-    batches[0]._export_to_c(exported.address)
+    exported = _idle.pop() if _idle else Exported()
+    batch._export_to_c(exported.address)
     locate(exported.words, strides, addresses)
     _idle.append(exported)
-    return addresses
+    return Located(batch, addresses)
+
+
+def one_batch(data: pa.Table | pa.RecordBatch) -> pa.RecordBatch | None:
+    """The rows as one record batch, not copied; None if they are several, or none."""
+    if isinstance(data, pa.RecordBatch):
+        return data
+    batches = data.to_batches()
+    return batches[0] if len(batches) == 1 else None
+
+
+def stride_of(given: pa.DataType, type: SqlType) -> int:
+    """The bytes from a value of an array of type `given` to the next; 0 if values have not the physical form of `type`
+    there.
+    """
+    if not is_readable(type) or not is_direct(given, type):
+        return 0
+    if pa.types.is_decimal128(given):
+        return 16
+    item = np.dtype(item_of(given))
+    return item.itemsize if item == DTYPES[type.physical] and type.physical is not Physical.WIDE else 0
 
 
 def memory_of(owner: object) -> Memory:

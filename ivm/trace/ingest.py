@@ -16,14 +16,26 @@ from ivm.trace.arrow import array_from, arrow_type, is_direct
 from ivm.trace.changes import within_bounds
 from ivm.trace.column import Bools, Ints, every
 from ivm.trace.exact_cast import TextError, exact_cast, from_texts, is_written
+from ivm.trace.exported import Located
+from ivm.trace.first_look import FirstLook, first_look
 from ivm.trace.well_formed import SHOWN, Doubtful, WellFormed, check_shown, to_look_at
 
 TIME, DIFF = "_time", "_diff"
 _SHOWN = 3
 _NESTED = (list, tuple, dict, set, frozenset, np.ndarray)
 
-Updates = tuple[pa.Table, Ints | None, Ints | None]
-"""Rows, their times, None where they have none of their own, and their diffs, None where all are +1."""
+
+class Updates(NamedTuple):
+    """Rows, their times, None where they have none of their own, their diffs, None where all are +1, and, if that is
+    known, where the rows lie.
+    """
+
+    rows: pa.Table
+    times: Ints | None
+    diffs: Ints | None
+    located: Located | None = None
+
+
 Defaults = Mapping[str, Callable[[int], pa.Array]]
 """By a column's name what makes so many values for rows that leave it out."""
 _NO_DEFAULTS: Defaults = {}
@@ -33,7 +45,8 @@ class _Known(NamedTuple):
     """What is known of an Arrow schema whose batches need no cast, no renaming and no other order of columns.
 
     `places`: where the table's own columns are; `extra`: where times and diffs are; `required`: which columns may hold
-    no NULL, None for all; `doubtful`, `moments`: those at whose values is to be looked.
+    no NULL, None for all; `doubtful`, `moments`: those at whose values is to be looked, if the `first_look`, at the
+    table's own columns and then at `extra`, has not said that all is well.
     """
 
     schema: pa.Schema
@@ -42,6 +55,7 @@ class _Known(NamedTuple):
     required: list[int] | None
     doubtful: list[Doubtful]
     moments: list[tuple[int, Field]]
+    first_look: FirstLook | None
 
 
 class Intake:
@@ -62,8 +76,9 @@ class Intake:
         self._last: _Known | None = None
         self._well_formed = WellFormed(what)
 
-    def rows(self, data: Any, *, keys_only: bool = False) -> pa.Table:
-        """The data as an Arrow table of exactly the columns `fields`, in their order, in types that `to_column` takes.
+    def rows(self, data: Any, *, keys_only: bool = False) -> tuple[pa.Table, Located | None]:
+        """The data as an Arrow table of exactly the columns `fields`, in their order, in types that `to_column` takes;
+        and where its columns lie, if that is known.
 
         `data`: a pa.Table or RecordBatch, anything with the Arrow PyCapsule interface (pandas, polars, DuckDB
         relations), a list of dicts (a key that a row lacks is NULL), or a dict of columns; in dicts, dates, timestamps
@@ -73,26 +88,24 @@ class Intake:
         are not looked at.
 
         Raises TypeMismatchError for a form that is not understood, a missing, unknown or duplicate column, a wrong type
-        or a value that does not fit, ConstraintError for NULL in a field that is not nullable. Cost: some 20
-        microseconds for 16 columns of the schema that came last, 50 for others, and the look at the values (see
-        `WellFormed`).
+        or a value that does not fit, ConstraintError for NULL in a field that is not nullable. Cost: that
+        of `FirstLook` for the schema that came last; for others, and where that is not enough, some 50 microseconds for
+        16 columns and the look of `WellFormed`.
         """
-        known = None if keys_only else self._taken(data)
-        if known is not None and known.extra == [None, None]:
-            return data
+        taken = None if keys_only else self._taken(data)
+        if taken is not None and taken[0].extra == [None, None]:
+            return _table(data), taken[1]
         table, borrowed = self._as_table(data)
-        return self._complete(self._renamed(table), borrowed, self._keys if keys_only else self.fields)
+        return self._complete(self._renamed(table), borrowed, self._keys if keys_only else self.fields), None
 
     def updates(self, data: Any) -> Updates:
         """As `rows`, where two more columns are allowed, `_time` and `_diff` of BIGINT; rows with a diff of 0 are gone.
 
         Rows that go need no more than the primary key. ConstraintError also for diffs that stand for too many rows.
         """
-        known = self._taken(data)
-        if known is not None:
-            rows = data if len(known.places) == data.num_columns else data.select(known.places)
-            times, diffs = (None if place is None else data.column(place).to_numpy() for place in known.extra)
-            return self._counted(rows, times, diffs, self.fields)
+        taken = self._taken(data)
+        if taken is not None:
+            return self._counted(_updates(_table(data), *taken), self.fields)
         given, borrowed = self._as_table(data)
         table = self._renamed(given)
         own = {field.name for field in self.fields}
@@ -102,19 +115,27 @@ class Intake:
         times, diffs = (numbers.column(name).to_numpy() if name in extra else None for name in (TIME, DIFF))
         gone = None if diffs is None or not self._keys or not (diffs < 0).any() else diffs <= 0
         wanted = self._keys if gone is not None and gone.all() else self.fields
-        return self._counted(self._complete(table.drop_columns(extra), borrowed, wanted, gone), times, diffs, wanted)
+        rows = self._complete(table.drop_columns(extra), borrowed, wanted, gone)
+        return self._counted(Updates(rows, times, diffs), wanted)
 
-    def _taken(self, data: Any) -> _Known | None:
-        """What is known of data that can be taken as it is, else None; TypeMismatchError if it is not what its types
-        say.
+    def _taken(self, data: Any) -> tuple[_Known, Located | None] | None:
+        """What is known of data that can be taken as it is, and where that lies if it is known; else None.
+
+        TypeMismatchError if it is not what its types say.
         """
-        known = self._known(data.schema) if isinstance(data, pa.Table) else None
+        if not isinstance(data, pa.Table | pa.RecordBatch):
+            return None
+        known = self._known(data.schema)
         if known is None:
             return None
-        holds_null = self._well_formed.check(data, known.doubtful)
+        located = None if known.first_look is None else known.first_look.at(data)
+        if located is not None:
+            return known, located
+        table = _table(data)
+        holds_null = self._well_formed.check(table, known.doubtful)
         for place, field in known.moments:
-            check_shown(data.column(place), field, self._what)
-        return None if holds_null or _misses_values(data, known.required) else known
+            check_shown(table.column(place), field, self._what)
+        return None if holds_null or _misses_values(table, known.required) else (known, None)
 
     def _known(self, schema: pa.Schema) -> _Known | None:
         known = self._last
@@ -140,30 +161,36 @@ class Intake:
             return None
         required = [place for place, field in placed if not field.nullable] + numbers
         moments = [(place, field) for place, field in placed if field.type.kind in SHOWN]
+        looked_at = placed + [(place, Field(names[place], BIGINT, nullable=False)) for place in numbers]
         return _Known(
-            schema, places, extra, required if len(required) < len(types) else None, to_look_at(schema), moments
+            schema,
+            places,
+            extra,
+            required if len(required) < len(types) else None,
+            to_look_at(schema),
+            moments,
+            first_look(schema, looked_at),
         )
 
-    def _counted(self, rows: pa.Table, times: Ints | None, diffs: Ints | None, fields: Schema) -> Updates:
+    def _counted(self, updates: Updates, fields: Schema) -> Updates:
+        rows, times, diffs, located = updates
         if diffs is None:
-            return rows, times, None
+            return updates
         added = np.count_nonzero(diffs == 1)
         if added + np.count_nonzero(diffs == -1) == len(diffs):  # the rule
-            return rows, times, None if added == len(diffs) else diffs
+            return Updates(rows, times, None if added == len(diffs) else diffs, located)
         rows, times, diffs = within_bounds(rows, times, diffs, [field.type for field in fields], self._what)
         if np.count_nonzero(diffs) < len(diffs):
             kept = np.flatnonzero(diffs)
             rows, diffs = rows.take(kept), diffs[kept]
             times = None if times is None else times[kept]
             diffs = None if every(diffs == 1) else diffs
-        return rows, times, diffs
+        return Updates(rows, times, diffs)
 
     def _as_table(self, data: Any) -> tuple[pa.Table, bool]:
         """The data as an Arrow table, and whether somebody may still write to its memory."""
-        if isinstance(data, pa.Table):
-            return data, False
-        if isinstance(data, pa.RecordBatch):
-            return pa.Table.from_batches([data]), False
+        if isinstance(data, pa.Table | pa.RecordBatch):
+            return _table(data), False
         try:
             if isinstance(data, pa.RecordBatchReader):
                 return data.read_all(), False
@@ -297,6 +324,20 @@ class Intake:
 
     def _refusal(self, wrong: str) -> TypeMismatchError:
         return TypeMismatchError(f"cannot read data for {self._what}: {wrong}")
+
+
+def _table(data: pa.Table | pa.RecordBatch) -> pa.Table:
+    return data if isinstance(data, pa.Table) else pa.Table.from_batches([data])
+
+
+def _updates(data: pa.Table, known: _Known, located: Located | None) -> Updates:
+    """Data that can be taken as it is."""
+    is_whole = len(known.places) == data.num_columns
+    rows = data if is_whole else data.select(known.places)
+    times, diffs = (None if place is None else data.column(place).to_numpy() for place in known.extra)
+    if located is not None and not is_whole:
+        located = Located(located.batch.select(known.places), located.addresses[: len(known.places)])
+    return Updates(rows, times, diffs, located)
 
 
 def _misses_values(data: pa.Table, required: list[int] | None) -> bool:

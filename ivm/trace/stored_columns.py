@@ -70,7 +70,7 @@ class StoredColumns(Source):
         if isinstance(source, Batch):
             if self._computed:
                 self._computed.append(source.column)
-            self._cold.append(source.table)
+            self._cold.append(source.batches())
             self._newest = self.rows, source
         self.rows += count
 
@@ -92,7 +92,7 @@ class StoredColumns(Source):
         """Add the rows `rows` of `other`, ascending, whose columns are hot and cold as these are."""
         for i, column in self._hot.items():
             column.append(other.gather(i, rows))
-        self._cold.append(other._cold.table(rows))
+        self._cold.append(other._cold.table(rows).to_batches())
         self._computed.append_from(other._computed, rows)
         self.rows += len(rows)
 

@@ -17,6 +17,7 @@ from ivm.trace.changes import Applied, Changes, impossible_changes, in_order, ne
 from ivm.trace.column import NOBODY, Ints
 from ivm.trace.delta import Concatenation, Delta, Group, Source, plain_layout
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.exported import Located
 from ivm.trace.keys import KeyLayout
 from ivm.trace.rows import Rows, RowsMark
 from ivm.trace.state import StateSize
@@ -61,17 +62,19 @@ class TableStore(Rows):
         mode: Mode = "diff",
         missing: Missing = "error",
         earliest: int = BEGINNING,
+        located: Located | None = None,
     ) -> Delta | None:
         """Carry out the updates (row i of `data`, times[i], diffs[i]); the change of the table that they make, by time.
 
         `data` has the table's columns in their order, or, where all diffs are negative and there is a primary key, only
         the key's columns: a delete identifies its row by the key alone, and may have NULL in any other column. `diffs`
-        None: all +1. `times` are not before any applied earlier (ValueError). The order of the updates of one time is
-        irrelevant: deletes come before inserts, and where that is not possible, diffs of equal rows at equal times are
-        added up first (mode "diff"). An update of diff d stands for |d| changes. With mode "upsert", for tables with a
-        primary key, an insert replaces the row of its key, if there is one, and the updates of one time count in the
-        order in which they come. Nobody is to see a time before `earliest`: what comes before it comes at it, in its
-        order. None: nothing changes. Columns of the delta are gathered when they are read.
+        None: all +1. `located`: where the rows lie, if that is known. `times` are not before any applied earlier
+        (ValueError). The order of the updates of one time is irrelevant: deletes come before inserts, and where that is
+        not possible, diffs of equal rows at equal times are added up first (mode "diff"). An update of diff d stands
+        for |d| changes. With mode "upsert", for tables with a primary key, an insert replaces the row of its key, if
+        there is one, and the updates of one time count in the order in which they come. Nobody is to see a time before
+        `earliest`: what comes before it comes at it, in its order. None: nothing changes. Columns of the delta are
+        gathered when they are read.
         Raises ConstraintError, and changes nothing, if an insert meets a row of its key, or a delete finds no row and
         what is `missing` is not to be ignored.
         Cost: a few ns a row and key word for inserts of ascending keys, else one or two random accesses a change;
@@ -87,7 +90,7 @@ class TableStore(Rows):
                 f"cannot change table {self.table.name} at time {first}: it has changes at time {self.last_time} "
                 "already; apply changes in the order of time"
             )
-        batch = self._batch(data, changes)
+        batch = self._batch(data, changes, located)
         outcome = self._carry_out(batch, changes, mode, missing)
         if not isinstance(outcome, Delta) and mode == "diff" and diffs is not None and changes.inserts.any():
             net = net_in_order(data, self._types, times, diffs)
@@ -164,12 +167,12 @@ class TableStore(Rows):
         rows, key = super().size(), StateSize() if self._key is None else self._key.size()
         return StateSize(rows.rows, rows.entries + key.entries, rows.bytes + key.bytes)
 
-    def _batch(self, data: pa.Table, changes: Changes) -> Batch:
+    def _batch(self, data: pa.Table, changes: Changes, located: Located | None = None) -> Batch:
         """The changes' rows in their order, under the positions of the table's columns, or of the key's alone."""
         readers = self._readers
         if data.num_columns != len(self._types):
-            data, readers = data.select(list(self.table.primary_key)), self._key_readers
-        batch = Batch(data, readers)
+            data, readers, located = data.select(list(self.table.primary_key)), self._key_readers, None
+        batch = Batch(data, readers, located)
         return batch if changes.positions is None else batch.take(changes.positions)
 
     def _carry_out(self, batch: Batch, changes: Changes, mode: Mode, missing: Missing) -> Delta | Ints:

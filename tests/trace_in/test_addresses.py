@@ -27,7 +27,7 @@ from catalog.types import (
 from ivm.trace.arrow import arrow_type, to_column
 from ivm.trace.batch import Batch, Reader, Readers
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.exported import Exported, addresses_of
+from ivm.trace.exported import Exported, located
 
 DICTIONARY = TextDictionary()
 PLAIN: list[tuple[SqlType, list[Any], pa.DataType | None]] = [
@@ -125,7 +125,7 @@ def test_nothing_is_held_afterwards() -> None:
     strides = np.array([8], np.int64)
     before = pa.total_allocated_bytes()
     for _ in range(50):
-        addresses_of(pa.table({"a": pa.array([1] * 100_000)}), strides)
+        located(pa.table({"a": pa.array([1] * 100_000)}), strides)
     assert pa.total_allocated_bytes() == before
 
 

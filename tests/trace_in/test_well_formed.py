@@ -166,7 +166,7 @@ def test_what_lies_under_null_or_outside_a_slice_does_not_matter():
         pa.array(np.array([0, 99, 0], np.int32), mask=mask), pa.array(["x"]), safe=False
     )
     table = pa.table({"t": text, "d": day, "e": code})
-    taken = Intake(fields, "table t").rows(table).to_pylist()
+    taken = Intake(fields, "table t").rows(table)[0].to_pylist()
     assert taken[0] == {"t": "a", "d": datetime.date(1970, 1, 1), "e": "x"}
     assert taken[1] == dict.fromkeys("tde")
     plain = pa.table(
@@ -183,7 +183,7 @@ def test_the_extremes_are_taken():
         {"d": datetime.date.min, "t": datetime.datetime.min, "p": Decimal("-9999999.99"), "q": Decimal(1 - 10**18)},
         {"d": datetime.date.max, "t": datetime.datetime.max, "p": Decimal("9999999.99"), "q": Decimal(10**18 - 1)},
     ]
-    assert Intake(fields, "table t").rows(rows * MANY).to_pylist()[-2:] == rows
+    assert Intake(fields, "table t").rows(rows * MANY)[0].to_pylist()[-2:] == rows
 
 
 def test_a_dictionary_is_looked_at_once_and_again_when_it_is_another():

@@ -1,7 +1,8 @@
-"""What lies where in a record batch that Arrow has exported, as its C data interface has it.
+"""What lies where in a record batch that Arrow has exported, as its C data interface has it, and whether it is well.
 
 The batch is a struct of ten words, `exported` int64 (10,), that Arrow wrote: a column for each of its children. It is
-released, by a call of the function that stands in it, in the same kernel that reads it.
+released, by a call of the function that stands in it, in the same kernel that reads it. Arrow has looked at the sizes
+of its buffers before (`RecordBatch.validate`), and at the first and the last offset of texts: nothing else is trusted.
 """
 
 from __future__ import annotations
@@ -19,10 +20,25 @@ from ivm.kernels.types import Ints
 
 WORDS = 10
 """The length of the struct of an array."""
-LENGTH, NULLS, OFFSET, COUNT, BUFFERS, CHILDREN, DICTIONARY, RELEASE = 0, 1, 2, 4, 5, 6, 7, 8
+LENGTH, NULLS, OFFSET, BUFFERS, CHILDREN, DICTIONARY, RELEASE = 0, 1, 2, 5, 6, 7, 8
+
 ADDRESS, STRIDE, VALIDITY, BIT = range(4)
-_WORD = np.int64(0)
-_BYTE = np.uint8(0)
+"""What is told of where a column lies."""
+
+PLACE, LOOK, REQUIRED, STEP, FIRST, LAST = range(6)
+"""What a test of a column says: which child of the batch it is, how to look at its values, whether none may be NULL,
+what `STRIDE` is to be, and two numbers: of values in one word the least and the largest; of decimals of two words what
+they must stay below, its low word and its high one; of texts the bytes of an offset, and whether they are UTF-8; of
+codes the bytes of a code, and of an offset of the dictionary's texts."""
+ANYTHING, SHORTS, LONGS, PAIRS, TEXTS, CODES = range(6)
+"""How to look: not at all, at values of 4 or 8 bytes, at decimals of two words, at texts, at codes of a dictionary."""
+IDENTITY = 5
+"""The words that say which dictionary it is: three buffers, the offset, the length."""
+WELL, FRESH, CLOSER = range(3)
+"""What `examine` finds: all is well; so it is, and dictionaries came that are not known; somebody is to look closer."""
+
+_WORD, _INT, _SHORT, _TINY, _BYTE = np.int64(0), np.int32(0), np.int16(0), np.int8(0), np.uint8(0)
+_NO_ASCII = np.int64(-0x7F7F7F7F7F7F7F80)
 
 
 @operation(types.void, types.int64, None)
@@ -33,14 +49,32 @@ def _call(builder: Any, function: Any, argument: Any) -> None:
     builder.call(builder.inttoptr(function, kind.as_pointer()), [builder.bitcast(argument, byte)])
 
 
-@part()
-def word(address: Any, index: int) -> Any:
+@operation(types.int64, types.int64)
+def _ones(builder: Any, bits: Any) -> Any:
+    """How many bits are set."""
+    return builder.ctpop(bits)
+
+
+@operation(None, types.int64, types.int64, None)
+def _item(builder: Any, address: Any, index: Any, like: Any) -> Any:
+    """Item `index` of those of the type of `like` at an address, a form in which loops are vectorized."""
+    items = builder.inttoptr(address, like.type.as_pointer())
+    return builder.load(builder.gep(items, [index]), align=1)
+
+
+@part(inline=True)
+def _word(address: Any, index: Any) -> Any:
     """Word `index` of what lies at an address."""
-    return load(address + 8 * index, _WORD)
+    return _item(address, index, _WORD)
+
+
+@part(inline=True)
+def _is_set(bitmap: Any, bit: Any) -> Any:
+    return (load(bitmap + (bit >> 3), _BYTE) >> np.uint8(bit & 7)) & np.uint8(1) != 0
 
 
 @part()
-def release(exported: Ints) -> None:
+def _release(exported: Ints) -> None:
     """Let go of what was exported, if that was not done."""
     if exported[RELEASE] != 0:
         _call(exported[RELEASE], exported)
@@ -48,24 +82,203 @@ def release(exported: Ints) -> None:
 
 
 @part()
-def nulls_of(array: Any, rows: int) -> Any:
-    """How many of the values of an array, whose struct lies at an address, are NULL."""
-    validity, nulls = word(word(array, BUFFERS), 0), word(array, NULLS)
+def _nulls(array: Any, rows: Any) -> Any:
+    """How many of the values of an array, whose struct lies at an address, are NULL; -1 if it says something else."""
+    validity, bit, said = _word(_word(array, BUFFERS), 0), _word(array, OFFSET), _word(array, NULLS)
     if validity == 0:
-        return np.int64(0)
-    if nulls >= 0:
-        return nulls
-    nulls, first = np.int64(0), word(array, OFFSET)
+        return np.int64(0) if said <= 0 else np.int64(-1)
+    there, end = np.int64(0), bit + rows
+    while bit < end and bit & 7 != 0:
+        there += np.int64(_is_set(validity, bit))
+        bit += 1
+    while bit + 64 <= end:
+        there += _ones(load(validity + (bit >> 3), _WORD))
+        bit += 64
+    while bit < end:
+        there += np.int64(_is_set(validity, bit))
+        bit += 1
+    return rows - there if said < 0 or said == rows - there else np.int64(-1)
+
+
+@part()
+def _locate(array: Any, stride: Any, nulls: Any, place: Ints) -> None:
+    """Place (4,) = where the values of an array lie, if they lie side by side, aligned."""
+    place[STRIDE] = 0
+    if stride != 0:
+        buffers, offset = _word(array, BUFFERS), _word(array, OFFSET)
+        address = _word(buffers, 1) + stride * offset
+        if address & (min(stride, 8) - 1) == 0:
+            place[ADDRESS], place[STRIDE], place[BIT] = address, stride, offset
+            place[VALIDITY] = _word(buffers, 0) if nulls > 0 else 0
+
+
+@part(inline=True)
+def _all_within(array: Any, rows: Any, like: Any, size: int, first: Any, last: Any) -> Any:
+    """Whether all values that are not NULL lie between two, both included."""
+    buffers, offset = _word(array, BUFFERS), _word(array, OFFSET)
+    address, validity = _word(buffers, 1) + size * offset, _word(buffers, 0)
+    wrong = False
     for row in range(rows):
-        bit = first + row
-        nulls += np.int64((load(validity + (bit >> 3), _BYTE) >> np.uint8(bit & 7)) & np.uint8(1) == 0)
-    return nulls
+        value = np.int64(_item(address, row, like))
+        wrong |= (value < first) | (value > last)
+    if not wrong or validity == 0:
+        return not wrong
+    for row in range(rows):
+        value = np.int64(_item(address, row, like))
+        if ((value < first) | (value > last)) and _is_set(validity, offset + row):
+            return False
+    return True
+
+
+@part()
+def _decimals_fit(array: Any, rows: Any, low: Any, high: Any) -> Any:
+    """Whether all numbers of two words that are not NULL lie between -(low, high) and that, both excluded."""
+    buffers, offset = _word(array, BUFFERS), _word(array, OFFSET)
+    address, validity = _word(buffers, 1) + 16 * offset, _word(buffers, 0)
+    if high == 0 and low > 0:
+        bound, span, wrong = low - np.int64(1), np.uint64(2 * low - 2), np.int64(0)
+        for row in range(rows):
+            value = _word(address, 2 * row)
+            wrong |= _word(address, 2 * row + 1) ^ (value >> np.int64(63))
+            wrong |= np.int64(np.uint64(value + bound) > span)
+        if wrong == 0:
+            return True
+    for row in range(rows):
+        value, top = _word(address, 2 * row), _word(address, 2 * row + 1)
+        if top < 0:
+            value, top = -value, ~top + np.int64(value == 0)
+        is_wide = top < 0 or top > high or (top == high and np.uint64(value) >= np.uint64(low))
+        if is_wide and (validity == 0 or _is_set(validity, offset + row)):
+            return False
+    return True
+
+
+@part()
+def _is_ascii(address: Any, size: Any) -> Any:
+    """Whether so many bytes have no highest bit."""
+    words = size >> 3
+    bits = np.int64(0)
+    for index in range(words):
+        bits |= _word(address, index)
+    for index in range(8 * words, size):
+        bits |= np.int64(_item(address, index, _TINY))
+    return bits & _NO_ASCII == 0
+
+
+@part()
+def _is_utf8(address: Any, size: Any) -> Any:
+    """Whether bytes are characters in UTF-8: no half ones, none that is written too long, no surrogates."""
+    at = np.int64(0)
+    while at < size:
+        if at + 8 <= size and load(address + at, _WORD) & _NO_ASCII == 0:
+            at += 8
+            continue
+        lead = np.int64(load(address + at, _BYTE))
+        at += 1
+        if lead < 0x80:
+            continue
+        if lead < 0xC2 or lead > 0xF4:
+            return False
+        more = np.int64(1) + np.int64(lead >= 0xE0) + np.int64(lead >= 0xF0)
+        if at + more > size:
+            return False
+        least, largest = np.int64(0x80), np.int64(0xBF)
+        if lead == 0xE0:
+            least = np.int64(0xA0)
+        elif lead == 0xED:
+            largest = np.int64(0x9F)
+        elif lead == 0xF0:
+            least = np.int64(0x90)
+        elif lead == 0xF4:
+            largest = np.int64(0x8F)
+        for index in range(more):
+            byte = np.int64(load(address + at + index, _BYTE))
+            if byte < least or byte > largest:
+                return False
+            least, largest = np.int64(0x80), np.int64(0xBF)
+        at += more
+    return True
+
+
+@part(inline=True)
+def _texts_fit(array: Any, rows: Any, like: Any, size: int, is_text: Any) -> Any:
+    """Whether offsets of the type of `like` ascend and, if `is_text`, what lies between any two is UTF-8."""
+    if rows == 0:
+        return True
+    buffers = _word(array, BUFFERS)
+    offsets, data = _word(buffers, 1) + size * _word(array, OFFSET), _word(buffers, 2)
+    begin, end = np.int64(_item(offsets, 0, like)), np.int64(_item(offsets, rows, like))
+    wrong = begin < 0
+    for row in range(rows):
+        wrong |= _item(offsets, row + 1, like) < _item(offsets, row, like)
+    if wrong:
+        return False
+    if not is_text or begin == end or _is_ascii(data + begin, end - begin):
+        return True
+    for row in range(rows):
+        begin, end = np.int64(_item(offsets, row, like)), np.int64(_item(offsets, row + 1, like))
+        if not _is_utf8(data + begin, end - begin):
+            return False
+    return True
+
+
+@part()
+def _all_texts_fit(array: Any, rows: Any, size: Any, is_text: Any) -> Any:
+    if size == 4:
+        return _texts_fit(array, rows, _INT, 4, is_text)
+    return _texts_fit(array, rows, _WORD, 8, is_text)
+
+
+@part()
+def _all_codes_fit(array: Any, rows: Any, size: Any, count: Any) -> Any:
+    if size == 1:
+        return _all_within(array, rows, _TINY, 1, np.int64(0), count - 1)
+    if size == 2:
+        return _all_within(array, rows, _SHORT, 2, np.int64(0), count - 1)
+    return _all_within(array, rows, _INT, 4, np.int64(0), count - 1)
+
+
+@part()
+def _identify(dictionary: Any, known: Ints, met: Ints) -> Any:
+    """Write into `met` (5,) which dictionary this is; whether it is the `known` one."""
+    buffers = _word(dictionary, BUFFERS)
+    met[0], met[1], met[2] = _word(buffers, 0), _word(buffers, 1), _word(buffers, 2)
+    met[3], met[4] = _word(dictionary, OFFSET), _word(dictionary, LENGTH)
+    same = True
+    for index in range(IDENTITY):
+        same &= met[index] == known[index]
+    return same
+
+
+@part()
+def _look_at(array: Any, rows: Any, test: Ints, known: Ints, met: Ints) -> Any:
+    """WELL, FRESH or CLOSER, of the values of an array, whose struct lies at an address."""
+    look, first, last = test[LOOK], test[FIRST], test[LAST]
+    fits = True
+    if look == PAIRS:
+        fits = _decimals_fit(array, rows, first, last)
+    elif look == SHORTS:
+        fits = _all_within(array, rows, _INT, 4, first, last)
+    elif look == LONGS:
+        fits = _all_within(array, rows, _WORD, 8, first, last)
+    elif look == TEXTS:
+        fits = _all_texts_fit(array, rows, first, last != 0)
+    elif look == CODES:
+        dictionary = _word(array, DICTIONARY)
+        count = _word(dictionary, LENGTH)
+        if not _all_codes_fit(array, rows, first, count):
+            return CLOSER
+        if _identify(dictionary, known, met):
+            return WELL
+        fits = _nulls(dictionary, count) == 0 and _all_texts_fit(dictionary, count, last, True)
+        return FRESH if fits else CLOSER
+    return WELL if fits else CLOSER
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def let_go(exported: Ints) -> None:
     """Let go of what was exported, if that was not done."""
-    release(exported)
+    _release(exported)
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -74,17 +287,33 @@ def locate(exported: Ints, strides: Ints, addresses: Ints) -> None:
 
     `strides` int64 (columns,) are the bytes from a value to the next, 0 where values have not their physical form.
     """
-    rows = exported[LENGTH]
     for column in range(len(strides)):
-        array = word(exported[CHILDREN], column)
-        stride = strides[column]
-        addresses[column, STRIDE] = 0
-        if stride != 0:
-            buffers = word(array, BUFFERS)
-            address = word(buffers, 1) + stride * word(array, OFFSET)
-            if address & (min(stride, 8) - 1) == 0:
-                addresses[column, ADDRESS] = address
-                addresses[column, STRIDE] = stride
-                addresses[column, VALIDITY] = word(buffers, 0) if nulls_of(array, rows) > 0 else 0
-                addresses[column, BIT] = word(array, OFFSET)
-    release(exported)
+        array, stride = _word(exported[CHILDREN], column), strides[column]
+        _locate(array, stride, _nulls(array, exported[LENGTH]) if stride != 0 else 0, addresses[column])
+    _release(exported)
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def examine(exported: Ints, tests: Ints, known: Ints, met: Ints, addresses: Ints, first: int, step: int) -> int:
+    """Whether columns hold what their types say, WELL, FRESH or CLOSER, and where their values lie.
+
+    Of all columns, or of each `step`th from the `first` on: then what was exported is not released.
+
+    `tests` int64 (columns, 6); `addresses` (columns, 4) as of `locate`; `known` and `met` (columns, 5) say which
+    dictionary of a column is known to be well, and which one it has. Cost: 0.3 ns a value and 0.1 a byte of ASCII; 1 ns
+    a byte of other texts.
+    """
+    rows, found = exported[LENGTH], WELL
+    for column in range(first, len(tests), step):
+        array = _word(exported[CHILDREN], tests[column, PLACE])
+        nulls = _nulls(array, rows)
+        if nulls < 0 or (nulls > 0 and tests[column, REQUIRED] != 0) or _word(array, LENGTH) != rows:
+            found = CLOSER
+            break
+        found = max(found, _look_at(array, rows, tests[column], known[column], met[column]))
+        if found == CLOSER:
+            break
+        _locate(array, tests[column, STEP], nulls, addresses[column])
+    if step == 1:
+        _release(exported)
+    return found
