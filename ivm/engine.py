@@ -152,9 +152,11 @@ class Engine:
             self._apart = [*self._apart, renderer]
         log = ViewLog([field.type for field in definition.columns], self.dictionary)
         try:
-            renderer.graph.installation = Installation(self._counting(definition.name, plan, renderer, pause), aside)
-            source = renderer.node(plan)
-            node = renderer.graph.hydrate(renderer.graph.add(f"view {definition.name}", Sink(log), (source,)))
+            counting, errands = self._counting(definition.name, plan, renderer, pause), Errands(self.helpers)
+            renderer.graph.installation = Installation(counting, aside, errands)
+            with errands:
+                source = renderer.node(plan)
+                node = renderer.graph.hydrate(renderer.graph.add(f"view {definition.name}", Sink(log), (source,)))
         except BaseException as error:
             self.sweep()
             if isinstance(error, NumericError):
@@ -183,6 +185,8 @@ class Engine:
 
         Cost: looks at every node.
         """
+        if self.renderer.graph.installation is not None:
+            self.renderer.graph.installation.errands.wait()
         gone = self.renderer.graph.unowned()
         if gone:
             for renderer in (self.renderer, *self._apart):

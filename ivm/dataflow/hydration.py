@@ -26,6 +26,7 @@ from catalog.errors import NumericError
 from ivm.dataflow.node import Node
 from ivm.operators.operator import NOTHING, Operator
 from ivm.trace.delta import Delta, concat_deltas
+from ivm.trace.helpers import Errand, Errands, Helpers
 from ivm.trace.state import Marks
 from ivm.trace.turns import Aside, at_once
 
@@ -38,6 +39,7 @@ _SMALL = 1 << 10
 
 Step = Callable[[Delta], None]
 """What is done with a chunk. Where others are let in meanwhile, it must not read a store."""
+_Begin = Callable[[Delta], "Errand[None]"]
 
 
 @dataclass
@@ -46,6 +48,7 @@ class Installation:
 
     `pause(rows)` is called between two chunks, with the rows read since it was called last; commits may come meanwhile,
     as they may while `aside` does what it is given.
+    Others help by its `errands`.
     `waiting` is the node that is being hydrated, `backlog` what commits have brought to it meanwhile, each under the
     time that was present before it.
     `error` is what one of the new nodes raised in such a commit: the commit goes on without them, the installation not.
@@ -53,6 +56,7 @@ class Installation:
 
     pause: Callable[[int], None]
     aside: Aside = at_once
+    errands: Errands = field(default_factory=lambda: Errands(Helpers(1)))
     nodes: dict[Node, None] = field(default_factory=dict)
     waiting: Node | None = None
     backlog: dict[int, Delta] = field(default_factory=dict)
@@ -94,10 +98,14 @@ def hydrate(node: Node, time: int, installation: Installation, *, whole: bool, a
     contents = source.contents(time, installation.read)
     step = partial(_step, node.operator, since=time)
     fill = step if alone else lambda delta: installation.aside(partial(step, delta))
-    if whole:
-        _fill_whole(fill, contents, installation)
-    else:
-        _fill_in_parts(fill, contents, installation)
+    begin = _done if alone else installation.errands.send
+    try:
+        if whole:
+            _fill_whole(fill, contents, installation)
+        else:
+            _fill_in_parts(fill, lambda delta: begin(partial(step, delta)), contents, installation)
+    finally:
+        installation.errands.wait()
     _catch_up(fill, step, installation)
     installation.waiting = None
 
@@ -126,16 +134,31 @@ def _fill_whole(fill: Step, contents: Iterator[Delta], installation: Installatio
         fill(whole)
 
 
-def _fill_in_parts(fill: Step, contents: Iterator[Delta], installation: Installation) -> None:
-    """Fill an operator chunk by chunk; where one raises NumericError, all that is left has the last word."""
+def _fill_in_parts(fill: Step, begin: _Begin, contents: Iterator[Delta], installation: Installation) -> None:
+    """Fill an operator chunk by chunk, one while the next is read, as far as `begin` lets others do it.
+
+    Where one raises NumericError, all that is left has the last word.
+    """
     parts = _coming_first(contents)
-    for delta in parts:
-        if len(delta):
-            try:
-                fill(delta.gathered())
-            except NumericError:
-                _fill_whole(fill, chain([delta], parts), installation)
+    filling: tuple[Delta, Errand[None]] | None = None
+    for delta in chain(parts, [None]):
+        if delta is None or len(delta):
+            ready = [] if delta is None else [delta.gathered()]
+            if filling is not None:
+                try:
+                    installation.aside(filling[1].get)
+                except NumericError:
+                    _fill_whole(fill, chain([filling[0]], ready, parts), installation)
+                    return
+            filling = (ready[0], begin(ready[0])) if ready else None
         installation.rest()
+
+
+def _done(work: Callable[[], None]) -> Errand[None]:
+    """Some work, done at once."""
+    errand = Errand(work)
+    errand.run()
+    return errand
 
 
 def _coming_first(contents: Iterator[Delta]) -> Iterator[Delta]:
