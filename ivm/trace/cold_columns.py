@@ -177,6 +177,13 @@ class ColdColumns:
             if is_readable(self._types[index]):
                 self._readable(index)
 
+    def in_pieces(self, index: int) -> InPlace | None:
+        """A column where its batches lie; None if it is not read there, or some values are NULL."""
+        if not is_readable(self._types[index]):
+            return None
+        column = self._readable(index)
+        return None if column.has_nulls else column
+
     def arrow(self, index: int, rows: Ints | slice) -> pa.ChunkedArray:
         """A column's values of `rows`, ascending, as Arrow has the type; a slice of that type is not copied."""
         arrays = self.arrays(index, rows)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -64,6 +64,22 @@ def plain_layout(width: int) -> Layout:
     return Layout((0, i) for i in range(width))
 
 
+class InPieces(Protocol):
+    """A column without NULLs, in pieces by row number, as `ivm.kernels.memory.in_place` has them."""
+
+    stride: int
+
+    @property
+    def bases(self) -> Ints:
+        """Where the pieces lie."""
+        ...
+
+    @property
+    def arguments(self) -> tuple[Any, Any]:
+        """`pages` and `starts`, by which a row's piece is found; equal for all such columns of a source."""
+        ...
+
+
 class Source(Protocol):
     """Columns of one length at stable positions while a commit runs; repeated calls are cheap.
 
@@ -77,6 +93,14 @@ class Source(Protocol):
     def piece(self, index: Read) -> Column | None:
         """Column `index` if it lies in one piece, or None if `gather` is the way to read it."""
         return self.column(index)
+
+    def addresses(self) -> Ints | None:
+        """Where columns lie in memory, see `Batch.addresses`; None if that is not told."""
+        return None
+
+    def in_pieces(self, index: int) -> InPieces | None:
+        """Column `index`, of which `piece` says that it is not in one, in pieces; None if `gather` is the way."""
+        return None
 
     def gather(self, index: Read, rows: Array) -> Column:
         """Column `index` of `rows`; cost: one gather."""

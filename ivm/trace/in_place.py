@@ -95,13 +95,28 @@ class InPlace:
         self._wide = type.physical is Physical.WIDE
         self._dtype = DTYPES[type.physical]
         self._arrow = arrow_type(type)
-        self._stride = self._arrow.bit_width // 8
+        self.stride = self._arrow.bit_width // 8
         self._read: pa.DataType | None = None
         self._bases: Growable[np.int64] = Growable(np.dtype(np.int64))
         self._maps: Growable[np.int64] = Growable(np.dtype(np.int64), 2)
 
     def __len__(self) -> int:
         return self._bases.length
+
+    @property
+    def has_nulls(self) -> bool:
+        """Whether a value may be NULL."""
+        return self._maps.length > 0
+
+    @property
+    def bases(self) -> Ints:
+        """Where each piece lies: the address that its row 0 would have."""
+        return self._bases.array
+
+    @property
+    def arguments(self) -> tuple[Any, Any]:
+        """Those of its pieces."""
+        return self._pieces.arguments
 
     def add(self, array: pa.Array) -> pa.Array:
         """The array of the next piece; the one to be kept alive for it, which is another if this one does not fit.
@@ -123,7 +138,7 @@ class InPlace:
             self._maps.truncate(piece)
             self._maps.fill(0, piece)
             self._maps.append(np.array([[validity.address, array.offset]]))
-        self._bases.fill(data.address + (array.offset - self._pieces.start(piece)) * self._stride, piece + 1)
+        self._bases.fill(data.address + (array.offset - self._pieces.start(piece)) * self.stride, piece + 1)
         return array
 
     def truncate(self, pieces: int) -> None:
@@ -147,8 +162,8 @@ class InPlace:
         piece = self._pieces.piece_of(begin)
         if self._pieces.start(piece + 1) < end or (piece < self._maps.length and self._maps.array[piece, 0]):
             return None
-        shape, strides = ((end - begin,), (self._stride,)) if not self._wide else ((end - begin, 2), (self._stride, 8))
-        address = int(self._bases.array[piece]) + begin * self._stride
+        shape, strides = ((end - begin,), (self.stride,)) if not self._wide else ((end - begin, 2), (self.stride, 8))
+        address = int(self._bases.array[piece]) + begin * self.stride
         return Column(view_at(owner, address, self._dtype.str, shape, strides))
 
     def gather(self, rows: Array) -> Column:
@@ -162,7 +177,7 @@ class InPlace:
             items = values.view(np.complex128).reshape(-1)
         elif self._dtype == np.float64:
             items = values.view(np.int64)
-        gather_items(pages, starts, self._bases.array, self._stride, rows, items)
+        gather_items(pages, starts, self._bases.array, self.stride, rows, items)
         if not self._maps.length:
             return Column(values)
         self._maps.fill(0, len(self))

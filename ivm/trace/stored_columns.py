@@ -12,7 +12,7 @@ from ivm.trace.batch import Batch
 from ivm.trace.cold_columns import ColdColumns
 from ivm.trace.column import Array, Column, Ints, ascending, part_of
 from ivm.trace.computed import MOST_KEPT, Computed, ComputedColumns, Read, TextFunction, compute
-from ivm.trace.delta import Delta, Source
+from ivm.trace.delta import Delta, InPieces, Source
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import HotColumn
 from ivm.trace.in_place import is_readable
@@ -108,6 +108,10 @@ class StoredColumns(Source):
         """Column `index` if it is hot, or the function if its values are kept."""
         kept = self._computed.get(*index) if isinstance(index, tuple) else self._hot.get(index)
         return None if kept is None else kept.part(0, self.rows)
+
+    def in_pieces(self, index: int) -> InPieces | None:
+        """A cold column where its batches lie, if it is read there and has no NULLs."""
+        return self._cold.in_pieces(index)
 
     def gather(self, index: Read, rows: Array | slice) -> Column:
         """Column `index` of `rows`; a cold column stays cold. A slice of a hot column is not copied.

@@ -28,7 +28,8 @@ def load(builder: Any, address: Any, like: Any) -> Any:
 
 
 @part(inline=True)
-def _piece_of(pages: Int32s, starts: Ints, row: Int) -> np.uint64:
+def piece_of(pages: Int32s, starts: Ints, row: Int) -> np.uint64:
+    """The piece that a row lies in."""
     piece = np.uint64(pages[np.uint64(row >> PAGE_BITS)])
     while starts[piece + _ONE] <= row:
         piece += _ONE
@@ -42,7 +43,7 @@ def gather_items(pages: Int32s, starts: Ints, bases: Ints, stride: int, rows: In
     for position in range(len(rows)):
         i = np.uint64(position)
         row = rows[i]
-        items[i] = load(bases[_piece_of(pages, starts, row)] + row * stride, like)
+        items[i] = load(bases[piece_of(pages, starts, row)] + row * stride, like)
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -54,7 +55,7 @@ def gather_bits(pages: Int32s, starts: Ints, maps: Ints, rows: Ints, bits: Bools
     for position in range(len(rows)):
         i = np.uint64(position)
         row = rows[i]
-        piece = _piece_of(pages, starts, row)
+        piece = piece_of(pages, starts, row)
         bits[i] = True
         if maps[piece, 0] != 0:
             bit = maps[piece, 1] + row - starts[piece]

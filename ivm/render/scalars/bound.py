@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ivm.render.scalars.codegen import Loop, generate
+from catalog.types import Physical
+from ivm.render.scalars.codegen import OTHERWISE, Loop, generate
 from ivm.render.scalars.columns import Passed, Rows, dense
 from ivm.render.scalars.compiler import Compiler, Ticket
 from ivm.render.scalars.functions import Context, Evaluate
@@ -17,27 +18,28 @@ from ivm.render.scalars.writer import Access, NotCompiledError
 from ivm.trace.column import DTYPES, Array, Column
 from ivm.trace.delta import Delta
 
-Pattern = tuple[int, ...]
-"""How a delta holds the columns that a loop reads: for each, twice its group if it is read through references, else -2;
-one more if it has a mask of NULLs."""
+_INT64 = DTYPES[Physical.INT64]
+_BOOL = DTYPES[Physical.BOOL]
 
 
 @dataclass(slots=True)
 class BoundLoop:
-    """A loop for deltas of one pattern."""
+    """A loop for deltas that hold their columns in one way."""
 
     shape: Shape
     loop: Loop
     ticket: Ticket
     constants: list[Any]
-    refs: tuple[int, ...]
-    slots: tuple[tuple[int, bool], ...]
     evaluated: list[tuple[Evaluate, bool]]
-    outputs: tuple[tuple[int, tuple[int, ...], Any, bool], ...]
+    outputs: tuple[tuple[int, bool, Any, bool], ...]
     left: list[tuple[int, Evaluate]]
 
-    def run(self, kernel: Any, delta: Delta, columns: list[Column]) -> Passed | bool:
-        """What passes; False if no row does; True if a row raises, and the interpreter must say which."""
+    def run(self, kernel: Any, delta: Delta, held: list[Any], places: list[int]) -> Passed | bool | None:
+        """What passes; False if no row does; True if a row raises, and the interpreter must say which; None if the
+        columns do not lie as they do for this loop.
+
+        It is given what stands at these `places` of what is `held`.
+        """
         length = delta.length
         arguments: list[Any] = [length, *self.constants]
         for memo in self.loop.arguments.memos:
@@ -45,32 +47,31 @@ class BoundLoop:
             arguments.append(memo.states)
             if memo.values is not None:
                 arguments.append(memo.values)
-        for group in self.refs:
-            arguments.append(_words(delta.groups[group].refs))
-        for slot, masked in self.slots:
-            column = columns[slot]
-            arguments.append(column.values)
-            if masked:
-                arguments.append(column.valid)
+        for place in places:
+            arguments.append(held[place])
         if self.evaluated:
             arguments += _evaluated(self.evaluated, delta)
-        positions = np.empty(length, np.int64)
+        positions: Array = np.empty(length, _INT64)
         arguments.append(positions)
-        outputs: list[tuple[int, Array, Any]] = []
-        for k, shape, dtype, masked in self.outputs:
-            values = np.empty((length, *shape), dtype)
-            valid = np.empty(length, np.bool_) if masked else None
-            outputs.append((k, values, valid))
+        made: list[Any] = []
+        for _, wide, dtype, masked in self.outputs:
+            values = np.empty((length, 2) if wide else length, dtype)
             arguments.append(values)
+            made.append(values)
             if masked:
+                valid = np.empty(length, _BOOL)
                 arguments.append(valid)
+                made.append(valid)
         count = kernel(*arguments)
         if count <= 0:
-            return count < 0
+            return None if count == OTHERWISE else count < 0
+        kept = None
+        if count != length:
+            kept, made = positions[:count], [each[:count] for each in made]
         maps: list[Column | None] = [None] * len(self.shape.maps)
-        kept = None if count == length else positions[:count]
-        for k, values, valid in outputs:
-            maps[k] = Column(values[:count], None if valid is None else valid[:count])
+        arrays = iter(made)
+        for k, _, _, masked in self.outputs:
+            maps[k] = Column(next(arrays), next(arrays) if masked else None)
         if self.left:
             self._finish(delta, kept, maps)
         return kept, maps
@@ -91,32 +92,26 @@ class BoundLoop:
                 maps[k] = column
 
 
-def bind(
-    shape: Shape, context: Context, compiler: Compiler, columns: tuple[int, ...], pattern: Pattern
-) -> BoundLoop | None:
-    """Order the loop of a program over `columns` that are held so; None if it has none."""
-    numbers: dict[int, int] = {}
-    access: dict[int, Access] = {}
-    for slot, (column, code) in enumerate(zip(columns, pattern, strict=True)):
-        group, masked = code >> 1, bool(code & 1)
-        refs = None if group < 0 else numbers.setdefault(group, len(numbers))
-        access[column] = Access(slot, refs, masked)
+def bind(shape: Shape, context: Context, compiler: Compiler, accesses: dict[int, Access]) -> BoundLoop | None:
+    """Order the loop of a program over columns that are held so; None if it has none."""
     try:
-        loop = generate(shape, access, context)
+        loop = generate(shape, accesses, context)
     except NotCompiledError:
         return None
-    groups = list(numbers)
     types = [m.type.physical for m in shape.maps]
     taken = loop.arguments
+    constants: list[Any] = [*taken.sets]
+    if taken.doubles:
+        constants.insert(0, np.array(taken.doubles, np.float64))
+    if taken.integers:
+        constants.insert(0, np.array(taken.integers, np.int64))
     return BoundLoop(
         shape,
         loop,
         compiler.order(loop.source),
-        [np.array(taken.integers, np.int64), np.array(taken.doubles, np.float64), *taken.sets],
-        tuple(groups[r] for r in loop.refs),
-        tuple((access[c].slot, access[c].masked) for c in loop.columns),
+        constants,
         [(interpreter(scalar, context), masked) for scalar, masked in taken.evaluated],
-        tuple((k, (2,) if types[k].name == "WIDE" else (), DTYPES[types[k]], masked) for k, masked in loop.stored),
+        tuple((k, types[k] is Physical.WIDE, DTYPES[types[k]], masked) for k, masked in loop.stored),
         [(k, interpreter(shape.maps[k], context)) for k in loop.left],
     )
 
@@ -131,8 +126,3 @@ def _evaluated(expressions: list[tuple[Evaluate, bool]], delta: Delta) -> list[A
             if masked:
                 arguments.append(np.ones(rows.length, np.bool_) if column.valid is None else column.valid)
     return arguments
-
-
-def _words(refs: Any) -> Array:
-    words: Array = refs if refs.dtype == np.int64 else refs.astype(np.int64)
-    return words

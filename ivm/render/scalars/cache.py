@@ -21,8 +21,9 @@ from catalog import calendar
 
 Kernel = Callable[..., int]
 
-_KERNELS = Path(ivm.kernels.__path__[0]) / "numbers"
-_HELPERS = (Path(calendar.__file__), *(_KERNELS / name for name in ("elementwise.py", "parts.py", "wide.py")))
+_KERNELS = Path(ivm.kernels.__path__[0])
+_PARTS = ("numbers/elementwise", "numbers/parts", "numbers/wide", "memory/in_place", "memory/located")
+_HELPERS = (Path(calendar.__file__), *(_KERNELS / f"{name}.py" for name in _PARTS))
 
 
 @cache

@@ -17,12 +17,14 @@ from ivm.render.scalars.interpret import interpreter
 from ivm.render.scalars.scratch import is_remembered, memo_of, passes_texts
 from ivm.render.scalars.shape import Shape, cost_rank
 from ivm.render.scalars.text_memo import TextMemo
-from ivm.render.scalars.writer import Access, Arguments, NotCompiledError, Value, Writer
+from ivm.render.scalars.writer import Access, Arguments, Form, NotCompiledError, Value, Writer
 from sql.ir.functions import function_of
 from sql.ir.scalar import Call, Column, Literal, Scalar, columns_of, walk
 
-FAILED, UNKNOWN = -1, -2
-"""What a loop returns in place of the number of rows: a row raises; a memo does not know a string."""
+FAILED, UNKNOWN, OTHERWISE = -1, -2, -3
+"""What a loop returns in place of the number of rows: a row raises; a memo does not know a string; a column does not
+lie as it was written for.
+"""
 
 _NUMBA = {
     Physical.BOOL: "boolean",
@@ -40,11 +42,14 @@ from numba import boolean, float32, float64, int8, int32, int64, types, uint64
 
 from ivm.kernels.numbers.parts import *
 from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.memory.in_place import piece_of
+from ivm.kernels.memory.located import double_at, high_at, in_piece, int32_at, int64_at, is_there
+from ivm.kernels.memory.located import lies_otherwise, located
 from ivm.kernels.numbers.wide import add as wide_add, compare as wide_compare, exceeds, fits_int64, mul as wide_mul
 from ivm.kernels.numbers.wide import mul_signed, neg as wide_neg, scale_down, scale_up, sub as wide_sub
 from ivm.kernels.numbers.wide import to_float as wide_to_float
 
-FAILED, UNKNOWN = -1, -2
+FAILED, UNKNOWN, OTHERWISE = -1, -2, -3
 
 
 def given(dtype, dimensions=1):
@@ -54,10 +59,15 @@ def given(dtype, dimensions=1):
 '''
 
 
+Part = tuple[str, int]
+"""What of a delta a loop is given, and of which group or slot."""
+_NAMES = {"refs": "r{}", "addresses": "d{}", "pages": "g{}p", "starts": "g{}s", "values": "c{}", "valid": "c{}v"}
+
+
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop's text, and what it takes: `columns` the input columns in order, `refs` the references' keys in
-    order.
+    """A loop's text, and what it takes: after its constants and memos `held`, what of a delta it is given, in order;
+    see `ivm.render.scalars.held`.
 
     `stored` are the maps that it writes, in order, with whether they have a mask; `left` those that the
     interpreter computes afterwards.
@@ -65,8 +75,7 @@ class Loop:
 
     source: str
     arguments: Arguments
-    columns: tuple[int, ...]
-    refs: tuple[int, ...]
+    held: tuple[Part, ...]
     stored: tuple[tuple[int, bool], ...]
     left: tuple[int, ...]
 
@@ -154,21 +163,34 @@ def _finish(writer: Writer, shape: Shape, stored: tuple[tuple[int, bool], ...], 
     parts = (part for scalar in (*shape.early, *shape.maps, *shape.late) for part in walk(scalar))
     types = {part.index: part.type.physical for part in parts if isinstance(part, Column)}
     taken = writer.arguments
-    columns = tuple(c for c, a in writer.access.items() if any(f"c{a.slot}[" in line for line in writer.lines))
-    accesses = [writer.access[c] for c in columns]
-    refs = tuple(dict.fromkeys(a.refs for a in accesses if a.refs is not None))
-    parameters: list[tuple[str, str]] = [("n", "int64"), ("k", "given(int64)"), ("f", "given(float64)")]
+    parameters: list[tuple[str, str]] = [("n", "int64")]
+    if taken.integers:
+        parameters.append(("k", "given(int64)"))
+    if taken.doubles:
+        parameters.append(("f", "given(float64)"))
     for i in range(len(taken.sets)):
         parameters.append((f"s{i}", "given(int64)"))
     for i, memo in enumerate(taken.memos):
         parameters.append((f"t{i}", "given(int8)"))
         if memo.values is not None:
             parameters.append((f"u{i}", _array(memo.physical)))
-    parameters += [(f"r{r}", "given(int64)") for r in refs]
-    for c, access in zip(columns, accesses, strict=True):
-        parameters.append((f"c{access.slot}", _array(types[c])))
-        if access.masked:
-            parameters.append((f"c{access.slot}v", "given(boolean)"))
+    held: dict[Part, str] = {}
+    for column, access in writer.access.items():
+        slot, group = access.slot, access.group
+        if not _reads(writer, slot):
+            continue
+        if access.by_refs:
+            held["refs", group] = "given(int64)"
+        if access.form is Form.ADDRESS:
+            held["addresses", group] = "int64[:, ::1]"
+        elif access.form is Form.PIECES:
+            held.update({("pages", group): "given(int32)", ("starts", group): "given(int64)"})
+            held["values", slot] = "given(int64)"
+        else:
+            held["values", slot] = _array(types[column])
+            if access.masked:
+                held["valid", slot] = "given(boolean)"
+    parameters += [(_NAMES[what].format(number), type_) for (what, number), type_ in held.items()]
     for i, (scalar, masked) in enumerate(taken.evaluated):
         parameters.append((f"p{i}", _array(scalar.type.physical)))
         if masked:
@@ -179,7 +201,7 @@ def _finish(writer: Writer, shape: Shape, stored: tuple[tuple[int, bool], ...], 
         parameters.append((f"m{place}", f"{_NUMBA[physical]}[{':, ' if physical is Physical.WIDE else ''}::1]"))
         if masked:
             parameters.append((f"m{place}v", "boolean[::1]"))
-    return Loop(_text(writer, parameters), taken, columns, refs, stored, left)
+    return Loop(_text(writer, parameters), taken, tuple(held), stored, left)
 
 
 def _array(physical: Physical) -> str:
@@ -192,13 +214,30 @@ def _text(writer: Writer, parameters: list[tuple[str, str]]) -> str:
         "SIGNATURE = int64(",
         *[f"    {type_}," for _, type_ in parameters],
         ")\n\n",
-        '@njit(cache=True, nogil=True, fastmath=False, error_model="numpy")',
+        '@njit(cache=True, nogil=True, fastmath=False, _nrt=False, error_model="numpy")',
         f"def loop({', '.join(name for name, _ in parameters)}):",
         *[f"    k{i} = k[{i}]" for i in range(len(taken.integers))],
         *[f"    f{i} = f[{i}]" for i in range(len(taken.doubles))],
+        *_located(writer),
         *writer.lines,
     ]
     return _HEADER + "\n".join(lines) + "\n"
+
+
+def _reads(writer: Writer, slot: int) -> bool:
+    return any(f"c{slot}{end}" in line for line in writer.lines for end in "[,")
+
+
+def _located(writer: Writer) -> list[str]:
+    """Where columns lie that are read by address, unless they do so otherwise than the loop is written for."""
+    lines: list[str] = []
+    tests: list[str] = []
+    for access in writer.access.values():
+        slot = access.slot
+        if access.form is Form.ADDRESS and _reads(writer, slot):
+            lines.append(f"    c{slot} = located(d{access.group}, {writer.located[slot]})")
+            tests.append(f"lies_otherwise(c{slot}, {access.masked})")
+    return [*lines, f"    if {' | '.join(tests)}:", "        return OTHERWISE"] if lines else []
 
 
 def emit(writer: Writer, scalar: Scalar) -> Value:

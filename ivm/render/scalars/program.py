@@ -14,16 +14,22 @@ from ivm.render.scalars.by_bytes import TextInputs
 from ivm.render.scalars.columns import Passed, Rows, dense, truth
 from ivm.render.scalars.compiler import Compiler
 from ivm.render.scalars.functions import Context, Evaluate
+from ivm.render.scalars.held import Held, Input, Key
 from ivm.render.scalars.interpret import interpreter
 from ivm.render.scalars.shape import Shape, cost_rank
+from ivm.render.scalars.writer import Access
 from ivm.trace.column import Array, Column
-from ivm.trace.delta import Columns, Delta, Group
+from ivm.trace.delta import Columns, Delta, Group, Layout
 from ivm.trace.dictionary import TextDictionary
 from sql.ir.scalar import Column as Reference
 from sql.ir.scalar import Scalar, walk
 
 if TYPE_CHECKING:
-    from ivm.render.scalars.bound import BoundLoop, Pattern
+    from ivm.render.scalars.bound import BoundLoop
+
+Pattern = tuple[Access, ...]
+"""How the columns that a loop may read are held."""
+_MOST_LAYOUTS = 64
 
 
 class Interpreted:
@@ -77,46 +83,64 @@ class Fused:
 
     def __init__(self, shape: Shape, context: Context, compiler: Compiler) -> None:
         self._shape, self._context, self._compiler = shape, context, compiler
-        scalars = (*shape.early, *shape.maps, *shape.late)
-        nullable = {s.index for e in scalars for s in walk(e) if isinstance(s, Reference) and s.nullable}
-        self._columns = shape.inputs
-        self._inputs = [(c, c in nullable) for c in self._columns]
+        columns = [s for e in (*shape.early, *shape.maps, *shape.late) for s in walk(e) if isinstance(s, Reference)]
+        nullable = {s.index for s in columns if s.nullable}
+        physical = {s.index: s.type.physical for s in columns}
+        self._inputs = [Input(c, c in nullable, physical[c]) for c in shape.inputs]
+        self._held: dict[Layout, Held] = {}
         self._bound: dict[Pattern, BoundLoop | None] = {}
         self._missed: dict[Pattern, tuple[int, int]] = {}
         compiler.add(self)
 
     def run(self, delta: Delta) -> Passed | bool:
         """What passes; False if no row does; True if the interpreter must say (not compiled yet, or a row raises)."""
-        places, groups = delta.layout.places, delta.groups
-        key: list[int] = []
-        columns: list[Column] = []
-        for index, nullable in self._inputs:
-            place = places[index]
-            assert place is not None, f"column {index} is not bound"
-            group = groups[place[0]]
-            column = group.source.piece(place[1])
-            refs = -1 if group.refs is None or column is None else place[0]
-            if column is None:
-                column = group.column(place[1])
-            columns.append(column)
-            masked = nullable and column.valid is not None
-            key.append(refs * 2 + masked)
-        pattern = tuple(key)
         try:
-            bound = self._bound[pattern]
+            held = self._held[delta.layout]
         except KeyError:
-            if not self._is_worth(pattern, delta.length):
+            held = self._new(delta.layout)
+        key, given = held.take(delta)
+        loop = held.loops.get(key)
+        if loop is None:
+            loop = self._found(held, key, given, delta.length)
+            if loop is None:
                 return True
-            bound = self._bind(pattern)
-        if bound is None or bound.ticket.kernel is None:
+        bound, places = loop
+        kernel = bound.ticket.kernel
+        if kernel is None:
             return True
-        return bound.run(bound.ticket.kernel, delta, columns)
+        passed = bound.run(kernel, delta, given, places)
+        if passed is None:
+            assert not held.checked, "columns lie as they were found to lie"
+            held.checked = True
+            return self.run(delta)
+        return passed
 
     def order(self) -> None:
         """Order the loops that were missed so far, whatever they are worth."""
         for pattern in list(self._missed):
             if pattern not in self._bound:
                 self._bind(pattern)
+
+    def _new(self, layout: Layout) -> Held:
+        if len(self._held) >= _MOST_LAYOUTS:
+            self._held.clear()
+        held = self._held[layout] = Held(layout, self._inputs)
+        return held
+
+    def _found(self, held: Held, key: Key, given: list[Any], length: int) -> tuple[BoundLoop, list[int]] | None:
+        """The loop for columns that are held so, and what it is given of them; None if there is none, or not yet."""
+        accesses, places = held.accesses(key, given)
+        pattern = tuple(accesses)
+        if pattern in self._bound:
+            bound = self._bound[pattern]
+        elif self._is_worth(pattern, length):
+            bound = self._bind(pattern)
+        else:
+            return None
+        if bound is None:
+            return None
+        loop = held.loops[key] = bound, [places[part] for part in bound.loop.held]
+        return loop
 
     def _is_worth(self, pattern: Pattern, length: int) -> bool:
         calls, rows = self._missed.get(pattern, (0, 0))
@@ -127,7 +151,8 @@ class Fused:
         """Order the loop for a pattern; None if it has none."""
         from ivm.render.scalars.bound import bind  # noqa: PLC0415  what writes loops, which few processes need
 
-        bound = self._bound[pattern] = bind(self._shape, self._context, self._compiler, self._columns, pattern)
+        accesses = {column: access for (column, _, _), access in zip(self._inputs, pattern, strict=True)}
+        bound = self._bound[pattern] = bind(self._shape, self._context, self._compiler, accesses)
         return bound
 
 
@@ -138,9 +163,6 @@ def _narrowed(rows: Rows, mask: Any) -> Rows | None:
     if len(positions) == rows.length:
         return rows
     return rows.take(positions) if len(positions) else None
-
-
-_MOST_LAYOUTS = 64
 
 
 class MfpProgram:

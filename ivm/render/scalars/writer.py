@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from catalog.types import Kind, Physical
@@ -35,6 +36,19 @@ class Value:
         """The only word."""
         assert len(self.words) == 1
         return self.words[0]
+
+
+_ITEMS = {
+    Physical.INT32: ("int32_at",),
+    Physical.INT64: ("int64_at",),
+    Physical.WIDE: ("int64_at", "high_at"),
+    Physical.FLOAT64: ("double_at",),
+}
+"""What reads the words of a value by its address; see `ivm.kernels.memory.located`."""
+
+
+def _zero(physical: Physical) -> str:
+    return {Physical.FLOAT64: "0.0", Physical.BOOL: "False"}.get(physical, "int64(0)")
 
 
 class Script(ABC):
@@ -74,7 +88,7 @@ class Script(ABC):
         """A literal as a constant."""
         type_, value = literal.type, literal.value
         if value is None:
-            zero = {Physical.FLOAT64: "0.0", Physical.BOOL: "False"}.get(type_.physical, "int64(0)")
+            zero = _zero(type_.physical)
             return Value((zero, zero) if type_.physical is Physical.WIDE else (zero,), "False")
         if type_.is_float:
             return Value((self.double(float(value)),))
@@ -120,13 +134,29 @@ Steps = Callable[[Script, Call, list[Value]], Value]
 """From the values of a call's arguments to its own."""
 
 
+class Form(Enum):
+    """How a loop is given a column: as an array, by its address (see `Source.addresses`), or in pieces (`InPlace`)."""
+
+    ARRAY = 0
+    ADDRESS = 1
+    PIECES = 2
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a loop reads a column: as c{slot}, through r{refs} (None: by the row's own number), masked or not."""
+    """How a loop reads a column, number `slot` of those it may read, of the source of group number `group`.
+
+    `by_refs`: through the references of its group, else by the row's own number. `number`: the column's in its source,
+    if it is read by address; `stride`: the bytes from a value to the next, if it is read in pieces.
+    """
 
     slot: int
-    refs: int | None
+    group: int
+    form: Form
+    by_refs: bool
     masked: bool
+    number: int = 0
+    stride: int = 0
 
 
 @dataclass(slots=True)
@@ -149,6 +179,8 @@ class Writer(Script):
         self._emit = emit
         self.arguments = Arguments()
         self.maps: dict[int, Value] = {}
+        self.located: dict[int, str] = {}
+        self._strides: dict[int, str] = {}
         self._depth = 1
         self._scopes: list[dict[Any, Value]] = [{}]
 
@@ -226,9 +258,11 @@ class Writer(Script):
         if known is not None:
             return known
         access = self.access[index]
-        row = "i" if access.refs is None else self._row(access.refs)
-        valid = self.let(f"c{access.slot}v[{row}]") if access.masked else None
-        return self._load(index, f"c{access.slot}", row, physical, valid)
+        row = self._row(access.group) if access.by_refs else "i"
+        if access.form is Form.ARRAY:
+            valid = self.let(f"c{access.slot}v[{row}]") if access.masked else None
+            return self._load(index, f"c{access.slot}", row, physical, valid)
+        return self._keep(index, self._at_address(access, row, physical))
 
     def precomputed(self, scalar: Scalar, masked: bool, physical: Physical) -> Value:
         """A sub-expression that the interpreter evaluates on all rows before the loop runs."""
@@ -248,13 +282,44 @@ class Writer(Script):
             value = Value((self.let(f"{array}[{row}]"),), valid)
         else:
             value = Value((self.let(f"int64({array}[{row}])"),), valid)
+        return self._keep(key, value)
+
+    def _at_address(self, access: Access, row: str, physical: Physical) -> Value:
+        """A value that lies in Arrow's memory; under NULL, where anything may lie, zero."""
+        slot = access.slot
+        if access.form is Form.PIECES:
+            place = self.let(f"in_piece(c{slot}[{self._piece(access.group)}], {self._stride(access)})")
+        else:
+            place = f"c{slot}"
+            self.located[slot] = self.located.get(slot) or self.integer(access.number)
+        valid = self.let(f"is_there({place}, {row})") if access.masked else None
+        words = [f"{item}({place}, {row})" for item in _ITEMS[physical]]
+        zero = _zero(physical)
+        return Value(self._named(words if valid is None else [f"where({valid}, {w}, {zero})" for w in words]), valid)
+
+    def _named(self, expressions: list[str]) -> tuple[str, ...]:
+        return tuple(self.let(each) for each in expressions)
+
+    def _stride(self, access: Access) -> str:
+        if access.stride not in self._strides:
+            self._strides[access.stride] = self.integer(access.stride)
+        return self._strides[access.stride]
+
+    def _keep(self, key: Any, value: Value) -> Value:
         self._scopes[-1][key] = value
         return value
 
-    def _row(self, refs: int) -> str:
-        known = self._known(("refs", refs))
+    def _row(self, group: int) -> str:
+        known = self._known(("refs", group))
         if known is None:
-            known = self._scopes[-1]["refs", refs] = Value((self.let(f"uint64(r{refs}[i])"),))
+            known = self._keep(("refs", group), Value((self.let(f"uint64(r{group}[i])"),)))
+        return known.word
+
+    def _piece(self, group: int) -> str:
+        known = self._known(("piece", group))
+        if known is None:
+            piece = f"piece_of(g{group}p, g{group}s, int64({self._row(group)}))"
+            known = self._keep(("piece", group), Value((self.let(piece),)))
         return known.word
 
     def _known(self, key: Any) -> Value | None:
