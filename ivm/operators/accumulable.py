@@ -21,9 +21,6 @@ from ivm.kernels.groups.accumulate import (
     SUM_DOUBLE,
     SUM_SQUARES,
     SUM_WIDE,
-    VALID,
-    VALUE,
-    accumulate,
 )
 from ivm.kernels.groups.finalize import (
     COUNTS,
@@ -37,10 +34,8 @@ from ivm.kernels.groups.finalize import (
     OutputRow,
 )
 from ivm.kernels.numbers.exact_float import exponent_range
-from ivm.kernels.types import Int32s
-from ivm.operators.accumulator import NO_MASK, Accumulator, Argument, Exponents, in_words, mask, move, value_words
-from ivm.trace.column import Array, Bools, Column, Ints, readonly, readonly_diffs
-from ivm.trace.delta import Delta
+from ivm.operators.accumulator import Accumulator, Argument, Exponents, bits, mask, move
+from ivm.trace.column import Array, Column, Ints
 from ivm.trace.group_table import Fields
 from ivm.trace.row_order import Term, values_of
 from ivm.trace.segment import Scalar
@@ -60,7 +55,6 @@ FUNCTIONS = {
 """What makes the value of each aggregate of its fields, for those that are not `Ordered`."""
 FIRST, QUANTILES, ROWS = "first", "quantiles", "rows"
 _SPREADS = (VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP)
-_TOGETHER = 2048  # rows up to which one call for all accumulators beats the copies that it needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +92,12 @@ class Accumulators(Fields):
     Never changed: for doubles that its sums have no room for there is another one (`widened`), in which all other
     accumulators have the same place. `doubles`: the columns whose sums are widened for what they hold. `placed`: for
     each aggregate at which word of an output row it begins, and how many it takes. `fields`: how many a group has.
+    `pauses`: whether some are not added up, but put by those who keep rows in order.
     """
 
     def __init__(self, aggregates: Sequence[AggregateSpec], exponents: Mapping[int, Exponents] | None = None) -> None:
         self.aggregates = tuple(aggregates)
         self.arguments: dict[int, Argument] = {}
-        self._values = self._masks = 0  # words and masks of all arguments, side by side
         # By kind, column (of ORDERED: which aggregate) and whether it is the largest.
         self.parts: dict[tuple[int, int | None, bool], Accumulator] = {}
         self._part(COUNT, None)
@@ -124,7 +118,8 @@ class Accumulators(Fields):
             part.width, part.type = 3 if spec.type.physical is Physical.WIDE else 2, spec.type
             return
         function = FUNCTIONS[spec.function]
-        self._argument(spec.argument, physical, nullable)
+        if spec.argument not in self.arguments:
+            self.arguments[spec.argument] = Argument(len(self.arguments), physical)
         if nullable:
             self._part(COUNT, spec.argument)
         if function in (TOTAL, MEAN, *_SPREADS):
@@ -135,21 +130,12 @@ class Accumulators(Fields):
             part = self._part(EXTREME, spec.argument, spec.function == "max")
             part.width, part.type = 3 if physical is Physical.WIDE else 2, spec.type
 
-    def _argument(self, position: int, physical: Physical, nullable: bool) -> None:
-        if position not in self.arguments:
-            words = 2 if physical is Physical.WIDE else 1
-            self.arguments[position] = Argument(
-                physical, nullable, self._values, words, self._masks if nullable else -1
-            )
-            self._values += words
-            self._masks += nullable
-
     def _part(self, kind: int, argument: int | None, largest: bool = False) -> Accumulator:
         part = self.parts.get((kind, argument, largest))
         if part is None:
             part = self.parts[kind, argument, largest] = Accumulator(kind, argument, largest)
             if argument is not None and kind != ORDERED:
-                part.value, part.valid = self.arguments[argument].value, self.arguments[argument].valid
+                part.number = self.arguments[argument].number
             if kind in (SUM, SUM_WIDE):
                 part.width = 2 if kind == SUM else 3
         return part
@@ -176,6 +162,7 @@ class Accumulators(Fields):
         self.words = rows[-1].at + rows[-1].words if rows else 0
         self.outputs = np.array(rows, np.int64).reshape(len(rows), len(OutputRow._fields))
         self.placed = tuple((row.at, row.words, spec) for row, spec in zip(rows, self.aggregates, strict=True))
+        self.pauses = any(part.kind in (EXTREME, ORDERED) for part in self.parts.values())
         widest = max((part.width for part in self.parts.values()), default=1)
         self.scratch = np.empty((1, 3 * widest + 8), np.int64)
 
@@ -219,10 +206,6 @@ class Accumulators(Fields):
         rows = cast(Sequence[Sequence[int]], saved)
         return Accumulators(self.aggregates, {column: Exponents(base, span) for column, base, span in rows})
 
-    def read(self, delta: Delta) -> dict[int, Column]:
-        """The argument columns of a delta, gathered."""
-        return {position: delta.column(position) for position in self.arguments}
-
     def widened(self, columns: dict[int, Column]) -> Accumulators | None:
         """Those with room for the doubles in `columns` too; None if these have, which is the rule.
 
@@ -234,7 +217,7 @@ class Accumulators(Fields):
         for position in self.doubles:
             column, argument = columns[position], self.arguments[position]
             valid = mask(column)
-            low, high = exponent_range(value_words(column, argument), 0, valid, 0 if len(valid) else -1)
+            low, high = exponent_range(bits(column), 0, valid, 0 if len(valid) else -1)
             exponents[position] = argument.exponents.widened(low, high)
         if all(each is self.arguments[position].exponents for position, each in exponents.items()):
             return None
@@ -244,42 +227,6 @@ class Accumulators(Fields):
         """Copy fields (n, narrow.fields) of the accumulators that these were widened from to (n, fields), all zero."""
         for key, part in self.parts.items():
             move(old, new, narrow.parts[key], part)
-
-    def add(self, columns: dict[int, Column], diffs: Ints | None, row_cell: Int32s, fields: Ints) -> None:
-        """Add a batch to the fields of its rows' cells. Raises NumericError if a sum leaves 128 bits."""
-        changes = readonly_diffs(diffs)
-        if len(row_cell) <= _TOGETHER:
-            values, valid = self._pack(columns, len(row_cell))
-            overflow = accumulate(self.plan, values, valid, changes, row_cell, fields)
-            if overflow >= 0:
-                raise self.overflow(overflow)
-            return
-        for k, part in enumerate(self.parts.values()):
-            if part.kind in (EXTREME, ORDERED):
-                continue
-            plan = self.plan[k : k + 1].copy()
-            values, valid = _NO_VALUES, NO_MASK
-            if part.argument is not None:
-                column = columns[part.argument]
-                valid = mask(column)
-                if part.kind != COUNT:
-                    values = value_words(column, self.arguments[part.argument])
-            plan[0, [VALUE, VALID]] = 0, 0 if len(valid) else -1
-            if accumulate(plan, values, valid, changes, row_cell, fields) >= 0:
-                raise self.overflow(k)
-
-    def _pack(self, columns: dict[int, Column], n: int) -> tuple[Ints, Bools]:
-        """All values side by side, and all masks."""
-        if not self.arguments:
-            return _NO_VALUES, NO_MASK
-        values = np.empty((n, self._values), np.int64)
-        valid = np.empty((n, self._masks), np.bool_) if self._masks else NO_MASK
-        for position, argument in self.arguments.items():
-            column = columns[position]
-            values[:, argument.value : argument.value + argument.words] = in_words(column, argument)
-            if argument.nullable:
-                valid[:, argument.valid] = True if column.valid is None else column.valid
-        return readonly(values), readonly(valid)
 
     def overflow(self, accumulator: int) -> NumericError:
         """What to say when an accumulator has left 128 bits."""
@@ -310,6 +257,3 @@ def _sum_kind(physical: Physical) -> int:
     if physical is Physical.FLOAT64:
         return SUM_DOUBLE
     return SUM_WIDE if physical is Physical.WIDE else SUM
-
-
-_NO_VALUES = readonly(np.empty((0, 1), np.int64))

@@ -9,7 +9,7 @@ import numpy as np
 from catalog.types import Physical, SqlType
 from ivm.kernels.groups.accumulate import SUM_DOUBLE, SUM_SQUARES, PlanRow
 from ivm.kernels.numbers.exact_float import HEADROOM, NOT_FINITE
-from ivm.trace.column import Array, Bools, Column, Ints, readonly
+from ivm.trace.column import Bools, Column, Ints, readonly
 
 _MARGIN = 16  # bits beyond the exponents met, so that a sum seldom has to be widened
 
@@ -37,14 +37,14 @@ class Exponents:
 class Accumulator:
     """One accumulator: its kind, what it reads and where its fields lie (see `ivm.kernels.groups.accumulate`).
 
-    `type`: that of an extreme, whose first field says whether it is there.
+    `number`: that of its argument among all arguments, -1 if it reads none of them. `type`: that of an extreme, whose
+    first field says whether it is there.
     """
 
     kind: int
     argument: int | None
     largest: bool = False
-    value: int = 0
-    valid: int = -1
+    number: int = -1
     at: int = 0
     width: int = 1
     base: int = 0
@@ -63,30 +63,21 @@ class Accumulator:
 
     def row(self) -> PlanRow:
         """Its row of a plan."""
-        return PlanRow(self.kind, self.value, self.valid, self.at, self.width, self.base)
+        return PlanRow(self.kind, self.number, self.at, self.width, self.base)
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """A column that aggregates read: its physical form and whether it can be NULL; its place in packed values."""
+    """A column that aggregates read: its number among those, and its physical form."""
 
+    number: int
     physical: Physical
-    nullable: bool
-    value: int
-    words: int
-    valid: int
     exponents: Exponents = Exponents()
 
 
-def value_words(column: Column, argument: Argument) -> Ints:
-    """The values of a column as kernels take them: int64 (n, 1), or (n, 2) for WIDE; without copying where they are."""
-    return readonly(np.ascontiguousarray(in_words(column, argument), np.int64))
-
-
-def in_words(column: Column, argument: Argument) -> Array:
-    """The values of a column as integers (n, words), without copying; an assignment widens them."""
-    values = column.values.view(np.int64) if argument.physical is Physical.FLOAT64 else column.values
-    return values.reshape(-1, argument.words)
+def bits(column: Column) -> Ints:
+    """The bit patterns of a column of doubles as kernels take them, int64 (n, 1); without copying where they are."""
+    return readonly(np.ascontiguousarray(column.values.view(np.int64).reshape(-1, 1)))
 
 
 def mask(column: Column) -> Bools:

@@ -9,21 +9,22 @@ from functools import partial
 import numpy as np
 
 from catalog.types import SqlType
-from ivm.kernels.groups.emit import emit, read_groups
+from ivm.kernels.groups.emit import read_groups
 from ivm.kernels.groups.finalize import AT, WORDS, finalize
-from ivm.operators.accumulable import Accumulators, AggregateSpec, aggregate_values, overflow_error
+from ivm.operators.accumulable import Accumulators, AggregateSpec, aggregate_values
+from ivm.operators.group_step import GroupStep, Output
 from ivm.operators.operator import Contents, Kept, live_input
 from ivm.operators.ordered_aggregates import AppendOnlyExtremes, Extremes, ordered_sets
 from ivm.trace.column import Bools, Column, Ints
 from ivm.trace.computed import Read
-from ivm.trace.delta import Delta, Group, Source, delta_of
+from ivm.trace.delta import Delta, Group, Source
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.follower import Lookup
 from ivm.trace.group_reader import GroupReader
 from ivm.trace.group_table import Cells
 from ivm.trace.groups import Groups
 from ivm.trace.keys import KeyLayout
-from ivm.trace.time import chosen, readable_as_of
+from ivm.trace.time import readable_as_of
 
 
 class Reduce(Kept):
@@ -48,6 +49,8 @@ class Reduce(Kept):
         parts = Accumulators(aggregates)
         self.groups = Groups(keys, parts, dictionary)
         self._layout = self.groups.layout
+        self._stepped = GroupStep(parts, self._layout)
+        self._read_of = (*range(self._keys), *parts.arguments)
         self.lookup = GroupLookup(self.groups)
         self._extremes = (AppendOnlyExtremes if append_only else Extremes)(parts, dictionary)
         self._ordered = ordered_sets(parts, dictionary)
@@ -61,17 +64,15 @@ class Reduce(Kept):
         delta = live_input(inputs)
         if delta is None:
             return None
-        words, _ = self._layout.pack([delta.column(i) for i in range(self._keys)], len(delta))
-        columns = self.groups.fields.read(delta)
-        self._widen(columns)
-        parts, cells = self.groups.fields, self.groups.open(words, delta.times)
-        after = np.zeros((len(cells), parts.fields), np.int64)
-        parts.add(columns, delta.diffs, cells.row_cell, after)
-        self._extremes.apply(columns, delta, cells, self.groups.state, after)
-        for each in self._ordered:
-            each.apply(delta, cells, after)
-        self.groups.put(after)
-        return self._emit(parts, cells, after)
+        columns = [delta.column(i) for i in self._read_of]
+        if self.groups.fields.doubles:
+            self._widen(self._arguments(columns))
+        if self._stepped.parts is not self.groups.fields:
+            self._stepped = GroupStep(self.groups.fields, self._layout)
+        return self._stepped.run(self.groups, columns, delta, partial(self._put_ordered, columns, delta))
+
+    def _arguments(self, columns: list[Column]) -> dict[int, Column]:
+        return dict(zip(self._read_of[self._keys :], columns[self._keys :], strict=True))
 
     def _widen(self, columns: dict[int, Column]) -> None:
         """Let the sums have room for the doubles that come."""
@@ -80,21 +81,11 @@ class Reduce(Kept):
         if wide is not None:
             self.groups.widen(wide, partial(wide.move, narrow))
 
-    def _emit(self, parts: Accumulators, cells: Cells, after: Ints) -> Delta | None:
-        output = _Output(parts, self._layout, 2 * len(cells))
-        cell, diffs = np.empty(output.capacity, np.int32), np.empty(output.capacity, np.int64)
-        rows, summed, computed = emit(
-            parts.plan, parts.outputs, self._keys == 0, self._layout.words, self.groups.state,
-            cells.slot, cells.previous, after, parts.scratch,
-            output.flat, output.valid, output.nulls, output.keys, cell, diffs,
-        )  # fmt: skip
-        if summed >= 0:
-            raise parts.overflow(summed)
-        if computed >= 0:
-            raise overflow_error(parts.aggregates[computed])
-        if rows == 0:
-            return None
-        return output.delta(rows, chosen(cells.times, cell[:rows]), diffs[:rows])
+    def _put_ordered(self, columns: list[Column], delta: Delta, cells: Cells, after: Ints) -> None:
+        """Put what comes of rows that are kept in order."""
+        self._extremes.apply(self._arguments(columns), delta, cells, self.groups.state, after)
+        for each in self._ordered:
+            each.apply(delta, cells, after)
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The output as it is now, whatever happens meanwhile."""
@@ -106,35 +97,11 @@ class Reduce(Kept):
 
     def _read(self, parts: Accumulators, rows: Ints, time: int) -> Delta:
         """What these rows of the groups show."""
-        output = _Output(parts, self._layout, len(rows))
+        output = Output(parts, self._layout, len(rows), False)
         count = read_groups(
-            parts.outputs, self._layout.words, rows, self._keys == 0, parts.scratch,
-            output.flat, output.valid, output.nulls, output.keys,
-        )  # fmt: skip
-        return output.delta(count, time, None)
-
-
-class _Output:
-    """Room for output rows in columns: a stretch of `flat` for each aggregate, key words, masks and counts of NULL."""
-
-    def __init__(self, parts: Accumulators, layout: KeyLayout, capacity: int) -> None:
-        self._parts = parts
-        self._layout = layout
-        self.capacity = capacity
-        self.flat = np.empty(capacity * parts.words, np.int64)
-        self.valid = np.empty((len(parts.aggregates), capacity), np.bool_)
-        self.nulls = np.zeros(len(parts.aggregates), np.int64)
-        self.keys = np.empty((capacity, layout.words), np.int64)
-
-    def delta(self, rows: int, times: Ints | int, diffs: Ints | None) -> Delta:
-        """The first `rows` rows as a delta: keys, then aggregates."""
-        columns = self._layout.unpack(self.keys[:rows])
-        capacity = self.capacity
-        for o, (at, words, spec) in enumerate(self._parts.placed):
-            begin = at * capacity
-            values = aggregate_values(self.flat[begin : begin + rows * words].reshape(rows, words), spec)
-            columns.append(Column(values, self.valid[o, :rows] if self.nulls[o] else None))
-        return delta_of(columns, times, diffs, rows)
+            parts.outputs, self._layout.words, parts.words, rows, self._keys == 0, parts.scratch, output.room
+        )
+        return output.delta(count, time, counted=False)
 
 
 class GroupLookup(Lookup):

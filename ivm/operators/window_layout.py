@@ -17,6 +17,7 @@ from ivm.kernels.windows import values as window_values
 from ivm.kernels.windows.tree import INPUT, KEY, OWN, PAYLOAD, PEERS, SHAPE, TREE, VALUES, WORDS
 from ivm.kernels.windows.values import FAR
 from ivm.operators.accumulable import Accumulators, AggregateSpec, aggregate_values, overflow_error
+from ivm.operators.group_step import fields_of
 from ivm.trace.arrow import numbers_from
 from ivm.trace.column import Array, Column, Ints, zeroed
 from ivm.trace.delta import Delta
@@ -249,9 +250,7 @@ class WindowLayout:
         n = len(delta)
         rows = self._without_sums([delta.column(c) for c in range(self.width)], map(delta.column, self._values), n)
         if self.sums is not None:
-            fields = np.zeros((n, self.sums.fields), np.int64)
-            self.sums.add(self.sums.read(delta), None, np.arange(n, dtype=np.int32), fields)
-            rows[:, self._own - _LINKS :] = fields
+            rows[:, self._own - _LINKS :] = fields_of(self.sums, [delta.column(c) for c in self.sums.arguments], n)
         return rows
 
     def _without_sums(self, columns: Sequence[Column], arguments: Iterable[Column], n: int) -> Ints:
@@ -295,7 +294,7 @@ class WindowLayout:
         """The layout with room for the doubles of a delta too; None if this one has. Cost: a pass over the doubles."""
         if self.sums is None or not self.sums.doubles:
             return None
-        sums = self.sums.widened(self.sums.read(delta))
+        sums = self.sums.widened({c: delta.column(c) for c in self.sums.arguments})
         return None if sums is None else self._with_sums(sums)
 
     def moved(self, narrow: WindowLayout, nodes: Ints) -> Ints:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from struct import Struct
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -48,7 +49,6 @@ _HEAD, _ROWS = "groups", "groups.rows"
 _CHUNK = 1 << 16
 NO_SLOTS: Int32s = np.empty(0, np.int32)
 NO_FIELDS: Ints = np.empty((0, 1), np.int64)
-NOT_NAMED = (NO_FIELDS,) * 4
 
 
 class SlotIndex(NamedTuple):
@@ -141,14 +141,14 @@ class Store(Generic[Form]):
 
     def block(self) -> Ints:
         """The control block, as the arrays lie now. They stay where they are until it is asked for again."""
-        rows, index = self.table.rows.array, self.index
-        now = rows, index.directory, index.parts.array, index.entries.array
-        for one, other in zip(now, self._named or NOT_NAMED, strict=True):
-            if one is not other:
-                self._named = ()  # until all of it is written
-                name_arrays(self.counts, index.size, now)
-                self._named = now
-                break
+        rows, index, named = self.table.rows.array, self.index, self._named
+        parts, entries = index.parts.array, index.entries.array
+        if not (
+            named and named[0] is rows and named[1] is index.directory and named[2] is parts and named[3] is entries
+        ):
+            self._named = ()  # until all of it is written
+            name_arrays(self.counts, index.size, (rows, index.directory, parts, entries))
+            self._named = (rows, index.directory, parts, entries)
         return self.counts
 
 
@@ -261,7 +261,7 @@ class Cells:
     def __init__(self, rows: int, times: Ints | int) -> None:
         many = 0 if isinstance(times, int) else rows
         self.memory: Ints = np.empty(META + many + 3 * (rows + 1 >> 1), np.int64)
-        self.memory[:BEFORE] = UNTOUCHED, 0, 0, 0, rows, many
+        _BEGIN.pack_into(self.memory.data, 0, UNTOUCHED, 0, 0, 0, rows, many)
         self.times = times
         self.row_cell = self.slot = self.previous = NO_SLOTS
         self.after = NO_FIELDS
@@ -272,12 +272,14 @@ class Cells:
 
     def filled(self) -> Cells:
         """The cells, now that kernels have noted them."""
+        if self.slot is not NO_SLOTS:
+            return self
         count, rows, many = self.memory.item(CELLS), self.memory.item(ROWS), self.memory.item(TIMES)
         half, ints = rows + 1 & -2, self.memory[META + many :].view(np.int32)
-        self.row_cell, self.slot = ints[:rows], ints[half : half + count]
-        self.previous = ints[2 * half : 2 * half + count]
         if many:
             self.times = self.memory[META : META + count]
+        self.row_cell, self.previous = ints[:rows], ints[2 * half : 2 * half + count]
+        self.slot = ints[half : half + count]
         return self
 
     def jumps(self) -> Int32s:
@@ -298,4 +300,5 @@ class Cells:
         return np.searchsorted(self.times, wanted, side="right")
 
 
+_BEGIN = Struct(f"{BEFORE}q")
 NO_CELLS = Cells(0, BEGINNING)

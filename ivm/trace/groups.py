@@ -102,6 +102,11 @@ class Groups(Written[Form], State):
         self._steps.append(batch)
         return batch
 
+    @property
+    def folds(self) -> bool:
+        """Whether a step may give the groups their fields at once: nobody looks for what they were before it."""
+        return not (self.is_looked_up or self._readers)
+
     def block(self) -> Ints:
         """The control block of kernels, until the next step, or `make_room`."""
         return self._store.block()
@@ -158,14 +163,17 @@ class Groups(Written[Form], State):
                 touched += cells
                 self._searched += searched
                 if emptied:
-                    self._emptied.append(step.slot.copy())
+                    self._emptied.append(step.filled().slot.copy())
         self._steps.clear()
         if not self._readers:
-            if self._emptied:
+            emptied = bool(self._emptied)
+            if emptied:
                 self._release(max(_RELEASED_EACH * touched, _LEAST_RELEASED))
             if self._searched or self.is_looked_up:
                 self._melt(touched)
-            self._start_anew()
+                emptied = True
+            if emptied:
+                self._start_anew()
         self.end()
 
     def look_up(self, words: Ints, dropped: Bools | None, as_of: Ints | int, always: bool) -> tuple[Ints, Ints]:
@@ -175,7 +183,7 @@ class Groups(Written[Form], State):
         multiplicity is zero unless `always`. The fields are copies. Cost: two or three random accesses a key.
         """
         batch, rows = self._last, len(words)
-        cells = NO_CELLS if batch is None else batch
+        cells = NO_CELLS if batch is None else batch.filled()
         assert batch is None or batch.memory[PHASE] == PUT, "a step has put its fields when somebody looks"
         positions, fields = np.empty(rows, np.int64), np.empty((rows, len(self.fields.kinds)), np.int64)
         found = look_up_groups(
@@ -242,6 +250,7 @@ class Groups(Written[Form], State):
             return
         assert batch.memory[PHASE] == PUT or not len(batch), "a step puts fields, or is rolled back"
         if self._readers:
+            batch.filled()
             for reader in self._readers.each():
                 reader.keep(batch.slot, batch.previous)
         fold_cells(self.block(), batch.memory, batch.after)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from catalog.types import Physical
+from ivm.kernels.hashing.columns import DOUBLE, INTEGER, LAYOUT, PAIR
 from ivm.kernels.hashing.index import hash_rows, mark_hashes, pack_halves, pack_words
 from ivm.trace.column import ALL, Array, Bools, Column, Ints, readonly
 
@@ -117,6 +118,16 @@ class KeyLayout:
         for place in self._places.parts:
             if place.physical is Physical.CODE:
                 yield _target(rows, place)
+
+    @cached_property
+    def table(self) -> Ints:
+        """The layout as kernels take it, int64 (parts, LAYOUT); see `ivm.kernels.hashing.columns`."""
+        kinds = {Physical.FLOAT64: DOUBLE, Physical.WIDE: PAIR}
+        rows = [
+            (kinds.get(p.physical, INTEGER), p.word, -1 if p.half is None else p.half, *(p.null or (-1, 0)))
+            for p in self._places.parts
+        ]
+        return np.array(rows, np.int64).reshape(len(rows), LAYOUT)
 
     @cached_property
     def _is_plain(self) -> bool:

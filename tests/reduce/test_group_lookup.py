@@ -27,6 +27,7 @@ class Lookups:
 
     def __init__(self, driver: Driver, updates) -> None:
         self.driver = driver
+        driver.reduce.groups.is_looked_up = True
         self.types = driver.types[: driver.keys]
         missing = tuple(MISSING.get(type_, True) for type_, _ in self.types)
         self.keys = list(dict.fromkeys([*(row[: driver.keys] for row, _, _ in updates), missing]))
@@ -105,8 +106,8 @@ def test_a_group_that_changes_at_many_times(groups, data):
     specs = [AggregateSpec("count_star", None, None, False, BIGINT)]
     driver = Driver(((BIGINT, False),), (), specs)
     updates = [((time % groups,), time, 1) for time in range(1000)]
-    driver.step(updates)
     lookups = Lookups(driver, updates[:1])
+    driver.step(updates)
     times = data.draw(st.lists(st.integers(-2, 1002), min_size=2, max_size=40))
     keys = [(data.draw(st.integers(0, groups - 1)),) for _ in times]
     wanted = []
@@ -124,6 +125,7 @@ def test_ordered_aggregates_are_found_too():
     ordered = ordered_by("string_agg", argument, [], order)
     spec = AggregateSpec("string_agg", 1, VARCHAR, False, VARCHAR, ordered, (",",))
     reduce = Reduce(((BIGINT, False),), (spec,), dictionary)
+    reduce.groups.is_looked_up = True
     types = ((BIGINT, False), (VARCHAR, False))
     keys = reduce.lookup.layout.pack([to_column([1, 1, 2, 3], BIGINT, dictionary)], 4)
     step(

@@ -3,8 +3,12 @@
 `clamp_cells` has those of multiplicities that are kept from falling below zero; the rest is for aggregates.
 
 Cells are worked through in blocks that stay in the cache, a column at a time within each. See `groups.table` for groups
-and cells, `groups.accumulate` for fields and `plan`, `groups.finalize` for `outputs`. Rows of the output are written as
-columns: word w of output o of row i is `flat[capacity * at + words * i + w]`, where `at` and `words` are the output's.
+and cells, `groups.accumulate` for fields and `plan`, `groups.finalize` for `outputs`.
+
+`room` is where output rows are written, int64, with space for `capacity` of them. It has one after the other: how many
+NULLs each output has; `flat`, the columns of the outputs, where word w of output o of row i is
+`flat[capacity * at + words * i + w]`, `at` and `words` being the output's; the key words of each row; the diffs; the
+times, if there are many; the validity of each row of each output, a byte each.
 """
 
 from __future__ import annotations
@@ -15,13 +19,14 @@ from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.groups.accumulate import add_before
 from ivm.kernels.groups.finalize import AT, WORDS, finalize
+from ivm.kernels.memory.at import address_of, bools_at, ints_at, words_at
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Bools, Int32s, Ints
 
 BLOCK = 256
 
 
-@njit(cache=True, nogil=True, fastmath=False)
+@part(counted=True)
 def emit(
     plan: Ints,
     outputs: Ints,
@@ -30,23 +35,26 @@ def emit(
     state: Ints,
     cell_slot: Int32s,
     cell_previous: Int32s,
+    cell_time: Ints,
     cells: Ints,
     scratch: Ints,
-    flat: Ints,
-    flat_valid: Bools,
-    nulls: Ints,
-    keys: Ints,
-    row_cell: Int32s,
-    diffs: Ints,
+    words: Word,
+    capacity: Word,
+    room: Word,
 ) -> tuple[Word, Word, Word]:
     """Turn what was added to each cell, `cells`, into totals, and write the updates of the output in the cells' order.
 
-    `always`: a group exists also where its multiplicity is zero. There is room for two rows a cell. `nulls` counts
-    the NULLs of each output. Returns (rows written, accumulator that overflowed or -1, output that overflowed or -1).
-    Cost: a random access a cell, then what the aggregates cost.
+    `always`: a group exists also where its multiplicity is zero. There is space for two rows a cell in `room`, an
+    address; outputs have `words` words in all. Returns (rows written, accumulator that overflowed or -1, output that
+    overflowed or -1). Cost: a random access a cell, then what the aggregates cost.
     """
-    capacity = len(keys)
-    words = len(flat) // max(capacity, 1)
+    nulls, flat = ints_at(room, len(outputs)), ints_at(room + 8 * len(outputs), capacity * words)
+    at = room + 8 * (len(outputs) + capacity * words)
+    keys, diffs = words_at(at, capacity, width), ints_at(at + 8 * capacity * width, capacity)
+    at += 8 * capacity * (width + 1)
+    times = ints_at(at, capacity)
+    flat_valid = bools_at(at + (8 * capacity if len(cell_time) else 0), len(outputs), capacity)
+    nulls[:] = 0
     size = min(BLOCK, len(cells))
     before = np.empty((size, cells.shape[1]), np.int64)
     old, new = np.empty((words, size), np.int64), np.empty((words, size), np.int64)
@@ -62,25 +70,24 @@ def emit(
             finalize(outputs, o, always, before, 0, 0, count, old, old_valid, scratch)
             if finalize(outputs, o, always, cells, first, 0, count, new, new_valid, scratch):
                 return rows, -1, o
-        begin = rows
         for i in range(count):
             existed = always or before[i, 0] != 0
             exists = always or cells[first + i, 0] != 0
             differs = existed != exists or (existed and _differ(old, new, old_valid, new_valid, i))
             out_row[i] = in_row[i] = -1
-            if existed and differs:
-                out_row[i] = rows
-                diffs[rows] = -1
-                row_cell[rows] = first + i
-                rows += 1
-            if exists and differs:
-                in_row[i] = rows
-                diffs[rows] = 1
-                row_cell[rows] = first + i
-                rows += 1
-        for row in range(begin, rows):
-            for w in range(width):
-                keys[row, w] = state[cell_slot[row_cell[row]], w]
+            slot = cell_slot[first + i]
+            for is_new in range(2):
+                if differs and (exists if is_new else existed):
+                    if is_new:
+                        in_row[i] = rows
+                    else:
+                        out_row[i] = rows
+                    diffs[rows] = 2 * is_new - 1
+                    for w in range(width):
+                        keys[rows, w] = state[slot, w]
+                    if len(cell_time):
+                        times[rows] = cell_time[first + i]
+                    rows += 1
         for o in range(len(outputs)):
             put(outputs, o, old, old_valid, out_row, count, flat, flat_valid, nulls, capacity)
             put(outputs, o, new, new_valid, in_row, count, flat, flat_valid, nulls, capacity)
@@ -150,20 +157,13 @@ def put(
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def read_groups(
-    outputs: Ints,
-    width: Word,
-    state: Ints,
-    always: bool,
-    scratch: Ints,
-    flat: Ints,
-    flat_valid: Bools,
-    nulls: Ints,
-    keys: Ints,
-) -> Word:
-    """Write what these rows of groups show, of which `keys` has room for all; rows written."""
-    capacity = len(keys)
-    words = len(flat) // max(capacity, 1)
+def read_groups(outputs: Ints, width: Word, words: Word, state: Ints, always: bool, scratch: Ints, room: Ints) -> Word:
+    """Write what these rows of groups show, for all of which `room` has space; rows written."""
+    capacity, places = len(state), len(outputs) + len(state) * words
+    nulls, flat = room[: len(outputs)], room[len(outputs) : places]
+    keys = room[places : places + capacity * width].reshape(capacity, width)
+    flat_valid = bools_at(address_of(room) + 8 * (places + capacity * (width + 1)), len(outputs), capacity)
+    nulls[:] = 0
     size = min(BLOCK, len(state))
     values, valid = np.empty((words, size), np.int64), np.empty((len(outputs), size), np.bool_)
     to = np.empty(size, np.int64)

@@ -3,19 +3,26 @@
 A block is a small int64 array. From some place on it has an array's address and its length, and for one of two
 dimensions also the items of a row. As an argument it costs what one of those arrays does, however many it tells of. Who
 hands it over keeps them alive, and writes to it where they move. What is cut out of one array is found by its address.
+
+An array that is there for one call only is told of by its `id`, which takes Python no time to find out: numpy lays
+items' address, number of dimensions, shape and strides down behind the head of the object.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
-from ivm.kernels.compiling.part import operation
+from ivm.kernels.compiling.part import operation, part
 
+_HEAD = object.__basicsize__
+_STRIDES = _HEAD + 24
+_WORD = np.int64(0)
 _intrinsic: Any = intrinsic  # its stub takes the typing context for an argument of the call
 _populate: Any = populate_array
 
@@ -58,22 +65,65 @@ def words_in(typing_context: Any, block: Any, at: Any) -> Any:
     return _array_in(types.int64, 2, block)
 
 
+@operation(None, types.int64, None)
+def load(builder: Any, address: Any, like: Any) -> Any:
+    """The item of the type of `like` at an address, wherever it begins; the caller knows that it is there."""
+    return builder.load(builder.inttoptr(address, like.type.as_pointer()), align=1)
+
+
 @operation(types.int64, None)
 def address_of(builder: Any, array: Any) -> Any:
     """Where the first item of a contiguous array lies."""
     return builder.ptrtoint(array, cgutils.intp_t)
 
 
+def _array_at(item: Any, dimensions: int, address: Any) -> Any:
+    """An operation: the C-contiguous array of `item` at an address, of so many lengths."""
+    made: Any = types.Array(item, dimensions, "C")
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        address, *lengths = arguments
+        array = context.make_array(made)(context, builder)
+        size = cgutils.intp_t(context.get_abi_sizeof(context.get_data_type(item)))
+        strides = [size] if dimensions == 1 else [builder.mul(size, lengths[1]), size]
+        data = builder.inttoptr(address, array.data.type)
+        _populate(array, data=data, shape=lengths, strides=strides, itemsize=size, meminfo=None)
+        return array._getvalue()
+
+    return made(types.int64, *(types.intp,) * dimensions), generate
+
+
+@_intrinsic
+def ints_at(typing_context: Any, address: Any, length: Any) -> Any:
+    """The int64 array (length,) at an address."""
+    return _array_at(types.int64, 1, address)
+
+
 @_intrinsic
 def int32s_at(typing_context: Any, address: Any, length: Any) -> Any:
     """The int32 array (length,) at an address."""
-    made: Any = types.Array(types.int32, 1, "C")
+    return _array_at(types.int32, 1, address)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(made)(context, builder)
-        size = cgutils.intp_t(4)
-        data = builder.inttoptr(arguments[0], array.data.type)
-        _populate(array, data=data, shape=arguments[1:], strides=[size], itemsize=size, meminfo=None)
-        return array._getvalue()
 
-    return made(types.int64, types.intp), generate
+@_intrinsic
+def words_at(typing_context: Any, address: Any, rows: Any, width: Any) -> Any:
+    """The int64 array (rows, width) at an address."""
+    return _array_at(types.int64, 2, address)
+
+
+@_intrinsic
+def bools_at(typing_context: Any, address: Any, rows: Any, width: Any) -> Any:
+    """The bool array (rows, width) at an address."""
+    return _array_at(types.boolean, 2, address)
+
+
+@part(inline=True)
+def data_of(array: Any) -> Any:
+    """The address of the items of an array of numpy, of which `array` is the `id`."""
+    return load(array + _HEAD, _WORD)
+
+
+@part(inline=True)
+def stride_of(array: Any, dimension: Any) -> Any:
+    """How many bytes lie between two items of an array of numpy, of which `array` is the `id`, along a dimension."""
+    return load(load(array + _STRIDES, _WORD) + 8 * dimension, _WORD)

@@ -15,7 +15,7 @@ from numba import types
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import operation, part
-from ivm.kernels.memory.in_place import load
+from ivm.kernels.memory.at import load
 from ivm.kernels.types import Ints
 
 WORDS = 10

@@ -7,24 +7,16 @@ that page; the row's own piece is that or, where pieces are small, one of the ne
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import types
 
 from ivm.kernels.compiling.compiled import njit
-from ivm.kernels.compiling.part import operation, part
+from ivm.kernels.compiling.part import part
+from ivm.kernels.memory.at import load
 from ivm.kernels.types import Bools, Int32s, Ints
 
 PAGE_BITS = 10
 _ONE = np.uint64(1)
 Int = int | np.int64
-
-
-@operation(None, types.int64, None)
-def load(builder: Any, address: Any, like: Any) -> Any:
-    """The item of the type of `like` at an address, wherever it begins; the caller knows that it is there."""
-    return builder.load(builder.inttoptr(address, like.type.as_pointer()), align=1)
 
 
 @part(inline=True)

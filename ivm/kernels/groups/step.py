@@ -1,0 +1,129 @@
+"""A step of groups with aggregates in one call: keys, cells, what is added to them, and the updates that follow.
+
+`request` int64 tells what is to be done. First what is always the same: arrays by their `id` with their lengths, and
+numbers; from STAGE on what belongs to one step: how far it is, then the same about its rows and about the memory for
+what it makes; from COLUMNS on the columns of its keys, then of its arguments, as `ivm.kernels.hashing.columns` reads
+them. See `groups.emit` for ROOM.
+
+A step that needs more memory ends where it is, and goes on when it is called again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.compiling.part import part
+from ivm.kernels.groups.accumulate import ARGUMENT, COUNT, EXTREME, KIND, ORDERED, SUM_WIDE, PlanRow, accumulate
+from ivm.kernels.groups.block import CELLS, KEY_WORDS, META, PHASE, PUT, ROWS, STATE, TIMES, cells_at
+from ivm.kernels.groups.emit import emit
+from ivm.kernels.groups.finalize import OutputRow
+from ivm.kernels.groups.table import fold, open_rows
+from ivm.kernels.hashing.columns import COLUMN, LAYOUT, key_words, mask_of, words_of
+from ivm.kernels.memory.at import address_of, bools_at, data_of, int32s_at, ints_at, words_at, words_in
+from ivm.kernels.numbers.wide import Word
+from ivm.kernels.types import Int32s, Ints
+
+PLAN, PLANS, OUTPUTS, OUTPUT_COUNT, SCRATCH, SCRATCH_WIDTH = range(6)
+KEYS, KEY_LAYOUT, FIELDS, OUTPUT_WORDS, PAUSES = range(6, 11)
+STAGE, AT, FAILED, WRITTEN, AFTER, AFTER_ROWS, ROOM, CAPACITY, DIFFS, DIFF_COUNT, ROW_TIMES, FOLDS = range(11, 23)
+COLUMNS = 23
+"""PAUSES: whether others have something to do between what is added and what is emitted; FOLDS: whether the groups get
+the fields at once."""
+OPENING, ADDING, EMITTING = range(3)
+DONE, NO_SLOTS, NO_FIELDS, PAUSED, NO_ROOM, SUM_OVERFLOWED, OUTPUT_OVERFLOWED = range(7)
+_PLAN_WIDTH, _OUTPUT_WIDTH = len(PlanRow._fields), len(OutputRow._fields)
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def step_groups(block: Ints, memory: Ints, request: Ints) -> Word:
+    """Go on with a step as far as may be: DONE, or why it is not. See `groups.block` for `block` and `memory`.
+
+    Cost: two random accesses a row, one a cell, and what the aggregates cost.
+    """
+    if request[STAGE] == OPENING:
+        if not _open(block, memory, request):
+            return NO_SLOTS
+        request[STAGE] = ADDING
+    cells = memory[CELLS]
+    after = words_at(data_of(request[AFTER]), cells, request[FIELDS])
+    if request[STAGE] == ADDING:
+        if cells > request[AFTER_ROWS]:
+            return NO_FIELDS
+        after[:] = 0
+        request[FAILED] = _add(request, int32s_at(cells_at(memory, 0), memory[ROWS]), after)
+        if request[FAILED] >= 0:
+            return SUM_OVERFLOWED
+        request[STAGE] = EMITTING
+        if request[PAUSES] != 0:
+            return PAUSED
+    if 2 * cells > request[CAPACITY]:
+        return NO_ROOM
+    rows, summed, computed = emit(
+        words_at(data_of(request[PLAN]), request[PLANS], _PLAN_WIDTH),
+        words_at(data_of(request[OUTPUTS]), request[OUTPUT_COUNT], _OUTPUT_WIDTH),
+        request[KEYS] == 0,
+        block[KEY_WORDS],
+        words_in(block, STATE),
+        int32s_at(cells_at(memory, 1), cells),
+        int32s_at(cells_at(memory, 2), cells),
+        memory[META : META + memory[TIMES]],
+        after,
+        words_at(data_of(request[SCRATCH]), 1, request[SCRATCH_WIDTH]),
+        request[OUTPUT_WORDS],
+        request[CAPACITY],
+        data_of(request[ROOM]),
+    )
+    request[WRITTEN] = rows
+    if summed >= 0 or computed >= 0:
+        request[FAILED] = max(summed, computed)
+        return SUM_OVERFLOWED if summed >= 0 else OUTPUT_OVERFLOWED
+    memory[PHASE] = PUT
+    if request[FOLDS] != 0:
+        fold(block, memory, after)
+    return DONE
+
+
+@part(counted=True)
+def _open(block: Ints, memory: Ints, request: Ints) -> bool:
+    """Find or make the cells of all rows; False if there is no room for one. Without keys no row is looked at."""
+    rows, many, width = memory[ROWS], memory[TIMES], block[KEY_WORDS]
+    times = ints_at(data_of(request[ROW_TIMES]), many) if many else ints_at(address_of(request), 1)
+    if request[KEYS] == 0:
+        words = np.zeros((many if many else 1, width), np.int64)
+    else:
+        layout = words_at(data_of(request[KEY_LAYOUT]), request[KEYS], LAYOUT)
+        words = key_words(request, COLUMNS, layout, rows, width)
+    request[AT] = open_rows(words, times, request[AT], block, memory)
+    if request[AT] < len(words):
+        return False
+    if len(words) < rows:
+        row_cell = int32s_at(cells_at(memory, 0), rows)
+        row_cell[:] = 0
+    return True
+
+
+@part(counted=True)
+def _add(request: Ints, row_cell: Int32s, after: Ints) -> Word:
+    """Add all rows to their cells; the accumulator that overflowed, or -1."""
+    rows, plan = len(row_cell), words_at(data_of(request[PLAN]), request[PLANS], _PLAN_WIDTH)
+    diffs = ints_at(data_of(request[DIFFS]) if request[DIFF_COUNT] else np.int64(0), request[DIFF_COUNT])
+    for k in range(len(plan)):
+        kind, argument = plan[k, KIND], plan[k, ARGUMENT]
+        if kind in (EXTREME, ORDERED):
+            continue
+        values, valid = words_at(np.int64(0), 0, 1), bools_at(np.int64(0), 0, 1)
+        if argument >= 0:
+            at = COLUMNS + COLUMN * (request[KEYS] + argument)
+            valid = mask_of(request, at, rows)
+            if kind != COUNT:
+                values = words_of(request, at, rows, 2 if kind == SUM_WIDE else 1)
+        if accumulate(plan, k, values, valid, diffs, row_cell, after):
+            return np.int64(k)
+    return np.int64(-1)
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def add_apart(request: Ints, row_cell: Int32s, fields: Ints) -> Word:
+    """Add rows to the fields, which are zeros, of their cells; the accumulator that overflowed, or -1."""
+    return _add(request, row_cell, fields)
