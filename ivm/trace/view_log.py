@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from struct import Struct
+from typing import Any
 
 import numpy as np
 
 from catalog.types import Physical, SqlType
+from ivm.kernels.hashing.columns import COLUMN
 from ivm.kernels.hashing.consolidate import sum_equal_rows
+from ivm.kernels.memory.append import HEAD, KEPT, append_updates
 from ivm.trace.arrow import numbers_from
-from ivm.trace.column import Array, Column, Ints, part_of, readonly
+from ivm.trace.column import DTYPES, Array, Column, Ints, part_of, readonly
 from ivm.trace.consolidate import compared, least_slots, without_zeros
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.growable import Growable, HotColumn
+from ivm.trace.growable import Growable
 from ivm.trace.segment import Segment, Segments, columns_to_arrow, segment_of
 from ivm.trace.state import State, StateSize
 from ivm.trace.sweep import of_log
@@ -34,41 +38,81 @@ class _Updates:
     """Columns, times and diffs of updates, which grow at their end."""
 
     def __init__(self, types: Sequence[SqlType]) -> None:
-        self.columns = [HotColumn(each.physical) for each in types]
-        self.times = Growable(np.dtype(np.int64))
-        self.diffs = Growable(np.dtype(np.int64))
+        widths = (2 if each.physical is Physical.WIDE else None for each in types)
+        self._values: list[Growable[Any]] = [
+            *(Growable(DTYPES[each.physical], width) for each, width in zip(types, widths, strict=True)),
+            *(Growable(np.dtype(np.int64)) for _ in ("times", "diffs")),
+        ]
+        self._valid: list[Growable[np.bool_] | None] = [None] * len(types)
+        self._kept: Ints = np.zeros((len(self._values), KEPT), np.int64)
+        self._given: Ints = np.zeros(HEAD + COLUMN * len(self._values), np.int64)
+        self._told, self._words = Struct(f"{len(self._given)}q"), self._given.data
+        self._room = 0
+        self._length = 0
 
     def __len__(self) -> int:
-        return self.diffs.length
+        return self._length
 
     @property
     def nbytes(self) -> int:
-        return sum(column.nbytes for column in self.columns) + self.times.nbytes + self.diffs.nbytes
+        masks = sum(mask is not None for mask in self._valid)
+        return self._length * (sum(each.array.strides[0] for each in self._values) + masks)
 
-    def append(self, columns: Iterable[Column], times: Ints | int, diffs: Ints | None, length: int) -> None:
-        """More of them; they count when `diffs` has them, which comes last."""
-        end = len(self) + length
-        for column, given in zip(self.columns, columns, strict=True):
-            column.append(given)
-        if isinstance(times, int):
-            self.times.fill(times, end)
-        else:
-            self.times.append(times)
-        if diffs is None:
-            self.diffs.fill(1, end)
-        else:
-            self.diffs.append(diffs)
+    def append(self, columns: Iterable[Column], times: Ints | int, diffs: Ints | None, length: int) -> int:
+        """More of them; how many of them take something back."""
+        length_before, time = self._length, times if isinstance(times, int) else 0
+        told, given = [length_before, length, time], list(columns)
+        for number, column in enumerate(given):
+            values, valid = column.values, column.valid
+            if valid is None:
+                told += (id(values), values.itemsize, 0)
+            else:
+                told += (id(values), values.itemsize, id(valid))
+                if self._valid[number] is None:
+                    self._begin_mask(number)
+        told += (0 if isinstance(times, int) else id(times), 8, 0)
+        told += (0 if diffs is None else id(diffs), 8, 0)
+        if length_before + length > self._room:
+            self._make_room(length_before + length)
+        self._told.pack_into(self._words, 0, *told)
+        retracted = append_updates(self._kept, self._given)
+        self._length = length_before + length
+        return int(retracted)
+
+    @property
+    def diffs(self) -> Ints:
+        """The diffs, and what lies behind them."""
+        return self._values[-1].array
 
     def truncate(self, length: int) -> None:
-        self.diffs.truncate(length)
-        self.times.truncate(length)
-        for column in self.columns:
-            column.truncate(length)
+        """Cut the tail off."""
+        self._length = min(self._length, length)
 
     def part(self, start: int, end: int) -> tuple[list[Column], Ints, Ints]:
         """Columns, times and diffs of those from `start` to `end`, which nobody writes to."""
-        columns = [column.part(start, end) for column in self.columns]
-        return columns, self.times.array[start:end], self.diffs.array[start:end]
+        *values, times, diffs = (each.array[start:end] for each in self._values)
+        masks = (None if mask is None else mask.array[start:end] for mask in self._valid)
+        return [Column(*both) for both in zip(values, masks, strict=True)], times, diffs
+
+    def _begin_mask(self, column: int) -> None:
+        """A mask for a column, of which all values were valid so far."""
+        mask = Growable(np.dtype(np.bool_))
+        mask.fill(True, self._length)
+        self._room = 0
+        self._valid[column] = mask
+
+    def _make_room(self, length: int) -> None:
+        """Room for so many updates."""
+        self._room = 0  # until everything has moved, and it is written down where to
+        growing = [each for each in (*self._values, *self._valid) if each is not None]
+        for each in growing:
+            each.length = self._length
+            each.reserve(length)
+        for row, each in zip(self._kept, self._values, strict=True):
+            row[:] = each.array.ctypes.data, each.array.strides[0], 0
+        for row, mask in zip(self._kept, self._valid, strict=False):
+            row[2] = 0 if mask is None else mask.array.ctypes.data
+        self._room = min(len(each.array) for each in growing)
 
 
 @dataclass(slots=True)
@@ -136,7 +180,7 @@ class Sealed:
         """Bytes of what a reader got, beside the log's."""
         if self.merged is not None:
             return self.merged[0].nbytes
-        return 0 if self.reading is None or self.reading.diffs.base is self.updates.diffs.array else self.reading.nbytes
+        return 0 if self.reading is None or self.reading.diffs.base is self.updates.diffs else self.reading.nbytes
 
     def _read(self, time: int) -> _Reading:
         columns, times, diffs = self.updates.part(0, self.length)
@@ -182,9 +226,7 @@ class ViewLog(State):
 
     def append(self, delta: Delta) -> None:
         """Add updates at the end. Cost: copies them, amortized."""
-        self.sealed.updates.append(delta.columns(), delta.times, delta.diffs, len(delta))
-        if delta.diffs is not None:
-            self._retracted += int(np.count_nonzero(delta.diffs < 0))
+        self._retracted += self.sealed.updates.append(delta.columns(), delta.times, delta.diffs, len(delta))
 
     def mark(self) -> int:
         """Where the log ends now, to come back to with `rollback` before the next `seal`."""
