@@ -18,12 +18,13 @@ import pytest
 from ivm.kernels.compiling import archive, compiled, sources
 from ivm.kernels.compiling.archive import Entry, key, open_archive, path_for, write_archive
 from ivm.kernels.compiling.building import read_signatures, write_signatures
+from ivm.kernels.compiling.calling import dispatcher_of
 from ivm.kernels.compiling.notation import as_text, as_types
 from ivm.kernels.compiling.sources import FOLDER
 from ivm.kernels.compiling.targets import Target, host_target, targets
 from tests.house.modules import ROOT
 
-ENTRIES = {"a": Entry(b"about", b"code", b"bitcode"), "b": Entry(b"x" * 1000, b"", bytes(range(256)))}
+ENTRIES = {"a": Entry(b"about", b"code", b"bitcode", b""), "b": Entry(b"x" * 1000, b"", bytes(range(256)), b"y")}
 SMALL = [
     ("hashing.index.mark_hashes", "uint64[::1], bool[::1], uint64[::1]"),
     ("memory.in_place.decimals_fit", "const int64[:, ::1], int64"),
@@ -41,7 +42,8 @@ hashes, none, seen = np.array([7 << 32, 8 << 32], np.uint64), np.empty(0, np.boo
 mark_hashes(hashes, none, seen)
 assert seen[0] == 3 << 7
 hash_rows(np.zeros((2, 1), np.int64), hashes)
-print([sum(kernel.stats.cache_hits.values()) for kernel in (mark_hashes, hash_rows)])
+kernels = [kernel.__self__.dispatcher for kernel in (mark_hashes, hash_rows)]
+print([sum(kernel.stats.cache_hits.values()) for kernel in kernels])
 assert numba.njit(lambda hashes, none, seen: mark_hashes(hashes, none, seen))(hashes[:0], none, seen) is None
 """
 
@@ -220,7 +222,7 @@ def test_the_list_names_kernels_and_types():
         found: Any = getattr(import_module(f"ivm.kernels.{module}"), function)
         types = as_types(text)
         assert as_text(types) == text
-        assert len(types) == len(inspect.signature(found.py_func).parameters), kernel
+        assert len(types) == len(inspect.signature(dispatcher_of(found).py_func).parameters), kernel
 
 
 def test_where_kernels_were_compiled_ahead_none_is_missing(target):

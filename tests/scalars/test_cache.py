@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from ivm.kernels.compiling import compiled, folder
+from ivm.kernels.compiling.calling import dispatcher_of
 from ivm.kernels.compiling.folder import SEAL, private_folder
 from ivm.render.scalars.cache import load
 
@@ -43,7 +44,7 @@ def is_found(number: int = 1) -> bool:
     folder._private.cache_clear()  # as in another process
     kernel: Any = load(TEXT.format(number))
     assert kernel(40) == 40 + number
-    return bool(sum(kernel.stats.cache_hits.values()))
+    return bool(sum(dispatcher_of(kernel).stats.cache_hits.values()))
 
 
 def entries(base: Path) -> list[Path]:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from ivm.kernels.compiling import folder
+from ivm.kernels.compiling.calling import dispatcher_of
 from ivm.render.scalars import compiler, elsewhere
 from ivm.render.scalars.cache import find
 from ivm.render.scalars.elsewhere import CompilationError, Elsewhere, UnavailableError
@@ -50,7 +51,7 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def called(source: str) -> int:
     kernel: Any = find(source)
     assert kernel is not None
-    assert kernel.stats.cache_hits
+    assert dispatcher_of(kernel).stats.cache_hits
     return int(kernel(40))
 
 

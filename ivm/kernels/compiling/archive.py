@@ -21,20 +21,24 @@ from ivm.kernels.compiling.folder import read_beside, replace
 from ivm.kernels.compiling.sources import FOLDER, digest, environment
 from ivm.kernels.compiling.targets import Target
 
-_FORMAT = "ivm kernels 3"
+_FORMAT = "ivm kernels 4"
 _HEADER = 128
 _DIGEST = 16
 
 
 class Entry(NamedTuple):
-    """A compiled kernel: what numba knows of it, its object code, and its bitcode, for compiling a caller."""
+    """A compiled kernel: what numba knows of it, its object code, and its bitcode, for compiling a caller.
+
+    `entry`: the object code by which Python enters it, empty if there can be none; see `ivm.kernels.compiling.entry`.
+    """
 
     about: bytes
     code: bytes
     bitcode: bytes
+    entry: bytes
 
 
-ABOUT, CODE, BITCODE = range(3)
+ABOUT, CODE, BITCODE, ENTRY = range(4)
 
 
 def key(kernel: str, types: str, target: Target) -> str:
@@ -66,7 +70,7 @@ class Archive:
 
     def entry(self, key: str) -> Entry | None:
         """All of it."""
-        parts = [part for number in (ABOUT, CODE, BITCODE) if (part := self.part(key, number)) is not None]
+        parts = [part for number in range(len(Entry._fields)) if (part := self.part(key, number)) is not None]
         return Entry(*parts) if len(parts) == len(Entry._fields) else None
 
 

@@ -18,12 +18,13 @@ from collections.abc import Callable
 from functools import cache as once
 from functools import partial
 from importlib import metadata
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 from numba.core import sigutils
 
-from ivm.kernels.compiling.archive import ABOUT, BITCODE, CODE, Archive, Entry, key, open_archive, path_for
+from ivm.kernels.compiling.archive import ABOUT, BITCODE, CODE, ENTRY, Archive, Entry, key, open_archive, path_for
+from ivm.kernels.compiling.calling import called
 from ivm.kernels.compiling.folder import private_folder
 from ivm.kernels.compiling.linked import CannotKeepError, linked, packed
 from ivm.kernels.compiling.notation import as_text
@@ -36,7 +37,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 SUFFIX = ".loop"
 """What the names of entries end with."""
 
-_FORMAT = "an entry of the third kind of archive, pickled"
+_FORMAT = "an entry of the fourth kind of archive, pickled"
 _PREFIX = "ivm.kernels."
 _OTHERWISE = (
     "NUMBA_CPU_NAME",
@@ -56,6 +57,8 @@ _arguments: Any = sigutils.normalize_signature
 def njit(signature: Any = None, *, cache: bool, **options: Any) -> Callable[[Function], Function]:
     """As numba's decorator of this name; with `cache` the machine code is kept, and found by later processes.
 
+    What Python calls is not numba's dispatcher but what `calling` makes of it.
+
     A generated module whose functions are cached must have a name that tells its text from all others.
     """
     compiler: Any = numba.njit
@@ -71,7 +74,7 @@ def njit(signature: Any = None, *, cache: bool, **options: Any) -> Callable[[Fun
         if signature is not None:
             dispatcher.compile(signature)
             dispatcher.disable_compile()
-        return dispatcher
+        return cast(Function, called(dispatcher))
 
     return decorate
 
@@ -117,7 +120,7 @@ class _Cache:
         if body is None:
             return None
         entry: Entry = pickle.loads(body)
-        return linked(target, entry.about, entry.code, partial(getattr, entry, "bitcode"))
+        return linked(target, entry.about, entry.code, entry.entry, partial(getattr, entry, "bitcode"))
 
     def _name(self, signature: Any, codegen: Any) -> str:
         """A readable beginning, and a digest of all that the machine code depends on."""
@@ -134,8 +137,10 @@ def find_shipped(kernel: str, types: Any, target: Any) -> Any:
         return None
     archive, baseline = shelf
     name = key(kernel, text, baseline)
-    about, code = archive.part(name, ABOUT), archive.part(name, CODE)
-    return None if about is None or code is None else linked(target, about, code, partial(_bitcode, archive, name))
+    about, code, entry = (archive.part(name, number) for number in (ABOUT, CODE, ENTRY))
+    if about is None or code is None or entry is None:
+        return None
+    return linked(target, about, code, entry, partial(_bitcode, archive, name))
 
 
 def _bitcode(archive: Archive, key: str) -> bytes:

@@ -19,6 +19,7 @@ from numba.core.environment import Environment
 from numba.core.serialize import dumps
 
 from ivm.kernels.compiling.archive import Entry
+from ivm.kernels.compiling.calling import entry_code, keep_entry
 
 _Environment: Any = Environment
 _library: Any = CodeLibrary
@@ -43,7 +44,7 @@ def packed(result: Any) -> Entry:
     _, description, environment, signature, objectmode, *_, environments = result._reduce()
     own, others = _bare(environment), [_bare(each) for each in environments]
     about = (symbols, name, description, own, signature, objectmode, others)
-    return Entry(_pickled(about), code, bitcode)
+    return Entry(_pickled(about), code, bitcode, entry_code(result))
 
 
 class _Library(JITCodeLibrary):  # type: ignore[misc, unused-ignore]
@@ -68,7 +69,7 @@ class _Library(JITCodeLibrary):  # type: ignore[misc, unused-ignore]
         return self._shared_module
 
 
-def linked(target: Any, about: bytes, code: bytes, bitcode: Callable[[], bytes]) -> Any:
+def linked(target: Any, about: bytes, code: bytes, entry: bytes, bitcode: Callable[[], bytes]) -> Any:
     """The `CompileResult` of a function, from what was kept; None if it calls what this process lacks."""
     symbols, name, description, own, signature, objectmode, others = pickle.loads(about)
     if not _are_known(symbols, target):
@@ -98,6 +99,7 @@ def linked(target: Any, about: bytes, code: bytes, bitcode: Callable[[], bytes])
     )
     for each in environments:
         codegen.set_env(each.env_name, each)
+    keep_entry(made, entry)
     return made
 
 

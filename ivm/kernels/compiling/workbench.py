@@ -14,6 +14,7 @@ from numba.core.caching import NullCache
 from numba.core.dispatcher import Dispatcher
 
 from ivm.kernels.compiling.archive import Entry
+from ivm.kernels.compiling.calling import dispatcher_of
 from ivm.kernels.compiling.linked import packed
 from ivm.kernels.compiling.notation import as_types
 
@@ -27,7 +28,7 @@ def compiled_entry(kernel: str, types: str) -> Entry | str:
     """A kernel (`folder.module.function`) compiled for types, written as in `signatures.txt`; or what was wrong."""
     module, _, function = kernel.rpartition(".")
     try:
-        dispatcher = getattr(import_module(f"ivm.kernels.{module}"), function)
+        dispatcher = dispatcher_of(getattr(import_module(f"ivm.kernels.{module}"), function))
         _forget_caches()
         signature = as_types(types)
         dispatcher.compile(signature)
@@ -40,6 +41,6 @@ def _forget_caches() -> None:
     """Have all kernels compiled here: what is kept elsewhere is for the processor of that machine."""
     for name, module in list(sys.modules.items()):
         if name.startswith("ivm.kernels."):
-            for value in vars(module).values():
+            for value in map(dispatcher_of, vars(module).values()):
                 if isinstance(value, _dispatcher):
                     value._cache = _nothing()

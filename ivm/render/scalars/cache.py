@@ -18,6 +18,7 @@ from typing import Any
 
 import ivm.kernels
 from catalog import calendar
+from ivm.kernels.compiling.calling import dispatcher_of
 
 Kernel = Callable[..., int]
 
@@ -48,16 +49,18 @@ def find(source: str) -> Kernel | None:
     Raises whatever running the text raises.
     """
     loop, signature = _run(source)
-    kept = getattr(loop, "_cache", None)
-    if kept is None or kept.load_overload(signature, loop.targetctx) is None:
+    dispatcher = dispatcher_of(loop)
+    kept = getattr(dispatcher, "_cache", None)
+    if kept is None or kept.load_overload(signature, dispatcher.targetctx) is None:
         return None
     return _compiled(loop, signature)
 
 
 def _compiled(loop: Any, signature: Any) -> Kernel:
-    if hasattr(loop, "compile"):  # else numba is told to compile nothing
-        loop.compile(signature)
-        loop.disable_compile()
+    dispatcher = dispatcher_of(loop)
+    if hasattr(dispatcher, "compile"):  # else numba is told to compile nothing
+        dispatcher.compile(signature)
+        dispatcher.disable_compile()
     kernel: Kernel = loop
     return kernel
 
