@@ -32,9 +32,9 @@ fuzz: setup  ## random views against DuckDB for SECONDS (600) from SEED (1) on
 churn: setup  ## memory under endlessly new texts, for MINUTES (60), against that of a fresh load
 	@$(BIN)/python -m benchmarks.churn --minutes $(or $(MINUTES),60)
 
-bench: java  ## what a first use takes, and the streaming benchmark at scale factor 1
-	@$(BIN)/ivm tpch bench first-use
-	@$(BIN)/ivm tpch bench streaming --sf 1
+bench: java  ## all that is measured, as a report in OUT (results/sf1), about an hour; SF=1 DATA=data PASSES=3
+	@$(BIN)/python -m benchmarks.suite --sf $(or $(SF),1) --data $(or $(DATA),data) --passes $(or $(PASSES),3) \
+		$(if $(OUT),--out $(OUT)) $(if $(SCALE),--scale $(SCALE)) $(if $(ONLY),--only $(ONLY)) $(if $(SIZE),--size $(SIZE))
 
 lock: setup  ## pin the dependencies of pyproject.toml again (LOCK_ARGS=--upgrade for newer ones)
 	@sh setup/lock.sh

@@ -71,7 +71,7 @@ def _closed(found: dict[str, Any]) -> list[Figure]:
     count, repeats = found["batches"], found["repeats"]
     return [
         *(spread("cost a change", "ns", found["steps_ns"][step], count, step=step) for step in STEPS),
-        *(spread("look-up", "us", values, repeats, keys=int(keys)) for keys, values in found["look_ups_us"].items()),
+        *(spread("look-up", "ms", values, repeats, keys=int(keys)) for keys, values in found["look_ups_ms"].items()),
     ]
 
 

@@ -51,7 +51,7 @@ def measure(asked: Task) -> dict[str, Any]:
     """Latencies of the ticks in ms, from when the changes came to when they were sealed, with what each step took.
 
     In an open loop a tick that is late delays those behind it, which count from when they were due. With rate 0, ns a
-    change of each step, and µs of looking up so many keys.
+    change of each step, and ms of looking up so many keys.
     """
     held = _Held(asked.keys)
     if asked.rate == 0:
@@ -110,12 +110,12 @@ class _Held:
         }
 
     def look_ups(self) -> dict[str, Any]:
-        """µs of looking up so many random keys, half of which are there."""
+        """The ms of looking up so many random keys, half of which are there."""
         found = {}
         for count in _PROBED:
             took = [self._timed(self._probe, self._mixed(count)) for _ in range(_REPEATS)]
-            found[str(count)] = quantiles([seconds * 1e6 for seconds in took])
-        return {"look_ups_us": found, "repeats": _REPEATS}
+            found[str(count)] = quantiles([seconds * 1e3 for seconds in took])
+        return {"look_ups_ms": found, "repeats": _REPEATS}
 
     def _change(self, changes: int) -> dict[str, float]:
         """Half of the changes come and half go; seconds of each step."""

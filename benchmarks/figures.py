@@ -79,7 +79,7 @@ def one(name: str, unit: str, value: float, **of: Label) -> Figure:
     return Figure(name, of, unit, float(value))
 
 
-def repeated(name: str, unit: str, samples: Sequence[float], **of: Label) -> Figure:
+def repeated(name: str, unit: str, samples: Sequence[float] | np.ndarray, **of: Label) -> Figure:
     """A figure of several passes."""
     return Figure(name, of, unit, float(np.median(samples)), tuple(float(each) for each in samples))
 

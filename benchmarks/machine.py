@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import resource
 import subprocess
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -51,12 +53,22 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def _commit() -> str:
-    def git(*arguments: str) -> str:
-        command = ["git", "-C", str(Path(__file__).parent), *arguments]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-
+@cache
+def state() -> str:
+    """Tells the checkout as it is from any other, its changes included; as far as that is known."""
     try:
-        return git("rev-parse", "--short", "HEAD") + ("+" if git("status", "--porcelain", "-uno") else "")
+        return hashlib.sha256((_git("rev-parse", "HEAD") + _git("diff", "HEAD")).encode()).hexdigest()
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+
+
+def _commit() -> str:
+    try:
+        return _git("rev-parse", "--short", "HEAD") + ("+" if _git("status", "--porcelain", "-uno") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return "unknown"
+
+
+def _git(*arguments: str) -> str:
+    command = ["git", "-C", str(Path(__file__).parent), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -18,7 +20,8 @@ from benchmarks.figures import Figure, Measurement, as_json
 from benchmarks.machine import describe
 from tpch.manifest import Manifest
 
-_CONSOLE = Console()
+_FILE_WIDTH = 200
+_CONSOLE = Console(width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else _FILE_WIDTH)
 
 
 def table(title: str, columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:

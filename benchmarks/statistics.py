@@ -27,7 +27,7 @@ def percentiles(values: Sequence[float]) -> dict[str, float]:
     return {**found, "max": float(max(values))}
 
 
-def quantiles(values: Sequence[float]) -> list[float]:
+def quantiles(values: Sequence[float] | np.ndarray) -> list[float]:
     """The quantiles of `benchmarks.figures.SHARES`, so that a process need not answer with every single value."""
     found: list[float] = np.quantile(np.asarray(values, np.float64), SHARES).tolist()
     return found

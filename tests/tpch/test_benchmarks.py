@@ -14,7 +14,6 @@ import ivm
 from benchmarks import (
     adversarial,
     figures,
-    first_use,
     installing,
     process,
     refresh_latency,
@@ -67,15 +66,6 @@ def test_streaming(streams: Path, tmp_path: Path) -> None:
         assert other["seconds"] > other["append_seconds"] > 0
     assert result["results"][0]["engine"]["tuples"] == 6_005
     assert result["results"][1]["engine"]["tuples"] == 6_005 + 1_500
-
-
-def test_first_use(tmp_path: Path) -> None:
-    file = tmp_path / "first_use.json"
-    printed = run(first_use.app, "--no-demo", "--no-setup", "--json", str(file))
-    assert "50 ms" in printed
-    found = json.loads(file.read_text())["detail"]["results"]
-    assert len(found) == 3
-    assert all(figure["found"] > 0 and figure["warm"] > 0 for figure in found.values())
 
 
 def test_refresh_latency(streams: Path, tmp_path: Path) -> None:

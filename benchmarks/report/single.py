@@ -1,0 +1,178 @@
+"""The sections of what is measured by itself: arrange, state, adversarial, waiting, first use."""
+
+from __future__ import annotations
+
+from benchmarks.figures import Figure
+from benchmarks.report.found import Found
+from benchmarks.report.html import TAILS, beside, number, table, tail, text
+from benchmarks.report.plots import bars, curves, tails
+
+_GIB = 1 << 30
+_MOST_CURVES = 8
+
+
+def arrange(found: Found) -> str:
+    """One arrangement under open-loop load."""
+    figures = found.select("arrange", "change")
+    if not figures:
+        return text("Not measured.")
+    by_rate = {f"{each.of['rate']:,} changes/s": each for each in figures}
+    rows = []
+    for name, each in by_rate.items():
+        rows.append((f"{name}: arrival to sealed", *tail(each)))
+        for step in found.select("arrange", "step", rate=each.of["rate"]):
+            rows.append((f"{name}: {step.of['step']} of a tick", *tail(step)))
+    steps = found.select("arrange", "cost a change")
+    looked_up = found.select("arrange", "look-up")
+    points = [(float(each.of["keys"]), each.value) for each in looked_up]
+    more = [(f"batches of 10,000, batch after batch: {each.of['step']}, a change", *tail(each)) for each in steps] + [
+        (f"look-up of {each.of['keys']:,} keys", *tail(each)) for each in looked_up
+    ]
+    return (
+        text(
+            "One arrangement of 64-bit identifiers of which some come and some go all the time. In an open loop "
+            "changes come at their rate, whether or not those before them are done; a latency is from arrival to seal."
+        )
+        + beside(
+            tails("Open-loop load", by_rate, "latency [ms]"),
+            curves("Look-ups", {"p50": points}, ("keys that are looked up", "time [ms]"), log="xy", marks=True),
+        )
+        + beside(table(("load", *TAILS), rows), table(("", *TAILS), more))
+    )
+
+
+def state(found: Found) -> str:
+    """What all views hold."""
+    modes = [str(each) for each in found.labels("state", "mode", "stored rows")]
+    if not modes:
+        return text("Not measured.")
+    names = (
+        "stored rows",
+        "index entries",
+        "state",
+        "of it tables",
+        "state of views with tables of their own",
+        "process",
+        "peak memory, loading",
+        "peak memory, hydrating",
+        "load",
+        "installation of all views",
+    )
+    series = {
+        name: [_gib(found.one("state", name, mode=mode)) for mode in modes]
+        for name in ("state", "process", "peak memory, loading", "peak memory, hydrating")
+    }
+    rows = [(name, *(number(found.one("state", name, mode=mode)) for mode in modes)) for name in names]
+    views = sorted(found.select("state", "state of a view", mode=modes[0]), key=lambda each: -each.value)
+    installs = {each.of["view"]: each for each in found.select("state", "installation", mode=modes[-1])}
+    each_view = [(str(each.of["view"]), number(each), number(installs.get(each.of["view"]))) for each in views]
+    runs = [
+        (str(each.of["mode"]), number(each), *(number(found.one("state", name, mode=each.of["mode"])) for name in _RUN))
+        for each in found.select("state", "whole run, commits")
+    ]
+    memory = {
+        str(each.of["mode"]): [(x, y / _GIB) for x, y in each.points]
+        for each in found.select("state", "whole run, state")
+    }
+    parts = [
+        text("What is held after the load stream under all views: installed before it, or hydrated after it."),
+        beside(bars("Memory of all views", modes, series, "GiB"), table(("", *modes), rows)),
+        table(("view", "state that it needs", "installation"), each_view, "views, the largest first"),
+    ]
+    if runs:
+        parts.append(
+            beside(
+                curves("State over the stream under ten views", memory, ("engine time [s]", "state [GiB]")),
+                table(("the whole stream", "commits", "with installations", "peak memory"), runs),
+            )
+        )
+    return "".join(parts)
+
+
+_RUN = ("whole run, with installations", "whole run, peak memory")
+
+
+def _gib(figure: Figure | None) -> float | None:
+    return None if figure is None else figure.value / _GIB
+
+
+def adversarial(found: Found) -> str:
+    """Single changes that hurt."""
+    figures = {str(each.of["case"]): each for each in found.select("adversarial", "commit")}
+    if not figures:
+        return text("Not measured.")
+    rows = [
+        (
+            case,
+            *tail(each),
+            number(found.one("adversarial", "rows visited", case=case)),
+            number(found.one("adversarial", "rows crossed", case=case)),
+        )
+        for case, each in figures.items()
+    ]
+    return text("One change a commit to a large group: its extremes, its first rows, a bound over its rows.") + beside(
+        tails("One change", dict(list(figures.items())[:_MOST_CURVES]), "commit [ms]"),
+        table(("case", *TAILS, "rows visited", "rows crossed"), rows),
+    )
+
+
+def waiting(found: Found) -> str:
+    """How long others wait while a view is created."""
+    figures = found.select("waiting", "wait")
+    if not figures:
+        return text("Not measured.")
+    kinds = list(dict.fromkeys(str(each.of["kind"]) for each in figures))
+    whos = list(dict.fromkeys(str(each.of["who"]) for each in figures))
+    by = {(str(each.of["kind"]), str(each.of["who"])): each for each in figures}
+    series: dict[str, list[float | None]] = {
+        who: [by[kind, who].quantile(0.99) if (kind, who) in by else None for kind in kinds] for who in whos
+    }
+    rows = [
+        (
+            kind,
+            number(found.one("waiting", "creation", kind=kind)),
+            *(part for who in whos for part in tail(by.get((kind, who)))[:4:2]),
+            number(found.one("waiting", "compilations meanwhile", kind=kind)),
+        )
+        for kind in kinds
+    ]
+    columns = ("kind", "created in", *(f"{who}: {q}" for who in whos for q in ("p50", "p99.9")), "compilations")
+    return (
+        text("A view of each kind is created over a large table, while others commit single rows and read.")
+        + bars("99 of 100 wait no longer", kinds, series, "ms", log=True)
+        + table(columns, rows)
+    )
+
+
+def first_use(found: Found) -> str:
+    """What a newcomer waits for."""
+    figures = [figure for each in found.of("first-use") for figure in each.figures]
+    if not figures:
+        return text("Not measured.")
+    names = list(dict.fromkeys(each.name for each in figures))
+    by = {(each.name, str(each.of["cached"])): each for each in figures}
+    rows = [
+        (
+            name,
+            number(by.get((name, "nothing"))),
+            number(by.get((name, "all"))),
+            next(str(each.of["target"]) for each in figures if each.name == name),
+        )
+        for name in names
+    ]
+    series = {
+        label: [_seconds(by.get((name, cached))) for name in names]
+        for label, cached in (("nothing cached", "nothing"), ("again", "all"))
+    }
+    return text("In a copy of the checkout as an installation leaves it, with nothing cached, and again.") + beside(
+        bars("First use", [str(number + 1) for number in range(len(names))], series, "seconds", log=True),
+        table(
+            ("", "nothing cached", "again", "target"), [(f"{i + 1} {row[0]}", *row[1:]) for i, row in enumerate(rows)]
+        ),
+    )
+
+
+def _seconds(figure: Figure | None) -> float | None:
+    if figure is None:
+        return None
+    return figure.value / 1e3 if figure.unit == "ms" else figure.value
