@@ -58,11 +58,11 @@ def test_threads_are_told_where_the_engine_takes_them(monkeypatch: pytest.Monkey
     def without(*, compile: str, sharing: bool) -> None:
         told.append({})
 
-    monkeypatch.setattr(engine.pa, "set_cpu_count", lambda count: None)
-    monkeypatch.setattr(engine.ivm, "connect", with_threads)
+    monkeypatch.setattr("pyarrow.set_cpu_count", lambda count: None)
+    monkeypatch.setattr("ivm.connect", with_threads)
     engine.connect()
     engine.connect(2)
-    monkeypatch.setattr(engine.ivm, "connect", without)
+    monkeypatch.setattr("ivm.connect", without)
     engine.connect()
     with pytest.raises(BenchmarkError, match="cannot measure 2 threads"):
         engine.connect(2)
