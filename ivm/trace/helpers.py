@@ -14,6 +14,7 @@ import threading
 from _thread import allocate_lock, get_ident
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from queue import SimpleQueue
 from types import TracebackType
 from typing import Any, Generic, TypeVar
@@ -21,6 +22,7 @@ from weakref import finalize
 
 LARGE = 1 << 13
 """Rows from which on it is worth it: handing an errand out takes some 30 microseconds."""
+_PART = 1 << 14
 _WAIT_SECONDS = 1.0
 
 T = TypeVar("T")
@@ -177,6 +179,13 @@ def side_by_side(works: Sequence[Callable[[], T]], rows: int) -> list[T]:
     """Do all of these, which go through so many rows each; raises what the first of them raises that does."""
     errands = at_hand(rows) if len(works) > 1 else None
     return [work() for work in works] if errands is None else errands.all(works)
+
+
+def parts(rows: int) -> list[slice]:
+    """So many rows, at least one, in pieces that are worth an errand each: two of them or more."""
+    count = min(max(2, -(-rows // _PART)), rows)
+    bounds = [rows * i // count for i in range(count + 1)]
+    return [slice(begin, end) for begin, end in pairwise(bounds)]
 
 
 def cores() -> int:

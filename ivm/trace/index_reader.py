@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -10,12 +12,17 @@ from ivm.kernels.hashing.index import hash_rows
 from ivm.kernels.hashing.probe import absent_keys, probe_rows
 from ivm.kernels.types import Hashes
 from ivm.trace.chains import Tables
-from ivm.trace.column import ALL, NOBODY, Bools, Ints
+from ivm.trace.column import ALL, NOBODY, Array, Bools, Ints
 from ivm.trace.growable import Growable
+from ivm.trace.helpers import Errands, at_hand, parts
 from ivm.trace.run import RunReader
 
 _MOST_LONG = 1024
 """How many long chains a probe tells of."""
+
+
+_Probed = tuple[Ints, Ints, int, Ints]
+"""Positions of keys and their rows, how many entries were met, and the positions of keys with long chains."""
 
 
 class Lesson(NamedTuple):
@@ -93,8 +100,28 @@ def find_rows(
         if len(at):
             firsts, lengths = np.zeros(n, np.int64), np.zeros(n, np.int64)
             firsts[at], lengths[at] = first, length
+    errands = at_hand(n)
+    if errands is None:
+        positions, rows, visited, long = _probed(
+            tables, following, unique, since, died, words, hashes, dropped, limits, times, firsts, lengths
+        )
+    else:
+        probe = partial(_probed, tables, following, unique, since, died)
+        given = words, hashes, dropped, limits, times, firsts, lengths
+        positions, rows, visited, long = _by_parts(errands, probe, given)
+    lesson = None
+    if len(at) or len(long):
+        lesson = Lesson(words[at], firsts[at], lengths[at], words[long])
+    return Found(positions, rows, visited, lesson)
+
+
+def _probed(
+    tables: Tables, following: Growable[np.int32], unique: bool, since: int, died: Ints, words: Ints, hashes: Hashes,
+    dropped: Bools, limits: Ints, times: Ints, firsts: Ints, lengths: Ints,
+) -> _Probed:  # fmt: skip
+    """What `probe_rows` finds for all keys."""
+    n, (slots, old, _) = len(words), tables
     start = count = tired = visited = 0
-    slots, old, _ = tables
     room = n if unique else 2 * n + 16
     positions, rows = np.empty(room, np.int64), np.empty(room, np.int64)
     long = NOBODY if unique or not len(died) else np.empty(min(n, _MOST_LONG), np.int64)
@@ -106,12 +133,22 @@ def find_rows(
             firsts, lengths, start, count, tired, positions, rows, long,
         )  # fmt: skip
         visited += met
-    lesson = None
-    if len(at) or tired:
-        lesson = Lesson(words[at], firsts[at], lengths[at], words[long[:tired]])
     if count < len(rows):
         positions, rows = positions[:count], rows[:count]
-    return Found(positions, rows, visited, lesson)
+    return positions, rows, visited, long[:tired]
+
+
+def _by_parts(errands: Errands, probe: Callable[..., _Probed], given: Sequence[Array]) -> _Probed:
+    """What a probe finds for keys, part by part of them; of what is `given`, some are for all of the keys alike."""
+    spans = parts(len(given[0]))
+    found = errands.all([partial(probe, *(a[span] if len(a) > 1 else a for a in given)) for span in spans])
+    ends = np.cumsum([len(part[1]) for part in found]).tolist()
+    positions, rows = np.empty(ends[-1], np.int64), np.empty(ends[-1], np.int64)
+    for span, end, part in zip(spans, ends, found, strict=True):
+        np.add(part[0], span.start, out=positions[end - len(part[0]) : end])
+        rows[end - len(part[1]) : end] = part[1]
+    long = np.concatenate([part[3] + span.start for span, part in zip(spans, found, strict=True)])
+    return positions, rows, sum(part[2] for part in found), long
 
 
 def hashed(words: Ints) -> Hashes:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -27,6 +28,7 @@ from ivm.kernels.hashing.ascending import (
 from ivm.kernels.hashing.block import ANY_LEAD, DISTINCT, FENCES, IN_ORDER, LAST_LEAD, SHIFT, START, STOP
 from ivm.trace.column import NOBODY, Ints
 from ivm.trace.growable import Growable
+from ivm.trace.helpers import side_by_side
 
 BLOCK = 16
 _AT_ONCE = 4096
@@ -57,7 +59,9 @@ class RunReader:
         """
         if len(words) <= _AT_ONCE:
             return self._find(words)
-        parts = [self._find(words[begin : begin + _AT_ONCE]) for begin in range(0, len(words), _AT_ONCE)]
+        self.words_of(NOBODY)  # after which reading the store changes nothing there
+        begins = range(0, len(words), _AT_ONCE)
+        parts = side_by_side([partial(self._find, words[begin : begin + _AT_ONCE]) for begin in begins], len(words))
         return np.concatenate([f for f, _ in parts]), np.concatenate([c for _, c in parts])
 
     def _find(self, words: Ints) -> tuple[Ints, Ints]:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import ivm
 from ivm.database import core_of
-from ivm.trace.helpers import Errands, Helpers, cores
+from ivm.trace.helpers import Errands, Helpers, cores, parts
 from ivm.trace.index import Index
 from tests.engine.test_laws import FEW
 from tests.engine.threads import helped
@@ -234,3 +234,11 @@ def test_the_first_error_is_raised_whoever_was_first() -> None:
         with pytest.raises(ValueError, match="0"):
             errands.all([partial(late, number) for number in range(4)])
     assert not errands.are_out
+
+
+@given(st.integers(1, 200_000))
+def test_parts_are_all_rows_in_order(rows: int) -> None:
+    covered = [i for part in parts(rows) for i in (part.start, part.stop)]
+    assert covered[0] == 0
+    assert covered[-1] == rows
+    assert covered == sorted(covered)

@@ -14,6 +14,7 @@ def helped(threads: int = 2) -> Iterator[None]:
     """Within, databases have so many threads, unless they are told how many, and all of them work on every commit."""
     with (
         patch.object(helpers, "LARGE", 1),
+        patch.object(helpers, "_PART", 2),
         patch.object(helpers, "cores", lambda: threads),
     ):
         yield
