@@ -75,7 +75,7 @@ class FirstLook:
         addresses: Ints = np.empty((len(self._tests), 4), np.int64)
         exported, met = idle = self._idle.pop() if self._idle else (Exported(), np.zeros_like(dictionaries.known))
         batch._export_to_c(exported.address)
-        arguments = exported.words, self._tests, dictionaries.known, met, addresses
+        arguments = exported.words, self._tests, dictionaries.known, met, addresses, batch.num_rows
         if batch.num_rows < LARGE:
             found = examine(*arguments, 0, 1)
         else:
