@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import Physical, SqlType
+from catalog.types import Kind, Physical, SqlType
 from ivm.trace.arrow import numbers_from, to_column
 from ivm.trace.column import Array, Column, Ints
 from ivm.trace.computed import Read, TextFunction, compute
 from ivm.trace.delta import Source
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.exported import Located, Memory, array_at, located, memory_of, stride_of
+from ivm.trace.seen_texts import SeenTexts, seen_texts
 
 _PATIENCE = 16
 _LOOKED_AT = 256
@@ -59,11 +60,33 @@ class Reader:
     def __init__(self, type: SqlType, dictionary: TextDictionary) -> None:
         self.type = type
         self._dictionary = dictionary
+        self._seen: SeenTexts | None = None
         self.habit = TextHabit()
 
     def read(self, array: pa.ChunkedArray) -> Column:
         """The array as a column; see `to_column`."""
+        if self.type.kind is Kind.VARCHAR and array.num_chunks == 1:
+            only = array.chunk(0)
+            seen = self._seen_in(only)
+            return to_column(only, self.type, self._dictionary) if seen is None else seen.codes_of(only)
         return to_column(array, self.type, self._dictionary)
+
+    def compute(self, array: pa.ChunkedArray, function: TextFunction) -> Column:
+        """A function of the array's texts, from their bytes; see `compute`."""
+        if array.num_chunks == 1:
+            only = array.chunk(0)
+            seen = self._seen_in(only)
+            if seen is not None:
+                return seen.values_of(only, function)
+        return compute(array.chunks, function)
+
+    def _seen_in(self, array: pa.Array) -> SeenTexts | None:
+        """What is known of the dictionary of an array, if that is worth something."""
+        seen = seen_texts(self._seen, array, self._dictionary)
+        if seen is None:
+            return None
+        self._seen = seen
+        return seen if seen.is_worth(len(array)) else None
 
 
 class Readers:
@@ -162,7 +185,7 @@ class Batch(Source):
 
     def _computed(self, index: int, function: TextFunction) -> Column:
         if index not in self._made and self._reads_bytes(index, function.light):
-            return compute(self.table.column(index).chunks, function)
+            return self._readers.each[index].compute(self.table.column(index), function)
         return function.of_codes(self.column(index))
 
     def _reads_bytes(self, index: int, light: bool) -> bool:

@@ -1,0 +1,106 @@
+"""Arrays with the dictionary of the one before them, against arrays that are read anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catalog.types import BIGINT, VARCHAR
+from ivm.trace.arrow import to_column
+from ivm.trace.batch import Batch, Reader, Readers
+from ivm.trace.column import Column
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.texts import Texts
+
+INDEXES = [pa.int8(), pa.int16(), pa.int32()]
+TEXTS = ["", "a", "é", "a long text of many bytes", "b"]
+
+
+class Length:
+    type = BIGINT
+    light = True
+    calls = 0
+
+    def of_texts(self, texts: Texts) -> Column:
+        self.calls += 1
+        return Column((texts.ends - texts.starts).astype(np.int64))
+
+    def of_codes(self, column: Column) -> Column:
+        raise AssertionError("its texts have no codes")
+
+
+class First(Length):
+    """The first byte, a text."""
+
+    type = VARCHAR
+
+    def __init__(self, dictionary: TextDictionary) -> None:
+        self._dictionary = dictionary
+
+    def of_texts(self, texts: Texts) -> Column:
+        self.calls += 1
+        return self._dictionary.encode(pa.array([text[:1] for text in texts.strings()]))
+
+
+def table_of(array: pa.Array) -> pa.Table:
+    return pa.table([array], names=["x"])
+
+
+@given(data=st.data())
+def test_codes_and_values_of_any_arrays(data: Any) -> None:
+    dictionary = TextDictionary()
+    readers = Readers([Reader(VARCHAR, dictionary)])
+    functions = [Length(), First(dictionary)]
+    whole: list[pa.Array] = []
+    for _ in range(data.draw(st.integers(1, 6))):
+        if not whole or data.draw(st.booleans()):
+            texts = data.draw(st.permutations(TEXTS)) + [
+                f"other {i}" for i in range(data.draw(st.sampled_from([0, 90])))
+            ]
+            indices = data.draw(st.lists(st.none() | st.integers(0, len(texts) - 1), min_size=30, max_size=30))
+            type_ = data.draw(st.sampled_from(INDEXES))
+            known = pa.array(texts).slice(0, data.draw(st.sampled_from([len(texts), 5])))
+            indices = [None if i is None else i % len(known) for i in indices]
+            if data.draw(st.booleans()):
+                indices = [i or 0 for i in indices]
+            whole.append(pa.DictionaryArray.from_arrays(pa.array(indices, type_), known))
+        begin = data.draw(st.integers(0, 29))
+        part = data.draw(st.sampled_from(whole)).slice(begin, data.draw(st.integers(0, 30 - begin)))
+        strings = part.to_pylist()
+        batch = Batch(table_of(part), readers)
+        if data.draw(st.booleans()):
+            column = batch.column(0)
+            assert dictionary.now().decode(column.values, column.valid).to_pylist() == strings
+        elif part.null_count == 0:
+            lengths, firsts = (batch.column((0, function)) for function in functions)
+            assert lengths.values.tolist() == [len(s.encode()) for s in strings]
+            assert dictionary.now().strings(firsts.values) == [s[:1] for s in strings]
+
+
+def test_a_dictionary_is_looked_at_once_when_so_many_rows_have_come() -> None:
+    dictionary = TextDictionary()
+    reader = Reader(VARCHAR, dictionary)
+    whole = pa.array([f"text {i}" for i in range(20)]).dictionary_encode()
+    length = Length()
+    for begin in range(20):
+        column = reader.compute(pa.chunked_array([whole.slice(begin, 1)]), length)
+        assert column.values.tolist() == [len(f"text {begin}")]
+    assert length.calls == 9 + 1
+    before = len(dictionary)
+    assert (
+        reader.read(pa.chunked_array([whole])).values.tolist() == to_column(whole, VARCHAR, dictionary).values.tolist()
+    )
+    assert len(dictionary) == before + 20
+
+
+def test_codes_that_are_remembered_are_told() -> None:
+    dictionary = TextDictionary()
+    reader = Reader(VARCHAR, dictionary)
+    array = pa.chunked_array([pa.array(["x", "y"]).dictionary_encode()])
+    codes = {*reader.read(array).values.tolist(), *reader.compute(array, First(dictionary)).values.tolist()}
+    told = {code for memo in dictionary.memos for part in memo.codes() for code in part.tolist()}
+    assert told == codes
