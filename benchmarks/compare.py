@@ -24,6 +24,8 @@ _EACH = frozenset({"view", "case", "kind"})
 """Labels of the many of which a benchmark has a figure each."""
 _TIMES = frozenset({"s", "ms", "ns"})
 _TAIL = 0.99
+_MANY = 100
+"""From so many single measurements on a tail is worth comparing."""
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
 
@@ -63,6 +65,7 @@ def compare(
     before: Annotated[Path, typer.Argument(help="A file of figures.")],
     after: Annotated[Path, typer.Argument(help="Another one.")],
     all_rows: Annotated[bool, typer.Option("--all", help="Show what has not changed too.")] = False,
+    across: Annotated[str, typer.Option("--across", help="Labels that may differ, such as threads,times.")] = "",
 ) -> None:
     """What has changed from BEFORE to AFTER, and whether it is more than noise."""
     try:
@@ -70,9 +73,10 @@ def compare(
     except FigureError as error:
         typer.echo(f"error: {error}", err=True)
         raise typer.Exit(2) from None
-    for line in differences(first, second):
+    labels = frozenset(across.split(","))
+    for line in differences(first, second, labels):
         output.note(line)
-    rows = compared(first, second)
+    rows = compared(first, second, labels)
     groups = [line for line in _groups(rows) if line]
     output.table("together", ("figures", "", "of", "ratio", "better", "worse"), groups)
     told = [row for row in rows if all_rows or row.verdict.has_changed]
@@ -82,19 +86,23 @@ def compare(
     output.note(f"{changed} of {len(rows)} figures have changed by more than noise; *: measured once, no spread known")
 
 
-def compared(before: Sequence[Measurement], after: Sequence[Measurement]) -> list[Row]:
-    """The figures that both have, the most important ones first."""
-    there = {(benchmark, key): figure for benchmark, key, figure in _keyed(after)}
+def compared(
+    before: Sequence[Measurement], after: Sequence[Measurement], across: frozenset[str] = frozenset()
+) -> list[Row]:
+    """The figures that both have, the most important ones first; those of two that differ `across` labels are one."""
+    there = {(benchmark, key): figure for benchmark, key, figure in _keyed(after, across)}
     rows = [
         row
-        for benchmark, key, figure in _keyed(before)
+        for benchmark, key, figure in _keyed(before, across)
         if (benchmark, key) in there
         for row in _rows(benchmark, figure, there[benchmark, key])
     ]
     return sorted(rows, key=lambda row: row.importance, reverse=True)
 
 
-def differences(before: Sequence[Measurement], after: Sequence[Measurement]) -> Iterator[str]:
+def differences(
+    before: Sequence[Measurement], after: Sequence[Measurement], across: frozenset[str] = frozenset()
+) -> Iterator[str]:
     """Lines that say in what the two were not measured alike."""
     machines = [_flat(each[0].machine) if each else {} for each in (before, after)]
     yield from _unlike("machine", *machines)
@@ -105,7 +113,7 @@ def differences(before: Sequence[Measurement], after: Sequence[Measurement]) -> 
             yield f"{name} is only in the {'second' if first is None else 'first'} file"
         elif first != second:
             yield f"{name} was measured with other parameters: {_only(first, second)}, now {_only(second, first)}"
-    keys = [{(benchmark, key) for benchmark, key, _ in _keyed(each)} for each in (before, after)]
+    keys = [{(benchmark, key) for benchmark, key, _ in _keyed(each, across)} for each in (before, after)]
     alone = [len(keys[0] - keys[1]), len(keys[1] - keys[0])]
     if any(alone):
         yield f"{alone[0]} figures are only in the first file, {alone[1]} only in the second"
@@ -114,15 +122,19 @@ def differences(before: Sequence[Measurement], after: Sequence[Measurement]) -> 
 def _rows(benchmark: str, before: Figure, after: Figure) -> Iterator[Row]:
     if before.quantiles and after.quantiles:
         yield Row(benchmark, before, f"{before.name}, p50", judge(before, after), 2.0)
-        yield Row(benchmark, before, f"{before.name}, p99", judge(before, after, _TAIL), 1.0)
+        if min(before.count, after.count) >= _MANY:
+            yield Row(benchmark, before, f"{before.name}, p99", judge(before, after, _TAIL), 1.0)
     else:
         yield Row(benchmark, before, before.name, judge(before, after), 3.0 if len(before.samples) > 1 else 1.0)
 
 
-def _keyed(measurements: Sequence[Measurement]) -> Iterator[tuple[str, tuple[Any, ...], Figure]]:
+def _keyed(
+    measurements: Sequence[Measurement], across: frozenset[str] = frozenset()
+) -> Iterator[tuple[str, tuple[Any, ...], Figure]]:
     for each in measurements:
         for figure in each.figures:
-            yield each.benchmark, (figure.name, *sorted(figure.of.items())), figure
+            labels = sorted((name, value) for name, value in figure.of.items() if name not in across)
+            yield each.benchmark, (figure.name, *labels), figure
 
 
 def _groups(rows: Sequence[Row]) -> Iterator[tuple[str, ...]]:

@@ -25,6 +25,9 @@ _ONCE = {"B": 0.05, "": 0.0}
 _ONCE_TIMED = 0.2
 _TAIL = 0.9
 
+FEW = 20
+"""With fewer single measurements a median is judged as what was measured once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
@@ -47,7 +50,7 @@ class Verdict:
 def judge(before: Figure, after: Figure, share: float = 0.5) -> Verdict:
     """Compare two figures; those of many single measurements by the quantile of `share`."""
     tail = share > _TAIL
-    if before.quantiles and after.quantiles:
+    if min(before.count, after.count) >= FEW:
         errors = [_quantile_error(each, share) for each in (before, after)]
         least, values = _LEAST_TAIL if tail else _LEAST_COMMITS, (before.quantile(share), after.quantile(share))
         return _verdict(*values, _NORMAL * math.hypot(*errors), least, True)
@@ -55,6 +58,8 @@ def judge(before: Figure, after: Figure, share: float = 0.5) -> Verdict:
         error, freedom = _difference_error(before.samples, after.samples)
         student = _STUDENT[min(freedom, len(_STUDENT)) - 1]
         return _verdict(before.value, after.value, student * error, _LEAST_PASSES, True)
+    if before.quantiles and after.quantiles:
+        return _verdict(before.quantile(share), after.quantile(share), 0.0, _ONCE_TIMED, False)
     return _verdict(before.value, after.value, 0.0, _ONCE.get(before.unit, _ONCE_TIMED), False)
 
 

@@ -57,6 +57,7 @@ def overview(found: Found) -> str:
                     *map(seconds, sums.values()),
                     seconds(peer),
                     ratio(peer, sums["later passes"]),
+                    *_behind(found, setting, threads),
                 )
             )
             names.append(f"{setting.batch:,} {setting.times}, {threads} t")
@@ -69,12 +70,28 @@ def overview(found: Found) -> str:
     }
     if any(others):
         series["differential dataflow, published"] = others
-    columns = ("sum over the queries", "queries", "first pass", "later passes", "published", "times as fast")
+    columns = ("sum over the queries", "queries", "first pass", "later passes", "published", "times as fast",
+               "least ahead", "slower than published")  # fmt: skip
     return (
         beside(bars("Sum over the queries", names, series, "seconds"), table(columns, rows))
         + text(_about_peers(found), soft=True)
         + _compiled(found)
     )
+
+
+def _behind(found: Found, setting: Setting, threads: int) -> tuple[str, str]:
+    """The query that is least ahead of the published figure, and those that are behind it."""
+    ahead = {}
+    for view in _views(found, setting):
+        mine = _value(_one(found, "later passes", setting, view, threads))
+        peer = setting.published(found, view, threads)
+        if mine and peer:
+            ahead[str(view)] = peer / mine
+    if not ahead:
+        return "", ""
+    least = min(ahead, key=lambda view: ahead[view])
+    slower = [view for view, times in ahead.items() if times < 1]
+    return f"{least}: {ahead[least]:.2f}", " ".join(slower) or "none"
 
 
 def _about_peers(found: Found) -> str:

@@ -86,6 +86,13 @@ def test_tails_need_more_than_medians():
     assert judge(commits(), commits(2.0), 0.99).has_changed
 
 
+def test_two_commits_say_little():
+    pair = [measurement(spread("x", "ms", quantiles([t, 1.001 * t]), 2)) for t in (1.0, 1.15)]
+    (row,) = compared([pair[0]], [pair[1]])
+    assert not row.verdict.is_repeated
+    assert not row.verdict.has_changed
+
+
 def test_what_was_measured_once_is_judged_by_its_kind():
     memory = judge(one("m", "B", 1e9), one("m", "B", 1.2e9))
     assert memory.has_changed
@@ -103,6 +110,17 @@ def test_the_most_important_comes_first():
     assert first.figure.of["view"] == "q8"
     assert first.verdict.has_changed
     assert not any(row.verdict.has_changed for row in others)
+
+
+def test_figures_that_differ_in_a_label_can_be_compared():
+    one_thread, two = (
+        [measurement(repeated("later passes", "s", [t, 1.01 * t, 0.99 * t], view="q1", threads=threads))]
+        for threads, t in ((1, 1.0), (2, 0.6))
+    )
+    assert compared(one_thread, two) == []
+    (row,) = compared(one_thread, two, frozenset({"threads"}))
+    assert row.word() == "faster"
+    assert row.verdict.ratio == pytest.approx(0.6)
 
 
 def test_what_is_unlike_is_told():
