@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from ivm.render.scalars.shape import Shape
 from ivm.render.scalars.writer import Access, NotCompiledError
 from ivm.trace.column import DTYPES, Array, Column
 from ivm.trace.delta import Delta
+from ivm.trace.helpers import Errands, at_hand, parts
 
 _INT64 = DTYPES[Physical.INT64]
 _BOOL = DTYPES[Physical.BOOL]
@@ -41,7 +43,7 @@ class BoundLoop:
         It is given what stands at these `places` of what is `held`.
         """
         length = delta.length
-        arguments: list[Any] = [length, *self.constants]
+        arguments: list[Any] = [0, length, *self.constants]
         for memo in self.loop.arguments.memos:
             memo.cover()
             arguments.append(memo.states)
@@ -62,7 +64,8 @@ class BoundLoop:
                 valid = np.empty(length, _BOOL)
                 arguments.append(valid)
                 made.append(valid)
-        count = kernel(*arguments)
+        errands = at_hand(length)
+        count = kernel(*arguments) if errands is None else _by_parts(errands, kernel, arguments, [positions, *made])
         if count <= 0:
             return None if count == OTHERWISE else count < 0
         kept = None
@@ -90,6 +93,22 @@ class BoundLoop:
                 column = dense(evaluate(rows), rows.length)
                 rows.append(width + k, column)
                 maps[k] = column
+
+
+def _by_parts(errands: Errands, kernel: Any, arguments: list[Any], made: list[Array]) -> int:
+    """What a loop gives for all rows, part by part of them; what they have `made` moves to the front."""
+    _, length, *others = arguments
+    spans = parts(length)
+    counts: list[int] = errands.all([partial(kernel, span.start, span.stop, *others) for span in spans])
+    end = 0
+    for span, count in zip(spans, counts, strict=True):
+        if count < 0:
+            return count
+        if span.start != end:
+            for each in made:
+                each[end : end + count] = each[span.start : span.start + count]
+        end += count
+    return end
 
 
 def bind(shape: Shape, context: Context, compiler: Compiler, accesses: dict[int, Access]) -> BoundLoop | None:

@@ -66,8 +66,10 @@ _NAMES = {"refs": "r{}", "addresses": "d{}", "pages": "g{}p", "starts": "g{}s", 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop's text, and what it takes: after its constants and memos `held`, what of a delta it is given, in order;
-    see `ivm.render.scalars.held`.
+    """A loop's text, and what it takes: after the first row and the end of those that it goes through, its constants
+    and memos, `held`, what of a delta it is given, in order; see `ivm.render.scalars.held`.
+
+    It writes what passes from the place of the first row on, and gives how many they are.
 
     `stored` are the maps that it writes, in order, with whether they have a mask; `left` those that the
     interpreter computes afterwards.
@@ -88,26 +90,26 @@ def generate(shape: Shape, access: dict[int, Access], context: Context) -> Loop:
     if plain:
         _scan(writer, plain)
         if not (rest or shape.maps or shape.late):
-            writer.line("return int64(passed)")
+            writer.line("return int64(passed) - first")
             return _finish(writer, shape, (), ())
     # The loop over the rows that passed so far. The result overtakes no position that is still to be read.
-    writer.line("count, one = uint64(0), uint64(1)")
-    with writer.block(f"for step in range({'int64(passed)' if plain else 'n'}):"):
+    writer.line("count, one = uint64(first), uint64(1)")
+    with writer.block(f"for step in range(first, {'int64(passed)' if plain else 'n'}):"):
         writer.line(f"signed = {'positions[uint64(step)]' if plain else 'step'}")
         writer.line("i = uint64(signed)")
         _filter(writer, rest)
         left = _write_maps(writer, shape)
         _filter(writer, shape.late)
         stored = _store(writer, shape, left)
-    writer.line("return int64(count)")
+    writer.line("return int64(count) - first")
     return _finish(writer, shape, stored, left)
 
 
 def _scan(writer: Writer, predicates: list[Scalar]) -> None:
     """A loop of its own for the plain predicates, without a branch: one that is hard to predict costs 5 ns a row."""
     # Indexes are unsigned, since numba lets a negative one count from the end, which costs a test for each access.
-    writer.line("passed, one = uint64(0), uint64(1)")
-    with writer.block("for signed in range(n):"):
+    writer.line("passed, one = uint64(first), uint64(1)")
+    with writer.block("for signed in range(first, n):"):
         writer.line("i = uint64(signed)")
         hit = writer.let(_all_true(writer, predicates))
         writer.line("positions[passed] = signed")
@@ -163,7 +165,7 @@ def _finish(writer: Writer, shape: Shape, stored: tuple[tuple[int, bool], ...], 
     parts = (part for scalar in (*shape.early, *shape.maps, *shape.late) for part in walk(scalar))
     types = {part.index: part.type.physical for part in parts if isinstance(part, Column)}
     taken = writer.arguments
-    parameters: list[tuple[str, str]] = [("n", "int64")]
+    parameters: list[tuple[str, str]] = [("first", "int64"), ("n", "int64")]
     if taken.integers:
         parameters.append(("k", "given(int64)"))
     if taken.doubles:
