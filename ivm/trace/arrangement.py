@@ -10,7 +10,7 @@ from ivm.trace.column import Bools, Ints
 from ivm.trace.delta import Group
 from ivm.trace.follower import Follower
 from ivm.trace.helpers import Errand, at_hand
-from ivm.trace.index import Index
+from ivm.trace.index import Index, KeysAt
 from ivm.trace.keys import DistinctKeys, KeyLayout
 from ivm.trace.row_store import RowStore
 from ivm.trace.state import StateSize
@@ -32,6 +32,12 @@ class _Keys:
     store: RowStore
     key: tuple[int, ...]
     layout: KeyLayout
+    form: Ints
+
+    def located(self, rows: slice) -> KeysAt | None:
+        """Where the keys of these rows lie, if that is known."""
+        found = self.store.columns.sources(rows)
+        return None if found is None else KeysAt(self.form, *found, rows.stop - rows.start)
 
     def pack(self, rows: Ints | slice) -> tuple[Ints, Bools | None]:
         """The words of these rows, and which to drop."""
@@ -55,7 +61,7 @@ class Arrangement(Follower):
         self.layout = layout
         self._is_aside = False
         self._coming: Errand[None] | None = None
-        self._keys = _Keys(store, self.key, layout)
+        self._keys = _Keys(store, self.key, layout, layout.form(self.key))
         runs = unique or layout.words == 1
         self.index = Index(layout.words, unique, self._keys.words if runs else None, layout.lead_shift if unique else 0)
 
@@ -77,8 +83,10 @@ class Arrangement(Follower):
             return 0
         while self.index.rows < end:
             rows = slice(self.index.rows, min(self.index.rows + _CATCH_UP_ROWS, end))
-            words, dropped = self._keys.pack(rows)
-            self.index.insert(words, dropped, self.store.died)
+            located = self._keys.located(rows)
+            if located is None or not self.index.insert_packed(located, self.store.died):
+                words, dropped = self._keys.pack(rows)
+                self.index.insert(words, dropped, self.store.died)
         return self.store.rows - self.index.rows
 
     def _catch_up_aside(self, count: int) -> bool:

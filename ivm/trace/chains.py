@@ -18,7 +18,7 @@ from ivm.kernels.hashing.index import (
     move_keys,
     unlink_dead,
 )
-from ivm.kernels.hashing.slots import ALIVE, MOVED, OLD, SLOTS, TABLE_BLOCK, USED
+from ivm.kernels.hashing.slots import ALIVE, MAX_LOAD, MOVED, OLD, SAMPLE, SLOTS, TABLE_BLOCK, USED
 from ivm.kernels.types import Hashes
 from ivm.trace.changes import Applied
 from ivm.trace.column import Bools, Ints
@@ -28,8 +28,6 @@ _LARGE = 1 << 18
 """Slots below which a table grows fourfold: half the copying, and half the memory touched on the way."""
 _SMALLEST = 16
 _RESERVED_LOAD = 0.6
-_SAMPLE = 1 << 12
-"""Slots that are looked at to guess how many keys are left: they are in the order of hashes, so any will do."""
 _SLOTS_A_ROW, _SLOTS_AT_LEAST = 16, 256
 """How many slots of the table before are moved for each row that came. Two would do before the next growth."""
 _LINKED = 1 << 11
@@ -68,7 +66,6 @@ class Chains:
     three quarters are used, half as much more while keys move, and 4 bytes a row.
     """
 
-    max_load = 0.75
     _paged: ClassVar[int | None] = None
     """The `since` of the commit in which a table got a large page ahead of need: others wait for the next commit."""
 
@@ -99,28 +96,25 @@ class Chains:
 
     def reserve(self, keys: float, died: Ints, since: int) -> None:
         """Make room for about so many keys in all, so that the table need not grow on the way there."""
-        if keys > len(self.tables.slots) * self.max_load:
+        if keys > len(self.tables.slots) * MAX_LOAD:
             self._gather(int(keys / _RESERVED_LOAD), died, since)
 
-    def insert(self, words: Ints, hashes: Hashes, dropped: Bools, first_row: int, died: Ints, since: int) -> None:
-        """Link row first_row + i to key i."""
-        self._lengthen(first_row + len(words))
-        at = 0
-        while True:
-            most = self._most()
-            at = insert_rows(
-                *self.tables, self.following.array, died, words, hashes, dropped, at, first_row, since, most
-            )
-            if at == len(words):
-                break
-            self.ensure(1, len(words) - at, died, since)
+    def insert(
+        self, words: Ints, hashes: Hashes, dropped: Bools, first_row: int, died: Ints, since: int, at: int = 0
+    ) -> None:
+        """Link row first_row + i to key i, from position `at` on."""
+        self.lengthen(first_row + len(words))
+        while at < len(words):
+            at = insert_rows(self._block, died, words, hashes, dropped, at, first_row, since)
+            if at < len(words):
+                self.ensure(1, len(words) - at, died, since)
         self._came += len(words)
 
     def link(self, words: Ints, hashes: Hashes, firsts: Ints, lengths: Ints, end: int, died: Ints, since: int) -> None:
         """Link the lengths[i] rows from firsts[i] on, below `end`, to key i where it is new."""
         came = min(len(words), _LINKED)
         self.ensure(len(words), came, died, since)
-        self._lengthen(end)
+        self.lengthen(end)
         link_ranges(*self.tables, self.following.array, words, hashes, firsts, lengths)
         self._came += came
 
@@ -129,7 +123,7 @@ class Chains:
         applied: Applied, *, unique: bool, replace: bool,
     ) -> None:  # fmt: skip
         """Carry out changes for which `ensure` made room; see `Index.apply`."""
-        self._lengthen(first_row + len(words))
+        self.lengthen(first_row + len(words))
         apply_changes(
             *self.tables, self.following.array, died, words, hashes, inserts, times, first_row, since, unique, replace,
             applied.kills, applied.kills_at, applied.failures, applied.counts,
@@ -170,12 +164,12 @@ class Chains:
         if len(tables.old):
             self._gather(2 * (used + keys) + len(tables.old), died, since)
             return
-        seen = min(_SAMPLE, capacity)
+        seen = min(SAMPLE, capacity)
         alive = count_keys(tables.slots, self.following.array, died, since, seen)
         left = alive * capacity // seen
         at_once = capacity <= _SLOTS_A_ROW * coming and left >= 0.9 * used
         left = used if at_once else left
-        while left + keys > int(capacity * self.max_load * 0.75):
+        while left + keys > int(capacity * MAX_LOAD * 0.75):
             capacity = _larger(capacity) if keys < left else 2 * capacity
         if at_once:
             self._gather(capacity, died, since)
@@ -187,6 +181,8 @@ class Chains:
 
     def seal(self, died: Ints, since: int) -> None:
         """Nothing done so far is undone any more. Moves keys, in proportion to what came since the last time."""
+        if not self._came and not self._before and not len(self.tables.old):
+            return
         self._before.clear()
         if len(self.tables.old):
             self._move(_SLOTS_A_ROW * self._came + _SLOTS_AT_LEAST, died, since)
@@ -198,9 +194,10 @@ class Chains:
 
     def _most(self) -> int:
         """How many slots may be used, if what is still to come from the table before shall have its place."""
-        return int(len(self.tables.slots) * self.max_load) - _to_come(self.tables)
+        return int(len(self.tables.slots) * MAX_LOAD) - _to_come(self.tables)
 
-    def _lengthen(self, rows: int) -> None:
+    def lengthen(self, rows: int) -> None:
+        """Make room for the chains of so many rows in all."""
         self.following.reserve(rows)
         # What lies behind its length a growing array does not take along.
         self.following.length = max(self.following.length, rows)
@@ -284,4 +281,4 @@ def _to_come(tables: Tables) -> int:
     if not len(tables.old):
         return 0
     left = len(tables.old) - int(tables.block[MOVED])
-    return int(tables.block[ALIVE]) * left // min(_SAMPLE, len(tables.old))
+    return int(tables.block[ALIVE]) * left // min(SAMPLE, len(tables.old))

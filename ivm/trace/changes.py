@@ -62,6 +62,8 @@ def in_order(times: Ints | int, diffs: Ints | None, length: int, *, deletes_firs
 
     An update of diff d stands for |d| changes. Cost: a pass over times and diffs, and a sort if they are out of order.
     """
+    if diffs is None and isinstance(times, int):
+        return Changes(length, None, times, None)
     if not isinstance(times, int) and len(times) == 1:
         times = int(times[0])
     if diffs is None or every(diffs == 1):

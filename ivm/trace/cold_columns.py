@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -14,6 +15,7 @@ from ivm.trace.arrow import arrow_type, numbers_from, to_column
 from ivm.trace.column import Array, Column, Ints, ascending, concat, empty_column
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.in_place import InPlace, Pieces, is_readable
+from ivm.trace.segment import in_one
 
 _FAN = 16
 _SEALED = 9
@@ -77,10 +79,11 @@ class _Batches:
 
 @dataclass(slots=True)
 class _Merge:
-    """Sixteen batches from number `first` on, being put together: so many of their columns are."""
+    """Sixteen batches from number `first` on, as one table, being put together: so many of their columns are."""
 
     first: int
     level: int
+    table: pa.Table
     columns: list[pa.Array]
 
 
@@ -145,10 +148,10 @@ class ColdColumns:
             first = self._rows.ready()
             if first is None:
                 return
-            merge = self._merge = _Merge(first, self._rows.levels[first] + 1, [])
-        small = self._rows.batches[merge.first : merge.first + _FAN]
+            table = self._one_table(self._rows.batches[first : first + _FAN])
+            merge = self._merge = _Merge(first, self._rows.levels[first] + 1, table, [])
         for index, place in list(self._places.items())[len(merge.columns) :][: -(-len(self._places) // _PARTS)]:
-            merge.columns.append(pa.concat_arrays([self._plain(batch.column(place), index) for batch in small]))
+            merge.columns.append(self._whole(merge.table.column(place), index))
         if len(merge.columns) == len(self._places):
             whole = pa.RecordBatch.from_arrays(merge.columns, names=[str(index) for index in self._places])
             level = merge.level if whole.num_rows < _LARGE else _SEALED
@@ -192,6 +195,21 @@ class ColdColumns:
     def arrays(self, index: int, rows: Ints | slice) -> list[pa.Array]:
         """A column's values of `rows`, ascending, in the encodings that they came in; slices are not copied."""
         return self._sliced(index, rows.start, rows.stop) if isinstance(rows, slice) else self._taken(index, rows)
+
+    def _one_table(self, batches: list[pa.RecordBatch]) -> pa.Table:
+        """The batches one after the other, not copied, unless their types differ."""
+        with suppress(pa.ArrowInvalid):
+            return pa.Table.from_batches(batches)
+        return pa.concat_tables(
+            pa.table({str(index): self._plain(batch.column(place), index) for index, place in self._places.items()})
+            for batch in batches
+        )
+
+    def _whole(self, column: pa.ChunkedArray, index: int) -> pa.Array:
+        """A column in one piece. It is cast as such: for each of its pieces that would cost more than their rows."""
+        with suppress(pa.ArrowInvalid):  # dictionaries that have no place in one of their type
+            return self._plain(in_one(column), index)
+        return pa.concat_arrays([self._plain(array, index) for array in column.chunks])
 
     def _plain(self, array: pa.Array, index: int) -> pa.Array:
         plain = arrow_type(self._types[index])

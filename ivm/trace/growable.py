@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from catalog.types import Physical
+from ivm.kernels.hashing.packing import ADDRESS, NULLS, ROOM, STRIDE
 from ivm.trace.column import DTYPES, Array, Column, Ints
 
 _Item = TypeVar("_Item", bound=np.generic)
@@ -34,17 +35,23 @@ class Growable(Generic[_Item]):
     which the system backs with memory only as rows are written, so that no batch waits for the copy of a large array.
     All that was never written is zero.
     Readers of `view()` keep what they have: growth moves to a new array and leaves the old one to them.
-    A control `block` (see `ivm.kernels.memory.at`) tells from `at` on where the array is, and how many rows fit.
+    A control `block` tells at `at` where the array is, and `behind` places further on how many rows fit.
     """
 
-    __slots__ = ("_at", "_block", "array", "length")
+    __slots__ = ("_at", "_block", "_room", "array", "length")
 
     def __init__(
-        self, dtype: np.dtype[_Item], width: int | None = None, *, block: Ints | None = None, at: int = 0
+        self,
+        dtype: np.dtype[_Item],
+        width: int | None = None,
+        *,
+        block: Ints | None = None,
+        at: int = 0,
+        behind: int = 1,
     ) -> None:
         self.array: npt.NDArray[_Item] = np.empty(0 if width is None else (0, width), dtype)
         self.length = 0
-        self._block, self._at = block, at
+        self._block, self._at, self._room = block, at, at + behind
 
     @property
     def nbytes(self) -> int:
@@ -62,6 +69,14 @@ class Growable(Generic[_Item]):
         end = self.length + len(rows)
         self.reserve(end)[self.length : end] = rows
         self.length = end
+
+    def push(self, value: int) -> None:
+        """Put one row of this value to the end."""
+        length = self.length
+        if length == len(self.array):
+            self._grow(length + 1)
+        self.array[length] = value
+        self.length = length + 1
 
     def fill(self, value: int, length: int) -> None:
         """Grow to `length` rows, the new ones all `value`."""
@@ -90,13 +105,13 @@ class Growable(Generic[_Item]):
                 if rows == wanted[-1]:
                     raise MemoryError(str(error)) from error
         grown[: self.length] = self.array[: self.length]
-        block, at = self._block, self._at
+        block, at, room = self._block, self._at, self._room
         if block is None:
             self.array = grown
             return
-        address, room = grown.ctypes.data, len(grown)
+        address, length = grown.ctypes.data, len(grown)
         # In one line, for nothing is raised between stores, and nobody else runs: the two always agree.
-        block[at], block[at + 1], self.array = address, room, grown
+        block[at], block[room], self.array = address, length, grown
 
 
 def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
@@ -118,14 +133,20 @@ def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
 
 
 class HotColumn:
-    """Growing values, and a growing mask from the first NULL on. Size: the values, and a byte a row for the mask."""
+    """Growing values, and a growing mask from the first NULL on. Size: the values, and a byte a row for the mask.
 
-    __slots__ = ("_physical", "_valid", "_values")
+    `source`, if given, tells kernels where it lies (see `ivm.kernels.hashing.packing`), int64 (4,).
+    """
 
-    def __init__(self, physical: Physical) -> None:
+    __slots__ = ("_physical", "_source", "_valid", "_values")
+
+    def __init__(self, physical: Physical, source: Ints | None = None) -> None:
         self._physical = physical
-        self._values = Growable(DTYPES[physical], 2 if physical is Physical.WIDE else None)
+        width = 2 if physical is Physical.WIDE else None
+        self._values = Growable(DTYPES[physical], width, block=source, at=ADDRESS, behind=ROOM - ADDRESS)
         self._valid: Growable[np.bool_] | None = None
+        self._source: Ints = np.zeros(4, np.int64) if source is None else source
+        self._source[STRIDE] = DTYPES[physical].itemsize * (width or 1)
 
     def __len__(self) -> int:
         return self._values.length
@@ -142,7 +163,7 @@ class HotColumn:
         if column.valid is not None and self._valid is None:
             valid = Growable(np.dtype(np.bool_))
             valid.fill(True, before)
-            self._valid = valid
+            self._source[NULLS], self._valid = True, valid
         if self._valid is not None:
             if column.valid is None:
                 self._valid.fill(True, len(self))

@@ -54,7 +54,7 @@ class Pieces:
 
     def start(self, piece: int) -> int:
         """The first row of a piece."""
-        return int(self._starts.array[piece])
+        return self._starts.array.item(piece)
 
     def first(self, pieces: int) -> Pieces:
         """The first `pieces`, which do not change when these do."""
@@ -66,9 +66,13 @@ class Pieces:
 
     def push(self, rows: int) -> None:
         """One more piece, of so many rows, at least one."""
-        piece, end = len(self), self.rows + rows
-        self._starts.fill(end, piece + 2)
-        self._pages.fill(piece, _pages_before(end))
+        starts, pages = self._starts, self._pages
+        piece = starts.length - 1
+        end = starts.array.item(piece) + rows
+        starts.push(end)
+        count = _pages_before(end)
+        if count > pages.length:
+            pages.fill(piece, count)
 
     def truncate(self, pieces: int) -> None:
         """Forget all but the first `pieces`."""

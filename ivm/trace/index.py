@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ivm.kernels.hashing.ascending import REFUSED, TAKEN, TAKEN_ON
 from ivm.kernels.hashing.block import ANY_LEAD, LAST
+from ivm.kernels.hashing.packed import UNREADABLE, extend_packed, insert_packed, pack_keys
 from ivm.kernels.hashing.probe import absent_keys
 from ivm.kernels.types import Hashes
 from ivm.trace.chains import Chains
@@ -25,6 +27,15 @@ _SEARCHES_A_ROW = 5
 """How many rows are moved to the table in the time that finding a key in the run takes."""
 _FEW = 4
 """Keys are noted for undoing up to the slots of the table divided by this; with more of them a pass is no dearer."""
+
+
+class KeysAt(NamedTuple):
+    """Keys of `rows` rows from `first` on, where their columns lie; see `ivm.kernels.hashing.packing`."""
+
+    form: Ints
+    sources: Ints
+    first: int
+    rows: int
 
 
 class Mark(NamedTuple):
@@ -146,12 +157,26 @@ class Index:
         """Index the rows from `rows` on with these keys. Cost: a comparison a row while keys ascend, else 17-19 ns."""
         if self.extend(words, dropped, died):
             return
-        words = words.reshape(-1, self.words)
-        dropped = ALL if dropped is None else dropped
-        hashes = hashed(words)
-        self._settle(words, hashes, dropped, died)
-        self._insert(words, hashes, dropped, died)
-        self.rows += len(words)
+        self._insert_further(words.reshape(-1, self.words), ALL if dropped is None else dropped, died)
+
+    def insert_packed(self, keys: KeysAt, died: Ints) -> bool:
+        """As `insert`, of rows, at least one, whose keys lie somewhere; False, and nothing is changed, if not."""
+        if self._ascending or self.backlog:
+            done, words = self.extend_packed(keys, died)
+            if words is not None and not done:
+                self._insert_further(words, ALL, died)
+            return words is not None
+        form, sources, first, count = keys
+        words, hashes = np.empty((count, self.words), np.int64), np.empty(count, np.uint64)
+        chains, rows = self._chains, self.rows
+        chains.lengthen(rows + count)
+        self._journal.append(_Step(rows, words if self._is_named(count) else None))
+        at = insert_packed(self._block, died, form, sources, first, words, hashes, ALL, rows, self.since)
+        if at == UNREADABLE:
+            return False
+        chains.insert(words, hashes, ALL, rows, died, self.since, at)
+        self.rows = rows + count
+        return True
 
     def extend(self, words: Ints, dropped: Bools | None, died: Ints = NOBODY) -> bool:
         """Index further rows if they go on ascending, which proves unique keys new; else change nothing, say False."""
@@ -165,6 +190,30 @@ class Index:
             return False
         self.rows += len(words)
         return True
+
+    def extend_packed(self, keys: KeysAt, died: Ints = NOBODY) -> tuple[bool, Ints | None]:
+        """As `extend`, of rows, at least one, whose keys lie somewhere; and their words, None if they do not."""
+        if not self._ascending or self._run.stop != self.rows:
+            return False, self.packed(keys)
+        form, sources, first, count = keys
+        words = np.empty((count, self.words), np.int64)
+        self._journal.append(_Step(self.rows, self._no_words))
+        said = extend_packed(self._block, form, sources, first, words, BLOCK, len(died) > 0)
+        if said == UNREADABLE:
+            return False, None
+        if said == REFUSED:
+            return False, words
+        if said not in (TAKEN, TAKEN_ON):
+            return self.extend(words, None, died), words
+        if said == TAKEN_ON:
+            self._lessons.clear()  # it may have been learnt how many rows the key had
+        self.rows += count
+        return True, words
+
+    def packed(self, keys: KeysAt) -> Ints | None:
+        """The words of keys that lie somewhere; None if some value is NULL, or they do not."""
+        words = np.empty((keys.rows, self.words), np.int64)
+        return words if pack_keys(keys.form, keys.sources, keys.first, words) else None
 
     def apply(
         self, words: Ints, inserts: Bools, times: Ints, died: Ints, applied: Applied, *, replace: bool = False
@@ -331,7 +380,17 @@ class Index:
             self._journal.append(_Step(0, words))
         self._chains.link(words, hashes, firsts, lengths, self._run.stop, died, self.since)
 
+    def _is_named(self, keys: int) -> bool:
+        """Whether so many keys are noted for undoing."""
+        return keys * _FEW <= len(self._chains.tables.slots)
+
+    def _insert_further(self, words: Ints, dropped: Bools, died: Ints) -> None:
+        """As `insert`, of keys that do not go on ascending."""
+        hashes = hashed(words)
+        self._settle(words, hashes, dropped, died)
+        self._insert(words, hashes, dropped, died)
+        self.rows += len(words)
+
     def _insert(self, words: Ints, hashes: Hashes, dropped: Bools, died: Ints) -> None:
-        named = len(words) * _FEW <= len(self._chains.tables.slots)
-        self._journal.append(_Step(self.rows, words if named else None))
+        self._journal.append(_Step(self.rows, words if self._is_named(len(words)) else None))
         self._chains.insert(words, hashes, dropped, self.rows, died, self.since)

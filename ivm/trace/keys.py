@@ -13,9 +13,18 @@ import numpy as np
 from catalog.types import Physical
 from ivm.kernels.hashing.columns import DOUBLE, INTEGER, LAYOUT, PAIR
 from ivm.kernels.hashing.index import hash_rows, mark_hashes, pack_halves, pack_words
+from ivm.kernels.hashing.packing import BOOL, FLOAT64, INT32, INT64, WIDE
 from ivm.trace.column import ALL, Array, Bools, Column, Ints, readonly
 
 _SMALL = (Physical.INT32, Physical.CODE, Physical.BOOL)
+_KINDS = {
+    Physical.INT32: INT32,
+    Physical.CODE: INT32,
+    Physical.INT64: INT64,
+    Physical.FLOAT64: FLOAT64,
+    Physical.BOOL: BOOL,
+    Physical.WIDE: WIDE,
+}
 _HALF_BITS = 32
 _BITS = 1 << 22
 
@@ -100,6 +109,14 @@ class KeyLayout:
         for place, column in zip(places.parts, columns, strict=True):
             _write(words, place, column)
         return (words.reshape(n) if places.words == 1 else words), dropped
+
+    def form(self, columns: Sequence[int]) -> Ints:
+        """How kernels pack keys of these columns where they lie; see `ivm.kernels.hashing.packing`."""
+        rows = [
+            (column, _KINDS[place.physical], place.word, -1 if place.half is None else place.half % 2)
+            for column, place in zip(columns, self._places.parts, strict=True)
+        ]
+        return np.array(rows, np.int64).reshape(-1, 4)
 
     def unpack(self, words: Ints) -> list[Column]:
         """The columns that `pack` made `words` of, but for NaN and -0.0, which come back as the one NaN and 0.0.

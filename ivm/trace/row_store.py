@@ -216,10 +216,10 @@ class RowStore:
         """Make everything final; nobody asks for times before `since` any more."""
         if self._deaths.kills:
             self._deaths = _Deaths(self.dead, [])
-        self._births = self._births.since(since)
+        births = self._births = self._births.since(since)
         self.columns.tidy()
-        time = max(upper - 1, self._sealed.time)
-        self._sealed = Sealed(self.columns, self._births, self.died, self.rows, time)
+        time, last = upper - 1, self._sealed.time
+        self._sealed = Sealed(self.columns, births, self.died, self.rows, time if time > last else last)
 
     def kill(self, rows: Ints, stamps: Ints) -> None:
         """The living rows `rows` die, as `stamps` say."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+import numpy as np
 import pyarrow as pa
 
 from catalog.types import SqlType
@@ -35,7 +36,8 @@ class StoredColumns(Source):
         self._dictionary = dictionary
         self._strings: Strings | None = None
         self._cold = ColdColumns(types, dictionary, range(len(types)) if cold else ())
-        self._hot: Mapping[int, HotColumn] = {} if cold else {i: HotColumn(t.physical) for i, t in enumerate(types)}
+        self._sources = np.zeros((len(types), 4), np.int64)
+        self._hot: Mapping[int, HotColumn] = {} if cold else self._empty(range(len(types)))
         self._computed = ComputedColumns()
         self._newest: tuple[int, Batch] | None = None
 
@@ -46,15 +48,18 @@ class StoredColumns(Source):
 
     def empty(self) -> StoredColumns:
         """No rows yet, of columns that are hot and cold as these are."""
-        made = StoredColumns(self.types, self._dictionary, cold=False)
+        made = StoredColumns(self.types, self._dictionary, cold=True)
         made._cold = ColdColumns(self.types, self._dictionary, self._cold.indexes)
-        made._hot = {i: HotColumn(self.types[i].physical) for i in self._hot}
+        made._hot = made._empty(self._hot)
         made._computed = self._computed.empty()
         return made
 
+    def _empty(self, indexes: Iterable[int]) -> Mapping[int, HotColumn]:
+        return {i: HotColumn(self.types[i].physical, self._sources[i]) for i in indexes}
+
     def fixed(self, rows: int, strings: Strings) -> StoredColumns:
         """The first `rows` rows, which stay what they are, whatever happens to these columns. Cost: lists batches."""
-        fixed = StoredColumns(self.types, self._dictionary, cold=False)
+        fixed = StoredColumns(self.types, self._dictionary, cold=True)
         fixed.rows, fixed._strings = rows, strings
         fixed._cold, fixed._hot, fixed._computed = self._cold.fixed(rows), self._hot, self._computed
         return fixed
@@ -103,6 +108,17 @@ class StoredColumns(Source):
     def column(self, index: Read) -> Column:
         """Column `index`, or a function of one, all rows; not copied if it is hot, and a cold one stays cold."""
         return self.gather(index, slice(0, self.rows))
+
+    def sources(self, rows: slice) -> tuple[Ints, int] | None:
+        """Where kernels find columns of these rows (see `ivm.kernels.hashing.packing`), and the first row there.
+
+        None if that is nowhere. What is not found has no stride.
+        """
+        if self._newest is not None and rows.start >= self._newest[0]:
+            first, batch = self._newest
+            found = batch.addresses()
+            return None if found is None else (found, rows.start - first)
+        return (self._sources, rows.start) if self._hot else None
 
     def piece(self, index: Read) -> Column | None:
         """Column `index` if it is hot, or the function if its values are kept."""

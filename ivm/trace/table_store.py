@@ -18,6 +18,7 @@ from ivm.trace.column import NOBODY, Ints
 from ivm.trace.delta import Concatenation, Delta, Group, Source, plain_layout
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.exported import Located
+from ivm.trace.index import KeysAt
 from ivm.trace.keys import KeyLayout
 from ivm.trace.rows import Rows, RowsMark
 from ivm.trace.state import StateSize
@@ -43,6 +44,9 @@ class TableStore(Rows):
         self._readers = Readers([Reader(each, dictionary) for each in self._types])
         self._key_readers = Readers([self._readers.each[c] for c in table.key_indexes])
         self._key = self.arrangement(table.key_indexes) if table.primary_key else None
+        if self._key is not None:  # of batches that have the key's columns alone, and of whole ones
+            layout, key = self._key.layout, self._key.key
+            self._forms = layout.form(range(len(key))), layout.form(key)
 
     @property
     def last_time(self) -> int:
@@ -188,14 +192,21 @@ class TableStore(Rows):
     def _change_by_key(
         self, key: Arrangement, batch: Batch, changes: Changes, replace: bool, go_on: bool
     ) -> Delta | Ints:
-        whole = batch.table.num_columns == len(self._types)
-        columns = [batch.column(c) for c in (key.key if whole else range(len(key.key)))]
-        words, dropped = key.layout.pack(columns, len(batch))
-        if dropped is not None and dropped.any():
-            raise null_in_key(self.table, batch.table, np.flatnonzero(dropped)[:3])
-        if changes.only_inserts and key.index.extend(words, None):
-            return self._append(batch, changes)
         store, count = self.store, len(changes)
+        whole = batch.table.num_columns == len(self._types)
+        sources, words = batch.addresses(), None
+        if sources is not None:
+            keys = KeysAt(self._forms[whole], sources, 0, count)
+            done, words = key.index.extend_packed(keys) if changes.only_inserts else (False, key.index.packed(keys))
+            if done:
+                return self._append(batch, changes)
+        if words is None:
+            columns = [batch.column(c) for c in (key.key if whole else range(len(key.key)))]
+            words, dropped = key.layout.pack(columns, len(batch))
+            if dropped is not None and dropped.any():
+                raise null_in_key(self.table, batch.table, np.flatnonzero(dropped)[:3])
+            if changes.only_inserts and key.index.extend(words, None):
+                return self._append(batch, changes)
         deadly = replace or not changes.only_inserts or len(store.died) > 0
         died = store.mortal(store.rows + count) if deadly else NOBODY
         inserts, times, mark = changes.inserts, stamps(changes.times), self.mark()

@@ -85,6 +85,7 @@ class Births:
     def __init__(self) -> None:
         self._times = Growable(np.dtype(np.int64))
         self._rows = Growable(np.dtype(np.int64))
+        self._look_from = _FEW
         self.last = BEGINNING
 
     def __len__(self) -> int:
@@ -113,9 +114,8 @@ class Births:
         if time < self.last:
             raise ValueError(f"changes at time {time} come after changes at time {self.last}: times must not fall")
         if time > self.last:
-            length = self._times.length + 1
-            self._times.fill(time, length)
-            self._rows.fill(row, length)
+            self._times.push(time)
+            self._rows.push(row)
             self.last = time
 
     def limit(self, time: int, rows: int) -> int:
@@ -139,11 +139,13 @@ class Births:
     def since(self, since: int) -> Births:
         """The same where nobody asks for times before `since`; these stay for whoever reads them.
 
-        Cost: a binary search, and copying what is left when more than half is gone, and that is many.
+        Cost: copying what is left when more than half is gone, and that is many. It is looked at when a quarter more
+        has come.
         """
         left = self._times.length
-        if left < _FEW:
+        if left < self._look_from:
             return self
+        self._look_from = left + left // 4
         if since >= self.last:
             left = 0
         elif left:

@@ -13,7 +13,7 @@ from catalog.errors import NumericError
 from catalog.schema import Field, Table
 from catalog.types import BIGINT, DOUBLE, VARCHAR
 from ivm.trace.arrangement import Arrangement
-from ivm.trace.batch import Batch, Reader
+from ivm.trace.batch import Batch, Reader, Readers
 from ivm.trace.column import Column, Ints
 from ivm.trace.delta import Delta, Group, plain_layout
 from ivm.trace.dictionary import TextDictionary
@@ -98,7 +98,7 @@ class Derived(DerivedRows[Any]):
     def __init__(self, dictionary: TextDictionary, arrange: Callable[[RowStore], Any]) -> None:
         super().__init__(TYPES, dictionary, arrange)
         self.dictionary = dictionary
-        self.readers = [Reader(each, dictionary) for each in TYPES]
+        self.readers = Readers([Reader(each, dictionary) for each in TYPES])
 
 
 class DerivedKind(TableKind):

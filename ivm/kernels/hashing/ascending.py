@@ -10,13 +10,16 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.hashing.block import ALIKE, DISTINCT, FENCES, IN_ORDER, LAST, LAST_LEAD, SHIFT, STOP
-from ivm.kernels.hashing.slots import same_key
-from ivm.kernels.memory.at import ints_in
+from ivm.kernels.hashing.block import ALIKE, DISTINCT, FENCES, IN_ORDER, LAST, LAST_LEAD, SHIFT, STOP, TABLES
+from ivm.kernels.hashing.function import hash_word
+from ivm.kernels.hashing.slots import EMPTY, OLD, SLOTS, find_head, same_key
+from ivm.kernels.memory.at import ints_in, words_in
 from ivm.kernels.types import Ints
 
-TAKEN, REFUSED, UNSURE, NO_ROOM = range(4)
-"""What a run says to further rows: it has them, it cannot, it has to see its last keys, or it needs more fences."""
+TAKEN, TAKEN_ON, REFUSED, UNSURE, NO_ROOM, GOES_ON = range(6)
+"""What a run says to further rows: it has them; it has them, and its last key goes on in them; it cannot; it has to see
+its last keys; it needs more fences; its last key goes on, and the table has to know.
+"""
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -27,7 +30,7 @@ def extend_run(block: Ints, words: Ints, most: int) -> int:
     not ascend; or the run's last keys are not known, and these do not lie above all. The leads of rows whose numbers
     are multiples of `most` are kept in the fences. Cost: 1 ns a row.
     """
-    return take(block, words, most)
+    return take(block, words, most, False, False)
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -55,10 +58,14 @@ def extend_unordered(block: Ints, seam: Ints, words: Ints, most: int) -> int:
 
 
 @part()
-def take(block: Ints, words: Ints, most: int) -> int:
-    """`extend_run`, where there is a row at least."""
+def take(block: Ints, words: Ints, most: int, asked: bool, mortal: bool) -> int:
+    """`extend_run`, where there is a row at least.
+
+    If `asked`, where keys need not differ, rows whose key goes on are refused where the table has to know of them:
+    rows die (`mortal`), or it has the key.
+    """
     shift, distinct = block[SHIFT], block[DISTINCT] != 0
-    alike = 0
+    alike, said = 0, TAKEN
     if block[STOP] > 0:
         lead = words[0, 0] >> shift
         if block[IN_ORDER] == 0:
@@ -72,13 +79,24 @@ def take(block: Ints, words: Ints, most: int) -> int:
             if distinct and (one > other or (one == other and block[LAST + last] >= words[0, last])):
                 return UNSURE
             alike = block[ALIKE] + 1
+            if asked and not distinct:
+                if mortal or _is_known(block, words):
+                    return GOES_ON
+                said = TAKEN_ON
     alike = _ascends(words, shift, distinct, most, alike)
     if alike < 0:
         return UNSURE
     if not _has_room(block, len(words), most):
         return NO_ROOM
     _put(block, words, most, alike, True)
-    return TAKEN
+    return said
+
+
+@part()
+def _is_known(block: Ints, words: Ints) -> bool:
+    """Whether the table has the first of these keys, of one word."""
+    table = ints_in(block, TABLES)
+    return find_head(words_in(table, SLOTS), words_in(table, OLD), words, 0, hash_word(words[0, 0])) != EMPTY
 
 
 @part()
@@ -114,22 +132,34 @@ def _ascends(words: Ints, shift: int, distinct: bool, most: int, alike: int) -> 
     Else how many rows before the last one have its lead, of as many as `alike` before the first one. There is no
     branch in the loops, for which of two keys of a lead comes next cannot be foreseen.
     """
-    width, falls = words.shape[1], 0
+    width, length = words.shape[1], len(words)
+    falls = too_many = np.int64(0)
     if width == 1 and shift == 0:
-        for i in range(1, len(words)):
-            falls += words[i - 1, 0] > words[i, 0] or (distinct and words[i - 1, 0] == words[i, 0])
-        return -1 if falls else 0
+        for row in range(1, length):
+            here, before = np.uint64(row), np.uint64(row - 1)
+            falls |= np.int64(words[before, 0] > words[here, 0])
+            too_many |= np.int64(words[before, 0] == words[here, 0])
+        return -1 if falls or (distinct and too_many) else 0
     if width > 2 or not distinct:
         return -1
-    longest = alike
     last = np.uint64(width - 1)
-    for row in range(1, len(words)):
+    for row in range(1, length):
         here, before = np.uint64(row), np.uint64(row - 1)
         one, other = words[before, 0], words[here, 0]
-        falls += (one > other) | ((one == other) & (words[before, last] >= words[here, last]))
-        alike = (alike + 1) * ((one >> shift) == (other >> shift))
-        longest = max(longest, alike)
-    return alike if falls == 0 and longest < most else -1
+        falls |= np.int64((one > other) | ((one == other) & (words[before, last] >= words[here, last])))
+    if falls:
+        return -1
+    for row in range(most, length):
+        too_many |= np.int64(words[np.uint64(row - most), 0] >> shift == words[np.uint64(row), 0] >> shift)
+    first, last_lead = words[0, 0] >> shift, words[length - 1, 0] >> shift
+    begins = ends = 1
+    while begins < min(length, most) and words[begins, 0] >> shift == first:
+        begins += 1
+    if too_many or alike + begins > most:
+        return -1
+    while ends < min(length, most) and words[length - 1 - ends, 0] >> shift == last_lead:
+        ends += 1
+    return alike + ends - 1 if first == last_lead else ends - 1
 
 
 @part()

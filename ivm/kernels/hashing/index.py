@@ -8,12 +8,29 @@ be left out. `counts` is the block of the table.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
+from ivm.kernels.hashing.block import FOLLOWING, TABLES
 from ivm.kernels.hashing.function import hash_word, hash_words
-from ivm.kernels.hashing.slots import AHEAD, EMPTY, GONE, MOVED, USED, fetch, find_slot, old_head, put_key
+from ivm.kernels.hashing.slots import (
+    AHEAD,
+    EMPTY,
+    GONE,
+    MOVED,
+    OLD,
+    SLOTS,
+    USED,
+    fetch,
+    find_slot,
+    most_used,
+    old_head,
+    put_key,
+)
+from ivm.kernels.memory.at import int32s_in, ints_in, words_in
 from ivm.kernels.types import Bools, Hashes, Int32s, Ints
 
 _HALF = np.uint64(32)
@@ -22,6 +39,12 @@ _HALF = np.uint64(32)
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def hash_rows(words: Ints, hashes: Hashes) -> None:
     """Write the hash of each row of `words`; cost: 1 ns a word."""
+    hash_each(words, hashes)
+
+
+@part()
+def hash_each(words: Ints, hashes: Hashes) -> None:
+    """See `hash_rows`."""
     if words.shape[1] == 1:  # in a loop of its own, several at a time
         for i in range(len(words)):
             hashes[i] = hash_word(words[i, 0])
@@ -74,26 +97,27 @@ def drop_dead(following: Int32s, died: Ints, row: int, since: int) -> None:
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def insert_rows(
-    slots: Ints,
-    old: Ints,
-    counts: Ints,
-    following: Int32s,
-    died: Ints,
-    words: Ints,
-    hashes: Hashes,
-    dropped: Bools,
-    start: int,
-    first_row: int,
-    since: int,
-    most: int,
+    block: Ints, died: Ints, words: Ints, hashes: Hashes, dropped: Bools, start: int, first_row: int, since: int
 ) -> int:
     """Link the rows of the keys from position `start` on, first_row + i for key i; rows dead by `since` stay out.
 
-    Stops before a key once `most` slots are used; the position reached. Cost: one random access a key, 17-19 ns.
+    Stops before a key once the table of the index is full; the position reached. Its chains have room.
+    Cost: one random access a key, 17-19 ns.
     """
+    return link_rows(block, died, words, hashes, dropped, start, first_row, since)
+
+
+@part()
+def link_rows(
+    block: Ints, died: Ints, words: Ints, hashes: Hashes, dropped: Bools, start: int, first_row: int, since: int
+) -> Any:
+    """See `insert_rows`."""
+    table = ints_in(block, TABLES)
+    slots, old, following = words_in(table, SLOTS), words_in(table, OLD), int32s_in(block, FOLLOWING)
+    most = most_used(table)
     width = np.uint64(words.shape[1])
     mortal = len(died) > 0
-    used = counts[USED]
+    used = table[USED]
     reached = len(words)
     for at in range(start, len(words)):
         i, row = np.uint64(at), np.uint64(first_row + at)
@@ -114,7 +138,7 @@ def insert_rows(
         slots[slot, width] = first_row + at + 1
         if mortal and head > 0:
             drop_dead(following, died, first_row + at, since)
-    counts[USED] = used
+    table[USED] = used
     return reached
 
 

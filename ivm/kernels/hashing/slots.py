@@ -32,6 +32,10 @@ GONE = -1
 SLOTS, OLD, USED, MOVED, ALIVE = 0, 3, 6, 7, 8
 TABLE_BLOCK = 9
 """How many words the block of a table has."""
+SAMPLE = 1 << 12
+"""Slots that are looked at to guess how many keys are left: they are in the order of hashes, so any will do."""
+MAX_LOAD = 0.75
+"""Which part of the slots may be used."""
 AHEAD = 16
 """How many keys ahead of the present one a slot is fetched."""
 _HALF = np.uint64(32)
@@ -105,3 +109,14 @@ def same_key(words: Ints, one: Word, others: Ints, other: Word) -> bool:
         if words[np.uint64(one), np.uint64(w)] != others[np.uint64(other), np.uint64(w)]:
             return False
     return True
+
+
+@part()
+def most_used(table: Ints) -> Any:
+    """How many slots may be used, if what is still to come from the table before shall have its place.
+
+    It has as many keys in each slot that was not gone through as a sample of them had.
+    """
+    left = table[OLD + 1]
+    to_come = table[ALIVE] * (left - table[MOVED]) // min(SAMPLE, left) if left > 0 else 0
+    return np.int64(table[SLOTS + 1] * MAX_LOAD) - to_come
