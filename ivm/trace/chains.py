@@ -119,14 +119,15 @@ class Chains:
         self._came += came
 
     def apply(
-        self, words: Ints, hashes: Hashes, inserts: Bools, times: Ints, first_row: int, died: Ints, since: int,
-        applied: Applied, *, unique: bool, replace: bool,
+        self, words: Ints, inserts: Bools, times: Ints, first_row: int, died: Ints, since: int, applied: Applied, *,
+        unique: bool, replace: bool,
     ) -> None:  # fmt: skip
         """Carry out changes for which `ensure` made room; see `Index.apply`."""
         self.lengthen(first_row + len(words))
+        hashes = np.empty(len(words), np.uint64)
         apply_changes(
-            *self.tables, self.following.array, died, words, hashes, inserts, times, first_row, since, unique, replace,
-            applied.kills, applied.kills_at, applied.failures, applied.counts,
+            self._block, died, words, hashes, inserts, times, first_row, since, unique, replace, applied.kills,
+            applied.kills_at, applied.failures, applied.counts,
         )  # fmt: skip
         self._came += len(words)
 

@@ -66,8 +66,11 @@ class Growable(Generic[_Item]):
 
     def append(self, rows: npt.NDArray[_Item]) -> None:
         """Copy `rows` to the end."""
-        end = self.length + len(rows)
-        self.reserve(end)[self.length : end] = rows
+        begin = self.length
+        end = begin + len(rows)
+        if end > len(self.array):
+            self._grow(end)
+        self.array[begin:end] = rows
         self.length = end
 
     def push(self, value: int) -> None:
@@ -158,8 +161,10 @@ class HotColumn:
 
     def append(self, column: Column) -> None:
         """Copy the rows of `column` to the end."""
-        before = len(self)
+        before = self._values.length
         self._values.append(column.values)
+        if column.valid is None and self._valid is None:
+            return
         if column.valid is not None and self._valid is None:
             valid = Growable(np.dtype(np.bool_))
             valid.fill(True, before)

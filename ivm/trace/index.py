@@ -228,12 +228,12 @@ class Index:
         goes back to a mark, and the store revives the rows killed; or, if he lets the failures be, nothing.
         """
         words = words.reshape(-1, self.words)
-        hashes = hashed(words)
-        self._settle(words, hashes, ALL, died)
+        if self.backlog:
+            self._settle(words, hashed(words), ALL, died)
         self._chains.ensure(len(words), len(words), died, self.since)
         self._journal.append(_Step(self.rows, words, applied, inserts))
         self._chains.apply(
-            words, hashes, inserts, times, self.rows, died, self.since, applied, unique=self.unique, replace=replace
+            words, inserts, times, self.rows, died, self.since, applied, unique=self.unique, replace=replace
         )
         self.rows += applied.inserted
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.hashing.block import FOLLOWING, TABLES
 from ivm.kernels.hashing.function import hash_words
-from ivm.kernels.hashing.index import drop_dead
-from ivm.kernels.hashing.slots import AHEAD, EMPTY, GONE, USED, fetch, find_slot, old_head, put_key
+from ivm.kernels.hashing.index import drop_dead, hash_each
+from ivm.kernels.hashing.slots import AHEAD, EMPTY, GONE, OLD, SLOTS, USED, fetch, find_slot, old_head, put_key
+from ivm.kernels.memory.at import int32s_in, ints_in, words_in
 from ivm.kernels.types import Bools, Hashes, Int32s, Ints
 
 ALIVE = 0
@@ -18,10 +20,7 @@ COUNTS = 4
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def apply_changes(
-    slots: Ints,
-    old: Ints,
-    counts: Ints,
-    following: Int32s,
+    block: Ints,
     died: Ints,
     words: Ints,
     hashes: Hashes,
@@ -40,16 +39,19 @@ def apply_changes(
 
     In a unique index an insert meets no live row, or kills it if `replace`. In any other, chains hold living rows
     alone: a row that dies leaves its chain, so that the next one to die is always the first. `times` has length 1 or n.
-    Deaths are written to `died`, and to `killed` and `killed_at` (length >= n). Positions of changes that cannot be
-    carried out go to `failed` until it is full, whereupon the pass ends. `done` tells what was done. The table has room
-    for n new keys. Cost: one or two random accesses a change.
+    The hashes of the keys are written to `hashes`; deaths to `died`, and to `killed` and `killed_at` (length >= n).
+    Positions of changes that cannot be carried out go to `failed` until it is full, whereupon the pass ends. `done`
+    tells what was done. The table and the chains have room for n new keys. Cost: one or two random accesses a change.
     """
+    table = ints_in(block, TABLES)
+    slots, old, following = words_in(table, SLOTS), words_in(table, OLD), int32s_in(block, FOLLOWING)
     width = np.uint64(words.shape[1])
     mortal = len(died) > 0
     step = 0 if len(times) == 1 else 1
     row = first_row
     deaths = failures = 0
-    used = counts[USED]
+    used = table[USED]
+    hash_each(words, hashes)
     reached = len(words)
     for i in range(len(words)):
         if i + AHEAD < len(words):
@@ -86,7 +88,7 @@ def apply_changes(
                 drop_dead(following, died, row, since)
             row += 1
         slots[slot, width] = head
-    counts[USED] = used
+    table[USED] = used
     done[REACHED], done[INSERTED], done[KILLED], done[FAILED] = reached, row - first_row, deaths, failures
 
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.kernels.compiling.part import part
-from ivm.kernels.memory.in_place import Int, load
+from ivm.kernels.memory.at import load
+from ivm.kernels.memory.in_place import Int
 from ivm.kernels.types import Ints
 
 ADDRESS, STRIDE, NULLS, ROOM = range(4)
