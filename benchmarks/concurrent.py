@@ -81,6 +81,7 @@ def _figures(entry: dict[str, Any], of: dict[str, Label]) -> list[Figure]:
         spread("commit", "ms", entry["quantiles_ms"], entry["measured_commits"], **of),
         one("load of the base", "s", entry["load_seconds"], **of),
         one("hydration of all views", "s", entry["hydrate_seconds"], **of),
+        one("compilations while hydrating", "", entry["hydrate_compilations"], **of),
         one("peak memory", "B", entry["peak_bytes"], **of),
         over("memory", "B", entry["memory"], **of),
         one("commits that compiled", "", entry["compiled_commits"], **of),

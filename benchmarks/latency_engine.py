@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 import ivm
+from benchmarks.compilations import compilations
 from benchmarks.engine import Commits, connect
 from benchmarks.footprint import release
 from benchmarks.machine import peak_bytes
@@ -60,14 +61,16 @@ def measure(asked: Task) -> dict[str, Any]:
         db.apply(base)
     loaded = time.perf_counter()
     del base
+    before = compilations()
     for view in asked.views:
         steps.tell(f"installing {view}")
         db.sql(queries.view_sql(view))
-    hydrated = time.perf_counter()
+    hydrated, compiled = time.perf_counter(), compilations() - before
     return {
         **_commits(db, batches, total, asked.warm_up, steps),
         "load_seconds": loaded - started,
         "hydrate_seconds": hydrated - loaded,
+        "hydrate_compilations": compiled,
         "peak_bytes": peak_bytes(),
     }
 

@@ -84,6 +84,7 @@ def _figures(entry: dict[str, Any], threads: int) -> list[Figure]:
         one("rows a commit", "", entry["rows_per_commit"], **of),
         one("load of the base", "s", entry["load_seconds"], **of),
         one("hydration of all views", "s", entry["hydrate_seconds"], **of),
+        one("compilations while hydrating", "", entry["hydrate_compilations"], **of),
         one("peak memory", "B", entry["peak_bytes"], **of),
         over("memory", "B", entry["memory"], **of),
         one("commits that compiled", "", entry["compiled_commits"], **of),

@@ -94,6 +94,7 @@ def _held_figures(mode: str, found: dict[str, Any]) -> list[Figure]:
         one("load", "s", found["load_seconds"], **of),
         one("installation of all views", "s", found["install_seconds"], **of),
         one("commits that compiled", "", found["compiled_commits"], **of),
+        one("compilations while hydrating", "", found["install_compilations"], **of),
         *(one("installation", "ms", each["total"], **of, view=each["view"]) for each in found["installs"]),
         *(one("state of a view", "B", each["state_bytes"], **of, view=each["view"]) for each in found["view_state"]),
     ]

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 import ivm
+from benchmarks.compilations import compilations
 from benchmarks.engine import Commits, connect
 from benchmarks.footprint import footprint, release
 from benchmarks.machine import peak_bytes, reset_peak
@@ -95,6 +96,7 @@ def _install(db: ivm.Database, views: tuple[str, ...], steps: Steps) -> dict[str
     release()
     reset_peak()
     installs: list[dict[str, Any]] = []
+    before = compilations()
     with clocked() as clock:
         for view in views:
             steps.tell(f"installing {view}")
@@ -103,7 +105,12 @@ def _install(db: ivm.Database, views: tuple[str, ...], steps: Steps) -> dict[str
             db.sql(queries.view_sql(view))
             installs.append({"view": view, **clock.lap(perf_counter() - started), "resident_bytes": resident_bytes()})
     seconds = sum(each["total"] for each in installs) / 1e3
-    return {"install_seconds": seconds, "installs": installs, "install_peak_bytes": peak_bytes()}
+    return {
+        "install_seconds": seconds,
+        "install_compilations": compilations() - before,
+        "installs": installs,
+        "install_peak_bytes": peak_bytes(),
+    }
 
 
 if __name__ == "__main__":

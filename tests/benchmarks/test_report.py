@@ -53,7 +53,7 @@ def test_published_figures_stand_beside_ours():
     assert shown(known["1"]["dd_100k_w2_s"] + known["2"]["dd_100k_w2_s"], "s") in overview
     assert "from another sitting" in overview
     assert "<td>q2: 0.49</td><td>q2</td>" in overview
-    assert "<td>18</td><td>9 s</td>" in overview
+    assert "<td>18</td><td>9 s</td><td>0</td>" in overview
     assert "&lt;a&gt; &amp; b" in page
 
 
