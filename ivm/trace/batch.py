@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from catalog.types import Kind, Physical, SqlType
 from ivm.trace.arrow import numbers_from, to_column
-from ivm.trace.column import Array, Column, Ints
+from ivm.trace.column import Array, Column, Ints, concat, empty_column
 from ivm.trace.computed import Read, TextFunction, compute
 from ivm.trace.delta import Source
 from ivm.trace.dictionary import TextDictionary
@@ -37,15 +37,18 @@ class TextHabit:
         self._looked = 0
         self._repeats = False
 
-    def by_bytes(self, array: pa.ChunkedArray, light: bool) -> bool:
+    def by_bytes(self, texts: Callable[[], Sequence[pa.Array]], light: bool) -> bool:
         """Whether functions of the next batch's texts, `light` ones or not, are to be computed from the bytes."""
         if self._encoded:
             self._encoded -= 1
             return False
-        if light or pa.types.is_dictionary(array.type):
+        if light:
+            return True
+        arrays = texts()
+        if arrays and isinstance(arrays[0], pa.DictionaryArray):
             return True
         if not self._looked:
-            self._looked, self._repeats = _PATIENCE, _repeats(array)
+            self._looked, self._repeats = _PATIENCE, _repeats(arrays)
         self._looked -= 1
         return not self._repeats
 
@@ -63,22 +66,18 @@ class Reader:
         self._seen: SeenTexts | None = None
         self.habit = TextHabit()
 
-    def read(self, array: pa.ChunkedArray) -> Column:
-        """The array as a column; see `to_column`."""
-        if self.type.kind is Kind.VARCHAR and array.num_chunks == 1:
-            only = array.chunk(0)
-            seen = self._seen_in(only)
-            return to_column(only, self.type, self._dictionary) if seen is None else seen.codes_of(only)
-        return to_column(array, self.type, self._dictionary)
+    def read(self, arrays: Sequence[pa.Array]) -> Column:
+        """Arrays, one after the other, as a column; see `to_column`."""
+        if len(arrays) != 1:
+            return concat([self.read([each]) for each in arrays] or [empty_column(self.type.physical)])
+        (only,) = arrays
+        seen = self._seen_in(only) if self.type.kind is Kind.VARCHAR else None
+        return to_column(only, self.type, self._dictionary) if seen is None else seen.codes_of(only)
 
-    def compute(self, array: pa.ChunkedArray, function: TextFunction) -> Column:
-        """A function of the array's texts, from their bytes; see `compute`."""
-        if array.num_chunks == 1:
-            only = array.chunk(0)
-            seen = self._seen_in(only)
-            if seen is not None:
-                return seen.values_of(only, function)
-        return compute(array.chunks, function)
+    def compute(self, arrays: Sequence[pa.Array], function: TextFunction) -> Column:
+        """A function of texts, from their bytes; see `compute`."""
+        seen = self._seen_in(arrays[0]) if len(arrays) == 1 else None
+        return compute(arrays, function) if seen is None else seen.values_of(arrays[0], function)
 
     def _seen_in(self, array: pa.Array) -> SeenTexts | None:
         """What is known of the dictionary of an array, if that is worth something."""
@@ -165,9 +164,11 @@ class Batch(Source):
         """Whether they are computed already, or the column's bytes are to be read (see `TextHabit`)."""
         if index in self._made:
             return False
-        if all((index, function) in self._made for function in functions):
-            return True
-        return self._reads_bytes(index, all(function.light for function in functions))
+        light = there = True
+        for function in functions:
+            light &= function.light
+            there = there and (index, function) in self._made
+        return there or self._reads_bytes(index, light)
 
     def _converted(self, index: int) -> Column:
         reader = self._readers.each[index]
@@ -181,17 +182,23 @@ class Batch(Source):
                 return Column(array_at(self._memory, address, reader.type.physical, len(self), stride))
         if self._by_bytes.get(index):
             reader.habit.encoded()
-        return reader.read(self.table.column(index))
+        return reader.read(self._arrays(index))
+
+    def _arrays(self, index: int) -> Sequence[pa.Array]:
+        """The column as it came."""
+        located = self._located
+        return self.table.column(index).chunks if located is None else [located.batch.column(index)]
 
     def _computed(self, index: int, function: TextFunction) -> Column:
         if index not in self._made and self._reads_bytes(index, function.light):
-            return self._readers.each[index].compute(self.table.column(index), function)
+            return self._readers.each[index].compute(self._arrays(index), function)
         return function.of_codes(self.column(index))
 
     def _reads_bytes(self, index: int, light: bool) -> bool:
         known = self._by_bytes.get(index)
         if known is None:
-            known = self._by_bytes[index] = self._readers.each[index].habit.by_bytes(self.table.column(index), light)
+            habit = self._readers.each[index].habit
+            known = self._by_bytes[index] = habit.by_bytes(lambda: self._arrays(index), light)
         return known
 
     def take(self, rows: Ints) -> Batch:
@@ -202,9 +209,9 @@ class Batch(Source):
         return taken
 
 
-def _repeats(array: pa.ChunkedArray) -> bool:
-    if array.num_chunks == 0:
+def _repeats(arrays: Sequence[pa.Array]) -> bool:
+    if not arrays:
         return False
-    texts = array.chunk(0)
+    texts = arrays[0]
     sample = texts[:: max(1, len(texts) // _LOOKED_AT)]
     return 2 * len(sample.unique()) < len(sample)

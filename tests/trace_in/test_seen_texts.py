@@ -87,20 +87,18 @@ def test_a_dictionary_is_looked_at_once_when_so_many_rows_have_come() -> None:
     whole = pa.array([f"text {i}" for i in range(20)]).dictionary_encode()
     length = Length()
     for begin in range(20):
-        column = reader.compute(pa.chunked_array([whole.slice(begin, 1)]), length)
+        column = reader.compute([whole.slice(begin, 1)], length)
         assert column.values.tolist() == [len(f"text {begin}")]
     assert length.calls == 9 + 1
     before = len(dictionary)
-    assert (
-        reader.read(pa.chunked_array([whole])).values.tolist() == to_column(whole, VARCHAR, dictionary).values.tolist()
-    )
+    assert reader.read([whole]).values.tolist() == to_column(whole, VARCHAR, dictionary).values.tolist()
     assert len(dictionary) == before + 20
 
 
 def test_codes_that_are_remembered_are_told() -> None:
     dictionary = TextDictionary()
     reader = Reader(VARCHAR, dictionary)
-    array = pa.chunked_array([pa.array(["x", "y"]).dictionary_encode()])
-    codes = {*reader.read(array).values.tolist(), *reader.compute(array, First(dictionary)).values.tolist()}
+    arrays = [pa.array(["x", "y"]).dictionary_encode()]
+    codes = {*reader.read(arrays).values.tolist(), *reader.compute(arrays, First(dictionary)).values.tolist()}
     told = {code for memo in dictionary.memos for part in memo.codes() for code in part.tolist()}
     assert told == codes

@@ -40,7 +40,11 @@ class TextInputs:
 
     def wanted(self, delta: Delta) -> int:
         """Those that the delta's sources better compute themselves, a bit for each text column; see `rewritten`."""
-        return sum(bit for bit, index, functions in self._asked if delta.computes(index, functions))
+        bits = 0
+        for bit, index, functions in self._asked:
+            if delta.computes(index, functions):
+                bits += bit
+        return bits
 
     def rewritten(self, wanted: int) -> Shape:
         """The program that reads these functions as columns, which lie behind those of the input."""
