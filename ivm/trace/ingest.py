@@ -12,15 +12,14 @@ from catalog.errors import ConstraintError, TypeMismatchError
 from catalog.names import by_key, key, suggestion, twice
 from catalog.schema import Field, Schema
 from catalog.types import BIGINT
-from ivm.trace.arrow import array_from, arrow_type, is_direct
+from ivm.trace.arrow import array_from, arrow_type
+from ivm.trace.as_it_is import DIFF, TIME, AsItIs, as_table, number_field
 from ivm.trace.changes import within_bounds
 from ivm.trace.column import Bools, Ints, every
 from ivm.trace.exact_cast import TextError, exact_cast, from_texts, is_written
 from ivm.trace.exported import Located
-from ivm.trace.first_look import FirstLook, first_look
-from ivm.trace.well_formed import SHOWN, Doubtful, WellFormed, check_shown, to_look_at
+from ivm.trace.well_formed import WellFormed, check_shown
 
-TIME, DIFF = "_time", "_diff"
 _SHOWN = 3
 _NESTED = (list, tuple, dict, set, frozenset, np.ndarray)
 
@@ -41,23 +40,6 @@ Defaults = Mapping[str, Callable[[int], pa.Array]]
 _NO_DEFAULTS: Defaults = {}
 
 
-class _Known(NamedTuple):
-    """What is known of an Arrow schema whose batches need no cast, no renaming and no other order of columns.
-
-    `places`: where the table's own columns are; `extra`: where times and diffs are; `required`: which columns may hold
-    no NULL, None for all; `doubtful`, `moments`: those at whose values is to be looked, if the `first_look`, at the
-    table's own columns and then at `extra`, has not said that all is well.
-    """
-
-    schema: pa.Schema
-    places: list[int]
-    extra: list[int | None]
-    required: list[int] | None
-    doubtful: list[Doubtful]
-    moments: list[tuple[int, Field]]
-    first_look: FirstLook | None
-
-
 class Intake:
     """What checks data for one table, batch after batch, against its columns `fields`; `what` names it, "table orders".
 
@@ -73,8 +55,7 @@ class Intake:
         known = by_key((field.name, field) for field in fields)
         self._keys = tuple(known[key(name)] for name in primary_key)
         self._defaults = defaults
-        self._last: _Known | None = None
-        self._well_formed = WellFormed(what)
+        self._as_it_is = AsItIs(fields, what)
 
     def rows(self, data: Any, *, keys_only: bool = False) -> tuple[pa.Table, Located | None]:
         """The data as an Arrow table of exactly the columns `fields`, in their order, in types that `to_column` takes;
@@ -92,9 +73,9 @@ class Intake:
         of `FirstLook` for the schema that came last; for others, and where that is not enough, some 50 microseconds for
         16 columns and the look of `WellFormed`.
         """
-        taken = None if keys_only else self._taken(data)
-        if taken is not None and taken[0].extra == [None, None]:
-            return _table(data), taken[1]
+        taken = None if keys_only else self._as_it_is.taken(data)
+        if taken is not None and not taken.has_extra:
+            return taken.table, taken.located
         table, borrowed = self._as_table(data)
         return self._complete(self._renamed(table), borrowed, self._keys if keys_only else self.fields), None
 
@@ -103,74 +84,20 @@ class Intake:
 
         Rows that go need no more than the primary key. ConstraintError also for diffs that stand for too many rows.
         """
-        taken = self._taken(data)
+        taken = self._as_it_is.taken(data)
         if taken is not None:
-            return self._counted(_updates(_table(data), *taken), self.fields)
+            return self._counted(Updates(*taken.parts()), self.fields)
         given, borrowed = self._as_table(data)
         table = self._renamed(given)
         own = {field.name for field in self.fields}
         extra = [name for name in (TIME, DIFF) if name in table.column_names and name not in own]
         WellFormed(self._what).check(table.select(extra))
-        numbers = self._selected(table, tuple(Field(name, BIGINT, nullable=False) for name in extra), borrowed)
+        numbers = self._selected(table, tuple(map(number_field, extra)), borrowed)
         times, diffs = (numbers.column(name).to_numpy() if name in extra else None for name in (TIME, DIFF))
         gone = None if diffs is None or not self._keys or not (diffs < 0).any() else diffs <= 0
         wanted = self._keys if gone is not None and gone.all() else self.fields
         rows = self._complete(table.drop_columns(extra), borrowed, wanted, gone)
         return self._counted(Updates(rows, times, diffs), wanted)
-
-    def _taken(self, data: Any) -> tuple[_Known, Located | None] | None:
-        """What is known of data that can be taken as it is, and where that lies if it is known; else None.
-
-        TypeMismatchError if it is not what its types say.
-        """
-        if not isinstance(data, pa.Table | pa.RecordBatch):
-            return None
-        known = self._known(data.schema)
-        if known is None:
-            return None
-        located = None if known.first_look is None else known.first_look.at(data)
-        if located is not None:
-            return known, located
-        table = _table(data)
-        holds_null = self._well_formed.check(table, known.doubtful)
-        for place, field in known.moments:
-            check_shown(table.column(place), field, self._what)
-        return None if holds_null or _misses_values(table, known.required) else (known, None)
-
-    def _known(self, schema: pa.Schema) -> _Known | None:
-        known = self._last
-        if known is None or not schema.equals(known.schema):
-            known = self._learnt(schema)
-            if known is not None:
-                self._last = known
-        return known
-
-    def _learnt(self, schema: pa.Schema) -> _Known | None:
-        own, names, types = [field.name for field in self.fields], schema.names, schema.types
-        if [name for name in names if name in own or name not in (TIME, DIFF)] != own:
-            return None
-        places = [names.index(name) for name in own]
-        extra = [names.index(name) if name in names and name not in own else None for name in (TIME, DIFF)]
-        numbers = [place for place in extra if place is not None]
-        placed = list(zip(places, self.fields, strict=True))
-        if (
-            not all(is_direct(types[place], field.type) for place, field in placed)
-            or len(names) > len(places) + len(numbers)
-            or any(types[place] != pa.int64() for place in numbers)
-        ):
-            return None
-        required = [place for place, field in placed if not field.nullable] + numbers
-        moments = [(place, field) for place, field in placed if field.type.kind in SHOWN]
-        looked_at = placed + [(place, Field(names[place], BIGINT, nullable=False)) for place in numbers]
-        return _Known(
-            schema,
-            places,
-            extra,
-            required if len(required) < len(types) else None,
-            to_look_at(schema),
-            moments,
-            first_look(schema, looked_at),
-        )
 
     def _counted(self, updates: Updates, fields: Schema) -> Updates:
         rows, times, diffs, located = updates
@@ -190,7 +117,7 @@ class Intake:
     def _as_table(self, data: Any) -> tuple[pa.Table, bool]:
         """The data as an Arrow table, and whether somebody may still write to its memory."""
         if isinstance(data, pa.Table | pa.RecordBatch):
-            return _table(data), False
+            return as_table(data), False
         try:
             if isinstance(data, pa.RecordBatchReader):
                 return data.read_all(), False
@@ -324,27 +251,6 @@ class Intake:
 
     def _refusal(self, wrong: str) -> TypeMismatchError:
         return TypeMismatchError(f"cannot read data for {self._what}: {wrong}")
-
-
-def _table(data: pa.Table | pa.RecordBatch) -> pa.Table:
-    return data if isinstance(data, pa.Table) else pa.Table.from_batches([data])
-
-
-def _updates(data: pa.Table, known: _Known, located: Located | None) -> Updates:
-    """Data that can be taken as it is."""
-    is_whole = len(known.places) == data.num_columns
-    rows = data if is_whole else data.select(known.places)
-    times, diffs = (None if place is None else data.column(place).to_numpy() for place in known.extra)
-    if located is not None and not is_whole:
-        located = Located(located.batch.select(known.places), located.addresses[: len(known.places)])
-    return Updates(rows, times, diffs, located)
-
-
-def _misses_values(data: pa.Table, required: list[int] | None) -> bool:
-    """Whether a NULL stands where none is allowed, so that `ingest` is to look closer."""
-    # Asking column by column takes ten times as long; where no value is NULL nothing is copied.
-    looked_at = data if required is None else data.select(required)
-    return bool(looked_at.num_columns) and looked_at.drop_null().num_rows < data.num_rows
 
 
 def _owned(column: pa.ChunkedArray) -> pa.ChunkedArray:
