@@ -19,8 +19,11 @@ def takes_threads() -> bool:
     return "threads" in inspect.signature(ivm.connect).parameters
 
 
-def connect(threads: int = 1, *, sharing: bool = True) -> ivm.Database:
+def connect(threads: int = 1, *, sharing: bool = True, seen: int = 0) -> ivm.Database:
     """An empty database whose kernels are compiled before they are first used, on so many threads, Arrow's too.
+
+    The last `seen` times can be read beside the present. Of times that nobody can see the engine makes one: a benchmark
+    of batches whose every time is kept asks for as many as a batch has.
 
     Raises BenchmarkError for several threads where the engine has but one.
     """
@@ -28,7 +31,7 @@ def connect(threads: int = 1, *, sharing: bool = True) -> ivm.Database:
     told: dict[str, Any] = {"threads": threads} if takes_threads() else {}
     if threads > 1 and not told:
         raise BenchmarkError(f"cannot measure {threads} threads: this engine's connect() takes no number of threads")
-    return ivm.connect(compile="wait", sharing=sharing, **told)
+    return ivm.connect(compile="wait", sharing=sharing, history=seen, **told)
 
 
 @dataclass(slots=True)

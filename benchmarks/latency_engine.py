@@ -54,7 +54,7 @@ def measure(asked: Task) -> dict[str, Any]:
     base = stream.base()
     warm_up(stream, base, asked.views, coalesce=asked.coalesce, threads=asked.threads)
     batches, total = _batches(stream, asked)
-    db = connect(asked.threads)
+    db = connect(asked.threads, seen=0 if asked.coalesce else asked.times)
     db.sql(ddl())
     started = time.perf_counter()
     if base:

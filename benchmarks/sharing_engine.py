@@ -63,7 +63,7 @@ def measure(asked: Task) -> dict[str, Any]:
     stream = open_stream(Path(asked.directory))
     base = stream.base()
     warm_up(stream, base, asked.views, sharing=asked.sharing, coalesce=asked.coalesce)
-    db = connect(sharing=asked.sharing)
+    db = connect(sharing=asked.sharing, seen=0 if asked.coalesce else asked.batch)
     db.sql(ddl())
     if base:
         db.apply(base)

@@ -16,6 +16,7 @@ from benchmarks.machine import peak_bytes, reset_peak
 from benchmarks.process import answer, task
 from benchmarks.statistics import latency, quantiles
 from ivm.kernels.memory.allocator import resident_bytes
+from ivm.trace.time import LAST
 from tpch import queries
 from tpch.reader import open_stream
 from tpch.schema import ddl
@@ -28,7 +29,7 @@ _WARM_UP_ROWS = 5_000
 class Task:
     """Maintain `view` alone over the `load` stream in `directory`, in batches of `batch` logical times (0: all of it).
 
-    They are made one time if `coalesce`, else every time is kept.
+    They are made one time if `coalesce`, else every time is kept, and can be read until the next batch comes.
     """
 
     directory: str
@@ -107,7 +108,7 @@ def _warm_up(asked: Task, batches: list[dict[str, pa.Table]]) -> None:
 
 
 def _database(asked: Task) -> ivm.Database:
-    db = connect(asked.threads)
+    db = connect(asked.threads, seen=0 if asked.coalesce else asked.batch or LAST)
     db.sql(ddl())
     db.sql(queries.view_sql(asked.view))
     return db

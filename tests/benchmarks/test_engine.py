@@ -52,10 +52,10 @@ def test_where_all_commits_compiled_they_are_what_there_is():
 def test_threads_are_told_where_the_engine_takes_them(monkeypatch: pytest.MonkeyPatch):
     told: list[dict[str, Any]] = []
 
-    def with_threads(*, compile: str, sharing: bool, threads: int) -> None:
+    def with_threads(*, compile: str, sharing: bool, history: int, threads: int) -> None:
         told.append({"threads": threads})
 
-    def without(*, compile: str, sharing: bool) -> None:
+    def without(*, compile: str, sharing: bool, history: int) -> None:
         told.append({})
 
     monkeypatch.setattr("pyarrow.set_cpu_count", lambda count: None)
