@@ -28,7 +28,7 @@ from ivm.kernels.groups.step import (
 )
 from ivm.kernels.hashing.columns import COLUMN
 from ivm.operators.accumulable import Accumulators, aggregate_values, overflow_error
-from ivm.trace.column import Bools, Column, Ints
+from ivm.trace.column import Bools, Column, Ints, named
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.group_table import Cells
 from ivm.trace.groups import Groups
@@ -69,7 +69,7 @@ class GroupStep:
         told = [*(OPENING, 0, 0, 0), *(id(after), least, id(output.room), 2 * least)]
         told += (id(changes), len(changes), id(each_time), groups.folds)
         for column in columns:
-            told += _told(column)
+            told += named(column)
         request = self._request
         self._step.pack_into(self._words, 8 * STAGE, *told)
         while (wants := step_groups(groups.block(), cells.memory, request)) != DONE:
@@ -102,7 +102,7 @@ class GroupStep:
 def fields_of(parts: Accumulators, columns: Sequence[Column], rows: int) -> Ints:
     """The fields (rows, fields) that each row by itself adds up to; `columns` are the arguments."""
     request = _request(parts, _NO_KEYS)
-    request[COLUMNS:] = [word for column in columns for word in _told(column)]
+    request[COLUMNS:] = [word for column in columns for word in named(column)]
     fields = np.zeros((rows, parts.fields), np.int64)
     failed = add_apart(request, np.arange(rows, dtype=np.int32), fields)
     if failed >= 0:
@@ -120,12 +120,6 @@ def _request(parts: Accumulators, layout: KeyLayout) -> Ints:
         *(keys, id(layout.table), parts.fields, parts.words, parts.pauses),
     )
     return request
-
-
-def _told(column: Column) -> tuple[int, int, int]:
-    """What a kernel is told of a column, which must stay there."""
-    values, valid = column.values, column.valid
-    return id(values), values.itemsize, 0 if valid is None else id(valid)
 
 
 class Output:

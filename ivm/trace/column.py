@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from catalog.types import Physical
+from ivm.kernels.hashing.columns import DOUBLE, PAIR
 
 Array = npt.NDArray[np.generic]
 Ints = npt.NDArray[np.int64]
@@ -27,6 +28,9 @@ DTYPES: dict[Physical, np.dtype[np.generic]] = {
     Physical.FLOAT64: np.dtype(np.float64),
     Physical.CODE: np.dtype(np.int32),
 }
+
+KINDS = {Physical.FLOAT64: DOUBLE, Physical.WIDE: PAIR}
+"""What kernels call what is not INTEGER to them; see `ivm.kernels.hashing.columns`."""
 
 
 @dataclass(slots=True)
@@ -47,6 +51,12 @@ class Column:
         # `take` is faster than indexing, eight times for pairs, but copies the whole of a strided array first.
         values = self.values.take(rows, axis=0) if self.values.flags.c_contiguous else self.values[rows]
         return Column(values, None if self.valid is None else self.valid[rows])
+
+
+def named(column: Column) -> tuple[int, int, int]:
+    """A column as kernels read it where it lies, for as long as somebody has it: see `ivm.kernels.hashing.columns`."""
+    values, valid = column.values, column.valid
+    return id(values), values.itemsize, 0 if valid is None else id(valid)
 
 
 def empty_column(physical: Physical) -> Column:

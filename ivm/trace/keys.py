@@ -11,10 +11,10 @@ from typing import Any, Literal
 import numpy as np
 
 from catalog.types import Physical
-from ivm.kernels.hashing.columns import DOUBLE, INTEGER, LAYOUT, PAIR
+from ivm.kernels.hashing.columns import INTEGER, LAYOUT
 from ivm.kernels.hashing.index import hash_rows, mark_hashes, pack_halves, pack_words
 from ivm.kernels.hashing.packing import BOOL, FLOAT64, INT32, INT64, WIDE
-from ivm.trace.column import ALL, Array, Bools, Column, Ints, readonly
+from ivm.trace.column import ALL, KINDS, Array, Bools, Column, Ints, readonly
 
 _SMALL = (Physical.INT32, Physical.CODE, Physical.BOOL)
 _KINDS = {
@@ -139,9 +139,8 @@ class KeyLayout:
     @cached_property
     def table(self) -> Ints:
         """The layout as kernels take it, int64 (parts, LAYOUT); see `ivm.kernels.hashing.columns`."""
-        kinds = {Physical.FLOAT64: DOUBLE, Physical.WIDE: PAIR}
         rows = [
-            (kinds.get(p.physical, INTEGER), p.word, -1 if p.half is None else p.half, *(p.null or (-1, 0)))
+            (KINDS.get(p.physical, INTEGER), p.word, -1 if p.half is None else p.half, *(p.null or (-1, 0)))
             for p in self._places.parts
         ]
         return np.array(rows, np.int64).reshape(len(rows), LAYOUT)

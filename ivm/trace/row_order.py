@@ -13,7 +13,9 @@ from functools import cached_property
 import numpy as np
 
 from catalog.types import Physical, SqlType
-from ivm.trace.column import Array, Column, Ints, zeroed
+from ivm.kernels.hashing.columns import INTEGER
+from ivm.kernels.ordered.encode import TERM, encode_rows
+from ivm.trace.column import KINDS, Array, Column, Ints, named, zeroed
 
 _SIGN = np.int64(-(2**63))
 _REST = np.int64(2**63 - 1)
@@ -108,22 +110,20 @@ class RowOrder:
     def encode(self, columns: Sequence[Column], count: int, ahead: int = 0) -> Ints:
         """The `count` rows as words (n, ahead + K), the first `ahead` for the caller to fill. Cost: a pass a column."""
         rows = np.empty((count, ahead + len(self.kinds)), np.int64)
-        at = ahead
-        for term in self.terms:
-            column, end = columns[term.column], at + term.words
-            if term.nullable:
-                rows[:, at] = term.nulls_first
-                at += 1
-            to = rows[:, at:end]
-            to[:] = ordered_words(column.values, term.physical)
-            if term.is_flipped:
-                np.invert(to, out=to)
-            if term.nullable and column.valid is not None:
-                null = ~column.valid
-                rows[null, at - 1] = not term.nulls_first
-                to[null] = 0
-            at = end
+        told = np.array([word for term in self.terms for word in named(columns[term.column])], np.int64)
+        encode_rows(told, self._table, ahead, rows)
         return rows
+
+    @cached_property
+    def _table(self) -> Ints:
+        """The terms as kernels take them."""
+        table = np.zeros((len(self.terms), TERM), np.int64)
+        at = 0
+        for row, term in zip(table, self.terms, strict=True):
+            kind = KINDS.get(term.physical, INTEGER)
+            row[:] = kind, at, term.nullable, term.nulls_first, term.is_flipped
+            at += term.words
+        return table
 
     def decode(self, rows: Ints) -> list[Column]:
         """The columns that `encode` made these words of, by their positions. Cost: a pass a column."""

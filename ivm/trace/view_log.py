@@ -14,7 +14,7 @@ from ivm.kernels.hashing.columns import COLUMN
 from ivm.kernels.hashing.consolidate import sum_equal_rows
 from ivm.kernels.memory.append import HEAD, KEPT, append_updates
 from ivm.trace.arrow import numbers_from
-from ivm.trace.column import DTYPES, Array, Column, Ints, part_of, readonly
+from ivm.trace.column import DTYPES, Array, Column, Ints, named, part_of, readonly
 from ivm.trace.consolidate import compared, least_slots, without_zeros
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
@@ -63,13 +63,9 @@ class _Updates:
         length_before, time = self._length, times if isinstance(times, int) else 0
         told, given = [length_before, length, time], list(columns)
         for number, column in enumerate(given):
-            values, valid = column.values, column.valid
-            if valid is None:
-                told += (id(values), values.itemsize, 0)
-            else:
-                told += (id(values), values.itemsize, id(valid))
-                if self._valid[number] is None:
-                    self._begin_mask(number)
+            told += named(column)
+            if column.valid is not None and self._valid[number] is None:
+                self._begin_mask(number)
         told += (0 if isinstance(times, int) else id(times), 8, 0)
         told += (0 if diffs is None else id(diffs), 8, 0)
         if length_before + length > self._room:
