@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
+from ivm.kernels.compiling import calling
 from ivm.kernels.compiling.calling import Kernel, dispatcher_of, entry_address
 from ivm.kernels.compiling.compiled import njit
 
@@ -156,6 +158,28 @@ def test_threads_enter_at_once(kernels) -> None:
     for thread in threads:
         thread.join()
     assert found == [int(array.sum())] * 800
+
+
+def test_threads_that_come_first_make_one_entry(kernels, monkeypatch) -> None:
+    result = next(iter(dispatcher_of(kernels["sum"]).overloads.values()))
+    symbol, address, made = result.fndesc.llvm_func_name, entry_address(result), []
+
+    def linked(*given: Any) -> int:
+        made.append(given)
+        time.sleep(0.05)
+        return address
+
+    monkeypatch.delitem(calling._addresses, symbol)
+    monkeypatch.setitem(calling._kept, symbol, b"code that came with the kernel's")
+    monkeypatch.setattr(calling, "_linked", linked)
+    found: list[int] = []
+    threads = [threading.Thread(target=lambda: found.append(entry_address(result))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [address] * 3
+    assert len(made) == 1
 
 
 def test_a_kernel_may_be_called_by_another(kernels) -> None:

@@ -75,8 +75,8 @@ def test_an_index_finds_what_it_finds_by_words_given(unique, order):
     at = 0
     while at < len(lead):
         end = min(at + int(random.choice([1, 3, 40, 500])), len(lead))
-        for column, values in zip(hot, (lead, second), strict=False):
-            column.append(Column(values[at:end]))
+        for column, given in zip(hot, [Column(lead), Column(second)], strict=False):
+            column.append(Column(given.values[at:end]))
         undone = random.random() < 0.2
         marks = one.mark(), other.mark()
         for _ in range(1 + undone):

@@ -6,6 +6,7 @@ import ctypes
 import struct
 from collections.abc import Callable
 from functools import cache
+from threading import RLock
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -154,9 +155,14 @@ def entry_address(result: Any) -> int:
     """Where the entry to a compiled kernel begins; 0 if there can be none."""
     symbol = result.fndesc.llvm_func_name
     address = _addresses.get(symbol)
-    if address is None:
-        code = _kept.pop(symbol) if symbol in _kept else entry_code(result)
-        address = _addresses[symbol] = _linked(result, symbol, code) if code else 0
+    if address is not None:
+        return address
+    with _linking:  # which several threads may come to, that call a kernel for the first time
+        address = _addresses.get(symbol)
+        if address is None:
+            code = _kept[symbol] if symbol in _kept else entry_code(result)
+            address = _addresses[symbol] = _linked(result, symbol, code) if code else 0
+            _kept.pop(symbol, None)
     return address
 
 
@@ -180,6 +186,7 @@ def _allocates(result: Any) -> bool:
 
 _kept: dict[str, bytes] = {}
 _addresses: dict[str, int] = {}
+_linking = RLock()
 _new_function: Any = ctypes.pythonapi.PyCFunction_NewEx
 _new_function.restype = ctypes.py_object
 _new_function.argtypes = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)
