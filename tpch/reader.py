@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ivm.trace.in_place import narrow
 from tpch import manifest
 from tpch.errors import StreamError
 from tpch.manifest import Entry, File, Manifest
@@ -192,13 +193,20 @@ def _row_groups(directory: Path, files: Sequence[File], dictionaries: Sequence[s
         path = directory / file.path
         try:
             with pq.ParquetFile(path, read_dictionary=list(dictionaries)) as parquet:
-                schema = pa.schema([column.with_nullable(False) for column in parquet.schema_arrow])
                 for group in range(parquet.num_row_groups):
                     # One thread: this runs beside the engine, which the other cores belong to.
                     table = parquet.read_row_group(group, use_threads=False)
-                    yield path, pa.Table.from_arrays(table.columns, schema=schema)
+                    yield path, _narrowed(table)
         except (OSError, pa.ArrowException) as error:
             raise StreamError(f"{path} cannot be decoded: {error}; generate the stream again") from None
+
+
+def _narrowed(table: pa.Table) -> pa.Table:
+    """The table, its decimals and dictionaries in the least bytes; no column is nullable."""
+    columns = [pa.chunked_array(map(narrow, column.chunks)) for column in table.columns]
+    names = table.column_names
+    fields = [pa.field(name, column.type, nullable=False) for name, column in zip(names, columns, strict=True)]
+    return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
 
 def _check_file(directory: Path, file: File, columns: Sequence[tuple[str, str]]) -> None:

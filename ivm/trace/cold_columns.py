@@ -14,7 +14,7 @@ from catalog.types import SqlType
 from ivm.trace.arrow import arrow_type, numbers_from, to_column
 from ivm.trace.column import Array, Column, Ints, ascending, concat, empty_column
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.in_place import InPlace, Pieces, is_readable
+from ivm.trace.in_place import InPlace, Pieces, is_readable, plain
 from ivm.trace.segment import in_one
 
 _FAN = 16
@@ -212,8 +212,10 @@ class ColdColumns:
         return pa.concat_arrays([self._plain(array, index) for array in column.chunks])
 
     def _plain(self, array: pa.Array, index: int) -> pa.Array:
-        plain = arrow_type(self._types[index])
-        return array if array.type == plain else array.cast(plain)
+        wanted = self._types[index]
+        if array.type == arrow_type(wanted):
+            return array
+        return plain(array, wanted) if pa.types.is_decimal64(array.type) else array.cast(arrow_type(wanted))
 
     def _array(self, number: int, index: int) -> pa.Array:
         return self._rows.batches[number].column(self._places[index])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import Kind, Physical, SqlType
+from catalog.types import MAX_NARROW_DIGITS, Kind, Physical, SqlType
 from ivm.kernels.memory.in_place import PAGE_BITS, gather_bits, gather_items
 from ivm.trace.arrow import arrow_type, is_direct, to_arrow, to_column, view_at
 from ivm.trace.column import DTYPES, Array, Column, Ints
@@ -19,6 +19,7 @@ _READABLE = (
     Kind.TIME,
 )
 _NO_TEXT = TextDictionary()
+_MOST_SHORT, _MOST_LONG = 1 << 7, 1 << 15
 
 
 def is_readable(type: SqlType) -> bool:
@@ -90,7 +91,8 @@ class Pieces:
 class InPlace:
     """A column of `type`, for which `is_readable`, over the arrays of `pieces`, which its owner keeps alive.
 
-    Values under NULL read as zero. Size: 8 bytes a piece, 24 where some values are NULL.
+    Decimals of at most 18 digits take 8 bytes each where the first array has them so, else 16. Values under NULL read
+    as zero. Size: 8 bytes a piece, 24 where some values are NULL.
     """
 
     def __init__(self, type: SqlType, pieces: Pieces) -> None:
@@ -129,7 +131,10 @@ class InPlace:
         """
         given = array.type
         if given is not self._read:
-            if given == self._arrow or (pa.types.is_decimal128(given) and is_direct(given, self._type)):
+            if not len(self) and pa.types.is_decimal64(given) and is_direct(given, self._type) and not self._wide:
+                self._arrow, self.stride = given, given.bit_width // 8
+            alike = pa.types.is_decimal(given) and given.bit_width == self._arrow.bit_width
+            if given == self._arrow or (alike and is_direct(given, self._type)):
                 self._read = given
             else:
                 array = self._made_anew(array)
@@ -153,6 +158,7 @@ class InPlace:
     def first(self, count: int, pieces: Pieces) -> InPlace:
         """The first `count` of these arrays, over other pieces that agree with these so far."""
         made = InPlace(self._type, pieces)
+        made._arrow, made.stride = self._arrow, self.stride
         made._read = self._read
         made._bases.append(self._bases.view()[:count])
         made._maps.append(self._maps.view()[:count])
@@ -191,7 +197,38 @@ class InPlace:
         return Column(values, valid)
 
     def _made_anew(self, array: pa.Array) -> pa.Array:
-        return to_arrow(to_column(array, self._type, _NO_TEXT), self._type, _NO_TEXT.now())
+        made = plain(array, self._type)
+        return narrow(made) if pa.types.is_decimal64(self._arrow) else made
+
+
+def narrow(array: pa.Array) -> pa.Array:
+    """The same values in the least bytes in which a table reads them as quickly; the array itself, where that is so.
+
+    Decimals of at most 18 digits take 8 bytes each, indexes of a dictionary one or two where they fit. Cost: a pass.
+    """
+    given = array.type
+    if pa.types.is_dictionary(given):
+        return _with_short_indexes(array)
+    if not pa.types.is_decimal128(given) or given.precision > MAX_NARROW_DIGITS:
+        return array
+    target = pa.decimal64(given.precision, given.scale)
+    if array.null_count or not len(array):
+        return array.cast(target)
+    words = view_at(array, array.buffers()[1].address + 16 * array.offset, "<i8", (len(array),), (16,))
+    return pa.Array.from_buffers(target, len(array), [None, pa.py_buffer(np.ascontiguousarray(words))], 0)
+
+
+def plain(array: pa.Array, type: SqlType) -> pa.Array:
+    """The array of a column for which `is_readable` as Arrow has its type. Cost: a pass."""
+    return to_arrow(to_column(array, type, _NO_TEXT), type, _NO_TEXT.now())
+
+
+def _with_short_indexes(array: pa.DictionaryArray) -> pa.Array:
+    indexes, texts = array.indices, array.dictionary
+    short = pa.int8() if len(texts) <= _MOST_SHORT else pa.int16() if len(texts) <= _MOST_LONG else indexes.type
+    if indexes.type.bit_width <= short.bit_width:
+        return array
+    return pa.DictionaryArray.from_arrays(indexes.cast(short), texts, ordered=array.type.ordered, safe=False)
 
 
 def _pieces(starts: Ints) -> Pieces:

@@ -118,7 +118,7 @@ class Held:
                         pieces = None if isinstance(index, tuple) else source.in_pieces(index)
                         if pieces is not None:
                             pages, starts = pieces.arguments
-                            key.append(_PIECES)
+                            key += (_PIECES, pieces.stride)
                             held += (pieces.bases, pieces.stride)
                             continue
                         form = _ARRAY
@@ -155,7 +155,7 @@ class Held:
                 form = next(forms)
                 places["values", slot], places["valid", slot] = at, at + 1
                 if form == _PIECES:
-                    found[slot] = Access(slot, group, Form.PIECES, True, False, 0, held[at + 1])
+                    found[slot] = Access(slot, group, Form.PIECES, True, False, 0, next(forms))
                 else:
                     masked = bool(form & _MASKED)
                     found[slot] = Access(slot, group, Form.ARRAY, form >= _REFERRED, masked)
