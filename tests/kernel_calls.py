@@ -9,6 +9,7 @@ from typing import Any
 
 from numba.core.dispatcher import Dispatcher
 
+from ivm.kernels.compiling import calling
 from ivm.kernels.compiling.notation import as_text
 
 _dispatcher: Any = Dispatcher
@@ -26,7 +27,7 @@ def noted_calls(listed: Container[str]) -> Iterator[set[tuple[str, str]]]:
     def noting(self: Any, *args: Any, **kwargs: Any) -> Any:
         module = self.py_func.__module__
         kernel = f"{module.removeprefix('ivm.kernels.')}.{self.py_func.__name__}"
-        caller = sys._getframe(1).f_globals.get("__name__", "")
+        caller = _caller()
         if module.startswith("ivm.kernels.") and (caller.startswith("ivm.") or kernel in listed):
             types = as_text([self.typeof_pyval(argument) for argument in args])
             if types is not None:
@@ -38,3 +39,11 @@ def noted_calls(listed: Container[str]) -> Iterator[set[tuple[str, str]]]:
         yield called
     finally:
         _dispatcher._compile_for_args = plain
+
+
+def _caller() -> str:
+    """The module that calls a kernel, whether by numba's dispatcher or by what stands before it."""
+    frame = sys._getframe(2)
+    if frame.f_globals.get("__name__") == calling.__name__ and frame.f_back is not None:
+        frame = frame.f_back
+    return str(frame.f_globals.get("__name__", ""))

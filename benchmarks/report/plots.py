@@ -114,7 +114,10 @@ def shares(title: str, figures: Mapping[str, Figure], axis: str) -> str:
 
 
 def _by_powers(axes: Axes, axis: str) -> None:
-    """Make an axis logarithmic, with plain numbers, as many as are read at a glance."""
+    """Make an axis logarithmic, with plain numbers, as many as are read at a glance; one of zeros stays as it is."""
+    greatest = axes.dataLim.x1 if axis == "x" else axes.dataLim.y1
+    if not greatest > 0:
+        return
     if axis == "x":
         axes.set_xscale("log")
     else:

@@ -112,6 +112,15 @@ def test_what_a_helper_raises_undoes_the_commit(
     together.verify()
 
 
+@pytest.fixture
+def interrupts() -> Iterator[None]:
+    """Ctrl-C interrupts, also where the tests were started in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts")
 def test_who_is_interrupted_waits_for_the_helpers(worlds: tuple[ivm.Database, ivm.Database]) -> None:
     _, together = worlds
     before = together.view("spent").arrow()

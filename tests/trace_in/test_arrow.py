@@ -161,5 +161,5 @@ def test_a_reader_reads_parts_of_arrays_as_if_it_saw_each_for_the_first_time(typ
         whole = data.draw(st.sampled_from(wholes))
         begin = data.draw(st.integers(0, len(whole) - 1))
         part = whole.slice(begin, data.draw(st.integers(1, len(whole) - begin)))
-        read = reader.read(pa.chunked_array([part]))
+        read = reader.read([part])
         assert python_values(read) == python_values(to_column(part, type, dictionary))

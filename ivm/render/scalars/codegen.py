@@ -242,6 +242,11 @@ def _located(writer: Writer) -> list[str]:
     return [*lines, f"    if {' | '.join(tests)}:", "        return OTHERWISE"] if lines else []
 
 
+def _may_hold_null(access: Access | None) -> bool:
+    """Whether a column that the loop itself does not read may: by its address it would see."""
+    return access is None or access.masked or access.form is Form.ADDRESS
+
+
 def emit(writer: Writer, scalar: Scalar) -> Value:
     """Write the lines that compute the expression and say where its value is.
 
@@ -263,7 +268,7 @@ def emit(writer: Writer, scalar: Scalar) -> Value:
         made = scalar.type.physical is Physical.CODE
         if made or can_raise(scalar) or not writer.maps.keys().isdisjoint(columns_of(scalar)):
             raise
-    reads_null = any(c not in writer.access or writer.access[c].masked for c in columns_of(scalar))
+    reads_null = any(_may_hold_null(writer.access.get(c)) for c in columns_of(scalar))
     masked = (scalar.nullable and reads_null) or _makes_null(scalar)
     return writer.precomputed(scalar, masked, scalar.type.physical)
 
