@@ -80,7 +80,7 @@ def connect(
     sharing: bool = True,
     memory_limit: int | None = None,
     external_access: bool = False,
-    threads: int | None = None,
+    threads: int | None = 1,
 ) -> Database:
     """A new, empty database in memory.
 
@@ -96,8 +96,9 @@ def connect(
     `external_access`: whether SQL text may read files and the network and load extensions of DuckDB (`FROM 'x.csv'`,
     `read_text`, `https://`). Without, it sees the tables and views of this database and nothing else, whoever wrote it,
     and is refused with AccessError; and what does not fit into memory is refused rather than spilled to disk.
-    `threads`: how many threads work on a commit of many rows, and on filling a view: by default as many as there are
-    processors for this process. Commits of less than some thousands of rows take one. The answers are the same.
+    `threads`: how many threads work on a commit of many rows, and on filling a view; None: as many as there are
+    processors for this process. Commits of less than some thousands of rows take one. The answers are the same. More
+    than one does not pay yet on a small machine, so measure.
 
     Raises TypeMismatchError for a number that is negative, too large or no whole number, for no threads at all, and for
     another `compile`.

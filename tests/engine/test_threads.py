@@ -228,8 +228,9 @@ def test_a_number_of_threads_that_is_none_is_refused(threads: Any) -> None:
         ivm.connect(threads=threads)
 
 
-def test_by_default_there_is_one_for_each_processor() -> None:
-    assert core_of(ivm.connect()).engine.helpers.threads == cores() >= 1
+def test_by_default_there_is_one_and_none_is_one_for_each_processor() -> None:
+    assert core_of(ivm.connect()).engine.helpers.threads == 1
+    assert core_of(ivm.connect(threads=None)).engine.helpers.threads == cores() >= 1
 
 
 def test_the_first_error_is_raised_whoever_was_first() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
+import ivm
 from ivm.trace import helpers
 
 
@@ -15,6 +16,6 @@ def helped(threads: int = 2) -> Iterator[None]:
     with (
         patch.object(helpers, "LARGE", 1),
         patch.object(helpers, "_PART", 2),
-        patch.object(helpers, "cores", lambda: threads),
+        patch.dict(ivm.connect.__kwdefaults__, threads=threads),
     ):
         yield
