@@ -9,26 +9,21 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from benchmarks import output
-from benchmarks.figures import Figure, Label, one, over, spread
+from benchmarks import latency_figures, output
+from benchmarks.figures import Figure, Label, one
 from benchmarks.latency_engine import Task
 from benchmarks.process import measure
 from ivm.progress import progress
 from tpch.cache import ensure, views_of
 from tpch.options import STREAMS
-from tpch.report import amount, size
+from tpch.report import amount
 
 _COLUMNS = (
     "stream",
     "\nchanges",
     "\ncommits",
     "\nseconds",
-    "commit\np50 ms",
-    "\np99 ms",
-    "\nmax ms",
-    "base\nload s",
-    "hydrate\ns",
-    "peak\nmemory",
+    *latency_figures.COLUMNS,
 )
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -78,14 +73,7 @@ def _figures(entry: dict[str, Any], of: dict[str, Label]) -> list[Figure]:
     return [
         one("all commits", "s", entry["seconds"], **of),
         one("changes", "", entry["rows"], **of),
-        spread("commit", "ms", entry["quantiles_ms"], entry["measured_commits"], **of),
-        one("load of the base", "s", entry["load_seconds"], **of),
-        one("hydration of all views", "s", entry["hydrate_seconds"], **of),
-        one("compilations while hydrating", "", entry["hydrate_compilations"], **of),
-        one("peak memory", "B", entry["peak_bytes"], **of),
-        over("memory", "B", entry["memory"], **of),
-        one("commits that compiled", "", entry["compiled_commits"], **of),
-        one("time of commits that compiled", "s", entry["compiled_seconds"], **of),
+        *latency_figures.figures(entry, of),
     ]
 
 
@@ -95,6 +83,5 @@ def _row(name: str, entry: dict[str, Any]) -> tuple[str, ...]:
         amount(entry["rows"]),
         f"{entry['commits']:,}",
         f"{entry['seconds']:,.2f}",
-        *(f"{entry[each]:,.2f}" for each in ("p50_ms", "p99_ms", "max_ms", "load_seconds", "hydrate_seconds")),
-        size(entry["peak_bytes"]),
+        *latency_figures.cells(entry),
     )

@@ -12,12 +12,11 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from benchmarks import output
-from benchmarks.figures import Figure, Label, one, over, spread
+from benchmarks import latency_figures, output
+from benchmarks.figures import Figure, Label, one
 from benchmarks.latency_engine import Task
 from benchmarks.process import measure
 from tpch.cache import ensure, views_of
-from tpch.report import size
 
 _ROWS_PER_ORDER = 5  # an order and, on average, four lineitems
 _WARM_UP = 20
@@ -25,12 +24,7 @@ _COLUMNS = (
     "sf",
     "\ncommits",
     "rows a\ncommit",
-    "commit\np50 ms",
-    "\np99 ms",
-    "\nmax ms",
-    "base\nload s",
-    "hydrate\ns",
-    "peak\nmemory",
+    *latency_figures.COLUMNS,
 )
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -80,15 +74,8 @@ def _numbers(text: str, option: str) -> list[float]:
 def _figures(entry: dict[str, Any], threads: int) -> list[Figure]:
     of: dict[str, Label] = {"sf": entry["sf"], "orders": entry["orders"], "threads": threads}
     return [
-        spread("commit", "ms", entry["quantiles_ms"], entry["measured_commits"], **of),
         one("rows a commit", "", entry["rows_per_commit"], **of),
-        one("load of the base", "s", entry["load_seconds"], **of),
-        one("hydration of all views", "s", entry["hydrate_seconds"], **of),
-        one("compilations while hydrating", "", entry["hydrate_compilations"], **of),
-        one("peak memory", "B", entry["peak_bytes"], **of),
-        over("memory", "B", entry["memory"], **of),
-        one("commits that compiled", "", entry["compiled_commits"], **of),
-        one("time of commits that compiled", "s", entry["compiled_seconds"], **of),
+        *latency_figures.figures(entry, of),
     ]
 
 
@@ -97,6 +84,5 @@ def _row(entry: dict[str, Any]) -> tuple[str, ...]:
         f"{entry['sf']:g}",
         f"{entry['commits']:,}",
         f"{entry['rows_per_commit']:.0f}",
-        *(f"{entry[name]:,.2f}" for name in ("p50_ms", "p99_ms", "max_ms", "load_seconds", "hydrate_seconds")),
-        size(entry["peak_bytes"]),
+        *latency_figures.cells(entry),
     )
