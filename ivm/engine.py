@@ -320,12 +320,11 @@ class Engine:
 
     def _prepared(self, changes: Sequence[Change], started: int) -> _Decided:
         """All of a commit that can fail; it can still be undone."""
-        time = self.time + 1
-        for change in changes:
-            if change.times is not None and len(change.times):
-                time = max(time, int(change.times.max()))
+        lasts = [int(change.times.max()) for change in changes if change.times is not None and len(change.times)]
+        time = max(self.time + 1, *lasts) if lasts else self.time + 1
         since = BEGINNING if self.is_installing else max(time - self._history, 0)
-        deltas = self._apply(changes, time, BEGINNING if self._tells_times_apart(changes) else since)
+        are_apart = bool(lasts) and self._tells_times_apart(changes)
+        deltas = self._apply(changes, time, BEGINNING if are_apart else since)
         self.tables.check(deltas)
         read = self.renderer.sources
         changed = self.renderer.graph.step({read[n]: delta for n, delta in deltas.items() if n in read})
