@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.kernels.compiling.part import part
-from ivm.kernels.memory.at import address_of, bools_at, data_of, int32s_at, load, stride_of, words_at
+from ivm.kernels.memory.at import address_of, bools_at, data_of, double_bits, int32s_at, load, stride_of, words_at
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Bools, Ints
 
@@ -20,7 +20,6 @@ _VALUES, _BYTES, _MASK = range(COLUMN)
 LAYOUT = 5
 _KIND, _WORD, _HALF, _NULL, _BIT = range(LAYOUT)
 INTEGER, DOUBLE, PAIR = range(3)
-_NAN = np.float64(np.nan)
 
 
 @part()
@@ -90,8 +89,7 @@ def _put_part(block: Ints, at: Word, layout: Ints, p: Word, words: Ints, halves:
     kind, word, half = layout[p, _KIND], np.uint64(layout[p, _WORD]), layout[p, _HALF]
     if kind == DOUBLE:
         for row in range(len(words)):
-            value = load(address + row * stride, np.float64(0.0)) + 0.0  # turns -0.0 into 0.0
-            words[np.uint64(row), word] = np.float64(_NAN if np.isnan(value) else value).view(np.int64)
+            words[np.uint64(row), word] = double_bits(address + row * stride)
     elif kind == PAIR:
         step = stride_of(values, 1)
         for row in range(len(words)):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ivm.kernels.compiling.part import part
-from ivm.kernels.memory.at import load
+from ivm.kernels.memory.at import double_bits, load
 from ivm.kernels.memory.in_place import Int
 from ivm.kernels.types import Ints
 
@@ -46,8 +46,7 @@ def pack_rows(form: Ints, sources: Ints, first: Int, words: Ints) -> bool:
                 _pack_words(address + 8, stride, word + np.uint64(1), words)
         elif kind == FLOAT64:
             for row in range(len(words)):
-                value = load(address + row * stride, np.float64(0)) + 0.0  # turns -0.0 into 0.0
-                words[np.uint64(row), word] = np.float64(np.nan if value != value else value).view(np.int64)
+                words[np.uint64(row), word] = double_bits(address + row * stride)
         elif kind == BOOL:
             for row in range(len(words)):
                 words[np.uint64(row), word] = load(address + row * stride, np.int8(0))

@@ -23,6 +23,7 @@ from ivm.kernels.compiling.part import operation, part
 _HEAD = object.__basicsize__
 _STRIDES = _HEAD + 24
 _WORD = np.int64(0)
+_NAN = np.float64(np.nan)
 _intrinsic: Any = intrinsic  # its stub takes the typing context for an argument of the call
 _populate: Any = populate_array
 
@@ -33,18 +34,23 @@ def _array_in(item: Any, dimensions: int, block: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(block)(context, builder, arguments[0]).data
-        address, *lengths = (
+        words = (
             builder.load(builder.gep(data, [builder.add(arguments[1], cgutils.intp_t(each))]))
             for each in range(1 + dimensions)
         )
-        array = context.make_array(made)(context, builder)
-        size = cgutils.intp_t(item.bitwidth // 8)
-        strides = [size] if dimensions == 1 else [builder.mul(size, lengths[1]), size]
-        data = builder.inttoptr(address, array.data.type)
-        _populate(array, data=data, shape=lengths, strides=strides, itemsize=size, meminfo=None)
-        return array._getvalue()
+        return _made(context, builder, made, *words)
 
     return made(block, types.intp), generate
+
+
+def _made(context: Any, builder: Any, kind: Any, address: Any, *lengths: Any) -> Any:
+    """The C-contiguous array of a `kind` at an address, of so many lengths."""
+    array = context.make_array(kind)(context, builder)
+    size = cgutils.intp_t(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    strides = [size] if kind.ndim == 1 else [builder.mul(size, lengths[1]), size]
+    data = builder.inttoptr(address, array.data.type)
+    _populate(array, data=data, shape=lengths, strides=strides, itemsize=size, meminfo=None)
+    return array._getvalue()
 
 
 @_intrinsic
@@ -71,6 +77,13 @@ def load(builder: Any, address: Any, like: Any) -> Any:
     return builder.load(builder.inttoptr(address, like.type.as_pointer()), align=1)
 
 
+@part(inline=True)
+def double_bits(address: Any) -> Any:
+    """The bits of the double at an address, the same for all that SQL takes for equal: one zero and one NaN."""
+    value = load(address, np.float64(0.0)) + 0.0  # turns -0.0 into 0.0
+    return np.float64(_NAN if np.isnan(value) else value).view(np.int64)
+
+
 @operation(types.int64, None)
 def address_of(builder: Any, array: Any) -> Any:
     """Where the first item of a contiguous array lies."""
@@ -82,13 +95,7 @@ def _array_at(item: Any, dimensions: int, address: Any) -> Any:
     made: Any = types.Array(item, dimensions, "C")
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        address, *lengths = arguments
-        array = context.make_array(made)(context, builder)
-        size = cgutils.intp_t(context.get_abi_sizeof(context.get_data_type(item)))
-        strides = [size] if dimensions == 1 else [builder.mul(size, lengths[1]), size]
-        data = builder.inttoptr(address, array.data.type)
-        _populate(array, data=data, shape=lengths, strides=strides, itemsize=size, meminfo=None)
-        return array._getvalue()
+        return _made(context, builder, made, *arguments)
 
     return made(types.int64, *(types.intp,) * dimensions), generate
 

@@ -7,7 +7,7 @@ import numpy as np
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
 from ivm.kernels.hashing.columns import COLUMN, DOUBLE, PAIR, integer_at
-from ivm.kernels.memory.at import data_of, load, stride_of
+from ivm.kernels.memory.at import data_of, double_bits, load, stride_of
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
 
@@ -15,7 +15,6 @@ TERM = 5
 _KIND, _AT, _NULLABLE, _NULLS_FIRST, _FLIPPED = range(TERM)
 _SIGN = np.int64(-(2**63))
 _REST = np.int64(2**63 - 1)
-_NAN = np.float64(np.nan)
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -43,8 +42,7 @@ def _put_values(values: Word, size: Word, kind: Word, flip: Word, at: Word, rows
     address, stride = data_of(values), stride_of(values, 0)
     if kind == DOUBLE:
         for row in range(len(rows)):
-            value = load(address + stride * row, np.float64(0.0)) + 0.0  # turns -0.0 into 0.0
-            bits = np.float64(_NAN if np.isnan(value) else value).view(np.int64)
+            bits = double_bits(address + stride * row)
             rows[np.uint64(row), at] = bits ^ ((bits >> np.int64(63)) & _REST) ^ flip
     elif kind == PAIR:
         step = stride_of(values, 1)
