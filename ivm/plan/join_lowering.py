@@ -30,11 +30,13 @@ from ivm.plan.threshold_join import LARGE, bounded, compared_with, set_apart
 from sql.ir.classes import merged_classes
 from sql.ir.conditions import comparison
 from sql.ir.rebuild import Row, row, row_of
-from sql.ir.relation import Join, Reduce, Relation
+from sql.ir.relation import Get, Join, Reduce, Relation
 from sql.ir.scalar import Column, Scalar, columns_of
 
 SELECTIVE = 0.3
 """A filter that keeps no more than this share of the groups is worth an arrangement of those: a comparison is."""
+RARE = 0.09
+"""A filter of a table that keeps no more than this share of its rows is worth an arrangement of those: a range is."""
 MANY_GROUPS = 10_000
 """Fewer groups than this stay in the processor's cache, so that looking them up costs next to nothing."""
 
@@ -187,20 +189,31 @@ def _filters_first(
     nothing, but where most lookups fall through the filter afterwards, each has been an access into a large table in
     vain. The rows that pass are few; that arrangement is small and close. To keep it costs the filter for each change
     of a group, which the path of these changes asks anyway, and what passes. By a part of its keys a reduce cannot be
-    looked up, so that all of its rows would have to be held twice: then the filter always comes first.
+    looked up, so that all of its rows would have to be held twice: then the filter always comes first. A table has
+    references alone in an index, but one to each row, where next to none may pass.
     """
-    if not isinstance(base, Reduce) or not local.predicates:
+    if not isinstance(base, Reduce | Get) or not local.predicates:
         return None
     _, predicates = local.over(row(base))
     if any(map(can_raise, predicates)):
         return None  # for a join to ask where it must be careful
     share = prod(map(selectivity, predicates))
+    if isinstance(base, Get):
+        # By two keys there would be two of them.
+        alone = len(keyed) == 1 and not _is_found(lower(base), set(keyed), existing)
+        return share if alone and share <= RARE else None
     if not set(range(len(base.keys))) <= set(keyed):
         return share
     if share > SELECTIVE:
         return None
     plan = lower(base)
     return None if existing.sizes_known(plan) and existing.sizes.count(plan) < MANY_GROUPS else share
+
+
+def _is_found(plan: Plan, keyed: set[int], existing: Existing) -> bool:
+    """Whether the rows of a table are found by a key among these columns anyway, or it is no table."""
+    keys = existing.keys(plan).union(plan.unique)
+    return not isinstance(plan, TablePlan) or any(keyed.issuperset(key) for key in keys)
 
 
 def _final(joined: _JoinedRow, mfp: Mfp) -> Mfp:

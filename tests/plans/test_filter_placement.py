@@ -1,4 +1,4 @@
-"""A filter over aggregates stands where a join has the least to do, and the answers are the same."""
+"""A filter stands where a join has the least to do, and the answers are the same."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ QUERIES = {
     "raises": (f"SELECT u.w FROM u JOIN ({GROUPED}) g ON u.k = g.k WHERE 100 // (g.n - 50) > 3", False),
     "all": (f"SELECT u.w, g.s FROM u JOIN ({GROUPED}) g ON u.k = g.k", False),
     "keys": (f"SELECT u.w FROM u JOIN ({GROUPED}) g ON u.k = g.k WHERE g.k > 3", False),
+    "range": ("SELECT u.w, t.v FROM u JOIN t ON u.k = t.k WHERE t.v >= 3 AND t.v < 9", False),
+    "ranges": ("SELECT u.w + t.v FROM u JOIN t ON u.k = t.k WHERE t.v IN (3, 5) AND t.id > 0 AND u.w < 9", False),
 }
+IN_TABLE = "SELECT u.w FROM u JOIN t ON u.k = t.k WHERE {}"
 
 
 def _database() -> ivm.Database:
@@ -44,6 +47,23 @@ def test_few_groups_are_looked_up_as_they_are() -> None:
     db.apply({"t": pa.table({"id": range(5000), "k": [i % 7 for i in range(5000)], "v": [1] * 5000})})
     db.apply({"u": pa.table({"id": range(5000), "k": [i % 7 for i in range(5000)], "w": [1] * 5000})})
     assert "groups reduce of t(k): the reduce's own" in db.explain(QUERIES["few"][0])
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        (IN_TABLE.format("t.v >= 3 AND t.v < 9"), True),
+        (IN_TABLE.format("t.v < 9"), False),
+        (IN_TABLE.format("100 // t.v = 3 AND t.id < 9"), False),
+        ("SELECT u.w FROM u JOIN t ON u.k = t.id WHERE t.v >= 3 AND t.v < 9", False),
+        ("SELECT u.w FROM u JOIN t ON u.k = t.k AND u.w = t.v WHERE t.id >= 3 AND t.id < 9", False),
+    ],
+)
+def test_rare_rows_of_a_table(query: str, first: bool) -> None:
+    db = _database()
+    assert ("derived mfp of t(k)" in db.explain(query)) == first
+    db.sql(f"CREATE MATERIALIZED VIEW other AS {IN_TABLE.format('u.w <> t.v')}")
+    assert "derived" not in db.explain(query)
 
 
 @pytest.mark.parametrize("seed", range(3))
