@@ -8,10 +8,11 @@ from functools import cache
 import numpy as np
 
 from catalog.types import Physical, SqlType
-from ivm.kernels.hashing.consolidate import sum_equal_rows
-from ivm.trace.column import Column, Ints, readonly
+from ivm.kernels.hashing.columns import INTEGER
+from ivm.kernels.hashing.consolidate import BEGIN, END, sum_equal_rows
+from ivm.trace.column import KINDS, Column, Ints, named
 from ivm.trace.delta import Delta
-from ivm.trace.keys import KeyLayout
+from ivm.trace.time import BEGINNING
 
 _LEAST_SLOTS = 16
 
@@ -20,13 +21,13 @@ def consolidate(delta: Delta, types: Sequence[SqlType], compared: Sequence[Colum
     """The delta with the diffs of equal (row, time) added up and zeros left out; None if nothing is left.
 
     Rows are equal if they are so in `compared`, columns of `types` of any origin (default: all that there are), NULL
-    equals NULL; each keeps the place of its first update. Cost: packs the columns, one hash table access an update.
+    equals NULL; each keeps the place of its first update. Cost: reads the columns, one hash table access an update.
     """
     if len(delta) == 1:
         return None if delta.diffs is not None and delta.diffs[0] == 0 else delta
     times = None if isinstance(delta.times, int) else delta.times
     columns = delta.columns() if compared is None else compared
-    rows, sums = merge_equal(columns, types, len(delta), delta.diff_array(), times)
+    rows, sums = merge_equal(columns, types, len(delta), delta.diffs, times)
     if len(rows) == 0:
         return None
     merged = delta if len(rows) == len(delta) else delta.take(rows)
@@ -34,46 +35,67 @@ def consolidate(delta: Delta, types: Sequence[SqlType], compared: Sequence[Colum
 
 
 def merge_equal(
-    columns: Sequence[Column], types: Sequence[SqlType], length: int, diffs: Ints, times: Ints | None
+    columns: Sequence[Column], types: Sequence[SqlType], length: int, diffs: Ints | None, times: Ints | None
 ) -> tuple[Ints, Ints]:
     """The first position of each distinct row (distinct row and time, where `times` are given) and its sum of diffs.
 
     Both int64, in the order of first positions; rows whose diffs add up to zero are left out. Cost: see `consolidate`.
     """
-    columns, layout = compared(columns, types, times)
-    words, _ = layout.pack(columns, length)
-    slots = np.zeros(least_slots(length), np.uint64)
-    rows, sums = np.empty((2, length), np.int64)
-    words = readonly(words.reshape(length, layout.words))
-    count = sum_equal_rows(words, readonly(diffs), slots, rows, sums, 0, 0)
-    return without_zeros(rows[:count], sums[:count])
+    rows = EqualRows(columns, types, length, diffs, times)
+    rows.add(length)
+    return rows.found()
 
 
-def compared(
-    columns: Sequence[Column], types: Sequence[SqlType], times: Ints | None
-) -> tuple[Sequence[Column], KeyLayout]:
-    """Columns, and the times if there are any, with the layout by which equal rows are equal words."""
-    parts = [(each.physical, column.valid is not None) for each, column in zip(types, columns, strict=True)]
-    if times is None:
-        return columns, _row_layout(tuple(parts))
-    return [*columns, Column(times)], _row_layout((*parts, (Physical.INT64, False)))
+class EqualRows:
+    """Adds up the diffs of equal rows, at equal `times` if they are given, for as many rows at a time as one likes.
 
+    All times up to `since` are one. `diffs`: None if all are one. Size: four to seven words a row.
+    """
 
-def without_zeros(rows: Ints, sums: Ints) -> tuple[Ints, Ints]:
-    """Both without the places at which the sums are zero."""
-    kept = np.flatnonzero(sums)
-    return (rows, sums) if len(kept) == len(rows) else (rows[kept], sums[kept])
+    def __init__(
+        self,
+        columns: Sequence[Column],
+        types: Sequence[SqlType],
+        length: int,
+        diffs: Ints | None,
+        times: Ints | None = None,
+        since: int = BEGINNING,
+    ) -> None:
+        kinds = _kinds(tuple(each.physical for each in types[: len(columns)]))
+        diffs, times = (None if each is None else np.ascontiguousarray(each) for each in (diffs, times))
+        self._table = np.zeros(max(1 << (2 * length - 1).bit_length(), _LEAST_SLOTS), np.uint64)
+        self._rows, self._sums = np.empty((2, length), np.int64)
+        self._read = kinds, times, diffs, columns  # which stay where they are
+        self._length = length
+        self.count = 0
+        self.done = 0
+        ids = [0 if each is None else id(each) for each in (times, diffs, self._table, self._rows, self._sums)]
+        told = [0, 0, 0, len(self._table), len(columns), since, times is not None, id(kinds), *ids]
+        for column in columns:
+            told += named(column)
+        self._frame: Ints = np.array(told, np.int64)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the table, and of what is found."""
+        return self._table.nbytes + self._rows.nbytes + self._sums.nbytes
 
-def least_slots(length: int) -> int:
-    """How long the hash table is that so many rows need."""
-    return max(1 << (2 * length - 1).bit_length(), _LEAST_SLOTS)
+    def add(self, rows: int) -> None:
+        """So many more rows, or as many as there are. Cost: reads them, one access of a hash table each."""
+        end = min(self.done + rows, self._length)
+        self._frame[BEGIN], self._frame[END] = self.done, end
+        self.count = sum_equal_rows(self._frame)
+        self.done = end
+
+    def found(self, start: int = 0, end: int | None = None) -> tuple[Ints, Ints]:
+        """The first position of each distinct row and its sum, of those from `start` to `end`; zeros are left out."""
+        stop = self.count if end is None else min(end, self.count)
+        rows, sums = self._rows[start:stop], self._sums[start:stop]
+        kept = sums.nonzero()[0]
+        return (rows, sums) if len(kept) == len(rows) else (rows[kept], sums[kept])
 
 
 @cache
-def _row_layout(parts: tuple[tuple[Physical, bool], ...]) -> KeyLayout:
-    """How rows of such columns are packed, so that equal ones are.
-
-    Layouts take longer to make than small deltas to consolidate, and there are few of them.
-    """
-    return KeyLayout(parts, nulls="match")
+def _kinds(columns: tuple[Physical, ...]) -> Ints:
+    """What kernels call columns of such forms."""
+    return np.array([KINDS.get(each, INTEGER) for each in columns], np.int64)

@@ -6,7 +6,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from ivm.trace.column import Array, Ints
+from ivm.kernels.numbers.stretches import ends_of_stretches, note_stretches
+from ivm.trace.column import Array, Ints, readonly
 from ivm.trace.growable import Growable
 
 LAST = 1 << 62
@@ -17,6 +18,7 @@ ALIVE = 0
 
 _STAMPS = 0x7FFF_FFFF_FFFF_FFFF
 _FEW = 64
+_KEPT_PART = 4
 BEGINNING = -0x8000_0000_0000_0000
 """Before every time: when the rows came whose history is forgotten."""
 
@@ -103,10 +105,12 @@ class Births:
         if isinstance(times, int):
             self.reach(times, first_row)
             return
-        self.reach(int(times[0]), first_row)
-        changes = np.flatnonzero(times[1:] != times[:-1]) + 1
-        self._times.append(times[changes])
-        self._rows.append(changes + first_row)
+        if times[0] < self.last:
+            self.reach(int(times[0]), first_row)
+        known = self._times.length
+        begun, rows = self._times.reserve(known + count), self._rows.reserve(known + count)
+        known = note_stretches(readonly(times), self.last, first_row, begun, rows, known)
+        self._times.length = self._rows.length = known
         self.last = int(times[-1])
 
     def reach(self, time: int, row: int) -> None:
@@ -126,9 +130,11 @@ class Births:
         return min(int(self._rows.array[i]), rows) if i < self._rows.length else rows
 
     def limits(self, times: Ints, rows: int) -> Ints:
-        """`limit` for each of `times`; cost: a binary search for each among the times kept."""
-        found = np.searchsorted(self._times.view(), times, side="right")
-        return np.append(self._rows.view(), rows)[found]
+        """`limit` for each of `times`; cost: where they ascend, one pass; else a binary search among the times kept."""
+        found = np.empty(len(times), np.int64)
+        given, begun, places = readonly(np.ascontiguousarray(times)), self._times, self._rows.array
+        ends_of_stretches(given, begun.array, places, begun.length, rows, found)
+        return found
 
     def truncate(self, kept: int, last: int) -> None:
         """Forget the newest times: `kept` and `last` are what `len` and `last` were before they came."""
@@ -139,7 +145,7 @@ class Births:
     def since(self, since: int) -> Births:
         """The same where nobody asks for times before `since`; these stay for whoever reads them.
 
-        Cost: copying what is left when more than half is gone, and that is many. It is looked at when a quarter more
+        Cost: copying what is left when three quarters are gone, and that is many. It is looked at when a quarter more
         has come.
         """
         left = self._times.length
@@ -150,7 +156,7 @@ class Births:
             left = 0
         elif left:
             left -= int(np.searchsorted(self._times.view(), since, side="right"))
-        if left and 2 * left > len(self):
+        if _KEPT_PART * left > len(self):
             return self
         made = Births()
         made.last = self.last

@@ -11,11 +11,10 @@ import numpy as np
 
 from catalog.types import Physical, SqlType
 from ivm.kernels.hashing.columns import COLUMN
-from ivm.kernels.hashing.consolidate import sum_equal_rows
 from ivm.kernels.memory.append import HEAD, KEPT, append_updates
 from ivm.trace.arrow import numbers_from
-from ivm.trace.column import DTYPES, Array, Column, Ints, named, part_of, readonly
-from ivm.trace.consolidate import compared, least_slots, without_zeros
+from ivm.trace.column import DTYPES, Array, Column, Ints, named
+from ivm.trace.consolidate import EqualRows, merge_equal
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
@@ -185,9 +184,7 @@ class Sealed:
         if time < self.last:
             early = np.flatnonzero(times <= time)
             columns, diffs = [c.take(early) for c in columns], diffs[early]
-        merge = _Merge(self.types, columns, None, diffs)
-        merge.add(len(diffs))
-        rows, sums = merge.found()
+        rows, sums = merge_equal(columns, self.types, len(diffs), diffs, None)
         if time < self.last or not self.shows_all:
             return _Reading(time, [c.take(rows) for c in columns], sums)
         if len(rows) == self.length:
@@ -314,39 +311,6 @@ class ViewLog(State):
         )
 
 
-class _Merge:
-    """Adds up the diffs of equal rows, at equal `times` if they are given, for as many rows at a time as one likes."""
-
-    def __init__(self, types: Sequence[SqlType], columns: Sequence[Column], times: Ints | None, diffs: Ints) -> None:
-        self._columns, self._layout = compared(columns, types, times)
-        self._diffs, n = readonly(diffs), len(diffs)
-        self._words: Ints = np.empty((n, self._layout.words), np.int64)
-        self._slots = np.zeros(least_slots(n), np.uint64)
-        self._rows: Ints = np.empty(n, np.int64)
-        self._sums: Ints = np.empty(n, np.int64)
-        self.count = 0
-        self.done = 0
-
-    @property
-    def nbytes(self) -> int:
-        return self._words.nbytes + self._slots.nbytes + self._rows.nbytes + self._sums.nbytes
-
-    def add(self, rows: int) -> None:
-        """So many more rows, or as many as there are. Cost: packs them, one access of a hash table each."""
-        end = min(self.done + rows, len(self._diffs))
-        part = [part_of(column, slice(self.done, end)) for column in self._columns]
-        words, _ = self._layout.pack(part, end - self.done)
-        self._words[self.done : end] = words.reshape(end - self.done, self._layout.words)
-        words = readonly(self._words[:end])
-        self.count = sum_equal_rows(words, self._diffs, self._slots, self._rows, self._sums, self.done, self.count)
-        self.done = end
-
-    def found(self, start: int = 0, end: int | None = None) -> tuple[Ints, Ints]:
-        """The first position of each distinct row and its sum, of those from `start` to `end`; zeros are left out."""
-        stop = self.count if end is None else min(end, self.count)
-        return without_zeros(self._rows[start:stop], self._sums[start:stop])
-
-
 class _Compaction:
     """A log that is made anew aside, of what was sealed when it began and then of what has been appended since."""
 
@@ -354,9 +318,9 @@ class _Compaction:
         self._columns, times, diffs = sealed.updates.part(0, sealed.length)
         self.is_distinct = sealed.shows_all
         self._since = sealed.since
-        self._seen = times
-        self._times: Ints = np.empty(len(times), np.int64)
-        self._merge = _Merge(sealed.types, self._columns, None if sealed.shows_all else self._times, diffs)
+        self._times = times
+        told_apart = None if sealed.shows_all else times
+        self._merge = EqualRows(self._columns, sealed.types, sealed.length, diffs, told_apart, sealed.since)
         self._begun = sealed.length
         self._copied = 0
         self.made = _Updates(sealed.types)
@@ -364,18 +328,17 @@ class _Compaction:
 
     @property
     def nbytes(self) -> int:
-        return self.made.nbytes + self._merge.nbytes + self._times.nbytes
+        return self.made.nbytes + self._merge.nbytes
 
     def work(self, sealed: Sealed, fuel: int) -> bool:
         """Go on for so many rows; whether all that is sealed is in `made` now."""
         if self._merge.done < self._begun:
-            part = slice(self._merge.done, self._merge.done + fuel)
-            np.maximum(self._seen[part], self._since, out=self._times[part])
             self._merge.add(fuel)
             return False
         if self._copied < self._merge.count:
             rows, sums = self._merge.found(self._copied, self._copied + fuel)
-            self.made.append((c.take(rows) for c in self._columns), self._times[rows], sums, len(rows))
+            times = np.maximum(self._times[rows], self._since)
+            self.made.append((c.take(rows) for c in self._columns), times, sums, len(rows))
             self._copied += fuel
             self.kept = len(self.made)
             return False

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from catalog import types
 from catalog.types import SqlType
 from ivm.trace import view_log as module
+from ivm.trace.consolidate import EqualRows
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.state import StateSize
 from ivm.trace.view_log import ViewLog
@@ -171,13 +172,13 @@ def test_churn_does_not_grow_the_log():
 def test_no_seal_merges_all_of_a_long_log(monkeypatch):
     """Every seal looks at as many rows as its commit is worth."""
     log, looked_at = one_column(((0,), 1, 1)), list[int]()
-    add = module._Merge.add
+    add = EqualRows.add
 
-    def counted(merge: module._Merge, rows: int) -> None:
+    def counted(merge: EqualRows, rows: int) -> None:
         looked_at.append(rows)
         add(merge, rows)
 
-    monkeypatch.setattr(module._Merge, "add", counted)
+    monkeypatch.setattr(EqualRows, "add", counted)
     for time in range(2, 300):
         log.append(drawn_delta([types.BIGINT], [(i,) for i in range(1000)], time, [1 if time % 2 else -1] * 1000))
         log.seal(time + 1, time)

@@ -8,6 +8,8 @@ and both words of a digest are with a chance of 2^-128.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
@@ -37,6 +39,20 @@ def hash_word(word: int | np.int64) -> np.uint64:
 
 
 @part(inline=True)
+def mix_word(x: Any, word: Any) -> Any:
+    """What `hash_words` has made of the words so far, uint64, 0 at first, with one more."""
+    x ^= np.uint64(word)
+    return (x ^ (x >> _HALF)) * _FIRST
+
+
+@part(inline=True)
+def mix_last(x: Any) -> Any:
+    """The hash of the words that `mix_word` has taken."""
+    x = (x ^ (x >> _HALF)) * _SECOND
+    return x ^ (x >> _HALF)
+
+
+@part(inline=True)
 def hash_words(rows: Ints, row: int | np.int64, width: int) -> np.uint64:
     """Hash of the int64 words `rows[row, :width]` as uint64; equal to `hash_word` for a width of one.
 
@@ -44,10 +60,8 @@ def hash_words(rows: Ints, row: int | np.int64, width: int) -> np.uint64:
     """
     x = np.uint64(0)
     for i in range(width):
-        x ^= np.uint64(rows[row, i])
-        x = (x ^ (x >> _HALF)) * _FIRST
-    x = (x ^ (x >> _HALF)) * _SECOND
-    return x ^ (x >> _HALF)
+        x = mix_word(x, rows[row, i])
+    return mix_last(x)
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)

@@ -1,0 +1,36 @@
+"""When the rows of a store came, beside a list of (time, row) that says the same."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ivm.trace.time import BEGINNING, Births
+
+
+@given(
+    st.lists(st.lists(st.integers(1, 40), min_size=1, max_size=30).map(sorted), max_size=6),
+    st.lists(st.integers(-1, 300), max_size=30),
+    st.integers(0, 200),
+)
+def test_rows_come_at_their_times(batches, asked, since):
+    births, came = Births(), list[int]()
+    base = 0
+    for batch in batches:
+        times = [base + each for each in batch]
+        base = times[-1] - (len(batch) % 2)  # the next batch may go on at the time at which this one ends
+        times = [max(each, births.last) for each in times]
+        births.append(times[0] if len(times) == 1 else np.array(times), len(came), len(times))
+        came += times
+        births = births.since(min(since, births.last))
+    rows = len(came)
+    assert births.last == (came[-1] if came else BEGINNING)
+    kept = [time for time in asked if time >= since]
+    expected = [sum(each <= time for each in came) for time in kept]
+    assert births.limits(np.array(kept, np.int64), rows).tolist() == expected
+    assert [births.limit(time, rows) for time in kept] == expected
+    mark = len(births), births.last
+    births.append(np.array([births.last + 3, births.last + 5]) if came else 7, rows, 2)
+    births.truncate(*mark)
+    assert births.limits(np.array(kept, np.int64), rows).tolist() == expected
