@@ -132,7 +132,9 @@ def _form(key: _Key, text: str, values: Sequence[str], offsets: Sequence[int]) -
     source = SqlText(text)
     try:
         found = statements(source, "duckdb")
-        nodes = nodes_of(found[0].tree) if len(found) == 1 else []
+        if len(found) != 1:
+            return _Form(key, source)
+        nodes = nodes_of(found[0].tree)
         refuse_unread(nodes, source)
     except Error:
         return _Form(key, source)

@@ -302,7 +302,7 @@ def test_literals_alone_differ() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "SELECT", "SELECT 1", "SELECT 1; SELECT 2", "EXPLAIN SELECT a FROM t", "SELECT a FROM t, u", "SELECT a FROM t -- x",
+        "", "SELECT", "SELECT 1", "SELECT 1; SELECT 2", "DELETE FROM t; DELETE FROM u", "EXPLAIN SELECT a FROM t", "SELECT a FROM t, u", "SELECT a FROM t -- x",
         "SELECT a FROM t WHERE b = $$x$$", "SELECT a FROM t WHERE b = x'00'", "SELECT a FROM t WHERE 'a' 'b' = c",
         "SELECT a FROM t WHERE b = 'open", "SELECT a FROM main.t", "SELECT * EXCLUDE (a) FROM t", "SELECT sum(a) FROM t",
         "SELECT a FROM t FOR UPDATE", "WITH t AS (SELECT 1) SELECT a FROM t", "SELECT a FROM t TABLESAMPLE 10%",
