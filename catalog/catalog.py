@@ -22,18 +22,19 @@ class Catalog:
     """
 
     def __init__(self) -> None:
-        self._entries: Mapping[str, Table | View] = {}  # by the keys of their names
+        self.content: Mapping[str, Table | View] = {}
+        """All there is by the keys of its names: another mapping after each change."""
         self._types: Mapping[str, tuple[str, SqlType]] = {}  # as they were named, by the keys of these names
 
     @property
     def tables(self) -> tuple[Table, ...]:
         """All tables, in order of creation."""
-        return tuple(entry for entry in self._entries.values() if isinstance(entry, Table))
+        return tuple(entry for entry in self.content.values() if isinstance(entry, Table))
 
     @property
     def views(self) -> tuple[View, ...]:
         """All views, in order of creation; a view always stands after what it uses."""
-        return tuple(entry for entry in self._entries.values() if isinstance(entry, View))
+        return tuple(entry for entry in self.content.values() if isinstance(entry, View))
 
     def find(self, name: Any) -> Table | View | None:
         """The table or view called `name`, or None; BindError if that is no text."""
@@ -41,13 +42,13 @@ class Catalog:
             raise BindError(
                 f"a table or view is called by its name, a str, not by {name!r} of type {type(name).__name__}"
             )
-        return self._entries.get(key(name))
+        return self.content.get(key(name))
 
     def lookup(self, name: str) -> Table | View:
         """The table or view called `name`; BindError with the closest names if there is none."""
         entry = self.find(name)
         if entry is None:
-            known = (each.name for each in self._entries.values())
+            known = (each.name for each in self.content.values())
             raise BindError(f"there is no table or view {name!r}{suggestion(name, known)}")
         return entry
 
@@ -86,7 +87,7 @@ class Catalog:
         )
         keys = tuple(self._complete(table, each) for each in table.foreign_keys)
         table = replace(table, foreign_keys=keys)
-        self._entries = {**self._entries, key(table.name): table}
+        self.content = {**self.content, key(table.name): table}
         return table
 
     @property
@@ -114,7 +115,7 @@ class Catalog:
     def set_indexes(self, name: str, indexes: tuple[Index, ...]) -> Table:
         """Give the table called `name` these indexes, and return it."""
         table = replace(self.table(name), indexes=indexes)
-        self._entries = {**self._entries, key(table.name): table}
+        self.content = {**self.content, key(table.name): table}
         return table
 
     def index(self, name: str) -> tuple[Table, Index] | None:
@@ -127,7 +128,7 @@ class Catalog:
         self._check_free(view.name, "view")
         for name in view.uses:
             self.lookup(name)
-        self._entries = {**self._entries, key(view.name): view}
+        self.content = {**self.content, key(view.name): view}
 
     def drop_table(self, name: str) -> Table:
         """Remove the table and return it; BindError if a view reads it or another table's foreign key names it."""
@@ -139,7 +140,7 @@ class Catalog:
 
     def _dropped(self, entry: Entry, kind: str) -> Entry:
         self._check_unused(entry.name, kind)
-        self._entries = {each: kept for each, kept in self._entries.items() if each != key(entry.name)}
+        self.content = {each: kept for each, kept in self.content.items() if each != key(entry.name)}
         return entry
 
     def dependents(self, name: str) -> tuple[View, ...]:
@@ -158,12 +159,12 @@ class Catalog:
 
     def become(self, other: Catalog) -> None:
         """Have the tables and views that another catalog has now, all at once."""
-        self._entries = other._entries
+        self.content = other.content
 
     def fixed(self) -> Catalog:
         """A catalog of the present content, which nobody else changes. Cost: none."""
         fixed = Catalog()
-        fixed._entries = self._entries
+        fixed.content = self.content
         return fixed
 
     def _check_free(self, name: str, kind: str) -> None:

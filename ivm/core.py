@@ -13,8 +13,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-import pyarrow as pa
-
 from catalog.catalog import Catalog
 from catalog.errors import BindError, InterfaceError
 from catalog.schema import Table
@@ -23,8 +21,9 @@ from ivm.engine import Engine, Progress
 from ivm.incoming import Incoming, check_times
 from ivm.kernels.memory.allocator import give_back_freed_pages
 from ivm.subscription import Subscription, changes_to_arrow, seen_changes
+from ivm.trace.column import Ints
 from ivm.trace.delta import delta_of
-from ivm.trace.exported import Located
+from ivm.trace.exported import ArrowRows
 from ivm.trace.turns import Turns
 from ivm.transaction import Change, Transaction
 from ivm.view import Installed
@@ -93,10 +92,12 @@ class Core:
     def commit(self, changes: list[Change]) -> int:
         """Commit checked changes; returns the last logical time. See `check_times` and `Engine.commit`."""
         with self.lock:
+            engine = self.engine
             for change in changes:
-                check_times(change.table, change.times, self.engine.time)
-            time = self.engine.commit(changes)
-            self.engine.tidy_texts()
+                if change.times is not None:
+                    check_times(change.table, change.times, engine.time)
+            time = engine.commit(changes)
+            engine.tidy_texts()
             return time
 
     def readable(self) -> tuple[int, int]:
@@ -137,7 +138,8 @@ class Core:
     def _begin(self) -> None:
         """Finish what was interrupted."""
         self.engine.settle()
-        self._finish()
+        if self._left is not None:
+            self._finish()
 
     def _finish(self) -> None:
         if self._left is not None:
@@ -150,7 +152,7 @@ class Core:
             with self.lock:
                 self.engine.sweep()
 
-    def _rows(self, name: str, data: Tabular, keys_only: bool) -> tuple[Table, pa.Table, Located | None]:
+    def _rows(self, name: str, data: Tabular, keys_only: bool) -> tuple[Table, ArrowRows, Ints | None]:
         self.lock.check_open()
         return self.incoming.rows(name, data, keys_only)
 

@@ -54,8 +54,10 @@ class Database:
     @property
     def _open(self) -> Core:
         """The core, if it can still be used; raises InterfaceError otherwise."""
-        self._core.lock.check_open()
-        return self._core
+        core = self._core
+        if core.lock.refusal:
+            core.lock.check_open()
+        return core
 
     def sql(
         self,
@@ -147,9 +149,11 @@ class Database:
         came after it, tables and views are as they were. Such a source leaves `_time` out: times that were committed
         cannot be written again.
         """
-        one_of(mode, _MODES, "mode")
+        if mode not in _MODES:
+            one_of(mode, _MODES, "mode")
         core = self._open
-        return core.commit([core.incoming.change(name, data, mode) for name, data in rows_by_table(changes).items()])
+        given = changes if type(changes) is dict else rows_by_table(changes)
+        return core.commit([core.incoming.change(name, data, mode) for name, data in given.items()])
 
     def view(self, name: str) -> View:
         """A maintained view, to be read any number of times, each time as of the last commit.

@@ -13,6 +13,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from catalog.errors import BindError, MemoryLimitError, NumericError
+from catalog.schema import Schema, Table
 from catalog.schema import View as Definition
 from ivm.analysis.tables import tables_of
 from ivm.dataflow.graph import Graph
@@ -198,11 +199,10 @@ class Engine:
     def commit(self, changes: Sequence[Change]) -> int:
         """Apply all changes, or none if any of them fails; returns the commit's last logical time.
 
-        Raises ConstraintError or NumericError, after which everything is as it was. Cost: follows the changes and
-        what follows from them, never the tables.
+        Whoever calls has entered by `settle`. Raises ConstraintError or NumericError, after which everything is as it
+        was. Cost: follows the changes and what follows from them, never the tables.
         """
         started = perf_counter_ns()
-        self.settle()
         try:
             with self._errands:
                 decided = self._prepared(changes, started)
@@ -221,7 +221,7 @@ class Engine:
 
         Whoever enters calls it. It may be interrupted too, and is then called again.
         """
-        if self._decided is None and not self.renderer.graph.marks and not self._errands.are_out:
+        if self._decided is None and not self.renderer.graph.marks and not self._errands.out:
             return
         try:
             self._settle()
@@ -254,7 +254,7 @@ class Engine:
 
         Not while a view is installed, of which nobody knows yet what it has read.
         """
-        if not self.is_installing:
+        if self.renderer.graph.installation is None:
             self._sweep.work()
 
     def unread(self) -> Iterator[tuple[TableStore, Arrangement]]:
@@ -320,21 +320,25 @@ class Engine:
 
     def _prepared(self, changes: Sequence[Change], started: int) -> _Decided:
         """All of a commit that can fail; it can still be undone."""
-        lasts = [int(change.times.max()) for change in changes if change.times is not None and len(change.times)]
-        time = max(self.time + 1, *lasts) if lasts else self.time + 1
-        since = BEGINNING if self.is_installing else max(time - self._history, 0)
-        are_apart = bool(lasts) and self._tells_times_apart(changes)
-        deltas = self._apply(changes, time, BEGINNING if are_apart else since)
-        self.tables.check(deltas)
-        read = self.renderer.sources
-        changed = self.renderer.graph.step({read[n]: delta for n, delta in deltas.items() if n in read})
-        updates = sum(change.data.num_rows for change in changes)
-        told = self.listeners.told(changed)
-        self._errands.finish()
+        graph, read = self.renderer.graph, self.renderer.sources
+        time, are_apart = graph.time + 1, False
+        for change in changes:
+            if change.times is not None and len(change.times):
+                time, are_apart = max(time, int(change.times.max())), True
+        since = BEGINNING if graph.installation is not None else max(time - self._history, 0)
+        are_apart = are_apart and self._tells_times_apart(changes)
+        deltas, updates = self._apply(changes, time, BEGINNING if are_apart else since)
+        if self.tables.constrained:
+            self.tables.check(deltas)
+        changed = graph.step({read[name]: delta for name, delta in deltas.items() if name in read})
+        told = self.listeners.told(changed) if self.listeners else ()
+        if self._errands.out:
+            self._errands.finish()
         return _Decided(time, since, updates, started, told)
 
     def _settle(self) -> None:
-        self._errands.wait()
+        if self._errands.out:
+            self._errands.wait()
         graph, decided = self.renderer.graph, self._decided
         if decided is None:
             graph.rollback()
@@ -350,30 +354,43 @@ class Engine:
         """Whether somebody asks what holds at each of a commit's times: who listens, or a constraint of its tables."""
         return bool(self.listeners) or self.tables.tell_times_apart({change.table.name for change in changes})
 
-    def _apply(self, changes: Sequence[Change], time: int, earliest: int) -> dict[str, Delta]:
-        """The deltas of the tables at `time`, or the changes' own times; of all up to `earliest` only that is left."""
-        marks = self.renderer.graph.marks
-        parts: dict[str, list[Delta]] = {}
-        for change in changes:
-            if change.data.num_rows == 0:
+    def _apply(self, changes: Sequence[Change], time: int, earliest: int) -> tuple[dict[str, Delta], int]:
+        """The deltas of the tables at `time`, or the changes' own times, and how many rows the changes had.
+
+        Of all times up to `earliest` only that is left.
+        """
+        marks, updates = self.renderer.graph.marks, 0
+        deltas: dict[str, Delta] = {}
+        further: dict[str, list[Delta]] = {}
+        for table, data, addresses, diffs, times, mode, missing in changes:
+            rows, name = data.num_rows, table.name
+            if rows == 0:
                 continue
-            name = change.table.name
+            updates += rows
             store = self.tables.get(name)
-            if store is None or (store.table.fields, store.table.primary_key) != (
-                change.table.fields,
-                change.table.primary_key,
-            ):
+            if store is None or (store.table is not table and _stored(store.table) != _stored(table)):
                 raise BindError(f"cannot change table {name}: it was dropped since its rows were given; repeat it")
             if store.table.static:
                 check_static(store.table, [view for view, each in self.views.items() if name in each.tables])
-            marks.add((store,))
-            times = time if change.times is None else change.times
-            delta = store.apply(change.data, change.diffs, times, change.mode, change.missing, earliest, change.located)
-            if delta is not None:
+            if store not in marks:
+                marks[store] = store.mark()
+            delta = store.apply(data, diffs, time if times is None else times, mode, missing, earliest, addresses)
+            if delta is None:
+                continue
+            if store.table.append_only:
                 check_append_only(store, delta)
-                parts.setdefault(name, []).append(delta)
-        merged = {name: concat_deltas(deltas) for name, deltas in parts.items()}
-        return {name: delta for name, delta in merged.items() if delta is not None}
+            if name in deltas:
+                further.setdefault(name, [deltas[name]]).append(delta)
+            else:
+                deltas[name] = delta
+        for name, several in further.items():
+            deltas[name] = concat_deltas(several) or deltas[name]
+        return deltas, updates
+
+
+def _stored(table: Table) -> tuple[Schema, tuple[str, ...]]:
+    """What decides how rows are stored."""
+    return table.fields, table.primary_key
 
 
 def _put(all_there_are: dict[str, T], name: str, one: T | None) -> None:

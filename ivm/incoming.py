@@ -4,7 +4,7 @@ columns that they leave out (DEFAULT, computed by DuckDB); needs no lock.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 
 import numpy as np
@@ -12,16 +12,18 @@ import pyarrow as pa
 
 from catalog.catalog import Catalog
 from catalog.errors import ConstraintError, Error
-from catalog.schema import Default, Table
+from catalog.schema import Default, Table, View
 from ivm.arguments import Tabular
 from ivm.tables import check_upsert
 from ivm.trace.column import Ints
-from ivm.trace.exported import Located
+from ivm.trace.exported import ArrowRows
 from ivm.trace.helpers import Errands, Helpers
 from ivm.trace.ingest import Intake
 from ivm.trace.table_store import Mode
 from ivm.trace.time import LAST
 from ivm.transaction import Change
+
+_MOST_NAMES = 1 << 10
 
 
 class Incoming:
@@ -31,32 +33,44 @@ class Incoming:
         self._catalog = catalog
         self._helpers = helpers
         self._intakes: dict[str, Intake] = {}
+        self._known: tuple[Mapping[str, Table | View], dict[str, tuple[Table, Intake]]] = {}, {}
+        """What the catalog had when tables were found by these names, as they were given."""
 
-    def rows(self, name: str, data: Tabular, keys_only: bool) -> tuple[Table, pa.Table, Located | None]:
+    def rows(self, name: str, data: Tabular, keys_only: bool) -> tuple[Table, ArrowRows, Ints | None]:
         """The table of a name, the rows as it stores them, of a table with a key only that, if `keys_only`, and where
-        they lie, if that is known.
+        their columns lie, if that is known.
         """
-        table = self._catalog.table(name)
+        table, intake = self._found(name)
         with Errands(self._helpers):
-            return table, *self._intake(table).rows(data, keys_only=keys_only and bool(table.primary_key))
+            return table, *intake.rows(data, keys_only=keys_only and bool(table.primary_key))
 
     def change(self, name: str, data: Tabular, mode: Mode) -> Change:
         """Rows with times (see `check_times`) and diffs of their own; in mode "upsert" of a table with a key."""
-        table = self._catalog.table(name)
+        content, known = self._known
+        found = known.get(name) if content is self._catalog.content else None
+        table, intake = self._found(name) if found is None else found
         if mode == "upsert":
             check_upsert(table)
-        with Errands(self._helpers):
-            rows, times, diffs, located = self._intake(table).updates(data)
+        if self._helpers.threads == 1:
+            rows, times, diffs, addresses = intake.updates(data)
+        else:
+            with Errands(self._helpers):
+                rows, times, diffs, addresses = intake.updates(data)
         if mode == "diff":
-            return Change(table, rows, located, diffs, times)
-        return Change(table, rows, located, None if diffs is None else np.sign(diffs), times, mode, missing="ignore")
+            return Change(table, rows, addresses, diffs, times)
+        return Change(table, rows, addresses, None if diffs is None else np.sign(diffs), times, mode, missing="ignore")
 
-    def _intake(self, table: Table) -> Intake:
-        known = self._intakes.get(table.name)
-        if known is None or known.fields is not table.fields:
+    def _found(self, name: str) -> tuple[Table, Intake]:
+        content, table = self._catalog.content, self._catalog.table(name)
+        intake = self._intakes.get(table.name)
+        if intake is None or intake.fields is not table.fields:
             defaults = {default.column: _maker(table, default) for default in table.defaults}
-            known = self._intakes[table.name] = Intake(table.fields, f"table {table.name}", table.primary_key, defaults)
-        return known
+            intake = Intake(table.fields, f"table {table.name}", table.primary_key, defaults)
+            self._intakes[table.name] = intake
+        known = self._known[1] if content is self._known[0] and len(self._known[1]) < _MOST_NAMES else {}
+        known[name] = table, intake
+        self._known = content, known
+        return table, intake
 
 
 def check_times(table: Table, times: Ints | None, present: int) -> None:

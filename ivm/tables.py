@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 
 from catalog.errors import ConstraintError, NumericError
 from catalog.schema import Check, ForeignKey, Table, Unique
@@ -19,6 +18,7 @@ from ivm.trace.arrangement import Arrangement
 from ivm.trace.column import Bools, Ints
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.exported import ArrowRows
 from ivm.trace.keys import KeyLayout
 from ivm.trace.table_store import TableStore
 from sql.bind.query import condition_of
@@ -136,9 +136,10 @@ class Tables(dict[str, TableStore]):
 
     def __init__(self, dictionary: TextDictionary) -> None:
         self._dictionary = dictionary
-        self._held: dict[str, Declared] = {}  # those that have constraints
+        self.constrained: dict[str, Declared] = {}
+        """Those that have constraints beside their keys."""
 
-    def made(self, table: Table, rows: pa.Table | None = None, time: int = 0) -> Declared:
+    def made(self, table: Table, rows: ArrowRows | None = None, time: int = 0) -> Declared:
         """A new table, with `rows` that have been checked, as of `time`.
 
         BindError, TypeMismatchError or UnsupportedError for a CHECK that cannot be computed.
@@ -162,36 +163,36 @@ class Tables(dict[str, TableStore]):
 
     def indexed(self, table: Table) -> Declared:
         """The table there is, with the indexes that `table` has; see `Declared.indexed`."""
-        return (self._held.get(table.name) or Declared(table, self[table.name], (), {}, {})).indexed(table)
+        return (self.constrained.get(table.name) or Declared(table, self[table.name], (), {}, {})).indexed(table)
 
     def put(self, name: str, declared: Declared | None) -> None:
         """The table of a name is this one from now on; None: there is none. Called again, it changes nothing."""
         if declared is None:
             self.pop(name, None)
-            self._held.pop(name, None)
+            self.constrained.pop(name, None)
             return
         self[name] = declared.store
         declared.store.table = declared.table
         if declared.checks or declared.unique or declared.foreign:
-            self._held[name] = declared
+            self.constrained[name] = declared
         else:
-            self._held.pop(name, None)
+            self.constrained.pop(name, None)
 
     def tell_times_apart(self, names: Collection[str]) -> bool:
         """Whether what these tables promise is promised as of every time: UNIQUE, and foreign keys from or to them."""
         return any(
             (held.unique and name in names) or any(name in names or key.table in names for key in held.foreign)
-            for name, held in self._held.items()
+            for name, held in self.constrained.items()
         )
 
     def check(self, deltas: Mapping[str, Delta]) -> None:
         """Raise ConstraintError if what `deltas` bring breaks a constraint. Cost: nothing for tables without any."""
-        changed = [(held, deltas[name]) for name, held in self._held.items() if name in deltas]
+        changed = [(held, deltas[name]) for name, held in self.constrained.items() if name in deltas]
         for held, delta in changed:
             held.check_rows(delta)
         for held, delta in changed:
             held.check_unique(delta)
-        for held in self._held.values():
+        for held in self.constrained.values():
             held.check_foreign(self, deltas)
 
 

@@ -7,32 +7,31 @@ from typing import NamedTuple, get_args
 from warnings import warn
 
 import numpy as np
-import pyarrow as pa
 
 from catalog.errors import InterfaceError
 from catalog.schema import Table
 from ivm.arguments import Tabular, one_of
 from ivm.tables import check_upsert
 from ivm.trace.column import Ints
-from ivm.trace.exported import Located
+from ivm.trace.exported import ArrowRows
 from ivm.trace.table_store import Missing, Mode
 
-Check = Callable[[str, Tabular, bool], tuple[Table, pa.Table, Located | None]]
+Check = Callable[[str, Tabular, bool], tuple[Table, ArrowRows, Ints | None]]
 """A table's name and rows for it (with True: those that are to go); the table, the rows as it stores them, and where
-they lie, if that is known."""
+their columns lie, if that is known."""
 
 
 class Change(NamedTuple):
     """Rows for one table: checked Arrow columns, a diff for each (None: all +1), times for each (None: the commit's).
 
-    `located`: where the rows lie, if that is known. `table` is as it was declared when they were checked. `mode` is
-    "diff" (a diff must hit what it says) or "upsert" (a row replaces the one with its key); deletes of `missing` rows
-    are errors or ignored.
+    `addresses`: where the columns of the rows lie, which are a record batch then, if that is known. `table` is as it
+    was declared when they were checked. `mode` is "diff" (a diff must hit what it says) or "upsert" (a row
+    replaces the one with its key); deletes of `missing` rows are errors or ignored.
     """
 
     table: Table
-    data: pa.Table
-    located: Located | None = None
+    data: ArrowRows
+    addresses: Ints | None = None
     diffs: Ints | None = None
     times: Ints | None = None
     mode: Mode = "diff"
@@ -77,15 +76,15 @@ class Transaction:
         """
         self._check_open()
         one_of(missing, get_args(Missing), "missing")
-        found, rows, located = self._check(table, data, True)
-        self._changes.append(Change(found, rows, located, np.full(rows.num_rows, -1, np.int64), missing=missing))
+        found, rows, addresses = self._check(table, data, True)
+        self._changes.append(Change(found, rows, addresses, np.full(rows.num_rows, -1, np.int64), missing=missing))
 
     def upsert(self, table: str, data: Tabular) -> None:
         """Replace rows of equal primary key (ConstraintError without one), add the others; the last of a key counts."""
         self._check_open()
-        found, rows, located = self._check(table, data, False)
+        found, rows, addresses = self._check(table, data, False)
         check_upsert(found)
-        self._changes.append(Change(found, rows, located, mode="upsert"))
+        self._changes.append(Change(found, rows, addresses, mode="upsert"))
 
     def commit(self) -> int:
         """Carry out all changes; returns the logical time. If it raises, nothing is changed, and they are kept here."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from heapq import heappop, heappush
 from time import perf_counter_ns
 
 from ivm.dataflow.hydration import Installation, hydrate
@@ -11,6 +10,8 @@ from ivm.dataflow.node import Node
 from ivm.operators.operator import Operator
 from ivm.trace.delta import Delta
 from ivm.trace.state import Marks, State
+
+_MOST_WAYS = 1 << 8
 
 
 class Graph:
@@ -29,6 +30,7 @@ class Graph:
         self.last: Node | None = None
         """The node that the step reached last: the one that failed, after an error."""
         self._made = 0
+        self._ways: dict[tuple[Node, ...], Sequence[Node]] = {}
 
     def add(self, label: str, operator: Operator, inputs: tuple[Node, ...] = (), waits: tuple[Node, ...] = ()) -> Node:
         """A new node; it is stepped from the next commit on. What it reads must be in the graph already."""
@@ -41,6 +43,7 @@ class Graph:
             other.owners[node] = None
         for other in dict.fromkeys(inputs):
             other.readers.append(node)
+        self._ways = {}
         return node
 
     def hydrate(self, node: Node, *, whole: bool = False, alone: bool = False) -> Node:
@@ -70,7 +73,7 @@ class Graph:
                 if node in other.readers:
                     other.readers.remove(node)
         gone = set(nodes)
-        self.nodes = [node for node in self.nodes if node not in gone]
+        self.nodes, self._ways = [node for node in self.nodes if node not in gone], {}
         if self.last in gone:
             self.last = None  # what it holds goes with it
 
@@ -84,31 +87,35 @@ class Graph:
         """Carry `changes` of source nodes through the graph; the change of every node that has one.
 
         Raises what an operator raises (NumericError), after which `rollback` must be called; what a node raises whose
-        view is not there yet fails its installation alone. Cost: that of the operators that a change reaches.
+        view is not there yet fails its installation alone. Cost: that of the operators that a change reaches, and a
+        look at those that it might have reached.
         """
         deltas: dict[Node, Delta] = dict(changes)
-        reached: list[tuple[int, Node]] = []
-        for source in changes:
-            _reach(source, reached)
-        last: Node | None = None
+        marks, installation, sources = self.marks, self.installation, tuple(changes)
+        way = self._ways.get(sources)
+        if way is None:
+            way = self._way(sources)
         now = perf_counter_ns()
-        while reached:
-            _, node = heappop(reached)
-            if node is last or node in changes:
-                continue
-            last = node
+        for node in way:
             inputs = [deltas.get(other) for other in node.inputs]
+            given = 0
+            for each in inputs:
+                if each is not None:
+                    given += each.length
+            if not given:
+                continue
             self.last = node
-            delta = self._step(node, inputs)
+            if installation is None or node not in installation.nodes:
+                marks.add(node.operator.states)
+                delta = node.operator.step(inputs)
+            else:
+                delta = self._step_of(installation, node, inputs)
             started, now = now, perf_counter_ns()
             node.nanoseconds += now - started
-            for given in inputs:
-                if given is not None:
-                    node.updates_in += given.length
+            node.updates_in += given
             if delta is not None and delta.length:
                 node.updates_out += delta.length
                 deltas[node] = delta
-                _reach(node, reached)
         return deltas
 
     def seal(self, time: int, since: int) -> None:
@@ -122,11 +129,22 @@ class Graph:
             self.installation.backlog.pop(self.time, None)
         self.marks.rollback()
 
-    def _step(self, node: Node, inputs: Sequence[Delta | None]) -> Delta | None:
-        installation = self.installation
-        if installation is None or node not in installation.nodes:
-            self.marks.add(node.operator.states)
-            return node.operator.step(inputs)
+    def _way(self, changed: tuple[Node, ...]) -> Sequence[Node]:
+        """The nodes that changes of some sources may reach, each after those that it reads."""
+        found: dict[Node, None] = {}
+        pending = list(changed)
+        while pending:
+            for reader in pending.pop().readers:
+                if reader not in found and reader not in changed:
+                    found[reader] = None
+                    pending.append(reader)
+        if len(self._ways) >= _MOST_WAYS:
+            self._ways = {}
+        way = self._ways[changed] = sorted(found, key=lambda node: node.number)
+        return way
+
+    def _step_of(self, installation: Installation, node: Node, inputs: Sequence[Delta | None]) -> Delta | None:
+        """The step of a node whose view is not there yet."""
         if installation.error is not None:
             return None
         marked = len(self.marks)
@@ -140,9 +158,3 @@ class Graph:
             installation.error = error
             self.marks.rollback(marked)
             return None
-
-
-def _reach(changed: Node, reached: list[tuple[int, Node]]) -> None:
-    """Put the readers of a node that has changed where the next one in order is taken from, however often each."""
-    for reader in changed.readers:
-        heappush(reached, (reader.number, reader))

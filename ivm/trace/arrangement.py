@@ -174,7 +174,8 @@ class Arrangement(Follower):
 
     def seal(self, since: int) -> None:
         """Make the rows final; nobody reads as of a time before `since` any more."""
-        self._settle()
+        if self._coming is not None:
+            self._settle()
         if self._is_aside:
             self.index.since = stamp(since)
         else:

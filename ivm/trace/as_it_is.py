@@ -10,7 +10,7 @@ from catalog.schema import Field, Schema
 from catalog.types import BIGINT
 from ivm.trace.arrow import is_direct
 from ivm.trace.column import Ints
-from ivm.trace.exported import Located
+from ivm.trace.exported import ArrowRows
 from ivm.trace.first_look import FirstLook, first_look
 from ivm.trace.plain_rows import PlainRows, plain_rows
 from ivm.trace.well_formed import SHOWN, Doubtful, WellFormed, check_shown, to_look_at
@@ -22,13 +22,14 @@ _MOST_FORMS = 16
 class _Known(NamedTuple):
     """What is known of an Arrow schema whose batches need no cast, no renaming and no other order of columns.
 
-    `places`: where the table's own columns are; `extra`: where times and diffs are; `required`: which columns may hold
+    `places`: where the table's own columns are, None for where they are in the table, and nothing else is there;
+    `extra`: where times and diffs are; `required`: which columns may hold
     no NULL, None for all; `doubtful`, `moments`: those at whose values is to be looked, if the `first_look`, at the
     table's own columns and then at `extra`, has not said that all is well.
     """
 
     schema: pa.Schema
-    places: list[int]
+    places: list[int] | None
     extra: list[int | None]
     required: list[int] | None
     doubtful: list[Doubtful]
@@ -36,27 +37,15 @@ class _Known(NamedTuple):
     first_look: FirstLook | None
 
 
-class Taken(NamedTuple):
-    """Data that can be taken as it is, what is known of it, and where it lies, if that is known."""
+class Updates(NamedTuple):
+    """Rows, their times, None where they have none of their own, their diffs, None where all are +1, and, if that is
+    known, where the columns of the rows lie (see `Batch.addresses`), which are a record batch then.
+    """
 
-    table: pa.Table
-    known: _Known
-    located: Located | None = None
-
-    @property
-    def has_extra(self) -> bool:
-        """Whether times or diffs come with it."""
-        return self.known.extra != [None, None]
-
-    def parts(self) -> tuple[pa.Table, Ints | None, Ints | None, Located | None]:
-        """The table's own columns, times and diffs, and where the columns lie."""
-        data, known, located = self
-        is_whole = len(known.places) == data.num_columns
-        rows = data if is_whole else data.select(known.places)
-        times, diffs = (None if place is None else data.column(place).to_numpy() for place in known.extra)
-        if located is not None and not is_whole:
-            located = Located(located.batch.select(known.places), located.addresses[: len(known.places)])
-        return rows, times, diffs, located
+    rows: ArrowRows
+    times: Ints | None
+    diffs: Ints | None
+    addresses: Ints | None = None
 
 
 class AsItIs:
@@ -72,23 +61,29 @@ class AsItIs:
         self._plain: dict[tuple[Any, ...], tuple[PlainRows, _Known] | None] = {}
         self._well_formed = WellFormed(what)
 
-    def taken(self, data: Any) -> Taken | None:
-        """The data, if it can be taken as it is, else None; TypeMismatchError if it is not what its types say."""
+    def taken(self, data: Any) -> Updates | None:
+        """The data, if it can be taken as it is, else None; TypeMismatchError if it is not what its types say.
+
+        As it comes: its diffs may be any numbers.
+        """
         if not isinstance(data, pa.Table | pa.RecordBatch):
             return self._plainly_taken(data)
-        known = self._known(data.schema)
-        if known is None:
-            return None
+        schema, known = data.schema, self._last
+        if known is None or not schema.equals(known.schema):
+            known = self._learnt(schema)
+            if known is None:
+                return None
+            self._last = known
         located = None if known.first_look is None else known.first_look.at(data)
-        table = as_table(data)
         if located is not None:
-            return Taken(table, known, located)
+            return _parts(known, *located)
+        table = as_table(data)
         holds_null = self._well_formed.check(table, known.doubtful)
         for place, field in known.moments:
             check_shown(table.column(place), field, self._what)
-        return None if holds_null or _misses_values(table, known.required) else Taken(table, known)
+        return None if holds_null or _misses_values(table, known.required) else _parts(known, table, None)
 
-    def _plainly_taken(self, data: Any) -> Taken | None:
+    def _plainly_taken(self, data: Any) -> Updates | None:
         """Rows or columns of plain Python values, if they have nothing but what the table has."""
         if type(data) is list and data and all(type(row) is dict for row in data):
             prepared = self._prepared(tuple(data[0]))
@@ -102,7 +97,7 @@ class AsItIs:
             return None
         known = prepared[1]
         located = None if known.first_look is None else known.first_look.at(batch)
-        return None if located is None else Taken(as_table(batch), known, located)
+        return None if located is None else _parts(known, *located)
 
     def _prepared(self, names: tuple[Any, ...]) -> tuple[PlainRows, _Known] | None:
         """What makes batches of rows that have these names, and what is known of their schema."""
@@ -121,14 +116,6 @@ class AsItIs:
         plain = plain_rows((*self.fields, *extra))
         known = None if plain is None else self._learnt(plain.schema)
         return None if plain is None or known is None else (plain, known)
-
-    def _known(self, schema: pa.Schema) -> _Known | None:
-        known = self._last
-        if known is None or not schema.equals(known.schema):
-            known = self._learnt(schema)
-            if known is not None:
-                self._last = known
-        return known
 
     def _learnt(self, schema: pa.Schema) -> _Known | None:
         own, names, types = [field.name for field in self.fields], schema.names, schema.types
@@ -149,7 +136,7 @@ class AsItIs:
         looked_at = placed + [(place, number_field(names[place])) for place in numbers]
         return _Known(
             schema,
-            places,
+            None if places == list(range(len(names))) else places,
             extra,
             required if len(required) < len(types) else None,
             to_look_at(schema),
@@ -158,7 +145,16 @@ class AsItIs:
         )
 
 
-def as_table(data: pa.Table | pa.RecordBatch) -> pa.Table:
+def _parts(known: _Known, data: ArrowRows, addresses: Ints | None) -> Updates:
+    """The table's own columns, times and diffs, and where the columns lie, of data in a form that is known."""
+    places = known.places
+    if places is None:
+        return Updates(data, None, None, addresses)
+    times, diffs = [None if place is None else data.column(place).to_numpy() for place in known.extra]
+    return Updates(data.select(places), times, diffs, None if addresses is None else addresses[: len(places)])
+
+
+def as_table(data: ArrowRows) -> pa.Table:
     """The rows as a table, not copied."""
     return data if isinstance(data, pa.Table) else pa.Table.from_batches([data])
 

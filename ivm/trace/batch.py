@@ -1,4 +1,4 @@
-"""A batch of rows as it came, an Arrow table: the source of what a commit changes, and how its columns are read."""
+"""A batch of rows as it came, Arrow data: the source of what a commit changes, and how its columns are read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ivm.trace.column import Array, Column, Ints, concat, empty_column
 from ivm.trace.computed import Read, TextFunction, compute
 from ivm.trace.delta import Source
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.exported import Located, Memory, array_at, located, memory_of, stride_of
+from ivm.trace.exported import ArrowRows, Memory, array_at, located, memory_of, stride_of
 from ivm.trace.seen_texts import SeenTexts, seen_texts
 
 _PATIENCE = 16
@@ -105,23 +105,23 @@ class Readers:
 
 
 class Batch(Source):
-    """A source over an Arrow table of one batch; a column is made when it is first read, then kept.
+    """A source over the rows of one batch; a column is made when it is first read, then kept.
 
     Plain values are read where they lie, which takes a microsecond a column.
     """
 
-    def __init__(self, table: pa.Table, readers: Readers, located: Located | None = None) -> None:
-        """`located`: where the rows of the table lie, if that is known."""
-        self.table = table
+    def __init__(self, rows: ArrowRows, readers: Readers, addresses: Ints | None = None) -> None:
+        """`addresses`: where the columns of the rows lie, which are a record batch then, if that is known."""
+        self.rows = rows
         self._readers = readers
-        self._located = located
+        self._addresses = addresses
         self._places: Sequence[Sequence[int]] | None = None
         self._memory: Memory | None = None
         self._made: dict[Read, Column] = {}
         self._by_bytes: dict[int, bool] = {}
 
     def __len__(self) -> int:
-        return int(self.table.num_rows)
+        return int(self.rows.num_rows)
 
     def column(self, index: Read) -> Column:
         """Column `index` in physical form, or a function of one, computed in the better of both ways."""
@@ -137,11 +137,12 @@ class Batch(Source):
         column, function = index
         if not self.computes(column, (function,)):
             return Source.gather(self, index, rows)
-        return compute(self.table.column(column).take(numbers_from(rows)).chunks, function)
+        return compute(_arrays(self.rows.column(column).take(numbers_from(rows))), function)
 
     def batches(self) -> Sequence[pa.RecordBatch]:
         """The rows as record batches one after the other, not copied."""
-        return self.table.to_batches() if self._located is None else (self._located.batch,)
+        rows = self.rows
+        return (rows,) if isinstance(rows, pa.RecordBatch) else rows.to_batches()
 
     def addresses(self) -> Ints | None:
         """Where the columns lie in memory, int64 (columns, 4); None where they lie in several pieces.
@@ -151,14 +152,16 @@ class Batch(Source):
         first (that of row i: bit (b + i) & 7 of byte (b + i) >> 3). A value has its physical form, and the alignment of
         that (of WIDE both words lie there, the low one first). What lies under NULL is anything, which `column` reads
         as zero. Of a column whose values have not their physical form there (text, truth values, numbers of other
-        sizes), the second number is 0 and the others mean nothing. All of it holds as long as the batch's table is
-        there, and nobody writes to it. Cost: 10 microseconds for 16 columns at the first call.
+        sizes), the second number is 0 and the others mean nothing. All of it holds as long as the batch's rows
+        are there, and nobody writes to it. Cost: 10 microseconds for 16 columns at the first call.
         """
-        if self._places is None:
-            if self._located is None:
-                self._located = located(self.table, self._readers.strides(self.table.schema))
-            self._places = () if self._located is None else self._located.addresses.tolist()
-        return None if self._located is None else self._located.addresses
+        if self._addresses is None and self._places is None:
+            found = located(self.rows, self._readers.strides(self.rows.schema))
+            if found is None:
+                self._places = ()
+            else:
+                self.rows, self._addresses = found
+        return self._addresses
 
     def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
         """Whether they are computed already, or the column's bytes are to be read (see `TextHabit`)."""
@@ -173,12 +176,13 @@ class Batch(Source):
     def _converted(self, index: int) -> Column:
         reader = self._readers.each[index]
         if self._places is None:
-            self.addresses()
+            found = self.addresses()
+            self._places = () if found is None else found.tolist()
         if self._places:
             address, stride, validity, _ = self._places[index]
             if stride and not validity:
                 if self._memory is None:
-                    self._memory = memory_of(self.table)
+                    self._memory = memory_of(self.rows)
                 return Column(array_at(self._memory, address, reader.type.physical, len(self), stride))
         if self._by_bytes.get(index):
             reader.habit.encoded()
@@ -186,8 +190,7 @@ class Batch(Source):
 
     def _arrays(self, index: int) -> Sequence[pa.Array]:
         """The column as it came."""
-        located = self._located
-        return self.table.column(index).chunks if located is None else [located.batch.column(index)]
+        return _arrays(self.rows.column(index))
 
     def _computed(self, index: int, function: TextFunction) -> Column:
         if index not in self._made and self._reads_bytes(index, function.light):
@@ -203,10 +206,14 @@ class Batch(Source):
 
     def take(self, rows: Ints) -> Batch:
         """The batch of the rows at `rows`."""
-        taken = Batch(self.table.take(numbers_from(rows)), self._readers)
+        taken = Batch(self.rows.take(numbers_from(rows)), self._readers)
         taken._made = {index: column.take(rows) for index, column in self._made.items()}
         taken._by_bytes = dict(self._by_bytes)
         return taken
+
+
+def _arrays(column: pa.Array | pa.ChunkedArray) -> Sequence[pa.Array]:
+    return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
 
 
 def _repeats(arrays: Sequence[pa.Array]) -> bool:

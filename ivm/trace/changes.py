@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 
 from catalog.errors import ConstraintError
 from catalog.schema import Table
@@ -16,6 +15,7 @@ from ivm.trace.arrow import numbers_from, to_column
 from ivm.trace.column import Bools, Ints, every
 from ivm.trace.consolidate import merge_equal
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.exported import ArrowRows
 from ivm.trace.time import chosen
 
 MOST_COPIES = 1 << 24
@@ -87,7 +87,7 @@ def in_order(times: Ints | int, diffs: Ints | None, length: int, *, deletes_firs
     return Changes(len(inserts), positions, times, None if every(inserts) else inserts)
 
 
-def net_in_order(rows: pa.Table, types: Sequence[SqlType], times: Ints | int, diffs: Ints) -> Changes:
+def net_in_order(rows: ArrowRows, types: Sequence[SqlType], times: Ints | int, diffs: Ints) -> Changes:
     """As `in_order`, deletes first, after the diffs of equal rows at equal times are added up and zeros left out.
 
     `rows` are the updates', with columns of `types`, at least one. Cost: see `_summed`.
@@ -98,8 +98,8 @@ def net_in_order(rows: pa.Table, types: Sequence[SqlType], times: Ints | int, di
 
 
 def within_bounds(
-    rows: pa.Table, times: Ints | None, diffs: Ints, types: Sequence[SqlType], what: str
-) -> tuple[pa.Table, Ints | None, Ints]:
+    rows: ArrowRows, times: Ints | None, diffs: Ints, types: Sequence[SqlType], what: str
+) -> tuple[ArrowRows, Ints | None, Ints]:
     """The updates, which stand for at most `MOST_COPIES` rows more than they are; ConstraintError if that cannot be.
 
     Where it is not so, the diffs of equal rows at equal times are added up first. `rows` has columns of `types`.
@@ -123,7 +123,7 @@ def within_bounds(
     return rows.take(numbers_from(kept)), None if times is None else times[kept], sums
 
 
-def _summed(rows: pa.Table, types: Sequence[SqlType], times: Ints | None, diffs: Ints) -> tuple[Ints, Ints]:
+def _summed(rows: ArrowRows, types: Sequence[SqlType], times: Ints | None, diffs: Ints) -> tuple[Ints, Ints]:
     """As `merge_equal`. Texts are compared, not kept. Cost: reads and packs all columns, one access a row."""
     dictionary = TextDictionary()
     columns = [to_column(column, type_, dictionary) for column, type_ in zip(rows.columns, types, strict=True)]
@@ -154,12 +154,12 @@ def _order(times: Ints | int, late: Bools) -> Ints | None:
     return np.lexsort((late, times))
 
 
-def null_in_key(table: Table, data: pa.Table, rows: Ints) -> ConstraintError:
+def null_in_key(table: Table, data: ArrowRows, rows: Ints) -> ConstraintError:
     """The error for the rows of `data` at `rows`, which have NULL in a column of the primary key."""
     return _refusal(table, data, rows, "change", "has NULL", "give every key column a value")
 
 
-def impossible_changes(table: Table, data: pa.Table, changes: Changes, failed: Ints) -> ConstraintError:
+def impossible_changes(table: Table, data: ArrowRows, changes: Changes, failed: Ints) -> ConstraintError:
     """The error for the changes at `failed` (not empty), whose rows are those of `data` at the same places.
 
     It says what the first one failed of, and names the rows that failed likewise.
@@ -172,7 +172,7 @@ def impossible_changes(table: Table, data: pa.Table, changes: Changes, failed: I
     return _refusal(table, data, alike, "delete from", "has no row with", advice)
 
 
-def _refusal(table: Table, data: pa.Table, rows: Ints, attempt: str, wrong: str, advice: str) -> ConstraintError:
+def _refusal(table: Table, data: ArrowRows, rows: Ints, attempt: str, wrong: str, advice: str) -> ConstraintError:
     """`data` has the table's columns, or the primary key's alone."""
     keys = table.primary_key
     names = [field.name for field in table.fields]

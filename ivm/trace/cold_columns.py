@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -36,11 +36,11 @@ class _Batches:
     pieces: Pieces = field(default_factory=Pieces)
     in_place: dict[int, InPlace] = field(default_factory=dict)
 
-    def push(self, batch: pa.RecordBatch, level: int) -> None:
-        """One more batch, of at least one row."""
+    def push(self, batch: pa.RecordBatch, level: int, rows: int) -> None:
+        """One more batch, of so many rows, at least one."""
         self.batches.append(batch)
         self.levels.append(level)
-        self.pieces.push(batch.num_rows)
+        self.pieces.push(rows)
 
     def truncate(self, rows: int) -> None:
         """Cut off the batches from row `rows` on, where one begins, and whatever was left half pushed."""
@@ -100,6 +100,8 @@ class ColdColumns:
         self._places = {index: place for place, index in enumerate(indexes)}
         self._rows = _Batches()
         self._merge: _Merge | None = None
+        self.has_small = False
+        """Whether there may be something to tidy."""
 
     @property
     def indexes(self) -> tuple[int, ...]:
@@ -118,14 +120,15 @@ class ColdColumns:
             fixed._rows = self._rows.first(rows)
         return fixed
 
-    def append(self, batches: Iterable[pa.RecordBatch]) -> None:
-        """Add batches of all columns (of any encoding that fits) at the end; nothing is copied."""
-        if not self._places:
+    def append(self, batch: pa.RecordBatch) -> None:
+        """Add a batch of all columns (of any encoding that fits) at the end; nothing is copied."""
+        rows = batch.num_rows
+        if not self._places or not rows:
             return
-        for batch in batches:
-            if batch.num_rows:
-                kept = batch if len(self._places) == batch.num_columns else batch.select(list(self._places))
-                self._rows.push(kept, 0 if batch.num_rows < _SMALL else _SEALED)
+        kept = batch if len(self._places) == batch.num_columns else batch.select(list(self._places))
+        if rows < _SMALL:
+            self.has_small = True
+        self._rows.push(kept, 0 if rows < _SMALL else _SEALED, rows)
 
     def without(self, index: int) -> ColdColumns:
         """The same rows without a column, which is not read in place."""
@@ -135,6 +138,7 @@ class ColdColumns:
             kept, rows = [self._places[i] for i in rest], self._rows
             batches = [batch.select(kept) for batch in rows.batches]
             made._rows = _Batches(batches, list(rows.levels), rows.pieces.first(len(batches)))
+            made.has_small = self.has_small
         return made
 
     def truncate(self, rows: int) -> None:
@@ -147,6 +151,7 @@ class ColdColumns:
         if merge is None:
             first = self._rows.ready()
             if first is None:
+                self.has_small = bool(self._rows.levels) and self._rows.levels[-1] != _SEALED
                 return
             table = self._one_table(self._rows.batches[first : first + _FAN])
             merge = self._merge = _Merge(first, self._rows.levels[first] + 1, table, [])

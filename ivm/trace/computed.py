@@ -69,10 +69,8 @@ class ComputedColumns:
 
     def __init__(self) -> None:
         self._kept: WeakKeyDictionary[TextFunction, dict[int, HotColumn]] = WeakKeyDictionary()
-
-    def __bool__(self) -> bool:
-        """Whether anything is kept."""
-        return bool(self._kept)
+        self.is_used = False
+        """Whether anything was ever kept."""
 
     @property
     def nbytes(self) -> int:
@@ -93,6 +91,7 @@ class ComputedColumns:
 
     def put(self, index: int, function: TextFunction, column: HotColumn) -> None:
         """Keep the values of a function of all rows."""
+        self.is_used = True
         self._kept.setdefault(function, {})[index] = column
 
     def append(self, read: Callable[[Read], Column]) -> None:

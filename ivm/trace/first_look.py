@@ -29,7 +29,7 @@ from ivm.kernels.memory.exported import (
     let_go,
 )
 from ivm.trace.column import Ints
-from ivm.trace.exported import Exported, Located, one_batch, stride_of
+from ivm.trace.exported import ArrowRows, Exported, Located, one_batch, stride_of, taken_from
 from ivm.trace.helpers import LARGE, side_by_side
 from ivm.trace.well_formed import SHOWN
 
@@ -40,10 +40,14 @@ _PARTS = 4
 
 
 class _Dictionaries(NamedTuple):
-    """Dictionaries that are known to be well: which, int64 (columns, 5), and themselves, so that they stay."""
+    """Dictionaries that are known to be well: which, int64 (columns, 5), and themselves, so that they stay.
+
+    `idle`: what can be exported to beside what is known, and nobody uses just now.
+    """
 
     known: Ints
     held: dict[int, pa.Array]
+    idle: list[Exported]
 
 
 class FirstLook:
@@ -55,10 +59,9 @@ class FirstLook:
 
     def __init__(self, tests: Ints) -> None:
         self._tests = tests
-        self._dictionaries = _Dictionaries(np.zeros((len(tests), IDENTITY), np.int64), {})
-        self._idle: list[tuple[Exported, Ints]] = []
+        self._dictionaries = _Dictionaries(np.zeros((len(tests), IDENTITY), np.int64), {}, [])
 
-    def at(self, data: pa.Table | pa.RecordBatch) -> Located | None:
+    def at(self, data: ArrowRows) -> Located | None:
         """The batch that the data is and where its columns lie, in the order of the tests; None if it is to be looked
         closer, or is more than one batch.
 
@@ -71,21 +74,23 @@ class FirstLook:
             batch.validate()
         except pa.ArrowException:
             return None
-        dictionaries = self._dictionaries
+        dictionaries, rows = self._dictionaries, batch.num_rows
+        exported = taken_from(dictionaries.idle) or self._exported(dictionaries.known)
         addresses: Ints = np.empty((len(self._tests), 4), np.int64)
-        exported, met = idle = self._idle.pop() if self._idle else (Exported(), np.zeros_like(dictionaries.known))
         batch._export_to_c(exported.address)
-        arguments = exported.words, self._tests, dictionaries.known, met, addresses, batch.num_rows
-        if batch.num_rows < LARGE:
-            found = examine(*arguments, 0, 1)
+        if rows < LARGE:
+            found = examine(exported.words, addresses, rows, 0, 1)
         else:
-            parts = [partial(examine, *arguments, part, _PARTS) for part in range(_PARTS)]
-            found = max(side_by_side(parts, batch.num_rows))
+            parts = [partial(examine, exported.words, addresses, rows, part, _PARTS) for part in range(_PARTS)]
+            found = max(side_by_side(parts, rows))
             let_go(exported.words)
         if found == FRESH:
-            self._remember(batch, dictionaries, met)
-        self._idle.append(idle)
-        return None if found == CLOSER else Located(batch, addresses)
+            self._remember(batch, dictionaries, exported.beside[-1])
+        dictionaries.idle.append(exported)
+        return None if found == CLOSER else (batch, addresses)
+
+    def _exported(self, known: Ints) -> Exported:
+        return Exported(self._tests, known, np.zeros_like(known))
 
     def _remember(self, batch: pa.RecordBatch, dictionaries: _Dictionaries, met: Ints) -> None:
         known, held = dictionaries.known.copy(), dict(dictionaries.held)
@@ -93,7 +98,7 @@ class FirstLook:
             array = batch.column(int(self._tests[column, 0]))
             if pa.types.is_dictionary(array.type) and array.dictionary.nbytes <= _REMEMBERED_BYTES:
                 known[column], held[column] = met[column], array.dictionary
-        self._dictionaries = _Dictionaries(known, held)
+        self._dictionaries = _Dictionaries(known, held, [])
 
 
 def first_look(schema: pa.Schema, placed: Sequence[tuple[int, Field]]) -> FirstLook | None:

@@ -116,18 +116,14 @@ class Errands:
 
     def __init__(self, helpers: Helpers) -> None:
         self._helpers = helpers
-        self._out: list[Errand[Any]] = []
+        self.out: list[Errand[Any]] = []
+        """Those that somebody may be at."""
         self._before: Errands | None = None
-
-    @property
-    def are_out(self) -> bool:
-        """Whether somebody may be at one of them."""
-        return bool(self._out)
 
     def send(self, work: Callable[[], T]) -> Errand[T]:
         """Hand out some work. It must not matter to it what else is done until its result is taken."""
         errand = Errand(work)
-        self._out.append(errand)
+        self.out.append(errand)
         self._helpers.put(errand)
         return errand
 
@@ -135,26 +131,26 @@ class Errands:
         """Do all of these side by side; raises what the first of them raises that does."""
         mine, *others = map(Errand, works)
         for errand in others:
-            self._out.append(errand)
+            self.out.append(errand)
             self._helpers.put(errand)
         try:
             return [errand.get() for errand in (mine, *others)]
         finally:
             for errand in others:
                 errand.wait()
-                self._out.remove(errand)
+                self.out.remove(errand)
 
     def finish(self) -> None:
         """Let all that are out be done; raises what the first of them raised that did."""
-        for errand in tuple(self._out):
+        for errand in tuple(self.out):
             errand.get()
-        self._out.clear()
+        self.out.clear()
 
     def wait(self) -> None:
         """Let end what a helper has begun; of the others nothing is done any more. May be interrupted, called again."""
-        while self._out:
-            self._out[-1].wait()
-            self._out.pop()
+        while self.out:
+            self.out[-1].wait()
+            self.out.pop()
 
     def __enter__(self) -> None:
         self._before, _here.errands = _here.errands, self if self._helpers.threads > 1 else None

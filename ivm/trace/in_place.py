@@ -18,6 +18,7 @@ _READABLE = (
     *(Kind.INTEGER, Kind.BIGINT, Kind.HUGEINT, Kind.DECIMAL, Kind.DOUBLE, Kind.DATE, Kind.TIMESTAMP, Kind.TIMESTAMPTZ),
     Kind.TIME,
 )
+_PAGE = 1 << PAGE_BITS
 _NO_TEXT = TextDictionary()
 _MOST_SHORT, _MOST_LONG = 1 << 7, 1 << 15
 
@@ -71,9 +72,11 @@ class Pieces:
         piece = starts.length - 1
         end = starts.array.item(piece) + rows
         starts.push(end)
-        count = _pages_before(end)
-        if count > pages.length:
-            pages.fill(piece, count)
+        count, known = (end + _PAGE - 1) >> PAGE_BITS, pages.length
+        if count > known:
+            reserved = pages.array if count <= len(pages.array) else pages.reserve(count)
+            reserved[known:count] = piece
+            pages.length = count
 
     def truncate(self, pieces: int) -> None:
         """Forget all but the first `pieces`."""
@@ -242,4 +245,4 @@ def _pieces(starts: Ints) -> Pieces:
 
 def _pages_before(row: int) -> int:
     """How many pages begin before a row."""
-    return (row + (1 << PAGE_BITS) - 1) >> PAGE_BITS
+    return (row + _PAGE - 1) >> PAGE_BITS

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ivm.kernels.hashing.ascending import REFUSED, TAKEN, TAKEN_ON
-from ivm.kernels.hashing.block import ANY_LEAD, LAST
+from ivm.kernels.hashing.block import ANY_LEAD, LAST, STOP
 from ivm.kernels.hashing.packed import UNREADABLE, extend_packed, insert_packed, pack_keys
 from ivm.kernels.hashing.probe import absent_keys
 from ivm.kernels.types import Hashes
@@ -113,6 +113,11 @@ class Index:
         known = self._chains.count(self._run.start, self._run.stop) if self.backlog else 0
         return self.rows - self.backlog + known
 
+    @property
+    def is_ascending(self) -> bool:
+        """Whether rows may come whose order proves their keys new."""
+        return self._ascending and self._block.item(STOP) == self.rows
+
     def mark(self) -> Mark:
         """Where the index is now, for `rollback`."""
         return Mark(len(self._journal), self.rows)
@@ -162,7 +167,7 @@ class Index:
     def insert_packed(self, keys: KeysAt, died: Ints) -> bool:
         """As `insert`, of rows, at least one, whose keys lie somewhere; False, and nothing is changed, if not."""
         if self._ascending or self.backlog:
-            done, words = self.extend_packed(keys, died)
+            done, words = self.extend_packed(keys, died) if self.is_ascending else (False, self.packed(keys))
             if words is not None and not done:
                 self._insert_further(words, ALL, died)
             return words is not None
@@ -192,9 +197,7 @@ class Index:
         return True
 
     def extend_packed(self, keys: KeysAt, died: Ints = NOBODY) -> tuple[bool, Ints | None]:
-        """As `extend`, of rows, at least one, whose keys lie somewhere; and their words, None if they do not."""
-        if not self._ascending or self._run.stop != self.rows:
-            return False, self.packed(keys)
+        """As `extend` where it `is_ascending`, of rows whose keys lie somewhere; their words, None if they do not."""
         form, sources, first, count = keys
         words = np.empty((count, self.words), np.int64)
         self._journal.append(_Step(self.rows, self._no_words))

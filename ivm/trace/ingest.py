@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,26 +13,15 @@ from catalog.names import by_key, key, suggestion, twice
 from catalog.schema import Field, Schema
 from catalog.types import BIGINT
 from ivm.trace.arrow import array_from, arrow_type
-from ivm.trace.as_it_is import DIFF, TIME, AsItIs, as_table, number_field
+from ivm.trace.as_it_is import DIFF, TIME, AsItIs, Updates, as_table, number_field
 from ivm.trace.changes import within_bounds
 from ivm.trace.column import Bools, Ints, every
 from ivm.trace.exact_cast import TextError, exact_cast, from_texts, is_written
-from ivm.trace.exported import Located
+from ivm.trace.exported import ArrowRows
 from ivm.trace.well_formed import WellFormed, check_shown
 
 _SHOWN = 3
 _NESTED = (list, tuple, dict, set, frozenset, np.ndarray)
-
-
-class Updates(NamedTuple):
-    """Rows, their times, None where they have none of their own, their diffs, None where all are +1, and, if that is
-    known, where the rows lie.
-    """
-
-    rows: pa.Table
-    times: Ints | None
-    diffs: Ints | None
-    located: Located | None = None
 
 
 Defaults = Mapping[str, Callable[[int], pa.Array]]
@@ -57,9 +46,9 @@ class Intake:
         self._defaults = defaults
         self._as_it_is = AsItIs(fields, what)
 
-    def rows(self, data: Any, *, keys_only: bool = False) -> tuple[pa.Table, Located | None]:
-        """The data as an Arrow table of exactly the columns `fields`, in their order, in types that `to_column` takes;
-        and where its columns lie, if that is known.
+    def rows(self, data: Any, *, keys_only: bool = False) -> tuple[ArrowRows, Ints | None]:
+        """The data as Arrow rows of exactly the columns `fields`, in their order, in types that `to_column` takes;
+        and where its columns lie, if that is known, as `Updates` has it.
 
         `data`: a pa.Table or RecordBatch, anything with the Arrow PyCapsule interface (pandas, polars, DuckDB
         relations), a list of dicts (a key that a row lacks is NULL), or a dict of columns; in dicts, dates, timestamps
@@ -74,8 +63,8 @@ class Intake:
         16 columns and the look of `WellFormed`.
         """
         taken = None if keys_only else self._as_it_is.taken(data)
-        if taken is not None and not taken.has_extra:
-            return taken.table, taken.located
+        if taken is not None and taken.times is None and taken.diffs is None:
+            return taken.rows, taken.addresses
         table, borrowed = self._as_table(data)
         return self._complete(self._renamed(table), borrowed, self._keys if keys_only else self.fields), None
 
@@ -86,7 +75,7 @@ class Intake:
         """
         taken = self._as_it_is.taken(data)
         if taken is not None:
-            return self._counted(Updates(*taken.parts()), self.fields)
+            return taken if taken.diffs is None else self._counted(taken, self.fields)
         given, borrowed = self._as_table(data)
         table = self._renamed(given)
         own = {field.name for field in self.fields}
@@ -100,12 +89,12 @@ class Intake:
         return self._counted(Updates(rows, times, diffs), wanted)
 
     def _counted(self, updates: Updates, fields: Schema) -> Updates:
-        rows, times, diffs, located = updates
+        rows, times, diffs, addresses = updates
         if diffs is None:
             return updates
         added = np.count_nonzero(diffs == 1)
         if added + np.count_nonzero(diffs == -1) == len(diffs):  # the rule
-            return Updates(rows, times, None if added == len(diffs) else diffs, located)
+            return Updates(rows, times, None if added == len(diffs) else diffs, addresses)
         rows, times, diffs = within_bounds(rows, times, diffs, [field.type for field in fields], self._what)
         if np.count_nonzero(diffs) < len(diffs):
             kept = np.flatnonzero(diffs)

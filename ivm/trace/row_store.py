@@ -165,7 +165,11 @@ class RowStore:
                 f"cannot add {count} rows to {first}: a table or derived collection holds at most {MOST_ROWS} rows "
                 "between compactions; delete rows in commits of their own first"
             )
-        self._births.append(times, first, count)
+        if isinstance(times, int):
+            if times != self._births.last:
+                self._births.reach(times, first)
+        else:
+            self._births.append(times, first, count)
         self.columns.append(source, count)
         if self._died.length:
             self.mortal(first + count)

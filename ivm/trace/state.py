@@ -74,36 +74,27 @@ class State(Protocol):
         return 0
 
 
-class Marks:
+class Marks(dict[State, Any]):
     """The states that were touched since the last seal, each with its mark, in the order in which they were touched."""
-
-    def __init__(self) -> None:
-        self._marks: dict[State, Any] = {}
-
-    def __len__(self) -> int:
-        return len(self._marks)
-
-    def __contains__(self, state: State) -> bool:
-        return state in self._marks
 
     def add(self, states: Iterable[State]) -> None:
         """Mark those that are not marked yet; to be called before they are changed."""
         for state in states:
-            if state not in self._marks:
-                self._marks[state] = state.mark()
+            if state not in self:
+                self[state] = state.mark()
 
     def rollback(self, left: int = 0) -> None:
         """Undo what was done to all but the first `left` states, last one first."""
-        while len(self._marks) > left:
-            state = next(reversed(self._marks))
-            state.rollback(self._marks[state])
-            del self._marks[state]  # from here on: before, it would have to be done again
+        while len(self) > left:
+            state = next(reversed(self))
+            state.rollback(self[state])
+            del self[state]  # from here on: before, it would have to be done again
 
     def seal(self, upper: int, since: int) -> None:
         """Make what was done to all states final, last one first: none goes before those that are made of it."""
-        for state in reversed(self._marks):
+        for state in reversed(self):
             state.seal(upper, since)
-        self._marks.clear()
+        self.clear()
 
 
 class Held(list["ref[Each]"]):

@@ -73,9 +73,10 @@ class StoredColumns(Source):
         for i, column in self._hot.items():
             column.append(source.column(i))
         if isinstance(source, Batch):
-            if self._computed:
+            if self._computed.is_used:
                 self._computed.append(source.column)
-            self._cold.append(source.batches())
+            for batch in source.batches():
+                self._cold.append(batch)
             self._newest = self.rows, source
         self.rows += count
 
@@ -91,13 +92,15 @@ class StoredColumns(Source):
     def tidy(self) -> None:
         """After a commit: the batch that came last is no longer at hand, and small batches are put together."""
         self._newest = None
-        self._cold.tidy()
+        if self._cold.has_small:
+            self._cold.tidy()
 
     def copy_from(self, other: StoredColumns, rows: Ints) -> None:
         """Add the rows `rows` of `other`, ascending, whose columns are hot and cold as these are."""
         for i, column in self._hot.items():
             column.append(other.gather(i, rows))
-        self._cold.append(other._cold.table(rows).to_batches())
+        for batch in other._cold.table(rows).to_batches():
+            self._cold.append(batch)
         self._computed.append_from(other._computed, rows)
         self.rows += len(rows)
 
@@ -173,7 +176,7 @@ class StoredColumns(Source):
         """Whether the column is cold, or their values are kept."""
         if index not in self._hot:
             return True
-        return bool(self._computed) and all(self._computed.get(index, each) is not None for each in functions)
+        return self._computed.is_used and all(self._computed.get(index, each) is not None for each in functions)
 
     def keep_computed(self, index: int, functions: Sequence[TextFunction]) -> Iterator[int]:
         """Let functions of text column `index` be read by row number without computing them again and again.

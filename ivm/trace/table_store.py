@@ -17,7 +17,7 @@ from ivm.trace.changes import Applied, Changes, impossible_changes, in_order, ne
 from ivm.trace.column import NOBODY, Ints
 from ivm.trace.delta import Concatenation, Delta, Group, Source, plain_layout
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.exported import Located
+from ivm.trace.exported import ArrowRows
 from ivm.trace.index import KeysAt
 from ivm.trace.keys import KeyLayout
 from ivm.trace.rows import Rows, RowsMark
@@ -41,6 +41,7 @@ class TableStore(Rows):
         super().__init__(self._types, dictionary, cold=True)
         self.table = table
         self._dictionary = dictionary
+        self._layout = plain_layout(len(self._types))
         self._readers = Readers([Reader(each, dictionary) for each in self._types])
         self._key_readers = Readers([self._readers.each[c] for c in table.key_indexes])
         self._key = self.arrangement(table.key_indexes) if table.primary_key else None
@@ -60,19 +61,20 @@ class TableStore(Rows):
 
     def apply(
         self,
-        data: pa.Table,
+        data: ArrowRows,
         diffs: Ints | None,
         times: Ints | int,
         mode: Mode = "diff",
         missing: Missing = "error",
         earliest: int = BEGINNING,
-        located: Located | None = None,
+        addresses: Ints | None = None,
     ) -> Delta | None:
         """Carry out the updates (row i of `data`, times[i], diffs[i]); the change of the table that they make, by time.
 
         `data` has the table's columns in their order, or, where all diffs are negative and there is a primary key, only
         the key's columns: a delete identifies its row by the key alone, and may have NULL in any other column. `diffs`
-        None: all +1. `located`: where the rows lie, if that is known. `times` are not before any applied earlier
+        None: all +1. `addresses`: where the columns of the rows lie, which are a record batch then, if that is known.
+        `times` are not before any applied earlier
         (ValueError). The order of the updates of one time is irrelevant: deletes come before inserts, and where that is
         not possible, diffs of equal rows at equal times are added up first (mode "diff"). An update of diff d stands
         for |d| changes. With mode "upsert", for tables with a primary key, an insert replaces the row of its key, if
@@ -84,17 +86,17 @@ class TableStore(Rows):
         Cost: a few ns a row and key word for inserts of ascending keys, else one or two random accesses a change;
         twice that and a pass over all columns where diffs had to be added up.
         """
+        if diffs is None and isinstance(times, int):
+            come = self._come(data, max(times, earliest), addresses)
+            if come is not None:
+                return come
         changes = in_order(times, diffs, data.num_rows, deletes_first=True if mode == "diff" else None)
         if len(changes) == 0:
             return None
         changes.times = not_before(changes.times, earliest)
         first, last = changes.bounds
-        if first < self.last_time:
-            raise ValueError(
-                f"cannot change table {self.table.name} at time {first}: it has changes at time {self.last_time} "
-                "already; apply changes in the order of time"
-            )
-        batch = self._batch(data, changes, located)
+        self._check_time(first)
+        batch = self._batch(data, changes, addresses)
         outcome = self._carry_out(batch, changes, mode, missing)
         if not isinstance(outcome, Delta) and mode == "diff" and diffs is not None and changes.inserts.any():
             net = net_in_order(data, self._types, times, diffs)
@@ -105,7 +107,7 @@ class TableStore(Rows):
                 batch, changes = self._batch(data, net), net
                 outcome = self._carry_out(batch, changes, mode, missing)
         if not isinstance(outcome, Delta):
-            raise impossible_changes(self.table, batch.table, changes, outcome)
+            raise impossible_changes(self.table, batch.rows, changes, outcome)
         if len(outcome) == 0:
             return None
         self.store.reach(last)
@@ -171,12 +173,37 @@ class TableStore(Rows):
         rows, key = super().size(), StateSize() if self._key is None else self._key.size()
         return StateSize(rows.rows, rows.entries + key.entries, rows.bytes + key.bytes)
 
-    def _batch(self, data: pa.Table, changes: Changes, located: Located | None = None) -> Batch:
+    def _come(self, data: ArrowRows, time: int, addresses: Ints | None) -> Delta | None:
+        """The delta of rows, at least one, that come at a time, if their keys go on ascending, or there are none.
+
+        None: nothing was done, and it is to be found out whether there are rows of their keys.
+        """
+        count = data.num_rows
+        if count == 0 or (self._key is not None and not self._key.index.is_ascending):
+            return None
+        if time < self.store.last_time:
+            self._check_time(time)
+        batch = Batch(data, self._readers, addresses)
+        if self._key is not None:
+            sources = batch.addresses() if addresses is None else addresses
+            if sources is None or not self._key.index.extend_packed(KeysAt(self._forms[1], sources, 0, count))[0]:
+                return None
+        self.store.append(batch, count, time)
+        return Delta([Group(batch)], self._layout, count, time)
+
+    def _check_time(self, first: int) -> None:
+        if first < self.last_time:
+            raise ValueError(
+                f"cannot change table {self.table.name} at time {first}: it has changes at time {self.last_time} "
+                "already; apply changes in the order of time"
+            )
+
+    def _batch(self, data: ArrowRows, changes: Changes, addresses: Ints | None = None) -> Batch:
         """The changes' rows in their order, under the positions of the table's columns, or of the key's alone."""
         readers = self._readers
         if data.num_columns != len(self._types):
-            data, readers, located = data.select(list(self.table.primary_key)), self._key_readers, None
-        batch = Batch(data, readers, located)
+            data, readers, addresses = data.select(list(self.table.primary_key)), self._key_readers, None
+        batch = Batch(data, readers, addresses)
         return batch if changes.positions is None else batch.take(changes.positions)
 
     def _carry_out(self, batch: Batch, changes: Changes, mode: Mode, missing: Missing) -> Delta | Ints:
@@ -193,18 +220,21 @@ class TableStore(Rows):
         self, key: Arrangement, batch: Batch, changes: Changes, replace: bool, go_on: bool
     ) -> Delta | Ints:
         store, count = self.store, len(changes)
-        whole = batch.table.num_columns == len(self._types)
+        whole = batch.rows.num_columns == len(self._types)
         sources, words = batch.addresses(), None
         if sources is not None:
             keys = KeysAt(self._forms[whole], sources, 0, count)
-            done, words = key.index.extend_packed(keys) if changes.only_inserts else (False, key.index.packed(keys))
-            if done:
-                return self._append(batch, changes)
+            if changes.only_inserts and key.index.is_ascending:
+                done, words = key.index.extend_packed(keys)
+                if done:
+                    return self._append(batch, changes)
+            else:
+                words = key.index.packed(keys)
         if words is None:
             columns = [batch.column(c) for c in (key.key if whole else range(len(key.key)))]
             words, dropped = key.layout.pack(columns, len(batch))
             if dropped is not None and dropped.any():
-                raise null_in_key(self.table, batch.table, np.flatnonzero(dropped)[:3])
+                raise null_in_key(self.table, batch.rows, np.flatnonzero(dropped)[:3])
             if changes.only_inserts and key.index.extend(words, None):
                 return self._append(batch, changes)
         deadly = replace or not changes.only_inserts or len(store.died) > 0
@@ -251,4 +281,4 @@ class TableStore(Rows):
         return both.take(np.argsort(both.times, kind="stable"))
 
     def _delta(self, source: Source, length: int, times: Ints | int, diffs: Ints | None) -> Delta:
-        return Delta([Group(source)], plain_layout(len(self._types)), length, times, diffs)
+        return Delta([Group(source)], self._layout, length, times, diffs)

@@ -61,21 +61,22 @@ class Turns(RLock):
         self._begin = begin
         self._next = threading.Lock()
         self._waiting: set[int] = set()
-        self._refusal = ""
+        self.refusal = ""
+        """What those are told who come when nobody is let in any more; empty as long as it is open."""
 
     @property
     def closed(self) -> bool:
         """Whether nobody is let in any more."""
-        return bool(self._refusal)
+        return bool(self.refusal)
 
     def close(self, refusal: str) -> None:
         """Let nobody in from now on, those that wait included: they get an InterfaceError that says `refusal`."""
-        self._refusal = refusal
+        self.refusal = refusal
 
     def check_open(self) -> None:
         """Raise InterfaceError if it is closed."""
-        if self._refusal:
-            raise InterfaceError(self._refusal)
+        if self.refusal:
+            raise InterfaceError(self.refusal)
 
     def __enter__(self) -> None:
         inside = self._is_owned()
@@ -84,9 +85,11 @@ class Turns(RLock):
             if inside:
                 self.acquire()
             else:
-                self._take()
+                if self._waiting or not self.acquire(blocking=False):
+                    self._queue()
                 self._begin()
-            self.check_open()
+            if self.refusal:
+                self.check_open()
         except BaseException:
             try:  # noqa: SIM105  a call in Python could be interrupted
                 self.release()
@@ -116,10 +119,8 @@ class Turns(RLock):
         if self._waiting:
             self.aside(_nothing)
 
-    def _take(self) -> None:
+    def _queue(self) -> None:
         """Acquire the lock, behind those who wait for it."""
-        if not self._waiting and self.acquire(blocking=False):
-            return
         me = threading.get_ident()
         try:
             self._waiting.add(me)

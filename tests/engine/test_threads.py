@@ -243,7 +243,7 @@ def test_the_first_error_is_raised_whoever_was_first() -> None:
     for _ in range(5):
         with pytest.raises(ValueError, match="0"):
             errands.all([partial(late, number) for number in range(4)])
-    assert not errands.are_out
+    assert not errands.out
 
 
 @given(st.integers(1, 200_000))

@@ -79,7 +79,7 @@ def _state(db: ivm.Database) -> object:
         tables = core.engine.tables
         assert tables is core.engine.renderer.tables
         assert {each.name: each for each in core.catalog.tables} == {name: each.table for name, each in tables.items()}
-        held = {name: (len(each.unique), len(each.foreign)) for name, each in tables._held.items()}
+        held = {name: (len(each.unique), len(each.foreign)) for name, each in tables.constrained.items()}
         return {name: (each.table, each.count, held.get(name)) for name, each in tables.items()}
 
 

@@ -120,7 +120,7 @@ def test_it_agrees_with_the_checks_of_every_value(data: Any) -> None:
     assert (located is not None) is is_well(table, fields)
     if located is None:
         return
-    for column, field, place in zip(table.columns, fields, located.addresses.tolist(), strict=True):
+    for column, field, place in zip(table.columns, fields, located[1].tolist(), strict=True):
         array, (address, stride, validity, bit) = column.chunk(0), place
         expected = to_column(array, field.type, TextDictionary())
         if stride:

@@ -15,7 +15,7 @@ from numba import types
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import operation, part
-from ivm.kernels.memory.at import load
+from ivm.kernels.memory.at import load, words_at
 from ivm.kernels.types import Ints
 
 WORDS = 10
@@ -32,8 +32,10 @@ they must stay below, its low word and its high one; of texts the bytes of an of
 codes the bytes of a code, and of an offset of the dictionary's texts."""
 ANYTHING, SHORTS, LONGS, PAIRS, TEXTS, CODES = range(6)
 """How to look: not at all, at values of 4 or 8 bytes, at decimals of two words, at texts, at codes of a dictionary."""
-IDENTITY = 5
-"""The words that say which dictionary it is: three buffers, the offset, the length."""
+TEST, IDENTITY = 6, 5
+"""How many words a test has; and those that say which dictionary it is: three buffers, the offset, the length."""
+TESTS, KNOWN, MET = range(WORDS, WORDS + 3)
+"""Where `examine` finds the addresses of further arrays behind the struct."""
 WELL, FRESH, CLOSER = range(3)
 """What `examine` finds: all is well; so it is, and dictionaries came that are not known; somebody is to look closer."""
 
@@ -294,18 +296,19 @@ def locate(exported: Ints, strides: Ints, addresses: Ints) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
-def examine(
-    exported: Ints, tests: Ints, known: Ints, met: Ints, addresses: Ints, rows: int, first: int, step: int
-) -> int:
+def examine(exported: Ints, addresses: Ints, rows: int, first: int, step: int) -> int:
     """Whether columns of so many rows hold what their types say, WELL, FRESH or CLOSER, and where their values lie.
 
     Of all columns, or of each `step`th from the `first` on: then what was exported is not released.
 
-    `tests` int64 (columns, 6); `addresses` (columns, 4) as of `locate`; `known` and `met` (columns, 5) say which
-    dictionary of a column is known to be well, and which one it has. Cost: 0.3 ns a value and 0.1 a byte of ASCII; 1 ns
-    a byte of other texts.
+    `addresses` (columns, 4) as of `locate`. Behind the struct `exported` has at TESTS, KNOWN and MET the addresses of
+    C-contiguous int64 arrays: `tests` (columns, TEST); `known` and `met` (columns, IDENTITY), which dictionary of a
+    column is known to be well, and which one it has. Cost: 0.3 ns a value and 0.1 a byte of ASCII; 1 ns a byte of other
+    texts.
     """
-    found = WELL
+    found, columns = WELL, len(addresses)
+    tests = words_at(exported[TESTS], columns, TEST)
+    known, met = words_at(exported[KNOWN], columns, IDENTITY), words_at(exported[MET], columns, IDENTITY)
     for column in range(first, len(tests), step):
         array = _word(exported[CHILDREN], tests[column, PLACE])
         nulls = _nulls(array, rows)
