@@ -103,7 +103,7 @@ def fields_of(parts: Accumulators, columns: Sequence[Column], rows: int) -> Ints
     """The fields (rows, fields) that each row by itself adds up to; `columns` are the arguments."""
     request = _request(parts, _NO_KEYS)
     request[COLUMNS:] = [word for column in columns for word in named(column)]
-    fields = np.zeros((rows, parts.fields), np.int64)
+    fields: Ints = np.empty((rows, parts.fields), np.int64)
     failed = add_apart(request, np.arange(rows, dtype=np.int32), fields)
     if failed >= 0:
         raise parts.overflow(failed)

@@ -161,6 +161,6 @@ class GroupRows(Source):
         output[0, AT] = 0
         words = np.empty((int(output[0, WORDS]), len(self.fields)), np.int64)
         valid = np.empty((1, len(self.fields)), np.bool_)
-        finalize(output, 0, False, self.fields, 0, 0, len(self.fields), words, valid, self.parts.scratch)
+        finalize(output, 0, False, self.fields, 0, 0, len(self.fields), words, valid, 0, self.parts.scratch)
         values = aggregate_values(np.ascontiguousarray(words.T), self.parts.aggregates[index])
         return Column(values, None if valid.all() else valid[0])

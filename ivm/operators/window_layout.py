@@ -362,7 +362,7 @@ class WindowLayout:
         out, valid = np.zeros((self.sums.words, n), np.int64), np.ones((len(self._aggregates), n), np.bool_)
         fields = np.ascontiguousarray(values)
         first, words, spec = self.sums.placed[o]
-        if finalize(self.sums.outputs, o, True, fields, 0, at, n, out, valid, self.sums.scratch):
+        if finalize(self.sums.outputs, o, True, fields, 0, at, n, out, valid, 0, self.sums.scratch):
             raise overflow_error(spec)
         values = np.ascontiguousarray(out[first : first + words].T)
         return Column(aggregate_values(values, spec), None if valid[o].all() else valid[o])

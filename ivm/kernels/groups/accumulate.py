@@ -18,7 +18,7 @@ from ivm.kernels.types import Bools, Int32s, Ints
 
 COUNT, SUM, SUM_WIDE, SUM_DOUBLE, SUM_SQUARES, EXTREME, ORDERED = 0, 1, 2, 3, 4, 5, 6
 _LANES = 4
-_ROWS_EACH = 16
+ROWS_EACH = 16
 """How many rows there are for each cell where totals of their own, in lanes, are worth being added up."""
 
 
@@ -62,7 +62,7 @@ def _count(field: Word, valid: Bools, diffs: Ints, row_cell: Int32s, cells: Ints
     plain = len(diffs) == 0 and len(valid) == 0
     if plain and len(cells) == 1:
         cells[0, field] += len(row_cell)
-    elif plain and len(cells) * _ROWS_EACH <= len(row_cell):
+    elif plain and len(cells) * ROWS_EACH <= len(row_cell):
         totals = np.zeros((_LANES, len(cells)), np.int64)
         for i in range(len(row_cell)):
             totals[i % _LANES, np.uint64(row_cell[np.uint64(i)])] += 1
@@ -84,7 +84,7 @@ def _sum(field: Word, values: Ints, valid: Bools, diffs: Ints, row_cell: Int32s,
     if len(diffs) == 0:
         if len(valid) == 0 and len(cells) == 1:
             _sum_all(field, values, cells)
-        elif len(valid) == 0 and len(cells) * _ROWS_EACH <= len(row_cell):
+        elif len(valid) == 0 and len(cells) * ROWS_EACH <= len(row_cell):
             _sum_by_halves(field, values, row_cell, cells)
         else:
             for i in range(len(row_cell)):
@@ -190,30 +190,35 @@ def _sum_doubles(
 
 
 @part()
-def add_before(plan: Ints, k: Word, before: Ints, cell_previous: Int32s, cells: Ints, first: Word, count: Word) -> bool:
-    """Make totals of accumulator k of the cells [first, first + count): add those of the group's cell before.
+def add_before(plan: Ints, k: Word, before: Ints, since: Ints, cells: Ints, first: Word, count: Word) -> bool:
+    """Make totals of accumulator k of the cells [first, first + count): add those that each begins with.
 
-    `before[i]` are the totals that cell first + i begins with; those of one of these cells, known only now, are put
-    there. Extremes and ordered aggregates are absolute already. Returns whether one overflowed 128 bits.
+    `since` (count,) says where these are: so many cells before it, or, from 0 down, in which row of `before`. Extremes
+    and ordered aggregates are absolute already. Returns whether one overflowed 128 bits.
     """
     kind, field, width = plan[k, KIND], plan[k, FIELD], plan[k, WIDTH]
     overflowed = False
     if kind in (EXTREME, ORDERED):
         return False
     digits = field + NOT_FINITE if kind == SUM_DOUBLE else field
+    if kind == COUNT:
+        for i in range(count):
+            cells[first + i, field] += cells[first + i - since[i], field] if since[i] > 0 else before[-since[i], field]
+        return False
     for i in range(count):
-        cell, previous = first + i, np.int64(cell_previous[first + i])
-        if previous >= first:
-            for f in range(field, digits + width):
-                before[i, f] = cells[previous, f]
+        cell = np.int64(first + i)
+        begins = np.int64(cell - since[i] if since[i] > 0 else -since[i])
+        totals = cells if since[i] > 0 else before
         if kind == SUM:
-            low, high, over = add(cells[cell, field], cells[cell, field + 1], before[i, field], before[i, field + 1])
+            low, high, over = add(
+                cells[cell, field], cells[cell, field + 1], totals[begins, field], totals[begins, field + 1]
+            )
             overflowed = overflowed or over
             cells[cell, field], cells[cell, field + 1] = low, high
             continue
         for f in range(field, digits):
-            cells[cell, f] += before[i, f]
+            cells[cell, f] += totals[begins, f]
         carry = np.uint64(0)
         for f in range(digits, digits + width):
-            carry = add_word(cells, cell, f, before[i, f], carry)
+            carry = add_word(cells, cell, f, totals[begins, f], carry)
     return overflowed

@@ -8,7 +8,7 @@ and cells, `groups.accumulate` for fields and `plan`, `groups.finalize` for `out
 `room` is where output rows are written, int64, with space for `capacity` of them. It has one after the other: how many
 NULLs each output has; `flat`, the columns of the outputs, where word w of output o of row i is
 `flat[capacity * at + words * i + w]`, `at` and `words` being the output's; the key words of each row; the diffs; the
-times, if there are many; the validity of each row of each output, a byte each.
+times, if there are many; the validity of each row of each output that has NULLs, a byte each.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ivm.kernels.memory.at import address_of, bools_at, ints_at, words_at
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Bools, Int32s, Ints
 
-BLOCK = 256
+BLOCK = 128
 
 
 @part(counted=True)
@@ -56,47 +56,44 @@ def emit(
     flat_valid = bools_at(at + (8 * capacity if len(cell_time) else 0), len(outputs), capacity)
     nulls[:] = 0
     size = min(BLOCK, len(cells))
-    before = np.empty((size, cells.shape[1]), np.int64)
-    old, new = np.empty((words, size), np.int64), np.empty((words, size), np.int64)
-    old_valid, new_valid = np.empty((len(outputs), size), np.bool_), np.empty((len(outputs), size), np.bool_)
-    out_row, in_row = np.empty(size, np.int64), np.empty(size, np.int64)
-    rows = 0
+    before, since = np.empty((size, cells.shape[1]), np.int64), np.empty(size, np.int64)
+    shown, valid = np.empty((words, 2 * size), np.int64), np.empty((len(outputs), 2 * size), np.bool_)
+    source = np.empty(2 * size, np.int64)
+    rows = np.int64(0)
     for first in range(0, len(cells), BLOCK):
-        count = min(BLOCK, len(cells) - first)
-        failed = _total_up(plan, width, state, cell_slot, cell_previous, cells, first, count, before)
-        if failed >= 0:
-            return rows, failed, -1
+        count, begun = min(BLOCK, len(cells) - first), rows
+        known = _begin(width, state, cell_slot, cell_previous, cells, first, count, before, since)
+        for k in range(len(plan)):
+            if add_before(plan, k, before, since, cells, first, count):
+                return rows, np.int64(k), np.int64(-1)
         for o in range(len(outputs)):
-            finalize(outputs, o, always, before, 0, 0, count, old, old_valid, scratch)
-            if finalize(outputs, o, always, cells, first, 0, count, new, new_valid, scratch):
-                return rows, -1, o
+            finalize(outputs, o, always, before, 0, 0, known, shown, valid, 0, scratch)
+            if finalize(outputs, o, always, cells, first, 0, count, shown, valid, size, scratch):
+                return rows, np.int64(-1), np.int64(o)
         for i in range(count):
-            existed = always or before[i, 0] != 0
-            exists = always or cells[first + i, 0] != 0
-            differs = existed != exists or (existed and _differ(old, new, old_valid, new_valid, i))
-            out_row[i] = in_row[i] = -1
-            slot = cell_slot[first + i]
+            cell, now = first + i, size + i
+            was = now - since[i] if since[i] > 0 else -since[i]
+            existed = always or (cells[cell - since[i], 0] if since[i] > 0 else before[was, 0]) != 0
+            exists = always or cells[cell, 0] != 0
+            if existed and exists and not _differ(shown, valid, was, now):
+                continue
+            slot = np.int64(cell_slot[cell])
             for is_new in range(2):
-                if differs and (exists if is_new else existed):
-                    if is_new:
-                        in_row[i] = rows
-                    else:
-                        out_row[i] = rows
+                if exists if is_new else existed:
+                    source[rows - begun] = now if is_new else was
                     diffs[rows] = 2 * is_new - 1
                     for w in range(width):
                         keys[rows, w] = state[slot, w]
                     if len(cell_time):
-                        times[rows] = cell_time[first + i]
+                        times[rows] = cell_time[cell]
                     rows += 1
         for o in range(len(outputs)):
-            put(outputs, o, old, old_valid, out_row, count, flat, flat_valid, nulls, capacity)
-            put(outputs, o, new, new_valid, in_row, count, flat, flat_valid, nulls, capacity)
-    return rows, -1, -1
+            _write(outputs, o, shown, valid, source, begun, rows, flat, flat_valid, nulls, capacity)
+    return rows, np.int64(-1), np.int64(-1)
 
 
 @part()
-def _total_up(
-    plan: Ints,
+def _begin(
     width: Word,
     state: Ints,
     cell_slot: Int32s,
@@ -105,55 +102,74 @@ def _total_up(
     first: Word,
     count: Word,
     before: Ints,
+    since: Ints,
 ) -> Word:
-    """Make totals of a block's cells, and copy the totals before each to `before`; the accumulator that overflowed."""
+    """For each cell of a block how many cells before it, in the block, its group had its last one, into `since`.
+
+    Where it had none there, the totals that it begins with go to the next row of `before`, and 0 less that row to
+    `since`. How many those are.
+    """
+    known = np.int64(0)
     for i in range(count):
         slot, previous = np.int64(cell_slot[first + i]), np.int64(cell_previous[first + i])
+        if previous >= first:
+            since[i] = first + i - previous
+            continue
+        since[i] = -known
         for f in range(cells.shape[1]):
-            before[i, f] = cells[previous, f] if previous >= 0 else state[slot, width + 1 + f]
-    for k in range(len(plan)):
-        if add_before(plan, k, before, cell_previous, cells, first, count):
-            return np.int64(k)
-    return np.int64(-1)
+            before[known, f] = cells[previous, f] if previous >= 0 else state[slot, width + 1 + f]
+        known += 1
+    return known
 
 
 @part()
-def _differ(old: Ints, new: Ints, old_valid: Bools, new_valid: Bools, i: Word) -> bool:
-    for w in range(len(old)):
-        if old[w, i] != new[w, i]:
+def _differ(shown: Ints, valid: Bools, one: Word, other: Word) -> bool:
+    for w in range(len(shown)):
+        if shown[w, one] != shown[w, other]:
             return True
-    for o in range(len(old_valid)):
-        if old_valid[o, i] != new_valid[o, i]:
+    for o in range(len(valid)):
+        if valid[o, one] != valid[o, other]:
             return True
     return False
 
 
 @part()
-def put(
+def _write(
     outputs: Ints,
     o: Word,
-    values: Ints,
+    shown: Ints,
     valid: Bools,
-    to: Ints,
-    count: Word,
+    source: Ints,
+    first: Word,
+    stop: Word,
     flat: Ints,
     flat_valid: Bools,
     nulls: Ints,
     capacity: Word,
 ) -> None:
-    """Write output o of a block's groups as rows `to` of its column, those with -1 left out."""
-    words, at = outputs[o, WORDS], outputs[o, AT]
-    base = at * capacity
-    for w in range(words):
-        for i in range(count):
-            if to[i] >= 0:
-                flat[base + words * to[i] + w] = values[at + w, i]
-    none = 0
-    for i in range(count):
-        if to[i] >= 0:
-            flat_valid[o, to[i]] = valid[o, i]
-            none += not valid[o, i]
+    """Write output o of rows [first, stop), of which `source` says at which places of `shown` they are.
+
+    Which of them are valid is written from the first NULL on.
+    """
+    words, at, none = outputs[o, WORDS], outputs[o, AT], np.int64(0)
+    base, count = at * capacity + words * first, stop - first
+    if words == 1:
+        for r in range(count):
+            flat[np.uint64(base + r)] = shown[at, np.uint64(source[r])]
+    else:
+        for r in range(count):
+            place = np.uint64(source[r])
+            flat[np.uint64(base + 2 * r)] = shown[at, place]
+            flat[np.uint64(base + 2 * r + 1)] = shown[at + 1, place]
+    for r in range(count):
+        none += not valid[o, np.uint64(source[r])]
+    if nulls[o] == 0 and none > 0:
+        for r in range(first):
+            flat_valid[o, r] = True
     nulls[o] += none
+    if nulls[o] > 0:
+        for r in range(count):
+            flat_valid[o, first + r] = valid[o, source[r]]
 
 
 @njit(cache=True, nogil=True, fastmath=False)
@@ -165,21 +181,20 @@ def read_groups(outputs: Ints, width: Word, words: Word, state: Ints, always: bo
     flat_valid = bools_at(address_of(room) + 8 * (places + capacity * (width + 1)), len(outputs), capacity)
     nulls[:] = 0
     size = min(BLOCK, len(state))
-    values, valid = np.empty((words, size), np.int64), np.empty((len(outputs), size), np.bool_)
-    to = np.empty(size, np.int64)
-    rows = 0
+    shown, valid = np.empty((words, size), np.int64), np.empty((len(outputs), size), np.bool_)
+    source = np.empty(size, np.int64)
+    rows = np.int64(0)
     for first in range(0, len(state), BLOCK):
-        count = min(BLOCK, len(state) - first)
+        count, begun = min(BLOCK, len(state) - first), rows
         for i in range(count):
-            to[i] = -1
             if always or state[first + i, width + 1] != 0:
-                to[i] = rows
+                source[rows - begun] = i
                 for w in range(width):
                     keys[rows, w] = state[first + i, w]
                 rows += 1
         for o in range(len(outputs)):
-            finalize(outputs, o, always, state, first, width + 1, count, values, valid, scratch)
-            put(outputs, o, values, valid, to, count, flat, flat_valid, nulls, capacity)
+            finalize(outputs, o, always, state, first, width + 1, count, shown, valid, 0, scratch)
+            _write(outputs, o, shown, valid, source, begun, rows, flat, flat_valid, nulls, capacity)
     return rows
 
 

@@ -73,7 +73,16 @@ def _double(outputs: Ints, o: Word, fields: Ints, row: Word, offset: Word, count
 
 @part()
 def _totals(
-    outputs: Ints, o: Word, always: bool, fields: Ints, first: Word, offset: Word, groups: Word, out: Ints, valid: Bools
+    outputs: Ints,
+    o: Word,
+    always: bool,
+    fields: Ints,
+    first: Word,
+    offset: Word,
+    groups: Word,
+    out: Ints,
+    valid: Bools,
+    to: Word,
 ) -> bool:
     """Exact sums; whether one does not fit its type."""
     source, at, wide = offset + outputs[o, SOURCE], outputs[o, AT], outputs[o, WORDS] == 2
@@ -82,37 +91,45 @@ def _totals(
     for i in range(groups):
         row = first + i
         low, high = fields[row, source], fields[row, source + 1]
-        if not valid[o, i]:
+        if not valid[o, to + i]:
             low = high = np.int64(0)
-        out[at, i] = low
+        out[at, to + i] = low
         if wide:
-            out[at + 1, i] = high
+            out[at + 1, to + i] = high
         narrow = fits_int64(low, high)
         if not narrow or three or digits < MOST_WORD_DIGITS:
             unfit = (not narrow and not wide) or (digits > 0 and exceeds(low, high, digits))
-            unfit = unfit or (three and valid[o, i] and fields[row, source + 2] != high >> np.int64(63))
+            unfit = unfit or (three and valid[o, to + i] and fields[row, source + 2] != high >> np.int64(63))
             overflowed = overflowed or (unfit and (always or fields[row, offset] != 0))
     return overflowed
 
 
 @part()
 def _means(
-    outputs: Ints, o: Word, fields: Ints, first: Word, offset: Word, groups: Word, out: Ints, valid: Bools
+    outputs: Ints,
+    o: Word,
+    fields: Ints,
+    first: Word,
+    offset: Word,
+    groups: Word,
+    out: Ints,
+    valid: Bools,
+    to: Word,
 ) -> None:
     """Exact sums over their counts: both are rounded to doubles, and so is the quotient."""
     source, at, width = offset + outputs[o, SOURCE], outputs[o, AT], outputs[o, SOURCE_WIDTH]
     counted, unit = offset + outputs[o, COUNTED], FLOAT_POWERS[outputs[o, SCALE]]
     for i in range(groups):
         row = first + i
-        if not valid[o, i]:
-            out[at, i] = 0
+        if not valid[o, to + i]:
+            out[at, to + i] = 0
             continue
         low, high = fields[row, source], fields[row, source + 1]
         total: Word = np.float64(low)
         if not fits_int64(low, high) or width > 2:
             size, exponent = scaled(fields, row, source, width)
             total = load(size, exponent)
-        out[at, i] = bits_of(total / (np.float64(fields[row, counted]) * unit))
+        out[at, to + i] = bits_of(total / (np.float64(fields[row, counted]) * unit))
 
 
 @part()
@@ -152,43 +169,44 @@ def finalize(
     groups: Word,
     out: Ints,
     valid: Bools,
+    to: Word,
     scratch: Ints,
 ) -> bool:
     """Compute aggregate o of the groups whose fields are `fields[first + i, offset:]`, for each i < groups.
 
-    Word w of it goes to `out[at + w, i]`, its validity to `valid[o, i]`; the words of a NULL are zero. Returns
-    whether one of a group that exists overflowed. Cost: 1-2 ns a group for counts and sums, 5-20 for means and
+    Word w of it goes to `out[at + w, to + i]`, its validity to `valid[o, to + i]`; the words of a NULL are zero.
+    Returns whether one of a group that exists overflowed. Cost: 1-2 ns a group for counts and sums, 5-20 for means and
     deviations.
     """
     function, at, source = outputs[o, FUNCTION], outputs[o, AT], offset + outputs[o, SOURCE]
     counted, of_doubles = offset + outputs[o, COUNTED], outputs[o, SUM_KIND] == SUM_DOUBLE
     if function == COUNTS:
         for i in range(groups):
-            valid[o, i] = True
-            out[at, i] = fields[first + i, source]
+            valid[o, to + i] = True
+            out[at, to + i] = fields[first + i, source]
         return False
     if function == EXTREMUM:
         for i in range(groups):
-            valid[o, i] = fields[first + i, source] != 0
+            valid[o, to + i] = fields[first + i, source] != 0
             for w in range(outputs[o, WORDS]):
-                out[at + w, i] = fields[first + i, source + 1 + w]
+                out[at + w, to + i] = fields[first + i, source + 1 + w]
         return False
     one = np.int64(1) if function in (VAR_SAMP, STDDEV_SAMP) else np.int64(0)
     for i in range(groups):
         count = fields[first + i, counted]
-        valid[o, i] = count not in (0, one)
+        valid[o, to + i] = count not in (0, one)
     if function == TOTAL and not of_doubles:
-        return _totals(outputs, o, always, fields, first, offset, groups, out, valid)
+        return _totals(outputs, o, always, fields, first, offset, groups, out, valid, to)
     if function == MEAN and not of_doubles:
-        _means(outputs, o, fields, first, offset, groups, out, valid)
+        _means(outputs, o, fields, first, offset, groups, out, valid, to)
         return False
     for i in range(groups):
         row = first + i
         count = fields[row, counted]
-        if not valid[o, i]:
-            out[at, i] = 0
+        if not valid[o, to + i]:
+            out[at, to + i] = 0
         elif function in (TOTAL, MEAN):
-            out[at, i] = bits_of(_double(outputs, o, fields, row, offset, count))
+            out[at, to + i] = bits_of(_double(outputs, o, fields, row, offset, count))
         else:
-            out[at, i] = bits_of(_deviation(outputs, o, fields, row, offset, count, scratch))
+            out[at, to + i] = bits_of(_deviation(outputs, o, fields, row, offset, count, scratch))
     return False

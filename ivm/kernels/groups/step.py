@@ -14,7 +14,17 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
-from ivm.kernels.groups.accumulate import ARGUMENT, COUNT, EXTREME, KIND, ORDERED, SUM_WIDE, PlanRow, accumulate
+from ivm.kernels.groups.accumulate import (
+    ARGUMENT,
+    COUNT,
+    EXTREME,
+    KIND,
+    ORDERED,
+    ROWS_EACH,
+    SUM_WIDE,
+    PlanRow,
+    accumulate,
+)
 from ivm.kernels.groups.block import CELLS, KEY_WORDS, META, PHASE, PUT, ROWS, STATE, TIMES, cells_at
 from ivm.kernels.groups.emit import emit
 from ivm.kernels.groups.finalize import OutputRow
@@ -32,6 +42,7 @@ COLUMNS = 23
 the fields at once."""
 OPENING, ADDING, EMITTING = range(3)
 DONE, NO_SLOTS, NO_FIELDS, PAUSED, NO_ROOM, SUM_OVERFLOWED, OUTPUT_OVERFLOWED = range(7)
+_AT_ONCE = 512
 _PLAN_WIDTH, _OUTPUT_WIDTH = len(PlanRow._fields), len(OutputRow._fields)
 
 
@@ -50,7 +61,6 @@ def step_groups(block: Ints, memory: Ints, request: Ints) -> Word:
     if request[STAGE] == ADDING:
         if cells > request[AFTER_ROWS]:
             return NO_FIELDS
-        after[:] = 0
         request[FAILED] = _add(request, int32s_at(cells_at(memory, 0), memory[ROWS]), after)
         if request[FAILED] >= 0:
             return SUM_OVERFLOWED
@@ -105,9 +115,40 @@ def _open(block: Ints, memory: Ints, request: Ints) -> bool:
 
 @part(counted=True)
 def _add(request: Ints, row_cell: Int32s, after: Ints) -> Word:
-    """Add all rows to their cells; the accumulator that overflowed, or -1."""
+    """Add all rows to their cells, which have no fields yet; the accumulator that overflowed, or -1.
+
+    Where there are many cells, some rows at a time are added to all accumulators, while their cells are at hand.
+    """
+    rows, zeroed = len(row_cell), np.int64(0)
+    if len(after) * ROWS_EACH <= rows:
+        after[:] = 0
+        return _add_part(request, np.int64(0), row_cell, after)
+    for first in range(0, rows, _AT_ONCE):
+        part = row_cell[first : first + _AT_ONCE]
+        zeroed = _zeros_up_to(part, zeroed, after)
+        failed = _add_part(request, np.int64(first), part, after)
+        if failed >= 0:
+            return failed
+    return np.int64(-1)
+
+
+@part()
+def _zeros_up_to(row_cell: Int32s, zeroed: Word, after: Ints) -> Word:
+    """Let all cells up to those of these rows begin with zeros, where so many do; how many do then."""
+    for i in range(len(row_cell)):
+        while zeroed <= row_cell[i]:
+            for f in range(after.shape[1]):
+                after[zeroed, f] = 0
+            zeroed += 1
+    return zeroed
+
+
+@part(counted=True)
+def _add_part(request: Ints, first: Word, row_cell: Int32s, after: Ints) -> Word:
+    """Add rows, from `first` on, to their cells; the accumulator that overflowed, or -1."""
     rows, plan = len(row_cell), words_at(data_of(request[PLAN]), request[PLANS], _PLAN_WIDTH)
-    diffs = ints_at(data_of(request[DIFFS]) if request[DIFF_COUNT] else np.int64(0), request[DIFF_COUNT])
+    count = rows if request[DIFF_COUNT] else 0
+    diffs = ints_at(data_of(request[DIFFS]) + 8 * first if count else np.int64(0), count)
     for k in range(len(plan)):
         kind, argument = plan[k, KIND], plan[k, ARGUMENT]
         if kind in (EXTREME, ORDERED):
@@ -115,9 +156,9 @@ def _add(request: Ints, row_cell: Int32s, after: Ints) -> Word:
         values, valid = words_at(np.int64(0), 0, 1), bools_at(np.int64(0), 0, 1)
         if argument >= 0:
             at = COLUMNS + COLUMN * (request[KEYS] + argument)
-            valid = mask_of(request, at, rows)
+            valid = mask_of(request, at, first, rows)
             if kind != COUNT:
-                values = words_of(request, at, rows, 2 if kind == SUM_WIDE else 1)
+                values = words_of(request, at, first, rows, 2 if kind == SUM_WIDE else 1)
         if accumulate(plan, k, values, valid, diffs, row_cell, after):
             return np.int64(k)
     return np.int64(-1)
@@ -125,5 +166,5 @@ def _add(request: Ints, row_cell: Int32s, after: Ints) -> Word:
 
 @njit(cache=True, nogil=True, fastmath=False)
 def add_apart(request: Ints, row_cell: Int32s, fields: Ints) -> Word:
-    """Add rows to the fields, which are zeros, of their cells; the accumulator that overflowed, or -1."""
+    """Add rows to the fields of their cells, which have none yet; the accumulator that overflowed, or -1."""
     return _add(request, row_cell, fields)

@@ -33,10 +33,11 @@ def integer_at(address: Word, size: Word) -> Word:
 
 
 @part(counted=True)
-def words_of(block: Ints, at: Word, rows: Word, width: Word) -> Ints:
-    """The words of a column, (rows, width), the bits of doubles among them: where they lie, or a copy."""
+def words_of(block: Ints, at: Word, first: Word, rows: Word, width: Word) -> Ints:
+    """The words of a column from row `first` on, (rows, width), the bits of doubles among them: there, or a copy."""
     values, size = block[at + _VALUES], block[at + _BYTES]
-    address, stride = data_of(values), stride_of(values, 0)
+    stride = stride_of(values, 0)
+    address = data_of(values) + first * stride
     if size == 8 and stride == 8 * width and (width == 1 or stride_of(values, 1) == 8):
         return words_at(address, rows, width)
     words = np.empty((rows, width), np.int64)
@@ -48,12 +49,13 @@ def words_of(block: Ints, at: Word, rows: Word, width: Word) -> Ints:
 
 
 @part(counted=True)
-def mask_of(block: Ints, at: Word, rows: Word) -> Bools:
-    """The mask of a column, (rows, 1), of length 0 if all are valid: where it lies, or a copy."""
+def mask_of(block: Ints, at: Word, first: Word, rows: Word) -> Bools:
+    """The mask of a column from row `first` on, (rows, 1), of length 0 if all are valid: where it lies, or a copy."""
     mask = block[at + _MASK]
     if mask == 0:
         return bools_at(np.int64(0), 0, 1)
-    address, stride = data_of(mask), stride_of(mask, 0)
+    stride = stride_of(mask, 0)
+    address = data_of(mask) + first * stride
     if stride == 1:
         return bools_at(address, rows, 1)
     valid = np.empty((rows, 1), np.bool_)
@@ -66,7 +68,7 @@ def mask_of(block: Ints, at: Word, rows: Word) -> Bools:
 def key_words(block: Ints, at: Word, layout: Ints, rows: Word, width: Word) -> Ints:
     """The words (rows, width) of a key with a column for each part of `layout`, where NULL is a value like another."""
     if len(layout) == 1 and layout[0, _NULL] < 0 and layout[0, _KIND] == INTEGER:
-        return words_of(block, at, rows, width)
+        return words_of(block, at, np.int64(0), rows, width)
     words = np.empty((rows, width), np.int64)
     for p in range(len(layout)):
         if layout[p, _NULL] >= 0:
