@@ -187,9 +187,11 @@ class ColdColumns:
 
     def in_pieces(self, index: int) -> InPlace | None:
         """A column where its batches lie; None if it is not read there, or some values are NULL."""
-        if not is_readable(self._types[index]):
-            return None
-        column = self._readable(index)
+        column = self._rows.in_place.get(index)
+        if column is None or len(column) < len(self._rows.batches):
+            if not is_readable(self._types[index]):
+                return None
+            column = self._readable(index)
         return None if column.has_nulls else column
 
     def arrow(self, index: int, rows: Ints | slice) -> pa.ChunkedArray:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from catalog.types import Physical
 from ivm.kernels.hashing.packing import ADDRESS, NULLS, ROOM, STRIDE
-from ivm.trace.column import DTYPES, Array, Column, Ints
+from ivm.trace.column import DTYPES, Array, Bools, Column, Ints
 
 _Item = TypeVar("_Item", bound=np.generic)
 
@@ -158,6 +158,12 @@ class HotColumn:
     def nbytes(self) -> int:
         """Bytes of the rows in use."""
         return self._values.nbytes + (0 if self._valid is None else self._valid.nbytes)
+
+    @property
+    def arrays(self) -> tuple[Array, Bools | None]:
+        """The values of all rows, and a mask where some were NULL, each with room for more; others when they grow."""
+        valid = self._valid
+        return self._values.array, None if valid is None else valid.array
 
     def append(self, column: Column) -> None:
         """Copy the rows of `column` to the end."""

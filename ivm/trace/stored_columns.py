@@ -123,9 +123,13 @@ class StoredColumns(Source):
             return None if found is None else (found, rows.start - first)
         return (self._sources, rows.start) if self._hot else None
 
+    def hot(self, index: Read) -> HotColumn | None:
+        """Column `index` if it is hot, or the function if its values are kept; then it stays the same."""
+        return self._computed.get(*index) if isinstance(index, tuple) else self._hot.get(index)
+
     def piece(self, index: Read) -> Column | None:
         """Column `index` if it is hot, or the function if its values are kept."""
-        kept = self._computed.get(*index) if isinstance(index, tuple) else self._hot.get(index)
+        kept = self.hot(index)
         return None if kept is None else kept.part(0, self.rows)
 
     def in_pieces(self, index: int) -> InPieces | None:

@@ -16,18 +16,19 @@ from ivm.kernels.compiling.part import operation, part
 from ivm.kernels.types import Bools
 
 _Tuple: Any = types.UniTuple
-_PLACE = _Tuple(types.int64, 4)
+PLACE = _Tuple(types.int64, 4)
 _WORD = ir.IntType(64)
 
 
-@operation(_PLACE, None, types.int64)
+@operation(PLACE, PLACE, types.int64)
 def located(builder: Any, addresses: Any, column: Any) -> Any:
-    """Where a column lies, of `addresses` int64 (columns, 4), C-contiguous."""
-    first = builder.gep(addresses, [builder.mul(column, _WORD(4))])
+    """Where a column lies, of `addresses` int64 (columns, 4), whose rows are contiguous."""
+    begin, stride = builder.extract_value(addresses, 0), builder.extract_value(addresses, 1)
+    first = builder.inttoptr(builder.add(begin, builder.mul(column, stride)), _WORD.as_pointer())
     return tuple(builder.load(builder.gep(first, [_WORD(i)])) for i in range(4))
 
 
-@operation(_PLACE, types.int64, types.int64)
+@operation(PLACE, types.int64, types.int64)
 def in_piece(builder: Any, base: Any, stride: Any) -> Any:
     """Where a piece of a column lies, which has no NULLs: at `base` + row * `stride`, by row number."""
     return base, stride, _WORD(0), _WORD(0)
@@ -49,11 +50,17 @@ def _item(item: Any, result: Any, beyond: int = 0) -> Callable[..., Any]:
         address = builder.add(first, builder.mul(row, stride))
         address = builder.add(address, _WORD(beyond)) if beyond else address
         value = builder.load(builder.inttoptr(address, item.as_pointer()), align=1)
-        return builder.sext(value, _WORD) if item == ir.IntType(32) else value
+        if result is types.boolean:
+            return builder.icmp_unsigned("!=", value, item(0))
+        return value if value.type == _WORD or result is types.float64 else builder.sext(value, _WORD)
 
-    return operation(result, _PLACE, types.int64)(build)
+    return operation(result, PLACE, types.int64)(build)
 
 
+bool_at = _item(ir.IntType(8), types.boolean)
+"""The truth value of a row, which takes a byte."""
+int8_at = _item(ir.IntType(8), types.int64)
+"""The int8 of a row, as int64."""
 int32_at = _item(ir.IntType(32), types.int64)
 """The int32 of a row, as int64."""
 int64_at = _item(_WORD, types.int64)
@@ -64,7 +71,7 @@ double_at = _item(ir.DoubleType(), types.float64)
 """The float64 of a row."""
 
 
-@operation(types.boolean, _PLACE, types.int64)
+@operation(types.boolean, PLACE, types.int64)
 def is_there(builder: Any, place: Any, row: Any) -> Any:
     """Whether the value of a row is not NULL, of a column that has a bitmap."""
     byte = ir.IntType(8)

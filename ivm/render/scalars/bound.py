@@ -1,114 +1,216 @@
-"""A compiled loop, bound to a way in which deltas hold the columns that it reads: makes its arguments and calls it."""
+"""A compiled loop, bound to a way in which deltas hold the columns that it reads: fills its frame and calls it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from operator import itemgetter
+from struct import Struct
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from catalog.types import Physical
+from ivm.kernels.memory.frame import HEAD
 from ivm.render.scalars.codegen import OTHERWISE, Loop, generate
-from ivm.render.scalars.columns import Passed, Rows, dense
+from ivm.render.scalars.columns import Rows, dense
 from ivm.render.scalars.compiler import Compiler, Ticket
 from ivm.render.scalars.functions import Context, Evaluate
+from ivm.render.scalars.held import Held, in_words
 from ivm.render.scalars.interpret import interpreter
 from ivm.render.scalars.shape import Shape
 from ivm.render.scalars.writer import Access, NotCompiledError
-from ivm.trace.column import DTYPES, Array, Column
-from ivm.trace.delta import Delta
-from ivm.trace.helpers import Errands, at_hand, parts
+from ivm.trace.column import DTYPES, Array, Column, Ints
+from ivm.trace.delta import Columns, Delta, Group
+from ivm.trace.helpers import LARGE, Errands, at_hand, parts
 
 _INT64 = DTYPES[Physical.INT64]
 _BOOL = DTYPES[Physical.BOOL]
+_LONG = 4096
+"""Rows from which on others may run meanwhile: that is told to the entry of a loop by the length of the frame."""
+_pack = Struct(f"={HEAD}q").pack_into
+_idle: list[tuple[Ints, Ints, Any]] = []
+"""Frames that nobody uses: for many rows, for few, and as what is written to. Each call has one of its own."""
+
+
+class _Output(NamedTuple):
+    """A map that the loop writes: to which row of the room; as items of which of its dtypes, so many to a word; how
+    many of these a value has, and in which row its mask stands.
+    """
+
+    map: int
+    row: int
+    view: int
+    to_word: int
+    items: int
+    mask: int | None
 
 
 @dataclass(slots=True)
 class BoundLoop:
-    """A loop for deltas that hold their columns in one way."""
+    """A loop for deltas that hold their columns in one way.
+
+    `constants` are those that its frame has the address of. `rows`: of a room, but for those that are narrowed.
+    """
 
     shape: Shape
     loop: Loop
     ticket: Ticket
-    constants: list[Any]
+    constants: Ints
     evaluated: list[tuple[Evaluate, bool]]
-    outputs: tuple[tuple[int, bool, Any, bool], ...]
+    outputs: tuple[_Output, ...]
+    dtypes: list[Any]
+    rows: int
     left: list[tuple[int, Evaluate]]
+    asks: bool
+    _constants_at: int = 0
 
-    def run(self, kernel: Any, delta: Delta, held: list[Any], places: list[int]) -> Passed | bool | None:
-        """What passes; False if no row does; True if a row raises, and the interpreter must say which; None if the
-        columns do not lie as they do for this loop.
+    def __post_init__(self) -> None:
+        self._constants_at = self.constants.ctypes.data
 
-        It is given what stands at these `places` of what is `held`.
+    def chosen(self, places: dict[tuple[str, int], int]) -> Callable[[list[Any]], Sequence[Any]]:
+        """What takes the arrays of the loop's frame out of what is held, where each is at its place."""
+        wanted = [places[part] for part in self.loop.held]
+        if len(wanted) > 1:
+            return itemgetter(*wanted)
+        return lambda held: [held[place] for place in wanted]
+
+    def run(self, kernel: Any, delta: Delta, way: Held[Any], arrays: list[Any]) -> Delta | bool | None:
+        """The rows that pass, projected; None if no row does; False if a row raises, and the interpreter must say
+        which; True if the columns do not lie as they do for this loop.
         """
-        length = delta.length
-        arguments: list[Any] = [0, length, *self.constants]
+        length, groups, times, diffs = delta.length, delta.groups, delta.times, delta.diffs
+        if self.asks:
+            self._ask(arrays, way.read(delta))
+        narrowed: list[Any] = [in_words(refs) for number in way.used if (refs := groups[number].refs) is not None]
+        if not isinstance(times, int):
+            narrowed.append(times)
+        if diffs is not None:
+            narrowed.append(diffs)
+        begin = (1 + len(narrowed)) * length
+        room: Any = np.empty(begin + self.rows * length, _INT64)
+        errands = at_hand(length) if length >= LARGE else None
+        if errands is None:
+            try:
+                frame = _idle.pop()
+            except IndexError:
+                frame = _new_frame()
+            given = self._constants_at, id(arrays), len(narrowed), id(narrowed)
+            _pack(frame[2], 0, 0, length, length, id(room), 0, *given)
+            count = kernel(frame[length < _LONG])
+            _idle.append(frame)
+        else:
+            count = self._by_parts(errands, kernel, arrays, narrowed, room, length)
+        if count <= 0:
+            return None if count == 0 else count == OTHERWISE
+        positions = None
+        if count == length:
+            kept = [groups[number] for number in way.used]
+        else:
+            kept, at = [], length
+            positions = room[:count]
+            for number in way.used:
+                group = groups[number]
+                if group.refs is None:
+                    kept.append(Group(group.source, positions))
+                else:
+                    kept.append(Group(group.source, room[at : at + count]))
+                    at += length
+            if not isinstance(times, int):
+                times = room[at : at + count]
+                at += length
+            if diffs is not None:
+                diffs = room[at : at + count]
+        if self.left:
+            kept.append(Group(Columns(self._finished(way.read(delta), positions, room, begin, count))))
+        elif self.outputs:
+            kept.append(Group(Columns(self._made(room, begin, length, count))))
+        return Delta(kept, way.projected, count, times, diffs)
+
+    def _made(self, room: Any, begin: int, rows: int, count: int) -> list[Column]:
+        """The first `count` values of what the loop has made, to a room of so many `rows`, from `begin` on."""
+        made, views = [], [room]
+        for dtype in self.dtypes:
+            views.append(room.view(dtype))
+        for _, row, view, to_word, items, mask in self.outputs:
+            at = (begin + row * rows) * to_word
+            values, valid = views[view][at : at + items * count], None
+            if items > 1:
+                values = values.reshape(count, items)
+            if mask is not None:
+                at = (begin + mask * rows) * _INT64.itemsize
+                valid = views[-1][at : at + count]
+            made.append(Column(values, valid))
+        return made
+
+    def _by_parts(
+        self, errands: Errands, kernel: Any, arrays: list[Any], narrowed: list[Array], room: Array, length: int
+    ) -> int:
+        """What the loop gives for all rows, part by part of them; what parts have made moves to the front."""
+        spans = parts(length)
+        given = length, id(room), 0, self._constants_at, id(arrays), len(narrowed), id(narrowed)
+        counts = errands.all([partial(_part, kernel, span.start, span.stop, *given) for span in spans])
+        begin = (1 + len(narrowed)) * length
+        columns = self._made(room, begin, length, length)
+        made = [room[:length], *(each for c in columns for each in (c.values, c.valid) if each is not None)]
+        end = 0
+        for span, count in zip(spans, counts, strict=True):
+            if count < 0:
+                return count
+            if span.start != end:
+                for each in made:
+                    each[end : end + count] = each[span.start : span.start + count]
+            end += count
+        if 0 < end < length:
+            for row, array in enumerate(narrowed, 1):
+                room[row * length : row * length + end] = array[room[:end]]
+        return end
+
+    def _ask(self, arrays: list[Any], delta: Delta) -> None:
+        """Behind the arrays that are held, those of memos, and the sub-expressions without a compiled form."""
         for memo in self.loop.arguments.memos:
             memo.cover()
-            arguments.append(memo.states)
+            arrays.append(memo.states)
             if memo.values is not None:
-                arguments.append(memo.values)
-        for place in places:
-            arguments.append(held[place])
+                arrays.append(memo.values)
         if self.evaluated:
-            arguments += _evaluated(self.evaluated, delta)
-        positions: Array = np.empty(length, _INT64)
-        arguments.append(positions)
-        made: list[Any] = []
-        for _, wide, dtype, masked in self.outputs:
-            values = np.empty((length, 2) if wide else length, dtype)
-            arguments.append(values)
-            made.append(values)
-            if masked:
-                valid = np.empty(length, _BOOL)
-                arguments.append(valid)
-                made.append(valid)
-        errands = at_hand(length)
-        count = kernel(*arguments) if errands is None else _by_parts(errands, kernel, arguments, [positions, *made])
-        if count <= 0:
-            return None if count == OTHERWISE else count < 0
-        kept = None
-        if count != length:
-            kept, made = positions[:count], [each[:count] for each in made]
-        maps: list[Column | None] = [None] * len(self.shape.maps)
-        arrays = iter(made)
-        for k, _, _, masked in self.outputs:
-            maps[k] = Column(next(arrays), next(arrays) if masked else None)
-        if self.left:
-            self._finish(delta, kept, maps)
-        return kept, maps
+            rows = Rows(delta)
+            with np.errstate(all="ignore"):
+                for evaluate, masked in self.evaluated:
+                    column = dense(evaluate(rows), rows.length)
+                    arrays.append(in_words(column.values) if column.values.ndim == 2 else column.values)
+                    if masked:
+                        arrays.append(np.ones(rows.length, np.bool_) if column.valid is None else column.valid)
 
-    def _finish(self, delta: Delta, kept: Array | None, maps: list[Column | None]) -> None:
-        """The maps without a compiled form, on the rows that passed."""
+    def _finished(self, delta: Delta, positions: Array | None, room: Array, begin: int, count: int) -> list[Column]:
+        """All maps that are kept, with those that have no compiled form, on the rows that passed."""
         rows = Rows(delta)
-        if kept is not None:
-            rows = rows.take(kept)
+        if positions is not None:
+            rows = rows.take(positions)
         width = self.shape.width
-        for k, column in enumerate(maps):
-            if column is not None:
-                rows.append(width + k, column)
+        maps: dict[int, Column] = {}
+        for output, column in zip(self.outputs, self._made(room, begin, len(delta), count), strict=True):
+            maps[output.map] = column
+            rows.append(width + output.map, column)
         with np.errstate(all="ignore"):
             for k, evaluate in self.left:
-                column = dense(evaluate(rows), rows.length)
-                rows.append(width + k, column)
-                maps[k] = column
+                maps[k] = dense(evaluate(rows), rows.length)
+                rows.append(width + k, maps[k])
+        return [maps[k] for k in self.shape.kept_maps]
 
 
-def _by_parts(errands: Errands, kernel: Any, arguments: list[Any], made: list[Array]) -> int:
-    """What a loop gives for all rows, part by part of them; what they have `made` moves to the front."""
-    _, length, *others = arguments
-    spans = parts(length)
-    counts: list[int] = errands.all([partial(kernel, span.start, span.stop, *others) for span in spans])
-    end = 0
-    for span, count in zip(spans, counts, strict=True):
-        if count < 0:
-            return count
-        if span.start != end:
-            for each in made:
-                each[end : end + count] = each[span.start : span.start + count]
-        end += count
-    return end
+def _new_frame() -> tuple[Ints, Ints, Any]:
+    frame = np.zeros(_LONG, np.int64)
+    return frame, frame[:-1], frame.data.cast("B")
+
+
+def _part(kernel: Any, *head: int) -> int:
+    """What a loop gives for some of the rows, in a frame with this head."""
+    frame = _new_frame()
+    _pack(frame[2], 0, *head)
+    count: int = kernel(frame[0])
+    return count
 
 
 def bind(shape: Shape, context: Context, compiler: Compiler, accesses: dict[int, Access]) -> BoundLoop | None:
@@ -119,29 +221,27 @@ def bind(shape: Shape, context: Context, compiler: Compiler, accesses: dict[int,
         return None
     types = [m.type.physical for m in shape.maps]
     taken = loop.arguments
-    constants: list[Any] = [*taken.sets]
-    if taken.doubles:
-        constants.insert(0, np.array(taken.doubles, np.float64))
-    if taken.integers:
-        constants.insert(0, np.array(taken.integers, np.int64))
+    dtypes = list(dict.fromkeys(DTYPES[types[k]] for k, _ in loop.stored))
+    dtypes = [_INT64, *(dtype for dtype in dtypes if dtype not in (_INT64, _BOOL)), _BOOL]
+    outputs, row = list[_Output](), 0
+    for k, masked in loop.stored:
+        physical = types[k]
+        items, dtype = 1 + (physical is Physical.WIDE), DTYPES[physical]
+        to_word, behind = _INT64.itemsize // dtype.itemsize, row + items
+        outputs.append(_Output(k, row, dtypes.index(dtype), to_word, items, behind if masked else None))
+        row = behind + masked
+    if all(each.mask is None and dtypes[each.view] is not _BOOL for each in outputs):
+        dtypes.pop()
+    sets = [word for each in taken.sets for word in (each.ctypes.data, len(each))]
     return BoundLoop(
         shape,
         loop,
         compiler.order(loop.source),
-        constants,
+        np.array([*taken.integers, *np.array(taken.doubles, np.float64).view(np.int64).tolist(), *sets], np.int64),
         [(interpreter(scalar, context), masked) for scalar, masked in taken.evaluated],
-        tuple((k, types[k] is Physical.WIDE, DTYPES[types[k]], masked) for k, masked in loop.stored),
+        tuple(outputs),
+        dtypes[1:],
+        row,
         [(k, interpreter(shape.maps[k], context)) for k in loop.left],
+        bool(taken.memos or taken.evaluated),
     )
-
-
-def _evaluated(expressions: list[tuple[Evaluate, bool]], delta: Delta) -> list[Any]:
-    """The sub-expressions without a compiled form, on all rows."""
-    rows, arguments = Rows(delta), []
-    with np.errstate(all="ignore"):
-        for evaluate, masked in expressions:
-            column = dense(evaluate(rows), rows.length)
-            arguments.append(column.values)
-            if masked:
-                arguments.append(np.ones(rows.length, np.bool_) if column.valid is None else column.valid)
-    return arguments

@@ -37,12 +37,13 @@ class TextInputs:
             for i, (index, each) in enumerate(self.expressions.items())
         ]
         self._extended = lru_cache(_MOST_LAYOUTS)(partial(_extended, shape.width, self._asked))
+        self._located = lru_cache(_MOST_LAYOUTS)(partial(_located, self._asked))
 
     def wanted(self, delta: Delta) -> int:
         """Those that the delta's sources better compute themselves, a bit for each text column; see `rewritten`."""
-        bits = 0
-        for bit, index, functions in self._asked:
-            if delta.computes(index, functions):
+        bits, groups = 0, delta.groups
+        for bit, group, index, functions in self._located(delta.layout):
+            if groups[group].source.computes(index, functions):
                 bits += bit
         return bits
 
@@ -78,10 +79,24 @@ class TextInputs:
             made=made if shape.early or shape.late else frozenset(),
         )
 
+    def extended(self, layout: Layout, wanted: int) -> Layout | None:
+        """The layout with these functions as columns behind its own; None if they are none."""
+        return self._extended(layout, wanted) if wanted else None
+
     def bound(self, delta: Delta, wanted: int) -> Delta:
         """The delta with these functions as columns behind its own."""
         layout = self._extended(delta.layout, wanted)
         return Delta(delta.groups, layout, delta.length, delta.times, delta.diffs)
+
+
+def _located(asked: list[_Asked], layout: Layout) -> list[tuple[int, int, int, tuple[Function, ...]]]:
+    """What is asked of which source, by the number of its group, where columns are its own."""
+    found = []
+    for bit, index, functions in asked:
+        place = layout.places[index]
+        if place is not None and not isinstance(place[1], tuple):
+            found.append((bit, place[0], place[1], functions))
+    return found
 
 
 def _extended(width: int, asked: list[_Asked], layout: Layout, wanted: int) -> Layout:

@@ -23,7 +23,12 @@ from ivm.kernels.compiling.calling import dispatcher_of
 Kernel = Callable[..., int]
 
 _KERNELS = Path(ivm.kernels.__path__[0])
-_PARTS = ("numbers/elementwise", "numbers/parts", "numbers/wide", "memory/in_place", "memory/located")
+_PARTS = (
+    "numbers/elementwise",
+    "numbers/parts",
+    "numbers/wide",
+    *(f"memory/{x}" for x in ("at", "frame", "in_place", "located")),
+)
 _HELPERS = (Path(calendar.__file__), *(_KERNELS / f"{name}.py" for name in _PARTS))
 
 

@@ -1,7 +1,7 @@
 """The source text of a program's fused loop: filter, compute and write out in one pass over the rows.
 
-Constants, memos and columns are arguments and bear numbers in the order of their first use, so that programs of
-one shape have one text, and the text is its own identity.
+All that it takes stands in a frame (`ivm.kernels.memory.frame`). Constants, memos and columns bear numbers in the order
+of their first use, so that programs of one shape have one text, and the text is its own identity.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from itertools import groupby
 
 from catalog.types import Kind, Physical
 from ivm.analysis.ranges import can_raise
+from ivm.kernels.memory.frame import END, FIRST, HEAD
 from ivm.render.scalars.bodies.table import BODIES
 from ivm.render.scalars.functions import Context
 from ivm.render.scalars.interpret import interpreter
@@ -26,34 +27,34 @@ FAILED, UNKNOWN, OTHERWISE = -1, -2, -3
 lie as it was written for.
 """
 
-_NUMBA = {
-    Physical.BOOL: "boolean",
-    Physical.INT32: "int32",
-    Physical.INT64: "int64",
-    Physical.WIDE: "int64",
-    Physical.FLOAT64: "float64",
-    Physical.CODE: "int32",
+_PUT = {
+    Physical.BOOL: "put_bool",
+    Physical.INT32: "put_int32",
+    Physical.INT64: "put_int64",
+    Physical.WIDE: "put_int64",
+    Physical.FLOAT64: "put_double",
+    Physical.CODE: "put_int32",
 }
 
 _HEADER = '''"""A fused loop, written by ivm.render.scalars.codegen."""
 
 import numpy as np
-from numba import boolean, float32, float64, int8, int32, int64, types, uint64
+from numba import boolean, float32, float64, int8, int32, int64, uint64
 
 from ivm.kernels.numbers.parts import *
 from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.memory.at import int32s_at, ints_at
+from ivm.kernels.memory.frame import array_in, constant, double_constant, made, narrowed, put_bool, put_double
+from ivm.kernels.memory.frame import put_int32, put_int64, room_of, taken, word_at
 from ivm.kernels.memory.in_place import piece_of
-from ivm.kernels.memory.located import double_at, high_at, in_piece, int32_at, int64_at, is_there
+from ivm.kernels.memory.located import bool_at, double_at, high_at, in_piece, int8_at, int32_at, int64_at, is_there
 from ivm.kernels.memory.located import lies_otherwise, located
 from ivm.kernels.numbers.wide import add as wide_add, compare as wide_compare, exceeds, fits_int64, mul as wide_mul
 from ivm.kernels.numbers.wide import mul_signed, neg as wide_neg, scale_down, scale_up, sub as wide_sub
 from ivm.kernels.numbers.wide import to_float as wide_to_float
 
 FAILED, UNKNOWN, OTHERWISE = -1, -2, -3
-
-
-def given(dtype, dimensions=1):
-    return types.Array(dtype, dimensions, "A", readonly=True)
+SIGNATURE = int64(int64[::1])
 
 
 '''
@@ -62,17 +63,18 @@ def given(dtype, dimensions=1):
 Part = tuple[str, int]
 """What of a delta a loop is given, and of which group or slot."""
 _NAMES = {"refs": "r{}", "addresses": "d{}", "pages": "g{}p", "starts": "g{}s", "values": "c{}", "valid": "c{}v"}
+_CONTIGUOUS = {"pages": "int32s_at", "starts": "ints_at"}
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop's text, and what it takes: after the first row and the end of those that it goes through, its constants
-    and memos, `held`, what of a delta it is given, in order; see `ivm.render.scalars.held`.
+    """A loop's text, and the arrays that its frame tells of: `held`, what of a delta it is given, in order (see
+    `ivm.render.scalars.held`), then those of memos, and what is evaluated before it.
 
     It writes what passes from the place of the first row on, and gives how many they are.
 
-    `stored` are the maps that it writes, in order, with whether they have a mask; `left` those that the
-    interpreter computes afterwards.
+    `stored` are the maps that it writes, in order, each to a row of the room, or to two if they are WIDE, with whether
+    they have a mask, which comes behind; `left` those that the interpreter computes afterwards.
     """
 
     source: str
@@ -90,19 +92,17 @@ def generate(shape: Shape, access: dict[int, Access], context: Context) -> Loop:
     if plain:
         _scan(writer, plain)
         if not (rest or shape.maps or shape.late):
-            writer.line("return int64(passed) - first")
-            return _finish(writer, shape, (), ())
+            return _finish(writer, shape, "passed", (), ())
     # The loop over the rows that passed so far. The result overtakes no position that is still to be read.
     writer.line("count, one = uint64(first), uint64(1)")
     with writer.block(f"for step in range(first, {'int64(passed)' if plain else 'n'}):"):
-        writer.line(f"signed = {'positions[uint64(step)]' if plain else 'step'}")
+        writer.line(f"signed = {'word_at(positions, step)' if plain else 'step'}")
         writer.line("i = uint64(signed)")
         _filter(writer, rest)
         left = _write_maps(writer, shape)
         _filter(writer, shape.late)
         stored = _store(writer, shape, left)
-    writer.line("return int64(count) - first")
-    return _finish(writer, shape, stored, left)
+    return _finish(writer, shape, "count", stored, left)
 
 
 def _scan(writer: Writer, predicates: list[Scalar]) -> None:
@@ -112,7 +112,7 @@ def _scan(writer: Writer, predicates: list[Scalar]) -> None:
     with writer.block("for signed in range(first, n):"):
         writer.line("i = uint64(signed)")
         hit = writer.let(_all_true(writer, predicates))
-        writer.line("positions[passed] = signed")
+        writer.line("put_int64(positions, passed, signed)")
         writer.line(f"passed += uint64({hit})")
 
 
@@ -150,84 +150,89 @@ def _write_maps(writer: Writer, shape: Shape) -> tuple[int, ...]:
 def _store(writer: Writer, shape: Shape, left: tuple[int, ...]) -> tuple[tuple[int, bool], ...]:
     needed = set(shape.kept_maps) | {c - shape.width for k in left for c in columns_of(shape.maps[k])}
     stored = [k for k in range(len(shape.maps)) if k in needed and k not in left]
-    writer.line("positions[count] = signed")
+    writer.line("put_int64(positions, count, signed)")
     for place, k in enumerate(stored):
-        value = writer.maps[shape.width + k]
-        for half, word in enumerate(value.words):
-            writer.line(f"m{place}[count{f', {half}' if len(value.words) > 1 else ''}] = {word}")
+        value, put = writer.maps[shape.width + k], _PUT[shape.maps[k].type.physical]
+        if len(value.words) == 1:
+            writer.line(f"{put}(m{place}, count, {value.word})")
+        else:
+            writer.line("twice = count + count")
+            for row, word in zip(("twice", "twice + one"), value.words, strict=True):
+                writer.line(f"{put}(m{place}, {row}, {word})")
         if value.valid is not None:
-            writer.line(f"m{place}v[count] = {value.valid}")
+            writer.line(f"put_bool(m{place}v, count, {value.valid})")
     writer.line("count += one")
     return tuple((k, writer.maps[shape.width + k].valid is not None) for k in stored)
 
 
-def _finish(writer: Writer, shape: Shape, stored: tuple[tuple[int, bool], ...], left: tuple[int, ...]) -> Loop:
-    parts = (part for scalar in (*shape.early, *shape.maps, *shape.late) for part in walk(scalar))
-    types = {part.index: part.type.physical for part in parts if isinstance(part, Column)}
+def _finish(
+    writer: Writer, shape: Shape, end: str, stored: tuple[tuple[int, bool], ...], left: tuple[int, ...]
+) -> Loop:
     taken = writer.arguments
-    parameters: list[tuple[str, str]] = [("first", "int64"), ("n", "int64")]
-    if taken.integers:
-        parameters.append(("k", "given(int64)"))
-    if taken.doubles:
-        parameters.append(("f", "given(float64)"))
-    for i in range(len(taken.sets)):
-        parameters.append((f"s{i}", "given(int64)"))
-    for i, memo in enumerate(taken.memos):
-        parameters.append((f"t{i}", "given(int8)"))
-        if memo.values is not None:
-            parameters.append((f"u{i}", _array(memo.physical)))
-    held: dict[Part, str] = {}
-    for column, access in writer.access.items():
+    held: dict[Part, None] = {}
+    for access in writer.access.values():
         slot, group = access.slot, access.group
         if not _reads(writer, slot):
             continue
         if access.by_refs:
-            held["refs", group] = "given(int64)"
+            held["refs", group] = None
         if access.form is Form.ADDRESS:
-            held["addresses", group] = "int64[:, ::1]"
+            held["addresses", group] = None
         elif access.form is Form.PIECES:
-            held.update({("pages", group): "given(int32)", ("starts", group): "given(int64)"})
-            held["values", slot] = "given(int64)"
+            held["pages", group] = held["starts", group] = held["values", slot] = None
         else:
-            held["values", slot] = _array(types[column])
+            held["values", slot] = None
             if access.masked:
-                held["valid", slot] = "given(boolean)"
-    parameters += [(_NAMES[what].format(number), type_) for (what, number), type_ in held.items()]
-    for i, (scalar, masked) in enumerate(taken.evaluated):
-        parameters.append((f"p{i}", _array(scalar.type.physical)))
-        if masked:
-            parameters.append((f"p{i}v", "given(boolean)"))
-    parameters.append(("positions", "int64[::1]"))
+                held["valid", slot] = None
+    arrays = [(_NAMES[what].format(number), _CONTIGUOUS.get(what)) for what, number in held]
+    for i, memo in enumerate(taken.memos):
+        arrays += [(f"t{i}", None)] if memo.values is None else [(f"t{i}", None), (f"u{i}", None)]
+    for i, (_, masked) in enumerate(taken.evaluated):
+        arrays += [(f"p{i}", None), (f"p{i}v", None)] if masked else [(f"p{i}", None)]
+    rows, row = list[str](), 0
     for place, (k, masked) in enumerate(stored):
-        physical = shape.maps[k].type.physical
-        parameters.append((f"m{place}", f"{_NUMBA[physical]}[{':, ' if physical is Physical.WIDE else ''}::1]"))
+        rows.append(f"    m{place} = made(frame, {row})")
+        row += 1 + (shape.maps[k].type.physical is Physical.WIDE)
         if masked:
-            parameters.append((f"m{place}v", "boolean[::1]"))
-    return Loop(_text(writer, parameters), taken, tuple(held), stored, left)
-
-
-def _array(physical: Physical) -> str:
-    return f"given({_NUMBA[physical]}{', 2' if physical is Physical.WIDE else ''})"
-
-
-def _text(writer: Writer, parameters: list[tuple[str, str]]) -> str:
-    taken = writer.arguments
+            rows.append(f"    m{place}v = made(frame, {row})")
+            row += 1
     lines = [
-        "SIGNATURE = int64(",
-        *[f"    {type_}," for _, type_ in parameters],
-        ")\n\n",
         '@njit(cache=True, nogil=True, fastmath=False, _nrt=False, error_model="numpy")',
-        f"def loop({', '.join(name for name, _ in parameters)}):",
-        *[f"    k{i} = k[{i}]" for i in range(len(taken.integers))],
-        *[f"    f{i} = f[{i}]" for i in range(len(taken.doubles))],
+        "def loop(frame):",
+        f"    first, n = frame[{FIRST}], frame[{END}]",
+        f"    taken(frame, {len(arrays)})",
+        *[_array(name, contiguous, HEAD + 2 * i) for i, (name, contiguous) in enumerate(arrays)],
+        *_constants(taken),
+        "    positions = room_of(frame)",
+        *rows,
         *_located(writer),
         *writer.lines,
+        f"    return narrowed(frame, {len(arrays)}, int64({end}) - first)",
     ]
-    return _HEADER + "\n".join(lines) + "\n"
+    return Loop(_HEADER + "\n".join(lines) + "\n", taken, tuple(held), stored, left)
+
+
+def _array(name: str, contiguous: str | None, at: int) -> str:
+    place = f"array_in(frame, {at})"
+    return f"    {name} = {place if contiguous is None else f'{contiguous}({place}[0], 1)'}"
+
+
+def _constants(taken: Arguments) -> list[str]:
+    """What names the constants, which stand in this order."""
+    integers, doubles = len(taken.integers), len(taken.doubles)
+    behind = integers + doubles
+    return [
+        *[f"    k{i} = constant(frame, {i})" for i in range(integers)],
+        *[f"    f{i} = double_constant(frame, {integers + i})" for i in range(doubles)],
+        *[
+            f"    s{i} = ints_at(constant(frame, {behind + 2 * i}), constant(frame, {behind + 2 * i + 1}))"
+            for i in range(len(taken.sets))
+        ],
+    ]
 
 
 def _reads(writer: Writer, slot: int) -> bool:
-    return any(f"c{slot}{end}" in line for line in writer.lines for end in "[,")
+    return any(f"(c{slot}{end}" in line for line in writer.lines for end in (",", "v,"))
 
 
 def _located(writer: Writer) -> list[str]:
@@ -301,7 +306,7 @@ def _memo(writer: Writer, call: Call) -> Value | None:
 def _lookup(writer: Writer, memo: TextMemo, code: Value, call: Call) -> Value:
     """The loop gives up at a string that the memo does not know yet."""
     place, type_ = writer.memo(memo), call.type
-    state = writer.let(f"t{place}[uint64({code.word})]")
+    state = writer.let(f"int8_at(t{place}, {code.word})")
     guard = "" if code.valid is None else f"{code.valid} and "
     writer.line(f"if {guard}{state} == 0:")
     writer.line("    return UNKNOWN")
@@ -310,7 +315,4 @@ def _lookup(writer: Writer, memo: TextMemo, code: Value, call: Call) -> Value:
         valid = writer.let(f"{guard}{state} != 1")
     if type_.kind is Kind.BOOLEAN:
         return Value((writer.let(f"{state} == 3"),), valid)
-    array = f"u{place}[uint64({code.word})"
-    if type_.physical is Physical.WIDE:
-        return Value((writer.let(f"{array}, 0]"), writer.let(f"{array}, 1]")), valid)
-    return Value((writer.let(f"{array}]" if type_.physical is Physical.FLOAT64 else f"int64({array}])"),), valid)
+    return writer.load(f"u{place}", code.word, type_.physical, valid)

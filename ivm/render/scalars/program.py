@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 Pattern = tuple[Access, ...]
 """How the columns that a loop may read are held."""
+Chosen = tuple["BoundLoop", Callable[[list[Any]], Sequence[Any]]]
+"""A loop, and what takes the arrays of its frame out of what is held."""
 _MOST_LAYOUTS = 64
 
 
@@ -79,21 +81,34 @@ def _filtered(rows: Rows, predicates: list[tuple[Evaluate, bool]]) -> Rows | Non
 
 
 class Fused:
-    """Which loop runs depends on how a delta holds the columns that it reads. Each is ordered once it is worth it."""
+    """Which loop runs depends on how a delta holds the columns that it reads. Each is ordered once it is worth it.
 
-    def __init__(self, shape: Shape, context: Context, compiler: Compiler) -> None:
+    `shape` is over deltas as `extended` has their layouts, and `placed` says what becomes of these; `Shape.project`.
+    """
+
+    def __init__(
+        self,
+        shape: Shape,
+        context: Context,
+        compiler: Compiler,
+        placed: Callable[[Layout], tuple[list[int], Layout]],
+        extended: Callable[[Layout], Layout | None],
+    ) -> None:
         self._shape, self._context, self._compiler = shape, context, compiler
+        self._placed, self._extended = placed, extended
         columns = [s for e in (*shape.early, *shape.maps, *shape.late) for s in walk(e) if isinstance(s, Reference)]
         nullable = {s.index for s in columns if s.nullable}
         physical = {s.index: s.type.physical for s in columns}
         self._inputs = [Input(c, c in nullable, physical[c]) for c in shape.inputs]
-        self._held: dict[Layout, Held] = {}
+        self._held: dict[Layout, Held[Chosen]] = {}
         self._bound: dict[Pattern, BoundLoop | None] = {}
         self._missed: dict[Pattern, tuple[int, int]] = {}
         compiler.add(self)
 
-    def run(self, delta: Delta) -> Passed | bool:
-        """What passes; False if no row does; True if the interpreter must say (not compiled yet, or a row raises)."""
+    def run(self, delta: Delta) -> Delta | bool | None:
+        """The rows that pass, projected; None if no row does; False if the interpreter must say (not compiled yet, or a
+        row raises).
+        """
         try:
             held = self._held[delta.layout]
         except KeyError:
@@ -103,13 +118,13 @@ class Fused:
         if loop is None:
             loop = self._found(held, key, given, delta.length)
             if loop is None:
-                return True
-        bound, places = loop
+                return False
+        bound, chosen = loop
         kernel = bound.ticket.kernel
         if kernel is None:
-            return True
-        passed = bound.run(kernel, delta, given, places)
-        if passed is None:
+            return False
+        passed = bound.run(kernel, delta, held, [*chosen(given)])
+        if passed is True:
             assert not held.checked, "columns lie as they were found to lie"
             held.checked = True
             return self.run(delta)
@@ -121,13 +136,13 @@ class Fused:
             if pattern not in self._bound:
                 self._bind(pattern)
 
-    def _new(self, layout: Layout) -> Held:
+    def _new(self, layout: Layout) -> Held[Chosen]:
         if len(self._held) >= _MOST_LAYOUTS:
             self._held.clear()
-        held = self._held[layout] = Held(layout, self._inputs)
+        held = self._held[layout] = Held(layout, self._inputs, *self._placed(layout), self._extended(layout))
         return held
 
-    def _found(self, held: Held, key: Key, given: list[Any], length: int) -> tuple[BoundLoop, list[int]] | None:
+    def _found(self, held: Held[Chosen], key: Key, given: list[Any], length: int) -> Chosen | None:
         """The loop for columns that are held so, and what it is given of them; None if there is none, or not yet."""
         accesses, places = held.accesses(key, given)
         pattern = tuple(accesses)
@@ -139,7 +154,7 @@ class Fused:
             return None
         if bound is None:
             return None
-        loop = held.loops[key] = bound, [places[part] for part in bound.loop.held]
+        loop = held.loops[key] = bound, bound.chosen(places)
         return loop
 
     def _is_worth(self, pattern: Pattern, length: int) -> bool:
@@ -206,30 +221,40 @@ class Piece:
         self.shape = shape
         self._context, self._compiler = context, compiler
         self._texts = TextInputs(self.shape, self._context)
-        self._forms: dict[int, tuple[Interpreted, Fused | None]] = {0: self._form(self.shape)}
+        self._reads_texts = bool(self._texts.expressions)
         # Each path of a join that runs this program comes with its own layout.
         self._placed = lru_cache(_MOST_LAYOUTS)(self.shape.project)
+        self._forms: dict[int, tuple[Interpreted, Fused | None]] = {0: self._form(0)}
+        self._only_projects = not (shape.maps or shape.early or shape.late)
 
     def run(self, delta: Delta) -> Delta | None:
         """As the program's."""
         if delta.length == 0:
             return None
-        wanted = self._texts.wanted(delta) if self._texts.expressions else 0
+        if self._only_projects:
+            return self._project(delta, None, [])
+        wanted = self._texts.wanted(delta) if self._reads_texts else 0
         form = self._forms.get(wanted)
         if form is None:
-            form = self._forms[wanted] = self._form(self._texts.rewritten(wanted))
+            form = self._forms[wanted] = self._form(wanted)
         interpreted, fused = form
-        read = self._texts.bound(delta, wanted) if wanted else delta
-        passed = True if fused is None else fused.run(read)
-        if passed is True:
-            passed = interpreted.run(read)
+        if fused is not None:
+            found = fused.run(delta)
+            if not isinstance(found, bool):
+                self._context.tidy()
+                return found
+        passed = interpreted.run(self._texts.bound(delta, wanted) if wanted else delta)
         self._context.tidy()
         return None if isinstance(passed, bool) else self._project(delta, *passed)
 
-    def _form(self, shape: Shape) -> tuple[Interpreted, Fused | None]:
-        fused = None if self._compiler is None else Fused(shape, self._context, self._compiler)
-        if self._compiler is not None and self._compiler.trial:
-            return Interpreted(replace(shape, early=(), late=()), self._context), fused
+    def _form(self, wanted: int) -> tuple[Interpreted, Fused | None]:
+        shape = self._texts.rewritten(wanted) if wanted else self.shape
+        fused = None
+        if self._compiler is not None:
+            extended = partial(self._texts.extended, wanted=wanted)
+            fused = Fused(shape, self._context, self._compiler, self._placed, extended)
+            if self._compiler.trial:
+                shape = replace(shape, early=(), late=())
         return Interpreted(shape, self._context), fused
 
     def _project(self, delta: Delta, positions: Array | None, maps: list[Column | None]) -> Delta:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -39,6 +39,8 @@ class Value:
 
 
 _ITEMS = {
+    Physical.BOOL: ("bool_at",),
+    Physical.CODE: ("int32_at",),
     Physical.INT32: ("int32_at",),
     Physical.INT64: ("int64_at",),
     Physical.WIDE: ("int64_at", "high_at"),
@@ -161,7 +163,7 @@ class Access:
 
 @dataclass(slots=True)
 class Arguments:
-    """What the loop takes, in the order in which the text names them: k[i], f[i], s0.., t0.., p0... ."""
+    """What the loop takes, in the order in which the text names them: k0.., f0.., s0.., t0.., p0... ."""
 
     integers: list[int] = field(default_factory=list)
     doubles: list[float] = field(default_factory=list)
@@ -226,22 +228,22 @@ class Writer(Script):
         raise NotCompiledError(f"the order of {a} and {b}")
 
     def integer(self, value: int) -> str:
-        """An int64 constant, given to the loop as an argument."""
+        """An int64 constant, given to the loop in its frame."""
         self.arguments.integers.append(value)
         return f"k{len(self.arguments.integers) - 1}"
 
     def double(self, value: float) -> str:
-        """A float64 constant, given to the loop as an argument."""
+        """A float64 constant, given to the loop in its frame."""
         self.arguments.doubles.append(value)
         return f"f{len(self.arguments.doubles) - 1}"
 
     def ordered_set(self, values: Any) -> str:
-        """An ascending int64 array, given to the loop as an argument."""
+        """An ascending int64 array, given to the loop by its address among the constants."""
         self.arguments.sets.append(values)
         return f"s{len(self.arguments.sets) - 1}"
 
     def memo(self, memo: TextMemo) -> int:
-        """The number i of a memo, whose arrays are t{i} (states) and, unless BOOLEAN, u{i} (values)."""
+        """The number i of a memo, whose arrays lie at t{i} (states) and, unless BOOLEAN, u{i} (values)."""
         if memo not in self.arguments.memos:
             self.arguments.memos.append(memo)
         return self.arguments.memos.index(memo)
@@ -260,8 +262,8 @@ class Writer(Script):
         access = self.access[index]
         row = self._row(access.group) if access.by_refs else "i"
         if access.form is Form.ARRAY:
-            valid = self.let(f"c{access.slot}v[{row}]") if access.masked else None
-            return self._load(index, f"c{access.slot}", row, physical, valid)
+            valid = self.let(f"bool_at(c{access.slot}v, {row})") if access.masked else None
+            return self._keep(index, self.load(f"c{access.slot}", row, physical, valid))
         return self._keep(index, self._at_address(access, row, physical))
 
     def precomputed(self, scalar: Scalar, masked: bool, physical: Physical) -> Value:
@@ -272,23 +274,18 @@ class Writer(Script):
         if (scalar, masked) not in self.arguments.evaluated:
             self.arguments.evaluated.append((scalar, masked))
         place = self.arguments.evaluated.index((scalar, masked))
-        valid = self.let(f"p{place}v[i]") if masked else None
-        return self._load(scalar, f"p{place}", "i", physical, valid)
+        valid = self.let(f"bool_at(p{place}v, i)") if masked else None
+        return self._keep(scalar, self.load(f"p{place}", "i", physical, valid))
 
-    def _load(self, key: Any, array: str, row: str, physical: Physical, valid: str | None) -> Value:
-        if physical is Physical.WIDE:
-            value = Value((self.let(f"{array}[{row}, 0]"), self.let(f"{array}[{row}, 1]")), valid)
-        elif physical in (Physical.BOOL, Physical.FLOAT64):
-            value = Value((self.let(f"{array}[{row}]"),), valid)
-        else:
-            value = Value((self.let(f"int64({array}[{row}])"),), valid)
-        return self._keep(key, value)
+    def load(self, place: str, row: str, physical: Physical, valid: str | None) -> Value:
+        """A row's value of what lies at a place."""
+        return Value(self._named(f"{item}({place}, {row})" for item in _ITEMS[physical]), valid)
 
     def _at_address(self, access: Access, row: str, physical: Physical) -> Value:
         """A value that lies in Arrow's memory; under NULL, where anything may lie, zero."""
         slot = access.slot
         if access.form is Form.PIECES:
-            place = self.let(f"in_piece(c{slot}[{self._piece(access.group)}], {self._stride(access)})")
+            place = self.let(f"in_piece(int64_at(c{slot}, {self._piece(access.group)}), {self._stride(access)})")
         else:
             place = f"c{slot}"
             self.located[slot] = self.located.get(slot) or self.integer(access.number)
@@ -297,7 +294,7 @@ class Writer(Script):
         zero = _zero(physical)
         return Value(self._named(words if valid is None else [f"where({valid}, {w}, {zero})" for w in words]), valid)
 
-    def _named(self, expressions: list[str]) -> tuple[str, ...]:
+    def _named(self, expressions: Iterable[str]) -> tuple[str, ...]:
         return tuple(self.let(each) for each in expressions)
 
     def _stride(self, access: Access) -> str:
@@ -312,7 +309,7 @@ class Writer(Script):
     def _row(self, group: int) -> str:
         known = self._known(("refs", group))
         if known is None:
-            known = self._keep(("refs", group), Value((self.let(f"uint64(r{group}[i])"),)))
+            known = self._keep(("refs", group), Value((self.let(f"uint64(int64_at(r{group}, i))"),)))
         return known.word
 
     def _piece(self, group: int) -> str:

@@ -1,0 +1,155 @@
+"""Frames: all that a step is given, in one int64 array, which Python fills for a call or another kernel for many.
+
+A frame begins with a head of `HEAD` words, see their names. Behind it stand arrays, two words each: the address of the
+first item and the bytes from an item to the next; or the `id` of an array of numpy and zero. Python lays arrays down
+by a list of them, whose `id` the head has, which costs it a tenth of naming each: the step takes them out (`unpack`).
+
+What a step makes goes to a room, int64 (rows of the room, `ROWS`), C-contiguous: a row of positions; one for each array
+that is narrowed by these; then one or two for each column or mask, which uses of its row what it needs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+
+from ivm.kernels.compiling.part import operation, part
+from ivm.kernels.memory.at import data_of, ints_at, load
+from ivm.kernels.memory.located import PLACE
+from ivm.kernels.types import Ints
+
+FIRST, END, ROWS = 0, 1, 2
+"""The first row that the step goes through and the end of those; how many rows the room has place for."""
+ROOM, ROOM_STRIDE = 3, 4
+"""The room, as other arrays are told of."""
+CONSTANTS = 5
+"""The address of the constants, int64."""
+LISTED = 6
+"""The `id` of a list of the arrays; 0 if they are laid down."""
+MOVED, MOVED_LISTED = 7, 8
+"""How many arrays are narrowed to the rows that pass, int64 each, and the list of these, likewise; they come last."""
+HEAD = 9
+
+_ITEMS = object.__basicsize__ + 8
+_WORD = np.int64(0)
+_I64 = ir.IntType(64)
+_NUMPY_DATA = object.__basicsize__
+_NUMPY_STRIDES = _NUMPY_DATA + 24
+
+
+@part()
+def unpack(frame: Ints, at: int, listed: int, count: int) -> None:
+    """Lay down from `at` on the arrays of a list of `count`, if there is one."""
+    if listed != 0:
+        items = load(listed + _ITEMS, _WORD)
+        for number in range(count):
+            frame[np.uint64(at + 2 * number)] = load(items + 8 * number, _WORD)
+            frame[np.uint64(at + 2 * number + 1)] = 0
+
+
+@part()
+def taken(frame: Ints, arrays: int) -> None:
+    """Lay down all that the step is given by lists: its own arrays, as many as this, and those that are narrowed."""
+    unpack(frame, HEAD, frame[LISTED], arrays)
+    unpack(frame, HEAD + 2 * arrays, frame[MOVED_LISTED], frame[MOVED])
+
+
+@part()
+def room_of(frame: Ints) -> int:
+    """The address of the room."""
+    return frame[ROOM] if frame[ROOM_STRIDE] != 0 else data_of(frame[ROOM])
+
+
+@part()
+def narrowed(frame: Ints, arrays: int, count: int) -> int:
+    """The `count` of rows that pass; the arrays behind the step's own are narrowed to these.
+
+    Not if all pass, or none, or if the step went through part of the rows only: then the positions have gaps.
+    """
+    rows = frame[ROWS]
+    if count <= 0 or count == rows or frame[END] - frame[FIRST] != rows:
+        return count
+    room = room_of(frame)
+    positions = ints_at(room, rows)
+    for number in range(frame[MOVED]):
+        place = array_in(frame, HEAD + 2 * (arrays + number))
+        address, stride = place[0], place[1]
+        into = ints_at(room + 8 * rows * (1 + number), rows)
+        for row in range(count):
+            i = np.uint64(row)
+            into[i] = load(address + positions[i] * stride, _WORD)
+    return count
+
+
+@operation(PLACE, None, types.int64)
+def array_in(builder: Any, frame: Any, at: Any) -> Any:
+    """Where the array lies that a frame tells of from word `at` on; see `ivm.kernels.memory.located`."""
+    first = builder.load(builder.gep(frame, [at]))
+    stride = builder.load(builder.gep(frame, [builder.add(at, _I64(1))]))
+    outside = builder.block
+    with builder.if_then(builder.icmp_signed("==", stride, _I64(0))):
+        named = _word_at(builder, builder.add(first, _I64(_NUMPY_DATA)))
+        strides = _word_at(builder, builder.add(first, _I64(_NUMPY_STRIDES)))
+        named_stride = _word_at(builder, strides)
+        inside = builder.block
+    found = []
+    for given, of_numpy in ((first, named), (stride, named_stride)):
+        each = builder.phi(_I64)
+        each.add_incoming(given, outside)
+        each.add_incoming(of_numpy, inside)
+        found.append(each)
+    return *found, _I64(0), _I64(0)
+
+
+def _word_at(builder: Any, address: Any) -> Any:
+    return builder.load(builder.inttoptr(address, _I64.as_pointer()))
+
+
+def _constant(item: Any, result: Any) -> Any:
+    def build(builder: Any, frame: Any, number: Any) -> Any:
+        constants = builder.load(builder.gep(frame, [_I64(CONSTANTS)]))
+        place = builder.add(constants, builder.mul(number, _I64(8)))
+        return builder.load(builder.inttoptr(place, item.as_pointer()))
+
+    return operation(result, None, types.int64)(build)
+
+
+constant = _constant(_I64, types.int64)
+"""The constant of a number, an int64."""
+double_constant = _constant(ir.DoubleType(), types.float64)
+"""The constant of a number, a float64."""
+
+
+@part(inline=True)
+def made(frame: Ints, row: int) -> int:
+    """The address of a row of the room, counted from behind those that are narrowed."""
+    return room_of(frame) + 8 * frame[ROWS] * (1 + frame[MOVED] + row)
+
+
+def _put(item: Any, given: Any) -> Any:
+    """An operation: store a value as the item of a row, of LLVM's type `item`, of what begins at an address."""
+
+    def build(builder: Any, address: Any, row: Any, value: Any) -> None:
+        width = getattr(value.type, "width", 64)
+        if width > getattr(item, "width", 64):
+            value = builder.trunc(value, item)
+        elif width < getattr(item, "width", 64):
+            value = builder.zext(value, item)
+        builder.store(value, builder.gep(builder.inttoptr(address, item.as_pointer()), [row]))
+
+    return operation(types.void, types.int64, types.int64, given)(build)
+
+
+put_int32 = _put(ir.IntType(32), types.int64)
+put_int64 = _put(_I64, types.int64)
+put_double = _put(ir.DoubleType(), types.float64)
+put_bool = _put(ir.IntType(8), types.boolean)
+
+
+@operation(types.int64, types.int64, types.int64)
+def word_at(builder: Any, address: Any, row: Any) -> Any:
+    """The int64 of a row of what begins at an address."""
+    return builder.load(builder.gep(builder.inttoptr(address, _I64.as_pointer()), [row]))
