@@ -21,7 +21,7 @@ from ivm.plan.existing import Existing
 from ivm.plan.join import JoinPlan, PathPlan, StagePlan
 from ivm.plan.join_keys import Choice, Side, Step, sides_of
 from ivm.plan.join_ties import Ties, ties
-from ivm.plan.mfp import Mfp, identity, peel
+from ivm.plan.mfp import Mfp, identity, peel, table_of
 from ivm.plan.multiplicities import ThresholdPlan
 from ivm.plan.node import Plan
 from ivm.plan.reduce import ReducePlan
@@ -35,8 +35,10 @@ from sql.ir.scalar import Column, Scalar, columns_of
 
 SELECTIVE = 0.3
 """A filter that keeps no more than this share of the groups is worth an arrangement of those: a comparison is."""
-RARE = 0.09
-"""A filter of a table that keeps no more than this share of its rows is worth an arrangement of those: a range is."""
+RARE = 0.1
+"""A filter of a table that keeps no more than this share of its rows is worth an arrangement of those: an equality is,
+and a range.
+"""
 MANY_GROUPS = 10_000
 """Fewer groups than this stay in the processor's cache, so that looking them up costs next to nothing."""
 
@@ -189,8 +191,8 @@ def _filters_first(
     nothing, but where most lookups fall through the filter afterwards, each has been an access into a large table in
     vain. The rows that pass are few; that arrangement is small and close. To keep it costs the filter for each change
     of a group, which the path of these changes asks anyway, and what passes. By a part of its keys a reduce cannot be
-    looked up, so that all of its rows would have to be held twice: then the filter always comes first. A table has
-    references alone in an index, but one to each row, where next to none may pass.
+    looked up, so that all of its rows would have to be held twice: then the filter always comes first. A table keeps
+    no more than a reference to each row, but to each, where next to none may pass.
     """
     if not isinstance(base, Reduce | Get) or not local.predicates:
         return None
@@ -199,9 +201,7 @@ def _filters_first(
         return None  # for a join to ask where it must be careful
     share = prod(map(selectivity, predicates))
     if isinstance(base, Get):
-        # By two keys there would be two of them.
-        alone = len(keyed) == 1 and not _is_found(lower(base), set(keyed), existing)
-        return share if alone and share <= RARE else None
+        return share if share <= RARE and _is_alone(lower(base), set(keyed), existing) else None
     if not set(range(len(base.keys))) <= set(keyed):
         return share
     if share > SELECTIVE:
@@ -210,10 +210,18 @@ def _filters_first(
     return None if existing.sizes_known(plan) and existing.sizes.count(plan) < MANY_GROUPS else share
 
 
-def _is_found(plan: Plan, keyed: set[int], existing: Existing) -> bool:
-    """Whether the rows of a table are found by a key among these columns anyway, or it is no table."""
-    keys = existing.keys(plan).union(plan.unique)
-    return not isinstance(plan, TablePlan) or any(keyed.issuperset(key) for key in keys)
+def _is_alone(plan: Plan, keyed: set[int], existing: Existing) -> bool:
+    """Whether the few rows of a table are worth an arrangement of their own, where a join compares these columns.
+
+    They are where it finds them by a key of the table, which has all rows, or needs one arrangement only; and nobody
+    keeps it anyway.
+    """
+    if not isinstance(plan, TablePlan):
+        return False
+    others = existing.keys(plan).difference(plan.unique)
+    return (len(keyed) == 1 or any(keyed.issuperset(key) for key in plan.unique)) and not any(
+        keyed.issuperset(key) for key in others
+    )
 
 
 def _final(joined: _JoinedRow, mfp: Mfp) -> Mfp:
@@ -271,8 +279,8 @@ def _pays(joined: _JoinedRow, choice: Choice, source: int, stage: StagePlan, bou
     own = choice.sides[stage.input]
     known, rows = {group for column, group in own.classes.items() if column in key}, own.rows
     for side, each in zip(choice.sides, joined.inputs, strict=True):
-        if isinstance(each.collection, TablePlan) and any(_refers(known, side, k) for k in side.unique):
-            return rows is not None and side.rows is not None and rows >= LARGE * side.rows
+        if table_of(each.collection) is not None and any(_refers(known, side, k) for k in side.unique):
+            return rows is not None and side.rows is not None and rows * each.share >= LARGE * side.rows
     return True
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from ivm.analysis.references import references
+from ivm.plan.mfp import table_of
 from ivm.plan.node import Plan
-from ivm.plan.table import TablePlan
 from sql.ir.relation import Relation
 
 
@@ -43,18 +43,20 @@ def ties(plans: Sequence[Plan], relations: Sequence[Relation], classes: Iterable
 def _links(
     plans: Sequence[Plan], relations: Sequence[Relation], classes: tuple[tuple[int, ...], ...]
 ) -> set[tuple[int, int]]:
-    """Pairs (i, j): the join is along a foreign key of input i whose target, input j, is an append-only table."""
+    """Pairs (i, j): along a foreign key of input i the join meets input j, of rows of an append-only table."""
     starts = tuple(accumulate((len(plan.row) for plan in plans), initial=0))
     number = {column: i for i, group in enumerate(classes) for column in group}
     found: set[tuple[int, int]] = set()
     for i, relation in enumerate(relations):
         for each in references(relation):
-            for j, target in enumerate(plans):
-                if i == j or not isinstance(target, TablePlan) or not target.append_only or target.name != each.table:
+            for j, target in enumerate(map(table_of, plans)):
+                if i == j or target is None or not target[0].append_only or target[0].name != each.table:
                     continue
+                table, passed = target
+                places = {c: starts[j] + place for place, c in enumerate(passed)}
                 own = [number.get(starts[i] + c, -1) for c in each.columns]
-                other = [number.get(starts[j] + c) for c in each.referenced]
-                if own == other and not any(target.row[c].type.is_float for c in each.referenced):
+                other = [number.get(places.get(c, -1)) for c in each.referenced]
+                if own == other and not any(table.row[c].type.is_float for c in each.referenced):
                     found.add((i, j))
     return found
 

@@ -9,6 +9,7 @@ from math import prod
 from ivm.analysis.selectivity import selectivity
 from ivm.plan.node import Change, Names, NamesOf, Plan, PlanOver, Sizes
 from ivm.plan.reduce import ReducePlan
+from ivm.plan.table import TablePlan
 from sql.ir.compared_once import compared_once
 from sql.ir.rebuild import Row, row_of
 from sql.ir.relation import Filter, Map, Project, Relation
@@ -199,6 +200,15 @@ def _given(predicate: Scalar) -> tuple[int, ...]:
         case Call("eq", (Column(column), Literal())) | Call("eq", (Literal(), Column(column))):
             return (column,)
     return ()
+
+
+def table_of(plan: Plan) -> tuple[TablePlan, tuple[int, ...]] | None:
+    """The table of which a plan has rows, all or some, and which column of it each of its columns is; None if none."""
+    if isinstance(plan, TablePlan):
+        return plan, tuple(range(len(plan.row)))
+    if isinstance(plan, MfpPlan) and isinstance(plan.input, TablePlan) and not plan.mfp.maps:
+        return plan.input, plan.mfp.projection
+    return None
 
 
 def apply_mfp(plan: Plan, mfp: Mfp) -> Plan:

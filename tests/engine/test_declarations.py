@@ -23,6 +23,7 @@ VIEWS = {
     "key": "SELECT c.id, count(*) AS k FROM o JOIN c ON o.c = c.id GROUP BY c.id",
     "chain": "SELECT o.id, n.name FROM o JOIN c ON o.c = c.id JOIN n ON c.n = n.id",
     "read": "SELECT o.id, c.v AS x FROM o, c WHERE o.c = c.id AND c.v > 1",
+    "few": "SELECT o.id, c.n AS x FROM o, c WHERE o.c = c.id AND c.v = 1",
     "bosses": "SELECT o.id, b.v FROM o JOIN o b ON o.boss = b.id",
     "bossy": "SELECT o.id FROM o JOIN o b ON o.boss = b.id",
     "left_over": "SELECT o.id, o.v FROM o LEFT JOIN c ON o.c = c.id",
@@ -155,6 +156,7 @@ def test_what_cannot_change_has_no_path_and_needs_no_index() -> None:
         (STATIC, APPENDED, KEPT): (2, ["index c(id)", "index n(id)"]),
         ("", APPENDED, KEPT): (1, ["index c(id)", "index c(n)", "index n(id)", "index o(c)"]),
     }
+    assert "no path of mfp of c:" in _database("", APPENDED, KEPT).explain(VIEWS["few"])
 
 
 def test_a_reference_has_to_be_satisfied_at_each_time_of_a_batch() -> None:
