@@ -10,6 +10,7 @@ from ivm.transform.derive_disjunctions import derive_disjunctions
 from ivm.transform.derive_equivalences import derive_equivalences
 from ivm.transform.elide_join import elide_join
 from ivm.transform.elide_reduce import elide_reduce
+from ivm.transform.elide_semijoin import elide_semijoin
 from ivm.transform.expand_distinct import expand_distinct
 from ivm.transform.fold_constants import fold_constants
 from ivm.transform.fuse_joins import fuse_joins
@@ -60,6 +61,7 @@ RULES: tuple[tuple[Rule, ...], ...] = (
     (attain_extremes,),  # needs joins with all their filters and keys, and inputs that nothing has restricted yet
     (restrict_reduce,),  # needs joins with all their filters and keys; makes new ones to normalize
     NORMALIZE,
+    (elide_semijoin,),  # needs all columns, to find keys; not to be normalized, which would make one join of its two
     (coarsen_reduce,),  # compares whole joins, before each has only the columns that it needs
     NARROW,
     (elide_join,),  # needs to see which columns are read; what is left is normalized and narrowed again

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
+from ivm.analysis.determined import determined
 from ivm.analysis.unique_keys import is_unique
 from ivm.transform.rewrite import filtered, mapped, names, projected, unless_equal
 from sql.ir.rebuild import map_inputs, offsets, scalars_of, with_inputs, with_scalars
 from sql.ir.relation import Filter, Join, Map, Negate, Project, Reduce, Relation, TopK, Union, Window, WindowFunction
-from sql.ir.scalar import columns_of, remap
+from sql.ir.scalar import Column, columns_of, remap
 
 Places = dict[int, int]
 """Where the columns that are asked for stand in the narrower relation, by their old position."""
@@ -19,8 +20,9 @@ def prune_columns(relation: Relation) -> Relation:
     """Keep only what is read above: inputs of joins and unions are projected to it, maps and aggregates dropped.
 
     Nothing is dropped below Threshold, TopK and most Windows, which look at whole rows, and no key of a Reduce, which
-    is what it groups by. A projection never goes below a Get: a base table is held once, with all its columns. A node
-    that is read in several places keeps what any of them reads, so that it stays one node.
+    is what it groups by, unless the other keys determine it. A projection never goes below a Get: a base table is held
+    once, with all its columns. A node that is read in several places keeps what any of them reads, so that it stays one
+    node.
     """
     everything = frozenset(range(len(relation.schema)))
     needs: dict[int, frozenset[int]] = {}
@@ -125,13 +127,27 @@ def _narrowed_join(pruner: _Pruner, relation: Join, needed: frozenset[int]) -> t
 
 def _narrowed_reduce(pruner: _Pruner, relation: Reduce, needed: frozenset[int]) -> tuple[Relation, Places]:
     width = len(relation.keys)
+    keys = _kept_keys(relation, needed)
     read = [i for i in range(width, len(relation.names)) if i in needed]
-    kept = [*range(width), *read] or list(range(len(relation.names)))[:1]  # rather than a row without columns
+    kept = [*keys, *read] or list(range(len(relation.names)))[:1]  # rather than a row without columns
     aggregates = tuple(relation.aggregates[i - width] for i in kept if i >= width)
-    narrow = replace(relation, aggregates=aggregates, names=tuple(relation.names[i] for i in kept))
+    own = tuple(relation.keys[i] for i in keys)
+    narrow = replace(relation, keys=own, aggregates=aggregates, names=tuple(relation.names[i] for i in kept))
     below, places = pruner.narrowed(relation.input, frozenset[int]().union(*map(columns_of, scalars_of(narrow))))
     moved = with_scalars(narrow, lambda s: remap(s, places.__getitem__))
     return with_inputs(moved, (below,)), _renumbered(kept)
+
+
+def _kept_keys(relation: Reduce, needed: frozenset[int]) -> list[int]:
+    """The keys but for those that nobody reads and the others determine; at least one, if there are any."""
+    kept = list(range(len(relation.keys)))
+    columns = {i: key.index for i, key in enumerate(relation.keys) if isinstance(key, Column)}
+    for i in reversed(range(len(kept))):
+        if i in columns and i not in needed and len(kept) > 1:
+            others = [columns[k] for k in kept if k != i and k in columns]
+            if columns[i] in determined(relation.input, others):
+                kept.remove(i)
+    return kept
 
 
 _BLIND_TO_TIES = frozenset(("rank", "dense_rank", "percent_rank", "cume_dist"))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from hypothesis import given
+from hypothesis import strategies as st
 
 from catalog.schema import Field
 from catalog.types import BIGINT, BOOLEAN, DATE, INTEGER, TIMESTAMP, TINYINT, VARCHAR, decimal
+from ivm.analysis.determined import determined
 from ivm.analysis.equivalences import equivalences
 from ivm.analysis.known_predicates import known_predicates
 from ivm.analysis.ranges import can_raise, value_range
@@ -31,6 +33,18 @@ def test_unique_keys_are_unique(relation, contents):
         assert len(seen) == len(bag)
         assert set(bag.values()) <= {1}
         assert is_unique(relation, key)
+
+
+@given(relation=relations(), contents=tables(), data=st.data())
+@RELAXED
+def test_rows_that_agree_on_columns_agree_on_what_follows(relation, contents, data):
+    given_ = data.draw(st.sets(st.sampled_from(range(len(relation.schema)))) if relation.schema else st.just(set()))
+    follows = determined(relation, given_)
+    assert given_ <= follows
+    found: dict[tuple[object, ...], set[tuple[object, ...]]] = {}
+    for r in meaning(relation, contents) or {}:
+        found.setdefault(tuple(r[c] for c in sorted(given_)), set()).add(tuple(r[c] for c in sorted(follows)))
+    assert all(len(each) == 1 for each in found.values())
 
 
 @given(relation=relations(), contents=tables())
