@@ -7,6 +7,7 @@ from struct import Struct
 
 import numpy as np
 
+from catalog.types import Physical
 from ivm.kernels.groups.step import (
     AFTER,
     AFTER_ROWS,
@@ -27,8 +28,8 @@ from ivm.kernels.groups.step import (
     step_groups,
 )
 from ivm.kernels.hashing.columns import COLUMN
-from ivm.operators.accumulable import Accumulators, aggregate_values, overflow_error
-from ivm.trace.column import Bools, Column, Ints, named
+from ivm.operators.accumulable import Accumulators, AggregateSpec, aggregate_values, overflow_error
+from ivm.trace.column import Array, Bools, Column, Ints, named
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.group_table import Cells
 from ivm.trace.groups import Groups
@@ -44,7 +45,7 @@ class GroupStep:
 
     def __init__(self, parts: Accumulators, layout: KeyLayout) -> None:
         self.parts = parts
-        self._layout = layout
+        self._form = OutputForm(parts, layout)
         self._keys = len(layout.parts)
         self._request = _request(parts, layout)
         self._words = self._request.data
@@ -65,7 +66,7 @@ class GroupStep:
         changes = NO_TIMES if diffs is None else np.ascontiguousarray(diffs)
         cells = groups.begin(rows, times)
         after = cells.after = np.empty((least, self.parts.fields), np.int64)
-        output = Output(self.parts, self._layout, 2 * least, not one)
+        output = Output(self._form, 2 * least, not one)
         told = [*(OPENING, 0, 0, 0), *(id(after), least, id(output.room), 2 * least)]
         told += (id(changes), len(changes), id(each_time), groups.folds)
         for column in columns:
@@ -79,7 +80,7 @@ class GroupStep:
                 after = cells.after = np.empty((len(cells), self.parts.fields), np.int64)
                 request[AFTER], request[AFTER_ROWS] = id(after), len(after)
             elif wants == NO_ROOM:
-                output = Output(self.parts, self._layout, 2 * len(cells), not one)
+                output = Output(self._form, 2 * len(cells), not one)
                 request[ROOM], request[CAPACITY] = id(output.room), output.capacity
             elif wants == PAUSED:
                 groups.end()
@@ -122,42 +123,93 @@ def _request(parts: Accumulators, layout: KeyLayout) -> Ints:
     return request
 
 
-class Output:
-    """Room for so many output rows, as `ivm.kernels.groups.emit` writes them."""
+class OutputForm:
+    """Where output rows, as `ivm.kernels.groups.emit` writes them, have their columns."""
 
-    def __init__(self, parts: Accumulators, layout: KeyLayout, capacity: int, many: bool) -> None:
-        self._parts = parts
-        self._layout = layout
+    __slots__ = ("columns", "key_views", "key_words", "layout", "outputs", "words")
+
+    def __init__(self, parts: Accumulators, layout: KeyLayout) -> None:
+        self.layout = layout
+        self.key_words, self.key_views = layout.words, layout.views
+        self.outputs, self.words = len(parts.placed), parts.words
+        self.columns = tuple((at, _cut(spec), words, spec) for at, words, spec in parts.placed)
+
+
+class Output:
+    """Room for so many output rows; `many`: at times of their own."""
+
+    __slots__ = ("_form", "_many", "capacity", "room")
+
+    def __init__(self, form: OutputForm, capacity: int, many: bool) -> None:
+        self._form = form
         self.capacity = capacity
         self._many = many
-        outputs = len(parts.placed)
-        words = outputs + capacity * (parts.words + layout.words + 1 + many) + (outputs * capacity + 7 >> 3)
-        self.room: Ints = np.empty(words, np.int64)
+        words = form.outputs + capacity * (form.words + form.key_words + 1 + many)
+        self.room: Ints = np.empty(words + (form.outputs * capacity + 7 >> 3), np.int64)
 
     def delta(self, rows: int, times: Ints | int, *, counted: bool = True) -> Delta:
         """The first `rows` rows as a delta: keys, then aggregates. `times` where all have one, else they are there.
 
         `counted`: whether each row has a diff, instead of all being one.
         """
-        parts, layout, capacity, room = self._parts, self._layout, self.capacity, self.room
-        outputs = len(parts.placed)
-        at = outputs + capacity * parts.words
-        behind = at + capacity * layout.words
-        columns = layout.unpack(room[at : at + rows * layout.words].reshape(rows, layout.words))
-        nulls = room[:outputs].tolist()
-        for o, (at, words, spec) in enumerate(parts.placed):
-            begin = outputs + at * capacity
-            values = aggregate_values(room[begin : begin + rows * words].reshape(rows, words), spec)
-            columns.append(Column(values, self._valid(o, rows) if nulls[o] else None))
+        form, capacity, room = self._form, self.capacity, self.room
+        outputs = form.outputs
+        behind = outputs + capacity * form.words
+        columns = self._keys(behind, rows)
+        if outputs:
+            doubles = room.view(np.float64)
+            for output, none in enumerate(room[:outputs].tolist()):
+                at, cut, words, spec = form.columns[output]
+                begin = outputs + at * capacity
+                values: Array
+                if cut == _NUMBERS:
+                    values = room[begin : begin + rows]
+                elif cut == _DOUBLES:
+                    values = doubles[begin : begin + rows]
+                else:
+                    values = room[begin : begin + rows * words].reshape(rows, words)
+                    if cut == _MADE:
+                        values = aggregate_values(values, spec)
+                columns.append(Column(values, self._valid(output, rows) if none else None))
+        behind += capacity * form.key_words
         diffs = room[behind : behind + rows] if counted else None
         if self._many:
             times = room[behind + capacity : behind + capacity + rows]
         return delta_of(columns, times, diffs, rows)
 
+    def _keys(self, at: int, rows: int) -> list[Column]:
+        """The keys, whose words begin at word `at`."""
+        form, room = self._form, self.room
+        views, width = form.key_views, form.key_words
+        if views is None:
+            return form.layout.unpack(room[at : at + rows * width].reshape(rows, width))
+        columns = []
+        for items, first, step in views:
+            values: Array
+            if items == 2:
+                values = room.view(np.int32)[2 * at + first : 2 * at + step * rows : step]
+            else:
+                values = (room if items else room.view(np.float64))[at + first : at + step * rows : step]
+            columns.append(Column(values))
+        return columns
+
     def _valid(self, output: int, rows: int) -> Bools:
-        masks = len(self._parts.placed) * self.capacity
+        masks = self._form.outputs * self.capacity
         begin = 8 * (len(self.room) - (masks + 7 >> 3)) + output * self.capacity
         return self.room.view(np.bool_)[begin : begin + rows]
+
+
+_NUMBERS, _DOUBLES, _PAIRS, _MADE = range(4)
+"""What a column is: a stretch of the room, of it as doubles, as pairs; or made of its words."""
+
+
+def _cut(spec: AggregateSpec) -> int:
+    physical = spec.type.physical
+    if physical is Physical.INT64:
+        return _NUMBERS
+    if spec.function in ("min", "max") or spec.ordered is not None:
+        return _MADE
+    return _PAIRS if physical is Physical.WIDE else _DOUBLES if physical is Physical.FLOAT64 else _NUMBERS
 
 
 NO_TIMES: Ints = np.empty(0, np.int64)

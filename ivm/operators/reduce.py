@@ -12,7 +12,7 @@ from catalog.types import SqlType
 from ivm.kernels.groups.emit import read_groups
 from ivm.kernels.groups.finalize import AT, WORDS, finalize
 from ivm.operators.accumulable import Accumulators, AggregateSpec, aggregate_values
-from ivm.operators.group_step import GroupStep, Output
+from ivm.operators.group_step import GroupStep, Output, OutputForm
 from ivm.operators.operator import Contents, Kept, live_input
 from ivm.operators.ordered_aggregates import AppendOnlyExtremes, Extremes, ordered_sets
 from ivm.trace.column import Bools, Column, Ints
@@ -97,7 +97,7 @@ class Reduce(Kept):
 
     def _read(self, parts: Accumulators, rows: Ints, time: int) -> Delta:
         """What these rows of the groups show."""
-        output = Output(parts, self._layout, len(rows), False)
+        output = Output(OutputForm(parts, self._layout), len(rows), False)
         count = read_groups(
             parts.outputs, self._layout.words, parts.words, rows, self._keys == 0, parts.scratch, output.room
         )

@@ -129,6 +129,23 @@ class KeyLayout:
         rows = words.reshape(len(words), self.words)
         return [_read(rows, place) for place in self._places.parts]
 
+    @cached_property
+    def views(self) -> tuple[tuple[int, int, int], ...] | None:
+        """For each part how many items a word is made of, and with which item a row begins, of how many; see `unpack`.
+
+        Half words are int32, others int64, or float64 where that is what a part is: then the first number is 0. None if
+        a part is not there as it is: WIDE, BOOL, and what may be NULL.
+        """
+        found, words = list[tuple[int, int, int]](), self.words
+        for place in self._places.parts:
+            if place.null is not None or place.physical in (Physical.WIDE, Physical.BOOL):
+                return None
+            if place.physical in _SMALL:
+                found.append((2, 2 * place.word if place.half is None else place.half, 2 * words))
+            else:
+                found.append((place.physical is Physical.INT64, place.word, words))
+        return tuple(found)
+
     def codes(self, words: Ints) -> Iterator[Array]:
         """Of each part that is a text the codes, NULL among them as 0; see `State.codes`."""
         rows = words.reshape(len(words), self.words)

@@ -137,3 +137,17 @@ def test_hash_of_one_word_agrees_and_spreads():
         counts = np.bincount(slots.astype(np.int64), minlength=1024)
         assert counts.min() > 16
         assert counts.max() < 128
+
+
+@given(columns_with_forms())
+def test_views_say_where_unpacked_columns_lie(drawn):
+    forms, columns = drawn
+    layout = KeyLayout(forms, "match")
+    words, _ = layout.pack(columns)
+    if layout.views is None:
+        return
+    room, rows = np.ascontiguousarray(words).reshape(-1), len(columns[0])
+    kinds = {0: np.float64, 1: np.int64, 2: np.int32}
+    for (items, first, step), column in zip(layout.views, layout.unpack(words), strict=True):
+        values = room.view(kinds[items])[first : step * rows : step]
+        assert values.tobytes() == column.values.tobytes()
