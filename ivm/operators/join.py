@@ -17,7 +17,7 @@ from ivm.trace.column import Column, Ints, every
 from ivm.trace.computed import Computed, TextFunction
 from ivm.trace.consolidate import consolidate
 from ivm.trace.delta import Delta, concat_deltas
-from ivm.trace.follower import Lookup
+from ivm.trace.follower import Joiner, Lookup
 
 _PART = 1 << 17
 _FIRST_PART = 1 << 12
@@ -59,16 +59,25 @@ class HalfJoin(Stage):
     """
 
     unique: bool
+    _joiner: Joiner | None = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        joiner = self.lookup.joiner(self.stream, self.offset, self.width, inclusive=self.inclusive)
+        object.__setattr__(self, "_joiner", joiner)
 
     def joined(self, delta: Delta) -> Iterator[Delta]:
         """See `Stage.joined`."""
         start, length, size = 0, len(delta), _PART if self.unique else _FIRST_PART
         while start < length:
-            stop = min(start + size, length)
-            joined = self._look_up(delta.slice(start, stop))
-            if stop < length:
-                size = _next_size(stop - start, 0 if joined is None else len(joined))
-            start = stop
+            found = None if self._joiner is None else self._joiner.join(delta, start)
+            if found is not None:
+                joined, start = found
+            else:
+                stop = min(start + size, length)
+                joined = self._look_up(delta.slice(start, stop))
+                if stop < length:
+                    size = _next_size(stop - start, 0 if joined is None else len(joined))
+                start = stop
             if joined is not None and self.program is not None:
                 joined = self.program(joined)
             yield NOTHING if joined is None else joined

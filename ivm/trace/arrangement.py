@@ -10,8 +10,9 @@ from ivm.trace.column import Bools, Ints
 from ivm.trace.delta import Group
 from ivm.trace.follower import Follower
 from ivm.trace.helpers import Errand, at_hand
-from ivm.trace.index import Index, KeysAt
-from ivm.trace.keys import DistinctKeys, KeyLayout
+from ivm.trace.index import Index
+from ivm.trace.keys import DistinctKeys, KeyLayout, KeysAt
+from ivm.trace.look_up import LookUp
 from ivm.trace.row_store import RowStore
 from ivm.trace.state import StateSize
 from ivm.trace.time import one, readable_as_of, stamp, stamps
@@ -77,7 +78,7 @@ class Arrangement(Follower):
 
     def catch_up(self, most: int | None = None) -> int:
         """Index the rows that the store has gained, at most so many of them; how many are left. Cost: 20 ns a row."""
-        self._settle()
+        self.settle()
         end = self.store.rows if most is None else min(self.index.rows + most, self.store.rows)
         if most is None and self._catch_up_aside(end - self.index.rows):
             return 0
@@ -103,7 +104,8 @@ class Arrangement(Follower):
         self._coming = errands.send(partial(self.index.insert, words, dropped, self.store.died))
         return True
 
-    def _settle(self) -> None:
+    def settle(self) -> None:
+        """Wait for what others index, or index it here."""
         if self._coming is not None:
             self._coming.get()
             self._coming = None
@@ -152,7 +154,7 @@ class Arrangement(Follower):
         at the time itself are seen. Of rows that the store has gained those are found that are caught up with. Cost:
         see `Index.probe`.
         """
-        self._settle()
+        self.settle()
         as_of, store = readable_as_of(times, inclusive), self.store
         limits = one(store.limit(as_of)) if isinstance(as_of, int) else store.limits(as_of)
         return self.index.probe(words, dropped, limits, store.died, stamps(as_of))
@@ -161,6 +163,10 @@ class Arrangement(Follower):
         """What `probe` finds, as the store's rows."""
         positions, rows = self.probe(words, dropped, times, inclusive)
         return positions, Group(self.store.columns, rows)
+
+    def joiner(self, stream: tuple[int, ...], offset: int, width: int, *, inclusive: bool) -> LookUp:
+        """See `Lookup.joiner`."""
+        return LookUp(self, stream, offset, width, inclusive=inclusive)
 
     def size(self) -> StateSize:
         """Entries and bytes of the index alone."""
@@ -175,7 +181,7 @@ class Arrangement(Follower):
     def seal(self, since: int) -> None:
         """Make the rows final; nobody reads as of a time before `since` any more."""
         if self._coming is not None:
-            self._settle()
+            self.settle()
         if self._is_aside:
             self.index.since = stamp(since)
         else:

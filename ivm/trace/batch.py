@@ -8,10 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import Kind, Physical, SqlType
+from ivm.kernels.hashing.packing import STRIDE
+from ivm.kernels.memory.places import PLACED
 from ivm.trace.arrow import numbers_from, to_column
 from ivm.trace.column import Array, Column, Ints, concat, empty_column
 from ivm.trace.computed import Read, TextFunction, compute
-from ivm.trace.delta import Source
+from ivm.trace.delta import Source, Where, in_array
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.exported import ArrowRows, Memory, array_at, located, memory_of, stride_of
 from ivm.trace.seen_texts import SeenTexts, seen_texts
@@ -162,6 +164,14 @@ class Batch(Source):
             else:
                 self.rows, self._addresses = found
         return self._addresses
+
+    def where(self, index: Read, held: list[object]) -> Where | None:
+        """Where they came, if values have their physical form there."""
+        if isinstance(index, int):
+            addresses = self._addresses if self._addresses is not None else self.addresses()
+            if addresses is not None and addresses.item(index, STRIDE):
+                return PLACED, id(addresses), index, 0, 0
+        return in_array(self.column(index), held)
 
     def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
         """Whether they are computed already, or the column's bytes are to be read (see `TextHabit`)."""

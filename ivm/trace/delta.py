@@ -15,12 +15,15 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ivm.kernels.memory.places import ARRAY
 from ivm.trace.column import Array, Column, Ints, concat
 from ivm.trace.computed import Read, TextFunction
 from ivm.trace.time import chosen
 
 Place = tuple[int, Read]
 """A group of a delta, and a column of its source, or a function of one."""
+Where = tuple[int, int, int, int, int]
+"""Where the values of a column lie, by row number; see `ivm.kernels.memory.places`."""
 _Part = Array | slice
 
 
@@ -102,6 +105,13 @@ class Source(Protocol):
         """Column `index`, of which `piece` says that it is not in one, in pieces; None if `gather` is the way."""
         return None
 
+    def where(self, index: Read, held: list[object]) -> Where | None:
+        """Where kernels find the values of column `index`; None if `gather` is the way.
+
+        What nobody else holds is put among those `held`, to be there for as long.
+        """
+        return in_array(self.column(index), held)
+
     def gather(self, index: Read, rows: Array) -> Column:
         """Column `index` of `rows`; cost: one gather."""
         return self.column(index).take(rows)
@@ -109,6 +119,13 @@ class Source(Protocol):
     def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
         """Whether these functions of text column `index` are better had from here than by its codes."""
         return False
+
+
+def in_array(column: Column, held: list[object]) -> Where:
+    """Where the values of a column that is there lie."""
+    values, valid = column.values, column.valid
+    held.append(column)
+    return ARRAY, id(values), values.itemsize, 0 if valid is None else id(valid), 0
 
 
 @dataclass(slots=True)

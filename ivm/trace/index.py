@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ivm.kernels.hashing.ascending import REFUSED, TAKEN, TAKEN_ON
-from ivm.kernels.hashing.block import ANY_LEAD, LAST, STOP
+from ivm.kernels.hashing.block import ANY_LEAD, FENCED, LAST, STOP
 from ivm.kernels.hashing.packed import UNREADABLE, extend_packed, insert_packed, pack_keys
 from ivm.kernels.hashing.probe import absent_keys
 from ivm.kernels.types import Hashes
@@ -16,26 +16,13 @@ from ivm.trace.chains import Chains
 from ivm.trace.changes import Applied
 from ivm.trace.column import ALL, NOBODY, Bools, Ints
 from ivm.trace.index_reader import IndexReader, Lesson, find_rows, hashed
-from ivm.trace.run import BLOCK, EMPTY, AscendingRun, WordsOf, no_words
+from ivm.trace.keys import KeysAt
+from ivm.trace.run import EMPTY, AscendingRun, Melting, WordsOf, no_words
 from ivm.trace.time import BEGINNING
 
 _AT_ONCE = 1 << 17
-_MELT = 1024
-_SEARCH = 64
-"""How many keys are found in a run in the time that the search itself takes."""
-_SEARCHES_A_ROW = 5
-"""How many rows are moved to the table in the time that finding a key in the run takes."""
 _FEW = 4
 """Keys are noted for undoing up to the slots of the table divided by this; with more of them a pass is no dearer."""
-
-
-class KeysAt(NamedTuple):
-    """Keys of `rows` rows from `first` on, where their columns lie; see `ivm.kernels.hashing.packing`."""
-
-    form: Ints
-    sources: Ints
-    first: int
-    rows: int
 
 
 class Mark(NamedTuple):
@@ -78,13 +65,13 @@ class Index:
         self.visited = 0
         self.since = BEGINNING
         self._words_of = words_of
-        self._block: Ints = np.zeros(LAST + words, np.int64)
+        self.block: Ints = np.zeros(LAST + words, np.int64)
         self._no_words = np.empty((0, words), np.int64)
-        self._chains = Chains(words, self._block)
-        self._run = AscendingRun(no_words if words_of is None else words_of, shift, unique, self._block)
+        self._chains = Chains(words, self.block)
+        self._run = AscendingRun(no_words if words_of is None else words_of, shift, unique, self.block)
         self._ascending = words_of is not None
         self._lessons: list[Lesson] = []
-        self._searched = 0
+        self._melting = Melting()
         self._journal: list[_Step] = []
         self._final = 0
         self._undone = [0]
@@ -116,7 +103,7 @@ class Index:
     @property
     def is_ascending(self) -> bool:
         """Whether rows may come whose order proves their keys new."""
-        return self._ascending and self._block.item(STOP) == self.rows
+        return self._ascending and self.block.item(STOP) == self.rows
 
     def mark(self) -> Mark:
         """Where the index is now, for `rollback`."""
@@ -176,7 +163,7 @@ class Index:
         chains, rows = self._chains, self.rows
         chains.lengthen(rows + count)
         self._journal.append(_Step(rows, words if self._is_named(count) else None))
-        at = insert_packed(self._block, died, form, sources, first, words, hashes, ALL, rows, self.since)
+        at = insert_packed(self.block, died, form, sources, first, words, hashes, ALL, rows, self.since)
         if at == UNREADABLE:
             return False
         chains.insert(words, hashes, ALL, rows, died, self.since, at)
@@ -201,7 +188,7 @@ class Index:
         form, sources, first, count = keys
         words = np.empty((count, self.words), np.int64)
         self._journal.append(_Step(self.rows, self._no_words))
-        said = extend_packed(self._block, form, sources, first, words, BLOCK, len(died) > 0)
+        said = extend_packed(self.block, form, sources, first, words, FENCED, len(died) > 0)
         if said == UNREADABLE:
             return False, None
         if said == REFUSED:
@@ -251,9 +238,7 @@ class Index:
         """
         words = words.reshape(-1, self.words)
         hashes, dropped = hashed(words), ALL if dropped is None else dropped
-        if self._lessons:  # of an earlier step
-            self._maintain(died)
-            self._settled(died)
+        self.learn(died)
         absent = self._absent_of(words, hashes, dropped, died)
         chains, run = self._chains, self._run.reader() if len(absent) else EMPTY
         positions, rows, visited, lesson = find_rows(
@@ -264,6 +249,20 @@ class Index:
         if lesson is not None:
             self._lessons.append(lesson)
         return positions, rows
+
+    def learn(self, died: Ints) -> None:
+        """Do what earlier probes have taught, before the next one."""
+        if self._melting.asked:
+            self._let_leave(self._melting.after_steps(self.backlog), died)
+        if self._lessons:
+            self._maintain(died)
+            self._settled(died)
+
+    def note(self, searched: int, long: Ints) -> None:
+        """A probe has looked for so many keys in the run, and met keys (n, W) whose chains are full of dead rows."""
+        self._melting.asked += searched
+        if len(long):
+            self._lessons.append(Lesson(self._no_words, NOBODY, NOBODY, long))
 
     def reader(self, words_of: WordsOf | None = None) -> IndexReader:
         """What the index is now, for whoever reads while it changes. `words_of` reads keys from the store meanwhile.
@@ -304,23 +303,19 @@ class Index:
             self._link(words[absent], hashes[absent], *self._run.reader().find(words[absent]), died)
 
     def _absent_of(self, words: Ints, hashes: Hashes, dropped: Bools, died: Ints) -> Ints:
-        """The positions of the keys that the table does not know, and the run may.
-
-        As far as looking for such keys has paid for it, rows leave the run before, since finding one there takes longer
-        than moving it: in proportion to these keys, so that the backlog melts away with use.
-        """
+        """The positions of the keys that the table does not know and the run may; before, rows leave it: `Melting`."""
         if self._run.start == self._run.stop:
             return NOBODY
         absent = self.reader().absent(words, hashes, dropped)
         if len(absent):
-            self._searched += len(absent) + _SEARCH
-            if self._searched * _SEARCHES_A_ROW >= self.backlog:
-                everything = 4 * BLOCK * len(absent) >= self.backlog
-                self._melt(self.backlog if everything else max(4 * len(absent), _MELT), died)
-                # Where order is not asked to prove anything, a run that is used up as it comes is only a detour.
-                self._ascending = self._ascending and (self.unique or not everything)
-                self._settled(died)
+            self._let_leave(self._melting.before_search(len(absent), self.backlog), died)
         return absent if self.backlog else NOBODY
+
+    def _let_leave(self, rows: int, died: Ints) -> None:
+        if rows:
+            self._melt(rows, died)
+            self._ascending = self._ascending and (self.unique or not self._melting.is_detour)
+            self._settled(died)
 
     def _maintain(self, died: Ints) -> None:
         """Do what probes have taught: link what they found in the run, and shorten long chains."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -267,6 +267,15 @@ def _dropped(columns: Sequence[Column]) -> Bools | None:
         if column.valid is not None:
             dropped = ~column.valid if dropped is None else dropped | ~column.valid
     return dropped if dropped is not None and dropped.any() else None
+
+
+class KeysAt(NamedTuple):
+    """Keys of `rows` rows from `first` on, where their columns lie; see `ivm.kernels.hashing.packing`."""
+
+    form: Ints
+    sources: Ints
+    first: int
+    rows: int
 
 
 class DistinctKeys:

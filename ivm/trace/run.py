@@ -25,13 +25,21 @@ from ivm.kernels.hashing.ascending import (
     find_near,
     rows_near,
 )
-from ivm.kernels.hashing.block import ANY_LEAD, DISTINCT, FENCES, IN_ORDER, LAST_LEAD, SHIFT, START, STOP
+from ivm.kernels.hashing.block import ANY_LEAD, DISTINCT, FENCED, FENCES, IN_ORDER, LAST_LEAD, SHIFT, START, STOP
 from ivm.trace.column import NOBODY, Ints
 from ivm.trace.growable import Growable
 from ivm.trace.helpers import side_by_side
 
-BLOCK = 16
 _AT_ONCE = 4096
+_MELT = 1024
+"""Rows that leave a run at once, at least: fewer are not worth it."""
+_SEARCH = 64
+"""How many keys are found in a run in the time that the search itself takes."""
+_SEARCHES_A_ROW = 5
+"""How many rows are moved to the table in the time that finding a key in the run takes."""
+_MELTED_EACH, _USED_UP, _TIMES_USED_UP = 4, 8, 4
+"""How many rows leave for each key that a step looks for, which is quick there; all do where there are no more than so
+many; and how often that happens, time after time, before it is better to have no run."""
 
 WordsOf = Callable[["Ints | slice"], Ints]
 """The key words (n, W) of rows of the store, given by their numbers or as a slice."""
@@ -66,12 +74,55 @@ class RunReader:
 
     def _find(self, words: Ints) -> tuple[Ints, Ints]:
         n = len(words)
-        rows, starts = np.empty(2 * BLOCK * n, np.int64), np.empty(n + 1, np.int64)
-        used = rows_near(self.fences, words, self.shift, BLOCK, self.stop, rows, starts)
+        rows, starts = np.empty(2 * FENCED * n, np.int64), np.empty(n + 1, np.int64)
+        used = rows_near(self.fences, words, self.shift, FENCED, self.stop, rows, starts)
         near = self.words_of(rows[:used])
         first, count = np.empty(n, np.int64), np.empty(n, np.int64)
-        find_near(words, near, rows, starts, self.shift, BLOCK, self.distinct, first, count)
+        find_near(words, near, rows, starts, self.shift, FENCED, self.distinct, first, count)
         return first, count
+
+
+class Melting:
+    """How many rows of a run move to the table: in proportion to what is looked for, so that it melts away with use.
+
+    `asked`: keys that steps have looked for in the run since rows left it for them. `searched`: what all searches have
+    cost so far, in keys.
+    """
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self._due = 0
+        self._used_up = 0
+        self.searched = 0
+
+    @property
+    def is_detour(self) -> bool:
+        """Whether the run is used up as it comes: where order need not prove anything, none is to be kept then."""
+        return self._used_up >= _TIMES_USED_UP
+
+    def after_steps(self, backlog: int) -> int:
+        """How many of so many rows are to leave, since steps have looked for keys among them."""
+        asked, self.asked = self.asked, 0
+        self._due += _MELTED_EACH * asked
+        used_up = _USED_UP * asked >= backlog
+        self._used_up = self._used_up + 1 if used_up else 0
+        if not used_up and self._due < _MELT:
+            return 0
+        due, self._due = self._due, 0
+        return backlog if used_up else min(due, backlog)
+
+    def before_search(self, keys: int, backlog: int) -> int:
+        """How many of so many rows are to leave before keys are looked for there in Python, which takes longer.
+
+        None before searches have paid for it. All do where the keys are many enough.
+        """
+        self.searched += keys + _SEARCH
+        if self.searched * _SEARCHES_A_ROW < backlog:
+            return 0
+        if 4 * FENCED * keys >= backlog:
+            self._used_up = _TIMES_USED_UP
+            return backlog
+        return min(max(_MELTED_EACH * keys, _MELT), backlog)
 
 
 def no_words(rows: Ints | slice) -> Ints:
@@ -142,7 +193,7 @@ class AscendingRun:
         """
         if len(words) == 0:
             return True
-        said = extend_run(self._block, words, BLOCK)
+        said = extend_run(self._block, words, FENCED)
         return said == TAKEN or self.extend_further(words, said)
 
     def extend_further(self, words: Ints, said: int) -> bool:
@@ -150,15 +201,15 @@ class AscendingRun:
         if said == NO_ROOM:
             self._fences.length = _fences_of(self.stop)
             self._fences.reserve(_fences_of(self.stop + len(words)))
-            said = extend_run(self._block, words, BLOCK)
+            said = extend_run(self._block, words, FENCED)
         if said == UNSURE:
             recent = self._recent_words()
-            seam = np.concatenate([recent, words[:BLOCK]])
-            said = extend_unordered(self._block, seam, words, BLOCK)
+            seam = np.concatenate([recent, words[:FENCED]])
+            said = extend_unordered(self._block, seam, words, FENCED)
             if said == NO_ROOM:
                 return self.extend_further(words, said)
             if said == TAKEN:
-                self._recent = self.stop, np.concatenate([recent, words[-BLOCK:]])[-BLOCK:]
+                self._recent = self.stop, np.concatenate([recent, words[-FENCED:]])[-FENCED:]
         return said == TAKEN
 
     @property
@@ -185,11 +236,11 @@ class AscendingRun:
         at, recent = self._recent
         stop = self.stop
         if at != stop or at == 0:
-            recent = self._words_of(slice(max(stop - BLOCK, 0), stop)).copy()
+            recent = self._words_of(slice(max(stop - FENCED, 0), stop)).copy()
             self._recent = stop, recent
         return recent
 
 
 def _fences_of(rows: int) -> int:
     """How many fences so many rows have."""
-    return -(-rows // BLOCK)
+    return -(-rows // FENCED)

@@ -8,12 +8,14 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import SqlType
+from ivm.kernels.hashing.packing import NULLS, STRIDE
+from ivm.kernels.memory.places import PIECES, PLACED
 from ivm.trace.arrow import to_arrow
 from ivm.trace.batch import Batch
 from ivm.trace.cold_columns import ColdColumns
 from ivm.trace.column import Array, Column, Ints, ascending, part_of
 from ivm.trace.computed import MOST_KEPT, Computed, ComputedColumns, Read, TextFunction, compute
-from ivm.trace.delta import Delta, InPieces, Source
+from ivm.trace.delta import Delta, InPieces, Source, Where, in_array
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import HotColumn
 from ivm.trace.in_place import is_readable
@@ -135,6 +137,22 @@ class StoredColumns(Source):
     def in_pieces(self, index: int) -> InPieces | None:
         """A cold column where its batches lie, if it is read there and has no NULLs."""
         return self._cold.in_pieces(index)
+
+    def where(self, index: Read, held: list[object]) -> Where | None:
+        """Where the column is kept, hot or cold, if it is read there."""
+        if not isinstance(index, tuple):
+            stride, nulls = self._sources.item(index, STRIDE), self._sources.item(index, NULLS)
+            if stride and not nulls:
+                return PLACED, id(self._sources), index, 0, 0
+        piece = self.piece(index)
+        if piece is not None:
+            return in_array(piece, held)
+        pieces = None if isinstance(index, tuple) else self.in_pieces(index)
+        if pieces is None:
+            return None
+        pages, starts = pieces.arguments
+        held.append((pieces.bases, pages, starts))
+        return PIECES, id(pieces.bases), pieces.stride, id(pages), id(starts)
 
     def gather(self, index: Read, rows: Array | slice) -> Column:
         """Column `index` of `rows`; a cold column stays cold. A slice of a hot column is not copied.

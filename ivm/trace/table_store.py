@@ -18,8 +18,7 @@ from ivm.trace.column import NOBODY, Ints
 from ivm.trace.delta import Concatenation, Delta, Group, Source, plain_layout
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.exported import ArrowRows
-from ivm.trace.index import KeysAt
-from ivm.trace.keys import KeyLayout
+from ivm.trace.keys import KeyLayout, KeysAt
 from ivm.trace.rows import Rows, RowsMark
 from ivm.trace.state import StateSize
 from ivm.trace.stored_columns import StoredRows

@@ -19,6 +19,8 @@ ALIVE = 0
 _STAMPS = 0x7FFF_FFFF_FFFF_FFFF
 _FEW = 64
 _KEPT_PART = 4
+_NEAR = 4
+"""So many of the latest times are looked at one by one: most readers ask for what was before the last one."""
 BEGINNING = -0x8000_0000_0000_0000
 """Before every time: when the rows came whose history is forgotten."""
 
@@ -126,8 +128,13 @@ class Births:
         """How many of the store's `rows` had come by `time`, for a time that is not forgotten."""
         if time >= self.last:
             return rows
-        i = int(np.searchsorted(self._times.view(), time, side="right"))
-        return min(int(self._rows.array[i]), rows) if i < self._rows.length else rows
+        times, later = self._times, self._times.length
+        while later and times.array.item(later - 1) > time:
+            later -= 1
+            if times.length - later > _NEAR:
+                later = int(np.searchsorted(times.view(), time, side="right"))
+                break
+        return min(self._rows.array.item(later), rows) if later < times.length else rows
 
     def limits(self, times: Ints, rows: int) -> Ints:
         """`limit` for each of `times`; cost: where they ascend, one pass; else a binary search among the times kept."""

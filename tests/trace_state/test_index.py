@@ -108,7 +108,7 @@ def test_probes_find_what_the_model_finds(width, steps):
 def test_an_ascending_run_is_found_as_if_it_were_hashed(width, data):
     model = Model(width, unique=True, lazy=True)
     if data.draw(st.booleans()):
-        model.index._searched = NEVER_ENOUGH
+        model.index._melting.searched = NEVER_ENOUGH
     top = 0
     for time in range(1, 12):
         if data.draw(st.booleans()):
@@ -131,7 +131,7 @@ def test_an_ascending_run_is_found_as_if_it_were_hashed(width, data):
 def test_a_run_with_equal_keys_is_found_as_if_it_were_hashed(data):
     model = Model(1, lazy=True)
     if data.draw(st.booleans()):
-        model.index._searched = NEVER_ENOUGH
+        model.index._melting.searched = NEVER_ENOUGH
     top, since, committed = 0, 0, 0
     for time in range(1, 14):
         what = data.draw(st.sampled_from(["more", "more", "same", "below", "kill", "commit", "undo"]))
@@ -236,7 +236,7 @@ def test_a_small_commit_does_not_pay_for_the_backlog():
     model.probe(list(range(5000, 6000)), [1] * 1000)
     model.index.seal(1, NOBODY)
     assert model.index.backlog == 20_000, "searching the run has cost less than moving it would"
-    model.index._searched = 20_000
+    model.index._melting.searched = 20_000
     model.probe(list(range(7000, 7200)), [1] * 200)
     model.index.seal(1, NOBODY)
     assert 0 < model.index.backlog <= 20_000 - 1024

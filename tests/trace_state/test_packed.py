@@ -9,8 +9,8 @@ from catalog.types import Physical
 from ivm.kernels.hashing.packed import pack_keys
 from ivm.trace.column import DTYPES, Column
 from ivm.trace.growable import HotColumn
-from ivm.trace.index import Index, KeysAt
-from ivm.trace.keys import KeyLayout
+from ivm.trace.index import Index
+from ivm.trace.keys import KeyLayout, KeysAt
 
 NOBODY = np.empty(0, np.int64)
 KINDS = list(Physical)

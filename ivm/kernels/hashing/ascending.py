@@ -196,8 +196,8 @@ def rows_near(fences: Ints, words: Ints, shift: int, block: int, stop: int, rows
     at = 0
     for i in range(len(words)):
         lead = words[i, 0] >> shift
-        below = _fences_up_to(fences, lead, 0, False)
-        upto = _fences_up_to(fences, lead, below, True) if below < len(fences) and fences[below] == lead else below
+        below = fences_up_to(fences, lead, 0, False)
+        upto = fences_up_to(fences, lead, below, True) if below < len(fences) and fences[below] == lead else below
         starts[i] = at
         first, last = max(below - 1, 0), max(upto - 1, 0)
         for row in range(first * block, min((first + 1) * block, stop)):
@@ -212,7 +212,7 @@ def rows_near(fences: Ints, words: Ints, shift: int, block: int, stop: int, rows
 
 
 @part()
-def _fences_up_to(fences: Ints, lead: int, low: int, equal: bool) -> int:
+def fences_up_to(fences: Ints, lead: int, low: int, equal: bool) -> int:
     """How many of the fences, which ascend, are smaller than a lead, or no greater if `equal`; `low` of them are."""
     high = len(fences)
     while low < high:

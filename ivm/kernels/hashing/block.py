@@ -13,3 +13,5 @@ TABLES, FOLLOWING, FENCES = 0, 2, 4
 START, STOP, LAST_LEAD, SHIFT, DISTINCT, IN_ORDER, ALIKE, LAST = range(6, 14)
 ANY_LEAD = 0x7FFF_FFFF_FFFF_FFFF
 """What no lead is above."""
+FENCED = 16
+"""How many rows of a run there are to a fence, and at most of one lead where its keys differ."""

@@ -1,0 +1,306 @@
+"""The rows that an index has for the rows of a delta: from the columns of its keys, where they lie, to all references.
+
+One step over a frame, int64. It begins with numbers, at HEAD follow the parts of the key (see `hashing.keys`), behind
+them the arrays of the delta that go along with its rows, references and times and diffs, two words each as `first_of`
+reads them, and then scratch memory for a block of rows.
+
+What is found goes to OUT, the `id` of an array of int64 with ROOM items for each of: the position of the row in the
+delta, the row of the index's store, and each array of the delta, gathered; where EVERY says that each row found exactly
+one, the rows alone are there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.compiling.part import part
+from ivm.kernels.hashing.ascending import fences_up_to
+from ivm.kernels.hashing.block import (
+    DISTINCT,
+    FENCED,
+    FENCES,
+    FOLLOWING,
+    LAST_LEAD,
+    SHIFT,
+    START,
+    STOP,
+    TABLES,
+)
+from ivm.kernels.hashing.function import hash_word, hash_words
+from ivm.kernels.hashing.keys import PART, pack_block
+from ivm.kernels.hashing.probe import CACHED, MANY_DEAD
+from ivm.kernels.hashing.slots import EMPTY, OLD, SLOTS, fetch, find_head, same_key
+from ivm.kernels.memory.at import address_of, data_of, int32s_in, ints_at, ints_in, load, words_at, words_in
+from ivm.kernels.memory.move import prefetch
+from ivm.kernels.memory.places import UNREADABLE, first_of, step_of
+from ivm.kernels.numbers.wide import Word
+from ivm.kernels.types import Int32s, Ints
+
+(
+    AT, COUNT, EVERY, GATHERED, VISITED, TIRED, SEARCHED,
+    LENGTH, OUT, ROOM, INDEX, WIDTH, UNIQUE, DIED, LIMIT, LIMITS, STAMP, STAMPS, SINCE, LONG, LONG_ROOM, PARTS, ARRAYS,
+    RUN, NEAR,
+) = range(25)  # fmt: skip
+"""How far the step has come in the delta, how much it has found, whether each row found exactly one, how much of it is
+gathered, how many entries it met, of how many keys it noted that their chains are full of dead rows, and how many it
+looked for in the run.
+
+Then what it is given: the rows of the delta; the arrays OUT, ROOM; the `id` of the block of the index, the words of its
+keys, whether a key has at most one visible row; the `id` of the rows' deaths, 0 if nobody ever died; the limit of rows
+that are seen, or the `id` of an array of one for each row; in the same way the stamp; since when deaths matter to
+anybody; the `id` of an array for the keys with long chains, and how many fit; how many parts the key has, how many
+arrays the delta; where the frame has the parts of the key of the index's own store, whose ROWS are NEAR, or 0: it has
+not. NEAR are two words for the step.
+"""
+HEAD, TOLD = 26, 7
+"""How many words the head has, of which the first are the step's own: it begins with zeros there, but EVERY with one.
+"""
+BLOCK = 128
+"""How many rows go together through each part of the work, so that what they wait for overlaps."""
+NO_ROOM, ABSENT = -1, -2
+"""Why the step stopped: no room for what a row finds; a key that the tables do not know may be in the run, of which the
+frame does not tell."""
+_WORD = np.int64(0)
+_MISSING = np.int64(-2)
+_IN_RUN = np.int64(-16)
+"""Rows of the run are noted in place of heads below this."""
+_NEAR = 2 * FENCED
+_MANY = np.int64(1) << 40
+
+
+def frame_words(parts: int, arrays: int, width: int) -> int:
+    """The length of a frame."""
+    return HEAD + 2 * PART * parts + 2 * arrays + BLOCK * (width + 3) + _NEAR * (width + 2)
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def look_up_rows(frame: Ints) -> Word:
+    """How many (row of the delta, row of the index) there are, in the order of the former; or why it stopped.
+
+    Then what was found so far is there, and AT is the row to go on with. UNREADABLE: a key's columns are not where they
+    are told to be. A row finds all those of its key that are below its limit and died after its stamp. Cost: about two
+    random accesses a row, one a further entry of a chain, and a pass over each array.
+    """
+    said = _find(frame)
+    if said < 0 or frame[EVERY] == 0:
+        frame[EVERY] = 0
+        _gather(frame)
+    return said
+
+
+@part()
+def _find(frame: Ints) -> Word:
+    width, length, unique, arrays = frame[WIDTH], frame[LENGTH], frame[UNIQUE] != 0, HEAD + PART * frame[PARTS]
+    block = ints_at(data_of(frame[INDEX]), _MANY)
+    table = ints_in(block, TABLES)
+    slots, old = words_in(table, SLOTS), words_in(table, OLD)
+    scratch = address_of(frame) + 8 * (arrays + 2 * frame[ARRAYS] + PART * frame[PARTS])
+    words, heads = words_at(scratch, BLOCK, width), ints_at(scratch + 8 * BLOCK * width, BLOCK)
+    missing = ints_at(scratch + 8 * BLOCK * (width + 1), BLOCK)
+    places = ints_at(scratch + 8 * BLOCK * (width + 2), BLOCK)
+    while frame[AT] < length:
+        first = frame[AT]
+        stop = min(first + BLOCK, length)
+        if unique:
+            stop = min(stop, first + frame[ROOM] - frame[COUNT])
+            if stop == first:
+                return np.int64(NO_ROOM)
+        if not pack_block(frame, HEAD, frame[PARTS], first, stop, words, places, missing):
+            return np.int64(UNREADABLE)
+        if not _find_heads(frame, block, slots, old, stop - first, words, missing, heads, places):
+            return np.int64(ABSENT)
+        if unique:
+            _take_newest(frame, int32s_in(block, FOLLOWING), first, stop, heads)
+        elif not _take_all(frame, int32s_in(block, FOLLOWING), first, stop, heads, missing, words):
+            return np.int64(NO_ROOM)
+        if frame[EVERY] == 0:
+            _gather(frame)
+    return frame[COUNT]
+
+
+@part()
+def _find_heads(
+    frame: Ints, block: Ints, slots: Ints, old: Ints, count: Word, words: Ints, missing: Ints, heads: Ints, places: Ints
+) -> bool:
+    """heads[i] = the head of the chain of key i, EMPTY, GONE or _MISSING if there is none; False if a run may have it.
+
+    Of a key that is in the run it is _IN_RUN less its first row there, and missing[i] how many rows it has.
+    """
+    width, far = words.shape[1], len(slots) > CACHED
+    for row in range(count):
+        i = np.uint64(row)
+        code = hash_word(words[i, 0]) if width == 1 else hash_words(words, row, width)
+        heads[i] = np.int64(code)
+        if far:
+            fetch(slots, old, code)
+    there, shift, most = block[START] != block[STOP], block[SHIFT], block[LAST_LEAD]
+    following = int32s_in(block, FOLLOWING)
+    mortal, chained = frame[DIED] != 0, frame[UNIQUE] == 0
+    died = ints_at(_data(frame[DIED]), _MANY)
+    for row in range(count):
+        i = np.uint64(row)
+        # Rows of one key often come together.
+        if missing[i] != 0:
+            heads[i] = _MISSING
+        elif row > 0 and heads[np.uint64(row - 1)] != _MISSING and same_key(words, row - 1, words, row):
+            heads[i], missing[i] = heads[np.uint64(row - 1)], missing[np.uint64(row - 1)]
+        else:
+            head = find_head(slots, old, words, row, np.uint64(heads[i]))
+            heads[i] = head
+            if head == EMPTY and there and words[i, 0] >> shift <= most:
+                if frame[RUN] == 0:
+                    return False
+                _find_in_run(frame, block, words, row, heads, missing, places)
+            if far and chained:
+                prefetch(following, head - 1)
+            if far and mortal:
+                prefetch(died, head - 1)
+    return True
+
+
+@part()
+def _find_in_run(frame: Ints, block: Ints, words: Ints, row: Word, heads: Ints, missing: Ints, places: Ints) -> None:
+    """Look for a key among the rows near the fences between which it belongs."""
+    stop, shift = block[STOP], block[SHIFT]
+    fences = ints_at(address_of(ints_in(block, FENCES)), -(-stop // FENCED))
+    scratch = address_of(places) + 8 * BLOCK
+    rows, nulls = ints_at(scratch, _NEAR), ints_at(scratch + 8 * _NEAR, _NEAR)
+    near = words_at(scratch + 16 * _NEAR, _NEAR, words.shape[1])
+    lead = words[row, 0] >> shift
+    below = fences_up_to(fences, lead, 0, False)
+    upto = fences_up_to(fences, lead, below, True) if below < len(fences) and fences[below] == lead else below
+    first, last, count = max(below - 1, 0), max(upto - 1, 0), 0
+    for each in range(first * FENCED, min((first + 1) * FENCED, stop)):
+        rows[count] = each
+        count += 1
+    border = count
+    if last != first:
+        for each in range(last * FENCED, min((last + 1) * FENCED, stop)):
+            rows[count] = each
+            count += 1
+    frame[NEAR], frame[NEAR + 1] = address_of(rows), 8
+    pack_block(frame, frame[RUN], frame[PARTS], 0, count, near, places, nulls)
+    frame[SEARCHED] += 1
+    if block[DISTINCT] != 0:
+        for k in range(count):
+            if same_key(near, k, words, row):
+                heads[row], missing[row] = _IN_RUN - rows[k], 1
+        return
+    begin = end = rows[0]
+    for k in range(count):
+        found = near[k, 0] >> shift
+        if k < border and found < lead:
+            begin = rows[k] + 1
+        if found <= lead:
+            end = rows[k] + 1
+    if begin < end:
+        heads[row], missing[row] = _IN_RUN - begin, end - begin
+
+
+@part()
+def _take_newest(frame: Ints, following: Int32s, first: Word, stop: Word, heads: Ints) -> None:
+    """Note the one row of each key that is visible, if there is one: the newest below the limit."""
+    count = frame[COUNT]
+    positions, rows = ints_at(_out(frame, 0), _MANY), ints_at(_out(frame, 1), _MANY)
+    mortal, limits, stamps = frame[DIED] != 0, _data(frame[LIMITS]), _data(frame[STAMPS])
+    died = ints_at(_data(frame[DIED]), _MANY)
+    limit, stamp, visited = frame[LIMIT], frame[STAMP], np.int64(0)
+    for position in range(first, stop):
+        row = heads[np.uint64(position - first)] - 1
+        if limits != 0:
+            limit = load(limits + 8 * position, _WORD)
+        while row >= limit:
+            visited += 1
+            row = np.int64(following[np.uint64(row)])
+        if row < _IN_RUN:
+            row = _IN_RUN - row - 1
+            if row >= limit:
+                continue
+        if row < 0:
+            continue
+        visited += 1
+        if mortal:
+            if stamps != 0:
+                stamp = load(stamps + 8 * position, _WORD)
+            if died[np.uint64(row)] <= stamp:
+                continue
+        positions[np.uint64(count)] = position
+        rows[np.uint64(count)] = row
+        count += 1
+    if count - frame[COUNT] != stop - first:
+        frame[EVERY] = 0
+    frame[AT], frame[COUNT] = stop, count
+    frame[VISITED] += visited
+
+
+@part()
+def _take_all(frame: Ints, following: Int32s, first: Word, stop: Word, heads: Ints, missing: Ints, words: Ints) -> bool:
+    """Note all visible rows of each key; False if those of one do not fit."""
+    room, count = frame[ROOM], frame[COUNT]
+    positions, rows = ints_at(_out(frame, 0), _MANY), ints_at(_out(frame, 1), _MANY)
+    mortal, limits, stamps = frame[DIED] != 0, _data(frame[LIMITS]), _data(frame[STAMPS])
+    died = ints_at(_data(frame[DIED]), _MANY)
+    limit, stamp, since = frame[LIMIT], frame[STAMP], frame[SINCE]
+    for position in range(first, stop):
+        row = heads[np.uint64(position - first)] - 1
+        if limits != 0:
+            limit = load(limits + 8 * position, _WORD)
+        if stamps != 0:
+            stamp = load(stamps + 8 * position, _WORD)
+        begin, dead, visited, end = count, 0, np.int64(0), _WORD
+        if row < _IN_RUN:
+            row = _IN_RUN - row - 1
+            end = row + missing[np.uint64(position - first)]
+        while row >= 0:
+            visited += 1
+            if row < limit:
+                if not mortal or died[np.uint64(row)] > stamp:
+                    if count == room:
+                        frame[AT], frame[COUNT] = position, begin
+                        return False
+                    positions[np.uint64(count)] = position
+                    rows[np.uint64(count)] = row
+                    count += 1
+                elif died[np.uint64(row)] <= since:
+                    dead += 1
+            if end == 0:
+                row = np.int64(following[np.uint64(row)])
+            else:
+                row = row + 1 if row + 1 < end else np.int64(-1)
+        frame[VISITED] += visited
+        if count - begin != 1:
+            frame[EVERY] = 0
+        if dead >= MANY_DEAD and end == 0 and frame[TIRED] < frame[LONG_ROOM]:
+            long = ints_at(data_of(frame[LONG]), _MANY)
+            for w in range(words.shape[1]):
+                long[frame[TIRED] * words.shape[1] + w] = words[position - first, w]
+            frame[TIRED] += 1
+    frame[AT], frame[COUNT] = stop, count
+    return True
+
+
+@part(inline=True)
+def _data(array: Word) -> Word:
+    """The address of the items of an array, of which `array` is the `id`; 0 if there is none."""
+    return data_of(array) if array != 0 else _WORD
+
+
+@part(inline=True)
+def _out(frame: Ints, number: Word) -> Word:
+    """Where one of the arrays that are filled lies."""
+    return data_of(frame[OUT]) + 8 * frame[ROOM] * number
+
+
+@part()
+def _gather(frame: Ints) -> None:
+    """Let the arrays of the delta go along with what was found last."""
+    positions, begin, end = ints_at(_out(frame, 0), _MANY), frame[GATHERED], frame[COUNT]
+    at = HEAD + PART * frame[PARTS]
+    for number in range(frame[ARRAYS]):
+        address, step = first_of(frame, at + 2 * number), step_of(frame, at + 2 * number)
+        out = ints_at(_out(frame, 2 + number), _MANY)
+        for place in range(begin, end):
+            i = np.uint64(place)
+            out[i] = load(address + step * positions[i], _WORD)
+    frame[GATHERED] = end

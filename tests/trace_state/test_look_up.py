@@ -1,0 +1,177 @@
+"""What one step finds for a delta in an arrangement, against packing keys, probing, and gathering one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from catalog.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, VARCHAR, Physical, decimal
+from ivm.trace import look_up
+from ivm.trace.arrangement import Arrangement
+from ivm.trace.arrow import to_arrow
+from ivm.trace.batch import Batch, Reader, Readers
+from ivm.trace.column import DTYPES, Column, part_of
+from ivm.trace.delta import Columns, Delta, Group, Layout
+from ivm.trace.dictionary import TextDictionary
+from ivm.trace.keys import KeyLayout
+from ivm.trace.row_store import RowStore
+from ivm.trace.time import stamps
+
+TYPES = [INTEGER, BIGINT, BOOLEAN, DOUBLE, VARCHAR, decimal(38, 0), decimal(12, 2)]
+
+
+def _values(type_, rows, random, spread):
+    physical = type_.physical
+    if physical is Physical.BOOL:
+        return random.random(rows) < 0.5
+    if physical is Physical.FLOAT64:
+        return random.choice([-0.0, 0.0, np.nan, 1.5, -2.25], rows)
+    if physical is Physical.WIDE:
+        low = random.integers(-spread, spread, rows)
+        return np.stack([low, low >> 63], axis=1)
+    if physical is Physical.CODE:
+        return random.integers(0, 3, rows).astype(np.int32)
+    return random.integers(-spread, spread, rows).astype(DTYPES[physical])
+
+
+def _column(type_, rows, random, spread, nullable):
+    values = _values(type_, rows, random, spread)
+    return Column(values, random.random(rows) < 0.9 if nullable and rows else None)
+
+
+def _batch(types, columns, dictionary):
+    arrays = [to_arrow(column, type_, dictionary.now()) for column, type_ in zip(columns, types, strict=True)]
+    names = [str(i) for i in range(len(types))]
+    return Batch(pa.table(arrays, names=names), Readers([Reader(each, dictionary) for each in types]))
+
+
+def _dictionary():
+    dictionary = TextDictionary()
+    dictionary.encode(pa.array(["a", "b", "c"]))
+    return dictionary
+
+
+class Case:
+    """An arrangement with a history, and deltas whose columns lie in all the ways that there are."""
+
+    def __init__(self, seed, *, unique=False, ascending=False):
+        self.random = random = np.random.default_rng(seed)
+        self.types = [TYPES[i] for i in random.integers(0, len(TYPES), random.integers(1, 4))]
+        if unique or ascending:
+            self.types = [BIGINT, *self.types[: 1 if unique else 0]]
+        self.spread = int(random.choice([3, 40]))
+        self.dictionary = _dictionary()
+        self.unique, self.ascending = unique, ascending
+        layout = KeyLayout(tuple((each.physical, True) for each in self.types), "drop")
+        self.store = RowStore(self.types, self.dictionary, cold=bool(random.random() < 0.5))
+        for _ in self.store.columns.prepare(range(len(self.types))):
+            pass
+        self.arrangement = Arrangement(self.store, range(len(self.types)), layout, unique=unique)
+        self.time, self.next, self.since = 1, 0, 0
+
+    def commit(self, rows, seal=True):
+        random, self.time = self.random, self.time + int(self.random.integers(1, 3))
+        columns = [_column(each, rows, random, self.spread, not self.ascending) for each in self.types]
+        if self.unique or self.ascending:
+            columns[0] = Column(self.next + np.arange(rows) // (1 if self.unique else 3))
+            self.next += rows
+            if self.unique and not self.ascending:
+                columns[0] = Column(random.permutation(columns[0].values))
+        if rows:
+            self.store.append(_batch(self.types, columns, self.dictionary), rows, self.time)
+        alive = np.flatnonzero(self.store.died == 0) if len(self.store.died) else np.arange(self.store.rows)
+        if random.random() < 0.6 and not self.ascending and len(alive):
+            self.store.kill(np.unique(random.choice(alive, len(alive) // 3 + 1)), stamps(self.time))
+        self.arrangement.catch_up()
+        if seal:
+            self.since = self.time - 1
+            self.arrangement.seal(self.since)
+            self.store.seal(self.time + 1, self.since)
+
+    def delta(self, rows, many_times):
+        random, types = self.random, [*self.types, BIGINT]
+        groups: list[Group] = []
+        places: list[tuple[int, int]] = []
+        for number, type_ in enumerate(types):
+            length = rows + int(random.integers(1, 50))
+            column = _column(type_, length, random, self.spread, random.random() < 0.5)
+            if number == 0 and (self.unique or self.ascending):
+                column = Column(random.integers(0, self.next + 5, length), column.valid)
+            refs = random.integers(0, length, rows)
+            how = random.integers(0, 5)
+            if how == 0:
+                groups.append(Group(Columns([part_of(column, slice(0, rows))])))
+            elif how == 1:
+                groups.append(Group(Columns([column]), refs))
+            elif how == 2:
+                groups.append(Group(_batch([type_], [column], self.dictionary), refs.astype(np.int32)))
+            else:
+                store = RowStore([type_], self.dictionary, cold=how == 3)
+                for _ in store.columns.prepare([0]):
+                    pass
+                for part in (slice(0, length // 2), slice(length // 2, length)):
+                    some = part_of(column, part)
+                    if len(some):
+                        store.append(_batch([type_], [some], self.dictionary), len(some), 1)
+                groups.append(Group(store.columns, refs))
+            places.append((number, 0))
+        later = np.sort(random.integers(self.since + 1, self.time + 2, rows))
+        times = later if many_times else self.time
+        diffs = random.choice([-1, 1, 2], rows) if random.random() < 0.5 else None
+        return Delta(groups, Layout([*places, *(None,) * len(self.types)]), rows, times, diffs)
+
+
+def _rows(delta, own):
+    """All that a delta of a join refers to, sorted: of each row."""
+    words = [np.arange(delta.length) if group.refs is None else group.refs for group in delta.groups[:own]]
+    words += [delta.groups[own].refs, delta.time_array(), delta.diff_array()]
+    return np.stack([np.asarray(each, np.int64) for each in words], axis=1)
+
+
+def _one_by_one(arrangement, delta, stream, inclusive, offset, width):
+    words, dropped = arrangement.layout.pack([delta.column(c) for c in stream], len(delta))
+    positions, rows = arrangement.look_up(words, dropped, delta.times, inclusive)
+    return delta.take(positions).bind(rows, offset, width)
+
+
+def _compare(case, delta, inclusive):
+    stream, width = tuple(range(len(case.types))), len(case.types)
+    offset = width + 1
+    step = case.arrangement.joiner(stream, offset, width, inclusive=inclusive)
+    expected = _rows(_one_by_one(case.arrangement, delta, stream, inclusive, offset, width), width + 1)
+    for _ in range(2):
+        found, start = [np.empty((0, width + 4), np.int64)], 0
+        while start < len(delta):
+            answer = step.join(delta, start)
+            assert answer is not None
+            joined, stop = answer
+            assert start < stop <= len(delta)
+            if joined is not None:
+                assert len(joined) > 0
+                found.append(_rows(joined, width + 1))
+            start = stop
+        rows = np.concatenate(found)
+        assert len(rows) == len(expected)
+        np.testing.assert_array_equal(rows[np.lexsort(rows.T)], expected[np.lexsort(expected.T)])
+    return len(expected)
+
+
+@pytest.mark.parametrize("form", ["any", "unique", "ascending", "unique ascending"])
+def test_a_step_finds_what_is_found_one_by_one(form):
+    met = 0
+    for seed in range(60):
+        case = Case(seed, unique="unique" in form, ascending="ascending" in form)
+        for commit in range(6):
+            case.commit(int(case.random.choice([0, 1, 30, 300])), seal=commit % 3 != 0)
+            for rows in (1, int(case.random.choice([7, 128, 129, 500]))):
+                met += _compare(case, case.delta(rows, case.random.random() < 0.4), bool(case.random.random() < 0.5))
+    assert met > 1000
+
+
+def test_what_finds_more_than_there_is_room_for_comes_in_parts(monkeypatch):
+    monkeypatch.setattr(look_up, "_PART", 300)
+    cases = [Case(seed) for seed in range(20)]
+    for case in cases:
+        case.commit(900)
+    assert max(_compare(case, case.delta(700, seed % 2 == 0), True) for seed, case in enumerate(cases)) > 10_000
