@@ -18,7 +18,7 @@ from ivm.kernels.hashing.index import (
     move_keys,
     unlink_dead,
 )
-from ivm.kernels.hashing.slots import ALIVE, MAX_LOAD, MOVED, OLD, SAMPLE, SLOTS, TABLE_BLOCK, USED
+from ivm.kernels.hashing.slots import ALIVE, FEW_SLOTS, LOADS, MOVED, OLD, SAMPLE, SLOTS, TABLE_BLOCK, USED
 from ivm.kernels.types import Hashes
 from ivm.trace.changes import Applied
 from ivm.trace.column import Bools, Ints
@@ -63,7 +63,7 @@ class Chains:
 
     `died`, `since`: nobody reads as of a time before `since`, so rows that died by then may leave their chains.
     `block`, the index's, tells where the table and the next rows are. Size: 8 (W + 1) bytes a slot, of which at most
-    three quarters are used, half as much more while keys move, and 4 bytes a row.
+    three quarters are used, of few slots less; half as much more while keys move; and 4 bytes a row.
     """
 
     _paged: ClassVar[int | None] = None
@@ -96,7 +96,7 @@ class Chains:
 
     def reserve(self, keys: float, died: Ints, since: int) -> None:
         """Make room for about so many keys in all, so that the table need not grow on the way there."""
-        if keys > len(self.tables.slots) * MAX_LOAD:
+        if keys > _room(len(self.tables.slots)):
             self._gather(int(keys / _RESERVED_LOAD), died, since)
 
     def insert(
@@ -170,7 +170,7 @@ class Chains:
         left = alive * capacity // seen
         at_once = capacity <= _SLOTS_A_ROW * coming and left >= 0.9 * used
         left = used if at_once else left
-        while left + keys > int(capacity * MAX_LOAD * 0.75):
+        while left + keys > int(_room(capacity) * 0.75):
             capacity = _larger(capacity) if keys < left else 2 * capacity
         if at_once:
             self._gather(capacity, died, since)
@@ -195,7 +195,7 @@ class Chains:
 
     def _most(self) -> int:
         """How many slots may be used, if what is still to come from the table before shall have its place."""
-        return int(len(self.tables.slots) * MAX_LOAD) - _to_come(self.tables)
+        return int(_room(len(self.tables.slots))) - _to_come(self.tables)
 
     def lengthen(self, rows: int) -> None:
         """Make room for the chains of so many rows in all."""
@@ -270,6 +270,11 @@ def _over(tables: Tables, old: Ints) -> Tables:
     block = tables.block.copy()
     block[OLD:USED] = old.ctypes.data, *old.shape
     return Tables(tables.slots, old, block)
+
+
+def _room(capacity: int) -> float:
+    """How many of so many slots may be used."""
+    return capacity * LOADS[capacity <= FEW_SLOTS]
 
 
 def _larger(capacity: int) -> int:

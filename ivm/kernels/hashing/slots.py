@@ -34,8 +34,10 @@ TABLE_BLOCK = 9
 """How many words the block of a table has."""
 SAMPLE = 1 << 12
 """Slots that are looked at to guess how many keys are left: they are in the order of hashes, so any will do."""
-MAX_LOAD = 0.75
-"""Which part of the slots may be used."""
+LOADS = 0.75, 0.4
+"""Which part of the slots may be used: of many, and of few, which cost next to nothing, so that a search is short."""
+FEW_SLOTS = 1 << 14
+"""Of so many slots, and fewer, there are few: they stay in the processor's cache."""
 AHEAD = 16
 """How many keys ahead of the present one a slot is fetched."""
 _HALF = np.uint64(32)
@@ -119,4 +121,4 @@ def most_used(table: Ints) -> Any:
     """
     left = table[OLD + 1]
     to_come = table[ALIVE] * (left - table[MOVED]) // min(SAMPLE, left) if left > 0 else 0
-    return np.int64(table[SLOTS + 1] * MAX_LOAD) - to_come
+    return np.int64(table[SLOTS + 1] * LOADS[np.int64(table[SLOTS + 1] <= FEW_SLOTS)]) - to_come
