@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import Kind, Physical, SqlType
-from ivm.kernels.hashing.packing import STRIDE
+from ivm.kernels.memory.exported import SEEN, STRIDE
 from ivm.kernels.memory.places import PLACED
 from ivm.trace.arrow import numbers_from, to_column
 from ivm.trace.column import Array, Column, Ints, concat, empty_column
@@ -18,6 +18,7 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.exported import ArrowRows, Memory, array_at, located, memory_of, stride_of
 from ivm.trace.seen_texts import SeenTexts, seen_texts
 
+_NOWHERE = (0, 0, 0, 0)
 _PATIENCE = 16
 _LOOKED_AT = 256
 
@@ -68,24 +69,32 @@ class Reader:
         self._seen: SeenTexts | None = None
         self.habit = TextHabit()
 
-    def read(self, arrays: Sequence[pa.Array]) -> Column:
-        """Arrays, one after the other, as a column; see `to_column`."""
+    def read(self, arrays: Sequence[pa.Array], number: int = 0) -> Column:
+        """Arrays, one after the other, as a column; see `to_column`. `number`: by which their dictionary is known."""
         if len(arrays) != 1:
             return concat([self.read([each]) for each in arrays] or [empty_column(self.type.physical)])
         (only,) = arrays
-        seen = self._seen_in(only) if self.type.kind is Kind.VARCHAR else None
+        seen = self._seen_in(only, number) if self.type.kind is Kind.VARCHAR else None
         return to_column(only, self.type, self._dictionary) if seen is None else seen.codes_of(only)
 
-    def compute(self, arrays: Sequence[pa.Array], function: TextFunction) -> Column:
-        """A function of texts, from their bytes; see `compute`."""
-        seen = self._seen_in(arrays[0]) if len(arrays) == 1 else None
+    def compute(self, arrays: Sequence[pa.Array], function: TextFunction, number: int = 0) -> Column:
+        """A function of texts, from their bytes; see `compute`. `number`: by which their dictionary is known."""
+        seen = self._seen_in(arrays[0], number) if len(arrays) == 1 else None
         return compute(arrays, function) if seen is None else seen.values_of(arrays[0], function)
 
-    def _seen_in(self, array: pa.Array) -> SeenTexts | None:
+    def known(self, place: Sequence[int], rows: int, function: TextFunction | None = None) -> Column | None:
+        """The codes of so many texts at a place, or values of a function, if their dictionary is the one met last."""
+        address, _, number, width = place
+        seen = self._seen
+        return None if seen is None or seen.number != number else seen.known(function, address, width, rows)
+
+    def _seen_in(self, array: pa.Array, number: int) -> SeenTexts | None:
         """What is known of the dictionary of an array, if that is worth something."""
         seen = seen_texts(self._seen, array, self._dictionary)
         if seen is None:
             return None
+        if number:
+            seen.number = number
         self._seen = seen
         return seen if seen.is_worth(len(array)) else None
 
@@ -185,18 +194,24 @@ class Batch(Source):
 
     def _converted(self, index: int) -> Column:
         reader = self._readers.each[index]
+        place = self._place(index)
+        address, stride, validity, _ = place
+        if stride and not validity:
+            if self._memory is None:
+                self._memory = memory_of(self.rows)
+            return Column(array_at(self._memory, address, reader.type.physical, len(self), stride))
+        if self._by_bytes.get(index):
+            reader.habit.encoded()
+        number = 0 if stride else validity
+        known = reader.known(place, len(self)) if number else None
+        return reader.read(self._arrays(index), number) if known is None else known
+
+    def _place(self, index: int) -> Sequence[int]:
+        """Where a column lies, as `Located` has it."""
         if self._places is None:
             found = self.addresses()
             self._places = () if found is None else found.tolist()
-        if self._places:
-            address, stride, validity, _ = self._places[index]
-            if stride and not validity:
-                if self._memory is None:
-                    self._memory = memory_of(self.rows)
-                return Column(array_at(self._memory, address, reader.type.physical, len(self), stride))
-        if self._by_bytes.get(index):
-            reader.habit.encoded()
-        return reader.read(self._arrays(index))
+        return self._places[index] if self._places else _NOWHERE
 
     def _arrays(self, index: int) -> Sequence[pa.Array]:
         """The column as it came."""
@@ -204,7 +219,10 @@ class Batch(Source):
 
     def _computed(self, index: int, function: TextFunction) -> Column:
         if index not in self._made and self._reads_bytes(index, function.light):
-            return self._readers.each[index].compute(self._arrays(index), function)
+            reader, place = self._readers.each[index], self._place(index)
+            number = 0 if place[STRIDE] else place[SEEN]
+            known = reader.known(place, len(self), function) if number else None
+            return reader.compute(self._arrays(index), function, number) if known is None else known
         return function.of_codes(self.column(index))
 
     def _reads_bytes(self, index: int, light: bool) -> bool:

@@ -21,7 +21,9 @@ ArrowRows: TypeAlias = "pa.Table | pa.RecordBatch"
 """Rows that came, in one piece or in several."""
 
 Located = tuple[pa.RecordBatch, Ints]
-"""Rows that came in one piece, and where their columns lie in memory, as `Batch.addresses` has it."""
+"""Rows that came in one piece, and where their columns lie in memory, as `Batch.addresses` has it.
+
+Of codes, whose STRIDE is 0, SEEN and WIDTH may say more; see `ivm.kernels.memory.exported`."""
 
 
 class Exported:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,9 @@ from ivm.kernels.memory.exported import (
     CODES,
     FRESH,
     IDENTITY,
+    KNOWN_AS,
     LONGS,
+    NUMBER,
     PAIRS,
     SHORTS,
     TEXTS,
@@ -36,11 +39,13 @@ from ivm.trace.well_formed import SHOWN
 _REMEMBERED_BYTES = 1 << 24
 _MICROSECONDS_A_DAY = 86_400_000_000
 _WORD_BITS = 64
+_numbers = count(1)
 _PARTS = 4
 
 
 class _Dictionaries(NamedTuple):
-    """Dictionaries that are known to be well: which, int64 (columns, 5), and themselves, so that they stay.
+    """Dictionaries that are known to be well: which, int64 (columns, KNOWN_AS), and themselves, so that they stay. Each
+    has a number that no other ever has.
 
     `idle`: what can be exported to beside what is known, and nobody uses just now.
     """
@@ -59,7 +64,7 @@ class FirstLook:
 
     def __init__(self, tests: Ints) -> None:
         self._tests = tests
-        self._dictionaries = _Dictionaries(np.zeros((len(tests), IDENTITY), np.int64), {}, [])
+        self._dictionaries = _Dictionaries(np.zeros((len(tests), KNOWN_AS), np.int64), {}, [])
 
     def at(self, data: ArrowRows) -> Located | None:
         """The batch that the data is and where its columns lie, in the order of the tests; None if it is to be looked
@@ -94,10 +99,11 @@ class FirstLook:
 
     def _remember(self, batch: pa.RecordBatch, dictionaries: _Dictionaries, met: Ints) -> None:
         known, held = dictionaries.known.copy(), dict(dictionaries.held)
-        for column in np.flatnonzero((met != known).any(axis=1)).tolist():
+        for column in np.flatnonzero((met != known)[:, :IDENTITY].any(axis=1)).tolist():
             array = batch.column(int(self._tests[column, 0]))
             if pa.types.is_dictionary(array.type) and array.dictionary.nbytes <= _REMEMBERED_BYTES:
                 known[column], held[column] = met[column], array.dictionary
+                known[column, NUMBER] = next(_numbers)
         self._dictionaries = _Dictionaries(known, held, [])
 
 

@@ -27,10 +27,12 @@ class SeenTexts:
     """The dictionary that the last arrays of a column had, the codes of its texts, and values of functions of them.
 
     They are made once as many rows have come as it takes to be worth a pass over it: half as many as it has texts.
+    `number` is the one that the dictionary is known by where batches are looked at, see `FirstLook`; 0 if it is not.
     """
 
     def __init__(self, identity: _Identity, texts: pa.Array, dictionary: TextDictionary) -> None:
         self.identity = identity
+        self.number = 0
         self._texts = texts  # whose memory is not used for another one, so that the identity holds
         self._dictionary = dictionary
         self._rows = 0
@@ -57,6 +59,18 @@ class SeenTexts:
             with self._dictionary.lock:
                 values = self._values[function] = function.of_texts(arrow_texts(self._texts))
         return _picked(values, array)
+
+    def known(self, function: TextFunction | None, address: int, width: int, rows: int) -> Column | None:
+        """The codes, or values of a function, of so many places in the dictionary at an address, of `width` bytes each.
+
+        None if they were not made yet, or are not one word. Cost: 1 ns a row.
+        """
+        values = self._codes if function is None else self._values.get(function)
+        if values is None or values.valid is not None or values.values.ndim == 2:
+            return None
+        found = np.empty(rows, values.values.dtype)
+        pick(values.values, address, width, found)
+        return Column(found)
 
     def codes(self) -> Iterator[Codes]:
         """The codes that it answers with."""

@@ -6,14 +6,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from catalog.schema import Field
 from catalog.types import BIGINT, VARCHAR
 from ivm.trace.arrow import to_column
 from ivm.trace.batch import Batch, Reader, Readers
 from ivm.trace.column import Column
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.first_look import first_look
 from ivm.trace.texts import Texts
 
 INDEXES = [pa.int8(), pa.int16(), pa.int32()]
@@ -52,6 +55,9 @@ def table_of(array: pa.Array) -> pa.Table:
 
 @given(data=st.data())
 def test_codes_and_values_of_any_arrays(data: Any) -> None:
+    """Of which some were looked at before, so that it is known where their codes lie, and of which dictionary."""
+    nothing = {t: pa.DictionaryArray.from_arrays(pa.array([], t), pa.array([], pa.string())) for t in INDEXES}
+    looks = {t: first_look(table_of(array).schema, [(0, Field("x", VARCHAR))]) for t, array in nothing.items()}
     dictionary = TextDictionary()
     readers = Readers([Reader(VARCHAR, dictionary)])
     functions = [Length(), First(dictionary)]
@@ -72,6 +78,12 @@ def test_codes_and_values_of_any_arrays(data: Any) -> None:
         part = data.draw(st.sampled_from(whole)).slice(begin, data.draw(st.integers(0, 30 - begin)))
         strings = part.to_pylist()
         batch = Batch(table_of(part), readers)
+        if data.draw(st.booleans()):
+            look = looks[part.type.index_type]
+            assert look is not None
+            located = look.at(table_of(part).to_batches()[0] if len(part) else pa.record_batch([part], names=["x"]))
+            assert located is not None
+            batch = Batch(located[0], readers, located[1])
         if data.draw(st.booleans()):
             column = batch.column(0)
             assert dictionary.now().decode(column.values, column.valid).to_pylist() == strings
@@ -102,3 +114,26 @@ def test_codes_that_are_remembered_are_told() -> None:
     codes = {*reader.read(arrays).values.tolist(), *reader.compute(arrays, First(dictionary)).values.tolist()}
     told = {code for memo in dictionary.memos for part in memo.codes() for code in part.tolist()}
     assert told == codes
+
+
+def test_codes_of_a_known_dictionary_are_not_looked_up_by_arrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    dictionary = TextDictionary()
+    readers = Readers([Reader(VARCHAR, dictionary)])
+    whole = pa.record_batch([pa.array(["x", "y", "x", "z"]).dictionary_encode()], names=["x"])
+    look = first_look(whole.schema, [(0, Field("x", VARCHAR))])
+    assert look is not None
+    length, first = Length(), First(dictionary)
+
+    def read(begin: int) -> list[Any]:
+        located = look.at(whole.slice(begin))
+        assert located is not None
+        codes = Batch(located[0], readers, located[1]).column(0)
+        lengths, firsts = (Batch(located[0], readers, located[1]).column((0, each)) for each in (length, first))
+        strings = dictionary.now().strings
+        return [strings(codes.values), lengths.values.tolist(), strings(firsts.values)]
+
+    expected: list[list[Any]] = [["y", "x", "z"], [1, 1, 1], ["y", "x", "z"]]
+    assert read(1) == read(1) == expected
+    monkeypatch.setattr(Batch, "_arrays", None)
+    assert read(1) == expected
+    assert read(2) == [each[1:] for each in expected]

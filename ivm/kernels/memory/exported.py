@@ -24,6 +24,9 @@ LENGTH, NULLS, OFFSET, BUFFERS, CHILDREN, DICTIONARY, RELEASE = 0, 1, 2, 5, 6, 7
 
 ADDRESS, STRIDE, VALIDITY, BIT = range(4)
 """What is told of where a column lies."""
+SEEN, WIDTH = VALIDITY, BIT
+"""What is told instead where STRIDE is 0, by `examine`: which dictionary a column's codes are of, by the number that it
+is known by, 0 if it is not or codes are missing; and the bytes of a code. The first code lies at ADDRESS."""
 
 PLACE, LOOK, REQUIRED, STEP, FIRST, LAST = range(6)
 """What a test of a column says: which child of the batch it is, how to look at its values, whether none may be NULL,
@@ -34,6 +37,8 @@ ANYTHING, SHORTS, LONGS, PAIRS, TEXTS, CODES = range(6)
 """How to look: not at all, at values of 4 or 8 bytes, at decimals of two words, at texts, at codes of a dictionary."""
 TEST, IDENTITY = 6, 5
 """How many words a test has; and those that say which dictionary it is: three buffers, the offset, the length."""
+NUMBER, KNOWN_AS = IDENTITY, IDENTITY + 1
+"""Where behind these the number stands that a dictionary is known by; how many words they are together."""
 TESTS, KNOWN, MET = range(WORDS, WORDS + 3)
 """Where `examine` finds the addresses of further arrays behind the struct."""
 WELL, FRESH, CLOSER = range(3)
@@ -105,13 +110,20 @@ def _nulls(array: Any, rows: Any) -> Any:
 @part()
 def _locate(array: Any, stride: Any, nulls: Any, place: Ints) -> None:
     """Place (4,) = where the values of an array lie, if they lie side by side, aligned."""
-    place[STRIDE] = 0
+    place[STRIDE] = place[SEEN] = 0
     if stride != 0:
         buffers, offset = _word(array, BUFFERS), _word(array, OFFSET)
         address = _word(buffers, 1) + stride * offset
         if address & (min(stride, 8) - 1) == 0:
             place[ADDRESS], place[STRIDE], place[BIT] = address, stride, offset
             place[VALIDITY] = _word(buffers, 0) if nulls > 0 else 0
+
+
+@part()
+def _locate_codes(array: Any, size: Any, number: Any, place: Ints) -> None:
+    """Place (4,) = where codes of so many bytes lie, of the dictionary with a number."""
+    place[ADDRESS] = _word(_word(array, BUFFERS), 1) + size * _word(array, OFFSET)
+    place[STRIDE], place[SEEN], place[WIDTH] = 0, number, size
 
 
 @part(inline=True)
@@ -242,7 +254,7 @@ def _all_codes_fit(array: Any, rows: Any, size: Any, count: Any) -> Any:
 
 @part()
 def _identify(dictionary: Any, known: Ints, met: Ints) -> Any:
-    """Write into `met` (5,) which dictionary this is; whether it is the `known` one."""
+    """Write into `met` which dictionary this is; whether it is the `known` one."""
     buffers = _word(dictionary, BUFFERS)
     met[0], met[1], met[2] = _word(buffers, 0), _word(buffers, 1), _word(buffers, 2)
     met[3], met[4] = _word(dictionary, OFFSET), _word(dictionary, LENGTH)
@@ -302,23 +314,27 @@ def examine(exported: Ints, addresses: Ints, rows: int, first: int, step: int) -
     Of all columns, or of each `step`th from the `first` on: then what was exported is not released.
 
     `addresses` (columns, 4) as of `locate`. Behind the struct `exported` has at TESTS, KNOWN and MET the addresses of
-    C-contiguous int64 arrays: `tests` (columns, TEST); `known` and `met` (columns, IDENTITY), which dictionary of a
+    C-contiguous int64 arrays: `tests` (columns, TEST); `known` and `met` (columns, KNOWN_AS), which dictionary of a
     column is known to be well, and which one it has. Cost: 0.3 ns a value and 0.1 a byte of ASCII; 1 ns a byte of other
     texts.
     """
     found, columns = WELL, len(addresses)
     tests = words_at(exported[TESTS], columns, TEST)
-    known, met = words_at(exported[KNOWN], columns, IDENTITY), words_at(exported[MET], columns, IDENTITY)
+    known, met = words_at(exported[KNOWN], columns, KNOWN_AS), words_at(exported[MET], columns, KNOWN_AS)
     for column in range(first, len(tests), step):
         array = _word(exported[CHILDREN], tests[column, PLACE])
         nulls = _nulls(array, rows)
         if nulls < 0 or (nulls > 0 and tests[column, REQUIRED] != 0) or _word(array, LENGTH) != rows:
             found = CLOSER
             break
-        found = max(found, _look_at(array, rows, tests[column], known[column], met[column]))
+        seen = _look_at(array, rows, tests[column], known[column], met[column])
+        found = max(found, seen)
         if found == CLOSER:
             break
-        _locate(array, tests[column, STEP], nulls, addresses[column])
+        if seen == WELL and nulls == 0 and tests[column, LOOK] == CODES:
+            _locate_codes(array, tests[column, FIRST], known[column, NUMBER], addresses[column])
+        else:
+            _locate(array, tests[column, STEP], nulls, addresses[column])
     if step == 1:
         _release(exported)
     return found
