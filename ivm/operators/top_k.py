@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from struct import Struct
 
 import numpy as np
 
 from catalog.types import SqlType
 from ivm.kernels.groups.append_only import keep_first, window_changes
+from ivm.kernels.hashing.columns import COLUMN
 from ivm.kernels.ordered.batch import TreeBatch
-from ivm.kernels.ordered.top_k import ENDLESS, FIELDS, apply_windows, show_windows
+from ivm.kernels.ordered.top_k import COLUMNS, ENDLESS, FIELDS, TREE_META, show_windows, step_windows
 from ivm.operators.operator import Contents, Kept, StateSize, live_input
-from ivm.trace.column import readonly, readonly_diffs
+from ivm.trace.column import Ints, named, readonly, readonly_diffs
 from ivm.trace.delta import Delta, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_reader import GroupReader
-from ivm.trace.group_table import Cells, Fields
+from ivm.trace.group_table import Fields
 from ivm.trace.groups import Groups
-from ivm.trace.ordered_tree import OrderedReader, OrderedRows, net_of
+from ivm.trace.ordered_tree import ALL_COUNT, OrderedReader, OrderedRows
 from ivm.trace.row_order import total_order
 from ivm.trace.time import chosen
 
@@ -56,32 +58,49 @@ class TopK(Kept):
         self._layout = self._groups.layout
         self._rows = OrderedRows(self._order, dictionary, places=True)
         self.states = (self._groups, self._rows)
+        self._read_of = (*group, *(term.column for term in self._order.terms))
+        self._frame: Ints = np.zeros(COLUMNS + COLUMN * len(self._read_of), np.int64)
+        self._words, self._told = self._frame.data, Struct(f"{len(self._frame) - TREE_META}q")
+        self._frame[:TREE_META] = (
+            *(len(group), id(self._layout.table), len(self._rows.kinds), id(self._rows.kinds)),
+            *(id(self._order.table), len(self._order.terms), self._begin, self._end, self._ties),
+        )
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The changes of the windows at each time, sorted by time."""
         delta = live_input(inputs)
         if delta is None:
             return None
-        columns = delta.columns()
-        words, _ = self._layout.pack([columns[c] for c in self._group], len(delta))
-        cells = self._groups.open(words, delta.times)
-        return self._apply(self._rows.batch(columns, cells.slot[cells.row_cell], diffs=delta.diffs), cells)
-
-    def _apply(self, batch: TreeBatch, cells: Cells) -> Delta | None:
-        after = np.empty((len(cells), FIELDS), np.int64)
-        net = net_of(batch.keys, self._rows.kinds, self._rows.dictionary, batch.diffs, cells.row_cell, len(cells))
-        batch = batch._replace(diffs=net.diffs, order=net.order)
-        out, rows = apply_windows(
-            *self._rows.changing(batch), *batch, net.offsets, self._begin, self._end,
-            self._ties, self._layout.words + 1, self._groups.state, cells.slot, cells.previous, after,
-        )  # fmt: skip
-        self._groups.put(after)
-        if rows == 0:
+        rows, times, diffs = len(delta), delta.times, delta.diffs
+        one, tree, width = isinstance(times, int), self._rows, len(self._rows.kinds)
+        columns, each_time = delta.columns(), None if one else np.ascontiguousarray(times)
+        changes = None if diffs is None else np.ascontiguousarray(diffs)
+        cells = self._groups.begin(rows, times)
+        after = cells.after = np.empty((rows, FIELDS), np.int64)
+        keys, order, net = np.empty((rows, width), np.int64), np.empty(rows, np.int64), np.empty(rows, np.int64)
+        for array in (keys, order, net):
+            array.setflags(False)  # type: ignore[call-arg]  # from Python; the kernel fills them
+        tree.expect(TreeBatch(keys, ALL_COUNT, net, order))
+        entries, heads, meta = tree.arrays
+        told = [id(meta), 0, id(each_time), 0 if changes is None else id(changes), id(keys), id(order), id(net)]
+        told += (id(after), self._groups.folds, id(entries), len(entries), id(heads), len(heads))
+        for column in self._read_of:
+            told += named(columns[column])
+        self._told.pack_into(self._words, 8 * TREE_META, *told)
+        strings = tree.dictionary.now()
+        while True:
+            out, count = step_windows(self._groups.block(), cells.memory, self._frame, strings.heap, strings.places)
+            if count >= 0:
+                break
+            self._groups.make_room()
+        self._groups.end()
+        if count == 0:
             return None
-        width = len(self._order.kinds)
-        out = out[:rows]
-        times = chosen(cells.times, out[:, width + 1])
-        return delta_of(self._order.decode(out[:, :width]), times, out[:, width].copy(), rows)
+        out = out[:count]
+        diffs = out[:, width - 1].copy()
+        if not one:
+            times = chosen(cells.filled().times, out[:, width])
+        return delta_of(self._order.decode(out[:, : width - 1]), times, diffs, count)
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The output as it is now, whatever happens meanwhile."""

@@ -127,16 +127,23 @@ class OrderedTree:
 
     def changing(self, changes: TreeBatch) -> Tree:
         """The tree, for a kernel that applies `changes` next, which may then be rolled back."""
+        self.expect(changes)
+        return self.arguments
+
+    def expect(self, changes: TreeBatch) -> None:
+        """A kernel applies `changes`, or as many of them as it wants to, next; they may then be rolled back.
+
+        What they are may be written by that kernel, before it applies them.
+        """
         rows = len(changes.keys) + (self._journal[-1].rows if self._journal else 0)
         self.make_room(rows)
         for reader in self._readers.each():
             reader.since.make_room(rows)
         self._journal.append(_Entry(changes, self.mark(), rows))
-        return self.arguments
 
     def add(self, changes: TreeBatch, sign: int = 1) -> None:
         """Add the changes' diffs times `sign` to the multiplicities of their keys. Cost: O(log n) a key."""
-        add_rows(*self.changing(changes), *changes, sign, len(changes.order) > 0)
+        add_rows(*self.changing(changes), *changes, len(changes.keys), sign, len(changes.order) > 0)
 
     def drop(self, keys: Ints) -> None:
         """Take the entries of `keys`, in order, out for good, as far as they are there. To be done by a seal."""
@@ -156,8 +163,9 @@ class OrderedTree:
     def seal(self, upper: int, since: int) -> None:
         """Forget how to undo the changes, and tell those of them to readers; free everything where nothing is left."""
         for reader in self._readers.each():
-            for changes, before, _ in self._journal:
-                reader.note(changes, before)
+            ends = [*(entry.before for entry in self._journal[1:]), self.mark()]
+            for entry, end in zip(self._journal, ends, strict=False):
+                reader.note(entry.changes, entry.before, end)
         self._journal.clear()
         meta = self._nodes.meta
         if meta[ENTRIES] == 0 and meta[USED] > 0:
@@ -228,10 +236,10 @@ class OrderedReader:
         """Bytes of the changes since."""
         return self.since.nbytes
 
-    def note(self, changes: TreeBatch, before: int) -> None:
-        """These changes are final; `before` is how many the tree had seen. They may be told again."""
+    def note(self, changes: TreeBatch, before: int, end: int) -> None:
+        """These changes are final: the tree had seen `before` of them, now `end`. They may be told again."""
         if self._first + self.since.mark() <= before:
-            add_rows(*self.since.arguments, *changes, -1, len(changes.order) > 0)
+            add_rows(*self.since.arguments, *changes, end - before, -1, len(changes.order) > 0)
 
     def read(self) -> Iterator[Ints]:
         """All entries in order, in chunks (n, W + 1), which may be empty; others may commit between two."""

@@ -111,11 +111,11 @@ class RowOrder:
         """The `count` rows as words (n, ahead + K), the first `ahead` for the caller to fill. Cost: a pass a column."""
         rows = np.empty((count, ahead + len(self.kinds)), np.int64)
         told = np.array([word for term in self.terms for word in named(columns[term.column])], np.int64)
-        encode_rows(told, self._table, ahead, rows)
+        encode_rows(told, self.table, ahead, rows)
         return rows
 
     @cached_property
-    def _table(self) -> Ints:
+    def table(self) -> Ints:
         """The terms as kernels take them."""
         table = np.zeros((len(self.terms), TERM), np.int64)
         at = 0

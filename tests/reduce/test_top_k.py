@@ -165,6 +165,27 @@ def test_changes_behind_a_full_window_do_not_walk_it():
     assert driver.step([((19_999,), 999, -1)]) == [((19_999,), 999, -1), ((19_899,), 999, 1)]
 
 
+def test_who_reads_sees_no_changes_that_cancel_out():
+    """Of a batch only what is left of it is told to readers, and what is taken back not at all."""
+    driver = Driver(((BIGINT, False),), (), ((0, True, False),), 3, 0)
+    driver.step([((v,), 1, 1) for v in range(10)])
+    seal(driver.top)
+    reading = driver.top.contents([], 1)
+    batches = [
+        [((5,), 2, -1), ((5,), 2, 1), ((5,), 2, 1), ((7,), 2, 1), ((7,), 2, -1)],
+        [((9,), 3, -1), ((9,), 3, 1), ((3,), 3, 1), ((3,), 3, -1)],
+        [((9,), 4, -1), ((20,), 4, 1), ((20,), 5, 2), ((9,), 5, 1), ((9,), 5, -1)],
+    ]
+    for batch in batches:
+        driver.step(batch)
+        rollback(driver.top)
+        driver.step(batch)
+        seal(driver.top)
+    shown = from_delta(next(reading), [BIGINT], driver.dictionary)
+    assert apply(Counter(), shown) == Counter({(9,): 1, (8,): 1, (7,): 1})
+    assert driver.contents() == Counter({(20,): 3})
+
+
 def test_windows_know_their_last_row_after_an_abort():
     """Taking a batch back may put rows in each other's nodes."""
     driver = Driver(((BIGINT, False),), (), ((0, False, False),), 2, 0)

@@ -74,7 +74,7 @@ class Rows:
         tree = self.rows.changing(batch)
         if stop is not None:
             batch = batch._replace(keys=batch.keys[:stop])
-        add_rows(*tree, *batch, 1, False)
+        add_rows(*tree, *batch, len(batch.keys), 1, False)
 
     def bag(self, reader: OrderedReader | None = None) -> Bag:
         """What a reader sees, of now by default."""

@@ -28,9 +28,10 @@ from ivm.kernels.groups.accumulate import (
 from ivm.kernels.groups.block import CELLS, KEY_WORDS, META, PHASE, PUT, ROWS, STATE, TIMES, cells_at
 from ivm.kernels.groups.emit import emit
 from ivm.kernels.groups.finalize import OutputRow
-from ivm.kernels.groups.table import fold, open_rows
-from ivm.kernels.hashing.columns import COLUMN, LAYOUT, key_words, mask_of, words_of
-from ivm.kernels.memory.at import address_of, bools_at, data_of, int32s_at, ints_at, words_at, words_in
+from ivm.kernels.groups.opening import open_keyed
+from ivm.kernels.groups.table import fold
+from ivm.kernels.hashing.columns import COLUMN, mask_of, words_of
+from ivm.kernels.memory.at import bools_at, data_of, int32s_at, ints_at, words_at, words_in
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Int32s, Ints
 
@@ -53,7 +54,9 @@ def step_groups(block: Ints, memory: Ints, request: Ints) -> Word:
     Cost: two random accesses a row, one a cell, and what the aggregates cost.
     """
     if request[STAGE] == OPENING:
-        if not _open(block, memory, request):
+        layout, times = request[KEY_LAYOUT], request[ROW_TIMES]
+        request[AT] = open_keyed(block, memory, request, COLUMNS, request[KEYS], layout, times, request[AT])
+        if request[AT] >= 0:
             return NO_SLOTS
         request[STAGE] = ADDING
     cells = memory[CELLS]
@@ -92,25 +95,6 @@ def step_groups(block: Ints, memory: Ints, request: Ints) -> Word:
     if request[FOLDS] != 0:
         fold(block, memory, after)
     return DONE
-
-
-@part(counted=True)
-def _open(block: Ints, memory: Ints, request: Ints) -> bool:
-    """Find or make the cells of all rows; False if there is no room for one. Without keys no row is looked at."""
-    rows, many, width = memory[ROWS], memory[TIMES], block[KEY_WORDS]
-    times = ints_at(data_of(request[ROW_TIMES]), many) if many else ints_at(address_of(request), 1)
-    if request[KEYS] == 0:
-        words = np.zeros((many if many else 1, width), np.int64)
-    else:
-        layout = words_at(data_of(request[KEY_LAYOUT]), request[KEYS], LAYOUT)
-        words = key_words(request, COLUMNS, layout, rows, width)
-    request[AT] = open_rows(words, times, request[AT], block, memory)
-    if request[AT] < len(words):
-        return False
-    if len(words) < rows:
-        row_cell = int32s_at(cells_at(memory, 0), rows)
-        row_cell[:] = 0
-    return True
 
 
 @part(counted=True)

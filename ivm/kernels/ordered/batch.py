@@ -77,11 +77,11 @@ def completed(order: Ints, times: Ints, row_cell: Int32s, k: Word, done: Word, o
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
 def add_rows(
     rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, keys: Ints, valid: Bools, diffs: Ints,
-    order: Ints, sign: Word, near: bool,
+    order: Ints, count: Word, sign: Word, near: bool,
 ) -> None:  # fmt: skip
-    """Apply a batch, its diffs times `sign`. `near`: as for `apply_row`."""
+    """Apply the first `count` changes of a batch, their diffs times `sign`. `near`: as for `apply_row`."""
     tree, batch = Tree(rows, heads, meta, kinds, heap, starts), TreeBatch(keys, valid, diffs, order)
-    for k in range(len(keys)):
+    for k in range(count):
         apply_row(tree, batch, row_at(batch, k), sign, near)
 
 

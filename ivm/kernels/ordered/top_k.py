@@ -20,14 +20,20 @@ import numpy as np
 
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import part
+from ivm.kernels.groups.block import CELLS, KEY_WORDS, PHASE, PUT, ROWS, STATE, cells_at
+from ivm.kernels.groups.opening import open_keyed
+from ivm.kernels.groups.table import fold
+from ivm.kernels.hashing.columns import COLUMN
+from ivm.kernels.memory.at import bools_at, data_of, int32s_at, ints_at, words_at, words_in
 from ivm.kernels.memory.move import grown
 from ivm.kernels.numbers.wide import Word
-from ivm.kernels.ordered.batch import TreeBatch, apply_row
-from ivm.kernels.ordered.nodes import Tree
+from ivm.kernels.ordered.batch import TreeBatch, apply_row, net_changes
+from ivm.kernels.ordered.encode import TERM, encode_rows
+from ivm.kernels.ordered.nodes import META, Tree
 from ivm.kernels.ordered.tree import enter, find
 from ivm.kernels.ordered.walk import copies_before, entry_at, following
 from ivm.kernels.texts.dictionary import Bytes
-from ivm.kernels.types import Bools, Int32s, Ints
+from ivm.kernels.types import Int32s, Ints
 
 COUNTED, END = 0, 1
 FIELDS = 2
@@ -36,6 +42,16 @@ ENDLESS = 1 << 62
 BASE, OLD_END, NEW_END, MET, ROOM = 0, 1, 2, 3, 4
 """Of a cell: copies before its group; ends of its window; changes that may matter; rows that it may write at most."""
 CELL = 5
+
+
+KEYS, KEY_LAYOUT, WIDTH, KINDS, TERMS, TERM_COUNT, BEGIN, END_AT, TIES, TREE_META = range(10)
+AT, ROW_TIMES, DIFFS, ROW_KEYS, ORDER, NET, AFTER, FOLDS, TREE_ROWS, TREE_ROOM, HEADS, HEADS_ROOM = range(10, 22)
+COLUMNS = 22
+"""Of a step's frame. First what is always the same: how many columns a key has, their layout, how many words the keys
+of the tree have, how they compare, the terms and their number, the window. Then what belongs to one step: the tree's
+`meta`, how far its cells are, times, diffs (0: all are one),
+memory for what it makes, whether the groups get their fields at once, and the tree's other arrays with their lengths.
+"""
 
 
 class _Cell(NamedTuple):
@@ -47,19 +63,60 @@ class _Cell(NamedTuple):
 
 
 @njit(cache=True, nogil=True, fastmath=False)
-def apply_windows(
-    rows: Ints, heads: Ints, meta: Ints, kinds: Ints, heap: Bytes, starts: Ints, keys: Ints, valid: Bools, net: Ints,
-    order: Ints, offsets: Ints, begin: Word, end: Word, ties: Word, before: Word, state: Ints, cell_slot: Int32s,
-    cell_previous: Int32s, cells: Ints,
-) -> tuple[Ints, Word]:  # fmt: skip
-    """Apply a batch's net changes (see `net_changes`), cell by cell, and return how the windows change.
+def step_windows(block: Ints, memory: Ints, frame: Ints, heap: Bytes, starts: Ints) -> tuple[Ints, Word]:
+    """Apply a batch, cell by cell, and return how the windows change: (output, its rows), or -1 rows.
 
-    (output, its rows). `valid` has length 0. A group's fields before the batch stand from column `before` of its row
-    of `state`; `cells` (cells, FIELDS) gets those as of each cell. Cost: O(log n) a change, and the output.
+    Then there was no room for a group: it is to be called again once there is. `block` and `memory` are those of the
+    groups (see `groups.block`), `heap` and `starts` the dictionary's. `frame` has, from COLUMNS on, the columns of the
+    key, then those of the terms (see `ordered.encode`), and before them numbers, and arrays by their `id`.
+
+    Written are the keys of the batch's rows, for each cell its changes (see `net_changes`), and the fields of the
+    cells; what undoes a change is there before the tree changes. Cost: O(log n) a change, and the output.
     """
-    tree, batch = Tree(rows, heads, meta, kinds, heap, starts), TreeBatch(keys, valid, net, order)
-    out = np.empty((16 + 2 * len(order), len(kinds) + 1), np.int64)
-    places, copies = np.empty((2, len(order)), np.int64)
+    keyed = frame[KEYS]
+    frame[AT] = open_keyed(block, memory, frame, COLUMNS, keyed, frame[KEY_LAYOUT], frame[ROW_TIMES], frame[AT])
+    if frame[AT] >= 0:
+        return np.empty((0, 1), np.int64), np.int64(-1)
+    rows, cells, width, state = memory[ROWS], memory[CELLS], frame[WIDTH], words_in(block, STATE)
+    row_cell, cell_slot = int32s_at(cells_at(memory, 0), rows), int32s_at(cells_at(memory, 1), cells)
+    cell_previous = int32s_at(cells_at(memory, 2), cells)
+    keys, kinds = words_at(data_of(frame[ROW_KEYS]), rows, width), ints_at(data_of(frame[KINDS]), width)
+    columns = frame[COLUMNS + COLUMN * keyed :]
+    encode_rows(columns, words_at(data_of(frame[TERMS]), frame[TERM_COUNT], TERM), np.int64(1), keys)
+    for i in range(rows):
+        keys[i, 0] = cell_slot[row_cell[i]]
+    diffs = ints_at(data_of(frame[DIFFS]) if frame[DIFFS] else np.int64(0), rows if frame[DIFFS] else np.int64(0))
+    order, net = ints_at(data_of(frame[ORDER]), rows), ints_at(data_of(frame[NET]), rows)
+    offsets, scratch = np.empty(cells + 1, np.int64), np.empty(rows, np.int64)
+    net_changes(keys, kinds, heap, starts, diffs, row_cell, order, net, offsets, scratch)
+    tree_rows = words_at(data_of(frame[TREE_ROWS]), frame[TREE_ROOM], width + 2)
+    heads = words_at(data_of(frame[HEADS]), frame[HEADS_ROOM], 3)
+    tree = Tree(tree_rows, heads, ints_at(data_of(frame[TREE_META]), META), kinds, heap, starts)
+    batch = TreeBatch(keys, bools_at(np.int64(0), 0, 1), net, order)
+    after = words_at(data_of(frame[AFTER]), cells, FIELDS)
+    out, count = _apply_windows(
+        tree, batch, offsets, frame[BEGIN], frame[END_AT], frame[TIES], block[KEY_WORDS] + 1, state, cell_slot,
+        cell_previous, after,
+    )  # fmt: skip
+    memory[PHASE] = PUT
+    if frame[FOLDS] != 0:
+        fold(block, memory, after)
+    return out, count
+
+
+@part(counted=True)
+def _apply_windows(
+    tree: Tree, batch: TreeBatch, offsets: Ints, begin: Word, end: Word, ties: Word, before: Word, state: Ints,
+    cell_slot: Int32s, cell_previous: Int32s, cells: Ints,
+) -> tuple[Ints, Word]:  # fmt: skip
+    """Apply each cell's changes, `order[offsets[c] : offsets[c + 1]]`; the output and its rows.
+
+    A group's fields before the batch stand from column `before` of its row of `state`; `cells` (cells, FIELDS) gets
+    those as of each cell.
+    """
+    changes = offsets[len(cells)]
+    out = np.empty((16 + 2 * changes, len(tree.kinds) + 1), np.int64)
+    places, copies = np.empty(changes, np.int64), np.empty(changes, np.int64)
     about = np.empty(CELL, np.int64)
     count = np.int64(0)
     for cell in range(len(cells)):
