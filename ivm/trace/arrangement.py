@@ -9,7 +9,7 @@ from functools import partial
 from ivm.trace.column import Bools, Ints
 from ivm.trace.delta import Group
 from ivm.trace.follower import Follower
-from ivm.trace.helpers import Errand, at_hand
+from ivm.trace.helpers import LARGE, Errand, at_hand
 from ivm.trace.index import Index
 from ivm.trace.keys import DistinctKeys, KeyLayout, KeysAt
 from ivm.trace.look_up import LookUp
@@ -34,11 +34,6 @@ class _Keys:
     key: tuple[int, ...]
     layout: KeyLayout
     form: Ints
-
-    def located(self, rows: slice) -> KeysAt | None:
-        """Where the keys of these rows lie, if that is known."""
-        found = self.store.columns.sources(rows)
-        return None if found is None else KeysAt(self.form, *found, rows.stop - rows.start)
 
     def pack(self, rows: Ints | slice) -> tuple[Ints, Bools | None]:
         """The words of these rows, and which to drop."""
@@ -78,17 +73,22 @@ class Arrangement(Follower):
 
     def catch_up(self, most: int | None = None) -> int:
         """Index the rows that the store has gained, at most so many of them; how many are left. Cost: 20 ns a row."""
-        self.settle()
-        end = self.store.rows if most is None else min(self.index.rows + most, self.store.rows)
-        if most is None and self._catch_up_aside(end - self.index.rows):
+        if self._coming is not None:
+            self.settle()
+        store, index = self.store, self.index
+        row, end = index.rows, store.rows
+        if most is not None:
+            end = min(row + most, end)
+        elif end - row >= LARGE and self._catch_up_aside(end - row):
             return 0
-        while self.index.rows < end:
-            rows = slice(self.index.rows, min(self.index.rows + _CATCH_UP_ROWS, end))
-            located = self._keys.located(rows)
-            if located is None or not self.index.insert_packed(located, self.store.died):
-                words, dropped = self._keys.pack(rows)
-                self.index.insert(words, dropped, self.store.died)
-        return self.store.rows - self.index.rows
+        while row < end:
+            stop = min(row + _CATCH_UP_ROWS, end)
+            found = store.columns.sources(row)
+            if found is None or not index.insert_packed(KeysAt(self._keys.form, *found, stop - row), store.died):
+                words, dropped = self._keys.pack(slice(row, stop))
+                index.insert(words, dropped, store.died)
+            row = stop
+        return store.rows - row
 
     def _catch_up_aside(self, count: int) -> bool:
         """Let others do it until somebody looks something up, if the commit has helpers for so many rows.

@@ -18,10 +18,11 @@ from ivm.kernels.hashing.index import (
     move_keys,
     unlink_dead,
 )
+from ivm.kernels.hashing.packed import UNREADABLE, insert_packed
 from ivm.kernels.hashing.slots import ALIVE, FEW_SLOTS, LOADS, MOVED, OLD, SAMPLE, SLOTS, TABLE_BLOCK, USED
 from ivm.kernels.types import Hashes
 from ivm.trace.changes import Applied
-from ivm.trace.column import Bools, Ints
+from ivm.trace.column import ALL, Bools, Ints
 from ivm.trace.growable import Growable
 
 _LARGE = 1 << 18
@@ -109,6 +110,27 @@ class Chains:
             if at < len(words):
                 self.ensure(1, len(words) - at, died, since)
         self._came += len(words)
+
+    def insert_packed(
+        self, form: Ints, sources: Ints, first: int, words: Ints, first_row: int, died: Ints, since: int
+    ) -> bool:
+        """As `insert`, of keys that lie somewhere (see `ivm.kernels.hashing.packing`), and are written to `words`.
+
+        False, and nothing is changed, if they do not.
+        """
+        count, end, following = len(words), first_row + len(words), self.following
+        if end > following.length:
+            following.reserve(end)
+            following.length = end
+        hashes = np.empty(count, np.uint64)
+        at = insert_packed(self._block, died, form, sources, first, words, hashes, first_row, since)
+        if at == UNREADABLE:
+            return False
+        if at < count:
+            self.insert(words, hashes, ALL, first_row, died, since, at)
+        else:
+            self._came += count
+        return True
 
     def link(self, words: Ints, hashes: Hashes, firsts: Ints, lengths: Ints, end: int, died: Ints, since: int) -> None:
         """Link the lengths[i] rows from firsts[i] on, below `end`, to key i where it is new."""

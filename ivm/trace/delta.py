@@ -199,7 +199,12 @@ class Delta:
 
     def columns(self) -> list[Column]:
         """All columns, gathered."""
-        return [self.column(i) for i in range(len(self.layout))]
+        groups, found = self.groups, []
+        for place in self.layout.places:
+            assert place is not None, "some column is not bound"
+            group = groups[place[0]]
+            found.append(group.source.column(place[1]) if group.refs is None else group.column(place[1]))
+        return found
 
     def gathered(self) -> Delta:
         """The same updates with all columns there, which reads no store any more. Cost: gathers them."""

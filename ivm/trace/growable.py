@@ -58,6 +58,11 @@ class Growable(Generic[_Item]):
         """Bytes of the rows in use."""
         return self.length * self.array.itemsize * (self.array.shape[1] if self.array.ndim == 2 else 1)
 
+    def tell(self, block: Ints, at: int, behind: int) -> None:
+        """From now on this block tells where the array is. The caller sees to it that nobody reads it half written."""
+        block[at], block[at + behind] = self.array.ctypes.data, len(self.array)
+        self._at, self._room, self._block = at, at + behind, block
+
     def reserve(self, length: int) -> npt.NDArray[_Item]:
         """The array, with room for `length` rows in all."""
         if length > len(self.array):
@@ -138,43 +143,52 @@ def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
 class HotColumn:
     """Growing values, and a growing mask from the first NULL on. Size: the values, and a byte a row for the mask.
 
-    `source`, if given, tells kernels where it lies (see `ivm.kernels.hashing.packing`), int64 (4,).
+    `source`, if given, tells kernels where it lies (see `ivm.kernels.hashing.packing`), int64 (4,). `is_plain`: that is
+    so, and no value is NULL.
     """
 
-    __slots__ = ("_physical", "_source", "_valid", "_values")
+    __slots__ = ("_physical", "_source", "_valid", "is_plain", "values")
 
     def __init__(self, physical: Physical, source: Ints | None = None) -> None:
         self._physical = physical
-        width = 2 if physical is Physical.WIDE else None
-        self._values = Growable(DTYPES[physical], width, block=source, at=ADDRESS, behind=ROOM - ADDRESS)
+        self.values: Growable[Any] = Growable(DTYPES[physical], 2 if physical is Physical.WIDE else None)
         self._valid: Growable[np.bool_] | None = None
-        self._source: Ints = np.zeros(4, np.int64) if source is None else source
-        self._source[STRIDE] = DTYPES[physical].itemsize * (width or 1)
+        self._source: Ints = np.zeros(4, np.int64)
+        self.is_plain = False
+        if source is not None:
+            self.tell(source)
 
     def __len__(self) -> int:
-        return self._values.length
+        return self.values.length
+
+    def tell(self, source: Ints) -> None:
+        """From now on `source` tells where it lies. Until that is so it has no stride."""
+        self.values.tell(source, ADDRESS, ROOM - ADDRESS)
+        source[NULLS], self._source = self._valid is not None, source
+        self.is_plain = self._valid is None
+        source[STRIDE] = DTYPES[self._physical].itemsize * (2 if self._physical is Physical.WIDE else 1)
 
     @property
     def nbytes(self) -> int:
         """Bytes of the rows in use."""
-        return self._values.nbytes + (0 if self._valid is None else self._valid.nbytes)
+        return self.values.nbytes + (0 if self._valid is None else self._valid.nbytes)
 
     @property
     def arrays(self) -> tuple[Array, Bools | None]:
         """The values of all rows, and a mask where some were NULL, each with room for more; others when they grow."""
         valid = self._valid
-        return self._values.array, None if valid is None else valid.array
+        return self.values.array, None if valid is None else valid.array
 
     def append(self, column: Column) -> None:
         """Copy the rows of `column` to the end."""
-        before = self._values.length
-        self._values.append(column.values)
+        before = self.values.length
+        self.values.append(column.values)
         if column.valid is None and self._valid is None:
             return
         if column.valid is not None and self._valid is None:
             valid = Growable(np.dtype(np.bool_))
             valid.fill(True, before)
-            self._source[NULLS], self._valid = True, valid
+            self._source[NULLS], self.is_plain, self._valid = True, False, valid
         if self._valid is not None:
             if column.valid is None:
                 self._valid.fill(True, len(self))
@@ -183,18 +197,18 @@ class HotColumn:
 
     def truncate(self, rows: int) -> None:
         """Cut the tail off."""
-        self._values.truncate(rows)
+        self.values.truncate(rows)
         if self._valid is not None:
             self._valid.truncate(rows)
 
     def codes(self) -> Array:
         """The codes if it is a column of texts, else none; nothing is written there again."""
-        return self._values.view() if self._physical is Physical.CODE else _NO_CODES
+        return self.values.view() if self._physical is Physical.CODE else _NO_CODES
 
     def part(self, start: int, end: int) -> Column:
         """The rows from `start` to `end`, not copied, whatever is appended or cut off behind them meanwhile."""
         valid = self._valid
-        return Column(self._values.array[start:end], None if valid is None else valid.array[start:end])
+        return Column(self.values.array[start:end], None if valid is None else valid.array[start:end])
 
     def empty(self) -> HotColumn:
         """No rows yet, of the same form."""

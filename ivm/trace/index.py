@@ -9,7 +9,7 @@ import numpy as np
 
 from ivm.kernels.hashing.ascending import REFUSED, TAKEN, TAKEN_ON
 from ivm.kernels.hashing.block import ANY_LEAD, FENCED, LAST, STOP
-from ivm.kernels.hashing.packed import UNREADABLE, extend_packed, insert_packed, pack_keys
+from ivm.kernels.hashing.packed import UNREADABLE, extend_packed, pack_keys
 from ivm.kernels.hashing.probe import absent_keys
 from ivm.kernels.types import Hashes
 from ivm.trace.chains import Chains
@@ -153,20 +153,16 @@ class Index:
 
     def insert_packed(self, keys: KeysAt, died: Ints) -> bool:
         """As `insert`, of rows, at least one, whose keys lie somewhere; False, and nothing is changed, if not."""
-        if self._ascending or self.backlog:
+        if self._ascending or len(self._run):
             done, words = self.extend_packed(keys, died) if self.is_ascending else (False, self.packed(keys))
             if words is not None and not done:
                 self._insert_further(words, ALL, died)
             return words is not None
         form, sources, first, count = keys
-        words, hashes = np.empty((count, self.words), np.int64), np.empty(count, np.uint64)
-        chains, rows = self._chains, self.rows
-        chains.lengthen(rows + count)
+        words, rows = np.empty((count, self.words), np.int64), self.rows
         self._journal.append(_Step(rows, words if self._is_named(count) else None))
-        at = insert_packed(self.block, died, form, sources, first, words, hashes, ALL, rows, self.since)
-        if at == UNREADABLE:
+        if not self._chains.insert_packed(form, sources, first, words, rows, died, self.since):
             return False
-        chains.insert(words, hashes, ALL, rows, died, self.since, at)
         self.rows = rows + count
         return True
 

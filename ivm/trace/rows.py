@@ -187,10 +187,15 @@ class DerivedRows(Rows, Generic[Arranged]):
         that is not there is an internal error (AssertionError); the caller then rolls back. Cost: 20-60 ns a row and
         hash.
         """
-        changes = in_order(delta.times, delta.diffs, len(delta), deletes_first=False)
+        store, times = self.store, delta.times
+        if delta.diffs is None and isinstance(times, int):
+            if delta.length:
+                store.append(delta, delta.length, times)
+                self.arranged.catch_up()
+            return
+        changes = in_order(times, delta.diffs, len(delta), deletes_first=False)
         if len(changes) == 0:
             return
-        store = self.store
         ordered = delta if changes.positions is None else delta.take(changes.positions)
         if changes.only_inserts:
             store.append(ordered, len(changes), changes.times)

@@ -150,7 +150,7 @@ class AscendingRun:
         self._reader: RunReader | None = None
 
     def __len__(self) -> int:
-        return self.stop - self.start
+        return self._block.item(STOP) - self._block.item(START)
 
     @property
     def start(self) -> int:

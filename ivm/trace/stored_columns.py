@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from struct import pack_into
 
 import numpy as np
 import pyarrow as pa
 
 from catalog.types import SqlType
+from ivm.kernels.hashing.columns import COLUMN
 from ivm.kernels.hashing.packing import NULLS, STRIDE
+from ivm.kernels.memory.append import HEAD, append_columns
 from ivm.kernels.memory.places import PIECES, PLACED
 from ivm.trace.arrow import to_arrow
 from ivm.trace.batch import Batch
@@ -39,6 +42,7 @@ class StoredColumns(Source):
         self._strings: Strings | None = None
         self._cold = ColdColumns(types, dictionary, range(len(types)) if cold else ())
         self._sources = np.zeros((len(types), 4), np.int64)
+        self._given: Ints = np.empty(HEAD + COLUMN * len(types), np.int64)
         self._hot: Mapping[int, HotColumn] = {} if cold else self._empty(range(len(types)))
         self._computed = ComputedColumns()
         self._newest: tuple[int, Batch] | None = None
@@ -72,8 +76,11 @@ class StoredColumns(Source):
 
     def append(self, source: Delta | Source, count: int) -> None:
         """Add the `count` rows of `source`. While columns are cold, that is a `Batch`."""
-        for i, column in self._hot.items():
-            column.append(source.column(i))
+        if self._hot:
+            if isinstance(source, Delta) and len(self._hot) == len(self.types):
+                self._append_hot(source.columns(), count)
+            else:
+                self._append_hot([source.column(i) for i in self._hot], count)
         if isinstance(source, Batch):
             if self._computed.is_used:
                 self._computed.append(source.column)
@@ -81,6 +88,24 @@ class StoredColumns(Source):
                 self._cold.append(batch)
             self._newest = self.rows, source
         self.rows += count
+
+    def _append_hot(self, columns: Sequence[Column], count: int) -> None:
+        """Add rows of the columns that are hot."""
+        told, plain = [self.rows, count, 0], []
+        for (index, hot), column in zip(self._hot.items(), columns, strict=True):
+            if hot.is_plain and column.valid is None:
+                told += (index, id(column.values), column.values.itemsize)
+                plain.append(hot.values)
+            else:
+                hot.append(column)
+        if not plain:
+            return
+        told[2] = len(plain)
+        pack_into(f"{len(told)}q", self._given.data, 0, *told)
+        while (full := append_columns(self._sources, self._given)) >= 0:
+            self._hot[full].values.reserve(self.rows + count)
+        for values in plain:
+            values.length = self.rows + count
 
     def truncate(self, rows: int) -> None:
         """Cut off the rows from `rows` on, where a batch has begun."""
@@ -114,16 +139,15 @@ class StoredColumns(Source):
         """Column `index`, or a function of one, all rows; not copied if it is hot, and a cold one stays cold."""
         return self.gather(index, slice(0, self.rows))
 
-    def sources(self, rows: slice) -> tuple[Ints, int] | None:
-        """Where kernels find columns of these rows (see `ivm.kernels.hashing.packing`), and the first row there.
-
-        None if that is nowhere. What is not found has no stride.
+    def sources(self, row: int) -> tuple[Ints, int] | None:
+        """Where kernels find columns of the rows from this one on (see `ivm.kernels.hashing.packing`), and its number
+        there. None if that is nowhere. What is not found has no stride.
         """
-        if self._newest is not None and rows.start >= self._newest[0]:
-            first, batch = self._newest
-            found = batch.addresses()
-            return None if found is None else (found, rows.start - first)
-        return (self._sources, rows.start) if self._hot else None
+        newest = self._newest
+        if newest is not None and row >= newest[0]:
+            found = newest[1].addresses()
+            return None if found is None else (found, row - newest[0])
+        return (self._sources, row) if self._hot else None
 
     def hot(self, index: Read) -> HotColumn | None:
         """Column `index` if it is hot, or the function if its values are kept; then it stays the same."""
@@ -193,6 +217,7 @@ class StoredColumns(Source):
         yield from self._fill(hot, index)
         if index not in self._hot:
             self._hot, self._cold = {**self._hot, index: hot}, self._cold.without(index)
+            hot.tell(self._sources[index])
 
     def computes(self, index: int, functions: Sequence[TextFunction]) -> bool:
         """Whether the column is cold, or their values are kept."""

@@ -13,7 +13,7 @@ from catalog.types import Physical, SqlType
 from ivm.kernels.hashing.columns import COLUMN
 from ivm.kernels.memory.append import HEAD, KEPT, append_updates
 from ivm.trace.arrow import numbers_from
-from ivm.trace.column import DTYPES, Array, Column, Ints, named
+from ivm.trace.column import DTYPES, Array, Column, Ints
 from ivm.trace.consolidate import EqualRows, merge_equal
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
@@ -57,22 +57,26 @@ class _Updates:
         masks = sum(mask is not None for mask in self._valid)
         return self._length * (sum(each.array.strides[0] for each in self._values) + masks)
 
-    def append(self, columns: Iterable[Column], times: Ints | int, diffs: Ints | None, length: int) -> int:
+    def append(self, columns: Sequence[Column], times: Ints | int, diffs: Ints | None, length: int) -> int:
         """More of them; how many of them take something back."""
-        length_before, time = self._length, times if isinstance(times, int) else 0
-        told, given = [length_before, length, time], list(columns)
-        for number, column in enumerate(given):
-            told += named(column)
-            if column.valid is not None and self._valid[number] is None:
+        before, end, is_one = self._length, self._length + length, isinstance(times, int)
+        told = [before, length, times if is_one else 0]
+        for column in columns:
+            values, valid = column.values, column.valid
+            if valid is None:
+                told += id(values), values.itemsize, 0
+                continue
+            number = len(told) // COLUMN - 1
+            if self._valid[number] is None:
                 self._begin_mask(number)
-        told += (0 if isinstance(times, int) else id(times), 8, 0)
-        told += (0 if diffs is None else id(diffs), 8, 0)
-        if length_before + length > self._room:
-            self._make_room(length_before + length)
+            told += id(values), values.itemsize, id(valid)
+        told += 0 if is_one else id(times), 8, 0, 0 if diffs is None else id(diffs), 8, 0
+        if end > self._room:
+            self._make_room(end)
         self._told.pack_into(self._words, 0, *told)
-        retracted = append_updates(self._kept, self._given)
-        self._length = length_before + length
-        return int(retracted)
+        retracted: int = append_updates(self._kept, self._given)
+        self._length = end
+        return retracted
 
     @property
     def diffs(self) -> Ints:
@@ -191,7 +195,7 @@ class Sealed:
             self.is_distinct = True
             return _Reading(time, columns, diffs)
         merged = _Updates(self.types)
-        merged.append((c.take(rows) for c in columns), time, sums, len(rows))
+        merged.append([c.take(rows) for c in columns], time, sums, len(rows))
         self.merged = merged, len(rows)
         columns, _, diffs = merged.part(0, len(rows))
         return _Reading(time, columns, diffs)
@@ -219,7 +223,7 @@ class ViewLog(State):
 
     def append(self, delta: Delta) -> None:
         """Add updates at the end. Cost: copies them, amortized."""
-        self._retracted += self.sealed.updates.append(delta.columns(), delta.times, delta.diffs, len(delta))
+        self._retracted += self.sealed.updates.append(delta.columns(), delta.times, delta.diffs, delta.length)
 
     def mark(self) -> int:
         """Where the log ends now, to come back to with `rollback` before the next `seal`."""
@@ -338,7 +342,7 @@ class _Compaction:
         if self._copied < self._merge.count:
             rows, sums = self._merge.found(self._copied, self._copied + fuel)
             times = np.maximum(self._times[rows], self._since)
-            self.made.append((c.take(rows) for c in self._columns), times, sums, len(rows))
+            self.made.append([c.take(rows) for c in self._columns], times, sums, len(rows))
             self._copied += fuel
             self.kept = len(self.made)
             return False

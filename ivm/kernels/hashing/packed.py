@@ -10,7 +10,7 @@ from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.hashing.ascending import take
 from ivm.kernels.hashing.index import hash_each, link_rows
 from ivm.kernels.hashing.packing import pack_rows
-from ivm.kernels.types import Bools, Hashes, Ints
+from ivm.kernels.types import Hashes, Ints
 
 UNREADABLE = -1
 """The answer where some value is NULL, or cannot be read: nothing was done."""
@@ -39,15 +39,14 @@ def insert_packed(
     first: int,
     words: Ints,
     hashes: Hashes,
-    dropped: Bools,
     first_row: int,
     since: int,
 ) -> int:
     """Link rows of these keys, first_row + i for key i; see `hashing.index.insert_rows`. UNREADABLE if there are none.
 
-    Fills `hashes` too. `dropped` is of length 0.
+    Fills `hashes` too.
     """
     if not pack_rows(form, sources, first, words):
         return UNREADABLE
     hash_each(words, hashes)
-    return link_rows(block, died, words, hashes, dropped, 0, first_row, since)
+    return link_rows(block, died, words, hashes, hashes[:0], 0, first_row, since)

@@ -1,4 +1,10 @@
-"""Updates copied to the end of the columns of a log, all in one call.
+"""Rows copied to the end of columns, of all in one call.
+
+`append_columns` takes columns in the form of `ivm.kernels.hashing.packing`, none of which has a NULL. `given` begins
+with how many rows there are, how many come, and to how many columns; then for each of these it has its number, the `id`
+of the array of what comes, and how many bytes each item has.
+
+`append_updates` appends to a log, whose rows have times and diffs.
 
 `kept` int64 (columns + 2, KEPT) says for each column where its values lie, how many bytes a row of it takes, and where
 its mask lies, 0 if it has none; behind the columns the same of times and diffs. `given` begins with how many rows there
@@ -17,6 +23,7 @@ from numba.core import cgutils
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.compiling.part import operation, part
 from ivm.kernels.hashing.columns import COLUMN, integer_at
+from ivm.kernels.hashing.packing import ADDRESS, ROOM, STRIDE
 from ivm.kernels.memory.at import data_of, load, stride_of
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
@@ -25,6 +32,7 @@ KEPT = 3
 _VALUES, _BYTES, _MASK = range(KEPT)
 HEAD = 3
 _LENGTH, _ROWS, _TIME = range(HEAD)
+_COUNT = _TIME
 _memcpy: Any = cgutils.raw_memcpy
 
 
@@ -67,6 +75,19 @@ def append_updates(kept: Ints, given: Ints) -> Word:
     else:
         _fill(diffs, rows, 8, np.int64(1))
     return retracted
+
+
+@njit(cache=True, nogil=True, fastmath=False, _nrt=False)
+def append_columns(columns: Ints, given: Ints) -> Word:
+    """Copy what is given behind what is there; -1. Where there is no room in a column nothing is done: its number."""
+    length, rows, end = given[_LENGTH], given[_ROWS], HEAD + COLUMN * given[_COUNT]
+    for at in range(HEAD, end, COLUMN):
+        if columns[given[at], ROOM] < length + rows:
+            return given[at]
+    for at in range(HEAD, end, COLUMN):
+        address, bytes_each = columns[given[at], ADDRESS], columns[given[at], STRIDE]
+        _append(address + length * bytes_each, bytes_each, given[at + 1], given[at + 2], rows)
+    return np.int64(-1)
 
 
 @part(inline=True)
