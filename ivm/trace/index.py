@@ -71,7 +71,7 @@ class Index:
         self._run = AscendingRun(no_words if words_of is None else words_of, shift, unique, self.block)
         self._ascending = words_of is not None
         self._lessons: list[Lesson] = []
-        self._melting = Melting()
+        self._melting = Melting(is_needed=unique)
         self._journal: list[_Step] = []
         self._final = 0
         self._undone = [0]

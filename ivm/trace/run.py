@@ -37,9 +37,15 @@ _SEARCH = 64
 """How many keys are found in a run in the time that the search itself takes."""
 _SEARCHES_A_ROW = 5
 """How many rows are moved to the table in the time that finding a key in the run takes."""
-_MELTED_EACH, _USED_UP, _TIMES_USED_UP = 4, 8, 4
-"""How many rows leave for each key that a step looks for, which is quick there; all do where there are no more than so
-many; and how often that happens, time after time, before it is better to have no run."""
+_MELTED_EACH = 4
+"""How many rows leave for each key that is looked for in Python, once that has paid for it."""
+_MELTED_HALVES = 3
+"""How many rows leave for two keys that a step looks for, which is quick: moving one takes as long."""
+_USED_UP, _OFTEN_USED_UP, _TIMES_USED_UP = 8, 32, 2
+"""All rows leave where there are no more than so many for each key that is looked for at once; no more than so many,
+where there may be no run instead; how often that happens, time after time, before there is none. None leave before
+there are no more than the first for each key that was ever looked for."""
+
 
 WordsOf = Callable[["Ints | slice"], Ints]
 """The key words (n, W) of rows of the store, given by their numbers or as a slice."""
@@ -85,31 +91,38 @@ class RunReader:
 class Melting:
     """How many rows of a run move to the table: in proportion to what is looked for, so that it melts away with use.
 
-    `asked`: keys that steps have looked for in the run since rows left it for them. `searched`: what all searches have
-    cost so far, in keys.
+    `is_needed`: its order proves keys new; else no run need be kept where it is used up as it comes. `asked`: keys that
+    steps have looked for in the run since rows left it for them. `searched`: what all searches in Python have cost so
+    far, in keys.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_needed: bool) -> None:
         self.asked = 0
+        self._asked_in_all = 0
+        self._most = _USED_UP if is_needed else _OFTEN_USED_UP
         self._due = 0
         self._used_up = 0
         self.searched = 0
 
     @property
     def is_detour(self) -> bool:
-        """Whether the run is used up as it comes: where order need not prove anything, none is to be kept then."""
+        """Whether the run is used up as it comes."""
         return self._used_up >= _TIMES_USED_UP
 
     def after_steps(self, backlog: int) -> int:
         """How many of so many rows are to leave, since steps have looked for keys among them."""
         asked, self.asked = self.asked, 0
-        self._due += _MELTED_EACH * asked
-        used_up = _USED_UP * asked >= backlog
-        self._used_up = self._used_up + 1 if used_up else 0
-        if not used_up and self._due < _MELT:
+        self._asked_in_all += asked
+        if self._most * asked >= backlog:
+            self._used_up += 1
+            return backlog
+        self._used_up = 0
+        if _USED_UP * self._asked_in_all >= backlog:
+            self._due += _MELTED_HALVES * asked // 2
+        if self._due < _MELT:
             return 0
         due, self._due = self._due, 0
-        return backlog if used_up else min(due, backlog)
+        return min(due, backlog)
 
     def before_search(self, keys: int, backlog: int) -> int:
         """How many of so many rows are to leave before keys are looked for there in Python, which takes longer.
