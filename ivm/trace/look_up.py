@@ -124,7 +124,7 @@ class LookUp:
         out: Ints = np.empty((2 + count) * room, np.int64)
         frame = self._frame(frame_words(len(self._form), count, width))
         _words(behind + len(run)).pack_into(
-            frame.data, 0, 0, 0, 1, 0, 0, 0, 0, length, id(out), room, id(index.block), width, unique,
+            frame.data, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, length, id(out), room, id(index.block), width, unique,
             id(died) if len(died) else 0, *seen, index.since, id(tired), len(tired) // width, len(self._form), count,
             behind if run else 0, 0, 0, *parts, *arrays, *run,
         )  # fmt: skip
@@ -132,11 +132,11 @@ class LookUp:
         while said == NO_ROOM and (room < _PART or not frame.item(COUNT)):
             out, room = _more(frame, out, room)
             said = look_up_rows(frame)
-        at, found, every, _, visited, long, searched = frame[:TOLD].tolist()
+        at, found, every, _, visited, long, searched, held_blocks, _ = frame[:TOLD].tolist()
         self._idle.append(frame)
         if said < 0 and said != NO_ROOM:
             return None
-        self._searches = searched > 0
+        self._searches = held_blocks > 0
         index.visited += visited
         if searched or long:
             index.note(searched, tired[: long * width].reshape(long, width))

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, VARCHAR, Physical, decimal
+from ivm.kernels.hashing.ascending import fences_up_to
 from ivm.trace import look_up
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.arrow import to_arrow
@@ -175,3 +176,42 @@ def test_what_finds_more_than_there_is_room_for_comes_in_parts(monkeypatch):
     for case in cases:
         case.commit(900)
     assert max(_compare(case, case.delta(700, seed % 2 == 0), True) for seed, case in enumerate(cases)) > 10_000
+
+
+@pytest.mark.parametrize("unique", [False, True])
+def test_keys_in_order_are_found_in_the_run_and_leave_it_where_it_is(unique):
+    case = Case(1, unique=unique, ascending=True)
+    for _ in range(3):
+        case.commit(4998)
+    index, each = case.arrangement.index, 1 if unique else 3
+    step = case.arrangement.joiner((0, 1)[: len(case.types)], 2, 2, inclusive=True)
+    rest = [case.store.gather(c, np.arange(0, case.store.rows, each)).values for c in range(1, len(case.types))]
+    keys = case.store.gather(0, np.arange(0, case.store.rows, each)).values
+    assert index.backlog == case.store.rows
+
+    def found(order):
+        columns = [Column(keys[order]), *(Column(values[order]) for values in rest)]
+        layout = Layout([*((0, c) for c in range(len(columns))), *(None,) * 4][:4])
+        answer = step.join(Delta([Group(Columns(columns))], layout, len(order), case.time, None), 0)
+        assert answer is not None
+        assert answer[0] is not None
+        assert answer[1] == len(order)
+        return np.asarray(answer[0].groups[1].refs, np.int64)
+
+    for order in (np.arange(len(keys)), np.arange(0, len(keys), 7), np.arange(len(keys))[::-1], np.arange(3).repeat(9)):
+        expected = (order[:, None] * each + np.arange(each)).ravel()
+        np.testing.assert_array_equal(np.sort(found(order)), np.sort(expected))
+    case.commit(10)
+    assert index.backlog == case.store.rows
+    for _ in range(2):  # a look-up melts what the one before has used
+        found(case.random.permutation(len(keys)))
+    assert index.backlog < case.store.rows / 2
+
+
+def test_a_search_among_fences_may_begin_anywhere():
+    random, search = np.random.default_rng(3), vars(fences_up_to)["py_func"]
+    for _ in range(300):
+        fences = np.sort(random.integers(0, 30, random.integers(0, 40)))
+        lead, near = int(random.integers(-1, 32)), int(random.integers(0, 60))
+        assert search(fences, lead, near, False) == np.searchsorted(fences, lead, "left")
+        assert search(fences, lead, near, True) == np.searchsorted(fences, lead, "right")

@@ -212,9 +212,21 @@ def rows_near(fences: Ints, words: Ints, shift: int, block: int, stop: int, rows
 
 
 @part()
-def fences_up_to(fences: Ints, lead: int, low: int, equal: bool) -> int:
-    """How many of the fences, which ascend, are smaller than a lead, or no greater if `equal`; `low` of them are."""
-    high = len(fences)
+def fences_up_to(fences: Ints, lead: int, near: int, equal: bool) -> int:
+    """How many of the fences, which ascend, are smaller than a lead, or no greater if `equal`.
+
+    Cost: a binary search among those between the answer and `near`, a number of fences from which it begins.
+    """
+    low, high = 0, len(fences)
+    if 0 < near <= high:
+        if fences[near - 1] < lead or (equal and fences[near - 1] == lead):
+            low, step = near, 1
+            while low + step <= high and (fences[low + step - 1] < lead or (equal and fences[low + step - 1] == lead)):
+                low += step
+                step *= 2
+            high = min(low + step - 1, high)
+        else:
+            high = near - 1
     while low < high:
         middle = (low + high) // 2
         if fences[middle] < lead or (equal and fences[middle] == lead):

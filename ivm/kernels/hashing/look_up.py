@@ -38,13 +38,14 @@ from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Int32s, Ints
 
 (
-    AT, COUNT, EVERY, GATHERED, VISITED, TIRED, SEARCHED,
+    AT, COUNT, EVERY, GATHERED, VISITED, TIRED, SEARCHED, HELD, HELD_LAST,
     LENGTH, OUT, ROOM, INDEX, WIDTH, UNIQUE, DIED, LIMIT, LIMITS, STAMP, STAMPS, SINCE, LONG, LONG_ROOM, PARTS, ARRAYS,
     RUN, NEAR,
-) = range(25)  # fmt: skip
+) = range(27)  # fmt: skip
 """How far the step has come in the delta, how much it has found, whether each row found exactly one, how much of it is
 gathered, how many entries it met, of how many keys it noted that their chains are full of dead rows, and how many it
-looked for in the run.
+looked for in the run, but for those that were close to the one before; and which blocks of the run it holds, one more
+than the number of the first (0: none), and the number of the last.
 
 Then what it is given: the rows of the delta; the arrays OUT, ROOM; the `id` of the block of the index, the words of its
 keys, whether a key has at most one visible row; the `id` of the rows' deaths, 0 if nobody ever died; the limit of rows
@@ -53,7 +54,7 @@ anybody; the `id` of an array for the keys with long chains, and how many fit; h
 arrays the delta; where the frame has the parts of the key of the index's own store, whose ROWS are NEAR, or 0: it has
 not. NEAR are two words for the step.
 """
-HEAD, TOLD = 26, 7
+HEAD, TOLD = 28, 9
 """How many words the head has, of which the first are the step's own: it begins with zeros there, but EVERY with one.
 """
 BLOCK = 128
@@ -66,6 +67,8 @@ _MISSING = np.int64(-2)
 _IN_RUN = np.int64(-16)
 """Rows of the run are noted in place of heads below this."""
 _NEAR = 2 * FENCED
+_CLOSE = 16
+"""How many fences a key may be from the one before: to find it costs no more than a search of the table."""
 _MANY = np.int64(1) << 40
 
 
@@ -161,31 +164,31 @@ def _find_heads(
 
 @part()
 def _find_in_run(frame: Ints, block: Ints, words: Ints, row: Word, heads: Ints, missing: Ints, places: Ints) -> None:
-    """Look for a key among the rows near the fences between which it belongs."""
+    """Look for a key among the rows near the fences between which it belongs, where keys in order find each other."""
     stop, shift = block[STOP], block[SHIFT]
     fences = ints_at(address_of(ints_in(block, FENCES)), -(-stop // FENCED))
     scratch = address_of(places) + 8 * BLOCK
     rows, nulls = ints_at(scratch, _NEAR), ints_at(scratch + 8 * _NEAR, _NEAR)
     near = words_at(scratch + 16 * _NEAR, _NEAR, words.shape[1])
-    lead = words[row, 0] >> shift
-    below = fences_up_to(fences, lead, 0, False)
-    upto = fences_up_to(fences, lead, below, True) if below < len(fences) and fences[below] == lead else below
-    first, last, count = max(below - 1, 0), max(upto - 1, 0), 0
-    for each in range(first * FENCED, min((first + 1) * FENCED, stop)):
-        rows[count] = each
-        count += 1
-    border = count
-    if last != first:
-        for each in range(last * FENCED, min((last + 1) * FENCED, stop)):
-            rows[count] = each
-            count += 1
-    frame[NEAR], frame[NEAR + 1] = address_of(rows), 8
-    pack_block(frame, frame[RUN], frame[PARTS], 0, count, near, places, nulls)
-    frame[SEARCHED] += 1
+    lead, held = words[row, 0] >> shift, frame[HELD]
+    below = fences_up_to(fences, lead, held, False)
+    upto = fences_up_to(fences, lead, below + 1, True) if below < len(fences) and fences[below] == lead else below
+    first, last = max(below - 1, 0), max(upto - 1, 0)
+    if held == 0 or below > held + _CLOSE or below < held - _CLOSE:
+        frame[SEARCHED] += 1
+    border = min((first + 1) * FENCED, stop) - first * FENCED
+    count = border if last == first else border + min((last + 1) * FENCED, stop) - last * FENCED
+    if held != first + 1 or frame[HELD_LAST] != last:
+        for k in range(count):
+            rows[k] = first * FENCED + k if k < border else last * FENCED + k - border
+        frame[NEAR], frame[NEAR + 1] = address_of(rows), 8
+        pack_block(frame, frame[RUN], frame[PARTS], 0, count, near, places, nulls)
+        frame[HELD], frame[HELD_LAST] = first + 1, last
     if block[DISTINCT] != 0:
         for k in range(count):
             if same_key(near, k, words, row):
                 heads[row], missing[row] = _IN_RUN - rows[k], 1
+                break
         return
     begin = end = rows[0]
     for k in range(count):
