@@ -126,7 +126,7 @@ class Batch(Source):
         self.rows = rows
         self._readers = readers
         self._addresses = addresses
-        self._places: Sequence[Sequence[int]] | None = None
+        self._is_whole = True
         self._memory: Memory | None = None
         self._made: dict[Read, Column] = {}
         self._by_bytes: dict[int, bool] = {}
@@ -166,10 +166,10 @@ class Batch(Source):
         sizes), the second number is 0 and the others mean nothing. All of it holds as long as the batch's rows
         are there, and nobody writes to it. Cost: 10 microseconds for 16 columns at the first call.
         """
-        if self._addresses is None and self._places is None:
+        if self._addresses is None and self._is_whole:
             found = located(self.rows, self._readers.strides(self.rows.schema))
             if found is None:
-                self._places = ()
+                self._is_whole = False
             else:
                 self.rows, self._addresses = found
         return self._addresses
@@ -208,10 +208,11 @@ class Batch(Source):
 
     def _place(self, index: int) -> Sequence[int]:
         """Where a column lies, as `Located` has it."""
-        if self._places is None:
-            found = self.addresses()
-            self._places = () if found is None else found.tolist()
-        return self._places[index] if self._places else _NOWHERE
+        addresses = self._addresses if self._addresses is not None else self.addresses()
+        if addresses is None:
+            return _NOWHERE
+        place: list[int] = addresses[index].tolist()
+        return place
 
     def _arrays(self, index: int) -> Sequence[pa.Array]:
         """The column as it came."""
