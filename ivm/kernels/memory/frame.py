@@ -2,7 +2,8 @@
 
 A frame begins with a head of `HEAD` words, see their names. Behind it stand arrays, two words each: the address of the
 first item and the bytes from an item to the next; or the `id` of an array of numpy and zero. Python lays arrays down
-by a list of them, whose `id` the head has, which costs it a tenth of naming each: the step takes them out (`unpack`).
+by a list of them, whose `id` the head has, which costs it a tenth of naming each. The step finds out where they all are
+before it begins (`taken`), and leaves that in the frame.
 
 What a step makes goes to a room, int64 (rows of the room, `ROWS`), C-contiguous: a row of positions; one for each array
 that is narrowed by these; then one or two for each column or mask, which uses of its row what it needs.
@@ -17,7 +18,7 @@ from llvmlite import ir
 from numba import types
 
 from ivm.kernels.compiling.part import operation, part
-from ivm.kernels.memory.at import data_of, ints_at, load
+from ivm.kernels.memory.at import data_of, ints_at, load, stride_of
 from ivm.kernels.memory.located import PLACE
 from ivm.kernels.types import Ints
 
@@ -36,31 +37,26 @@ HEAD = 9
 _ITEMS = object.__basicsize__ + 8
 _WORD = np.int64(0)
 _I64 = ir.IntType(64)
-_NUMPY_DATA = object.__basicsize__
-_NUMPY_STRIDES = _NUMPY_DATA + 24
 
 
 @part()
-def unpack(frame: Ints, at: int, listed: int, count: int) -> None:
-    """Lay down from `at` on the arrays of a list of `count`, if there is one."""
-    if listed != 0:
-        items = load(listed + _ITEMS, _WORD)
-        for number in range(count):
-            frame[np.uint64(at + 2 * number)] = load(items + 8 * number, _WORD)
-            frame[np.uint64(at + 2 * number + 1)] = 0
+def _lay(frame: Ints, at: int, listed: int, count: int) -> None:
+    """Lay down from `at` on where `count` arrays are, those of a list or those that stand there."""
+    items = load(listed + _ITEMS, _WORD) if listed != 0 else _WORD
+    for number in range(count):
+        first = np.uint64(at + 2 * number)
+        stride = first + np.uint64(1)
+        if listed != 0 or frame[stride] == 0:
+            array = load(items + 8 * number, _WORD) if listed != 0 else frame[first]
+            frame[first], frame[stride] = data_of(array), stride_of(array, 0)
 
 
 @part()
 def taken(frame: Ints, arrays: int) -> None:
-    """Lay down all that the step is given by lists: its own arrays, as many as this, and those that are narrowed."""
-    unpack(frame, HEAD, frame[LISTED], arrays)
-    unpack(frame, HEAD + 2 * arrays, frame[MOVED_LISTED], frame[MOVED])
-
-
-@part()
-def room_of(frame: Ints) -> int:
-    """The address of the room."""
-    return frame[ROOM] if frame[ROOM_STRIDE] != 0 else data_of(frame[ROOM])
+    """Find out where all lies that a step is given: its room, its own arrays, so many, and those that are narrowed."""
+    _lay(frame, ROOM, 0, 1)
+    _lay(frame, HEAD, frame[LISTED], arrays)
+    _lay(frame, HEAD + 2 * arrays, frame[MOVED_LISTED], frame[MOVED])
 
 
 @part()
@@ -72,11 +68,11 @@ def narrowed(frame: Ints, arrays: int, count: int) -> int:
     rows = frame[ROWS]
     if count <= 0 or count == rows or frame[END] - frame[FIRST] != rows:
         return count
-    room = room_of(frame)
+    room = frame[ROOM]
     positions = ints_at(room, rows)
     for number in range(frame[MOVED]):
-        place = array_in(frame, HEAD + 2 * (arrays + number))
-        address, stride = place[0], place[1]
+        at = np.uint64(HEAD + 2 * (arrays + number))
+        address, stride = frame[at], frame[at + np.uint64(1)]
         into = ints_at(room + 8 * rows * (1 + number), rows)
         for row in range(count):
             i = np.uint64(row)
@@ -86,26 +82,9 @@ def narrowed(frame: Ints, arrays: int, count: int) -> int:
 
 @operation(PLACE, None, types.int64)
 def array_in(builder: Any, frame: Any, at: Any) -> Any:
-    """Where the array lies that a frame tells of from word `at` on; see `ivm.kernels.memory.located`."""
-    first = builder.load(builder.gep(frame, [at]))
-    stride = builder.load(builder.gep(frame, [builder.add(at, _I64(1))]))
-    outside = builder.block
-    with builder.if_then(builder.icmp_signed("==", stride, _I64(0))):
-        named = _word_at(builder, builder.add(first, _I64(_NUMPY_DATA)))
-        strides = _word_at(builder, builder.add(first, _I64(_NUMPY_STRIDES)))
-        named_stride = _word_at(builder, strides)
-        inside = builder.block
-    found = []
-    for given, of_numpy in ((first, named), (stride, named_stride)):
-        each = builder.phi(_I64)
-        each.add_incoming(given, outside)
-        each.add_incoming(of_numpy, inside)
-        found.append(each)
-    return *found, _I64(0), _I64(0)
-
-
-def _word_at(builder: Any, address: Any) -> Any:
-    return builder.load(builder.inttoptr(address, _I64.as_pointer()))
+    """Where the array lies of which a frame tells from word `at` on; see `ivm.kernels.memory.located`."""
+    stride = builder.gep(frame, [builder.add(at, _I64(1))])
+    return builder.load(builder.gep(frame, [at])), builder.load(stride), _I64(0), _I64(0)
 
 
 def _constant(item: Any, result: Any) -> Any:
@@ -123,10 +102,12 @@ double_constant = _constant(ir.DoubleType(), types.float64)
 """The constant of a number, a float64."""
 
 
-@part(inline=True)
-def made(frame: Ints, row: int) -> int:
+@operation(types.int64, None, types.int64)
+def made(builder: Any, frame: Any, row: Any) -> Any:
     """The address of a row of the room, counted from behind those that are narrowed."""
-    return room_of(frame) + 8 * frame[ROWS] * (1 + frame[MOVED] + row)
+    room, rows, moved = (builder.load(builder.gep(frame, [_I64(at)])) for at in (ROOM, ROWS, MOVED))
+    before = builder.add(builder.add(moved, row), _I64(1))
+    return builder.add(room, builder.mul(builder.mul(rows, _I64(8)), before))
 
 
 def _put(item: Any, given: Any) -> Any:

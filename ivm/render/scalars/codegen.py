@@ -11,7 +11,7 @@ from itertools import groupby
 
 from catalog.types import Kind, Physical
 from ivm.analysis.ranges import can_raise
-from ivm.kernels.memory.frame import END, FIRST, HEAD
+from ivm.kernels.memory.frame import END, FIRST, HEAD, ROOM
 from ivm.render.scalars.bodies.table import BODIES
 from ivm.render.scalars.functions import Context
 from ivm.render.scalars.interpret import interpreter
@@ -45,7 +45,7 @@ from ivm.kernels.numbers.parts import *
 from ivm.kernels.compiling.compiled import njit
 from ivm.kernels.memory.at import int32s_at, ints_at
 from ivm.kernels.memory.frame import array_in, constant, double_constant, made, narrowed, put_bool, put_double
-from ivm.kernels.memory.frame import put_int32, put_int64, room_of, taken, word_at
+from ivm.kernels.memory.frame import put_int32, put_int64, taken, word_at
 from ivm.kernels.memory.in_place import piece_of
 from ivm.kernels.memory.located import bool_at, double_at, high_at, in_piece, int8_at, int32_at, int64_at, is_there
 from ivm.kernels.memory.located import lies_otherwise, located
@@ -203,7 +203,7 @@ def _finish(
         f"    taken(frame, {len(arrays)})",
         *[_array(name, contiguous, HEAD + 2 * i) for i, (name, contiguous) in enumerate(arrays)],
         *_constants(taken),
-        "    positions = room_of(frame)",
+        f"    positions = frame[{ROOM}]",
         *rows,
         *_located(writer),
         *writer.lines,
