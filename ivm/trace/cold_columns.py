@@ -14,12 +14,14 @@ from catalog.types import SqlType
 from ivm.trace.arrow import arrow_type, numbers_from, to_column
 from ivm.trace.column import Array, Column, Ints, ascending, concat, empty_column
 from ivm.trace.dictionary import TextDictionary
-from ivm.trace.in_place import InPlace, Pieces, is_readable, plain
+from ivm.trace.in_place import InPlace, Pieces, is_readable, is_readable_in, plain
 from ivm.trace.segment import in_one
 
 _FAN = 16
 _SEALED = 9
 _SMALL = 512
+_FEW = 1 << 12
+"""Rows of which all columns are put together at once: a call for each column would take longer than what it copies."""
 _LARGE = 1 << 16
 _PARTS = 8
 
@@ -102,6 +104,7 @@ class ColdColumns:
         self._merge: _Merge | None = None
         self.has_small = False
         """Whether there may be something to tidy."""
+        self._look_further = False
 
     @property
     def indexes(self) -> tuple[int, ...]:
@@ -138,7 +141,7 @@ class ColdColumns:
             kept, rows = [self._places[i] for i in rest], self._rows
             batches = [batch.select(kept) for batch in rows.batches]
             made._rows = _Batches(batches, list(rows.levels), rows.pieces.first(len(batches)))
-            made.has_small = self.has_small
+            made.has_small = made._look_further = self.has_small
         return made
 
     def truncate(self, rows: int) -> None:
@@ -146,21 +149,29 @@ class ColdColumns:
         self._rows.truncate(rows)
 
     def tidy(self) -> None:
-        """Put small batches together, amortized: a few of their columns at a time."""
-        merge = self._merge
+        """Put small batches together, amortized: a few of their columns at a time where their rows are not that few."""
+        merge, rows = self._merge, self._rows
         if merge is None:
-            first = self._rows.ready()
-            if first is None:
-                self.has_small = bool(self._rows.levels) and self._rows.levels[-1] != _SEALED
+            if not self._look_further and rows.levels[-_FAN:].count(0) < _FAN:
                 return
-            table = self._one_table(self._rows.batches[first : first + _FAN])
-            merge = self._merge = _Merge(first, self._rows.levels[first] + 1, table, [])
-        for index, place in list(self._places.items())[len(merge.columns) :][: -(-len(self._places) // _PARTS)]:
+            first = rows.ready()
+            self._look_further = first is not None
+            if first is None:
+                return
+            table = self._one_table(rows.batches[first : first + _FAN])
+            merge = self._merge = _Merge(first, rows.levels[first] + 1, table, [])
+        further = list(self._places.items())[len(merge.columns) :]
+        if merge.table.num_rows > _FEW:
+            further = further[: -(-len(self._places) // _PARTS)]
+        else:
+            with suppress(pa.ArrowInvalid):  # see `_whole`
+                merge.table = merge.table.combine_chunks()
+        for index, place in further:
             merge.columns.append(self._whole(merge.table.column(place), index))
         if len(merge.columns) == len(self._places):
             whole = pa.RecordBatch.from_arrays(merge.columns, names=[str(index) for index in self._places])
             level = merge.level if whole.num_rows < _LARGE else _SEALED
-            together = self._rows.with_together(merge.first, whole, level)
+            together = rows.with_together(merge.first, whole, level)
             self._merge, self._rows = None, together
 
     def table(self, rows: Ints) -> pa.Table:
@@ -215,7 +226,8 @@ class ColdColumns:
     def _whole(self, column: pa.ChunkedArray, index: int) -> pa.Array:
         """A column in one piece. It is cast as such: for each of its pieces that would cost more than their rows."""
         with suppress(pa.ArrowInvalid):  # dictionaries that have no place in one of their type
-            return self._plain(in_one(column), index)
+            whole = column.chunk(0) if column.num_chunks == 1 else in_one(column)
+            return whole if is_readable_in(whole.type, self._types[index]) else self._plain(whole, index)
         return pa.concat_arrays([self._plain(array, index) for array in column.chunks])
 
     def _plain(self, array: pa.Array, index: int) -> pa.Array:

@@ -28,6 +28,11 @@ def is_readable(type: SqlType) -> bool:
     return type.kind in _READABLE
 
 
+def is_readable_in(given: pa.DataType, type: SqlType) -> bool:
+    """Whether the values of an array of type `given` have the physical form of a column of this type."""
+    return is_readable(type) and is_direct(given, type)
+
+
 class Pieces:
     """Where the batches of a store begin, by row number. Size: 8 bytes a batch, 4 bytes for each 1024 rows."""
 
@@ -64,7 +69,14 @@ class Pieces:
 
     def joined(self, first: int, count: int) -> Pieces:
         """The same rows, where `count` pieces from number `first` on are one."""
-        return _pieces(np.delete(self.starts, slice(first + 1, first + count)))
+        made, before, page = Pieces(), self.starts, _pages_before(self.start(first))
+        made._starts.truncate(0)
+        made._starts.append(before[: first + 1])
+        made._starts.append(before[first + count :])
+        made._pages.append(self._pages.view())
+        rest = made._pages.view()[page:]  # these begin in one of those pieces, or behind them
+        np.maximum(rest - (count - 1), first, out=rest)
+        return made
 
     def push(self, rows: int) -> None:
         """One more piece, of so many rows, at least one."""

@@ -79,9 +79,18 @@ def test_the_piece_of_each_row_is_found(sizes: list[int], taken: int) -> None:
     pieces.truncate(len(sizes))
     for size in sizes[:taken]:
         pieces.push(size)
-    owners = np.repeat(np.arange(len(pieces)), [*sizes, *sizes[:taken]])
-    assert pieces.rows == len(owners)
-    for row in range(0, pieces.rows, 97):
+    several = [*sizes, *sizes[:taken]]
+    _assert_found(pieces, several)
+    first, count = len(several) // 3, max(len(several) // 2, 1)
+    if several:
+        joined = [*several[:first], sum(several[first : first + count]), *several[first + count :]]
+        _assert_found(pieces.joined(first, count), joined)
+
+
+def _assert_found(pieces: Pieces, sizes: list[int]) -> None:
+    owners = np.repeat(np.arange(len(sizes)), sizes)
+    assert (pieces.rows, len(pieces)) == (len(owners), len(sizes))
+    for row in [*range(0, pieces.rows, 97), *(np.cumsum(sizes, dtype=np.int64) - 1).tolist()]:
         assert pieces.piece_of(row) == owners[row]
 
 
