@@ -30,7 +30,7 @@ from ivm.kernels.hashing.block import (
 from ivm.kernels.hashing.function import hash_word, hash_words
 from ivm.kernels.hashing.keys import PART, pack_block
 from ivm.kernels.hashing.probe import CACHED, MANY_DEAD
-from ivm.kernels.hashing.slots import EMPTY, OLD, SLOTS, fetch, find_head, same_key
+from ivm.kernels.hashing.slots import AHEAD, EMPTY, OLD, SLOTS, fetch, find_head, same_key
 from ivm.kernels.memory.at import address_of, data_of, int32s_in, ints_at, ints_in, load, words_at, words_in
 from ivm.kernels.memory.move import prefetch
 from ivm.kernels.memory.places import UNREADABLE, first_of, step_of
@@ -57,7 +57,7 @@ not. NEAR are two words for the step.
 HEAD, TOLD = 28, 9
 """How many words the head has, of which the first are the step's own: it begins with zeros there, but EVERY with one.
 """
-BLOCK = 128
+BLOCK = 256
 """How many rows go together through each part of the work, so that what they wait for overlaps."""
 NO_ROOM, ABSENT = -1, -2
 """Why the step stopped: no room for what a row finds; a key that the tables do not know may be in the run, of which the
@@ -135,7 +135,7 @@ def _find_heads(
         i = np.uint64(row)
         code = hash_word(words[i, 0]) if width == 1 else hash_words(words, row, width)
         heads[i] = np.int64(code)
-        if far:
+        if far and row < AHEAD:
             fetch(slots, old, code)
     there, shift, most = block[START] != block[STOP], block[SHIFT], block[LAST_LEAD]
     following = int32s_in(block, FOLLOWING)
@@ -143,6 +143,8 @@ def _find_heads(
     died = ints_at(_data(frame[DIED]), _MANY)
     for row in range(count):
         i = np.uint64(row)
+        if far and row + AHEAD < count:
+            fetch(slots, old, np.uint64(heads[np.uint64(row + AHEAD)]))
         # Rows of one key often come together.
         if missing[i] != 0:
             heads[i] = _MISSING
