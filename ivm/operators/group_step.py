@@ -126,11 +126,11 @@ def _request(parts: Accumulators, layout: KeyLayout) -> Ints:
 class OutputForm:
     """Where output rows, as `ivm.kernels.groups.emit` writes them, have their columns."""
 
-    __slots__ = ("columns", "key_views", "key_words", "layout", "outputs", "words")
+    __slots__ = ("columns", "key_words", "layout", "outputs", "words")
 
     def __init__(self, parts: Accumulators, layout: KeyLayout) -> None:
         self.layout = layout
-        self.key_words, self.key_views = layout.words, layout.views
+        self.key_words = layout.words
         self.outputs, self.words = len(parts.placed), parts.words
         self.columns = tuple((at, _cut(spec), words, spec) for at, words, spec in parts.placed)
 
@@ -155,7 +155,7 @@ class Output:
         form, capacity, room = self._form, self.capacity, self.room
         outputs = form.outputs
         behind = outputs + capacity * form.words
-        columns = self._keys(behind, rows)
+        columns = form.layout.cut(room, behind, rows)
         if outputs:
             doubles = room.view(np.float64)
             for output, none in enumerate(room[:outputs].tolist()):
@@ -176,22 +176,6 @@ class Output:
         if self._many:
             times = room[behind + capacity : behind + capacity + rows]
         return delta_of(columns, times, diffs, rows)
-
-    def _keys(self, at: int, rows: int) -> list[Column]:
-        """The keys, whose words begin at word `at`."""
-        form, room = self._form, self.room
-        views, width = form.key_views, form.key_words
-        if views is None:
-            return form.layout.unpack(room[at : at + rows * width].reshape(rows, width))
-        columns = []
-        for items, first, step in views:
-            values: Array
-            if items == 2:
-                values = room.view(np.int32)[2 * at + first : 2 * at + step * rows : step]
-            else:
-                values = (room if items else room.view(np.float64))[at + first : at + step * rows : step]
-            columns.append(Column(values))
-        return columns
 
     def _valid(self, output: int, rows: int) -> Bools:
         masks = self._form.outputs * self.capacity

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from struct import Struct
 
 import numpy as np
 
 from catalog.types import SqlType
-from ivm.kernels.groups.emit import clamp_cells
+from ivm.kernels.groups.clamp import AT, COLUMNS, step_multiplicities
+from ivm.kernels.hashing.columns import COLUMN
 from ivm.operators.operator import Contents, Kept, Operator, live_input
+from ivm.trace.column import Ints, named
 from ivm.trace.delta import Delta, concat_deltas, delta_of
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_reader import GroupReader
 from ivm.trace.group_table import Fields
 from ivm.trace.groups import Groups
-from ivm.trace.time import chosen
 
 
 class Union(Operator):
@@ -53,25 +55,36 @@ class Threshold(Kept):
         self._groups = Groups(types, Fields((None,)), dictionary)
         self._layout = self._groups.layout
         self.states = (self._groups,)
+        self._frame: Ints = np.zeros(COLUMNS + COLUMN * len(types), np.int64)
+        self._words, self._told = self._frame.data, Struct(f"{len(self._frame) - AT}q")
+        self._frame[:AT] = len(types), id(self._layout.table)
 
     def step(self, inputs: Sequence[Delta | None]) -> Delta | None:
         """The changes of the multiplicities above zero, sorted by time. Cost: two random accesses an update."""
         delta = live_input(inputs)
         if delta is None:
             return None
-        words, _ = self._layout.pack(delta.columns(), len(delta))
-        cells = self._groups.open(words, delta.times)
-        after = np.zeros((len(cells), 1), np.int64)
-        keys = np.empty((len(cells), self._layout.words), np.int64)
-        cell, diffs = np.empty(len(cells), np.int32), np.empty(len(cells), np.int64)
-        rows = clamp_cells(
-            self._layout.words, self._groups.state, delta.diff_array(), cells.row_cell,
-            cells.slot, cells.previous, after, keys, cell, diffs,
-        )  # fmt: skip
-        self._groups.put(after)
-        if rows == 0:
+        rows, times, diffs, width = len(delta), delta.times, delta.diffs, self._layout.words
+        many, columns = not isinstance(times, int), delta.columns()
+        each_time = None if isinstance(times, int) else np.ascontiguousarray(times)
+        changes = None if diffs is None else np.ascontiguousarray(diffs)
+        cells = self._groups.begin(rows, times)
+        after = cells.after = np.empty((rows, 1), np.int64)
+        room: Ints = np.empty(rows * (width + 1 + many), np.int64)
+        told = [0, id(each_time), 0 if changes is None else id(changes), id(after), id(room), rows, self._groups.folds]
+        for column in columns:
+            told += named(column)
+        self._told.pack_into(self._words, 8 * AT, *told)
+        while (count := step_multiplicities(self._groups.block(), cells.memory, self._frame)) < 0:
+            self._groups.make_room()
+        self._groups.end()
+        if count == 0:
             return None
-        return delta_of(self._layout.unpack(keys[:rows]), chosen(cells.times, cell[:rows]), diffs[:rows], rows)
+        behind = rows * width
+        keys = self._layout.cut(room, 0, count)
+        if many:
+            times = room[behind + rows : behind + rows + count]
+        return delta_of(keys, times, room[behind : behind + count], count)
 
     def contents(self, inputs: Sequence[Contents], time: int) -> Iterator[Delta]:
         """The output as it is now, whatever happens meanwhile."""

@@ -140,14 +140,13 @@ def test_hash_of_one_word_agrees_and_spreads():
 
 
 @given(columns_with_forms())
-def test_views_say_where_unpacked_columns_lie(drawn):
+def test_what_is_cut_is_what_is_unpacked(drawn):
     forms, columns = drawn
     layout = KeyLayout(forms, "match")
     words, _ = layout.pack(columns)
-    if layout.views is None:
-        return
-    room, rows = np.ascontiguousarray(words).reshape(-1), len(columns[0])
-    kinds = {0: np.float64, 1: np.int64, 2: np.int32}
-    for (items, first, step), column in zip(layout.views, layout.unpack(words), strict=True):
-        values = room.view(kinds[items])[first : step * rows : step]
-        assert values.tobytes() == column.values.tobytes()
+    room = np.concatenate([[7, 8], np.ascontiguousarray(words).reshape(-1), [9]])
+    for cut, unpacked in zip(layout.cut(room, 2, len(columns[0])), layout.unpack(words), strict=True):
+        assert cut.values.dtype == unpacked.values.dtype
+        assert cut.values.tobytes() == unpacked.values.tobytes()
+        assert (cut.valid is None) == (unpacked.valid is None)
+        assert cut.valid is None or (cut.valid == unpacked.valid).all()

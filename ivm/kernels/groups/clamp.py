@@ -1,0 +1,64 @@
+"""Multiplicities that are kept from falling below zero: a step of distinct rows in one call.
+
+`frame` int64 has numbers, and arrays by their `id`: how many columns a row has, and their layout (see
+`hashing.columns`); then how far its cells are, times, diffs (0: all are one), the fields of the cells, memory for what
+changes, with room for so many rows, and whether the groups get their fields at once. From COLUMNS on it has columns.
+
+What changes is written, one after the other, as key words, diffs and, if there are many, times.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ivm.kernels.compiling.compiled import njit
+from ivm.kernels.groups.block import CELLS, KEY_WORDS, META, PHASE, PUT, ROWS, STATE, TIMES, cells_at
+from ivm.kernels.groups.opening import open_keyed
+from ivm.kernels.groups.table import fold
+from ivm.kernels.memory.at import data_of, int32s_at, ints_at, words_at, words_in
+from ivm.kernels.numbers.wide import Word
+from ivm.kernels.types import Ints
+
+KEYS, KEY_LAYOUT, AT, ROW_TIMES, DIFFS, AFTER, ROOM, CAPACITY, FOLDS = range(9)
+COLUMNS = 9
+
+
+@njit(cache=True, nogil=True, fastmath=False)
+def step_multiplicities(block: Ints, memory: Ints, frame: Ints) -> Word:
+    """Add the diffs to the rows' multiplicities, and write the changes of max(., 0); how many those are.
+
+    -1 if there was no room for a group: it is to be called again once there is. See `groups.block` for `block` and
+    `memory`. Cost: two random accesses a row, one a cell.
+    """
+    layout, times = frame[KEY_LAYOUT], frame[ROW_TIMES]
+    frame[AT] = open_keyed(block, memory, frame, COLUMNS, frame[KEYS], layout, times, frame[AT])
+    if frame[AT] >= 0:
+        return np.int64(-1)
+    rows, cells, width, state = memory[ROWS], memory[CELLS], block[KEY_WORDS], words_in(block, STATE)
+    row_cell, cell_slot = int32s_at(cells_at(memory, 0), rows), int32s_at(cells_at(memory, 1), cells)
+    cell_previous = int32s_at(cells_at(memory, 2), cells)
+    after, room, capacity = words_at(data_of(frame[AFTER]), cells, 1), data_of(frame[ROOM]), frame[CAPACITY]
+    keys, out_diffs = words_at(room, capacity, width), ints_at(room + 8 * capacity * width, capacity)
+    out_times = ints_at(room + 8 * capacity * (width + 1), capacity)
+    diffs = ints_at(data_of(frame[DIFFS]) if frame[DIFFS] else np.int64(0), rows)
+    for cell in range(cells):
+        after[cell, 0] = 0
+    for i in range(rows):
+        after[row_cell[i], 0] += diffs[i] if frame[DIFFS] else np.int64(1)
+    count = np.int64(0)
+    for cell in range(cells):
+        slot, previous = np.int64(cell_slot[cell]), np.int64(cell_previous[cell])
+        before = after[previous, 0] if previous >= 0 else state[slot, width + 1]
+        after[cell, 0] += before
+        diff = max(after[cell, 0], 0) - max(before, 0)
+        if diff != 0:
+            for w in range(width):
+                keys[count, w] = state[slot, w]
+            out_diffs[count] = diff
+            if memory[TIMES]:
+                out_times[count] = memory[META + cell]
+            count += 1
+    memory[PHASE] = PUT
+    if frame[FOLDS] != 0:
+        fold(block, memory, after)
+    return count
