@@ -208,6 +208,16 @@ def test_keys_in_order_are_found_in_the_run_and_leave_it_where_it_is(unique):
     assert index.backlog < case.store.rows / 2
 
 
+def test_a_small_run_is_left_by_keys_that_come_in_order_too():
+    case = Case(1, ascending=True)
+    case.commit(300)
+    keys = Columns([Column(np.arange(100))])
+    step = case.arrangement.joiner((0,), 1, 1, inclusive=True)
+    for _ in range(2):
+        step.join(Delta([Group(keys)], Layout([(0, 0), None]), 100, case.time, None), 0)
+    assert case.arrangement.index.backlog == 0
+
+
 def test_a_search_among_fences_may_begin_anywhere():
     random, search = np.random.default_rng(3), vars(fences_up_to)["py_func"]
     for _ in range(300):

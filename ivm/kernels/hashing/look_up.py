@@ -69,6 +69,8 @@ _IN_RUN = np.int64(-16)
 _NEAR = 2 * FENCED
 _CLOSE = 16
 """How many fences a key may be from the one before: to find it costs no more than a search of the table."""
+_FEW_FENCES = 256
+"""A run with fewer fences than this has keys that are close to each other by chance, and soon is in the table."""
 _MANY = np.int64(1) << 40
 
 
@@ -176,7 +178,7 @@ def _find_in_run(frame: Ints, block: Ints, words: Ints, row: Word, heads: Ints, 
     below = fences_up_to(fences, lead, held, False)
     upto = fences_up_to(fences, lead, below + 1, True) if below < len(fences) and fences[below] == lead else below
     first, last = max(below - 1, 0), max(upto - 1, 0)
-    if held == 0 or below > held + _CLOSE or below < held - _CLOSE:
+    if len(fences) < _FEW_FENCES or held == 0 or below > held + _CLOSE or below < held - _CLOSE:
         frame[SEARCHED] += 1
     border = min((first + 1) * FENCED, stop) - first * FENCED
     count = border if last == first else border + min((last + 1) * FENCED, stop) - last * FENCED
