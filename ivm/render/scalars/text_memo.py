@@ -83,7 +83,7 @@ class TextMemo:
 
     def _learn_missing(self, column: Column) -> None:
         wanted = NO_MASK if column.valid is None else readonly(np.ascontiguousarray(column.valid))
-        new = take_unmarked(readonly(column.values), wanted, self.states, LEARNING)
+        new = take_unmarked(readonly(np.ascontiguousarray(column.values)), wanted, self.states, LEARNING)
         if len(new) == 0:
             return
         self.states[new] = UNKNOWN  # should the function fail
