@@ -25,7 +25,7 @@ from ivm.kernels.hashing.look_up import (
 )
 from ivm.trace.column import NOBODY, Array, Ints
 from ivm.trace.computed import Read
-from ivm.trace.delta import Delta, Group, Layout, in_array
+from ivm.trace.delta import Delta, Group, Layout, in_array, narrowed
 from ivm.trace.helpers import at_hand
 from ivm.trace.index import Index
 from ivm.trace.keys import KeyLayout
@@ -214,19 +214,7 @@ class LookUp:
 
     def _gathered(self, delta: Delta, out: Ints, room: int, found: int, rows: Group) -> Delta:
         """The rows that were found, beside those of the delta that have them, which lie behind one another in `out`."""
-        groups: list[Group] = []
-        times, diffs, at = delta.times, delta.diffs, 2 * room
-        for group in delta.groups:
-            if group.refs is None:
-                groups.append(Group(group.source, out[:found]))
-            else:
-                groups.append(Group(group.source, out[at : at + found]))
-                at += room
-        if not isinstance(times, int):
-            times = out[at : at + found]
-            at += room
-        if diffs is not None:
-            diffs = out[at : at + found]
+        groups, times, diffs = narrowed(delta, delta.groups, out, 2 * room, room, found)
         layout = delta.layout.bind(len(groups), self._offset, self._width)
         groups.append(rows)
         return Delta(groups, layout, found, times, diffs)

@@ -22,7 +22,7 @@ from ivm.render.scalars.interpret import interpreter
 from ivm.render.scalars.shape import Shape
 from ivm.render.scalars.writer import Access, NotCompiledError
 from ivm.trace.column import DTYPES, Array, Column, Ints
-from ivm.trace.delta import Columns, Delta, Group
+from ivm.trace.delta import Columns, Delta, Group, narrowed
 from ivm.trace.helpers import LARGE, Errands, at_hand, parts
 
 _INT64 = DTYPES[Physical.INT64]
@@ -83,12 +83,12 @@ class BoundLoop:
         length, groups, times, diffs = delta.length, delta.groups, delta.times, delta.diffs
         if self.asks:
             self._ask(arrays, way.read(delta))
-        narrowed: list[Any] = [in_words(refs) for number in way.used if (refs := groups[number].refs) is not None]
+        moved: list[Any] = [in_words(refs) for number in way.used if (refs := groups[number].refs) is not None]
         if not isinstance(times, int):
-            narrowed.append(times)
+            moved.append(times)
         if diffs is not None:
-            narrowed.append(diffs)
-        begin = (1 + len(narrowed)) * length
+            moved.append(diffs)
+        begin = (1 + len(moved)) * length
         room: Any = np.empty(begin + self.rows * length, _INT64)
         errands = at_hand(length) if length >= LARGE else None
         if errands is None:
@@ -96,32 +96,18 @@ class BoundLoop:
                 frame = _idle.pop()
             except IndexError:
                 frame = _new_frame()
-            given = self._constants_at, id(arrays), len(narrowed), id(narrowed)
+            given = self._constants_at, id(arrays), len(moved), id(moved)
             _pack(frame[2], 0, 0, length, length, id(room), 0, *given)
             count = kernel(frame[length < _LONG])
             _idle.append(frame)
         else:
-            count = self._by_parts(errands, kernel, arrays, narrowed, room, length)
+            count = self._by_parts(errands, kernel, arrays, moved, room, length)
         if count <= 0:
             return None if count == 0 else count == OTHERWISE
-        positions = None
-        if count == length:
-            kept = [groups[number] for number in way.used]
-        else:
-            kept, at = [], length
+        positions, kept = None, [groups[number] for number in way.used]
+        if count != length:
             positions = room[:count]
-            for number in way.used:
-                group = groups[number]
-                if group.refs is None:
-                    kept.append(Group(group.source, positions))
-                else:
-                    kept.append(Group(group.source, room[at : at + count]))
-                    at += length
-            if not isinstance(times, int):
-                times = room[at : at + count]
-                at += length
-            if diffs is not None:
-                diffs = room[at : at + count]
+            kept, times, diffs = narrowed(delta, kept, room, length, length, count)
         if self.left:
             kept.append(Group(Columns(self._finished(way.read(delta), positions, room, begin, count))))
         elif self.outputs:
@@ -145,13 +131,13 @@ class BoundLoop:
         return made
 
     def _by_parts(
-        self, errands: Errands, kernel: Any, arrays: list[Any], narrowed: list[Array], room: Array, length: int
+        self, errands: Errands, kernel: Any, arrays: list[Any], moved: list[Array], room: Array, length: int
     ) -> int:
         """What the loop gives for all rows, part by part of them; what parts have made moves to the front."""
         spans = parts(length)
-        given = length, id(room), 0, self._constants_at, id(arrays), len(narrowed), id(narrowed)
+        given = length, id(room), 0, self._constants_at, id(arrays), len(moved), id(moved)
         counts = errands.all([partial(_part, kernel, span.start, span.stop, *given) for span in spans])
-        begin = (1 + len(narrowed)) * length
+        begin = (1 + len(moved)) * length
         columns = self._made(room, begin, length, length)
         made = [room[:length], *(each for c in columns for each in (c.values, c.valid) if each is not None)]
         end = 0
@@ -163,7 +149,7 @@ class BoundLoop:
                     each[end : end + count] = each[span.start : span.start + count]
             end += count
         if 0 < end < length:
-            for row, array in enumerate(narrowed, 1):
+            for row, array in enumerate(moved, 1):
                 room[row * length : row * length + end] = array[room[:end]]
         return end
 
