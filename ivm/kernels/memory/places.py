@@ -34,7 +34,10 @@ _MANY = np.int64(1) << 40
 
 @part(inline=True)
 def first_of(frame: Ints, at: Word) -> Word:
-    """The address of the first item of an array of which a frame tells at a place: (address, stride) or (`id`, 0)."""
+    """The address of the first item of an array of which a frame tells at a place: (address, stride) or (`id`, 0).
+
+    It need not be laid down yet, unlike what `ivm.kernels.memory.frame.array_in` reads.
+    """
     return frame[at] if frame[at + 1] != 0 else data_of(frame[at])
 
 
