@@ -95,6 +95,10 @@ class Catalog:
         """The types that have names, by the keys of these."""
         return {name: type_ for name, (_, type_) in self._types.items()}
 
+    def named_types(self) -> tuple[tuple[str, SqlType], ...]:
+        """The types that have names, each with its name as it was given."""
+        return tuple(self._types.values())
+
     def add_type(self, name: str, type_: SqlType) -> None:
         """Let `name` stand for a type; BindError if it stands for one."""
         if key(name) in self._types:
@@ -158,13 +162,14 @@ class Catalog:
         return tuple(view.name for view in self.views if written(name, view.uses))
 
     def become(self, other: Catalog) -> None:
-        """Have the tables and views that another catalog has now, all at once."""
+        """Have the tables, views and types that another catalog has now. It may be interrupted, and called again."""
+        self._types = other._types
         self.content = other.content
 
     def fixed(self) -> Catalog:
         """A catalog of the present content, which nobody else changes. Cost: none."""
         fixed = Catalog()
-        fixed.content = self.content
+        fixed.content, fixed._types = self.content, self._types
         return fixed
 
     def _check_free(self, name: str, kind: str) -> None:

@@ -53,3 +53,7 @@ class MemoryLimitError(OperationalError):
 
 class AccessError(OperationalError):
     """SQL text reaches for files, the network or DuckDB's configuration, which the application has not allowed."""
+
+
+class StorageError(OperationalError):
+    """What is on disk cannot be read, written or trusted; the message names the file and says what to do."""

@@ -130,6 +130,7 @@ class View:
     `sql` is the SELECT text as the user wrote it, `schema` its output, `uses` the tables and views that
     it reads directly. `order` says how a reader sees the rows: (position in `columns`, descending, nulls_first).
     `hidden` are columns that only ORDER BY names: they are kept after those of `schema`, and no reader sees them.
+    `unnamed` is the text before the view gave its columns other names, empty if it did not.
     """
 
     name: str
@@ -139,6 +140,7 @@ class View:
     maintained: bool
     order: tuple[tuple[int, bool, bool], ...] = ()
     hidden: Schema = ()
+    unnamed: str = ""
 
     @property
     def columns(self) -> Schema:

@@ -15,11 +15,14 @@ from catalog.errors import (
     MemoryLimitError,
     NumericError,
     ParseError,
+    StorageError,
     TypeMismatchError,
     UnsupportedError,
 )
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     from ivm.cursor import Cursor
     from ivm.database import Database
     from ivm.engine import Progress
@@ -45,6 +48,7 @@ __all__ = [
     "ParseError",
     "Progress",
     "Result",
+    "StorageError",
     "Subscription",
     "TableInfo",
     "Transaction",
@@ -74,7 +78,10 @@ _PLACES = {
 
 
 def connect(
+    path: str | PathLike[str] | None = None,
     *,
+    durability: Literal["commit", "interval", "off"] = "commit",
+    interval: float = 0.1,
     history: int = 0,
     compile: Literal["background", "wait", "off"] = "background",
     sharing: bool = True,
@@ -82,8 +89,14 @@ def connect(
     external_access: bool = False,
     threads: int | None = 1,
 ) -> Database:
-    """A new, empty database in memory.
+    """The database in a directory, as the last commit left it; or a new, empty one in memory.
 
+    `path`: a directory, which is made if it is not there; None or ":memory:": in memory. One process at a time has
+    it open.
+    `durability`: a commit has survived a loss of power when it returns ("commit"); it does after `interval` seconds at
+    most ("interval"), so that so much may be lost; or when the operating system has written it ("off"). Whatever is
+    chosen, a commit that has returned survives the end of the process, and after a loss of power the commits up to one
+    of them are there, whole.
     `history`: how many logical times before the present views can be read as of (`View.arrow(as_of=...)`).
     `compile`: expressions run interpreted until they have seen enough rows to be worth a kernel, which is then compiled
     in the background by a process of its own (the default); or are compiled before they first run ("wait"), or are
@@ -100,11 +113,12 @@ def connect(
     processors for this process. Commits of less than some thousands of rows take one. The answers are the same. More
     than one does not pay yet on a small machine, so measure.
 
-    Raises TypeMismatchError for a number that is negative, too large or no whole number, for no threads at all, and for
+    Raises StorageError for a directory that cannot be used, is held by another process, or is damaged;
+    TypeMismatchError for a number that is negative, too large or no whole number, for no threads at all, and for
     another `compile`.
     On glibc this also tells the process's allocator to keep up to 64 MiB of freed memory, which saves page faults.
     """
-    from ivm.arguments import at_least_one, one_of, whole_number  # noqa: PLC0415
+    from ivm.arguments import at_least_one, duration, one_of, whole_number  # noqa: PLC0415
     from ivm.core import Core  # noqa: PLC0415
     from ivm.database import Database  # noqa: PLC0415
     from ivm.engine import Engine  # noqa: PLC0415
@@ -116,10 +130,17 @@ def connect(
     memory_limit = None if memory_limit is None else whole_number(memory_limit, "memory_limit")
     helpers = Helpers(cores() if threads is None else at_least_one(threads, "threads"))
     one_of(compile, ("background", "wait", "off"), "compile")
+    one_of(durability, ("commit", "interval", "off"), "durability")
+    interval = duration(interval, "interval")
     keep_freed_pages()
     compiler = None if compile == "off" else Compiler(wait=compile == "wait")
     engine = Engine(compiler, history, sharing=sharing, memory_limit=memory_limit, helpers=helpers)
-    return Database(Core(engine, external_access=external_access))
+    core = Core(engine, external_access=external_access)
+    if path is not None and path != ":memory:":
+        from ivm.durable.recovery import open_directory  # noqa: PLC0415
+
+        open_directory(core, path, durability, interval)
+    return Database(core)
 
 
 def __getattr__(name: str) -> Any:

@@ -60,6 +60,13 @@ def at_least_one(value: Any, name: str) -> int:
     return number
 
 
+def duration(value: Any, name: str) -> float:
+    """A positive number of seconds that is given as `name`; TypeMismatchError for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise TypeMismatchError(f"{name} is {value!r}, and must be a positive number of seconds")
+    return float(value)
+
+
 def one_of(value: Any, known: Sequence[str], name: str) -> None:
     """TypeMismatchError unless what is given as `name` is one of these."""
     if value not in known:

@@ -9,17 +9,20 @@ for the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from types import MappingProxyType
 
 from catalog.catalog import Catalog
 from catalog.errors import BindError, InterfaceError
 from catalog.schema import Table
 from ivm.arguments import Tabular
+from ivm.durable.payload import Batch
 from ivm.engine import Engine, Progress
 from ivm.incoming import Incoming, check_times
 from ivm.kernels.memory.allocator import give_back_freed_pages
+from ivm.storage.log import Put
 from ivm.subscription import Subscription, changes_to_arrow, seen_changes
 from ivm.trace.column import Ints
 from ivm.trace.delta import delta_of
@@ -27,6 +30,8 @@ from ivm.trace.exported import ArrowRows
 from ivm.trace.turns import Turns
 from ivm.transaction import Change, Transaction
 from ivm.view import Installed
+
+_NONE: Mapping[str, None] = MappingProxyType({})
 
 
 class Core:
@@ -39,7 +44,7 @@ class Core:
         self.incoming = Incoming(self.catalog, engine.helpers)
         self.external_access = external_access
         self.definitions = Turns(self._clear)
-        self._left: Callable[[], None] | None = None
+        self._left: tuple[Callable[[], None], Put | None] | None = None
         self._progress: Callable[[Progress], None] | None = None
 
     def begin_defining(self, progress: Callable[[Progress], None] | None) -> None:
@@ -51,17 +56,30 @@ class Core:
             )
         self._progress = progress
 
-    def carry_out(self, work: Callable[[], None]) -> None:
-        """Change what exists, as a whole: `work` may be interrupted, and is then done again, by whoever comes next.
+    def carry_out(
+        self, work: Callable[[], None], catalog: Catalog, made: Mapping[str, ArrowRows | None] = _NONE
+    ) -> None:
+        """Change what exists to `catalog`: `work` may be interrupted, and is then done again, by whoever comes next.
 
-        The caller has the lock. From here on it takes effect, so it must not fail.
+        `made` are the tables that are new, with the rows that they begin with. The caller has the lock. StorageError if
+        it cannot be written down; from then on it takes effect, so it must not fail.
         """
-        self._left = work
+        journal, put = self.engine.journal, None
+        try:
+            if journal is not None:
+                time = self.engine.time + any(rows is not None and rows.num_rows > 0 for rows in made.values())
+                put = journal.define(self.catalog, catalog, time, made)
+            self._left = work, put
+        finally:
+            if self._left is None and journal is not None:
+                journal.take_back()
         try:
             self._finish()
         except BaseException:
             self._finish()
             raise
+        if journal is not None:
+            journal.settle()
 
     def pause(self, progress: Callable[[], Progress]) -> None:
         """Between two chunks of an installation: report, and let others in."""
@@ -81,24 +99,35 @@ class Core:
                 if self.engine.renderer.compiler is not None:
                     self.engine.renderer.compiler.close()
                 self.engine.helpers.close()
+                journal = self.engine.journal
                 self.engine = Engine(None, history=0)
                 self.lock.close("cannot use this database: it is closed; make another with ivm.connect()")
+            if journal is not None:
+                journal.close()
         give_back_freed_pages()
 
     def transaction(self) -> Transaction:
         """Changes at one logical time."""
         return Transaction(self._rows, self.commit)
 
-    def commit(self, changes: list[Change]) -> int:
-        """Commit checked changes; returns the last logical time. See `check_times` and `Engine.commit`."""
+    def commit(self, changes: list[Change], batch: Batch | None = None) -> int:
+        """Commit checked changes; returns the last logical time. See `check_times` and `Engine.commit`.
+
+        Changes of a `batch` that was committed before, or of one before that, are left out. StorageError if it is not
+        certain that the commit will be found again.
+        """
         with self.lock:
             engine = self.engine
+            if batch is not None and batch[1] <= engine.batches.get(batch[0], batch[1] - 1):
+                return engine.time
             for change in changes:
                 if change.times is not None:
                     check_times(change.table, change.times, engine.time)
-            time = engine.commit(changes)
+            time, journal = engine.commit(changes, batch), engine.journal
             engine.tidy_texts()
-            return time
+        if journal is not None:
+            journal.settle()
+        return time
 
     def readable(self) -> tuple[int, int]:
         """The first and the last time that can be read."""
@@ -137,13 +166,17 @@ class Core:
 
     def _begin(self) -> None:
         """Finish what was interrupted."""
-        self.engine.settle()
         if self._left is not None:
             self._finish()
+        self.engine.settle()
 
     def _finish(self) -> None:
         if self._left is not None:
-            self._left()
+            work, put = self._left
+            if put is not None and self.engine.journal is not None:
+                self.engine.journal.keep(put)
+            self.engine.settle()
+            work()
             self._left = None
 
     def _clear(self) -> None:

@@ -23,7 +23,7 @@ from ivm.result import Result, counted
 from ivm.tables import Declared
 from ivm.trace.ingest import Intake
 from ivm.view import Installed
-from sql.bind import bind, with_names
+from sql.bind import BoundQuery, bind, with_names
 from sql.bind.names.columns import unique_names
 from sql.create_table import table_like
 from sql.statements import (
@@ -103,7 +103,7 @@ def _put_table(core: Core, table: Table, replaces: bool, rows: pa.Table | None =
         gone = {catalog.drop_table(old.name).name: None} if replaces and isinstance(old, Table) else {}
         added = catalog.add_table(table)
         made = tables.made(added, rows, core.engine.time + 1)
-        core.carry_out(partial(_put, core, catalog, tables=gone | {added.name: made}))
+        core.carry_out(partial(_put, core, catalog, tables=gone | {added.name: made}), catalog, {added.name: rows})
 
 
 def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
@@ -115,12 +115,18 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
     if statement.replace and old is not None:
         catalog.drop_view(statement.name)
     bound = bind(statement.query_text, catalog, dialect, statement.origin, statement.syntax)
+    unnamed = bound.text if statement.columns else ""
     bound = with_names(bound, statement.name, statement.columns)
     # Other views that use this one read its text again, in DuckDB's dialect and with its names.
     definition = Definition(
-        statement.name, bound.text, bound.schema, bound.uses, statement.maintained, bound.order, bound.hidden
+        statement.name, bound.text, bound.schema, bound.uses, statement.maintained, bound.order, bound.hidden, unnamed
     )
     catalog.add_view(definition)
+    install(core, catalog, definition, bound)
+
+
+def install(core: Core, catalog: Catalog, definition: Definition, bound: BoundQuery) -> None:
+    """Fill a view, if it is maintained; then `catalog`, which has it, is what exists. Nobody creates anything else."""
     engine, installed = core.engine, None
     planned = engine.planned(bound.relation) if definition.maintained else None
     try:
@@ -129,7 +135,7 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
         with core.lock:  # others see the view of its name, if there is one, until this one is whole
             if planned is not None:
                 installed = engine.installed(definition, planned, core.pause, core.lock.aside)
-            core.carry_out(partial(_put, core, catalog, {definition.name: installed}, bound.oracle_sql))
+            core.carry_out(partial(_put, core, catalog, {definition.name: installed}, bound.oracle_sql), catalog)
     except BaseException:
         give_back_freed_pages()
         raise
@@ -190,20 +196,25 @@ def _drop_index(core: Core, statement: Drop) -> None:
 
 
 def _change_type(core: Core, statement: CreateType | Drop) -> None:
+    catalog = core.catalog.fixed()
+    is_there = key(statement.name) in catalog.types
+    if isinstance(statement, CreateType):
+        if is_there and statement.if_not_exists:
+            return
+        catalog.add_type(statement.name, statement.type)
+    elif statement.if_exists and not is_there:
+        return
+    else:
+        catalog.drop_type(statement.name)
     with core.lock:
-        is_there = key(statement.name) in core.catalog.types
-        if isinstance(statement, CreateType):
-            if not (is_there and statement.if_not_exists):
-                core.catalog.add_type(statement.name, statement.type)
-        elif is_there or not statement.if_exists:
-            core.catalog.drop_type(statement.name)
+        core.carry_out(partial(core.catalog.become, catalog), catalog)
 
 
 def _set_indexes(core: Core, table: Table, indexes: tuple[Index, ...]) -> None:
     with core.lock:
         catalog = core.catalog.fixed()
         declared = core.engine.tables.indexed(catalog.set_indexes(table.name, indexes))
-        core.carry_out(partial(_put, core, catalog, tables={table.name: declared}))
+        core.carry_out(partial(_put, core, catalog, tables={table.name: declared}), catalog)
 
 
 def _drop(core: Core, statement: Drop) -> None:
@@ -216,7 +227,7 @@ def _drop(core: Core, statement: Drop) -> None:
         views = [left.drop_view(view.name).name for view in left.dependents(name)] if statement.cascade else []
         tables = [left.drop_table(name).name] if is_table else []
         views += [] if is_table else [left.drop_view(name).name]
-        core.carry_out(partial(_put, core, left, dict.fromkeys(views), None, dict.fromkeys(tables)))
+        core.carry_out(partial(_put, core, left, dict.fromkeys(views), None, dict.fromkeys(tables)), left)
     give_back_freed_pages()
 
 

@@ -19,6 +19,8 @@ from ivm.analysis.tables import tables_of
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.hydration import Installation
 from ivm.dataflow.node import Node
+from ivm.durable.journal import Journal
+from ivm.durable.payload import Batch
 from ivm.operators.arrange import ArrangeTable
 from ivm.operators.ends import Sink
 from ivm.plan.arrangement import ArrangementPlan
@@ -28,6 +30,7 @@ from ivm.plan.lower import lower
 from ivm.plan.node import Plan, Sizes
 from ivm.render.renderer import Renderer
 from ivm.render.scalars.compiler import Compiler
+from ivm.storage.log import Put
 from ivm.subscription import Listeners, Subscription
 from ivm.tables import Declared, Tables, check_append_only, check_static
 from ivm.trace.arrangement import Arrangement
@@ -63,6 +66,8 @@ class _Decided:
     updates: int
     started: int
     told: Sequence[tuple[Subscription, pa.Table]]
+    put: Put | None = None
+    batch: Batch | None = None
 
 
 Pause = Callable[[Callable[[], Progress]], None]
@@ -104,6 +109,10 @@ class Engine:
         self.listeners = Listeners(self.views, self.dictionary)
         self._decided: _Decided | None = None
         self._errands = Errands(self.helpers)
+        self.journal: Journal | None = None
+        """What writes down the commits of a database that outlives its process."""
+        self.batches: dict[str, int] = {}
+        """The number of the last batch of each source that numbers its batches."""
 
     @property
     def time(self) -> int:
@@ -196,16 +205,21 @@ class Engine:
         self._apart = [renderer for renderer in self._apart if renderer.rendered]
         self.renderer.graph.installation = None
 
-    def commit(self, changes: Sequence[Change]) -> int:
-        """Apply all changes, or none if any of them fails; returns the commit's last logical time.
+    def commit(self, changes: Sequence[Change], batch: Batch | None = None, time: int = 0) -> int:
+        """Apply all changes, or none if any of them fails; returns the commit's last logical time, at least `time`.
 
-        Whoever calls has entered by `settle`. Raises ConstraintError or NumericError, after which everything is as it
-        was. Cost: follows the changes and what follows from them, never the tables.
+        `batch`: what source they are from, and which of its batches they are. Whoever calls has entered by `settle`.
+        Raises ConstraintError, NumericError or StorageError, after which everything is as it was. Cost: follows the
+        changes and what follows from them, never the tables.
         """
         started = perf_counter_ns()
         try:
             with self._errands:
-                decided = self._prepared(changes, started)
+                decided = self._prepared(changes, started, time)
+            if batch is not None:
+                decided.batch = batch
+            if self.journal is not None:
+                decided.put = self.journal.commit(changes, decided.time, batch)
             self._decided = decided
         except NumericError as error:
             views = self.users_of_nodes().get(id(self.renderer.graph.last), ())
@@ -222,6 +236,8 @@ class Engine:
         Whoever enters calls it. It may be interrupted too, and is then called again.
         """
         if self._decided is None and not self.renderer.graph.marks and not self._errands.out:
+            if self.journal is not None and self.journal.is_pending:
+                self.journal.take_back()
             return
         try:
             self._settle()
@@ -318,10 +334,10 @@ class Engine:
                     pending += [*node.inputs, *node.waits]
         return {node: tuple(sorted(names)) for node, names in users.items()}
 
-    def _prepared(self, changes: Sequence[Change], started: int) -> _Decided:
+    def _prepared(self, changes: Sequence[Change], started: int, least: int) -> _Decided:
         """All of a commit that can fail; it can still be undone."""
         graph, read = self.renderer.graph, self.renderer.sources
-        time, are_apart = graph.time + 1, False
+        time, are_apart = max(graph.time + 1, least), False
         for change in changes:
             if change.times is not None and len(change.times):
                 time, are_apart = max(time, int(change.times.max())), True
@@ -342,7 +358,13 @@ class Engine:
         graph, decided = self.renderer.graph, self._decided
         if decided is None:
             graph.rollback()
+            if self.journal is not None:
+                self.journal.take_back()
             return
+        if decided.put is not None and self.journal is not None:
+            self.journal.keep(decided.put)
+        if decided.batch is not None:
+            self.batches[decided.batch[0]] = decided.batch[1]
         graph.seal(decided.time, decided.since)
         for subscription, table in decided.told:
             subscription.push(table, decided.time)

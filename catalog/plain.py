@@ -1,0 +1,88 @@
+"""Tables, views and types as plain values, which JSON keeps exactly, and back: how definitions are stored."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from catalog.schema import Check, Default, Field, ForeignKey, Index, Schema, Table, Unique, View
+from catalog.types import Kind, SqlType
+
+Plain = dict[str, Any]
+"""A mapping of texts to what JSON has."""
+
+
+def plain_type(type_: SqlType) -> Plain:
+    """A type by its kind's name, and what else it has that is not as usual."""
+    found: Plain = {"kind": type_.kind.value}
+    if type_.precision or type_.scale:
+        found |= {"precision": type_.precision, "scale": type_.scale}
+    if type_.element is not None:
+        found["element"] = plain_type(type_.element)
+    if type_.labels:
+        found["labels"] = list(type_.labels)
+    return found
+
+
+def type_of(plain: Plain) -> SqlType:
+    """The type that `plain_type` made plain. KeyError or ValueError for anything else."""
+    element = plain.get("element")
+    return SqlType(
+        Kind(plain["kind"]),
+        plain.get("precision", 0),
+        plain.get("scale", 0),
+        None if element is None else type_of(element),
+        tuple(plain.get("labels", ())),
+    )
+
+
+def plain_table(table: Table) -> Plain:
+    """A table as it is declared."""
+    return asdict(table) | {"fields": _plain_schema(table.fields)}
+
+
+def table_of(plain: Plain) -> Table:
+    """The table that `plain_table` made plain. KeyError, TypeError or ValueError for anything else."""
+    keys = (
+        each | {"columns": tuple(each["columns"]), "referenced": tuple(each["referenced"])}
+        for each in plain["foreign_keys"]
+    )
+    return Table(
+        plain["name"],
+        _schema_of(plain["fields"]),
+        tuple(plain["primary_key"]),
+        tuple(ForeignKey(**each) for each in keys),
+        plain["append_only"],
+        plain["static"],
+        tuple(Unique(tuple(each["columns"]), each["name"]) for each in plain["unique"]),
+        tuple(Check(**each) for each in plain["checks"]),
+        tuple(Default(**each) for each in plain["defaults"]),
+        tuple(Index(each["name"], tuple(each["columns"]), each["unique"]) for each in plain["indexes"]),
+    )
+
+
+def plain_view(view: View) -> Plain:
+    """A view by its text and its columns."""
+    return asdict(view) | {"schema": _plain_schema(view.schema), "hidden": _plain_schema(view.hidden)}
+
+
+def view_of(plain: Plain) -> View:
+    """The view that `plain_view` made plain. KeyError, TypeError or ValueError for anything else."""
+    return View(
+        plain["name"],
+        plain["sql"],
+        _schema_of(plain["schema"]),
+        tuple(plain["uses"]),
+        plain["maintained"],
+        tuple((place, descending, first) for place, descending, first in plain["order"]),
+        _schema_of(plain["hidden"]),
+        plain["unnamed"],
+    )
+
+
+def _plain_schema(schema: Schema) -> list[Plain]:
+    return [{"name": each.name, "type": plain_type(each.type), "nullable": each.nullable} for each in schema]
+
+
+def _schema_of(plain: list[Plain]) -> Schema:
+    return tuple(Field(each["name"], type_of(each["type"]), each["nullable"]) for each in plain)

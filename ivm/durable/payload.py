@@ -1,0 +1,126 @@
+"""What the records of a database's log say: the changes of a commit, or of what exists.
+
+A payload is the length of its head (4 bytes, the low one first), the head as JSON, zeros up to a multiple of 8, and
+streams of rows, as many bytes each as the head says, all padded likewise.
+
+The head of a COMMIT: `time`, its last logical time; `batch`, the source and the number of the batch that it was, or
+null; `changes`, each with its `table`, `mode`, what to do with deletes of `missing` rows, and the `bytes` of its
+stream. The stream has the columns of the table, or of its key alone where all rows go; behind them `_diff` if `diffs`
+says so (else all are +1), and `_time` if `times` does (else it is the commit's).
+
+The head of a DEFINITION: `time` as it is afterwards; `names`, those of all tables and views in their order; `tables`
+and `views`, those that are new or have changed, see `catalog.plain`; `types`, all that have names; and `made`, for each
+table that is new, also in place of one of its name, the `table` and the `bytes` of the stream of its first rows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from catalog.catalog import Catalog
+from catalog.plain import plain_table, plain_type, plain_view
+from catalog.schema import Table
+from ivm.durable.streams import Streams, read_stream
+from ivm.trace.column import Ints
+from ivm.trace.exported import ArrowRows
+from ivm.transaction import Change
+
+COMMIT, DEFINITION = 1, 2
+_STEP = 8
+_WORD = 4
+Pieces = list["bytes | memoryview"]
+Batch = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One change of a commit, as it was logged; see `ivm.transaction.Change`."""
+
+    table: str
+    rows: pa.Table
+    diffs: Ints | None
+    times: Ints | None
+    mode: Any
+    missing: Any
+
+
+def commit_payload(changes: Sequence[Change], time: int, batch: Batch | None, streams: Streams) -> Pieces:
+    """What a commit's record says. Cost: 30 microseconds and a copy of the rows."""
+    heads, bodies = [], Pieces()
+    for change in changes:
+        pieces = streams.pieces(change.table.name, change.data, change.diffs, change.times)
+        length = _add(bodies, pieces)
+        said = {"table": change.table.name, "mode": change.mode, "missing": change.missing, "bytes": length}
+        heads.append(said | {"diffs": change.diffs is not None, "times": change.times is not None})
+    return [*_head({"time": time, "batch": batch, "changes": heads}), *bodies]
+
+
+def definition_payload(
+    old: Catalog, new: Catalog, time: int, made: Mapping[str, ArrowRows | None], streams: Streams
+) -> Pieces:
+    """What the record of a change from what exists to what is to exist says; `made` are new tables with their rows."""
+    changed = [entry for name, entry in new.content.items() if old.content.get(name) is not entry]
+    bodies, heads = Pieces(), []
+    for name, rows in made.items():
+        pieces = [] if rows is None else streams.pieces(name, rows, None, None)
+        heads.append({"table": name, "bytes": _add(bodies, pieces)})
+    head = {
+        "time": time,
+        "names": [entry.name for entry in new.content.values()],
+        "tables": [plain_table(entry) for entry in changed if isinstance(entry, Table)],
+        "views": [plain_view(entry) for entry in changed if not isinstance(entry, Table)],
+        "types": {name: plain_type(type_) for name, type_ in new.named_types()},
+        "made": heads,
+    }
+    return [*_head(head), *bodies]
+
+
+def read_head(payload: pa.Buffer) -> tuple[dict[str, Any], int]:
+    """The head of a payload, and where its streams begin."""
+    length = int.from_bytes(payload.slice(0, _WORD).to_pybytes(), "little")
+    head: dict[str, Any] = json.loads(payload.slice(_WORD, length).to_pybytes())
+    return head, _padded(_WORD + length)
+
+
+def read_changes(head: dict[str, Any], payload: pa.Buffer, at: int) -> Iterator[Given]:
+    """The changes of a commit."""
+    for each, stream in _streams(head["changes"], payload, at):
+        rows, diffs, times = read_stream(stream, each["diffs"], each["times"])
+        yield Given(each["table"], rows, diffs, times, each["mode"], each["missing"])
+
+
+def read_made(head: dict[str, Any], payload: pa.Buffer, at: int) -> dict[str, pa.Table | None]:
+    """The new tables, each with its first rows, or None."""
+    made = _streams(head["made"], payload, at)
+    return {each["table"]: read_stream(stream)[0] if each["bytes"] else None for each, stream in made}
+
+
+def _streams(
+    heads: Iterable[dict[str, Any]], payload: pa.Buffer, at: int
+) -> Iterator[tuple[dict[str, Any], pa.Buffer]]:
+    for each in heads:
+        yield each, payload.slice(at, each["bytes"])
+        at = _padded(at + each["bytes"])
+
+
+def _head(head: dict[str, Any]) -> Pieces:
+    text = json.dumps(head, separators=(",", ":")).encode()
+    length = _WORD + len(text)
+    return [len(text).to_bytes(_WORD, "little"), text, bytes(_padded(length) - length)]
+
+
+def _add(bodies: Pieces, pieces: Sequence[pa.Buffer | bytes]) -> int:
+    """Put a stream behind others; the bytes of it."""
+    found = [memoryview(piece) for piece in pieces]
+    length = sum(len(piece) for piece in found)
+    bodies += [*found, bytes(-length % _STEP)]
+    return length
+
+
+def _padded(length: int) -> int:
+    return length + -length % _STEP

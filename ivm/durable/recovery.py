@@ -1,0 +1,149 @@
+"""Recovery: a database as the last commit left it that its log has."""
+
+from __future__ import annotations
+
+import logging
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from catalog.catalog import Catalog
+from catalog.errors import Error, StorageError
+from catalog.names import key
+from catalog.plain import table_of, type_of, view_of
+from catalog.schema import Table, View
+from ivm.core import Core
+from ivm.defining import install
+from ivm.durable.journal import Journal
+from ivm.durable.payload import COMMIT, DEFINITION, read_changes, read_head, read_made
+from ivm.durable.replay import Replay
+from ivm.storage.directory import Directory
+from ivm.storage.log import Durability, Log
+from ivm.storage.record import Record, Torn, records
+from ivm.storage.storage import Storage
+from sql.bind import bind, with_names
+
+_LOG = ".log"
+_told = logging.getLogger("ivm")
+
+
+class _End(NamedTuple):
+    """Where a file of the log ends: the number of its last record, the byte behind that, and what else was there."""
+
+    number: int
+    size: int
+    torn: Torn | None
+
+
+def open_directory(core: Core, path: str | PathLike[str], durability: Durability, interval: float) -> None:
+    """Let a new, empty database be the one in a directory, and outlive the process."""
+    storage = Directory(Path(path))
+    try:
+        log = recover(core, storage)
+    except BaseException:
+        storage.close()
+        raise
+    core.engine.journal = Journal(storage, log, durability, interval)
+
+
+def recover(core: Core, storage: Storage) -> Log:
+    """Bring a new, empty database to where the log in `storage` ends; the log, to be written further.
+
+    What a crash left behind the last whole record is cut off, and said. StorageError for anything else that is wrong.
+    Cost: reads the log; the changes of many commits are applied together, each at its times. Views are filled last.
+    """
+    names = [name for name in storage.names() if name.endswith(_LOG)]
+    if not names:
+        return _begin(storage)
+    known, end = _Known(core), _End(0, 0, None)
+    for name in names:
+        if int(name.removesuffix(_LOG)) != end.number + 1 or end.torn is not None:
+            raise StorageError(
+                f"cannot open database {storage.where()}: its log ends at record {end.number} and goes on in {name}; a "
+                "file is damaged or missing; restore it from a backup"
+            )
+        end = _read(storage, name, end.number, known)
+    known.finish()
+    file = storage.open(names[-1])
+    if end.torn is not None:
+        where = storage.where(names[-1])
+        _told.warning("%s: the last %d bytes are of a commit that a crash interrupted; cut off", where, end.torn.bytes)
+        file.truncate(end.size)
+        file.sync()
+    return Log(storage, names[-1], file, end.number, end.size)
+
+
+def _begin(storage: Storage) -> Log:
+    """A log without records."""
+    name = f"{1:020}{_LOG}"
+    file = storage.create(name)
+    file.sync()
+    storage.sync_names()
+    return Log(storage, name, file, 0, 0)
+
+
+def _read(storage: Storage, name: str, number: int, known: _Known) -> _End:
+    """Take over the records of a file, which follow record `number`."""
+    where, size = storage.where(name), 0
+    for record in records(storage.read(name), number + 1, where):
+        if isinstance(record, Torn):
+            return _End(number, size, record)
+        try:
+            known.add(record)
+        except (Error, KeyError, TypeError, ValueError, pa.ArrowException) as error:
+            raise StorageError(
+                f"cannot open database {storage.where()}: record {record.number} of {where} cannot be applied: {error}"
+            ) from error
+        number, size = record.number, record.end
+    return _End(number, size, None)
+
+
+class _Known:
+    """What exists by the records that were read so far; the tables are there already, views come last."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._catalog = Catalog()
+        self._replay = Replay(core.engine)
+
+    def add(self, record: Record) -> None:
+        """Take over a record."""
+        head, at = read_head(record.payload)
+        if record.kind == COMMIT:
+            self._replay.add(head, list(read_changes(head, record.payload, at)))
+        elif record.kind == DEFINITION:
+            self._replay.flush()
+            self._define(head, read_made(head, record.payload, at))
+        else:
+            raise StorageError(f"it is of kind {record.kind}, which this release of ivm does not know")
+
+    def finish(self) -> None:
+        """Fill the views, each after those that it reads."""
+        self._replay.flush()
+        core, catalog = self._core, self._catalog
+        core.catalog.become(catalog)
+        for view in catalog.views:
+            bound = bind(view.unnamed or view.sql, catalog)
+            if view.unnamed:
+                bound = with_names(bound, view.name, [field.name for field in view.schema])
+            install(core, catalog, view, bound)
+
+    def _define(self, head: dict[str, Any], made: dict[str, pa.Table | None]) -> None:
+        engine, tables = self._core.engine, [table_of(plain) for plain in head["tables"]]
+        entries: dict[str, Table | View] = {key(entry.name): entry for entry in self._catalog.content.values()}
+        entries |= {key(entry.name): entry for entry in (*tables, *map(view_of, head["views"]))}
+        catalog = Catalog()
+        for name, type_ in head["types"].items():
+            catalog.add_type(name, type_of(type_))
+        catalog.content = {key(name): entries[key(name)] for name in head["names"]}
+        for name in [*engine.tables]:
+            if catalog.content.get(key(name)) is None or catalog.content[key(name)].name != name or name in made:
+                engine.put_table(name, None)
+        for table in tables:
+            new = table.name in made
+            rows = made.get(table.name)
+            declared = engine.tables.made(table, rows, engine.time + 1) if new else engine.tables.indexed(table)
+            engine.put_table(table.name, declared)
+        self._catalog = catalog

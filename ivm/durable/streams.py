@@ -1,0 +1,81 @@
+"""Rows as streams of Arrow's IPC format, each with its schema, so that any Arrow library reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from ivm.trace.arrow import numbers_from
+from ivm.trace.as_it_is import DIFF, TIME
+from ivm.trace.column import Ints
+from ivm.trace.exported import ArrowRows
+
+END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
+"""What ends a stream."""
+
+
+class Streams:
+    """Writes rows of tables with their diffs and times; remembers the schemas that it wrote, one for each table."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[pa.Schema, pa.Schema, pa.Buffer]] = {}
+
+    def pieces(self, table: str, rows: ArrowRows, diffs: Ints | None, times: Ints | None) -> list[pa.Buffer | bytes]:
+        """The stream of a table's rows, piece by piece, with columns `_diff` and `_time` behind theirs where given.
+
+        Cost: 10 to 20 microseconds, and a copy of the rows.
+        """
+        batches = [rows] if isinstance(rows, pa.RecordBatch) else rows.to_batches()
+        schema = _with_numbers(rows.schema.remove_metadata(), diffs, times)
+        if any(pa.types.is_dictionary(field.type) for field in schema):
+            return [_with_dictionaries(schema, [*_numbered(batches, schema, diffs, times)])]
+        known = self._known.get(table)
+        if known is None or (known[0] is not schema and not known[0].equals(schema, check_metadata=True)):
+            known = self._known[table] = schema, schema, schema.serialize()
+        return [known[2], *(batch.serialize() for batch in _numbered(batches, schema, diffs, times)), END]
+
+
+def read_stream(data: pa.Buffer, diffs: bool = False, times: bool = False) -> tuple[pa.Table, Ints | None, Ints | None]:
+    """The rows of a stream, which lie where `data` does, and their diffs and times, if it was written with them."""
+    rows = pa.ipc.open_stream(data).read_all()
+    width = rows.num_columns - diffs - times
+    found_diffs = _numbers(rows.column(width)) if diffs else None
+    found_times = _numbers(rows.column(width + diffs)) if times else None
+    return rows.select(range(width)), found_diffs, found_times
+
+
+def _numbers(column: pa.ChunkedArray) -> Ints:
+    return np.asarray(column.to_numpy(), np.int64)
+
+
+def _with_numbers(schema: pa.Schema, diffs: Ints | None, times: Ints | None) -> pa.Schema:
+    for name, numbers in ((DIFF, diffs), (TIME, times)):
+        if numbers is not None:
+            schema = schema.append(pa.field(name, pa.int64(), nullable=False))
+    return schema
+
+
+def _numbered(
+    batches: Sequence[pa.RecordBatch], schema: pa.Schema, diffs: Ints | None, times: Ints | None
+) -> list[pa.RecordBatch]:
+    """The batches with their part of the diffs and times."""
+    numbers = [each for each in (diffs, times) if each is not None]
+    if not numbers:
+        return list(batches)
+    made, at = [], 0
+    for batch in batches:
+        part = slice(at, at + batch.num_rows)
+        columns = [*batch.columns, *(numbers_from(each[part]) for each in numbers)]
+        made.append(pa.RecordBatch.from_arrays(columns, schema=schema))
+        at = part.stop
+    return made
+
+
+def _with_dictionaries(schema: pa.Schema, batches: Sequence[pa.RecordBatch]) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return sink.getvalue()

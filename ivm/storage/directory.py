@@ -1,0 +1,137 @@
+"""Storage in a directory of the operating system, held by one process at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from catalog.errors import StorageError
+
+HOLDER = "LOCK"
+"""The file whose lock says that somebody holds the directory, and which has the number of that process."""
+_PIECES = 1000  # the operating system takes 1024 at once
+
+
+class DirectoryFile:
+    """See `ivm.storage.storage.File`."""
+
+    def __init__(self, path: Path, flags: int) -> None:
+        self._handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | flags, 0o644)
+
+    def write(self, at: int, data: Sequence[bytes | memoryview]) -> None:
+        """See `File.write`. A call that wrote a part goes on where it ended."""
+        pieces = [memoryview(each).cast("B") for each in data]
+        while pieces:
+            done = os.pwritev(self._handle, pieces[:_PIECES], at)
+            if done == 0 and any(len(each) for each in pieces[:_PIECES]):
+                raise OSError("the file takes no more bytes")
+            at += done
+            pieces = _left(pieces, done)
+
+    def truncate(self, size: int) -> None:
+        """See `File.truncate`."""
+        os.ftruncate(self._handle, size)
+
+    def sync(self) -> None:
+        """See `File.sync`."""
+        os.fdatasync(self._handle)
+
+    def close(self) -> None:
+        """See `File.close`. Once is enough."""
+        handle, self._handle = self._handle, -1
+        if handle >= 0:
+            os.close(handle)
+
+
+class Directory:
+    """See `ivm.storage.storage.Storage`. Made if it is not there; its parent has to be."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.absolute()
+        try:
+            if not self._path.is_dir():
+                self._path.mkdir()
+                _sync(self._path.parent)
+            self._holder = os.open(self._path / HOLDER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise StorageError(
+                f"cannot open database {path}: {error.strerror or error}; give a directory that can be written, or a "
+                "new name in one that exists"
+            ) from error
+        self._hold()
+
+    def where(self, name: str = "") -> str:
+        """See `Storage.where`."""
+        return str(self._path / name) if name else str(self._path)
+
+    def names(self) -> list[str]:
+        """See `Storage.names`."""
+        return sorted(entry.name for entry in os.scandir(self._path) if entry.is_file() and entry.name != HOLDER)
+
+    def create(self, name: str) -> DirectoryFile:
+        """See `Storage.create`."""
+        return DirectoryFile(self._path / name, os.O_CREAT | os.O_TRUNC)
+
+    def open(self, name: str) -> DirectoryFile:
+        """See `Storage.open`."""
+        return DirectoryFile(self._path / name, 0)
+
+    def read(self, name: str) -> pa.Buffer:
+        """See `Storage.read`."""
+        path = self._path / name
+        if path.stat().st_size == 0:  # which cannot be mapped
+            return pa.py_buffer(b"")
+        with pa.memory_map(str(path)) as mapped:
+            return mapped.read_buffer()
+
+    def rename(self, old: str, new: str) -> None:
+        """See `Storage.rename`."""
+        (self._path / old).replace(self._path / new)
+
+    def remove(self, name: str) -> None:
+        """See `Storage.remove`."""
+        (self._path / name).unlink(missing_ok=True)
+
+    def sync_names(self) -> None:
+        """See `Storage.sync_names`."""
+        _sync(self._path)
+
+    def close(self) -> None:
+        """See `Storage.close`. Once is enough."""
+        holder, self._holder = self._holder, -1
+        if holder >= 0:
+            os.close(holder)
+
+    def _hold(self) -> None:
+        try:
+            fcntl.flock(self._holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            pid = os.pread(self._holder, 32, 0).decode(errors="replace").strip()
+            self.close()
+            raise StorageError(
+                f"cannot open database {self._path}: process {pid or 'unknown'} has it open; close it there, or read "
+                "what that process shows"
+            ) from error
+        os.ftruncate(self._holder, 0)
+        os.pwrite(self._holder, f"{os.getpid()}\n".encode(), 0)
+
+
+def _left(pieces: list[memoryview], done: int) -> list[memoryview]:
+    """What is left of pieces of which so many bytes are done."""
+    for i, piece in enumerate(pieces):
+        if done < len(piece):
+            return [piece[done:], *pieces[i + 1 :]]
+        done -= len(piece)
+    return []
+
+
+def _sync(directory: Path) -> None:
+    handle = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

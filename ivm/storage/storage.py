@@ -1,0 +1,72 @@
+"""Storage: a flat folder of named files, by the few calls whose order decides what survives a loss of power.
+
+Nothing is certain to be there after one but what `File.sync` and `Storage.sync_names` had returned from: bytes that
+were written may be missing in part or altogether, and a name may still be the old one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import pyarrow as pa
+
+
+class File(Protocol):
+    """A file that grows at its end. One thread at a time may use it, but for `sync`, which any may call meanwhile."""
+
+    def write(self, at: int, data: Sequence[bytes | memoryview]) -> None:
+        """Put `data`, one piece after the other, from byte `at` on. OSError if not all of it could be written."""
+        ...
+
+    def truncate(self, size: int) -> None:
+        """Let everything go from byte `size` on. OSError if that is not possible."""
+        ...
+
+    def sync(self) -> None:
+        """Return when everything that was written by now survives a loss of power. OSError: nobody knows."""
+        ...
+
+    def close(self) -> None:
+        """Let the file go; what was not synced is written some time."""
+        ...
+
+
+class Storage(Protocol):
+    """Named files. Names are made of letters, digits, dashes and dots."""
+
+    def where(self, name: str = "") -> str:
+        """What a user calls the folder, or a file of it, in messages."""
+        ...
+
+    def names(self) -> list[str]:
+        """The names of all files, sorted."""
+        ...
+
+    def create(self, name: str) -> File:
+        """A new, empty file, in place of the one of its name."""
+        ...
+
+    def open(self, name: str) -> File:
+        """A file that is there, to be written further."""
+        ...
+
+    def read(self, name: str) -> pa.Buffer:
+        """The bytes of a file, mapped where that is possible: read when they are first looked at."""
+        ...
+
+    def rename(self, old: str, new: str) -> None:
+        """Call a file by another name, in place of the one of that name, in one step."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Let a file go, if it is there."""
+        ...
+
+    def sync_names(self) -> None:
+        """Return when the names, as they are now, survive a loss of power."""
+        ...
+
+    def close(self) -> None:
+        """Let others use the folder."""
+        ...
