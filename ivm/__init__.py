@@ -137,9 +137,10 @@ def connect(
     engine = Engine(compiler, history, sharing=sharing, memory_limit=memory_limit, helpers=helpers)
     core = Core(engine, external_access=external_access)
     if path is not None and path != ":memory:":
-        from ivm.durable.recovery import open_directory  # noqa: PLC0415
+        from ivm.durable.recovery import open_storage  # noqa: PLC0415
+        from ivm.storage.directory import Directory  # noqa: PLC0415
 
-        open_directory(core, path, durability, interval)
+        open_storage(core, Directory(path), durability, interval)
     return Database(core)
 
 

@@ -82,6 +82,13 @@ def rows_by_table(changes: Any) -> Mapping[str, Tabular]:
     return changes
 
 
+def batch_of(batch: Any) -> tuple[str, int]:
+    """A source's name and the number of its batch, as they are given; TypeMismatchError for anything else."""
+    if not isinstance(batch, tuple | list) or len(batch) != 2 or not isinstance(batch[0], str):
+        raise TypeMismatchError(f"batch is {batch!r}, and must be a source's name and a number, as ('orders', 4711)")
+    return batch[0], whole_number(batch[1], "the number of a batch")
+
+
 def view_names(views: Any) -> list[str]:
     """Names of views; BindError for what is no collection of them, such as one name."""
     if isinstance(views, str | bytes) or not isinstance(views, Iterable):

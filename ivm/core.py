@@ -106,9 +106,9 @@ class Core:
                 journal.close()
         give_back_freed_pages()
 
-    def transaction(self) -> Transaction:
-        """Changes at one logical time."""
-        return Transaction(self._rows, self.commit)
+    def transaction(self, batch: Batch | None = None) -> Transaction:
+        """Changes at one logical time; see `commit`."""
+        return Transaction(self._rows, partial(self.commit, batch=batch))
 
     def commit(self, changes: list[Change], batch: Batch | None = None) -> int:
         """Commit checked changes; returns the last logical time. See `check_times` and `Engine.commit`.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, get_args
 
-from ivm.arguments import Tabular, callback, one_of, rows_by_table, sql_text
+from ivm.arguments import Tabular, batch_of, callback, one_of, rows_by_table, sql_text
 from ivm.core import Core
 from ivm.cursor import Cursor
 from ivm.defining import DEFINITIONS
@@ -119,8 +119,8 @@ class Database:
         """Nothing, for callers that expect a connection of DB-API 2: each statement has committed when it returns."""
         self._core.lock.check_open()
 
-    def transaction(self) -> Transaction:
-        """Changes of any tables at one logical time, all or nothing.
+    def transaction(self, *, batch: tuple[str, int] | None = None) -> Transaction:
+        """Changes of any tables at one logical time, all or nothing; `batch` as in `apply`.
 
             with db.transaction() as tx:
                 tx.insert("sale", rows)
@@ -128,9 +128,11 @@ class Database:
 
         commits at the end of the block; or call `commit` or `rollback` of what this returns.
         """
-        return self._open.transaction()
+        return self._open.transaction(None if batch is None else batch_of(batch))
 
-    def apply(self, changes: Mapping[str, Tabular], *, mode: Mode = "diff") -> int:
+    def apply(
+        self, changes: Mapping[str, Tabular], *, mode: Mode = "diff", batch: tuple[str, int] | None = None
+    ) -> int:
         """Commit one physical batch; returns its last logical time.
 
         `changes` maps table names to rows as `Transaction.insert` takes them, with two optional columns: `_time`, the
@@ -148,12 +150,23 @@ class Database:
         one time count in their order, so that the last one of a key holds. After a batch is sent again, with all that
         came after it, tables and views are as they were. Such a source leaves `_time` out: times that were committed
         cannot be written again.
+
+        `batch`: the source of the changes, and the number of the batch that they are, for sources that number them
+        ascending. It is remembered in the same commit: the same batch again, or an earlier one, changes nothing, and
+        the time of the last commit is returned. `batches` tells a source where to go on.
         """
         if mode not in _MODES:
             one_of(mode, _MODES, "mode")
         core = self._open
         given = changes if type(changes) is dict else rows_by_table(changes)
-        return core.commit([core.incoming.change(name, data, mode) for name, data in given.items()])
+        numbered = None if batch is None else batch_of(batch)
+        return core.commit([core.incoming.change(name, data, mode) for name, data in given.items()], numbered)
+
+    def batches(self) -> dict[str, int]:
+        """Of each source that numbers its batches the number of the last one that was committed."""
+        core = self._open
+        with core.lock:
+            return dict(core.engine.batches)
 
     def view(self, name: str) -> View:
         """A maintained view, to be read any number of times, each time as of the last commit.

@@ -12,10 +12,10 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from catalog.errors import BindError, MemoryLimitError, NumericError
-from catalog.schema import Schema, Table
+from catalog.errors import MemoryLimitError, NumericError
 from catalog.schema import View as Definition
 from ivm.analysis.tables import tables_of
+from ivm.applying import applied
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.hydration import Installation
 from ivm.dataflow.node import Node
@@ -32,9 +32,8 @@ from ivm.render.renderer import Renderer
 from ivm.render.scalars.compiler import Compiler
 from ivm.storage.log import Put
 from ivm.subscription import Listeners, Subscription
-from ivm.tables import Declared, Tables, check_append_only, check_static
+from ivm.tables import Declared, Tables
 from ivm.trace.arrangement import Arrangement
-from ivm.trace.delta import Delta, concat_deltas
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.helpers import Errands, Helpers
 from ivm.trace.sweep import Sweep
@@ -343,7 +342,8 @@ class Engine:
                 time, are_apart = max(time, int(change.times.max())), True
         since = BEGINNING if graph.installation is not None else max(time - self._history, 0)
         are_apart = are_apart and self._tells_times_apart(changes)
-        deltas, updates = self._apply(changes, time, BEGINNING if are_apart else since)
+        earliest = BEGINNING if are_apart else since
+        deltas, updates = applied(self.tables, graph.marks, changes, time, earliest, self._readers_of)
         if self.tables.constrained:
             self.tables.check(deltas)
         changed = graph.step({read[name]: delta for name, delta in deltas.items() if name in read})
@@ -372,47 +372,13 @@ class Engine:
             self.commits.append((decided.time, decided.updates, (perf_counter_ns() - decided.started) / 1e6))
         self._decided = None
 
+    def _readers_of(self, table: str) -> list[str]:
+        """The maintained views that read a table."""
+        return [view for view, each in self.views.items() if table in each.tables]
+
     def _tells_times_apart(self, changes: Sequence[Change]) -> bool:
         """Whether somebody asks what holds at each of a commit's times: who listens, or a constraint of its tables."""
         return bool(self.listeners) or self.tables.tell_times_apart({change.table.name for change in changes})
-
-    def _apply(self, changes: Sequence[Change], time: int, earliest: int) -> tuple[dict[str, Delta], int]:
-        """The deltas of the tables at `time`, or the changes' own times, and how many rows the changes had.
-
-        Of all times up to `earliest` only that is left.
-        """
-        marks, updates = self.renderer.graph.marks, 0
-        deltas: dict[str, Delta] = {}
-        further: dict[str, list[Delta]] = {}
-        for table, data, addresses, diffs, times, mode, missing in changes:
-            rows, name = data.num_rows, table.name
-            if rows == 0:
-                continue
-            updates += rows
-            store = self.tables.get(name)
-            if store is None or (store.table is not table and _stored(store.table) != _stored(table)):
-                raise BindError(f"cannot change table {name}: it was dropped since its rows were given; repeat it")
-            if store.table.static:
-                check_static(store.table, [view for view, each in self.views.items() if name in each.tables])
-            if store not in marks:
-                marks[store] = store.mark()
-            delta = store.apply(data, diffs, time if times is None else times, mode, missing, earliest, addresses)
-            if delta is None:
-                continue
-            if store.table.append_only:
-                check_append_only(store, delta)
-            if name in deltas:
-                further.setdefault(name, [deltas[name]]).append(delta)
-            else:
-                deltas[name] = delta
-        for name, several in further.items():
-            deltas[name] = concat_deltas(several) or deltas[name]
-        return deltas, updates
-
-
-def _stored(table: Table) -> tuple[Schema, tuple[str, ...]]:
-    """What decides how rows are stored."""
-    return table.fields, table.primary_key
 
 
 def _put(all_there_are: dict[str, T], name: str, one: T | None) -> None:

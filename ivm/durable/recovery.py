@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -13,13 +11,11 @@ from catalog.catalog import Catalog
 from catalog.errors import Error, StorageError
 from catalog.names import key
 from catalog.plain import table_of, type_of, view_of
-from catalog.schema import Table, View
 from ivm.core import Core
 from ivm.defining import install
 from ivm.durable.journal import Journal
 from ivm.durable.payload import COMMIT, DEFINITION, read_changes, read_head, read_made
 from ivm.durable.replay import Replay
-from ivm.storage.directory import Directory
 from ivm.storage.log import Durability, Log
 from ivm.storage.record import Record, Torn, records
 from ivm.storage.storage import Storage
@@ -37,9 +33,8 @@ class _End(NamedTuple):
     torn: Torn | None
 
 
-def open_directory(core: Core, path: str | PathLike[str], durability: Durability, interval: float) -> None:
-    """Let a new, empty database be the one in a directory, and outlive the process."""
-    storage = Directory(Path(path))
+def open_storage(core: Core, storage: Storage, durability: Durability, interval: float) -> None:
+    """Let a new, empty database be the one in `storage`, and outlive the process; see `recover`."""
     try:
         log = recover(core, storage)
     except BaseException:
@@ -132,8 +127,9 @@ class _Known:
 
     def _define(self, head: dict[str, Any], made: dict[str, pa.Table | None]) -> None:
         engine, tables = self._core.engine, [table_of(plain) for plain in head["tables"]]
-        entries: dict[str, Table | View] = {key(entry.name): entry for entry in self._catalog.content.values()}
-        entries |= {key(entry.name): entry for entry in (*tables, *map(view_of, head["views"]))}
+        entries = dict(self._catalog.content)
+        entries |= {key(table.name): table for table in tables}
+        entries |= {key(view.name): view for view in map(view_of, head["views"])}
         catalog = Catalog()
         for name, type_ in head["types"].items():
             catalog.add_type(name, type_of(type_))

@@ -30,17 +30,21 @@ class Replay:
 
     def add(self, head: dict[str, Any], given: Sequence[Given]) -> None:
         """One more commit."""
-        if not all(self._fits(each) for each in given) or len({each.table for each in given}) < len(given):
+        is_plain = len({each.table for each in given}) == len(given)
+        if not is_plain or not all(self._fits(each) for each in given):
             self.flush()
         self._time = head["time"]
+        if head["batch"] is not None:
+            source, number = head["batch"]
+            self._engine.batches[source] = number
+        if not is_plain:  # changes of one table count in their order, time by time
+            self._engine.commit([self._change(each.table, [(each, self._time)]) for each in given], time=self._time)
+            return
         for each in given:
             self._left.setdefault(each.table, []).append((each, self._time))
             self._rows += each.rows.num_rows
         self._commits += 1
-        if head["batch"] is not None:
-            source, number = head["batch"]
-            self._engine.batches[source] = number
-        if self._rows >= _ROWS or self._commits >= _COMMITS or len({each.table for each in given}) < len(given):
+        if self._rows >= _ROWS or self._commits >= _COMMITS:
             self.flush()
 
     def flush(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Sequence
+from os import PathLike, fspath
 from pathlib import Path
 
 import pyarrow as pa
@@ -50,17 +51,21 @@ class DirectoryFile:
 class Directory:
     """See `ivm.storage.storage.Storage`. Made if it is not there; its parent has to be."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path.absolute()
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self._path = Path(path).absolute()
         try:
+            if not fspath(path):
+                raise OSError("its name is empty")
             if not self._path.is_dir():
                 self._path.mkdir()
                 _sync(self._path.parent)
+            elif not (self._path / HOLDER).exists() and any(self._path.iterdir()):
+                raise OSError("it is a directory of other files")
             self._holder = os.open(self._path / HOLDER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise StorageError(
-                f"cannot open database {path}: {error.strerror or error}; give a directory that can be written, or a "
-                "new name in one that exists"
+                f"cannot open database {fspath(path)!r}: {error.strerror or error}; give a database's directory, or "
+                "a new name in a directory that can be written"
             ) from error
         self._hold()
 

@@ -86,23 +86,24 @@ class Log:
 
         StorageError if the disk fails: then nobody knows whether it does, and nothing is written any more.
         """
-        if self.settled >= number:
-            return
-        with self._syncs:
-            if self.settled >= number:
-                return
-            self._check()
-            upto = self.number
-            try:
-                self._file.sync()
-            except OSError as error:
-                self._break(f"{self._where} could not be synced: {_reason(error)}")
-                self._check()
-            self.settled = upto
+        if self.settled < number:
+            with self._syncs:
+                if self.settled < number:
+                    self._sync()
 
     def close(self) -> None:
         """Let the file go."""
         self._file.close()
+
+    def _sync(self) -> None:
+        self._check()
+        upto = self.number
+        try:
+            self._file.sync()
+        except OSError as error:
+            self._break(f"{self._where} could not be synced: {_reason(error)}")
+            self._check()
+        self.settled = upto
 
     def _break(self, why: str) -> None:
         self._broken = self._broken or why

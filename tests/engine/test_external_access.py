@@ -111,8 +111,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     assert sorted(os.listdir(tmp_path)) == ["plain.csv", "secret.txt"]
 
 
-def database(**options: bool) -> ivm.Database:
-    db = ivm.connect(compile="off", **options)
+def database(*, external_access: bool = False) -> ivm.Database:
+    db = ivm.connect(compile="off", external_access=external_access)
     db.sql("CREATE TABLE t (id BIGINT PRIMARY KEY, name VARCHAR)")
     db.sql("INSERT INTO t VALUES (1, 'a')")
     return db

@@ -27,6 +27,8 @@ PLACES = (
     _place("catalog", 0, "pyarrow", "numpy"),
     # llvmlite is what numba's intrinsics are written in, and comes with it.
     _place("ivm.kernels", 0, "numba", "llvmlite", "numpy"),
+    # Section 11: the log and its files know nothing of engines.
+    _place("ivm.storage", 1, "pyarrow"),
     _place("sql.ir", 1),
     _place("sql", 2, "sqlglot"),
     _place("ivm.analysis", 2),

@@ -1,0 +1,126 @@
+"""Kills processes that use a database on disk, and looks at what the next one finds.
+
+A child opens the directory, tells what it found, and does one numbered step after the other, each acknowledged through
+a pipe; it is killed at a random moment. What the next child finds must be what a database in memory holds after the
+steps that were acknowledged, or after one more.
+
+Usage: `python -m tests.durable.crash FOLDER [--kills N] [--seed N] [--deep]`
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pickle
+import random
+import signal
+import sys
+import time
+from itertools import islice
+from pathlib import Path
+
+import ivm
+from tests.durable.opening import contents
+from tests.durable.workload import TABLES, VIEWS, steps
+
+_LONGEST = 0.12  # seconds that a child works
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--kills", type=int, default=25)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--deep", action="store_true", help="compare views with DuckDB after each kill")
+    asked = parser.parse_args(arguments)
+    chance = random.Random(asked.seed)
+    _warm_up()
+    trial = Trial(asked.folder / "shop.ivm", asked.seed, asked.deep)
+    done = more = 0
+    for _ in range(asked.kills):
+        before = trial.done
+        more += trial.run(chance.random() * _LONGEST)
+        done += trial.done - before
+    print(f"{asked.kills} kills, {done} steps, {more} times one more than was acknowledged")
+    return 0 if done >= asked.kills else 1
+
+
+def _warm_up():
+    """Import all that children use, so that they need not."""
+    db = ivm.connect(compile="off")
+    for step in islice(_steps(0), 60):
+        step(db)
+    contents(db)
+    db.close()
+
+
+class Trial:
+    def __init__(self, path: Path, seed: int, deep: bool) -> None:
+        self.path, self.seed, self.deep = path, seed, deep
+        self.twin = ivm.connect(compile="off")
+        self.steps = _steps(seed)
+        self.done = 0
+
+    def run(self, seconds: float) -> bool:
+        """One child, killed so many seconds after it has told what it found; whether that was one step more."""
+        found, left, child = self._child()
+        first = pickle.load(found)
+        if isinstance(first, str):
+            raise AssertionError(first)
+        more = first != contents(self.twin)
+        if more:
+            self._advance()
+            assert first == contents(self.twin), f"after step {self.done}: {first} != {contents(self.twin)}"
+        left.write(self.done.to_bytes(8, "little"))
+        left.flush()
+        time.sleep(seconds)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        for _ in range(len(found.read())):
+            self._advance()
+        found.close()
+        left.close()
+        return more
+
+    def _advance(self):
+        next(self.steps)(self.twin)
+        self.done += 1
+
+    def _child(self):
+        (out, into), (told, tell) = os.pipe(), os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(out)
+            os.close(tell)
+            try:
+                self._work(os.fdopen(into, "wb", buffering=0), os.fdopen(told, "rb"))
+            finally:
+                os._exit(1)
+        os.close(into)
+        os.close(told)
+        return os.fdopen(out, "rb"), os.fdopen(tell, "wb"), child
+
+    def _work(self, into, told):
+        try:
+            db = ivm.connect(self.path, compile="off")
+            if self.deep:
+                db.verify()
+            into.write(pickle.dumps(contents(db)))
+        except BaseException as error:
+            into.write(pickle.dumps(f"{type(error).__name__}: {error}"))
+            raise
+        number = int.from_bytes(told.read(8), "little")
+        for step in islice(_steps(self.seed), number, None):
+            step(db)
+            into.write(b".")
+
+
+def _steps(seed: int):
+    """Endless steps, the same ones for the same seed."""
+    for text in (*TABLES, *VIEWS):
+        yield lambda db, text=text: db.sql(text)
+    yield from steps(seed, 10**9)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

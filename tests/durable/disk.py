@@ -1,0 +1,165 @@
+"""A disk in memory that writes down what is done to it, can fail at any call, and knows what a loss of power may leave."""
+
+from __future__ import annotations
+
+import errno
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+SECTOR = 512
+
+
+class DiskFile:
+    def __init__(self, disk: Disk, number: int) -> None:
+        self.disk, self.number = disk, number
+
+    def write(self, at, data):
+        whole = b"".join(bytes(each) for each in data)
+        kept = self.disk.meet("write", len(whole))
+        self.disk.did("write", self.number, at, whole[:kept])
+        if kept < len(whole):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def truncate(self, size):
+        self.disk.meet("truncate")
+        self.disk.did("truncate", self.number, size)
+
+    def sync(self):
+        self.disk.meet("sync")
+        self.disk.did("sync", self.number)
+
+    def close(self):
+        pass
+
+
+class Disk:
+    """See `ivm.storage.storage.Storage`. `fails`: at which call (of `calls` so far), and how: an errno, or "short"."""
+
+    def __init__(self, names: dict[str, bytes] | None = None) -> None:
+        self.steps: list[tuple[Any, ...]] = []
+        self.calls = 0
+        self.fails: dict[int, int | str] = {}
+        self._files: list[bytearray] = []
+        self._names: dict[str, int] = {}
+        for name, content in (names or {}).items():
+            self._names[name] = len(self._files)
+            self._files.append(bytearray(content))
+        self._first = {name: bytes(self._files[number]) for name, number in self._names.items()}
+
+    def meet(self, what, size=0):
+        """Count a call, and fail if it is its turn; how many of `size` bytes are written."""
+        self.calls += 1
+        failure = self.fails.get(self.calls)
+        if failure == "short":
+            return size // 2
+        if failure is not None:
+            raise OSError(failure, "made to fail")
+        return size
+
+    def did(self, *step):
+        self.steps.append(step)
+        _do(step, self._files, self._names)
+
+    def where(self, name=""):
+        return f"disk/{name}" if name else "disk"
+
+    def names(self):
+        return sorted(self._names)
+
+    def create(self, name):
+        self.meet("create")
+        self.did("create", name)
+        return DiskFile(self, self._names[name])
+
+    def open(self, name):
+        self.meet("open")
+        return DiskFile(self, self._names[name])
+
+    def read(self, name):
+        return pa.py_buffer(bytes(self._files[self._names[name]]))
+
+    def rename(self, old, new):
+        self.meet("rename")
+        self.did("rename", old, new)
+
+    def remove(self, name):
+        self.meet("remove")
+        self.did("remove", name)
+
+    def sync_names(self):
+        self.meet("sync_names")
+        self.did("sync_names")
+
+    def close(self):
+        pass
+
+    def files(self) -> dict[str, bytes]:
+        """All there is now."""
+        return {name: bytes(self._files[number]) for name, number in self._names.items()}
+
+    def after_loss(self, steps: int, chance: random.Random) -> Iterator[dict[str, bytes]]:
+        """What may be there after so many steps and a loss of power: what was synced, and any of what was not."""
+        for choice in ("all", "none", "sectors", "prefix", "sectors"):
+            yield self._left(self.steps[:steps], choice, chance)
+
+    def _left(self, steps: Sequence[tuple[Any, ...]], choice: str, chance: random.Random) -> dict[str, bytes]:
+        names_at = max((i for i, step in enumerate(steps) if step[0] == "sync_names"), default=-1)
+        name_steps = [i for i, step in enumerate(steps) if step[0] in ("create", "rename", "remove")]
+        unsure = [i for i in name_steps if i > names_at]
+        kept_names = {"all": len(unsure), "none": 0}.get(choice, chance.randint(0, len(unsure)))
+        lost = set(unsure[kept_names:])
+        files, names = [bytearray(self._first[name]) for name in self._first], {n: i for i, n in enumerate(self._first)}
+        synced: dict[int, bytes] = dict(enumerate(map(bytes, files)))
+        for i, step in enumerate(steps):
+            if step[0] == "create":
+                files.append(bytearray())
+                synced[len(files) - 1] = b""
+                if i not in lost:
+                    names[step[1]] = len(files) - 1
+            elif step[0] in ("rename", "remove"):
+                if i not in lost:
+                    _do(step, files, names)
+            elif step[0] == "sync":
+                synced[step[1]] = bytes(files[step[1]])
+            else:
+                _do(step, files, names)
+        return {name: _torn(synced[number], bytes(files[number]), choice, chance) for name, number in names.items()}
+
+
+def _torn(old: bytes, new: bytes, choice: str, chance: random.Random) -> bytes:
+    """Of a file that was synced as `old` and written to be `new`: what is there."""
+    if choice in ("all", "none") or old == new:
+        return new if choice == "all" else old
+    if choice == "prefix":
+        cut = chance.randint(0, len(new))
+        return new[:cut] if cut > len(old) or not new.startswith(old) else new[: max(cut, len(old))]
+    size = chance.choice([len(old), len(new), max(len(old), len(new))])
+    made = bytearray(size)
+    for begin in range(0, size, SECTOR):
+        source = chance.choice([old, new])
+        part = source[begin : begin + SECTOR][: size - begin]
+        made[begin : begin + len(part)] = part
+    if new.startswith(old):  # what was synced is not written again
+        made[: len(old)] = old
+    return bytes(made)
+
+
+def _do(step, files, names):
+    match step:
+        case ("write", number, at, data):
+            file = files[number]
+            if len(file) < at:
+                file.extend(bytes(at - len(file)))
+            file[at : at + len(data)] = data
+        case ("truncate", number, size):
+            del files[number][size:]
+        case ("create", name):
+            names[name] = len(files)
+            files.append(bytearray())
+        case ("rename", old, new):
+            names[new] = names.pop(old)
+        case ("remove", name):
+            names.pop(name, None)

@@ -1,0 +1,27 @@
+"""Databases over any storage, and what they hold, to compare."""
+
+import ivm
+from ivm.core import Core
+from ivm.database import Database
+from ivm.durable.recovery import open_storage
+from ivm.engine import Engine
+
+
+def opened(storage, durability="commit", interval=3600.0) -> Database:
+    core = Core(Engine(None, history=0), external_access=False)
+    open_storage(core, storage, durability, interval)
+    return Database(core)
+
+
+def contents(db: ivm.Database) -> dict[str, object]:
+    """All rows of all tables and views, the definitions, the time and the batches."""
+    names = [*(table.name for table in db.tables()), *(view.name for view in db.views())]
+    rows = {name: sorted(map(repr, db.sql(f'SELECT * FROM "{name}"').fetchall())) for name in names}
+    said = {each.name: (each.columns, each.sql) for each in db.views()}
+    return {
+        "rows": rows,
+        "views": said,
+        "columns": {t.name: t.columns for t in db.tables()},
+        "time": db.time,
+        "batches": db.batches(),
+    }

@@ -1,0 +1,22 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def _kill(folder, *arguments):
+    run = [sys.executable, "-m", "tests.durable.crash", str(folder), *arguments]
+    done = subprocess.run(run, cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_nothing_acknowledged_is_lost_where_processes_are_killed(tmp_path):
+    assert "25 kills" in _kill(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_the_same_often(tmp_path, seed):
+    assert "150 kills" in _kill(tmp_path, "--kills", "150", "--seed", str(seed), "--deep")

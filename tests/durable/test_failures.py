@@ -1,0 +1,85 @@
+"""Calls of the operating system may fail, each of them; nothing acknowledged is lost, and nothing is half there."""
+
+import errno
+from contextlib import suppress
+
+import pytest
+
+import ivm
+from tests.durable.disk import Disk
+from tests.durable.opening import contents, opened
+from tests.durable.workload import TABLES, VIEWS, steps
+
+STEPS = [*(lambda db, text=text: db.sql(text) for text in (*TABLES, *VIEWS)), *steps(11, 25)]
+
+
+def _run(disk, db):
+    """Do all steps; each that fails for the disk leaves things as they were, and is done again."""
+    failed = 0
+    for step, before in zip(STEPS, HELD, strict=False):
+        error = _error(step, db)
+        if error:
+            failed += 1
+            assert "disk/" in error
+            if "is not known" in error:
+                return "unknown"
+            assert contents(db) == before
+            step(db)
+    assert failed == 1 or "short" in disk.fails.values()  # a sync is not made of parts
+    return "went on"
+
+
+def _error(step, db):
+    try:
+        step(db)
+    except ivm.StorageError as error:
+        return str(error)
+    return None
+
+
+def _history():
+    """The calls that the steps make, and what is there before each step, and at the end."""
+    disk = Disk()
+    db = opened(disk)
+    begun, held = disk.calls, [contents(db)]
+    for step in STEPS:
+        step(db)
+        held.append(contents(db))
+    return range(begun + 1, disk.calls + 1), held
+
+
+CALLS, HELD = _history()
+
+
+@pytest.mark.parametrize("failure", [errno.ENOSPC, errno.EIO, "short"])
+def test_a_call_that_fails_changes_nothing(failure):
+    ways = set()
+    for call in CALLS[::9]:
+        disk = Disk()
+        db = opened(disk)
+        disk.fails[call] = failure
+        how = _run(disk, db)
+        ways.add(how)
+        if how == "unknown":
+            with pytest.raises(ivm.StorageError, match="open it again"):
+                db.sql("CREATE TABLE other (a BIGINT)")
+            contents(db)  # what is there can be read
+            with suppress(ivm.StorageError):
+                db.close()
+        else:
+            db.close()
+        if how == "went on":
+            assert contents(opened(Disk(disk.files()))) == HELD[-1]
+    assert ways == ({"went on", "unknown"} if failure != "short" else {"went on"})
+
+
+def test_a_database_that_cannot_be_cut_back_writes_nothing_more():
+    disk = Disk()
+    db = opened(disk)
+    db.sql("CREATE TABLE t (a BIGINT)")
+    disk.fails = {disk.calls + 1: errno.EIO, disk.calls + 2: errno.EIO}
+    with pytest.raises(ivm.StorageError, match="cannot be written"):
+        db.apply({"t": {"a": [1]}})
+    with pytest.raises(ivm.StorageError, match="cannot be cut back"):
+        db.apply({"t": {"a": [2]}})
+    assert contents(opened(Disk(disk.files())))["rows"] == {"t": []}

@@ -1,0 +1,102 @@
+"""What is done to a database in tests of what survives: changes and definitions of all kinds, chosen by a seed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+
+import ivm
+
+Step = Callable[[ivm.Database], object]
+
+TABLES = (
+    "CREATE TABLE sale (id BIGINT PRIMARY KEY, item VARCHAR, price DECIMAL(10,2) DEFAULT 1.5, at DATE)",
+    "CREATE TABLE seen (item VARCHAR, n INTEGER CHECK (n < 1000))",
+)
+VIEWS = (
+    "CREATE MATERIALIZED VIEW by_item AS SELECT item, sum(price) AS total, count(*) AS n FROM sale GROUP BY item",
+    "CREATE MATERIALIZED VIEW top (what, much) AS SELECT item, price FROM sale ORDER BY price DESC, id LIMIT 3",
+    "CREATE VIEW dear AS SELECT * FROM sale WHERE price > 5",
+    "CREATE MATERIALIZED VIEW met AS SELECT d.item, s.n FROM dear d JOIN seen s USING (item)",
+)
+ITEMS = ["ink", "pen", "añil", "", "very long " * 20]
+
+
+def begin(db: ivm.Database) -> None:
+    for text in (*TABLES, *VIEWS):
+        db.sql(text)
+
+
+def steps(seed: int, count: int) -> Iterator[Step]:
+    """Steps each of which is one commit or one definition; a step may find nothing to do."""
+    chance = random.Random(seed)
+    for number in range(count):
+        yield _step(random.Random(chance.random()), number)
+
+
+def _rows(chance: random.Random, number: int) -> list[dict[str, object]]:
+    many = chance.choice([1, 1, 3, 40])
+    return [
+        {
+            "id": number * 1000 + i,
+            "item": chance.choice([*ITEMS, None]),
+            "price": f"{chance.randint(0, 900)}.{chance.randint(10, 99)}",
+            "at": chance.choice(["2024-02-29", None]),
+        }
+        for i in range(many)
+    ]
+
+
+def _step(chance: random.Random, number: int) -> Step:
+    rows = _rows(chance, number)
+    some, gaps = chance.randint(0, 9), [chance.randint(1, 4) for _ in rows]
+    seen = [{"item": row["item"], "n": chance.randint(0, 9)} for row in rows]
+
+    def transaction(db):
+        with db.transaction(batch=("shop", number)) as tx:
+            tx.insert("sale", rows)
+            tx.insert("seen", seen)
+            tx.delete("sale", {"id": [(number - 1) * 1000]}, missing="ignore")
+
+    def dictionaries(db):
+        table = pa.table(
+            {"item": pa.array([row["item"] for row in rows]).dictionary_encode(), "n": pa.array([1] * len(rows))}
+        )
+        db.apply({"seen": table})
+
+    def times(db):
+        at = sorted(db.time + gap for gap in gaps)
+        db.apply({"sale": [row | {"_time": time} for row, time in zip(rows, at, strict=True)]})
+
+    kinds: list[Step] = [
+        lambda db: db.apply({"sale": rows, "seen": seen}),
+        lambda db: db.apply({"sale": rows}, batch=("till", number)),
+        lambda db: db.apply({"sale": [*rows, *rows[:1]]}, mode="upsert"),
+        lambda db: db.sql("DELETE FROM sale WHERE id % 13 = ?", [some]),
+        lambda db: db.sql("UPDATE sale SET price = price + 1, item = 'ink' WHERE id % 11 = ?", [some]),
+        lambda db: db.sql("DELETE FROM seen WHERE n = ?", [some]),
+        transaction,
+        transaction,
+        dictionaries,
+        times,
+        lambda db: db.apply({}),
+        lambda db: db.sql("CREATE OR REPLACE TABLE spare AS SELECT id, item FROM sale WHERE id % 3 = 0"),
+        lambda db: db.sql("DROP TABLE IF EXISTS spare"),
+        lambda db: db.sql("CREATE TABLE IF NOT EXISTS spare (id BIGINT, item VARCHAR)"),
+        lambda db: db.sql("INSERT INTO spare (id) VALUES (7), (8)") if _has(db, "spare") else None,
+        lambda db: db.sql("DROP VIEW IF EXISTS met"),
+        lambda db: db.sql(VIEWS[3]) if not _has(db, "met") else None,
+        lambda db: db.sql(
+            "CREATE OR REPLACE MATERIALIZED VIEW late AS SELECT count(*) AS n, max(price) AS most FROM sale"
+        ),
+        lambda db: db.sql("CREATE UNIQUE INDEX IF NOT EXISTS same ON sale (id, item)"),
+        lambda db: db.sql("DROP INDEX IF EXISTS same"),
+        lambda db: db.sql("CREATE TYPE IF NOT EXISTS mood AS ENUM ('good', 'bad')"),
+    ]
+    return chance.choice([*kinds, *kinds[:10]])
+
+
+def _has(db: ivm.Database, name: str) -> bool:
+    return name in [*(table.name for table in db.tables()), *(view.name for view in db.views())]
