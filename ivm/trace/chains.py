@@ -74,7 +74,7 @@ class Chains:
         self._block = block
         block[TABLES + 1] = TABLE_BLOCK
         self._put(_fresh(_SMALLEST, words))
-        self.following = Growable(np.dtype(np.int32), block=block, at=FOLLOWING)
+        self.following = Growable(np.dtype(np.int32), block=block, at=FOLLOWING, scattered=True)
         self._before: list[Tables] = []
         self._came = 0
         self._next: Tables | None = None

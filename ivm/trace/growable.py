@@ -35,10 +35,11 @@ class Growable(Generic[_Item]):
     which the system backs with memory only as rows are written, so that no batch waits for the copy of a large array.
     All that was never written is zero.
     Readers of `view()` keep what they have: growth moves to a new array and leaves the old one to them.
-    A control `block` tells at `at` where the array is, and `behind` places further on how many rows fit.
+    A control `block` tells at `at` where the array is, and `behind` places further on how many rows fit. `scattered`:
+    there may be many rows before the first are written, and these lie far apart.
     """
 
-    __slots__ = ("_at", "_block", "_room", "array", "length")
+    __slots__ = ("_at", "_block", "_room", "_scattered", "array", "length")
 
     def __init__(
         self,
@@ -48,7 +49,9 @@ class Growable(Generic[_Item]):
         block: Ints | None = None,
         at: int = 0,
         behind: int = 1,
+        scattered: bool = False,
     ) -> None:
+        self._scattered = scattered
         self.array: npt.NDArray[_Item] = np.empty(0 if width is None else (0, width), dtype)
         self.length = 0
         self._block, self._at, self._room = block, at, at + behind
@@ -107,7 +110,7 @@ class Growable(Generic[_Item]):
             wanted = [_AHEAD_BYTES // row_bytes, min(_AHEAD * length, _AHEAD_BYTES // row_bytes), length + length // 4]
         for rows in wanted:
             try:
-                grown = _zeros((max(rows, length), *self.array.shape[1:]), self.array.dtype)
+                grown = _zeros((max(rows, length), *self.array.shape[1:]), self.array.dtype, self._scattered)
                 break
             except (MemoryError, OSError) as error:
                 if rows == wanted[-1]:
@@ -122,12 +125,13 @@ class Growable(Generic[_Item]):
         block[at], block[room], self.array = address, length, grown
 
 
-def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any], scattered: bool) -> npt.NDArray[Any]:
     """Zeros, which get memory as they are written to, if they are many: pages of 4 KiB first, then such of 2 MiB.
 
     Large pages are quick to read at random. But whoever writes to a new one waits until all of it is filled with zeros,
     up to 8 ms where a virtual machine gets it from its host. So arrays begin at places of their own within one: such as
-    grow side by side, columns of one store, come to the next one after each other.
+    grow side by side, columns of one store, come to the next one after each other. Where writes are `scattered` a few
+    rows would wait for as many large pages, so there are none.
     """
     size = prod(shape) * dtype.itemsize
     if size < _EAGER_BYTES or not hasattr(mmap, "MADV_HUGEPAGE"):
@@ -135,8 +139,9 @@ def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
     begin = int(next(_MADE) * _GOLDEN % 1 * _LARGE_PAGE) // mmap.PAGESIZE * mmap.PAGESIZE
     memory = mmap.mmap(-1, size + begin, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     with suppress(OSError, ValueError):  # of a system without such pages, or where it is no longer
-        memory.madvise(mmap.MADV_NOHUGEPAGE, 0, min(2 * _LARGE_PAGE, size + begin))
-        memory.madvise(mmap.MADV_HUGEPAGE, 2 * _LARGE_PAGE)
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+        if not scattered:
+            memory.madvise(mmap.MADV_HUGEPAGE, 2 * _LARGE_PAGE)
     return np.frombuffer(memory, dtype, offset=begin).reshape(shape)
 
 

@@ -111,7 +111,7 @@ class RowStore:
         self._dictionary = dictionary
         self.columns = StoredColumns(types, dictionary, cold=cold)
         self._births = Births()
-        self._died: Growable[np.int64] = Growable(np.dtype(np.int64))
+        self._died: Growable[np.int64] = Growable(np.dtype(np.int64), scattered=True)
         self._deaths = _Deaths(0, [])
         self._sealed = Sealed(self.columns, self._births, NOBODY, 0, BEGINNING)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ivm.kernels.memory.allocator import resident_bytes
 from ivm.trace.growable import Growable
 
 
@@ -61,3 +62,13 @@ def test_what_was_never_written_is_zero() -> None:
         array.append(np.ones((100_000, *([] if width is None else [width])), np.int32))
         array.fill(7, 200_000)
         assert not array.array[200_000:300_000].any()
+
+
+@pytest.mark.skipif(not resident_bytes(), reason="this system does not tell how much memory there is")
+def test_a_few_rows_written_far_apart_take_little_memory():
+    grown = Growable(np.dtype(np.int64), scattered=True)
+    rows = grown.reserve(1 << 24)
+    before = resident_bytes()
+    rows[:: 1 << 18] = 1
+    assert resident_bytes() - before < 16 << 20
+    assert rows[: 1 << 24].sum() == 64
