@@ -111,7 +111,7 @@ class RowStore:
         self._dictionary = dictionary
         self.columns = StoredColumns(types, dictionary, cold=cold)
         self._births = Births()
-        self._died: Growable[np.int64] = Growable(np.dtype(np.int64), scattered=True)
+        self._died: Growable[np.int64] = Growable(np.dtype(np.int64))
         self._deaths = _Deaths(0, [])
         self._sealed = Sealed(self.columns, self._births, NOBODY, 0, BEGINNING)
 
@@ -183,9 +183,8 @@ class RowStore:
 
     def mortal(self, rows: int) -> Ints:
         """`died` for rows up to `rows`, some of them still to be appended, for whoever told `expect` before."""
-        died = self._died.reserve(rows)
-        self._died.length = max(self._died.length, rows)
-        return died
+        self._died.skip(rows)
+        return self._died.array
 
     def expect(self, applied: Applied) -> Applied:
         """Rows are about to die, as `applied` is going to say: those will live again if this is undone."""

@@ -27,7 +27,7 @@ from ivm.trace.state import Held, State, StateSize
 from ivm.trace.time import BEGINNING, chosen, stamps
 
 Arranged = TypeVar("Arranged", bound=Follower)
-_AT_LEAST, _FOR_EACH = 1 << 10, 16
+_AT_LEAST, _FOR_EACH = 1 << 11, 32
 """How many rows are indexed by their values with a commit, and for each row that came or died."""
 RowsMark = tuple[Mark, IndexMark | None]
 """Where rows come back to: their store, and the index of the living ones."""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ivm.kernels.memory.allocator import resident_bytes
-from ivm.trace.growable import Growable
+from ivm.trace.growable import Growable, join_page
 
 
 def test_growth_keeps_what_is_there_and_leaves_views_alone() -> None:
@@ -65,10 +65,16 @@ def test_what_was_never_written_is_zero() -> None:
 
 
 @pytest.mark.skipif(not resident_bytes(), reason="this system does not tell how much memory there is")
-def test_a_few_rows_written_far_apart_take_little_memory():
-    grown = Growable(np.dtype(np.int64), scattered=True)
-    rows = grown.reserve(1 << 24)
-    before = resident_bytes()
-    rows[:: 1 << 18] = 1
-    assert resident_bytes() - before < 16 << 20
-    assert rows[: 1 << 24].sum() == 64
+def test_a_few_of_many_rows_that_are_skipped_take_little_memory_and_more_page_by_page() -> None:
+    array = Growable(np.dtype(np.int64))
+    array.skip(1 << 24)
+    before, pages = resident_bytes(), 64
+    rows = array.view()
+    rows[:: len(rows) // pages] = 1
+    assert resident_bytes() - before < 4 << 20
+    for _ in range(2 * pages):
+        held = resident_bytes()
+        join_page()
+        assert resident_bytes() - held <= 3 << 20
+    assert len(rows) == 1 << 24
+    assert rows.sum() == pages
