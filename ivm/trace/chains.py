@@ -104,7 +104,7 @@ class Chains:
         self, words: Ints, hashes: Hashes, dropped: Bools, first_row: int, died: Ints, since: int, at: int = 0
     ) -> None:
         """Link row first_row + i to key i, from position `at` on."""
-        self.lengthen(first_row + len(words))
+        self._lengthen(first_row, len(words))
         while at < len(words):
             at = insert_rows(self._block, died, words, hashes, dropped, at, first_row, since)
             if at < len(words):
@@ -118,10 +118,8 @@ class Chains:
 
         False, and nothing is changed, if they do not.
         """
-        count, end, following = len(words), first_row + len(words), self.following
-        if end > following.length:
-            following.reserve(end)
-            following.length = end
+        count = len(words)
+        self._lengthen(first_row, count)
         hashes = np.empty(count, np.uint64)
         at = insert_packed(self._block, died, form, sources, first, words, hashes, first_row, since)
         if at == UNREADABLE:
@@ -136,7 +134,7 @@ class Chains:
         """Link the lengths[i] rows from firsts[i] on, below `end`, to key i where it is new."""
         came = min(len(words), _LINKED)
         self.ensure(len(words), came, died, since)
-        self.lengthen(end)
+        self._lengthen(end, 0)
         link_ranges(*self.tables, self.following.array, words, hashes, firsts, lengths)
         self._came += came
 
@@ -145,7 +143,7 @@ class Chains:
         unique: bool, replace: bool,
     ) -> None:  # fmt: skip
         """Carry out changes for which `ensure` made room; see `Index.apply`."""
-        self.lengthen(first_row + len(words))
+        self._lengthen(first_row, len(words))
         hashes = np.empty(len(words), np.uint64)
         apply_changes(
             self._block, died, words, hashes, inserts, times, first_row, since, unique, replace, applied.kills,
@@ -219,11 +217,14 @@ class Chains:
         """How many slots may be used, if what is still to come from the table before shall have its place."""
         return int(_room(len(self.tables.slots))) - _to_come(self.tables)
 
-    def lengthen(self, rows: int) -> None:
-        """Make room for the chains of so many rows in all."""
-        self.following.reserve(rows)
-        # What lies behind its length a growing array does not take along.
-        self.following.length = max(self.following.length, rows)
+    def _lengthen(self, first: int, count: int) -> None:
+        """Make room for the chains of so many rows from `first` on, and of those before, few of which get any soon."""
+        following, end = self.following, first + count
+        if end > following.length:
+            following.skip(first)
+            following.reserve(end)
+            # What lies behind its length a growing array does not take along.
+            following.length = end
 
     def _gather(self, capacity: int, died: Ints, since: int) -> None:
         """Put all keys into one table of so many slots, at once. Cost: a pass over the tables."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import mmap
+from collections import deque
 from contextlib import suppress
 from itertools import count
 from math import prod
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
+from weakref import ref
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +24,8 @@ _EAGER_BYTES = 1 << 18
 _AHEAD = 64
 _AHEAD_BYTES = 1 << 32
 _LARGE_PAGE = 1 << 21
+_COLLAPSE = 25
+"""Linux's MADV_COLLAPSE, which Python has no name for."""
 _GOLDEN = (5**0.5 - 1) / 2
 _MADE = count()
 """How many arrays were made; multiples of the golden section lie apart, however many there are."""
@@ -91,6 +95,18 @@ class Growable(Generic[_Item]):
         self.reserve(length)[self.length : length] = value
         self.length = max(self.length, length)
 
+    def skip(self, length: int) -> None:
+        """Grow to `length` rows, the new ones zero, of which only some are going to be written, far apart.
+
+        They get memory in small pages first, lest a few of them wait for as many large ones; see `join_page`.
+        """
+        before = self.length
+        if length > before:
+            end = self.reserve(length)[before:length]
+            self.length = length
+            if end.nbytes >= _LARGE_PAGE:
+                _take_small_pages(end)
+
     def view(self) -> npt.NDArray[_Item]:
         """The rows in use, not copied."""
         return self.array[: self.length]
@@ -138,6 +154,49 @@ def _zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         memory.madvise(mmap.MADV_NOHUGEPAGE, 0, min(2 * _LARGE_PAGE, size + begin))
         memory.madvise(mmap.MADV_HUGEPAGE, 2 * _LARGE_PAGE)
     return np.frombuffer(memory, dtype, offset=begin).reshape(shape)
+
+
+class _Skipped(NamedTuple):
+    """The bytes from `first` to `end` of `memory`, whole large pages, which have small ones instead."""
+
+    memory: ref[mmap.mmap]
+    first: int
+    end: int
+
+
+_skipped: deque[_Skipped] = deque()
+
+
+def _take_small_pages(part: Array) -> None:
+    """Let a part of an array have small pages until `join_page`, which then has something to do."""
+    memory: Any = part
+    while isinstance(memory, np.ndarray):
+        memory = memory.base
+    memory = memory.obj if isinstance(memory, memoryview) else None
+    if not isinstance(memory, mmap.mmap):
+        return
+    begin = np.frombuffer(memory, np.uint8).ctypes.data
+    first = max(part.ctypes.data // _LARGE_PAGE * _LARGE_PAGE, -(-begin // _LARGE_PAGE) * _LARGE_PAGE) - begin
+    end = min(-(-(part.ctypes.data + part.nbytes) // _LARGE_PAGE) * _LARGE_PAGE - begin, len(memory))
+    with suppress(OSError, ValueError):
+        memory.madvise(mmap.MADV_NOHUGEPAGE, first, end - first)
+        _skipped.append(_Skipped(ref(memory), first, end))
+
+
+def join_page() -> None:
+    """Put a large page in place of small ones, where rows were skipped: one in a commit. Cost: a copy of 2 MiB."""
+    while _skipped:
+        try:
+            part = _skipped.popleft()
+        except IndexError:  # somebody else was quicker
+            return
+        memory = part.memory()
+        if memory is not None and part.first < part.end:
+            _skipped.appendleft(part._replace(first=part.first + _LARGE_PAGE))
+            with suppress(OSError, ValueError):  # of a system that cannot, or has none
+                memory.madvise(mmap.MADV_HUGEPAGE, part.first, _LARGE_PAGE)
+                memory.madvise(_COLLAPSE, part.first, _LARGE_PAGE)
+            return
 
 
 class HotColumn:

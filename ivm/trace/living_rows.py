@@ -48,7 +48,7 @@ class LivingRows:
         step = max(_AT_ONCE // self._layout.words, 1)
         while self.index.rows < end:
             rows = slice(self.index.rows, min(self.index.rows + step, end))
-            self.index.insert(self._words_of(rows), None, self.store.died)
+            self.index.insert(self.words_of(rows), None, self.store.died)
         return self.store.rows - self.index.rows
 
     def words(self, columns: Sequence[Column], length: int) -> Ints:
@@ -64,9 +64,14 @@ class LivingRows:
         """Rows die that are the first to be met of their kind. Those that are not indexed yet never will be."""
         known = rows < self.index.rows
         rows, stamps = rows[known], stamps[known]
-        applied, inserts = Applied(len(rows)), np.zeros(len(rows), np.bool_)
-        self.index.apply(self._words_of(rows), inserts, stamps, self.store.mortal(self.store.rows), applied)
+        applied = Applied(len(rows))
+        self.retract(self.words_of(rows), stamps, applied)
         assert np.array_equal(applied.killed, rows), "rows did not die in the order in which they are met"
+
+    def retract(self, words: Ints, stamps: Ints, applied: Applied) -> None:
+        """Let indexed rows of these words die, as `applied` is going to say, of which the store knows."""
+        inserts = np.zeros(len(words), np.bool_)
+        self.index.apply(words, inserts, stamps, self.store.mortal(self.store.rows), applied)
 
     def seal(self, since: int) -> None:
         """Make the rows final; there is no past to be read here."""
@@ -86,6 +91,7 @@ class LivingRows:
         """Entries and bytes of the index alone."""
         return StateSize(entries=self.index.entries, bytes=self.index.nbytes)
 
-    def _words_of(self, rows: Ints | slice) -> Ints:
+    def words_of(self, rows: Ints | slice) -> Ints:
+        """The words by which these rows are known. Cost: reads all columns."""
         length = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
         return self.words([self.store.gather(c, rows) for c in range(len(self.store.types))], length)

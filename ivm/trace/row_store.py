@@ -183,9 +183,8 @@ class RowStore:
 
     def mortal(self, rows: int) -> Ints:
         """`died` for rows up to `rows`, some of them still to be appended, for whoever told `expect` before."""
-        died = self._died.reserve(rows)
-        self._died.length = max(self._died.length, rows)
-        return died
+        self._died.skip(rows)
+        return self._died.array
 
     def expect(self, applied: Applied) -> Applied:
         """Rows are about to die, as `applied` is going to say: those will live again if this is undone."""

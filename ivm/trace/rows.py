@@ -11,20 +11,24 @@ import numpy as np
 
 from catalog.types import SqlType
 from ivm.trace import compaction
+from ivm.trace.arrangement import Arrangement
 from ivm.trace.changes import Applied, Changes, in_order
-from ivm.trace.column import Array, Column
+from ivm.trace.column import Array, Column, Ints
 from ivm.trace.compaction import Compaction
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.follower import Follower
 from ivm.trace.index import Mark as IndexMark
 from ivm.trace.living_rows import LivingRows
+from ivm.trace.retraction import find_by_key
 from ivm.trace.row_store import Mark, RowsReader, RowStore
 from ivm.trace.segment import Segment, Segments
 from ivm.trace.state import Held, State, StateSize
 from ivm.trace.time import BEGINNING, chosen, stamps
 
 Arranged = TypeVar("Arranged", bound=Follower)
+_AT_LEAST, _FOR_EACH = 1 << 11, 32
+"""How many rows are indexed by their values with a commit, and for each row that came or died."""
 RowsMark = tuple[Mark, IndexMark | None]
 """Where rows come back to: their store, and the index of the living ones."""
 
@@ -171,7 +175,10 @@ class Rows(State):
 
 
 class DerivedRows(Rows, Generic[Arranged]):
-    """Rows of a derived collection, and `arranged`, which `arrange` makes of their store: the one that follows them."""
+    """Rows of a derived collection, and `arranged`, which `arrange` makes of their store: the one that follows them.
+
+    From the first retraction on the index of the living rows is made bit by bit, as commits are sealed.
+    """
 
     def __init__(
         self, types: Sequence[SqlType], dictionary: TextDictionary, arrange: Callable[[RowStore], Arranged]
@@ -201,17 +208,50 @@ class DerivedRows(Rows, Generic[Arranged]):
             store.append(ordered, len(changes), changes.times)
             self.arranged.catch_up()
             return
-        applied, _ = self.change(ordered.columns(), changes)
-        added = np.flatnonzero(changes.inserts)
-        store.append(ordered.take(added), len(added), chosen(changes.times, added))
-        if len(applied.failed):
-            self._refuse(ordered, int(applied.failed[0]))
+        failed = self._retract(ordered, changes)
+        if len(failed):
+            self._refuse(ordered, int(failed[0]))
         self.arranged.catch_up()
+
+    def seal(self, upper: int, since: int) -> None:
+        """See `Rows.seal`. The index of the living rows comes nearer to having all of them."""
+        if self._living is not None and self._living.index.rows < self.store.rows:
+            self._index_living(self._living)
+        super().seal(upper, since)
 
     def size(self) -> StateSize:
         """Living rows, entries of both indexes, all bytes."""
         rows, arranged = super().size(), self.arranged.size()
         return StateSize(rows.rows, rows.entries + arranged.entries, rows.bytes + arranged.bytes)
+
+    def _retract(self, ordered: Delta, changes: Changes) -> Ints:
+        """Append the rows that come, let die those that go; the positions of changes that fail.
+
+        An index of the living rows that lags behind catches up as it is sealed; until then rows are found by their keys
+        where few go, so that the first one to go does not wait for all to be indexed.
+        """
+        store, columns = self.store, ordered.columns()
+        living = self._living or LivingRows(store)
+        found = find_by_key(self.arranged, living, columns, changes) if isinstance(self.arranged, Arrangement) else None
+        applied = self.change(columns, changes)[0] if found is None else Applied(len(found.others), go_on=True)
+        added = np.flatnonzero(changes.inserts)
+        store.append(ordered.take(added), len(added), chosen(changes.times, added))
+        if found is None:
+            return applied.failed
+        self._living = living
+        store.kill(found.rows, stamps(chosen(changes.times, found.positions)))
+        if len(found.others):
+            living.retract(
+                found.words[found.others], stamps(chosen(changes.times, found.others)), store.expect(applied)
+            )
+        return found.others[applied.failed]
+
+    def _index_living(self, living: LivingRows) -> None:
+        """Index more of the living rows, in proportion to what came and died; all is lost where it is interrupted."""
+        self._living = None
+        with suppress(MemoryError):  # it begins anew when it is needed
+            living.catch_up(_AT_LEAST + _FOR_EACH * self.store.unsealed)
+            self._living = living
 
     def _refuse(self, delta: Delta, position: int) -> None:
         row = [column.values[0] for column in delta.take(np.array([position])).columns()]

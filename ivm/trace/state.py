@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar
 from weakref import ref
 
 from ivm.trace.column import Array
+from ivm.trace.growable import join_page
 
 Each = TypeVar("Each")
 
@@ -95,6 +96,7 @@ class Marks(dict[State, Any]):
         for state in reversed(self):
             state.seal(upper, since)
         self.clear()
+        join_page()
 
 
 class Held(list["ref[Each]"]):

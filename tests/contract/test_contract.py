@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 import ivm.trace
-from ivm.trace import compaction, view_log
+from ivm.trace import compaction, retraction, rows, view_log
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.row_store import RowStore
 from ivm.trace.rows import Rows
@@ -137,6 +137,10 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compaction, "FROM_ROWS", 8)
     monkeypatch.setattr(compaction, "_AT_LEAST", 3)
     monkeypatch.setattr(compaction, "_FOR_EACH", 2)
+    monkeypatch.setattr(retraction, "_FOR_EACH", 0)
+    monkeypatch.setattr(retraction, "_PART", 0)
+    monkeypatch.setattr(rows, "_AT_LEAST", 2)
+    monkeypatch.setattr(rows, "_FOR_EACH", 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)

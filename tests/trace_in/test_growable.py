@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ivm.trace.growable import Growable
+from ivm.kernels.memory.allocator import resident_bytes
+from ivm.trace.growable import Growable, join_page
 
 
 def test_growth_keeps_what_is_there_and_leaves_views_alone() -> None:
@@ -61,3 +62,19 @@ def test_what_was_never_written_is_zero() -> None:
         array.append(np.ones((100_000, *([] if width is None else [width])), np.int32))
         array.fill(7, 200_000)
         assert not array.array[200_000:300_000].any()
+
+
+@pytest.mark.skipif(not resident_bytes(), reason="this system does not tell how much memory there is")
+def test_a_few_of_many_rows_that_are_skipped_take_little_memory_and_more_page_by_page() -> None:
+    array = Growable(np.dtype(np.int64))
+    array.skip(1 << 24)
+    before, pages = resident_bytes(), 64
+    rows = array.view()
+    rows[:: len(rows) // pages] = 1
+    assert resident_bytes() - before < 4 << 20
+    for _ in range(2 * pages):
+        held = resident_bytes()
+        join_page()
+        assert resident_bytes() - held <= 3 << 20
+    assert len(rows) == 1 << 24
+    assert rows.sum() == pages

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog.types import BIGINT, INTEGER, Physical
+from ivm.trace import retraction, rows
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.column import Column
 from ivm.trace.delta import delta_of
@@ -78,30 +79,44 @@ def valid_prefix(history, updates):
     return kept
 
 
-@given(steps=st.lists(STEP, max_size=10), data=st.data())
-def test_probes_see_the_collection_as_of_their_time(steps, data):
-    arrangement = derived()
-    history: list[Update] = []
-    start = 0
-    for drawn, keep, shuffle in steps:
-        start += 10
-        possible = valid_prefix(history, [(row, start + t, diff) for row, t, diff in drawn])
-        updates = data.draw(st.permutations(possible)) if shuffle else possible
-        mark = arrangement.mark()
-        arrangement.apply(delta_from(updates))
-        after = history + list(updates)
-        for key in range(4):
-            for time in range(start - 1, start + 4):
-                assert found(arrangement, key, time, True) == present(after, key, time)
-                assert found(arrangement, key, time, False) == present(after, key, time - 1)
-        if keep:
-            history = after
-            arrangement.seal(start + 4, start - 2)
-        else:
-            arrangement.rollback(mark)
-        for key in range(4):
-            assert found(arrangement, key, start + 9, True) == present(history, key, start + 9)
-    assert arrangement.size().rows == sum(sum(present(history, k, start + 9).values()) for k in [None, *range(4)])
+@pytest.fixture(scope="class", params=["indexed", "by key"])
+def _retracting(request):
+    """Rows to retract are found by their values, or, of a few rows too, by their keys until they are indexed."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "by key":
+            patch.setattr(retraction, "_FOR_EACH", 0)
+            patch.setattr(retraction, "_PART", 0)
+            patch.setattr(rows, "_AT_LEAST", 2)
+            patch.setattr(rows, "_FOR_EACH", 0)
+        yield
+
+
+@pytest.mark.usefixtures("_retracting")
+class TestProbes:
+    @given(steps=st.lists(STEP, max_size=10), data=st.data())
+    def test_see_the_collection_as_of_their_time(self, steps, data):
+        arrangement = derived()
+        history: list[Update] = []
+        start = 0
+        for drawn, keep, shuffle in steps:
+            start += 10
+            possible = valid_prefix(history, [(row, start + t, diff) for row, t, diff in drawn])
+            updates = data.draw(st.permutations(possible)) if shuffle else possible
+            mark = arrangement.mark()
+            arrangement.apply(delta_from(updates))
+            after = history + list(updates)
+            for key in range(4):
+                for time in range(start - 1, start + 4):
+                    assert found(arrangement, key, time, True) == present(after, key, time)
+                    assert found(arrangement, key, time, False) == present(after, key, time - 1)
+            if keep:
+                history = after
+                arrangement.seal(start + 4, start - 2)
+            else:
+                arrangement.rollback(mark)
+            for key in range(4):
+                assert found(arrangement, key, start + 9, True) == present(history, key, start + 9)
+        assert arrangement.size().rows == sum(sum(present(history, k, start + 9).values()) for k in [None, *range(4)])
 
 
 def test_retracting_an_absent_row_is_an_internal_error_and_can_be_undone():
@@ -114,6 +129,33 @@ def test_retracting_an_absent_row_is_an_internal_error_and_can_be_undone():
     arrangement.rollback(mark)
     assert found(arrangement, 1, 9, True) == {1: 1}
     assert found(arrangement, 5, 9, True) == {}
+
+
+def test_the_first_row_to_go_does_not_wait_for_an_index_of_all():
+    arrangement = derived()
+    n = 100_000
+    keys = np.arange(n, dtype=np.int64)
+    arrangement.apply(delta_of([Column(keys // 4), Column((keys % 2).astype(np.int32))], 1, None))
+    arrangement.seal(2, 1)
+    indexed = 0
+    for time in range(2, 300):
+        arrangement.apply(delta_from([((time, time % 2), time, -1), ((time, 2), time, 1)]))
+        assert found(arrangement, time, time, True) == {time % 2: 1, 1 - time % 2: 2, 2: 1}
+        arrangement.seal(time + 1, time)
+        before, indexed = indexed, arrangement._living.index.rows
+        assert before < indexed <= before + 2200 or indexed == arrangement.store.rows
+    assert indexed == arrangement.store.rows
+    assert arrangement.size().rows == n
+
+
+def test_many_rows_of_one_key_are_indexed_before_one_is_looked_for():
+    arrangement = derived()
+    n = 100_000
+    arrangement.apply(delta_of([Column(np.zeros(n, np.int64)), Column(np.arange(n, dtype=np.int32))], 1, None))
+    arrangement.seal(2, 1)
+    arrangement.apply(delta_from([((0, n // 2), 2, -1)]))
+    assert arrangement._living.index.rows == n
+    assert arrangement.size().rows == n - 1
 
 
 def test_a_row_replaced_over_and_over_is_found_at_once():
