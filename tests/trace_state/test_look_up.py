@@ -186,6 +186,18 @@ def test_parts_find_what_is_found_one_by_one(form, monkeypatch):
         assert _find_all(form, 40) > 1000
 
 
+@pytest.mark.parametrize("unique", [False, True])
+def test_many_keys_are_looked_up_in_a_small_table(unique):
+    met = 0
+    for seed in range(8):
+        case = Case(seed, unique=unique)
+        for spread in (40, 3_000):
+            case.commit(300)
+            case.spread = spread
+            met += _compare(case, case.delta(4_000, False), True)
+    assert met > 1000
+
+
 def test_what_finds_more_than_there_is_room_for_comes_in_parts(monkeypatch):
     monkeypatch.setattr(look_up, "MOST", 300)
     monkeypatch.setattr(look_up_parts, "MOST", 300)
