@@ -69,6 +69,10 @@ def _take_integers(frame: Ints, at: Word, first: Word, count: Word, words: Ints)
         return False
     step = stride_at(frame, at + COLUMN)
     address += first * step
+    if step == 4:
+        for row in range(count):
+            words[np.uint64(row), np.uint64(0)] = load(address + row * step, np.int32(0))
+        return True
     for row in range(count):
         words[np.uint64(row), np.uint64(0)] = load(address + row * step, np.int64(0))
     return True

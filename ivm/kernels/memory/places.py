@@ -51,7 +51,7 @@ def step_of(frame: Ints, at: Word) -> Word:
 def begin_of(frame: Ints, at: Word) -> Word:
     """The address of the first row's item of a column of words whose rows lie `stride_at` apart, none NULL; 0 if not.
 
-    A row is its own number.
+    A row is its own number. Where they lie 4 bytes apart, words lie there as int32.
     """
     form, one = frame[at + FORM], frame[at + ONE]
     if frame[at + ROWS] != 0 or form == PIECES:
@@ -59,7 +59,7 @@ def begin_of(frame: Ints, at: Word) -> Word:
     if form == ARRAY:
         return data_of(one) if frame[at + TWO] == 8 and frame[at + THREE] == 0 else _WORD
     place = data_of(one) + frame[at + TWO] * stride_of(one, 0)
-    return load(place, _WORD) if load(place + 8, _WORD) >= 8 and load(place + 16, _WORD) == 0 else _WORD
+    return load(place, _WORD) if load(place + 8, _WORD) != 0 and load(place + 16, _WORD) == 0 else _WORD
 
 
 @part()
