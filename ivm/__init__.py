@@ -110,8 +110,8 @@ def connect(
     `read_text`, `https://`). Without, it sees the tables and views of this database and nothing else, whoever wrote it,
     and is refused with AccessError; and what does not fit into memory is refused rather than spilled to disk.
     `threads`: how many threads work on a commit of many rows, and on filling a view; None: as many as there are
-    processors for this process. Commits of less than some thousands of rows take one. The answers are the same. More
-    than one does not pay yet on a small machine, so measure.
+    processors for this process. Commits of less than some ten thousands of rows take one. The answers are the same.
+    More than one does not pay yet on a small machine, so measure.
 
     Raises StorageError for a directory that cannot be used, is held by another process, or is damaged;
     TypeMismatchError for a number that is negative, too large or no whole number, for no threads at all, and for

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from tpch.schema import DIFF, TIME, relations, update_columns
 
 _AHEAD = 4
 _NEARLY_ALL = 0.9
+_MOST_SHORT = {pa.int64().id: 2**31 - 1, pa.decimal128(1).id: 10**9 - 1}
+"""How far from zero the values of a type may be that take 4 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,8 @@ class StreamBatch:
     """The changes of the times [first_time, last_time], by relation; a relation without changes is left out.
 
     The tables have the relation's columns and, unless the batch was coalesced, `_time`; `_diff` is left out only of
-    coalesced tables that have none but inserts. Text columns of few values come as Arrow dictionaries.
+    coalesced tables that have none but inserts. Text columns of few values come as Arrow dictionaries, BIGINT and
+    decimals whose values all fit there in 4 bytes.
     `decode_seconds` is what reading and decoding took, on the thread that did it.
     """
 
@@ -59,6 +63,14 @@ class Stream:
             for name, entry in self.manifest.relations.items()
         }
 
+    @cached_property
+    def shorts(self) -> dict[str, frozenset[str]]:
+        """By relation, the columns that are read with 4 bytes a value, since the files say that all values fit."""
+        return {
+            name: short_columns(self.directory, [*entry.base, *entry.changes], relations()[name].schema)
+            for name, entry in self.manifest.relations.items()
+        }
+
     def base(self, wanted: Sequence[str] | None = None) -> dict[str, pa.Table]:
         """The base snapshot of the relations `wanted` (default: all), whole, without `_time` and `_diff`.
 
@@ -67,7 +79,7 @@ class Stream:
         found = {}
         for name, entry in self._entries(wanted).items():
             if entry.base:
-                groups = _row_groups(self.directory, entry.base, self.dictionaries[name])
+                groups = _row_groups(self.directory, entry.base, self.dictionaries[name], self.shorts[name])
                 found[name] = pa.concat_tables(table.select(relations()[name].columns) for _, table in groups)
         return found
 
@@ -89,7 +101,8 @@ class Stream:
     def _decoded(self, times: int, wanted: Sequence[str] | None, coalesce: bool) -> Iterator[StreamBatch]:
         entries = self._entries(wanted)
         cursors = {
-            name: _Cursor(self.directory, entry.changes, self.dictionaries[name]) for name, entry in entries.items()
+            name: _Cursor(_row_groups(self.directory, entry.changes, self.dictionaries[name], self.shorts[name]))
+            for name, entry in entries.items()
         }
         for first in range(self.manifest.first_time, self.manifest.last_time + 1, times):
             started = time.perf_counter()
@@ -145,11 +158,10 @@ def _ahead(batches: Iterator[StreamBatch]) -> Iterator[StreamBatch]:
 
 
 class _Cursor:
-    """Reads the files of one relation in order of time, one row group at a time."""
+    """Reads the files of one relation in order of time, one row group at a time: see `_row_groups`."""
 
-    def __init__(self, directory: Path, files: Sequence[File], dictionaries: Sequence[str]) -> None:
-        """Start before the first row of `files`; the columns `dictionaries` are read as Arrow dictionaries."""
-        self._groups = _row_groups(directory, files, dictionaries)
+    def __init__(self, groups: Iterator[tuple[Path, pa.Table]]) -> None:
+        self._groups = groups
         self._table: pa.Table | None = None
         self._times = np.empty(0, np.int64)
         self._at = 0
@@ -187,8 +199,13 @@ class _Cursor:
         return True
 
 
-def _row_groups(directory: Path, files: Sequence[File], dictionaries: Sequence[str]) -> Iterator[tuple[Path, pa.Table]]:
-    """The row groups of `files`, in order, as tables of one schema whose columns are not nullable."""
+def _row_groups(
+    directory: Path, files: Sequence[File], dictionaries: Sequence[str], shorts: Collection[str]
+) -> Iterator[tuple[Path, pa.Table]]:
+    """The row groups of `files`, in order, as tables of one schema whose columns are not nullable.
+
+    The columns `dictionaries` are read as Arrow dictionaries, the values of `shorts` take 4 bytes.
+    """
     for file in files:
         path = directory / file.path
         try:
@@ -196,15 +213,18 @@ def _row_groups(directory: Path, files: Sequence[File], dictionaries: Sequence[s
                 for group in range(parquet.num_row_groups):
                     # One thread: this runs beside the engine, which the other cores belong to.
                     table = parquet.read_row_group(group, use_threads=False)
-                    yield path, _narrowed(table)
+                    yield path, _narrowed(table, shorts)
         except (OSError, pa.ArrowException) as error:
             raise StreamError(f"{path} cannot be decoded: {error}; generate the stream again") from None
 
 
-def _narrowed(table: pa.Table) -> pa.Table:
+def _narrowed(table: pa.Table, shorts: Collection[str]) -> pa.Table:
     """The table, its decimals and dictionaries in the least bytes; no column is nullable."""
-    columns = [pa.chunked_array(map(narrow, column.chunks)) for column in table.columns]
     names = table.column_names
+    columns = [
+        pa.chunked_array([narrow(chunk, short=name in shorts) for chunk in column.chunks])
+        for name, column in zip(names, table.columns, strict=True)
+    ]
     fields = [pa.field(name, column.type, nullable=False) for name, column in zip(names, columns, strict=True)]
     return pa.Table.from_arrays(columns, schema=pa.schema(fields))
 
@@ -246,6 +266,29 @@ def _dictionary_columns(directory: Path, files: Sequence[File], schema: pa.Schem
         for position, column in enumerate(schema)
         if pa.types.is_string(column.type) and sum(_encoded_rows(meta, position) for meta in metas) > _NEARLY_ALL * rows
     )
+
+
+def short_columns(directory: Path, files: Sequence[File], schema: pa.Schema) -> frozenset[str]:
+    """The columns of int64 or decimals of which the footers of `files` say that all values fit into 4 bytes."""
+    metas = [pq.read_metadata(directory / file.path) for file in files]
+    groups = [meta.row_group(group) for meta in metas for group in range(meta.num_row_groups)]
+    return frozenset(
+        column.name
+        for place, column in enumerate(schema)
+        if (most := _MOST_SHORT.get(column.type.id)) and all(_is_within(group.column(place), most) for group in groups)
+    )
+
+
+def _is_within(column: pq.ColumnChunkMetaData, most: int) -> bool:
+    told = column.statistics
+    if told is None or not told.has_min_max:
+        return False
+    return all(_whole(value) <= most for value in (told.min, told.max))
+
+
+def _whole(value: int | Decimal) -> int:
+    """How far from zero the integer is by which a number is stored."""
+    return abs(int(value if isinstance(value, int) else value.scaleb(-int(value.as_tuple().exponent))))
 
 
 def _encoded_rows(meta: pq.FileMetaData, column: int) -> int:

@@ -9,7 +9,7 @@ from functools import partial
 from ivm.trace.column import Bools, Ints
 from ivm.trace.delta import Group
 from ivm.trace.follower import Follower
-from ivm.trace.helpers import LARGE, Errand, at_hand
+from ivm.trace.helpers import Errand, Errands, at_hand
 from ivm.trace.index import Index
 from ivm.trace.keys import DistinctKeys, KeyLayout, KeysAt
 from ivm.trace.look_up import LookUp
@@ -56,7 +56,7 @@ class Arrangement(Follower):
         self.key = tuple(key)
         self.layout = layout
         self._is_aside = False
-        self._coming: Errand[None] | None = None
+        self._coming: Errand[bool] | Errand[None] | None = None
         self._keys = _Keys(store, self.key, layout, layout.form(self.key))
         runs = unique or layout.words == 1
         self.index = Index(layout.words, unique, self._keys.words if runs else None, layout.lead_shift if unique else 0)
@@ -72,36 +72,48 @@ class Arrangement(Follower):
         return self.index.visited
 
     def catch_up(self, most: int | None = None) -> int:
-        """Index the rows that the store has gained, at most so many of them; how many are left. Cost: 20 ns a row."""
+        """Index the rows that the store has gained, at most so many of them; how many are left. Cost: 20 ns a row.
+
+        Others may be at it until somebody looks something up, if the commit has helpers for so many rows.
+        """
         if self._coming is not None:
             self.settle()
         store, index = self.store, self.index
         row, end = index.rows, store.rows
         if most is not None:
             end = min(row + most, end)
-        elif end - row >= LARGE and self._catch_up_aside(end - row):
+        elif (errands := at_hand(end - row)) is not None and self._catch_up_aside(errands, end - row):
             return 0
         while row < end:
             stop = min(row + _CATCH_UP_ROWS, end)
-            found = store.columns.sources(row)
-            if found is None or not index.insert_packed(KeysAt(self._keys.form, *found, stop - row), store.died):
+            keys = self._where(row, stop)
+            if keys is None or not index.insert_packed(keys, store.died):
                 words, dropped = self._keys.pack(slice(row, stop))
                 index.insert(words, dropped, store.died)
             row = stop
         return store.rows - row
 
-    def _catch_up_aside(self, count: int) -> bool:
-        """Let others do it until somebody looks something up, if the commit has helpers for so many rows.
+    def _where(self, row: int, stop: int) -> KeysAt | None:
+        """Where kernels find the keys of these rows, if they do."""
+        found = self.store.columns.sources(row)
+        return None if found is None else KeysAt(self._keys.form, *found, stop - row)
 
-        Nobody changes the store meanwhile. The keys are read here, and their columns brought to where reading them by
-        row number changes nothing.
+    def _catch_up_aside(self, errands: Errands, count: int) -> bool:
+        """Let others do it, unless that are too many rows. Nobody changes the store meanwhile.
+
+        Keys that kernels do not find are read here, where all is done that may fail for that. Their columns are brought
+        to where reading them by row number changes nothing.
         """
-        errands = at_hand(count)
-        if errands is None or count > _CATCH_UP_ROWS:
+        if count > _CATCH_UP_ROWS:
             return False
-        words, dropped = self._keys.pack(slice(self.index.rows, self.store.rows))
-        self.store.columns.settle(self.key)
-        self._coming = errands.send(partial(self.index.insert, words, dropped, self.store.died))
+        index, died, columns = self.index, self.store.died, self.store.columns
+        keys = self._where(index.rows, self.store.rows)
+        columns.settle(self.key)
+        if keys is not None and keys.are_readable:
+            self._coming = errands.send(partial(index.insert_packed, keys, died))
+        else:
+            words, dropped = self._keys.pack(slice(index.rows, self.store.rows))
+            self._coming = errands.send(partial(index.insert, words, dropped, died))
         return True
 
     def settle(self) -> None:

@@ -75,7 +75,9 @@ def is_direct(given: pa.DataType, type: SqlType) -> bool:
         return False
     if type.kind is Kind.BLOB:
         return bool(pa.types.is_binary(given) or pa.types.is_large_binary(given))
-    return is_text(given) if type.kind is Kind.VARCHAR else bool(given == arrow_type(type))
+    if type.kind is Kind.VARCHAR:
+        return is_text(given)
+    return bool(given == arrow_type(type) or (type.kind is Kind.BIGINT and given == pa.int32()))
 
 
 def is_text(given: pa.DataType) -> bool:
@@ -91,10 +93,10 @@ def is_text(given: pa.DataType) -> bool:
 def to_column(array: pa.Array | pa.ChunkedArray, type: SqlType, dictionary: TextDictionary) -> Column:
     """An Arrow array as a column of `type`; text is put into `dictionary`, values under NULL are zero.
 
-    Takes the type's own Arrow type, any encoding of text, decimals of 32, 64 and 128 bits of the same scale, lists of
-    the element's own type; others are cast, and raise pa.ArrowInvalid where a value does not fit. Numbers, dates and
-    timestamps without NULL share the array's memory (a narrow decimal128 as a strided view of its low words), which
-    must not be written to.
+    Takes the type's own Arrow type, any encoding of text, decimals of 32, 64 and 128 bits of the same scale, BIGINT of
+    32 bits, lists of the element's own type; others are cast, and raise pa.ArrowInvalid where a value does not fit.
+    Numbers, dates and timestamps without NULL share the array's memory (a narrow decimal128 as a strided view of its
+    low words), which must not be written to, unless they are shorter there.
     Cost: constant then; else a pass. Text: see `TextDictionary.encode`.
     """
     if isinstance(array, pa.ChunkedArray):

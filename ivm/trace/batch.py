@@ -162,9 +162,10 @@ class Batch(Source):
         that says of which rows the value is not NULL, 0 if no value is NULL; and the bit of the first row there, lowest
         first (that of row i: bit (b + i) & 7 of byte (b + i) >> 3). A value has its physical form, and the alignment of
         that (of WIDE both words lie there, the low one first). What lies under NULL is anything, which `column` reads
-        as zero. Of a column whose values have not their physical form there (text, truth values, numbers of other
-        sizes), the second number is 0 and the others mean nothing. All of it holds as long as the batch's rows
-        are there, and nobody writes to it. Cost: 10 microseconds for 16 columns at the first call.
+        as zero. Values whose form is int64 may lie there as int32: the second number says so, which then is 4. Of a
+        column whose values are there in no such form (text, truth values, numbers of other sizes), it is 0 and the
+        others mean nothing. All of it holds as long as the batch's rows are there, and nobody writes to it. Cost: 10
+        microseconds for 16 columns at the first call.
         """
         if self._addresses is None and self._is_whole:
             found = located(self.rows, self._readers.strides(self.rows.schema))

@@ -176,7 +176,7 @@ class ColdColumns:
 
     def table(self, rows: Ints) -> pa.Table:
         """The columns of `rows`, ascending, as a table of one batch. Cost: copies them."""
-        return pa.table({str(index): self.arrow(index, rows).combine_chunks() for index in self._places})
+        return pa.table({str(index): self._copied(index, rows) for index in self._places})
 
     def gather(self, index: int, rows: Array | slice) -> Column:
         """A column's values of `rows` in physical form. Cost: a random access a row for what is read in place, a slice
@@ -214,6 +214,14 @@ class ColdColumns:
         """A column's values of `rows`, ascending, in the encodings that they came in; slices are not copied."""
         return self._sliced(index, rows.start, rows.stop) if isinstance(rows, slice) else self._taken(index, rows)
 
+    def _copied(self, index: int, rows: Ints) -> pa.Array:
+        """A column's values of `rows`, in the form in which all of them are read in place, if there is one."""
+        arrays = self._taken(index, rows)
+        if arrays and all(is_readable_in(array.type, self._types[index]) for array in arrays):
+            with suppress(pa.ArrowInvalid, pa.ArrowTypeError):
+                return pa.concat_arrays(arrays)
+        return self.arrow(index, rows).combine_chunks()
+
     def _one_table(self, batches: list[pa.RecordBatch]) -> pa.Table:
         """The batches one after the other, not copied, unless their types differ."""
         with suppress(pa.ArrowInvalid):
@@ -234,7 +242,8 @@ class ColdColumns:
         wanted = self._types[index]
         if array.type == arrow_type(wanted):
             return array
-        return plain(array, wanted) if pa.types.is_decimal64(array.type) else array.cast(arrow_type(wanted))
+        is_narrow = pa.types.is_decimal64(array.type) or pa.types.is_decimal32(array.type)
+        return plain(array, wanted) if is_narrow else array.cast(arrow_type(wanted))
 
     def _array(self, number: int, index: int) -> pa.Array:
         return self._rows.batches[number].column(self._places[index])
@@ -250,7 +259,9 @@ class ColdColumns:
         return column.gather(np.arange(begin, end)) if found is None else found
 
     def _readable(self, index: int) -> InPlace:
-        """A column over all batches; those in a form that cannot be read in place are made anew."""
+        """A column over all batches; those in a form that cannot be read in place are made anew. So are all that have
+        fewer bytes a value than one that comes takes, which happens but once.
+        """
         rows = self._rows
         column = rows.in_place.get(index)
         if column is None:
@@ -258,6 +269,9 @@ class ColdColumns:
         for number in range(len(column), len(rows.batches)):
             array = self._array(number, index)
             read = column.add(array)
+            if read is None:
+                rows.in_place[index] = column.wider()
+                return self._readable(index)
             if read is not array:
                 self._replace(number, index, read)
         return column

@@ -85,14 +85,17 @@ def one_batch(data: ArrowRows) -> pa.RecordBatch | None:
 
 def stride_of(given: pa.DataType, type: SqlType) -> int:
     """The bytes from a value of an array of type `given` to the next; 0 if values have not the physical form of `type`
-    there.
+    there, nor are int32 where that is int64.
     """
     if not is_readable(type) or not is_direct(given, type):
         return 0
     if pa.types.is_decimal128(given):
         return 16
+    if type.physical is Physical.WIDE:
+        return 0
     item = np.dtype(item_of(given))
-    return item.itemsize if item == DTYPES[type.physical] and type.physical is not Physical.WIDE else 0
+    is_short = item == np.int32 and type.physical is Physical.INT64
+    return item.itemsize if is_short or item == DTYPES[type.physical] else 0
 
 
 def memory_of(owner: object) -> Memory:
@@ -105,8 +108,11 @@ def memory_of(owner: object) -> Memory:
 def array_at(memory: Memory, address: int, physical: Physical, length: int, stride: int) -> Array:
     """An array over values in their physical form, the first at an address, which must not be written to.
 
-    It is writable in name only: kernels are compiled for one kind of array.
+    It is writable in name only: kernels are compiled for one kind of array. Of shorter values it is a copy.
     """
     if physical is Physical.WIDE:
         return np.ndarray((length, 2), np.int64, memory, address - _PAGE, (stride, 8))
-    return np.ndarray((length,), DTYPES[physical], memory, address - _PAGE, (stride,))
+    dtype = DTYPES[physical]
+    if stride < dtype.itemsize:
+        return np.ndarray((length,), np.int32, memory, address - _PAGE, (stride,)).astype(dtype)
+    return np.ndarray((length,), dtype, memory, address - _PAGE, (stride,))

@@ -20,9 +20,9 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 from weakref import finalize
 
-LARGE = 1 << 13
+LARGE = 1 << 14
 """Rows from which on it is worth it: handing an errand out takes some 30 microseconds."""
-_PART = 1 << 14
+_PART = 1 << 15
 _WAIT_SECONDS = 1.0
 
 T = TypeVar("T")
@@ -129,12 +129,16 @@ class Errands:
 
     def all(self, works: Sequence[Callable[[], T]]) -> list[T]:
         """Do all of these side by side; raises what the first of them raises that does."""
-        mine, *others = map(Errand, works)
+        mine, *others = errands = [Errand(work) for work in works]
         for errand in others:
             self.out.append(errand)
             self._helpers.put(errand)
         try:
-            return [errand.get() for errand in (mine, *others)]
+            mine.get()
+            for errand in others:  # what nobody is at, before waiting for what somebody is at
+                if errand.claim():
+                    errand.run()
+            return [errand.get() for errand in errands]
         finally:
             for errand in others:
                 errand.wait()
@@ -177,9 +181,12 @@ def side_by_side(works: Sequence[Callable[[], T]], rows: int) -> list[T]:
     return [work() for work in works] if errands is None else errands.all(works)
 
 
-def parts(rows: int) -> list[slice]:
-    """So many rows, at least one, in pieces that are worth an errand each: two of them or more."""
-    count = min(max(2, -(-rows // _PART)), rows)
+def parts(rows: int, work: int = 0) -> list[slice]:
+    """So many rows, at least one, in pieces that are worth an errand each: two of them or more.
+
+    `work`: as which number of rows they count, where that is more.
+    """
+    count = min(max(2, -(-max(work, rows) // _PART)), rows)
     bounds = [rows * i // count for i in range(count + 1)]
     return [slice(begin, end) for begin, end in pairwise(bounds)]
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from catalog.types import MAX_NARROW_DIGITS, Kind, Physical, SqlType
 from ivm.kernels.memory.in_place import PAGE_BITS, gather_bits, gather_items
-from ivm.trace.arrow import arrow_type, is_direct, to_arrow, to_column, view_at
+from ivm.trace.arrow import arrow_type, is_direct, numbers_from, to_arrow, to_column, view_at
 from ivm.trace.column import DTYPES, Array, Column, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
@@ -21,6 +21,7 @@ _READABLE = (
 _PAGE = 1 << PAGE_BITS
 _NO_TEXT = TextDictionary()
 _MOST_SHORT, _MOST_LONG = 1 << 7, 1 << 15
+_SHORT_DIGITS, _WORD_BITS = 9, 64
 
 
 def is_readable(type: SqlType) -> bool:
@@ -106,8 +107,8 @@ class Pieces:
 class InPlace:
     """A column of `type`, for which `is_readable`, over the arrays of `pieces`, which its owner keeps alive.
 
-    Decimals of at most 18 digits take 8 bytes each where the first array has them so, else 16. Values under NULL read
-    as zero. Size: 8 bytes a piece, 24 where some values are NULL.
+    BIGINT and decimals of at most 18 digits take as many bytes each as in the first array: 4, 8, or 16 of decimals.
+    Values under NULL read as zero. Size: 8 bytes a piece, 24 where some values are NULL.
     """
 
     def __init__(self, type: SqlType, pieces: Pieces) -> None:
@@ -117,6 +118,7 @@ class InPlace:
         self._dtype = DTYPES[type.physical]
         self._arrow = arrow_type(type)
         self.stride = self._arrow.bit_width // 8
+        self._least = 0
         self._read: pa.DataType | None = None
         self._bases: Growable[np.int64] = Growable(np.dtype(np.int64))
         self._maps: Growable[np.int64] = Growable(np.dtype(np.int64), 2)
@@ -130,6 +132,11 @@ class InPlace:
         return self._maps.length > 0
 
     @property
+    def _is_short(self) -> bool:
+        """Whether values lie there as int32 though their form is int64."""
+        return self.stride < self._dtype.itemsize
+
+    @property
     def bases(self) -> Ints:
         """Where each piece lies: the address that its row 0 would have."""
         return self._bases.array
@@ -139,31 +146,41 @@ class InPlace:
         """Those of its pieces."""
         return self._pieces.arguments
 
-    def add(self, array: pa.Array) -> pa.Array:
+    def add(self, array: pa.Array) -> pa.Array | None:
         """The array of the next piece; the one to be kept alive for it, which is another if this one does not fit.
 
-        An array fits if its values have their physical form in it. Cost: constant, else a pass.
+        An array fits if its values have the form there that they have in the first one. None, and nothing is done, if
+        some value takes more bytes than that has; see `wider`. Cost: constant, else a pass.
         """
-        given = array.type
+        given, made = array.type, array
         if given is not self._read:
-            if not len(self) and pa.types.is_decimal64(given) and is_direct(given, self._type) and not self._wide:
+            direct = is_direct(given, self._type)
+            if direct and not self._wide and not len(self) and given.bit_width >= self._least:
                 self._arrow, self.stride = given, given.bit_width // 8
-            alike = pa.types.is_decimal(given) and given.bit_width == self._arrow.bit_width
-            if given == self._arrow or (alike and is_direct(given, self._type)):
+            if given == self._arrow or (direct and given.bit_width == self._arrow.bit_width):
                 self._read = given
             else:
-                array = self._made_anew(array)
-        validity, data = array.buffers()
-        if data is None:
-            array = self._made_anew(array)
-            validity, data = array.buffers()
-        piece = len(self)
-        if validity is not None and array.null_count:
+                made = self._made_anew(array)
+        if made is not None and made.buffers()[1] is None:
+            made = self._made_anew(array)
+        if made is None:
+            return None
+        piece, (validity, data) = len(self), made.buffers()
+        if validity is not None and made.null_count:
             self._maps.truncate(piece)
             self._maps.fill(0, piece)
-            self._maps.append(np.array([[validity.address, array.offset]]))
-        self._bases.fill(data.address + (array.offset - self._pieces.start(piece)) * self.stride, piece + 1)
-        return array
+            self._maps.append(np.array([[validity.address, made.offset]]))
+        self._bases.fill(data.address + (made.offset - self._pieces.start(piece)) * self.stride, piece + 1)
+        return made
+
+    def wider(self) -> InPlace:
+        """The same column without any array yet, of at least 8 bytes a value, as every value of it fits."""
+        made = InPlace(self._type, self._pieces)
+        made._least = _WORD_BITS
+        if pa.types.is_decimal(made._arrow):
+            made._arrow = pa.decimal64(self._type.precision, self._type.scale)
+            made.stride = made._arrow.bit_width // 8
+        return made
 
     def truncate(self, pieces: int) -> None:
         """Forget all but the first `pieces` arrays."""
@@ -173,7 +190,7 @@ class InPlace:
     def first(self, count: int, pieces: Pieces) -> InPlace:
         """The first `count` of these arrays, over other pieces that agree with these so far."""
         made = InPlace(self._type, pieces)
-        made._arrow, made.stride = self._arrow, self.stride
+        made._arrow, made.stride, made._least = self._arrow, self.stride, self._least
         made._read = self._read
         made._bases.append(self._bases.view()[:count])
         made._maps.append(self._maps.view()[:count])
@@ -182,13 +199,15 @@ class InPlace:
     def slice(self, begin: int, end: int, owner: object) -> Column | None:
         """The rows from `begin` up to `end` where they lie; None if they lie in several pieces, or some are NULL.
 
-        `owner` keeps their memory alive.
+        `owner` keeps their memory alive. What is short there is copied.
         """
         piece = self._pieces.piece_of(begin)
         if self._pieces.start(piece + 1) < end or (piece < self._maps.length and self._maps.array[piece, 0]):
             return None
         shape, strides = ((end - begin,), (self.stride,)) if not self._wide else ((end - begin, 2), (self.stride, 8))
         address = int(self._bases.array[piece]) + begin * self.stride
+        if self._is_short:
+            return Column(view_at(owner, address, "<i4", shape, strides).astype(self._dtype))
         return Column(view_at(owner, address, self._dtype.str, shape, strides))
 
     def gather(self, rows: Array) -> Column:
@@ -202,7 +221,11 @@ class InPlace:
             items = values.view(np.complex128).reshape(-1)
         elif self._dtype == np.float64:
             items = values.view(np.int64)
+        elif self._is_short:
+            items = np.empty(len(rows), np.int32)
         gather_items(pages, starts, self._bases.array, self.stride, rows, items)
+        if self._is_short:
+            values[...] = items
         if not self._maps.length:
             return Column(values)
         self._maps.fill(0, len(self))
@@ -211,26 +234,40 @@ class InPlace:
         values[~valid] = 0
         return Column(values, valid)
 
-    def _made_anew(self, array: pa.Array) -> pa.Array:
+    def _made_anew(self, array: pa.Array) -> pa.Array | None:
         made = plain(array, self._type)
-        return narrow(made) if pa.types.is_decimal64(self._arrow) else made
+        if not self._is_short:
+            return narrow(made) if pa.types.is_decimal64(self._arrow) else made
+        try:
+            return made.cast(short_type(made.type))
+        except pa.ArrowInvalid:
+            return None
 
 
-def narrow(array: pa.Array) -> pa.Array:
+def narrow(array: pa.Array, *, short: bool = False) -> pa.Array:
     """The same values in the least bytes in which a table reads them as quickly; the array itself, where that is so.
 
-    Decimals of at most 18 digits take 8 bytes each, indexes of a dictionary one or two where they fit. Cost: a pass.
+    Decimals of at most 18 digits take 8 bytes each, indexes of a dictionary one or two where they fit; `short`: these
+    decimals, and BIGINT, are known to fit into 4, pa.ArrowInvalid where one does not. Cost: a pass.
     """
     given = array.type
     if pa.types.is_dictionary(given):
         return _with_short_indexes(array)
+    if pa.types.is_int64(given):
+        return array.cast(short_type(given)) if short else array
     if not pa.types.is_decimal128(given) or given.precision > MAX_NARROW_DIGITS:
         return array
-    target = pa.decimal64(given.precision, given.scale)
+    target = short_type(given) if short else pa.decimal64(given.precision, given.scale)
     if array.null_count or not len(array):
         return array.cast(target)
     words = view_at(array, array.buffers()[1].address + 16 * array.offset, "<i8", (len(array),), (16,))
-    return pa.Array.from_buffers(target, len(array), [None, pa.py_buffer(np.ascontiguousarray(words))], 0)
+    numbers = numbers_from(words)
+    return pa.Array.from_buffers(target, len(array), (numbers.cast(pa.int32()) if short else numbers).buffers(), 0)
+
+
+def short_type(given: pa.DataType) -> pa.DataType:
+    """The type of 4 bytes for BIGINT or decimals whose values fit there."""
+    return pa.decimal32(min(given.precision, _SHORT_DIGITS), given.scale) if pa.types.is_decimal(given) else pa.int32()
 
 
 def plain(array: pa.Array, type: SqlType) -> pa.Array:

@@ -13,7 +13,7 @@ import numpy as np
 from catalog.types import Physical
 from ivm.kernels.hashing.columns import INTEGER, LAYOUT
 from ivm.kernels.hashing.index import hash_rows, mark_hashes, pack_halves, pack_words
-from ivm.kernels.hashing.packing import BOOL, FLOAT64, INT32, INT64, WIDE
+from ivm.kernels.hashing.packing import BOOL, FLOAT64, INT32, INT64, NULLS, STRIDE, WIDE
 from ivm.trace.column import ALL, KINDS, Array, Bools, Column, Ints, readonly
 
 _SMALL = (Physical.INT32, Physical.CODE, Physical.BOOL)
@@ -290,6 +290,12 @@ class KeysAt(NamedTuple):
     sources: Ints
     first: int
     rows: int
+
+    @property
+    def are_readable(self) -> bool:
+        """Whether kernels find all values there, none of which is NULL."""
+        columns = self.form[:, 0]
+        return bool(self.sources[columns, STRIDE].all() and not self.sources[columns, NULLS].any())
 
 
 class DistinctKeys:

@@ -11,17 +11,11 @@ import numpy as np
 
 from ivm.kernels.hashing.keys import PART
 from ivm.kernels.hashing.look_up import (
-    AT,
-    COUNT,
     HEAD,
-    LENGTH,
     NEAR,
     NO_ROOM,
-    OUT,
-    ROOM,
     TOLD,
     frame_words,
-    look_up_rows,
 )
 from ivm.trace.column import NOBODY, Array, Ints
 from ivm.trace.computed import Read
@@ -29,15 +23,15 @@ from ivm.trace.delta import Delta, Group, Layout, in_array, narrowed
 from ivm.trace.helpers import at_hand
 from ivm.trace.index import Index
 from ivm.trace.keys import KeyLayout
+from ivm.trace.look_up_parts import MOST, look_up_all, look_up_by_parts, room_for
 from ivm.trace.row_store import RowStore
 from ivm.trace.time import stamp, stamps
 
-_PART = 1 << 17
-"""How many rows of a delta are looked up at once, and how many are found, unless those of one key are more."""
-_LEAST_ROOM, _SPARE = 16, 1.25
 _SLOWLY = 1 / 16
 """How much the latest number of matches counts where it is below those before."""
 _MOST_LONG = 1024
+_LONG = 4096
+"""Rows from which on others may run meanwhile: that is told to the kernel by the length of the frame."""
 _INT64 = np.dtype(np.int64)
 
 Joined = tuple[Delta | None, int]
@@ -79,19 +73,18 @@ class LookUp:
         self._inclusive = inclusive
         self._form = [(kind, word, half) for _, kind, word, half in arrangement.layout.form(stream).tolist()]
         self._keys: dict[Layout, tuple[_KeyPart, ...]] = {}
-        self._idle: list[Ints] = []
+        self._idle: tuple[list[Ints], list[Ints]] = [], []
         self._matches = 1.0
         self._searches = False
 
     def join(self, delta: Delta, start: int) -> Joined | None:
         """What is found for rows from `start` on, of which there is one; None if `Arrangement.look_up` is the way.
 
-        Cost: about two random accesses a row, one for each further entry that is met, and a gather of all references.
+        Others help with many rows. Cost: about two random accesses a row, one for each further entry that is met, and a
+        gather of all references.
         """
-        if at_hand(delta.length) is not None:
-            return None
-        if start or delta.length > _PART:
-            delta = delta.slice(start, min(start + _PART, delta.length))
+        if start or delta.length > MOST:
+            delta = delta.slice(start, min(start + MOST, delta.length))
         self._arrangement.settle()
         found = self._joined(delta)
         if found is None and not self._searches:
@@ -110,9 +103,11 @@ class LookUp:
         run = self._in_run(held) if self._searches and index.backlog else ()
         if run is None:
             return None
-        room, tired = length, NOBODY
+        errands = at_hand(length)
+        count, room, tired = len(arrays) // 2, length, NOBODY
         if not unique:
-            room = min(int(length * self._matches * _SPARE) + _LEAST_ROOM, _PART)
+            if errands is None:
+                room = room_for(length, self._matches)
             if len(died):
                 tired = np.empty(_MOST_LONG * width, np.int64)
         if isinstance(times, int):
@@ -120,20 +115,20 @@ class LookUp:
             seen = store.limit(as_of), 0, stamp(as_of), 0
         else:
             seen = self._seen(times, held)
-        count, behind = len(arrays) // 2, HEAD + len(parts) + len(arrays)
+        behind = HEAD + len(parts) + len(arrays)
         out: Ints = np.empty((2 + count) * room, np.int64)
-        frame = self._frame(frame_words(len(self._form), count, width))
+        frame = self._frame(frame_words(len(self._form), count, width), length)
         _words(behind + len(run)).pack_into(
             frame.data, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, length, id(out), room, id(index.block), width, unique,
             id(died) if len(died) else 0, *seen, index.since, id(tired), len(tired) // width, len(self._form), count,
             behind if run else 0, 0, 0, *parts, *arrays, *run,
         )  # fmt: skip
-        said = look_up_rows(frame)
-        while said == NO_ROOM and (room < _PART or not frame.item(COUNT)):
-            out, room = _more(frame, out, room)
-            said = look_up_rows(frame)
+        if errands is None:
+            said, out, room = look_up_all(frame, 0, out, room)
+        else:
+            said, out, room = look_up_by_parts(errands, frame, out, tired, 0.0 if unique else self._matches)
         at, found, every, _, visited, long, searched, held_blocks, _ = frame[:TOLD].tolist()
-        self._idle.append(frame)
+        self._idle[length >= _LONG].append(frame)
         if said < 0 and said != NO_ROOM:
             return None
         self._searches = held_blocks > 0
@@ -204,13 +199,15 @@ class LookUp:
         held += (limits, stamped)
         return 0, id(limits), 0, id(stamped)
 
-    def _frame(self, words: int) -> Ints:
-        """A frame that nobody else uses."""
-        while self._idle:
-            frame = self._idle.pop()
+    def _frame(self, words: int, rows: int) -> Ints:
+        """A frame that nobody else uses, for so many rows."""
+        is_long = rows >= _LONG
+        idle = self._idle[is_long]
+        while idle:
+            frame = idle.pop()
             if len(frame) >= words:
                 return frame
-        return np.empty(words, np.int64)
+        return np.empty(max(words, _LONG) if is_long else words, np.int64)
 
     def _gathered(self, delta: Delta, out: Ints, room: int, found: int, rows: Group) -> Delta:
         """The rows that were found, beside those of the delta that have them, which lie behind one another in `out`."""
@@ -218,17 +215,6 @@ class LookUp:
         layout = delta.layout.bind(len(groups), self._offset, self._width)
         groups.append(rows)
         return Delta(groups, layout, found, times, diffs)
-
-
-def _more(frame: Ints, out: Ints, room: int) -> tuple[Ints, int]:
-    """More room for what is found, with what there is in it; as much as the rest may take, where it goes on so."""
-    at, found = frame.item(AT), frame.item(COUNT)
-    wanted = int(found / at * frame.item(LENGTH) * _SPARE) if at else 0
-    more = max(2 * room, min(wanted, _PART))
-    grown: Ints = np.empty(len(out) // room * more, np.int64)
-    grown.reshape(-1, more)[:, :found] = out.reshape(-1, room)[:, :found]
-    frame[OUT], frame[ROOM] = id(grown), more
-    return grown, more
 
 
 def _converted(array: Array, held: list[object]) -> int:

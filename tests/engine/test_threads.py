@@ -79,18 +79,19 @@ def worlds() -> Iterator[tuple[ivm.Database, ivm.Database]]:
 
 
 def test_only_many_rows_are_worked_on_by_several_threads() -> None:
-    def helpers() -> int:
-        return sum(thread.name.startswith("ivm-") for thread in threading.enumerate())
+    def helpers() -> set[threading.Thread]:
+        return {thread for thread in threading.enumerate() if thread.name.startswith("ivm-")}
 
     before, together = helpers(), _world(3)
     together.apply(_rows(0, 1000))
-    assert helpers() == before
+    assert helpers() <= before
     together.apply(_rows(1000, 20_000))
-    assert helpers() == before + 2
+    begun = helpers() - before
+    assert len(begun) == 2
     together.close()
     alone = _world(1)
     alone.apply(_rows(0, 20_000))
-    assert helpers() <= before + 2
+    assert helpers() <= before | begun
 
 
 @pytest.mark.parametrize("error", [MemoryError, KeyboardInterrupt])
@@ -99,13 +100,13 @@ def test_what_a_helper_raises_undoes_the_commit(
 ) -> None:
     _, together = worlds
     before = together.view("spent").arrow()
-    insert = Index.insert
+    insert = Index.insert_packed
 
-    def failing(*given: Any) -> None:
+    def failing(*given: Any) -> bool:
         insert(*given)
         raise error("halfway")
 
-    with patch.object(Index, "insert", failing), pytest.raises(error, match="halfway"):
+    with patch.object(Index, "insert_packed", failing), pytest.raises(error, match="halfway"):
         together.apply(_rows(50_000, 20_000))
     assert together.view("spent").arrow().equals(before)
     together.apply(_rows(50_000, 20_000))
@@ -124,17 +125,18 @@ def interrupts() -> Iterator[None]:
 def test_who_is_interrupted_waits_for_the_helpers(worlds: tuple[ivm.Database, ivm.Database]) -> None:
     _, together = worlds
     before = together.view("spent").arrow()
-    insert, at_it = Index.insert, list[int]()
+    insert, at_it = Index.insert_packed, list[int]()
 
-    def slow(*given: Any) -> None:
+    def slow(*given: Any) -> bool:
         me = threading.get_ident()
         at_it.append(me)
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.2)
-        insert(*given)
+        done = insert(*given)
         at_it.remove(me)
+        return done
 
-    with patch.object(Index, "insert", slow), pytest.raises(KeyboardInterrupt):
+    with patch.object(Index, "insert_packed", slow), pytest.raises(KeyboardInterrupt):
         together.apply(_rows(50_000, 20_000))
     assert set(at_it) <= {threading.get_ident()}, "a helper is still at it"
     assert together.view("spent").arrow().equals(before)
@@ -170,10 +172,10 @@ def test_two_databases_and_two_callers_help_themselves() -> None:
     databases = [_world(2), _world(3)]
 
     def fill(db: ivm.Database, begin: int) -> None:
-        for first in range(begin, begin + 100_000, 20_000):
-            db.apply(_rows(first, 10_000))
+        for first in range(begin, begin + 200_000, 40_000):
+            db.apply(_rows(first, 20_000))
 
-    callers = [threading.Thread(target=fill, args=(db, begin)) for db in databases for begin in (0, 10_000)]
+    callers = [threading.Thread(target=fill, args=(db, begin)) for db in databases for begin in (0, 20_000)]
     for caller in callers:
         caller.start()
     for caller in callers:
@@ -189,8 +191,8 @@ def test_it_is_closed_while_others_work() -> None:
 
     def fill() -> None:
         with pytest.raises(ivm.InterfaceError):
-            for first in range(0, 10_000_000, 10_000):
-                db.apply(_rows(first, 10_000))
+            for first in range(0, 20_000_000, 20_000):
+                db.apply(_rows(first, 20_000))
 
     caller = threading.Thread(target=fill)
     caller.start()

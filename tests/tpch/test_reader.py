@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +15,18 @@ import pytest
 from tests.tpch.test_streams import stored
 from tpch import manifest
 from tpch.errors import StreamError
+from tpch.manifest import File
 from tpch.options import STREAMS
-from tpch.reader import open_stream
+from tpch.reader import open_stream, short_columns
 from tpch.schema import relations
+
+DECLARED = {field.name: field.type for relation in relations().values() for field in relation.schema}
 
 
 def plain(table: pa.Table) -> pa.Table:
-    """The table with plain text in place of dictionaries, and decimals in 16 bytes."""
-    return table.cast(pa.schema([(column.name, plain_type(column.type)) for column in table.schema])).combine_chunks()
-
-
-def plain_type(given: pa.DataType) -> pa.DataType:
-    if pa.types.is_decimal(given):
-        return pa.decimal128(given.precision, given.scale)
-    return pa.string() if pa.types.is_dictionary(given) else given
+    """The table in the types that are declared, without dictionaries and short numbers."""
+    fields = [(column.name, DECLARED.get(column.name, column.type)) for column in table.schema]
+    return table.cast(pa.schema(fields)).combine_chunks()
 
 
 @pytest.mark.parametrize("stream", STREAMS)
@@ -64,6 +63,27 @@ def test_few_valued_text_comes_as_dictionaries(streams: Path) -> None:
     assert pa.types.is_dictionary(flags.type)
     assert set(flags.to_pylist()) == {"A", "N", "R"}
     assert pa.types.is_string(batch.tables["lineitem"]["l_comment"].type)
+
+
+def test_numbers_come_in_4_bytes_where_all_of_a_stream_fit(streams: Path) -> None:
+    opened = open_stream(streams / "refresh")
+    lineitem = opened.base(["lineitem"])["lineitem"].schema
+    changes = next(batch.tables["lineitem"] for batch in opened.batches(50) if "lineitem" in batch.tables).schema
+    for schema in (lineitem, changes):
+        assert schema.field("l_suppkey").type == pa.int32()
+        assert schema.field("l_extendedprice").type == pa.decimal32(9, 2)
+    assert changes.field("_time").type == pa.int64()
+
+
+@pytest.mark.parametrize("most", [2**31 - 1, 2**31, -(2**31)])
+@pytest.mark.parametrize("told", [True, False])
+def test_what_the_footers_do_not_say_is_not_short(tmp_path: Path, most: int, told: bool) -> None:
+    table = pa.table({"a": [1, most], "x": pa.array([Decimal(1), Decimal(10**7 - 1)], pa.decimal128(15, 2))})
+    for name in ("one", "two"):
+        pq.write_table(table.slice(0, 1 if name == "one" else 2), tmp_path / name, write_statistics=told)
+    files = [File(name, 0, 0, 0, 0) for name in ("one", "two")]
+    found = short_columns(tmp_path, files, table.schema)
+    assert found == ({"x"} | ({"a"} if most == 2**31 - 1 else set()) if told else set())
 
 
 def test_coalescing_drops_the_times_and_the_diffs_of_pure_inserts(streams: Path) -> None:

@@ -40,13 +40,14 @@ PLAIN: list[tuple[SqlType, list[Any], pa.DataType | None]] = [
     (decimal(15, 2), [Decimal("1.25"), Decimal("-7.00"), Decimal("3.00"), Decimal("4.00")], pa.decimal64(15, 2)),
     (decimal(30, 2), [Decimal("1.25"), Decimal(-(10**25)), Decimal("3.00"), Decimal("4.00")], None),
     (HUGEINT, [Decimal(1), Decimal(-(10**25)), Decimal(3), Decimal(4)], None),
+    (BIGINT, [1, -(2**31), 3, 4], pa.int32()),
+    (decimal(9, 2), [Decimal("1.25"), Decimal("-7.00"), Decimal("3.00"), Decimal("4.00")], pa.decimal32(9, 2)),
 ]
 OTHERS: list[tuple[SqlType, list[Any], pa.DataType | None]] = [
     (VARCHAR, ["a", "b", "c", "d"], None),
     (VARCHAR, ["a", "b", "c", "d"], pa.dictionary(pa.int32(), pa.string())),
     (BOOLEAN, [True, False, True, True], None),
     (SMALLINT, [1, 2, 3, 4], None),
-    (decimal(9, 2), [Decimal("1.25"), Decimal("-7.00"), Decimal("3.00"), Decimal("4.00")], pa.decimal32(9, 2)),
     (decimal(30, 2), [Decimal("1.25"), Decimal("-7.00"), Decimal("3.00"), Decimal("4.00")], pa.decimal64(9, 2)),
 ]
 
@@ -88,9 +89,10 @@ def test_they_say_where_each_value_lies(begin: int, null: int | None) -> None:
                 for r in range(len(there))
             ] == there
         for row in np.flatnonzero(there).tolist():
-            item = c_int32 if expected.values.dtype == np.int32 else c_int64
+            item = c_int32 if stride == 4 else c_int64
             words = [item.from_address(address + row * stride + 8 * w).value for w in range(expected.values.ndim)]
-            raw = np.ascontiguousarray(expected.values).view(np.int32 if item is c_int32 else np.int64)
+            is_half = expected.values.dtype == np.int32
+            raw = np.ascontiguousarray(expected.values).view(np.int32 if is_half else np.int64)
             assert words == np.atleast_1d(raw.reshape(len(there), -1)[row]).tolist()
 
 

@@ -8,13 +8,14 @@ import pytest
 
 from catalog.types import BIGINT, BOOLEAN, DOUBLE, INTEGER, VARCHAR, Physical, decimal
 from ivm.kernels.hashing.ascending import fences_up_to
-from ivm.trace import look_up
+from ivm.trace import helpers, look_up, look_up_parts
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.arrow import to_arrow
 from ivm.trace.batch import Batch, Reader, Readers
 from ivm.trace.column import DTYPES, Column, part_of
 from ivm.trace.delta import Columns, Delta, Group, Layout
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.helpers import Errands, Helpers
 from ivm.trace.keys import KeyLayout
 from ivm.trace.row_store import RowStore
 from ivm.trace.time import stamps
@@ -158,24 +159,55 @@ def _compare(case, delta, inclusive):
     return len(expected)
 
 
-@pytest.mark.parametrize("form", ["any", "unique", "ascending", "unique ascending"])
-def test_a_step_finds_what_is_found_one_by_one(form):
+FORMS = pytest.mark.parametrize("form", ["any", "unique", "ascending", "unique ascending"])
+
+
+def _find_all(form, seeds):
     met = 0
-    for seed in range(60):
+    for seed in range(seeds):
         case = Case(seed, unique="unique" in form, ascending="ascending" in form)
         for commit in range(6):
             case.commit(int(case.random.choice([0, 1, 30, 300])), seal=commit % 3 != 0)
             for rows in (1, int(case.random.choice([7, 128, 129, 500]))):
                 met += _compare(case, case.delta(rows, case.random.random() < 0.4), bool(case.random.random() < 0.5))
+    return met
+
+
+@FORMS
+def test_a_step_finds_what_is_found_one_by_one(form):
+    assert _find_all(form, 60) > 1000
+
+
+@FORMS
+def test_parts_find_what_is_found_one_by_one(form, monkeypatch):
+    monkeypatch.setattr(helpers, "LARGE", 2)
+    monkeypatch.setattr(helpers, "_PART", 90)
+    with Errands(Helpers(3)):
+        assert _find_all(form, 40) > 1000
+
+
+@pytest.mark.parametrize("unique", [False, True])
+def test_many_keys_are_looked_up_in_a_small_table(unique):
+    met = 0
+    for seed in range(8):
+        case = Case(seed, unique=unique)
+        for spread in (40, 3_000):
+            case.commit(300)
+            case.spread = spread
+            met += _compare(case, case.delta(4_000, False), True)
     assert met > 1000
 
 
 def test_what_finds_more_than_there_is_room_for_comes_in_parts(monkeypatch):
-    monkeypatch.setattr(look_up, "_PART", 300)
-    cases = [Case(seed) for seed in range(20)]
-    for case in cases:
-        case.commit(900)
-    assert max(_compare(case, case.delta(700, seed % 2 == 0), True) for seed, case in enumerate(cases)) > 10_000
+    monkeypatch.setattr(look_up, "MOST", 300)
+    monkeypatch.setattr(look_up_parts, "MOST", 300)
+    monkeypatch.setattr(helpers, "LARGE", 2)
+    for threads in (1, 2):
+        with Errands(Helpers(threads)):
+            cases = [Case(seed) for seed in range(20)]
+            for case in cases:
+                case.commit(900)
+            assert max(_compare(case, case.delta(700, seed % 2 == 0), True) for seed, case in enumerate(cases)) > 10_000
 
 
 @pytest.mark.parametrize("unique", [False, True])

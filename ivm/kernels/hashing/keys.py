@@ -10,9 +10,9 @@ import numpy as np
 
 from ivm.kernels.compiling.part import part
 from ivm.kernels.hashing.columns import integer_at
-from ivm.kernels.hashing.packing import FLOAT64, WIDE
+from ivm.kernels.hashing.packing import FLOAT64, INT64, WIDE
 from ivm.kernels.memory.at import double_bits, load, stride_of
-from ivm.kernels.memory.places import ARRAY, FORM, ONE, UNREADABLE, WORDS, locate
+from ivm.kernels.memory.places import ARRAY, FORM, ONE, UNREADABLE, WORDS, begin_of, locate, stride_at
 from ivm.kernels.numbers.wide import Word
 from ivm.kernels.types import Ints
 
@@ -30,6 +30,9 @@ def pack_block(
     count = stop - first
     for row in range(count):
         missing[np.uint64(row)] = 0
+    if parts == 1 and _take_integers(frame, at, first, count, words):
+        return True
+    for row in range(count):
         for w in range(words.shape[1]):
             words[np.uint64(row), np.uint64(w)] = 0
     for each in range(parts):
@@ -55,6 +58,23 @@ def pack_block(
                 step = stride_of(frame[here + COLUMN + ONE], 1)
             for row in range(count):
                 words[np.uint64(row), word + np.uint64(1)] = load(places[np.uint64(row)] + step, np.int64(0))
+    return True
+
+
+@part()
+def _take_integers(frame: Ints, at: Word, first: Word, count: Word, words: Ints) -> bool:
+    """Take the key from the one column of int64 that it is, if that has its rows one behind the other, without NULL."""
+    address = begin_of(frame, at + COLUMN) if frame[at + KIND] == INT64 else np.int64(0)
+    if address == 0:
+        return False
+    step = stride_at(frame, at + COLUMN)
+    address += first * step
+    if step == 4:
+        for row in range(count):
+            words[np.uint64(row), np.uint64(0)] = load(address + row * step, np.int32(0))
+        return True
+    for row in range(count):
+        words[np.uint64(row), np.uint64(0)] = load(address + row * step, np.int64(0))
     return True
 
 

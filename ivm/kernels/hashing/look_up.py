@@ -31,7 +31,7 @@ from ivm.kernels.hashing.function import hash_word, hash_words
 from ivm.kernels.hashing.keys import PART, pack_block
 from ivm.kernels.hashing.probe import CACHED, MANY_DEAD
 from ivm.kernels.hashing.slots import AHEAD, EMPTY, OLD, SLOTS, fetch, find_head, same_key
-from ivm.kernels.memory.at import address_of, data_of, int32s_in, ints_at, ints_in, load, words_at, words_in
+from ivm.kernels.memory.at import address_of, data_of, int32s_in, ints_at, ints_in, load, words_at
 from ivm.kernels.memory.move import prefetch
 from ivm.kernels.memory.places import UNREADABLE, first_of, step_of
 from ivm.kernels.numbers.wide import Word
@@ -72,11 +72,16 @@ _CLOSE = 16
 _FEW_FENCES = 256
 """A run with fewer fences than this has keys that are close to each other by chance, and soon is in the table."""
 _MANY = np.int64(1) << 40
+_SIEVE = 1 << 11
+"""How many words of bits say which hashes there are in a small table, where many keys are looked for."""
+_BITS, _SIX, _LAST_SIX = np.uint64(64 * _SIEVE - 1), np.uint64(6), np.uint64(63)
+_SIEVED_SLOTS, _ROWS_A_SLOT = 1 << 15, 2
+"""Tables of no more slots are worth that, for so many rows a slot."""
 
 
 def frame_words(parts: int, arrays: int, width: int) -> int:
     """The length of a frame."""
-    return HEAD + 2 * PART * parts + 2 * arrays + BLOCK * (width + 3) + _NEAR * (width + 2)
+    return HEAD + 2 * PART * parts + 2 * arrays + BLOCK * (width + 3) + _NEAR * (width + 2) + _SIEVE
 
 
 @njit(cache=True, nogil=True, fastmath=False, _nrt=False)
@@ -87,23 +92,29 @@ def look_up_rows(frame: Ints) -> Word:
     are told to be. A row finds all those of its key that are below its limit and died after its stamp. Cost: about two
     random accesses a row, one a further entry of a chain, and a pass over each array.
     """
-    said = _find(frame)
+    # Of keys of one word the loops have none: it is known when they are compiled.
+    said = _find(frame, np.int64(1)) if frame[WIDTH] == 1 else _find(frame, frame[WIDTH])
     if said < 0 or frame[EVERY] == 0:
         frame[EVERY] = 0
         _gather(frame)
     return said
 
 
-@part()
-def _find(frame: Ints) -> Word:
-    width, length, unique, arrays = frame[WIDTH], frame[LENGTH], frame[UNIQUE] != 0, HEAD + PART * frame[PARTS]
+@part(inline=True)
+def _find(frame: Ints, width: Word) -> Word:
+    length, unique, arrays = frame[LENGTH], frame[UNIQUE] != 0, HEAD + PART * frame[PARTS]
     block = ints_at(data_of(frame[INDEX]), _MANY)
     table = ints_in(block, TABLES)
-    slots, old = words_in(table, SLOTS), words_in(table, OLD)
+    slots = words_at(table[SLOTS], table[SLOTS + 1], width + 1)
+    old = words_at(table[OLD], table[OLD + 1], width + 1)
     scratch = address_of(frame) + 8 * (arrays + 2 * frame[ARRAYS] + PART * frame[PARTS])
     words, heads = words_at(scratch, BLOCK, width), ints_at(scratch + 8 * BLOCK * width, BLOCK)
     missing = ints_at(scratch + 8 * BLOCK * (width + 1), BLOCK)
     places = ints_at(scratch + 8 * BLOCK * (width + 2), BLOCK)
+    sieve = ints_at(scratch + 8 * (BLOCK * (width + 3) + _NEAR * (width + 2)), _SIEVE)
+    sieved = len(old) == 0 and len(slots) <= min(_SIEVED_SLOTS, (length - frame[AT]) // _ROWS_A_SLOT)
+    if sieved:
+        _fill_sieve(slots, sieve)
     while frame[AT] < length:
         first = frame[AT]
         stop = min(first + BLOCK, length)
@@ -113,7 +124,7 @@ def _find(frame: Ints) -> Word:
                 return np.int64(NO_ROOM)
         if not pack_block(frame, HEAD, frame[PARTS], first, stop, words, places, missing):
             return np.int64(UNREADABLE)
-        if not _find_heads(frame, block, slots, old, stop - first, words, missing, heads, places):
+        if not _find_heads(frame, block, slots, old, stop - first, words, missing, heads, places, sieve, sieved):
             return np.int64(ABSENT)
         if unique:
             _take_newest(frame, int32s_in(block, FOLLOWING), first, stop, heads)
@@ -124,13 +135,15 @@ def _find(frame: Ints) -> Word:
     return frame[COUNT]
 
 
-@part()
+@part(inline=True)
 def _find_heads(
-    frame: Ints, block: Ints, slots: Ints, old: Ints, count: Word, words: Ints, missing: Ints, heads: Ints, places: Ints
-) -> bool:
+    frame: Ints, block: Ints, slots: Ints, old: Ints, count: Word, words: Ints, missing: Ints, heads: Ints,
+    places: Ints, sieve: Ints, sieved: bool,
+) -> bool:  # fmt: skip
     """heads[i] = the head of the chain of key i, EMPTY, GONE or _MISSING if there is none; False if a run may have it.
 
-    Of a key that is in the run it is _IN_RUN less its first row there, and missing[i] how many rows it has.
+    Of a key that is in the run it is _IN_RUN less its first row there, and missing[i] how many rows it has. `sieved`:
+    `sieve` has the hashes of all keys of the table.
     """
     width, far = words.shape[1], len(slots) > CACHED
     for row in range(count):
@@ -153,7 +166,9 @@ def _find_heads(
         elif row > 0 and heads[np.uint64(row - 1)] != _MISSING and same_key(words, row - 1, words, row):
             heads[i], missing[i] = heads[np.uint64(row - 1)], missing[np.uint64(row - 1)]
         else:
-            head = find_head(slots, old, words, row, np.uint64(heads[i]))
+            code, head = np.uint64(heads[i]), np.int64(EMPTY)
+            if not sieved or _is_in(sieve, code):
+                head = find_head(slots, old, words, row, code)
             heads[i] = head
             if head == EMPTY and there and words[i, 0] >> shift <= most:
                 if frame[RUN] == 0:
@@ -164,6 +179,25 @@ def _find_heads(
             if far and mortal:
                 prefetch(died, head - 1)
     return True
+
+
+@part()
+def _fill_sieve(slots: Ints, sieve: Ints) -> None:
+    """Note the hashes of a table's keys, so that most of those that it does not have are told by one bit."""
+    width = slots.shape[1] - 1
+    for word in range(len(sieve)):
+        sieve[word] = 0
+    for slot in range(len(slots)):
+        if slots[slot, width] != EMPTY:
+            bit = hash_words(slots, slot, width) & _BITS
+            sieve[bit >> _SIX] |= np.int64(1) << np.int64(bit & _LAST_SIX)
+
+
+@part(inline=True)
+def _is_in(sieve: Ints, code: np.uint64) -> bool:
+    """Whether there may be a key of this hash."""
+    bit = code & _BITS
+    return (sieve[bit >> _SIX] >> np.int64(bit & _LAST_SIX)) & 1 != 0
 
 
 @part()
@@ -248,23 +282,27 @@ def _take_all(frame: Ints, following: Int32s, first: Word, stop: Word, heads: In
     positions, rows = ints_at(_out(frame, 0), _MANY), ints_at(_out(frame, 1), _MANY)
     mortal, limits, stamps = frame[DIED] != 0, _data(frame[LIMITS]), _data(frame[STAMPS])
     died = ints_at(_data(frame[DIED]), _MANY)
-    limit, stamp, since = frame[LIMIT], frame[STAMP], frame[SINCE]
+    limit, stamp, since, entries = frame[LIMIT], frame[STAMP], frame[SINCE], np.int64(0)
     for position in range(first, stop):
         row = heads[np.uint64(position - first)] - 1
+        if row < 0 and row >= _IN_RUN:
+            frame[EVERY] = 0
+            continue
         if limits != 0:
             limit = load(limits + 8 * position, _WORD)
         if stamps != 0:
             stamp = load(stamps + 8 * position, _WORD)
-        begin, dead, visited, end = count, 0, np.int64(0), _WORD
+        begin, dead, end = count, 0, _WORD
         if row < _IN_RUN:
             row = _IN_RUN - row - 1
             end = row + missing[np.uint64(position - first)]
         while row >= 0:
-            visited += 1
+            entries += 1
             if row < limit:
                 if not mortal or died[np.uint64(row)] > stamp:
                     if count == room:
                         frame[AT], frame[COUNT] = position, begin
+                        frame[VISITED] += entries
                         return False
                     positions[np.uint64(count)] = position
                     rows[np.uint64(count)] = row
@@ -275,7 +313,6 @@ def _take_all(frame: Ints, following: Int32s, first: Word, stop: Word, heads: In
                 row = np.int64(following[np.uint64(row)])
             else:
                 row = row + 1 if row + 1 < end else np.int64(-1)
-        frame[VISITED] += visited
         if count - begin != 1:
             frame[EVERY] = 0
         if dead >= MANY_DEAD and end == 0 and frame[TIRED] < frame[LONG_ROOM]:
@@ -284,6 +321,7 @@ def _take_all(frame: Ints, following: Int32s, first: Word, stop: Word, heads: In
                 long[frame[TIRED] * words.shape[1] + w] = words[position - first, w]
             frame[TIRED] += 1
     frame[AT], frame[COUNT] = stop, count
+    frame[VISITED] += entries
     return True
 
 

@@ -1,9 +1,10 @@
 """Key words made of columns where these lie, wherever that is.
 
 `sources` is int64 (columns, 4): of each column at ADDRESS that of the value of row 0; at STRIDE the bytes from a value
-to the next, 0 for what cannot be read so; at NULLS something else than 0 if some values are NULL. The word at ROOM
-means nothing here: where columns grow it says how many rows fit. `form` is int64 (parts, 4): of each part of a key its
-column, its KIND, the word that it lies in, and the half of that word, or -1: it takes all of it.
+to the next, 0 for what cannot be read so, 4 for what is INT64 but lies there as int32; at NULLS something else than 0
+if some values are NULL. The word at ROOM means nothing here: where columns grow it says how many rows fit.
+`form` is int64 (parts, 4): of each part of a key its column, its KIND, the word that it lies in, and the half of that
+word, or -1: it takes all of it.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ def pack_rows(form: Ints, sources: Ints, first: Int, words: Ints) -> bool:
         address = sources[column, ADDRESS] + first * stride
         if half >= 0:
             _pack_half(address, stride, kind == BOOL, half == 1, word, words)
+        elif kind == INT64 and stride == 4:
+            _pack_shorts(address, stride, word, words)
         elif kind in (INT64, WIDE):
             _pack_words(address, stride, word, words)
             if kind == WIDE:
@@ -51,8 +54,7 @@ def pack_rows(form: Ints, sources: Ints, first: Int, words: Ints) -> bool:
             for row in range(len(words)):
                 words[np.uint64(row), word] = load(address + row * stride, np.int8(0))
         else:
-            for row in range(len(words)):
-                words[np.uint64(row), word] = load(address + row * stride, np.int32(0))
+            _pack_shorts(address, stride, word, words)
     return True
 
 
@@ -60,6 +62,12 @@ def pack_rows(form: Ints, sources: Ints, first: Int, words: Ints) -> bool:
 def _pack_words(address: Int, stride: Int, word: np.uint64, words: Ints) -> None:
     for row in range(len(words)):
         words[np.uint64(row), word] = load(address + row * stride, np.int64(0))
+
+
+@part()
+def _pack_shorts(address: Int, stride: Int, word: np.uint64, words: Ints) -> None:
+    for row in range(len(words)):
+        words[np.uint64(row), word] = load(address + row * stride, np.int32(0))
 
 
 @part()

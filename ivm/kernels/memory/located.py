@@ -35,11 +35,11 @@ def in_piece(builder: Any, base: Any, stride: Any) -> Any:
 
 
 @part()
-def lies_otherwise(place: Any, masked: Bools) -> Any:
-    """Whether values have not their physical form there, or some are NULL though none should be, or none though some
-    may.
+def lies_otherwise(place: Any, masked: Bools, size: Any) -> Any:
+    """Whether values, or their low words, have not so many bytes there, or some are NULL though none should be, or none
+    though some may.
     """
-    return (place[1] == 0) | ((place[2] != 0) != masked)
+    return (min(place[1], 8) != size) | ((place[2] != 0) != masked)
 
 
 def _item(item: Any, result: Any, beyond: int = 0) -> Callable[..., Any]:

@@ -48,6 +48,30 @@ def step_of(frame: Ints, at: Word) -> Word:
 
 
 @part()
+def begin_of(frame: Ints, at: Word) -> Word:
+    """The address of the first row's item of a column of words whose rows lie `stride_at` apart, none NULL; 0 if not.
+
+    A row is its own number. Where they lie 4 bytes apart, words lie there as int32.
+    """
+    form, one = frame[at + FORM], frame[at + ONE]
+    if frame[at + ROWS] != 0 or form == PIECES:
+        return _WORD
+    if form == ARRAY:
+        return data_of(one) if frame[at + TWO] == 8 and frame[at + THREE] == 0 else _WORD
+    place = data_of(one) + frame[at + TWO] * stride_of(one, 0)
+    return load(place, _WORD) if load(place + 8, _WORD) != 0 and load(place + 16, _WORD) == 0 else _WORD
+
+
+@part()
+def stride_at(frame: Ints, at: Word) -> Word:
+    """The bytes from a row's item to the next, of a column that `begin_of` knows."""
+    one = frame[at + ONE]
+    if frame[at + FORM] == ARRAY:
+        return stride_of(one, 0)
+    return load(data_of(one) + frame[at + TWO] * stride_of(one, 0) + 8, _WORD)
+
+
+@part()
 def locate(frame: Ints, at: Word, first: Word, stop: Word, places: Ints, missing: Ints) -> Word:
     """places[i] = the address of the item of row `first` + i of a column, missing[i] = 1 where it is NULL.
 

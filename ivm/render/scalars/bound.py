@@ -193,9 +193,13 @@ def _new_frame() -> tuple[Ints, Ints, Any]:
 
 def _part(kernel: Any, *head: int) -> int:
     """What a loop gives for some of the rows, in a frame with this head."""
-    frame = _new_frame()
+    try:
+        frame = _idle.pop()
+    except IndexError:
+        frame = _new_frame()
     _pack(frame[2], 0, *head)
     count: int = kernel(frame[0])
+    _idle.append(frame)
     return count
 
 

@@ -243,7 +243,7 @@ def _located(writer: Writer) -> list[str]:
         slot = access.slot
         if access.form is Form.ADDRESS and _reads(writer, slot):
             lines.append(f"    c{slot} = located(d{access.group}, {writer.located[slot]})")
-            tests.append(f"lies_otherwise(c{slot}, {access.masked})")
+            tests.append(f"lies_otherwise(c{slot}, {access.masked}, {access.stride})")
     return [*lines, f"    if {' | '.join(tests)}:", "        return OTHERWISE"] if lines else []
 
 

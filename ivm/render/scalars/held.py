@@ -28,6 +28,7 @@ _INT64 = DTYPES[Physical.INT64]
 _BY_ADDRESS = (Physical.INT32, Physical.INT64, Physical.FLOAT64, Physical.WIDE)
 _PLAIN, _ADDRESSES, _CHECKED, _BY_REFS = 0, 2, 4, 1
 _ARRAY, _REFERRED, _PIECES, _ADDRESS, _MASKED = 0, 2, 4, 6, 1
+_WORD = _INT64.itemsize
 
 
 class Input(NamedTuple):
@@ -39,12 +40,15 @@ class Input(NamedTuple):
 
 
 class _Read(NamedTuple):
-    """The slot of an input, what is read of its source, whether it can be NULL, and whether its values are WIDE."""
+    """The slot of an input, what is read of its source, whether it can be NULL, whether its values are WIDE, and the
+    bytes of a value's low word.
+    """
 
     slot: int
     what: Read
     nullable: bool
     wide: bool
+    size: int
 
 
 class _Group(NamedTuple):
@@ -67,7 +71,7 @@ class Held(Generic[Loop]):
     which the loop is written, if that is another: with functions of texts as columns of their own.
 
     `checked`: whether it is looked up before how columns lie that are read by address. As long as they all have their
-    physical form and no NULLs, which the loop sees for itself, they need not be.
+    physical form and no NULLs, which the loop sees for itself, they need not be; nor if some are shorter (see `look`).
     """
 
     def __init__(
@@ -81,7 +85,7 @@ class Held(Generic[Loop]):
             assert place is not None, f"column {column} is not bound"
             group, index = place
             located = physical in _BY_ADDRESS and not isinstance(index, tuple)
-            read = _Read(slot, index, nullable, physical is Physical.WIDE)
+            read = _Read(slot, index, nullable, physical is Physical.WIDE, DTYPES[physical].itemsize)
             reads.setdefault(group, []).append((located, read))
         self._groups = tuple(
             _Group(
@@ -94,6 +98,7 @@ class Held(Generic[Loop]):
             for number, each in reads.items()
         )
         self.checked = False
+        self._has_looked = False
         self.loops: dict[Key, Loop] = {}
 
     def read(self, delta: Delta) -> Delta:
@@ -102,6 +107,27 @@ class Held(Generic[Loop]):
         if extended is None:
             return delta
         return Delta(delta.groups, extended, delta.length, delta.times, delta.diffs)
+
+    def look(self, delta: Delta) -> None:
+        """What is read by address lies otherwise than a loop was written for: take for granted how it lies here.
+
+        The second time, or where a column cannot be read so or has a NULL, it is looked up before from now on.
+        """
+        groups = list[_Group]()
+        for known in self._groups:
+            addresses, located = delta.groups[known.number].source.addresses(), list[_Read]()
+            if addresses is None:
+                groups.append(known)
+                continue
+            for read in known.located:
+                assert isinstance(read.what, int), "functions have no addresses"
+                _, stride, validity, _ = addresses[read.what].tolist()
+                self.checked |= stride == 0 or validity != 0
+                located.append(read._replace(size=min(stride, _WORD)))
+            groups.append(known._replace(located=tuple(located)))
+        self.checked |= self._has_looked
+        self._groups, self._has_looked = tuple(groups), True
+        self.loops.clear()
 
     def take(self, delta: Delta) -> tuple[Key, list[Any]]:
         """How the delta holds the columns, and all that a loop may be given of them.
@@ -140,9 +166,9 @@ class Held(Generic[Loop]):
                         gathered.append(read)
                         key.append(_ARRAY)
                     else:
-                        key.append(_ADDRESS + (validity != 0))
+                        key += (_ADDRESS + (validity != 0), min(stride, _WORD))
                 others = (*gathered, *others)
-            for _, index, nullable, wide in others:
+            for _, index, nullable, wide, _ in others:
                 column = source.piece(index)
                 form = _ARRAY
                 if refs is not None:
@@ -164,7 +190,7 @@ class Held(Generic[Loop]):
     def _take_stored(self, source: StoredColumns, group: _Group, refs: Array, key: list[int], held: list[Any]) -> None:
         """As `take`, of the columns of a group that are rows of a store."""
         at = len(held)
-        for hot, (_, index, nullable, wide) in zip(self._hot_columns(source, group), group.all, strict=True):
+        for hot, (_, index, nullable, wide, _) in zip(self._hot_columns(source, group), group.all, strict=True):
             if hot is not None:
                 values, valid = hot.arrays
                 key.append(_REFERRED + (nullable and valid is not None))
@@ -215,7 +241,8 @@ class Held(Generic[Loop]):
                         continue
                     masked = bool(form & _MASKED)
                     assert isinstance(read.what, int), "functions have no addresses"
-                    found[read.slot] = Access(read.slot, group, Form.ADDRESS, by_refs, masked, read.what)
+                    size = next(forms) if kind >= _CHECKED else read.size
+                    found[read.slot] = Access(read.slot, group, Form.ADDRESS, by_refs, masked, read.what, size)
                 rest = gathered + rest
             for read in rest:
                 slot, form = read.slot, next(forms)

@@ -126,7 +126,7 @@ class Fused:
         passed = bound.run(kernel, delta, held, [*chosen(given)])
         if passed is True:
             assert not held.checked, "columns lie as they were found to lie"
-            held.checked = True
+            held.look(delta)
             return self.run(delta)
         return passed
 

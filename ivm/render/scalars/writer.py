@@ -49,6 +49,9 @@ _ITEMS = {
 """What reads the words of a value by its address; see `ivm.kernels.memory.located`."""
 
 
+_SHORT = 4
+
+
 def _zero(physical: Physical) -> str:
     return {Physical.FLOAT64: "0.0", Physical.BOOL: "False"}.get(physical, "int64(0)")
 
@@ -149,7 +152,8 @@ class Access:
     """How a loop reads a column, number `slot` of those it may read, of the source of group number `group`.
 
     `by_refs`: through the references of its group, else by the row's own number. `number`: the column's in its source,
-    if it is read by address; `stride`: the bytes from a value to the next, if it is read in pieces.
+    if it is read by address; `stride`: the bytes from a value to the next, if it is read in pieces, and those of a
+    value's low word, if by address. Values whose form is int64 are int32 where that is 4.
     """
 
     slot: int
@@ -290,7 +294,8 @@ class Writer(Script):
             place = f"c{slot}"
             self.located[slot] = self.located.get(slot) or self.integer(access.number)
         valid = self.let(f"is_there({place}, {row})") if access.masked else None
-        words = [f"{item}({place}, {row})" for item in _ITEMS[physical]]
+        items = _ITEMS[Physical.INT32 if access.stride == _SHORT and physical is Physical.INT64 else physical]
+        words = [f"{item}({place}, {row})" for item in items]
         zero = _zero(physical)
         return Value(self._named(words if valid is None else [f"where({valid}, {w}, {zero})" for w in words]), valid)
 
