@@ -123,5 +123,5 @@ def _refuse_if_settled(view: memoryview, at: int, number: int, where: str) -> No
         if found is not None and found.number > number and found.settled >= number:
             raise StorageError(
                 f"cannot read {where}: record {number}, at byte {at}, is damaged, and record {found.number} behind it "
-                "is whole, so no crash did that; `ivm recover` restores what came before it"
+                "is whole, so no crash did that; restore the file from a copy"
             )
