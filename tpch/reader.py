@@ -58,16 +58,18 @@ class Stream:
     @cached_property
     def dictionaries(self) -> dict[str, tuple[str, ...]]:
         """By relation, the text columns that are read as Arrow dictionaries, since the files hold them so."""
-        return {
-            name: _dictionary_columns(self.directory, [*entry.base, *entry.changes], relations()[name].schema)
-            for name, entry in self.manifest.relations.items()
-        }
+        return {name: _dictionary_columns(footers, relations()[name].schema) for name, footers in self._footers.items()}
 
     @cached_property
     def shorts(self) -> dict[str, frozenset[str]]:
         """By relation, the columns that are read with 4 bytes a value, since the files say that all values fit."""
+        return {name: short_columns(footers, relations()[name].schema) for name, footers in self._footers.items()}
+
+    @cached_property
+    def _footers(self) -> dict[str, list[pq.FileMetaData]]:
+        """By relation, what its files say of themselves."""
         return {
-            name: short_columns(self.directory, [*entry.base, *entry.changes], relations()[name].schema)
+            name: [pq.read_metadata(self.directory / file.path) for file in (*entry.base, *entry.changes)]
             for name, entry in self.manifest.relations.items()
         }
 
@@ -253,25 +255,24 @@ def _check_file(directory: Path, file: File, columns: Sequence[tuple[str, str]])
         raise StreamError(f"{path} does not have the columns that the manifest says (see {wrong}); generate it again")
 
 
-def _dictionary_columns(directory: Path, files: Sequence[File], schema: pa.Schema) -> tuple[str, ...]:
-    """The text columns of `schema` that are dictionary-encoded in nearly all of the rows of `files`.
+def _dictionary_columns(footers: Sequence[pq.FileMetaData], schema: pa.Schema) -> tuple[str, ...]:
+    """The text columns of `schema` that are dictionary-encoded in nearly all of the rows of the files.
 
     Those few chunks that are not (a writer does without a dictionary where a chunk is too small for one to pay) are
     encoded while they are read.
     """
-    metas = [pq.read_metadata(directory / file.path) for file in files]
-    rows = sum(meta.num_rows for meta in metas)
+    rows = sum(meta.num_rows for meta in footers)
     return tuple(
         column.name
         for position, column in enumerate(schema)
-        if pa.types.is_string(column.type) and sum(_encoded_rows(meta, position) for meta in metas) > _NEARLY_ALL * rows
+        if pa.types.is_string(column.type)
+        and sum(_encoded_rows(meta, position) for meta in footers) > _NEARLY_ALL * rows
     )
 
 
-def short_columns(directory: Path, files: Sequence[File], schema: pa.Schema) -> frozenset[str]:
-    """The columns of int64 or decimals of which the footers of `files` say that all values fit into 4 bytes."""
-    metas = [pq.read_metadata(directory / file.path) for file in files]
-    groups = [meta.row_group(group) for meta in metas for group in range(meta.num_row_groups)]
+def short_columns(footers: Sequence[pq.FileMetaData], schema: pa.Schema) -> frozenset[str]:
+    """The columns of int64 or decimals of which the footers of files say that all values fit into 4 bytes."""
+    groups = [meta.row_group(group) for meta in footers for group in range(meta.num_row_groups)]
     return frozenset(
         column.name
         for place, column in enumerate(schema)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ from ivm.trace.column import DTYPES, Array, Ints
 from ivm.trace.in_place import is_readable
 
 _PAGE = 1 << 12
+Each = TypeVar("Each")
 
 
 ArrowRows: TypeAlias = "pa.Table | pa.RecordBatch"
@@ -67,7 +68,7 @@ def located(data: ArrowRows, strides: Ints) -> Located | None:
     return batch, addresses
 
 
-def taken_from(idle: list[Exported]) -> Exported | None:
+def taken_from(idle: list[Each]) -> Each | None:
     """One that nobody uses, if there is one; other threads may come to take one too."""
     try:
         return idle.pop()

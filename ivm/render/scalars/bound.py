@@ -23,6 +23,7 @@ from ivm.render.scalars.shape import Shape
 from ivm.render.scalars.writer import Access, NotCompiledError
 from ivm.trace.column import DTYPES, Array, Column, Ints
 from ivm.trace.delta import Columns, Delta, Group, narrowed
+from ivm.trace.exported import taken_from
 from ivm.trace.helpers import LARGE, Errands, at_hand, parts
 
 _INT64 = DTYPES[Physical.INT64]
@@ -193,10 +194,7 @@ def _new_frame() -> tuple[Ints, Ints, Any]:
 
 def _part(kernel: Any, *head: int) -> int:
     """What a loop gives for some of the rows, in a frame with this head."""
-    try:
-        frame = _idle.pop()
-    except IndexError:
-        frame = _new_frame()
+    frame = taken_from(_idle) or _new_frame()
     _pack(frame[2], 0, *head)
     count: int = kernel(frame[0])
     _idle.append(frame)
