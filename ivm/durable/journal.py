@@ -59,6 +59,13 @@ class Journal:
         if self._waits:
             self._log.settle(self._log.number)
 
+    def begin_file(self) -> int:
+        """Let all that has taken effect survive a loss of power, and write what comes into a new file of the log.
+
+        Returns the number of the last record of the files before it; its first one is the next. See `Log.begin_file`.
+        """
+        return self._log.begin_file()
+
     def close(self) -> None:
         """Sync what is there, and let the storage go. Once is enough."""
         if self._end.is_set():

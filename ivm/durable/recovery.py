@@ -16,12 +16,11 @@ from ivm.defining import install
 from ivm.durable.journal import Journal
 from ivm.durable.payload import COMMIT, DEFINITION, read_changes, read_head, read_made
 from ivm.durable.replay import Replay
-from ivm.storage.log import Durability, Log
+from ivm.storage.log import SUFFIX, Durability, Log, log_name
 from ivm.storage.record import Record, Torn, records
 from ivm.storage.storage import Storage
 from sql.bind import bind, with_names
 
-_LOG = ".log"
 _told = logging.getLogger("ivm")
 
 
@@ -49,30 +48,33 @@ def recover(core: Core, storage: Storage) -> Log:
     What a crash left behind the last whole record is cut off, and said. StorageError for anything else that is wrong.
     Cost: reads the log; the changes of many commits are applied together, each at its times. Views are filled last.
     """
-    names = [name for name in storage.names() if name.endswith(_LOG)]
+    names = [name for name in storage.names() if name.endswith(SUFFIX)]
     if not names:
         return _begin(storage)
-    known, end = _Known(core), _End(0, 0, None)
+    known, end, last = _Known(core), _End(0, 0, None), names[0]
     for name in names:
-        if int(name.removesuffix(_LOG)) != end.number + 1 or end.torn is not None:
+        first = int(name.removesuffix(SUFFIX))
+        if first <= end.number + (end.torn is not None) and storage.read(name).size == 0:
+            continue  # its making was given up
+        if first != end.number + 1 or end.torn is not None:
             raise StorageError(
                 f"cannot open database {storage.where()}: its log ends at record {end.number} and goes on in {name}; a "
                 "file is damaged or missing; restore it from a backup"
             )
-        end = _read(storage, name, end.number, known)
+        end, last = _read(storage, name, end.number, known), name
     known.finish()
-    file = storage.open(names[-1])
+    file = storage.open(last)
     if end.torn is not None:
-        where = storage.where(names[-1])
+        where = storage.where(last)
         _told.warning("%s: the last %d bytes are of a commit that a crash interrupted; cut off", where, end.torn.bytes)
         file.truncate(end.size)
         file.sync()
-    return Log(storage, names[-1], file, end.number, end.size)
+    return Log(storage, last, file, end.number, end.size)
 
 
 def _begin(storage: Storage) -> Log:
     """A log without records."""
-    name = f"{1:020}{_LOG}"
+    name = log_name(1)
     file = storage.create(name)
     file.sync()
     storage.sync_names()

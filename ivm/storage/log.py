@@ -1,13 +1,17 @@
-"""The log: a file of records to which commits are appended, and which says when they are certain to survive.
+"""The log: files of records to which commits are appended, and which say when they are certain to survive.
 
 A record is `put` before its commit takes effect, and `kept` or `taken_back` after that is decided: of one that was put
 and not kept nothing is left. Whoever acknowledges a commit waits for its record to be `settled` before.
+
+Each file is named by the number of its first record, and only the last one is written. A file without a byte says
+nothing, wherever it is: making it may have been given up.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Literal, NamedTuple
 
 from catalog.errors import StorageError
@@ -17,27 +21,42 @@ from ivm.storage.storage import File, Storage
 Durability = Literal["commit", "interval", "off"]
 
 
+SUFFIX = ".log"
+
+
+def log_name(first: int) -> str:
+    """The name of the file of a log whose first record has this number."""
+    return f"{first:020}{SUFFIX}"
+
+
 class Put(NamedTuple):
-    """A record that is in the file, and not yet kept: its number, and the byte behind it."""
+    """Where a log ends: the number of its last record, the byte behind that in the file that is written."""
 
     number: int
     end: int
+    file: File
+    where: str
 
 
 class Log:
-    """The end of a log. `put`, `keep` and `take_back` are called under the lock of commits, `settle` by any thread.
+    """The end of a log. `settle` is called by any thread, all else under the lock of commits.
 
-    `number` is that of the last record that was kept, `size` the byte behind it, `settled` the number of the last one
-    that survives a loss of power.
+    `number` is that of the last record that was kept, `settled` that of the last one that survives a loss of power.
     """
 
     def __init__(self, storage: Storage, name: str, file: File, number: int, size: int) -> None:
-        self.number, self.size, self.settled = number, size, number
-        self._where = storage.where(name)
-        self._file = file
+        """`name` is that of the file that is written, `size` the byte behind record `number` in it."""
+        self.settled = number
+        self._storage = storage
+        self._kept = Put(number, size, file, storage.where(name))
         self._put = False
         self._broken: str = ""
         self._syncs = threading.Lock()
+
+    @property
+    def number(self) -> int:
+        """The number of the last record that was kept."""
+        return self._kept.number
 
     @property
     def is_pending(self) -> bool:
@@ -51,24 +70,23 @@ class Log:
         for their checksum, one for the operating system.
         """
         self._check()
-        number = self.number + 1
-        data = written(kind, number, self.settled, payload)
+        number, size, file, where = self._kept
+        data = written(kind, number + 1, self.settled, payload)
         self._put = True
         try:
-            self._file.write(self.size, data)
+            file.write(size, data)
         except OSError as error:
             self.take_back()
             raise StorageError(
-                f"cannot commit: {self._where} cannot be written: {_reason(error)}; nothing was changed. Make "
-                "room, and commit again"
+                f"cannot commit: {where} cannot be written: {_reason(error)}; nothing was changed. Make room, and "
+                "commit again"
             ) from error
-        return Put(number, self.size + sum(map(len, data)))
+        return Put(number + 1, size + sum(map(len, data)), file, where)
 
     def keep(self, put: Put) -> None:
         """The record counts. It may be interrupted, and called again."""
         if put.number > self.number:
-            self.size = put.end
-            self.number = put.number
+            self._kept = put
             self._put = False
 
     def take_back(self) -> None:
@@ -76,9 +94,9 @@ class Log:
         if not self._put:
             return
         try:
-            self._file.truncate(self.size)
+            self._kept.file.truncate(self._kept.end)
         except OSError as error:
-            self._break(f"{self._where} cannot be cut back to what was committed: {_reason(error)}")
+            self._break(f"{self._kept.where} cannot be cut back to what was committed: {_reason(error)}")
         self._put = False
 
     def settle(self, number: int) -> None:
@@ -91,17 +109,54 @@ class Log:
                 if self.settled < number:
                     self._sync()
 
+    def begin_file(self) -> int:
+        """Put further records into a new file, and let all that were kept survive; the number of the last of these.
+
+        The new file is there for good, as is its name. A file that has no record yet is kept. StorageError if that is
+        not possible: then records go where they went.
+        """
+        self._check()
+        self.settle(self.number)
+        old = self._kept
+        if old.end == 0:
+            return old.number
+        name = log_name(old.number + 1)
+        try:
+            file = self._made(name)
+        except OSError as error:
+            raise StorageError(
+                f"cannot begin a file of the log: {self._storage.where(name)} cannot be made: {_reason(error)}; "
+                "commits go on without it. Make room"
+            ) from error
+        with self._syncs:
+            self._kept = Put(old.number, 0, file, self._storage.where(name))
+        old.file.close()
+        return old.number
+
     def close(self) -> None:
         """Let the file go."""
-        self._file.close()
+        self._kept.file.close()
+
+    def _made(self, name: str) -> File:
+        """A new, empty file that survives a loss of power; none on any error, or one that says nothing."""
+        file = self._storage.create(name)
+        try:
+            file.sync()
+            self._storage.sync_names()
+        except BaseException:
+            file.close()
+            with suppress(OSError):
+                self._storage.remove(name)
+            raise
+        return file
 
     def _sync(self) -> None:
         self._check()
-        upto = self.number
+        upto, _, file, where = self._kept
         try:
-            self._file.sync()
+            file.sync()
         except OSError as error:
-            self._break(f"{self._where} could not be synced: {_reason(error)}")
+            self._break(f"{where} could not be synced: {_reason(error)}")
             self._check()
         self.settled = upto
 

@@ -2,7 +2,7 @@
 
 import ivm
 from ivm.core import Core
-from ivm.database import Database
+from ivm.database import Database, core_of
 from ivm.durable.recovery import open_storage
 from ivm.engine import Engine
 
@@ -11,6 +11,14 @@ def opened(storage, durability="commit", interval=3600.0) -> Database:
     core = Core(Engine(None, history=0), external_access=False)
     open_storage(core, storage, durability, interval)
     return Database(core)
+
+
+def begin_file(db: ivm.Database) -> int:
+    """Let the log go on in a new file, as a checkpoint does."""
+    core = core_of(db)
+    with core.lock:
+        assert core.engine.journal is not None
+        return core.engine.journal.begin_file()
 
 
 def contents(db: ivm.Database) -> dict[str, object]:

@@ -32,6 +32,7 @@ ALLOWED = {
     "ivm.kernels.compiling.part._PartLibrary.get_pointer_to_function": "numba asks for it",
     "ivm.kernels.compiling.building.write_signatures": "`make kernels` runs the tests to list what is called",
     "ivm.render.scalars.compiler.Compiler.failures": "a loop that does not compile is a defect that nothing else shows",
+    "ivm.durable.journal.Journal.begin_file": "what makes checkpoints calls it",
     "ivm.trace.rows.Rows.segments": "what writes states to disk calls it",
     "ivm.trace.rows.Rows.restore": "what reads states from disk calls it",
     "ivm.trace.ordered_tree.OrderedRows.segments": "what writes states to disk calls it",
