@@ -21,6 +21,7 @@ from catalog.errors import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from os import PathLike
 
     from ivm.cursor import Cursor
@@ -80,6 +81,7 @@ _PLACES = {
 def connect(
     path: str | PathLike[str] | None = None,
     *,
+    read_only: bool = False,
     durability: Literal["commit", "interval", "off"] = "commit",
     interval: float = 0.1,
     history: int = 0,
@@ -88,11 +90,14 @@ def connect(
     memory_limit: int | None = None,
     external_access: bool = False,
     threads: int | None = 1,
+    progress: Callable[[Progress], None] | None = None,
 ) -> Database:
     """The database in a directory, as the last commit left it; or a new, empty one in memory.
 
     `path`: a directory, which is made if it is not there; None or ":memory:": in memory. One process at a time has
-    it open.
+    it open; a process that it forks has no part in it. What nobody closes is closed when the process ends.
+    `read_only`: open a directory that is there to read what it holds now, beside a process that changes it. Nothing
+    can be changed (AccessError), and what others commit from now on is not seen.
     `durability`: a commit has survived a loss of power when it returns ("commit"); it does after `interval` seconds at
     most ("interval"), so that so much may be lost; or when the operating system has written it ("off"). Whatever is
     chosen, a commit that has returned survives the end of the process, and after a loss of power the commits up to one
@@ -112,13 +117,15 @@ def connect(
     `threads`: how many threads work on a commit of many rows, and on filling a view; None: as many as there are
     processors for this process. Commits of less than some ten thousands of rows take one. The answers are the same.
     More than one does not pay yet on a small machine, so measure.
+    `progress`: called while a directory is opened, from this thread: with the bytes of the log that were read, as of a
+    view without a name, then with each view that is filled. If it raises, nothing is opened.
 
     Raises StorageError for a directory that cannot be used, is held by another process, or is damaged;
     TypeMismatchError for a number that is negative, too large or no whole number, for no threads at all, and for
     another `compile`.
     On glibc this also tells the process's allocator to keep up to 64 MiB of freed memory, which saves page faults.
     """
-    from ivm.arguments import at_least_one, duration, one_of, whole_number  # noqa: PLC0415
+    from ivm.arguments import at_least_one, callback, duration, one_of, whole_number  # noqa: PLC0415
     from ivm.core import Core  # noqa: PLC0415
     from ivm.database import Database  # noqa: PLC0415
     from ivm.engine import Engine  # noqa: PLC0415
@@ -132,16 +139,21 @@ def connect(
     one_of(compile, ("background", "wait", "off"), "compile")
     one_of(durability, ("commit", "interval", "off"), "durability")
     interval = duration(interval, "interval")
+    callback(progress, "progress")
     keep_freed_pages()
-    compiler = None if compile == "off" else Compiler(wait=compile == "wait")
-    engine = Engine(compiler, history, sharing=sharing, memory_limit=memory_limit, helpers=helpers)
-    core = Core(engine, external_access=external_access)
-    if path is not None and path != ":memory:":
-        from ivm.durable.recovery import open_storage  # noqa: PLC0415
-        from ivm.storage.directory import Directory  # noqa: PLC0415
 
-        open_storage(core, Directory(path), durability, interval)
-    return Database(core)
+    def new() -> Core:
+        compiler = None if compile == "off" else Compiler(wait=compile == "wait")
+        engine = Engine(compiler, history, sharing=sharing, memory_limit=memory_limit, helpers=helpers)
+        return Core(engine, external_access=external_access)
+
+    if path is None or path == ":memory:":
+        if read_only:
+            raise StorageError("cannot open a database in memory with read_only: it would be empty; give a directory")
+        return Database(new())
+    from ivm.durable.opening import held, seen  # noqa: PLC0415
+
+    return Database(seen(new, path, progress) if read_only else held(new, path, durability, interval, progress))
 
 
 def __getattr__(name: str) -> Any:

@@ -15,9 +15,10 @@ from functools import partial
 from types import MappingProxyType
 
 from catalog.catalog import Catalog
-from catalog.errors import BindError, InterfaceError
+from catalog.errors import AccessError, BindError, InterfaceError
 from catalog.schema import Table
 from ivm.arguments import Tabular
+from ivm.durable import ending
 from ivm.durable.payload import Batch
 from ivm.engine import Engine, Progress
 from ivm.incoming import Incoming, check_times
@@ -43,9 +44,19 @@ class Core:
         self.lock = Turns(self._begin)
         self.incoming = Incoming(self.catalog, engine.helpers)
         self.external_access = external_access
+        self.read_only = ""
+        """Of a database that is only read: where it is."""
         self.definitions = Turns(self._clear)
         self._left: tuple[Callable[[], None], Put | None] | None = None
         self._progress: Callable[[Progress], None] | None = None
+
+    def check_writable(self) -> None:
+        """AccessError if the database was opened to be read only."""
+        if self.read_only:
+            raise AccessError(
+                f"cannot change database {self.read_only}: it was opened with read_only; change it in the process that "
+                "holds it, or open it without"
+            )
 
     def begin_defining(self, progress: Callable[[Progress], None] | None) -> None:
         """The caller has `definitions`. BindError if this thread creates a view just now."""
@@ -104,10 +115,22 @@ class Core:
                 self.lock.close("cannot use this database: it is closed; make another with ivm.connect()")
             if journal is not None:
                 journal.close()
+                ending.closed(self)
         give_back_freed_pages()
 
+    def leave(self) -> None:
+        """In a process that was forked: what the other one has on disk is not ours. Nothing is let go, or written."""
+        self._left_behind = self.engine
+        self._left, self.engine = None, Engine(None, history=0)
+        self.definitions.begin_anew()
+        self.lock.begin_anew(
+            "cannot use this database: it is that of the process that forked this one; open it here with "
+            "ivm.connect(path, read_only=True), or connect after the fork"
+        )
+
     def transaction(self, batch: Batch | None = None) -> Transaction:
-        """Changes at one logical time; see `commit`."""
+        """Changes at one logical time; see `commit`. AccessError for a database that is only read."""
+        self.check_writable()
         return Transaction(self._rows, partial(self.commit, batch=batch))
 
     def commit(self, changes: list[Change], batch: Batch | None = None) -> int:
@@ -116,6 +139,8 @@ class Core:
         Changes of a `batch` that was committed before, or of one before that, are left out. StorageError if it is not
         certain that the commit will be found again.
         """
+        if self.read_only:
+            self.check_writable()
         with self.lock:
             engine = self.engine
             if batch is not None and batch[1] <= engine.batches.get(batch[0], batch[1] - 1):

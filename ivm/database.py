@@ -97,6 +97,7 @@ class Database:
             defines = any(isinstance(each, DEFINITIONS) for each in statements)
             with core.definitions if defines else nullcontext():
                 if defines:
+                    core.check_writable()
                     core.begin_defining(progress)
                 for statement in statements:
                     result = run_statement(core, statement, dialect, progress)

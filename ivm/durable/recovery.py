@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -16,7 +17,8 @@ from ivm.defining import install
 from ivm.durable.journal import Journal
 from ivm.durable.payload import COMMIT, DEFINITION, read_changes, read_head, read_made
 from ivm.durable.replay import Replay
-from ivm.storage.log import SUFFIX, Durability, Log, log_name
+from ivm.engine import Progress
+from ivm.storage.log import Durability, Log, first_of, log_files, log_name
 from ivm.storage.record import Record, Torn, records
 from ivm.storage.storage import Storage
 from sql.bind import bind, with_names
@@ -32,37 +34,49 @@ class _End(NamedTuple):
     torn: Torn | None
 
 
-def open_storage(core: Core, storage: Storage, durability: Durability, interval: float) -> None:
+Told = Callable[[Progress], None]
+_SAID_BYTES = 1 << 20
+
+
+def open_storage(
+    core: Core, storage: Storage, durability: Durability, interval: float, progress: Told | None = None
+) -> None:
     """Let a new, empty database be the one in `storage`, and outlive the process; see `recover`."""
     try:
-        log = recover(core, storage)
+        log = recover(core, storage, progress)
     except BaseException:
         storage.close()
         raise
-    core.engine.journal = Journal(storage, log, durability, interval)
+    if log is not None:
+        core.engine.journal = Journal(storage, log, durability, interval)
 
 
-def recover(core: Core, storage: Storage) -> Log:
-    """Bring a new, empty database to where the log in `storage` ends; the log, to be written further.
+def recover(core: Core, storage: Storage, progress: Told | None = None) -> Log | None:
+    """Bring a new, empty database to where the log in `storage` ends; the log, to be written further, if it may be.
 
-    What a crash left behind the last whole record is cut off, and said. StorageError for anything else that is wrong.
+    What a crash left behind the last whole record is cut off, and said; where nothing may be written it is left alone,
+    since another process may just be writing it. StorageError for anything else that is wrong. `progress` is told how
+    many bytes of the log were read, as of a view without a name, and how far views are; if it raises, so does this.
     Cost: reads the log; the changes of many commits are applied together, each at its times. Views are filled last.
     """
-    names = [name for name in storage.names() if name.endswith(SUFFIX)]
-    if not names:
-        return _begin(storage)
-    known, end, last = _Known(core), _End(0, 0, None), names[0]
-    for name in names:
-        first = int(name.removesuffix(SUFFIX))
-        if first <= end.number + (end.torn is not None) and storage.read(name).size == 0:
+    files = {name: storage.read(name, mapped=storage.writable) for name in log_files(storage)}
+    if not files:
+        return _begin(storage) if storage.writable else None
+    known = _Known(core, sum(data.size for data in files.values()), progress)
+    end, last = _End(0, 0, None), min(files)
+    for name, data in files.items():
+        first = first_of(name)
+        if first <= end.number + (end.torn is not None) and data.size == 0:
             continue  # its making was given up
         if first != end.number + 1 or end.torn is not None:
             raise StorageError(
                 f"cannot open database {storage.where()}: its log ends at record {end.number} and goes on in {name}; a "
                 "file is damaged or missing; restore it from a backup"
             )
-        end, last = _read(storage, name, end.number, known), name
+        end, last = _read(data, storage, name, end.number, known), name
     known.finish()
+    if not storage.writable:
+        return None
     file = storage.open(last)
     if end.torn is not None:
         where = storage.where(last)
@@ -81,10 +95,10 @@ def _begin(storage: Storage) -> Log:
     return Log(storage, name, file, 0, 0)
 
 
-def _read(storage: Storage, name: str, number: int, known: _Known) -> _End:
+def _read(data: pa.Buffer, storage: Storage, name: str, number: int, known: _Known) -> _End:
     """Take over the records of a file, which follow record `number`."""
     where, size = storage.where(name), 0
-    for record in records(storage.read(name), number + 1, where):
+    for record in records(data, number + 1, where):
         if isinstance(record, Torn):
             return _End(number, size, record)
         try:
@@ -93,6 +107,7 @@ def _read(storage: Storage, name: str, number: int, known: _Known) -> _End:
             raise StorageError(
                 f"cannot open database {storage.where()}: record {record.number} of {where} cannot be applied: {error}"
             ) from error
+        known.tell(record.end - size)
         number, size = record.number, record.end
     return _End(number, size, None)
 
@@ -100,8 +115,10 @@ def _read(storage: Storage, name: str, number: int, known: _Known) -> _End:
 class _Known:
     """What exists by the records that were read so far; the tables are there already, views come last."""
 
-    def __init__(self, core: Core) -> None:
+    def __init__(self, core: Core, size: int, progress: Told | None) -> None:
         self._core = core
+        self._size, self._done, self._told = size, 0, 0
+        self._progress = progress
         self._catalog = Catalog()
         self._replay = Replay(core.engine)
 
@@ -116,16 +133,25 @@ class _Known:
         else:
             raise StorageError(f"it is of kind {record.kind}, which this release of ivm does not know")
 
+    def tell(self, size: int) -> None:
+        """So many bytes more were read."""
+        self._done += size
+        if self._progress is not None and (self._done - self._told >= _SAID_BYTES or not self._told):
+            self._told = self._done
+            self._progress(Progress("", self._done, self._size))
+
     def finish(self) -> None:
         """Fill the views, each after those that it reads."""
         self._replay.flush()
         core, catalog = self._core, self._catalog
+        core.begin_defining(self._progress)
         core.catalog.become(catalog)
         for view in catalog.views:
             bound = bind(view.unnamed or view.sql, catalog)
             if view.unnamed:
                 bound = with_names(bound, view.name, [field.name for field in view.schema])
             install(core, catalog, view, bound)
+        core.begin_defining(None)
 
     def _define(self, head: dict[str, Any], made: dict[str, pa.Table | None]) -> None:
         engine, tables = self._core.engine, [table_of(plain) for plain in head["tables"]]

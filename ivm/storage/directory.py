@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import weakref
 from collections.abc import Sequence
 from os import PathLike, fspath
 from pathlib import Path
@@ -49,25 +50,30 @@ class DirectoryFile:
 
 
 class Directory:
-    """See `ivm.storage.storage.Storage`. Made if it is not there; its parent has to be."""
+    """See `ivm.storage.storage.Storage`. Made if it is not there; its parent has to be.
 
-    def __init__(self, path: str | PathLike[str]) -> None:
+    One that is not `writable` has to be there; it is not held, and nothing in it is changed.
+    """
+
+    def __init__(self, path: str | PathLike[str], *, writable: bool = True) -> None:
         self._path = Path(path).absolute()
+        self._holder = -1
+        self.writable = writable
         try:
             if not fspath(path):
                 raise OSError("its name is empty")
-            if not self._path.is_dir():
-                self._path.mkdir()
-                _sync(self._path.parent)
-            elif not (self._path / HOLDER).exists() and any(self._path.iterdir()):
-                raise OSError("it is a directory of other files")
-            self._holder = os.open(self._path / HOLDER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            if writable:
+                self._make()
+            elif not (self._path / HOLDER).exists():
+                raise OSError("there is no database")
         except OSError as error:
+            or_new = ", or a new name in a directory that can be written" if writable else ""
             raise StorageError(
-                f"cannot open database {fspath(path)!r}: {error.strerror or error}; give a database's directory, or "
-                "a new name in a directory that can be written"
+                f"cannot open database {fspath(path)!r}: {error.strerror or error}; give a database's directory{or_new}"
             ) from error
-        self._hold()
+        if writable:
+            self._hold()
+            _held.add(self)
 
     def where(self, name: str = "") -> str:
         """See `Storage.where`."""
@@ -85,13 +91,13 @@ class Directory:
         """See `Storage.open`."""
         return DirectoryFile(self._path / name, 0)
 
-    def read(self, name: str) -> pa.Buffer:
+    def read(self, name: str, *, mapped: bool = True) -> pa.Buffer:
         """See `Storage.read`."""
         path = self._path / name
-        if path.stat().st_size == 0:  # which cannot be mapped
-            return pa.py_buffer(b"")
-        with pa.memory_map(str(path)) as mapped:
-            return mapped.read_buffer()
+        if not mapped or path.stat().st_size == 0:  # which cannot be mapped
+            return pa.py_buffer(path.read_bytes())
+        with pa.memory_map(str(path)) as file:
+            return file.read_buffer()
 
     def rename(self, old: str, new: str) -> None:
         """See `Storage.rename`."""
@@ -109,20 +115,47 @@ class Directory:
         """See `Storage.close`. Once is enough."""
         holder, self._holder = self._holder, -1
         if holder >= 0:
+            fcntl.flock(holder, fcntl.LOCK_UN)  # a process that was forked may have it open as well
             os.close(holder)
+
+    def leave(self) -> None:
+        """Close what was opened, without a word to the lock: in a process that was forked it is not ours."""
+        holder, self._holder = self._holder, -1
+        if holder >= 0:
+            os.close(holder)
+
+    def _make(self) -> None:
+        if not self._path.is_dir():
+            self._path.mkdir()
+            _sync(self._path.parent)
+        elif not (self._path / HOLDER).exists() and any(self._path.iterdir()):
+            raise OSError("it is a directory of other files")
+        self._holder = os.open(self._path / HOLDER, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
 
     def _hold(self) -> None:
         try:
             fcntl.flock(self._holder, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             pid = os.pread(self._holder, 32, 0).decode(errors="replace").strip()
-            self.close()
+            self.leave()
+            whose = f"this process ({pid})" if pid == str(os.getpid()) else f"process {pid or 'unknown'}"
             raise StorageError(
-                f"cannot open database {self._path}: process {pid or 'unknown'} has it open; close it there, or read "
-                "what that process shows"
+                f"cannot open database {self._path}: {whose} has it open; close it there, or open it beside that with "
+                "read_only=True"
             ) from error
         os.ftruncate(self._holder, 0)
         os.pwrite(self._holder, f"{os.getpid()}\n".encode(), 0)
+
+
+_held: weakref.WeakSet[Directory] = weakref.WeakSet()
+
+
+def _leave_all() -> None:
+    for each in _held:
+        each.leave()
+
+
+os.register_at_fork(after_in_child=_leave_all)
 
 
 def _left(pieces: list[memoryview], done: int) -> list[memoryview]:

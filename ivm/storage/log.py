@@ -9,6 +9,7 @@ nothing, wherever it is: making it may have been given up.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -22,11 +23,22 @@ Durability = Literal["commit", "interval", "off"]
 
 
 SUFFIX = ".log"
+_NAME = re.compile(r"\d{20}\.log", re.ASCII)
 
 
 def log_name(first: int) -> str:
     """The name of the file of a log whose first record has this number."""
     return f"{first:020}{SUFFIX}"
+
+
+def first_of(name: str) -> int:
+    """The number of the first record of such a file."""
+    return int(name.removesuffix(SUFFIX))
+
+
+def log_files(storage: Storage) -> list[str]:
+    """The names of a log's files, in their order."""
+    return [name for name in storage.names() if _NAME.fullmatch(name)]
 
 
 class Put(NamedTuple):

@@ -35,6 +35,11 @@ class File(Protocol):
 class Storage(Protocol):
     """Named files. Names are made of letters, digits, dashes and dots."""
 
+    @property
+    def writable(self) -> bool:
+        """Whether anything may be changed; if not, another process may change it meanwhile."""
+        ...
+
     def where(self, name: str = "") -> str:
         """What a user calls the folder, or a file of it, in messages."""
         ...
@@ -51,8 +56,11 @@ class Storage(Protocol):
         """A file that is there, to be written further."""
         ...
 
-    def read(self, name: str) -> pa.Buffer:
-        """The bytes of a file, mapped where that is possible: read when they are first looked at."""
+    def read(self, name: str, *, mapped: bool = True) -> pa.Buffer:
+        """The bytes of a file, mapped where that is possible: read when they are first looked at.
+
+        Not `mapped` they are read now. So is what another process may cut off meanwhile: no map survives that.
+        """
         ...
 
     def rename(self, old: str, new: str) -> None:

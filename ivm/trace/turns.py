@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         _is_owned: Callable[[], bool]
         _release_save: Callable[[], tuple[int, int]]
         _acquire_restore: Callable[[tuple[int, int]], None]
+        _at_fork_reinit: Callable[[], None]
 
 else:
     from _thread import RLock
@@ -71,6 +72,13 @@ class Turns(RLock):
 
     def close(self, refusal: str) -> None:
         """Let nobody in from now on, those that wait included: they get an InterfaceError that says `refusal`."""
+        self.refusal = refusal
+
+    def begin_anew(self, refusal: str = "") -> None:
+        """In a process that was forked, whose threads are not here: nobody has it. See `close` for `refusal`."""
+        self._at_fork_reinit()
+        self._next = threading.Lock()
+        self._waiting = set()
         self.refusal = refusal
 
     def check_open(self) -> None:

@@ -38,7 +38,8 @@ class DiskFile:
 class Disk:
     """See `ivm.storage.storage.Storage`. `fails`: at which call (of `calls` so far), and how: an errno, or "short"."""
 
-    def __init__(self, names: dict[str, bytes] | None = None) -> None:
+    def __init__(self, names: dict[str, bytes] | None = None, *, writable: bool = True) -> None:
+        self.writable = writable
         self.steps: list[tuple[Any, ...]] = []
         self.calls = 0
         self.fails: dict[int, int | str] = {}
@@ -78,7 +79,7 @@ class Disk:
         self.meet("open")
         return DiskFile(self, self._names[name])
 
-    def read(self, name):
+    def read(self, name, *, mapped=True):
         return pa.py_buffer(bytes(self._files[self._names[name]]))
 
     def rename(self, old, new):

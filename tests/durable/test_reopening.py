@@ -139,7 +139,7 @@ def test_a_directory(tmp_path):
         db.sql("CREATE TABLE t (a BIGINT PRIMARY KEY)")
         db.sql("CREATE MATERIALIZED VIEW v AS SELECT sum(a) AS s FROM t")
         db.apply({"t": {"a": range(1000)}})
-        with pytest.raises(ivm.StorageError, match=f"process {os.getpid()} has it open"):
+        with pytest.raises(ivm.StorageError, match=rf"this process \({os.getpid()}\) has it open"):
             ivm.connect(path)
     for durability in ("off", "interval", "commit"):
         with ivm.connect(str(path), compile="off", durability=durability, interval=0.01) as db:

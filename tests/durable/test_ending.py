@@ -1,0 +1,154 @@
+"""Databases that nobody closes, processes that are forked, and closing while others are at work."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import ivm
+
+ROOT = Path(__file__).parents[2]
+BEGIN = "import ivm, sys, os; db = ivm.connect(sys.argv[1], compile='off', durability='off')\n"
+BEGIN += "db.sql('CREATE TABLE t (a BIGINT PRIMARY KEY)'); db.apply({'t': {'a': [1, 2, 3]}})\n"
+
+
+def _run(path, code, watched=True):
+    """What a script does to a database, told of each file that is closed as it should be."""
+    watch = "import ivm.durable.journal as j; close = j.Journal.close\n"
+    watch += "j.Journal.close = lambda self: (close(self), print('closed'))[0]\n"
+    command = [sys.executable, "-c", (watch if watched else "") + BEGIN + code, str(path)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        ("sys.exit(3)", 3),
+        ("raise ValueError('no')", 1),
+        ("other = ivm.connect(sys.argv[1] + '2', compile='off'); db.sql('DROP TABLE t; CREATE TABLE u (a BIGINT)')", 0),
+    ],
+)
+def test_what_nobody_closes_is_closed_at_the_end_of_the_process(tmp_path, end, code):
+    done = _run(tmp_path / "shop.ivm", end)
+    assert done.returncode == code, done.stderr
+    assert done.stdout.count("closed") == (2 if "other" in end else 1)
+    with ivm.connect(tmp_path / "shop.ivm", compile="off") as db:
+        assert [table.rows for table in db.tables()] == [0 if "other" in end else 3]
+
+
+def test_a_disk_that_fails_at_the_end_is_told_and_the_others_are_closed(tmp_path):
+    fails = "os.fdatasync = lambda handle: (_ for _ in ()).throw(OSError(5, 'Input/output error'))"
+    done = _run(tmp_path / "shop.ivm", f"other = ivm.connect(sys.argv[1] + '2', compile='off'); {fails}")
+    assert done.returncode == 0
+    assert f"{tmp_path / 'shop.ivm'} was not closed as it should be" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_nobody_has_any_more_is_closed(tmp_path):
+    for number in range(3):  # each finds the one before lost
+        db = ivm.connect(tmp_path / "shop.ivm", compile="off", durability="interval", interval=0.001)
+        db.sql(f"CREATE TABLE t{number} (a BIGINT)")
+        assert len(db.tables()) == number + 1
+        del db
+    gc.collect()
+    _wait_closed()
+    ivm.connect(tmp_path / "shop.ivm", compile="off").close()
+
+
+def test_a_view_keeps_its_database_open(tmp_path):
+    db = ivm.connect(tmp_path / "shop.ivm", compile="off")
+    db.sql("CREATE TABLE t (a BIGINT); CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n FROM t")
+    view = db.view("v")
+    del db
+    with pytest.raises(ivm.StorageError, match="has it open"):
+        ivm.connect(tmp_path / "shop.ivm", compile="off")
+    assert view.fetchall() == [(0,)]
+
+
+def _wait_closed():
+    for thread in threading.enumerate():
+        if thread.name == "ivm-close":
+            thread.join()
+
+
+IN_CHILD = """
+db.sql("CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n FROM t")
+view, tx, subscription = db.view("v"), db.transaction(), db.subscribe("v")
+tx.insert("t", [{"a": 4}])
+size = sum(os.stat(f"{sys.argv[1]}/{name}").st_size for name in os.listdir(sys.argv[1]))
+child = os.fork()
+if child == 0:
+    for use in (lambda: db.sql("SELECT 1"), lambda: db.apply({"t": {"a": [9]}}), view.fetchall, tx.commit, db.tables):
+        try:
+            use()
+        except ivm.InterfaceError as error:
+            assert "forked" in str(error)
+        else:
+            os._exit(7)
+    tx.rollback()
+    with ivm.connect(sys.argv[1], read_only=True, compile="off") as beside:
+        assert beside.sql("SELECT count(*) FROM t").fetchall() == [(3,)]
+    db.close()
+    if sys.argv[1].endswith("waits.ivm"):
+        sys.stdin.read()
+    sys.exit(0)  # which is what runs what was registered for the end
+"""
+
+
+def test_a_forked_child_neither_writes_nor_lets_go(tmp_path):
+    after = """
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+assert size == sum(os.stat(f"{sys.argv[1]}/{name}").st_size for name in os.listdir(sys.argv[1]))
+try:
+    import subprocess
+    code = "import ivm, sys; ivm.connect(sys.argv[1])"
+    done = subprocess.run([sys.executable, "-c", code, sys.argv[1]], capture_output=True, text=True)
+    assert f"process {os.getpid()} has it open" in done.stderr, done.stderr
+finally:
+    tx.commit()
+    db.close()
+"""
+    done = _run(tmp_path / "shop.ivm", IN_CHILD + after, watched=False)
+    assert done.returncode == 0, done.stderr
+    with ivm.connect(tmp_path / "shop.ivm", compile="off") as db:
+        assert db.view("v").fetchall() == [(4,)]
+
+
+def test_a_child_that_lives_on_holds_nothing(tmp_path):
+    path = tmp_path / "waits.ivm"
+    command = [sys.executable, "-c", BEGIN + IN_CHILD + "os._exit(0)", str(path)]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        running.wait()  # the child reads from stdin still
+        ivm.connect(path, compile="off").close()
+        running.communicate(b"")
+
+
+def test_closing_while_others_commit_keeps_what_was_acknowledged(tmp_path):
+    path, done = tmp_path / "shop.ivm", [0] * 4
+    db = ivm.connect(path, compile="off", durability="commit")
+    db.sql("CREATE TABLE t (worker BIGINT, n BIGINT, PRIMARY KEY (worker, n))")
+
+    def work(worker):
+        with pytest.raises(ivm.InterfaceError, match="is closed"):
+            while True:
+                db.apply({"t": [{"worker": worker, "n": done[worker]}]})
+                done[worker] += 1
+
+    workers = [threading.Thread(target=work, args=(worker,)) for worker in range(4)]
+    for each in workers:
+        each.start()
+    while min(done) < 5:
+        os.sched_yield()
+    db.close()
+    db.close()
+    for each in workers:
+        each.join()
+    with ivm.connect(path, compile="off") as db:
+        found = dict(db.sql("SELECT worker, count(*) FROM t GROUP BY worker").fetchall())
+        assert found == dict(enumerate(done))

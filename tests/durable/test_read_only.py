@@ -1,0 +1,150 @@
+"""A database that is opened beside the process that changes it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+import ivm
+from ivm.storage.directory import Directory
+from ivm.storage.reading import undisturbed
+from tests.durable.opening import contents
+from tests.durable.workload import begin, steps
+
+
+@pytest.fixture
+def shop(tmp_path):
+    with ivm.connect(tmp_path / "shop.ivm", compile="off", durability="off") as db:
+        begin(db)
+        for step in steps(3, 20):
+            step(db)
+        db.sql("INSERT INTO sale (id, item, price) VALUES (-1, 'ink', 3)")
+        yield db
+
+
+def _files(path):
+    return {each.name: (each.read_bytes(), each.stat().st_mtime_ns) for each in path.iterdir()}
+
+
+def test_what_is_there_is_seen_and_nothing_is_written(shop, tmp_path):
+    path, before = tmp_path / "shop.ivm", _files(tmp_path / "shop.ivm")
+    with ivm.connect(path, read_only=True, compile="off") as db:
+        assert contents(db) == contents(shop)
+        db.verify()
+        assert "sum" in db.explain("SELECT item, sum(price) FROM sale GROUP BY item")
+        with db.subscribe("by_item", snapshot=True) as subscription:
+            assert len(subscription.fetch()) == len(db.view("by_item"))
+        shop.sql("INSERT INTO sale (id) VALUES (-2)")
+        assert contents(db) != contents(shop)
+    assert {name: _files(path)[name] for name in before if ".log" not in name} == {
+        name: each for name, each in before.items() if ".log" not in name
+    }
+    with ivm.connect(path, read_only=True, compile="off") as db:
+        assert contents(db) == contents(shop)
+
+
+CHANGES = [
+    "INSERT INTO sale (id) VALUES (-3)",
+    "INSERT INTO sale (id) SELECT 1 + max(id) FROM sale",
+    "UPDATE sale SET price = 1",
+    "DELETE FROM sale WHERE id = -1",
+    "TRUNCATE sale",
+    "CREATE TABLE more (a BIGINT)",
+    "CREATE VIEW more AS SELECT * FROM sale",
+    "CREATE MATERIALIZED VIEW more AS SELECT * FROM sale",
+    "CREATE TYPE other AS ENUM ('a')",
+    "DROP VIEW by_item",
+    "CREATE UNIQUE INDEX other ON sale (id)",
+]
+
+
+def test_nothing_can_be_changed(shop, tmp_path):
+    with ivm.connect(tmp_path / "shop.ivm", read_only=True, compile="off") as db:
+        uses: list[Callable[[], object]] = [partial(db.sql, text) for text in CHANGES]
+        uses += [db.transaction, lambda: db.apply({"seen": [{"item": "ink", "n": 1}]})]
+        for use in uses:
+            with pytest.raises(ivm.AccessError, match=r"shop\.ivm: it was opened with read_only"):
+                use()
+        assert contents(db) == contents(shop)
+
+
+def test_what_another_process_is_writing_is_left_alone(shop, tmp_path, caplog):
+    (log,) = (tmp_path / "shop.ivm").glob("*.log")
+    with log.open("ab") as file:
+        file.write(b"ivmR half of a record")
+    size = log.stat().st_size
+    with ivm.connect(tmp_path / "shop.ivm", read_only=True, compile="off") as db:
+        assert contents(db) == contents(shop)
+    assert log.stat().st_size == size
+    assert not caplog.text
+
+
+@pytest.mark.parametrize("path", ["", "nothing.ivm", "letters", "letters/a.txt"])
+def test_where_there_is_no_database_none_is_made(tmp_path, monkeypatch, path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "a.txt").write_text("dear")
+    with pytest.raises(ivm.StorageError, match="cannot open database"):
+        ivm.connect(path, read_only=True)
+    assert os.listdir(tmp_path) == ["letters"]
+    assert os.listdir(tmp_path / "letters") == ["a.txt"]
+
+
+def test_in_memory_there_is_nothing_to_read():
+    with pytest.raises(ivm.StorageError, match="in memory with read_only"):
+        ivm.connect(read_only=True)
+
+
+def test_files_that_are_replaced_meanwhile_are_read_again(shop, tmp_path):
+    storage, tries = Directory(tmp_path / "shop.ivm", writable=False), list[int]()
+
+    def work(gone):
+        tries.append(len(tries))
+        if len(tries) <= gone:
+            (tmp_path / "shop.ivm" / f"new{len(tries)}").touch()
+            storage.read("vanished")
+        return "read"
+
+    assert undisturbed(storage, lambda: work(2)) == "read"
+    assert len(tries) == 3
+    with pytest.raises(ivm.StorageError, match="replaced 5 times"):
+        undisturbed(storage, lambda: work(99))
+    with pytest.raises(FileNotFoundError):
+        undisturbed(storage, lambda: storage.read("vanished"))
+
+
+def test_progress_is_told(tmp_path):
+    path, told = tmp_path / "shop.ivm", list[ivm.Progress]()
+    with ivm.connect(path, compile="off", durability="off", progress=told.append) as db:
+        db.sql("CREATE TABLE t (a BIGINT); CREATE MATERIALIZED VIEW v AS SELECT sum(a) AS s FROM t")
+        for n in range(3):
+            db.apply({"t": {"a": range(n, 200_000)}})
+        assert not told
+    (log,) = path.glob("*.log")
+    for read_only in (True, False):
+        told.clear()
+        with ivm.connect(path, compile="off", progress=told.append, read_only=read_only):
+            read = [each for each in told if not each.view]
+            filled = [each for each in told if each.view]
+            assert told == read + filled
+            assert len(read) >= 3
+            assert {each.expected for each in read} == {log.stat().st_size}
+            assert read[-1].rows == log.stat().st_size
+            assert filled[-1].view == "v"
+            assert 599_997 <= filled[-1].rows == filled[-1].expected
+
+
+def test_progress_may_end_it(tmp_path):
+    with ivm.connect(tmp_path / "shop.ivm", compile="off") as db:
+        db.sql("CREATE TABLE t (a BIGINT)")
+
+    def no(_):
+        raise InterruptedError
+
+    for read_only in (True, False):
+        with pytest.raises(InterruptedError):
+            ivm.connect(tmp_path / "shop.ivm", compile="off", progress=no, read_only=read_only)
+    ivm.connect(tmp_path / "shop.ivm", compile="off").close()
