@@ -20,8 +20,8 @@ BEGIN += "db.sql('CREATE TABLE t (a BIGINT PRIMARY KEY)'); db.apply({'t': {'a': 
 
 def _run(path, code, watched=True):
     """What a script does to a database, told of each file that is closed as it should be."""
-    watch = "import ivm.durable.journal as j; close = j.Journal.close\n"
-    watch += "j.Journal.close = lambda self: (close(self), print('closed'))[0]\n"
+    watch = "from ivm.storage.log import Log; close = Log.close\n"
+    watch += "Log.close = lambda self: (close(self), print('closed'))[0]\n"
     command = [sys.executable, "-c", (watch if watched else "") + BEGIN + code, str(path)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
