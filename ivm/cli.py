@@ -112,6 +112,33 @@ def warm(
     typer.echo(json.dumps(asdict(done)) if as_json else done.text)
 
 
+@app.command()
+def check(
+    path: Annotated[Path, typer.Argument(help="A database's directory, which somebody may have open.")],
+    deep: Annotated[bool, typer.Option("--deep", help="Open it too, and compare every view with DuckDB.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Look at every file of a database, and say which are damaged and what that affects; it is never changed."""
+    from ivm import disk  # noqa: PLC0415  the engine, which help does not need
+
+    if not disk.check(path, deep=deep, as_json=as_json):
+        raise typer.Exit(1)
+
+
+@app.command()
+def recover(
+    path: Annotated[Path, typer.Argument(help="A database's directory, which is never changed.")],
+    out: Annotated[Path, typer.Option("--out", help="A new directory, for the copy.")],
+    to: Annotated[
+        int | None, typer.Option("--to", min=0, metavar="TIME", help="A logical time, of which its log has the commit.")
+    ] = None,
+) -> None:
+    """Copy a database as of an earlier commit or, without --to, all of it that is before any damage."""
+    from ivm import disk  # noqa: PLC0415  as above
+
+    disk.recover(path, out, to)
+
+
 def explain_script(db: ivm.Database, script: str) -> str:
     """EXPLAIN of the last statement of a script, after the statements before it have run.
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from os import PathLike
 from types import MappingProxyType
 
 from catalog.catalog import Catalog
@@ -153,6 +154,18 @@ class Core:
         if journal is not None:
             journal.settle()
         return time
+
+    def backup(self, path: str | PathLike[str]) -> None:
+        """Copy the database's files, as of now; see `Journal.copy`. InterfaceError where it has none."""
+        with self.lock:
+            journal = self.engine.journal
+            if journal is None:
+                raise InterfaceError(
+                    "cannot back up this database: it is in memory, or only read; call backup where it is written, or "
+                    "copy its directory with `ivm recover`"
+                )
+            record = journal.record
+        journal.copy(path, record)
 
     def readable(self) -> tuple[int, int]:
         """The first and the last time that can be read."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from os import PathLike
 from typing import TYPE_CHECKING, get_args
 
 from ivm.arguments import Tabular, batch_of, callback, one_of, rows_by_table, sql_text
@@ -201,6 +202,15 @@ class Database:
         from ivm.oracle import verify  # noqa: PLC0415  DuckDB, which takes a while to import
 
         return verify(self._open, views)
+
+    def backup(self, path: str | PathLike[str]) -> None:
+        """Copy a database in a directory, as it is now, to another one, which is to be opened like the first.
+
+        Others commit meanwhile. StorageError if `path` is there already, other than as an empty directory, or if the
+        copy cannot be made; nothing is left of it then. InterfaceError for a database in memory, or one that is only
+        read. Cost: reads and writes the files.
+        """
+        self._open.backup(path)
 
     def wait_compiled(self, timeout: float | None = None) -> None:
         """Have every kernel compiled that installed views were interpreted without, and block until that is done.

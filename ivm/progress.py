@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import (
@@ -18,6 +19,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from ivm import engine
 
 Tell = Callable[[str, int, int], None]
 """What is being done, how many were done, of how many; of 0 where that is not known."""
@@ -75,3 +79,12 @@ def progress(console: Console, unit: str = "rows", *, after: float = 0.0) -> Ite
     finally:
         if bar.live.is_started:
             bar.stop()
+
+
+def opening(tell: Tell) -> Callable[[engine.Progress], None]:
+    """What `ivm.connect` is given as `progress`, to be told of here."""
+
+    def told(now: engine.Progress) -> None:
+        tell(f"filling {now.view}" if now.view else "reading the log (bytes)", now.rows, now.expected)
+
+    return told

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from os import PathLike
 
 from catalog.catalog import Catalog
 from catalog.errors import StorageError
+from ivm.durable.copying import back_up
 from ivm.durable.payload import COMMIT, DEFINITION, Batch, commit_payload, definition_payload
 from ivm.durable.streams import Streams
 from ivm.storage.log import Durability, Log, Put
@@ -19,8 +21,8 @@ from ivm.transaction import Change
 class Journal:
     """Writes down each commit, and each change of what exists, before it takes effect.
 
-    All but `settle` and `close` are called under the database's lock. Cost of a commit: some 50 microseconds, a copy of
-    the rows, a checksum of it and a call of the operating system.
+    All but `settle`, `copy` and `close` are called under the database's lock. Cost of a commit: some 50 microseconds, a
+    copy of the rows, a checksum of it and a call of the operating system.
     """
 
     def __init__(self, storage: Storage, log: Log, durability: Durability, interval: float) -> None:
@@ -58,6 +60,16 @@ class Journal:
         """Return when all that has taken effect by now survives a loss of power, if commits wait for that."""
         if self._waits:
             self._log.settle(self._log.number)
+
+    @property
+    def record(self) -> int:
+        """The number of the last record that has taken effect."""
+        return self._log.number
+
+    def copy(self, path: str | PathLike[str], record: int) -> None:
+        """Make a copy of the files at `path`, as they were after a record that has taken effect; see `back_up`."""
+        self._log.settle(record)
+        back_up(self._storage, path, record)
 
     def begin_file(self) -> int:
         """Let all that has taken effect survive a loss of power, and write what comes into a new file of the log.

@@ -54,6 +54,18 @@ class Torn(NamedTuple):
     bytes: int
 
 
+class Gap(NamedTuple):
+    """Bytes of a log, up to `end`, that were record `number` and maybe more, and are damaged: no crash did that.
+
+    Behind them is record `found`, which is whole.
+    """
+
+    number: int
+    at: int
+    end: int
+    found: int
+
+
 def written(kind: int, number: int, settled: int, payload: Sequence[bytes | memoryview]) -> list[bytes | memoryview]:
     """A record's bytes, piece by piece; those of the payload are not copied."""
     length, total = 0, 0
@@ -70,16 +82,29 @@ def records(data: pa.Buffer, first: int, where: str) -> Iterator[Record | Torn]:
     StorageError where a record is broken that was certain to survive, by what one behind it says, and for one that a
     later version wrote. Cost: reads all of `data`.
     """
+    for found in whole_records(data, first):
+        if isinstance(found, Gap):
+            raise StorageError(
+                f"cannot read {where}: record {found.number}, at byte {found.at}, is damaged, and record {found.found} "
+                "behind it is whole, so no crash did that; `ivm recover` makes a copy of what is before it"
+            )
+        yield found
+
+
+def whole_records(data: pa.Buffer, first: int) -> Iterator[Record | Gap | Torn]:
+    """As `records`, but what is damaged in the middle is told, and the whole records behind it are given too."""
     view, at, number = memoryview(data), 0, first
     while at < len(view):
         found = _record(view, at)
-        if found is None or found.number != number:
-            _refuse_if_settled(view, at, number, where)
-            yield Torn(at, len(view) - at)
+        if found is not None and found.number == number:
+            yield Record(number, found.kind, data.slice(at + HEADER, found.length), found.end)
+            at, number = found.end, number + 1
+            continue
+        gap = _gap(view, at, number)
+        yield gap or Torn(at, len(view) - at)
+        if gap is None:
             return
-        start = at + HEADER
-        yield Record(number, found.kind, data.slice(start, found.length), found.end)
-        at, number = found.end, number + 1
+        at, number = gap.end, gap.found
 
 
 class _Header(NamedTuple):
@@ -116,12 +141,13 @@ def _header(view: memoryview, at: int) -> _Header | None:
     return _Header(kind, length, number, settled, end) if end <= len(view) else None
 
 
-def _refuse_if_settled(view: memoryview, at: int, number: int, where: str) -> None:
-    """StorageError if a record behind `at` says that the one there was certain to survive."""
+def _gap(view: memoryview, at: int, number: int) -> Gap | None:
+    """What is damaged at a place, if a record behind it says that it was certain to survive."""
+    behind: tuple[int, int] | None = None
     for met in _MAGICS.finditer(view, at + _STEP):
         found = _record(view, met.start()) if (met.start() - at) % _STEP == 0 else None
-        if found is not None and found.number > number and found.settled >= number:
-            raise StorageError(
-                f"cannot read {where}: record {number}, at byte {at}, is damaged, and record {found.number} behind it "
-                "is whole, so no crash did that; restore the file from a copy"
-            )
+        if found is not None and found.number > number:
+            behind = behind or (met.start(), found.number)
+            if found.settled >= number:
+                return Gap(number, at, *behind)
+    return None

@@ -1,0 +1,88 @@
+"""What `ivm check` and `ivm recover` do with a database's directory, which they never change."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+import ivm
+from catalog.errors import StorageError
+from ivm.durable.check import Checked, checked
+from ivm.durable.copying import as_of, copy_files, new_directory
+from ivm.durable.history import history, whole_before
+from ivm.progress import opening, progress
+from ivm.storage.directory import Directory
+from ivm.storage.reading import undisturbed
+
+_err = Console(stderr=True)
+
+
+def check(path: Path, *, deep: bool, as_json: bool) -> bool:
+    """Look at all files of a database, and say what is wrong with them; `deep` opens it and verifies its views.
+
+    Whether all is well. What a crash leaves is told, and is well.
+    """
+    storage = Directory(path, writable=False)
+    found = undisturbed(storage, lambda: checked(storage))
+    is_well = all(problem.harmless for problem in found.problems)
+    verified = _verified(path) if deep and is_well else None
+    if as_json:
+        views = None if verified is None else list(verified)
+        typer.echo(json.dumps({"path": str(path), "whole": is_well, **asdict(found), "verified": views}))
+        return is_well
+    for problem in found.problems:
+        style = "dim" if problem.harmless else "red"
+        _err.print(Text(f"{problem.file}: {problem.what}\n  affects: {problem.affects}", style=style), soft_wrap=True)
+    typer.echo(f"{path}: {_extent(found)}" + ("" if is_well else f"; `ivm recover {path} --out COPY` copies that"))
+    if verified is not None:
+        typer.echo(f"{_count(len(verified), 'view')} equal DuckDB" if verified else "there are no views")
+    return is_well
+
+
+def recover(path: Path, out: Path, to: int | None) -> None:
+    """Copy a database as of a logical time, or all of it that is before any damage, and say what is not in the copy."""
+    storage = Directory(path, writable=False)
+
+    def copy() -> None:
+        found = list(history(storage))
+        whole = whole_before(found)
+        last = whole[-1].time if whole else 0
+        if to is not None and to > last:
+            end = "its log ends" if len(whole) == len(found) else "all that is whole of its log ends"
+            raise StorageError(
+                f"cannot copy {path} as of time {to}: {end} at time {last}; give that, or an earlier one"
+            )
+        entries = whole if to is None else as_of(whole, to)
+        with new_directory(out) as aside:
+            copy_files(storage, aside, entries)
+            with progress(_err) as tell, ivm.connect(aside, read_only=True, progress=opening(tell)) as db:
+                time = db.time
+        left = len(whole) - len(entries)
+        typer.echo(f"{out}: as of time {time}" + (f", without {_count(left, 'later record')}" if left else ""))
+
+    undisturbed(storage, copy)
+    if to is None:
+        for problem in undisturbed(storage, lambda: checked(storage)).problems:
+            if not problem.harmless:
+                said = f"lost: {problem.file}: {problem.what}; {problem.affects}"
+                _err.print(Text(said, style="red"), soft_wrap=True)
+
+
+def _verified(path: Path) -> list[str]:
+    with progress(_err) as tell, ivm.connect(path, read_only=True, progress=opening(tell)) as db:
+        tell("verifying", 0, 0)
+        return [each.view for each in db.verify()]
+
+
+def _extent(found: Checked) -> str:
+    is_well = all(problem.harmless for problem in found.problems)
+    return f"{'whole' if is_well else 'whole only'} up to record {found.record}, at time {found.time}"
+
+
+def _count(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -1,0 +1,110 @@
+"""Copies of a database's files: as of a record, while it is written; whole, or not there at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from os import PathLike, fspath
+from pathlib import Path
+
+from catalog.errors import StorageError
+from ivm.durable.history import Entry, history, whole_before
+from ivm.durable.payload import COMMIT
+from ivm.storage.directory import Directory
+from ivm.storage.log import log_files
+from ivm.storage.reading import undisturbed
+from ivm.storage.storage import Storage
+
+
+@contextmanager
+def new_directory(path: str | PathLike[str]) -> Iterator[Path]:
+    """A directory, to be filled within the block, that is at `path` when the block ends, and nowhere if it raises.
+
+    StorageError if something is there already, other than an empty directory.
+    """
+    target = Path(path).absolute()
+    aside = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        if not fspath(path) or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
+            raise FileExistsError("there is something already")
+        aside.mkdir()
+    except OSError as error:
+        raise _refused(target, error) from error
+    try:
+        yield aside
+        aside.rename(target)
+        _sync_names(target.parent)
+    except OSError as error:
+        raise _refused(target, error) from error
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def copy_files(storage: Storage, path: Path, entries: Sequence[Entry]) -> None:
+    """Put a database's files into an empty directory, synced; of its log these `entries`, which it begins with.
+
+    OSError, FileNotFoundError too where another process takes files away meanwhile. Cost: reads and writes them.
+    """
+    logs = log_files(storage)
+    sizes = {entry.file: entry.end for entry in entries}
+    copy = Directory(path)
+    try:
+        for name in storage.names():
+            if name in logs and name not in sizes:
+                continue
+            data = storage.read(name, mapped=name not in logs)
+            file = copy.create(name)
+            try:
+                file.write(0, [memoryview(data)[: sizes.get(name, len(data))]])
+                file.sync()
+            finally:
+                file.close()
+        copy.sync_names()
+    finally:
+        copy.close()
+
+
+def back_up(storage: Storage, path: str | PathLike[str], record: int) -> None:
+    """Copy a database that is written meanwhile, as it was after a record that is in its files."""
+
+    def copy() -> None:
+        entries = [entry for entry in whole_before(list(history(storage))) if entry.number <= record]
+        if (entries[-1].number if entries else 0) != record:
+            raise StorageError(
+                f"cannot copy {storage.where()}: its log is damaged before record {record}; `ivm check` says where"
+            )
+        with new_directory(path) as aside:
+            copy_files(storage, aside, entries)
+
+    undisturbed(storage, copy)
+
+
+def as_of(entries: Sequence[Entry], time: int) -> Sequence[Entry]:
+    """The records up to the last commit that was not after a logical time, without definitions that came after that.
+
+    Of what came before the first commit all is left.
+    """
+    kept = last = 0
+    for count, entry in enumerate(entries, start=1):
+        if entry.time > time:
+            break
+        if entry.kind == COMMIT or entry.time > last or last == 0:
+            kept, last = count, entry.time
+    return entries[:kept]
+
+
+def _refused(target: Path, error: OSError) -> StorageError:
+    return StorageError(
+        f"cannot make {target}: {error.strerror or error}; nothing is left there. Give a name that is not taken, where "
+        "there is room"
+    )
+
+
+def _sync_names(directory: Path) -> None:
+    handle = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,220 @@
+"""`ivm check` and `ivm recover` over whole and damaged files, and backups of a database that is written."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import threading
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from typer.testing import CliRunner
+
+import ivm
+from ivm.cli import app
+from ivm.durable.copying import new_directory
+from ivm.durable.history import history, whole_before
+from ivm.storage import record
+from ivm.storage.directory import Directory, DirectoryFile
+from tests.durable.opening import contents
+
+
+def call(*arguments: object):
+    return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "200"})
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Records: 1 a table, 2 to 6 commits of times 1 to 5, 7 a view, 8 commits times 7 to 9, 9 drops the view."""
+    path = tmp_path / "shop.ivm"
+    with ivm.connect(path, compile="off") as db:
+        db.sql("CREATE TABLE t (a BIGINT PRIMARY KEY)")
+        for n in range(5):
+            db.apply({"t": {"a": [n]}})
+        db.sql("CREATE MATERIALIZED VIEW v AS SELECT sum(a) AS s FROM t")
+        db.apply({"t": [{"a": time, "_time": time} for time in (7, 8, 9)]})
+        db.sql("DROP VIEW v")
+    return path
+
+
+def _ends(path):
+    return [each.end for each in whole_before(list(history(Directory(path, writable=False))))]
+
+
+def _log(path):
+    return next(Path(path).glob("*.log"))
+
+
+def _flip(path, at):
+    data = bytearray(_log(path).read_bytes())
+    data[at] ^= 4
+    _log(path).write_bytes(data)
+
+
+def _files(path):
+    return {each.name: each.read_bytes() for each in Path(path).iterdir()}
+
+
+def test_a_whole_database(path):
+    done = call("check", path)
+    assert (done.exit_code, done.stdout) == (0, f"{path}: whole up to record 9, at time 9\n")
+    done = call("check", path, "--json", "--deep")
+    said = {"path": str(path), "whole": True, "record": 9, "time": 9, "problems": [], "verified": []}
+    assert json.loads(done.stdout) == said
+
+
+def test_deep_opens_and_compares(path):
+    with ivm.connect(path, compile="off") as db:
+        db.sql("CREATE MATERIALIZED VIEW n AS SELECT count(*) AS n FROM t")
+        assert call("check", path, "--deep").stdout.splitlines()[1] == "1 view equal DuckDB"
+        assert db.time == 9
+
+
+def test_what_a_crash_left_is_told_and_harmless(path):
+    with _log(path).open("ab") as file:
+        file.write(b"ivmR and a half")
+    done = call("check", path)
+    assert done.exit_code == 0
+    assert "its last 15 bytes are no whole record" in done.stderr
+    assert "nobody was told" in done.stderr
+    assert json.loads(call("check", path, "--json").stdout)["problems"][0]["harmless"]
+
+
+def test_each_damaged_file_is_named_with_what_is_affected(path):
+    ends, before = _ends(path), None
+    _flip(path, ends[3] + 60)  # record 5, of time 4
+    before = _files(path)
+    done = call("check", path, "--deep")
+    assert done.exit_code == 1
+    assert f"{_log(path)}: record 5, bytes {ends[3]} to {ends[4]}, cannot be read" in done.stderr
+    assert (
+        "after record 4, at time 3, cannot be opened; of it 4 records are whole, up to record 9, at time 9"
+        in done.stderr
+    )
+    assert "whole only up to record 4, at time 3; `ivm recover" in done.stdout
+    with pytest.raises(ivm.StorageError, match="`ivm recover` makes a copy"):
+        ivm.connect(path, compile="off")
+    assert _files(path) == before
+
+
+def test_a_missing_file_of_the_log_and_one_that_cannot_be_understood(path):
+    _log(path).rename(path / f"{11:020}.log")
+    done = call("check", path)
+    assert done.exit_code == 1
+    assert "begins at record 11, where record 1 is expected" in done.stderr
+    (path / f"{11:020}.log").unlink()
+    (path / f"{1:020}.log").write_bytes(_record(1, b"\x02\0\0\0[]") + _record(2, b"") + _record(3, b"", version=9))
+    done = call("check", path)
+    assert done.exit_code == 1
+    assert "record 1 cannot be understood" in done.stderr
+    assert "version 9" in done.stderr
+
+
+def _record(number, payload, version=1):
+    with patch.object(record, "VERSION", version):
+        return b"".join(map(bytes, record.written(1, number, number - 1, [payload])))
+
+
+@pytest.mark.parametrize("command", [["check"], ["check", "--deep"], ["recover", "--out", "copy.ivm"]])
+def test_what_is_no_database(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    done = call(*command, "nothing.ivm")
+    assert isinstance(done.exception, ivm.StorageError)
+    assert "there is no database" in str(done.exception)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("to", "time", "rows", "views", "left"),
+    [(0, 0, 0, 0, 8), (1, 1, 1, 0, 7), (5, 5, 5, 0, 3), (8, 5, 5, 0, 3), (9, 9, 8, 1, 1), (None, 9, 8, 0, 0)],
+)
+def test_a_copy_as_of_a_commit(path, tmp_path, to, time, rows, views, left):
+    before, out = _files(path), tmp_path / "copy.ivm"
+    done = call("recover", path, "--out", out, *([] if to is None else ["--to", to]))
+    assert done.exit_code == 0, done.exception
+    later = f", without {left} later record{'' if left == 1 else 's'}" if left else ""
+    assert done.stdout == f"{out}: as of time {time}{later}\n"
+    assert _files(path) == before
+    with ivm.connect(out, compile="off") as db:
+        assert (db.time, [table.rows for table in db.tables()], len(db.views())) == (time, [rows], views)
+        db.verify()
+        db.apply({"t": {"a": [100]}})
+    assert sorted(os.listdir(tmp_path)) == ["copy.ivm", "shop.ivm"]
+
+
+def test_a_copy_of_what_is_before_damage(path, tmp_path):
+    _flip(path, _ends(path)[3] + 60)
+    done = call("recover", path, "--out", tmp_path / "copy.ivm")
+    assert done.exit_code == 0
+    assert "as of time 3" in done.stdout
+    assert "lost: " in done.stderr
+    assert "of it 4 records are whole" in done.stderr
+    with ivm.connect(tmp_path / "copy.ivm", compile="off") as db:
+        assert db.time == 3
+    done = call("recover", path, "--out", tmp_path / "other.ivm", "--to", "5")
+    assert "all that is whole of its log ends at time 3" in str(done.exception)
+    done = call("recover", path, "--out", tmp_path / "copy.ivm")
+    assert "there is something already" in str(done.exception)
+    assert sorted(os.listdir(tmp_path)) == ["copy.ivm", "shop.ivm"]
+
+
+def test_a_backup_while_others_commit(tmp_path):
+    path, out, stop = tmp_path / "shop.ivm", tmp_path / "copy.ivm", threading.Event()
+    out.mkdir()
+    with ivm.connect(path, compile="off", durability="off") as db:
+        db.sql("CREATE TABLE t (a BIGINT PRIMARY KEY); CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n FROM t")
+
+        def work():
+            while not stop.is_set():
+                db.apply({"t": {"a": [db.time]}})
+
+        worker = threading.Thread(target=work)
+        worker.start()
+        while db.time < 50:
+            os.sched_yield()
+        time = db.time
+        db.backup(out)
+        after = db.time
+        stop.set()
+        worker.join()
+        with ivm.connect(out, compile="off") as copy:
+            assert time <= copy.time <= after
+            assert copy.view("v").fetchall() == [(copy.time,)]
+            copy.verify()
+        db.backup(tmp_path / "again.ivm")
+        with ivm.connect(tmp_path / "again.ivm", compile="off", read_only=True) as copy:
+            assert contents(copy) == contents(db)
+            with pytest.raises(ivm.InterfaceError, match="only read"):
+                copy.backup(tmp_path / "third.ivm")
+        for taken in (path, out, "", tmp_path / "no" / "where.ivm"):
+            with pytest.raises(ivm.StorageError, match="nothing is left there"):
+                db.backup(taken)
+    with pytest.raises(ivm.InterfaceError, match="in memory"):
+        ivm.connect(compile="off").backup(tmp_path / "third.ivm")
+
+
+@pytest.mark.parametrize("fails", ["write", "sync"])
+def test_of_a_backup_that_fails_nothing_is_left(tmp_path, monkeypatch, fails):
+    with ivm.connect(tmp_path / "shop.ivm", compile="off") as db:
+        db.sql("CREATE TABLE t (a BIGINT)")
+        good = getattr(DirectoryFile, fails)
+
+        def bad(self, *given):
+            if "copy.ivm" in os.readlink(f"/proc/self/fd/{self._handle}"):
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return good(self, *given)
+
+        monkeypatch.setattr(DirectoryFile, fails, bad)
+        with pytest.raises(ivm.StorageError, match="No space left"):
+            db.backup(tmp_path / "copy.ivm")
+        assert os.listdir(tmp_path) == ["shop.ivm"]
+        db.sql("INSERT INTO t VALUES (1)")
+
+
+def test_what_is_filled_is_there_whole_or_not_at_all(tmp_path):
+    with pytest.raises(ZeroDivisionError), new_directory(tmp_path / "a") as aside:
+        (aside / "b").touch()
+        raise ZeroDivisionError
+    assert not list(tmp_path.iterdir())
