@@ -98,10 +98,11 @@ def connect(
     it open; a process that it forks has no part in it. What nobody closes is closed when the process ends.
     `read_only`: open a directory that is there to read what it holds now, beside a process that changes it. Nothing
     can be changed (AccessError), and what others commit from now on is not seen.
-    `durability`: a commit has survived a loss of power when it returns ("commit"); it does after `interval` seconds at
-    most ("interval"), so that so much may be lost; or when the operating system has written it ("off"). Whatever is
-    chosen, a commit that has returned survives the end of the process, and after a loss of power the commits up to one
-    of them are there, whole.
+    `durability`: a commit has survived a loss of power when it returns ("commit"); or it is written soon after by a
+    thread of its own, and survives one after `interval` seconds and the time that the disk takes ("interval"), or when
+    the operating system has written it ("off"). Then a process that is killed may lose the last commits, some
+    milliseconds as a rule: a commit waits when more than 64 MiB, or 8,192 commits, are left to be written. `close` and
+    the normal end of a process write all of them. Whatever is chosen, the commits up to one of them are there, whole.
     `history`: how many logical times before the present views can be read as of (`View.arrow(as_of=...)`).
     `compile`: expressions run interpreted until they have seen enough rows to be worth a kernel, which is then compiled
     in the background by a process of its own (the default); or are compiled before they first run ("wait"), or are

@@ -20,11 +20,11 @@ from catalog.errors import AccessError, BindError, InterfaceError
 from catalog.schema import Table
 from ivm.arguments import Tabular
 from ivm.durable import ending
+from ivm.durable.journal import Written
 from ivm.durable.payload import Batch
 from ivm.engine import Engine, Progress
 from ivm.incoming import Incoming, check_times
 from ivm.kernels.memory.allocator import give_back_freed_pages
-from ivm.storage.log import Put
 from ivm.subscription import Subscription, changes_to_arrow, seen_changes
 from ivm.trace.column import Ints
 from ivm.trace.delta import delta_of
@@ -48,7 +48,7 @@ class Core:
         self.read_only = ""
         """Of a database that is only read: where it is."""
         self.definitions = Turns(self._clear)
-        self._left: tuple[Callable[[], None], Put | None] | None = None
+        self._left: tuple[Callable[[], None], Written | None] | None = None
         self._progress: Callable[[Progress], None] | None = None
 
     def check_writable(self) -> None:

@@ -19,7 +19,7 @@ from ivm.applying import applied
 from ivm.dataflow.graph import Graph
 from ivm.dataflow.hydration import Installation
 from ivm.dataflow.node import Node
-from ivm.durable.journal import Journal
+from ivm.durable.journal import Journal, Written
 from ivm.durable.payload import Batch
 from ivm.operators.arrange import ArrangeTable
 from ivm.operators.ends import Sink
@@ -30,7 +30,6 @@ from ivm.plan.lower import lower
 from ivm.plan.node import Plan, Sizes
 from ivm.render.renderer import Renderer
 from ivm.render.scalars.compiler import Compiler
-from ivm.storage.log import Put
 from ivm.subscription import Listeners, Subscription
 from ivm.tables import Declared, Tables
 from ivm.trace.arrangement import Arrangement
@@ -65,7 +64,7 @@ class _Decided:
     updates: int
     started: int
     told: Sequence[tuple[Subscription, pa.Table]]
-    put: Put | None = None
+    put: Written | None = None
     batch: Batch | None = None
 
 

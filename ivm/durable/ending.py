@@ -48,14 +48,11 @@ def closed(core: Core) -> None:
         lost.detach()
 
 
-def close_lost() -> bool:
-    """Find databases that nobody has any more, and return when they are closed; whether there were any."""
-    before = len(_open)
+def close_lost() -> None:
+    """Find databases that nobody has any more, and return when they are closed."""
     gc.collect()
-    threads = list(_lost)
-    for thread in threads:
+    for thread in list(_lost):
         thread.join()
-    return bool(threads) or len(_open) < before
 
 
 def _close_aside(journal: Journal, where: str) -> None:

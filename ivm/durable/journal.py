@@ -5,24 +5,32 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from os import PathLike
+from time import monotonic
 
 from catalog.catalog import Catalog
 from catalog.errors import StorageError
 from ivm.durable.copying import back_up
 from ivm.durable.payload import COMMIT, DEFINITION, Batch, commit_payload, definition_payload
 from ivm.durable.streams import Streams
-from ivm.storage.log import Durability, Log, Put
+from ivm.storage.backlog import Backlog, Handed
+from ivm.storage.log import Draft, Durability, Log, Put
 from ivm.storage.storage import Storage
 from ivm.trace.exported import ArrowRows
 from ivm.transaction import Change
 
+Written = Put | Handed
+"""What was put down and is not decided: it is in the log, or is to be written into it."""
+
 
 class Journal:
-    """Writes down each commit, and each change of what exists, before it takes effect.
+    """Writes down each commit, and each change of what exists: before it takes effect, or soon after.
 
-    All but `settle`, `copy` and `close` are called under the database's lock. Cost of a commit: some 50 microseconds, a
-    copy of the rows, a checksum of it and a call of the operating system.
+    Where commits wait for the disk, it is before: some 50 microseconds, a copy of the rows, a checksum of it and a call
+    of the operating system. Else a thread of its own does that: a commit hands over its rows, to which nobody writes.
+
+    All but `settle`, `finish`, `copy` and `close` are called under the database's lock.
     """
 
     def __init__(self, storage: Storage, log: Log, durability: Durability, interval: float) -> None:
@@ -30,44 +38,66 @@ class Journal:
         self._storage = storage
         self._log = log
         self._streams = Streams()
-        self._waits = durability == "commit"
-        self._end = threading.Event()
+        self._over = threading.Event()
+        self._backlog = None if durability == "commit" else Backlog(log)
         if durability == "interval":
-            threading.Thread(target=self._sync_now_and_then, args=(interval,), name="ivm-sync", daemon=True).start()
+            sync = threading.Thread(target=_sync_now_and_then, args=(log, interval, self._over), name="ivm-sync")
+            sync.daemon = True
+            sync.start()
 
-    def commit(self, changes: Sequence[Change], time: int, batch: Batch | None) -> Put:
+    def commit(self, changes: Sequence[Change], time: int, batch: Batch | None) -> Written:
         """Put down a commit that is about to take effect. StorageError if that is not possible."""
-        return self._log.put(COMMIT, commit_payload(changes, time, batch, self._streams))
+        payload = partial(commit_payload, tuple(changes), time, batch, self._streams)
+        if self._backlog is None:
+            return self._log.put(Draft(COMMIT, time, 0, payload))
+        return self._backlog.put(Draft(COMMIT, time, sum(change.data.nbytes for change in changes), payload))
 
-    def define(self, old: Catalog, new: Catalog, time: int, made: Mapping[str, ArrowRows | None]) -> Put:
+    def define(self, old: Catalog, new: Catalog, time: int, made: Mapping[str, ArrowRows | None]) -> Written:
         """Put down that `new` is what exists, with tables `made` of rows. StorageError if that is not possible."""
-        return self._log.put(DEFINITION, definition_payload(old, new, time, made, self._streams))
+        pieces = definition_payload(old, new, time, made, self._streams)
+        draft = Draft(DEFINITION, time, sum(map(len, pieces)), lambda: pieces)
+        return (self._backlog or self._log).put(draft)
 
-    def keep(self, put: Put) -> None:
+    def keep(self, written: Written) -> None:
         """What was put down has taken effect. It may be interrupted, and called again."""
-        self._log.keep(put)
+        if isinstance(written, Put):
+            self._log.keep(written)
+        elif self._backlog is not None:
+            self._backlog.keep(written)
 
     @property
     def is_pending(self) -> bool:
-        """Whether something was put down of which it is not decided whether it takes effect."""
-        return self._log.is_pending
+        """Whether something was put down, and is in the log, of which it is not decided whether it takes effect."""
+        return self._backlog is None and self._log.is_pending
 
     def take_back(self) -> None:
         """What was put down last has not taken effect. It cannot fail."""
-        self._log.take_back()
+        if self._backlog is None:
+            self._log.take_back()
 
     def settle(self) -> None:
-        """Return when all that has taken effect by now survives a loss of power, if commits wait for that."""
-        if self._waits:
+        """Return when all that has taken effect by now survives a loss of power, if commits wait for that.
+
+        If not, return when what is left to be written is not too much.
+        """
+        if self._backlog is None:
             self._log.settle(self._log.number)
+        else:
+            self._backlog.make_room()
+
+    def finish(self) -> None:
+        """Return when all that has taken effect is written, so that the end of the process does no harm."""
+        if self._backlog is not None:
+            self._backlog.finish()
 
     @property
     def record(self) -> int:
         """The number of the last record that has taken effect."""
-        return self._log.number
+        return (self._backlog or self._log).number
 
     def copy(self, path: str | PathLike[str], record: int) -> None:
         """Make a copy of the files at `path`, as they were after a record that has taken effect; see `back_up`."""
+        self.finish()
         self._log.settle(record)
         back_up(self._storage, path, record)
 
@@ -76,20 +106,28 @@ class Journal:
 
         Returns the number of the last record of the files before it; its first one is the next. See `Log.begin_file`.
         """
+        self.finish()
         return self._log.begin_file()
 
     def close(self) -> None:
-        """Sync what is there, and let the storage go. Once is enough."""
-        if self._end.is_set():
+        """Write and sync what is left, and let the storage go; StorageError if it could not be. Once is enough."""
+        if self._over.is_set():
             return
-        self._end.set()
+        if self._backlog is not None:
+            self._backlog.end()
         try:
             self._log.settle(self._log.number)
+            if self._backlog is not None:
+                self._backlog.check()
         finally:
+            self._over.set()
             self._log.close()
             self._storage.close()
 
-    def _sync_now_and_then(self, interval: float) -> None:
-        while not self._end.wait(interval):
-            with suppress(StorageError, ValueError):  # the next commit is told
-                self._log.settle(self._log.number)
+
+def _sync_now_and_then(log: Log, interval: float, over: threading.Event) -> None:
+    due = monotonic() + interval
+    while not over.wait(max(due - monotonic(), 0)):
+        due = monotonic() + interval
+        with suppress(StorageError, ValueError):  # the next commit is told
+            log.settle(log.number)

@@ -51,6 +51,5 @@ def _only(path: str | PathLike[str]) -> Directory:
     try:
         return Directory(path)
     except StorageError:
-        if not ending.close_lost():
-            raise
+        ending.close_lost()
         return Directory(path)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Literal, NamedTuple
 
@@ -39,6 +39,18 @@ def first_of(name: str) -> int:
 def log_files(storage: Storage) -> list[str]:
     """The names of a log's files, in their order."""
     return [name for name in storage.names() if _NAME.fullmatch(name)]
+
+
+class Draft(NamedTuple):
+    """A record that is to be written: its kind, the logical time that it is of, and what makes its payload.
+
+    `size`: the bytes of it, roughly.
+    """
+
+    kind: int
+    time: int
+    size: int
+    payload: Callable[[], Sequence[bytes | memoryview]]
 
 
 class Put(NamedTuple):
@@ -71,28 +83,40 @@ class Log:
         return self._kept.number
 
     @property
+    def where(self) -> str:
+        """What a user calls the file that is written."""
+        return self._kept.where
+
+    @property
     def is_pending(self) -> bool:
         """Whether a record was put and is neither kept nor taken back."""
         return self._put
 
-    def put(self, kind: int, payload: Sequence[bytes | memoryview]) -> Put:
+    def put(self, draft: Draft) -> Put:
         """Write a record behind those that were kept.
 
         StorageError if that is not possible: then it is not there, and what was there is. Cost: a pass over its bytes
         for their checksum, one for the operating system.
         """
-        self._check()
+        try:
+            return self.write(draft)
+        except OSError as error:
+            raise StorageError(
+                f"cannot commit: {self.where} cannot be written: {reason(error)}; nothing was changed. Make room, and "
+                "commit again"
+            ) from error
+
+    def write(self, draft: Draft) -> Put:
+        """As `put`, but that what the operating system says is raised as it is: OSError."""
+        self.check()
         number, size, file, where = self._kept
-        data = written(kind, number + 1, self.settled, payload)
+        data = written(draft.kind, number + 1, self.settled, draft.payload())
         self._put = True
         try:
             file.write(size, data)
-        except OSError as error:
+        except OSError:
             self.take_back()
-            raise StorageError(
-                f"cannot commit: {where} cannot be written: {_reason(error)}; nothing was changed. Make room, and "
-                "commit again"
-            ) from error
+            raise
         return Put(number + 1, size + sum(map(len, data)), file, where)
 
     def keep(self, put: Put) -> None:
@@ -108,8 +132,16 @@ class Log:
         try:
             self._kept.file.truncate(self._kept.end)
         except OSError as error:
-            self._break(f"{self._kept.where} cannot be cut back to what was committed: {_reason(error)}")
+            self._break(f"{self._kept.where} cannot be cut back to what was committed: {reason(error)}")
         self._put = False
+
+    def check(self) -> None:
+        """StorageError if nothing is written any more."""
+        if self._broken:
+            raise StorageError(
+                f"cannot commit: {self._broken}. What the disk holds of the last commits is not known, so nothing more "
+                "is written; close the database and open it again, which shows what is there"
+            )
 
     def settle(self, number: int) -> None:
         """Return when record `number` survives a loss of power; threads that wait together are served by one sync.
@@ -127,7 +159,7 @@ class Log:
         The new file is there for good, as is its name. A file that has no record yet is kept. StorageError if that is
         not possible: then records go where they went.
         """
-        self._check()
+        self.check()
         self.settle(self.number)
         old = self._kept
         if old.end == 0:
@@ -137,7 +169,7 @@ class Log:
             file = self._made(name)
         except OSError as error:
             raise StorageError(
-                f"cannot begin a file of the log: {self._storage.where(name)} cannot be made: {_reason(error)}; "
+                f"cannot begin a file of the log: {self._storage.where(name)} cannot be made: {reason(error)}; "
                 "commits go on without it. Make room"
             ) from error
         with self._syncs:
@@ -163,25 +195,19 @@ class Log:
         return file
 
     def _sync(self) -> None:
-        self._check()
+        self.check()
         upto, _, file, where = self._kept
         try:
             file.sync()
         except OSError as error:
-            self._break(f"{where} could not be synced: {_reason(error)}")
-            self._check()
+            self._break(f"{where} could not be synced: {reason(error)}")
+            self.check()
         self.settled = upto
 
     def _break(self, why: str) -> None:
         self._broken = self._broken or why
 
-    def _check(self) -> None:
-        if self._broken:
-            raise StorageError(
-                f"cannot commit: {self._broken}. What the disk holds of the last commits is not known, so nothing more "
-                "is written; close the database and open it again, which shows what is there"
-            )
 
-
-def _reason(error: OSError) -> str:
+def reason(error: OSError) -> str:
+    """What the operating system said."""
     return error.strerror or str(error)

@@ -13,6 +13,14 @@ def opened(storage, durability="commit", interval=3600.0) -> Database:
     return Database(core)
 
 
+def finish(db: ivm.Database) -> None:
+    """Wait until all is written."""
+    core = core_of(db)
+    with core.lock:
+        assert core.engine.journal is not None
+        core.engine.journal.finish()
+
+
 def begin_file(db: ivm.Database) -> int:
     """Let the log go on in a new file, as a checkpoint does."""
     core = core_of(db)

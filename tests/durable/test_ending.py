@@ -79,6 +79,8 @@ def _wait_closed():
 
 IN_CHILD = """
 db.sql("CREATE MATERIALIZED VIEW v AS SELECT count(*) AS n FROM t")
+from tests.durable.opening import finish
+finish(db)
 view, tx, subscription = db.view("v"), db.transaction(), db.subscribe("v")
 tx.insert("t", [{"a": 4}])
 size = sum(os.stat(f"{sys.argv[1]}/{name}").st_size for name in os.listdir(sys.argv[1]))

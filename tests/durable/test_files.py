@@ -9,7 +9,7 @@ import pytest
 import ivm
 from ivm.storage.log import log_name
 from tests.durable.disk import Disk
-from tests.durable.opening import begin_file, contents, opened
+from tests.durable.opening import begin_file, contents, finish, opened
 from tests.durable.workload import TABLES, VIEWS, steps
 from tests.faults.lines import lines_of, raising
 
@@ -54,15 +54,19 @@ def test_where_it_fails_records_go_where_they_went(call, again):
     disk, chance = Disk(), random.Random(call)
     db = opened(disk, "off")
     db.sql("CREATE TABLE t (a BIGINT)")
+    finish(db)
     disk.fails = {disk.calls + call: errno.ENOSPC, disk.calls + call + again: errno.EIO}
     with pytest.raises(ivm.StorageError, match="cannot"):
         begin_file(db)
     if call == 1:  # the sync of what was there
+        with pytest.raises(ivm.StorageError):
+            db.close()
         return
     disk.fails = {}
     db.apply({"t": {"a": [1]}})
     for files in disk.after_loss(len(disk.steps), chance):
         contents(opened(Disk(files)))
+    finish(db)
     found = contents(db)
     assert contents(opened(Disk(disk.files()))) == found
     begin_file(db)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.durable.disk import Disk
-from tests.durable.opening import contents, opened
+from tests.durable.opening import contents, finish, opened
 from tests.faults.lines import lines_of, raising
 
 PARTS = ("ivm/durable/", "ivm/storage/", "ivm/engine.py", "ivm/core.py")
@@ -15,10 +15,15 @@ WORKS = {
 }
 
 
-@pytest.mark.parametrize("work", WORKS)
-def test_the_log_has_what_memory_has(work):
+@pytest.mark.parametrize(("work", "durability"), [*((work, "commit") for work in WORKS), ("commit", "off")])
+def test_the_log_has_what_memory_has(work, durability):
     disk = Disk()
-    db = opened(disk)
+    db = opened(disk, durability)
+
+    def found():
+        finish(db)
+        return contents(opened(Disk(disk.files())))
+
     db.sql("CREATE TABLE t (a BIGINT PRIMARY KEY, b VARCHAR)")
     db.sql("CREATE MATERIALIZED VIEW v AS SELECT b, count(*) AS n FROM t GROUP BY b")
     db.apply({"t": {"a": [-1], "b": ["z"]}})
@@ -29,9 +34,8 @@ def test_the_log_has_what_memory_has(work):
         error = (KeyboardInterrupt, MemoryError)[number % 2]
         raising(lambda: WORKS[work](db), place, error)
         if number % 3:  # else the next commit comes upon what was left
-            found = contents(db)
-            assert contents(opened(Disk(disk.files()))) == found, f"{error.__name__} at {place}"
+            assert found() == contents(db), f"{error.__name__} at {place}"
         db.apply({"t": {"a": [1000 + number], "b": ["z"]}})
-        assert contents(opened(Disk(disk.files()))) == contents(db), f"{error.__name__} at {place}, later"
+        assert found() == contents(db), f"{error.__name__} at {place}, later"
         if number % 20 == 0:
             db.verify()

@@ -11,7 +11,7 @@ import pytest
 import ivm
 from ivm.storage.directory import Directory
 from ivm.storage.reading import undisturbed
-from tests.durable.opening import contents
+from tests.durable.opening import contents, finish
 from tests.durable.workload import begin, steps
 
 
@@ -22,6 +22,7 @@ def shop(tmp_path):
         for step in steps(3, 20):
             step(db)
         db.sql("INSERT INTO sale (id, item, price) VALUES (-1, 'ink', 3)")
+        finish(db)
         yield db
 
 
@@ -38,6 +39,7 @@ def test_what_is_there_is_seen_and_nothing_is_written(shop, tmp_path):
         with db.subscribe("by_item", snapshot=True) as subscription:
             assert len(subscription.fetch()) == len(db.view("by_item"))
         shop.sql("INSERT INTO sale (id) VALUES (-2)")
+        finish(shop)
         assert contents(db) != contents(shop)
     assert {name: _files(path)[name] for name in before if ".log" not in name} == {
         name: each for name, each in before.items() if ".log" not in name

@@ -1,0 +1,249 @@
+"""Commits that do not wait for the disk are written by another thread: later, but in their order, and all at the end."""
+
+import errno
+import gc
+import random
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ivm
+from ivm.storage import backlog
+from tests.durable.disk import Disk
+from tests.durable.opening import begin_file, contents, finish, opened
+from tests.durable.workload import TABLES, VIEWS, steps
+
+STEPS = [*(lambda db, text=text: db.sql(text) for text in (*TABLES, *VIEWS)), *steps(21, 14)]
+
+
+class Slow(Disk):
+    """A disk whose writes wait until they are let in."""
+
+    def __init__(self):
+        super().__init__()
+        self.open_gate = threading.Event()
+        self.open_gate.set()
+
+    def meet(self, what, size=0):
+        if what == "write":
+            assert self.open_gate.wait(60)
+        return super().meet(what, size)
+
+
+def _held():
+    """What is there before each step, and at the end."""
+    db = opened(Disk())
+    held = [contents(db)]
+    for step in STEPS:
+        step(db)
+        held.append(contents(db))
+    return held
+
+
+HELD = _held()
+
+
+@pytest.mark.parametrize("durability", ["off", "interval"])
+def test_after_a_loss_of_power_the_commits_up_to_one_are_there(durability):
+    disk, chance, met = Disk(), random.Random(1), set()
+    db = opened(disk, durability, interval=0.01)
+    for number, step in enumerate(STEPS):
+        step(db)
+        if number == 12:
+            begin_file(db)
+    db.close()
+    for done in range(0, len(disk.steps) + 1, 2):
+        for files in disk.after_loss(done, chance):
+            met.add(HELD.index(contents(opened(Disk(files)))))
+    assert len(met) > 5
+    for files in disk.after_loss(len(disk.steps), chance):
+        assert contents(opened(Disk(files))) == HELD[-1]
+
+
+@pytest.mark.parametrize("failure", [errno.ENOSPC, errno.EIO, "short"])
+def test_after_a_failure_commits_are_refused_and_what_is_missing_is_said(failure):
+    for call in range(4, 20, 4):
+        disk = Disk()
+        db = opened(disk, "off")
+        disk.fails[call] = failure
+        done, said = 0, ""
+        for step in STEPS:
+            try:
+                step(db)
+            except ivm.StorageError as error:
+                said = str(error)
+                break
+            done += 1
+        else:
+            with pytest.raises(ivm.StorageError, match="could not be written"):
+                begin_file(db)
+        assert contents(db) == HELD[done]
+        with pytest.raises(ivm.StorageError, match="on the disk") as refused:
+            db.sql("CREATE TABLE other (a BIGINT)")
+        with pytest.raises(ivm.StorageError, match="could not be written"):
+            db.close()
+        db.close()
+        found = contents(opened(Disk(disk.files())))
+        assert found in HELD[: done + 1]
+        assert f"after time {found['time']}," in str(refused.value) or found["time"] == 0
+        assert said == "" or "make room" in said
+
+
+def test_after_a_sync_that_failed_commits_are_refused():
+    disk: Any = Disk()
+    db = opened(disk, "interval", interval=0.01)
+    db.sql("CREATE TABLE t (a BIGINT)")
+    begin_file(db)  # so that nothing is left to be synced
+
+    def meet(what, size=0):
+        if what == "sync":
+            raise OSError(errno.EIO, "made to fail")
+        return size
+
+    disk.meet = meet
+    with pytest.raises(ivm.StorageError, match="could not be synced: made to fail"):
+        for _ in range(500):
+            db.apply({"t": {"a": [1]}})
+            time.sleep(0.01)
+    assert db.sql("SELECT count(*) > 0 FROM t").fetchall() == [(True,)]
+    with pytest.raises(ivm.StorageError):
+        db.close()
+
+
+def test_what_else_goes_wrong_with_a_record_is_said_too():
+    disk: Any = Disk()
+    db = opened(disk, "off")
+    db.sql("CREATE TABLE t (a BIGINT)")
+    finish(db)
+
+    def meet(what, size=0):
+        raise MemoryError
+
+    disk.meet = meet
+    db.apply({"t": {"a": [1]}})
+    with pytest.raises(ivm.StorageError, match=r"MemoryError.*The last 1 of the commits"):
+        begin_file(db)
+    del disk.meet
+    for work in (lambda: db.apply({"t": {"a": [1]}}), db.close):
+        with pytest.raises(ivm.StorageError, match="The last 1 of the commits"):
+            work()
+
+
+@pytest.mark.parametrize("bound", ["MOST_RECORDS", "MOST_BYTES"])
+def test_a_commit_waits_when_too_much_is_left(bound, monkeypatch):
+    disk, rows = Slow(), {"a": list(range(100))}
+    db = opened(disk, "off")
+    db.sql("CREATE TABLE t (a BIGINT)")
+    finish(db)
+    monkeypatch.setattr(backlog, bound, 4 if bound == "MOST_RECORDS" else 3500)
+    disk.open_gate.clear()
+    done: list[int] = []
+    thread = threading.Thread(target=lambda: done.extend(db.apply({"t": rows}) for _ in range(20)))
+    thread.start()
+    deadline = time.monotonic() + 60
+    while db.time < 5 and time.monotonic() < deadline:
+        time.sleep(0.001)
+    thread.join(0.05)
+    assert thread.is_alive()
+    assert db.time == 5
+    assert db.sql("SELECT count(*) FROM t").fetchall() == [(500,)]  # readers do not wait
+    disk.open_gate.set()
+    thread.join()
+    finish(db)
+    assert contents(opened(Disk(disk.files()))) == contents(db)
+
+
+def test_rows_may_be_written_to_once_they_are_committed():
+    disk, numbers, times = Slow(), np.arange(5), np.full(5, 1)
+    db = opened(disk, "off")
+    db.sql("CREATE TABLE t (a BIGINT, b BIGINT)")
+    finish(db)
+    disk.open_gate.clear()
+    db.apply({"t": {"a": numbers, "b": numbers[::-1], "_time": times}})
+    numbers[:] = times[:] = 99
+    disk.open_gate.set()
+    finish(db)
+    assert contents(db)["rows"] == {"t": ["(0, 4)", "(1, 3)", "(2, 2)", "(3, 1)", "(4, 0)"]}
+    assert contents(opened(Disk(disk.files()))) == contents(db)
+
+
+@pytest.mark.parametrize("durability", ["off", "interval", "commit"])
+def test_threads_commit_together(durability):
+    disk = Disk()
+    db = opened(disk, durability, interval=0.001)
+    db.sql("CREATE TABLE t (a BIGINT PRIMARY KEY, n BIGINT)")
+
+    def work(who):
+        for number in range(60):
+            db.apply({"t": {"a": [number % 7], "n": [who]}}, mode="upsert")
+            if number % 20 == who:
+                begin_file(db)
+
+    threads = [threading.Thread(target=work, args=(who,)) for who in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    finish(db)
+    assert contents(opened(Disk(disk.files()))) == contents(db)
+    assert db.time == 120
+
+
+def test_no_more_may_be_lost_than_in_an_interval():
+    disk: Any = Disk()
+    interval = 0.05
+    db = opened(disk, "interval", interval)
+    db.sql("CREATE TABLE t (a BIGINT)")
+    synced, given, sync = [], [], disk.did
+
+    def did(*step):
+        begun = time.monotonic()
+        sync(*step)
+        if step[0] == "sync":
+            synced.append((begun, time.monotonic()))
+
+    disk.did = did
+    end = time.monotonic() + 0.5
+    while time.monotonic() < end:
+        db.apply({"t": {"a": [1]}})
+        given.append(time.monotonic())
+        time.sleep(0.002)
+    time.sleep(0.2)
+    lost = [min(after for before, after in synced if before > moment) - moment for moment in given]
+    assert len(synced) > 4
+    assert max(lost) < interval + 0.25  # the machine may be busy
+    assert sorted(lost)[len(lost) // 2] < interval
+
+
+def test_what_nobody_closes_is_written_too(tmp_path):
+    code = f"""if True:
+        import ivm
+        db = ivm.connect({str(tmp_path / "shop.ivm")!r}, durability="off", compile="off")
+        db.sql("CREATE TABLE t (a BIGINT)")
+        for n in range(50):
+            db.apply({{"t": {{"a": range(1000)}}}})
+    """
+    subprocess.run([sys.executable, "-c", code], check=True)
+    for _ in range(2):
+        db = ivm.connect(tmp_path / "shop.ivm", durability="interval", compile="off")
+        count = db.sql("SELECT count(*) FROM t").fetchall()
+        db.apply({"t": {"a": [1]}})
+        del db
+        gc.collect()
+    assert count == [(50_001,)]
+
+
+def test_closing_waits_until_all_is_written():
+    disk = Slow()
+    db = opened(disk, "off")
+    db.sql("CREATE TABLE t (a BIGINT)")
+    disk.open_gate.clear()
+    threading.Timer(0.05, disk.open_gate.set).start()
+    db.apply({"t": {"a": [1]}})
+    db.close()
+    assert contents(opened(Disk(disk.files())))["rows"] == {"t": ["(1,)"]}
