@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -54,6 +55,9 @@ ExternalAccess = Annotated[
 
 @app.command()
 def shell(
+    path: Annotated[
+        Path | None, typer.Argument(help="A database's directory; a new one has a name that ends in .ivm.")
+    ] = None,
     file: Annotated[
         Path | None, typer.Argument(help="SQL to run, instead of what is typed or piped in.", dir_okay=False)
     ] = None,
@@ -61,39 +65,56 @@ def shell(
         list[str] | None,
         typer.Option("-c", "--command", metavar="SQL", help="SQL to run, after FILE; may be repeated."),
     ] = None,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Only read the database, which another process may have open.")
+    ] = False,
     external_access: ExternalAccess = True,
 ) -> None:
-    """Run SQL statements, typed, piped in, or given, over an empty database in memory."""
-    if file is None and not command and sys.stdin.isatty() and sys.stdout.isatty():
-        raise typer.Exit(_typed(external_access))
-    from ivm.shell.commands import new_shell  # noqa: PLC0415  the prompt comes before the engine
+    """Run SQL statements, typed, piped in, or given, over a database in a directory, or an empty one in memory."""
+    if path is not None and not path.is_dir() and path.suffix != ".ivm":
+        if file is not None:
+            raise typer.BadParameter(f"{path} is no directory, and a new database's name ends in .ivm")
+        path, file = None, path  # a script alone
 
-    lines = sys.stdin if file is None and not command else ()
-    session = new_shell(external_access=external_access)
-    raise typer.Exit(session.run_all([] if file is None else [file], command or [], lines))
-
-
-def _typed(external_access: bool) -> int:
-    from ivm.shell.terminal import run_terminal  # noqa: PLC0415  its toolkit is for terminals only
-
-    def load() -> Shell:
+    def load(is_typed: bool = True) -> Shell:
         from ivm.shell.commands import new_shell  # noqa: PLC0415  the prompt comes before the engine
 
-        return new_shell(external_access=external_access, is_typed=True)
+        return new_shell(path, read_only=read_only, external_access=external_access, is_typed=is_typed)
 
-    return run_terminal(
-        load, f"ivm {ivm.__version__}, in memory. End statements with a semicolon; .help lists commands."
-    )
+    if file is None and not command and sys.stdin.isatty() and sys.stdout.isatty():
+        raise typer.Exit(_typed(load, path))
+    lines = sys.stdin if file is None and not command else ()
+    session = load(is_typed=False)
+    code = session.run_all([] if file is None else [file], command or [], lines)
+    session.db.close()
+    raise typer.Exit(code)
+
+
+def _typed(load: Callable[[], Shell], path: Path | None) -> int:
+    from ivm.shell.terminal import run_terminal  # noqa: PLC0415  its toolkit is for terminals only
+
+    where = "in memory" if path is None else str(path)
+    greeting = f"ivm {ivm.__version__}, {where}. End statements with a semicolon; .help lists commands."
+    if path is None:
+        return run_terminal(load, greeting)
+    shell = load()  # that it takes long, or is not possible, is seen before anything is typed
+    code = run_terminal(lambda: shell, greeting)
+    shell.db.close()
+    return code
 
 
 @app.command()
 def explain(
     file: Annotated[Path, typer.Argument(help="SQL: CREATE statements, then a SELECT.", dir_okay=False)],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    path: Annotated[
+        Path | None, typer.Option("--db", metavar="PATH", help="A database that it would be a view of; only read.")
+    ] = None,
     external_access: ExternalAccess = True,
 ) -> None:
     """Run a file's statements and show how its last one, a SELECT, would be maintained."""
-    text = explain_script(ivm.connect(external_access=external_access), read_text(file))
+    db = ivm.connect(path, read_only=path is not None, external_access=external_access)
+    text = explain_script(db, read_text(file))
     typer.echo(json.dumps({"file": str(file), "explain": text}) if as_json else text)
 
 

@@ -60,7 +60,7 @@ def recover(path: Path, out: Path, to: int | None) -> None:
         entries = whole if to is None else as_of(whole, to)
         with new_directory(out) as aside:
             copy_files(storage, aside, entries)
-            with progress(_err) as tell, ivm.connect(aside, read_only=True, progress=opening(tell)) as db:
+            with progress(_err, "") as tell, ivm.connect(aside, read_only=True, progress=opening(tell)) as db:
                 time = db.time
         left = len(whole) - len(entries)
         typer.echo(f"{out}: as of time {time}" + (f", without {_count(left, 'later record')}" if left else ""))
@@ -74,7 +74,7 @@ def recover(path: Path, out: Path, to: int | None) -> None:
 
 
 def _verified(path: Path) -> list[str]:
-    with progress(_err) as tell, ivm.connect(path, read_only=True, progress=opening(tell)) as db:
+    with progress(_err, "") as tell, ivm.connect(path, read_only=True, progress=opening(tell)) as db:
         tell("verifying", 0, 0)
         return [each.view for each in db.verify()]
 

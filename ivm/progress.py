@@ -39,14 +39,14 @@ class _Rate(ProgressColumn):
     def render(self, task: Task) -> Text:
         """The rate, once there is one."""
         speed = task.finished_speed or task.speed
-        return Text(f"{speed:,.0f} {self._unit}/s" if speed else "")
+        return Text(f"{speed:,.0f} {self._unit}/s" if speed and self._unit else "")
 
 
 @contextmanager
 def progress(console: Console, unit: str = "rows", *, after: float = 0.0) -> Iterator[Tell]:
     """To be told how far work is: a bar on `console`, if that is a terminal, until the block ends.
 
-    `unit` is what is counted. The bar comes when the work takes longer than `after` seconds.
+    `unit` is what is counted; empty where it changes. The bar comes when the work takes longer than `after` seconds.
     """
     columns = (
         SpinnerColumn(),
@@ -85,6 +85,6 @@ def opening(tell: Tell) -> Callable[[engine.Progress], None]:
     """What `ivm.connect` is given as `progress`, to be told of here."""
 
     def told(now: engine.Progress) -> None:
-        tell(f"filling {now.view}" if now.view else "reading the log (bytes)", now.rows, now.expected)
+        tell(f"filling {now.view}" if now.view else "reading the log", now.rows, now.expected)
 
     return told

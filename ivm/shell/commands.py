@@ -17,7 +17,7 @@ from catalog.names import as_literal, key, quoted
 from catalog.schema import Table, View
 from ivm.database import Database
 from ivm.duck import Use, connection
-from ivm.progress import A_MOMENT, progress
+from ivm.progress import A_MOMENT, opening, progress
 from ivm.result import Result, say, table_of
 from ivm.shell.definitions import definition_text
 from ivm.shell.names import COMMANDS, MODES
@@ -113,9 +113,12 @@ RUN: dict[str, Command] = {
 }
 
 
-def new_shell(*, external_access: bool, is_typed: bool = False) -> Shell:
-    """A shell over an empty database in memory."""
-    return Shell(ivm.connect(external_access=external_access), Console(stderr=True), RUN, is_typed=is_typed)
+def new_shell(path: Path | None, *, read_only: bool, external_access: bool, is_typed: bool) -> Shell:
+    """A shell over the database in a directory, or an empty one in memory."""
+    err = Console(stderr=True)
+    with progress(err, "", after=A_MOMENT) as tell:
+        db = ivm.connect(path, read_only=read_only, external_access=external_access, progress=opening(tell))
+    return Shell(db, err, RUN, is_typed=is_typed)
 
 
 def _import_file(db: Database, path: Path, table: Table | str, err: Console) -> tuple[int, str | None]:
