@@ -31,6 +31,10 @@ _Data = Annotated[
 ]
 _Every = Annotated[int, typer.Option("--every", min=0, help="Verify after every n-th batch; 0: only at the end.")]
 _Coalesce = Annotated[bool, typer.Option("--coalesce", help="Make each batch one logical time.")]
+_Db = Annotated[
+    Path | None,
+    typer.Option("--db", metavar="PATH", help="A database to keep it in; another run goes on where this one ended."),
+]
 _Json = Annotated[Path | None, typer.Option("--json", help="Write the figures as JSON to this file ('-': print them).")]
 
 
@@ -64,12 +68,13 @@ def _running(at_scale: float, times: int, after_every: int) -> Callable[..., Non
         every: _Every = after_every,
         coalesce: _Coalesce = False,
         seed: Annotated[int | None, typer.Option(help="The stream's seed.")] = None,
+        path: _Db = None,
         json_file: _Json = None,
     ) -> None:
         (known,) = _known([stream])
         from tpch.commands import maintained  # noqa: PLC0415  the engine, which help does not need
 
-        maintained(sf, known, seed, data, json_file, views=views, times=batch, every=every, coalesce=coalesce)
+        maintained(sf, known, seed, data, json_file, path, views=views, times=batch, every=every, coalesce=coalesce)
 
     return command
 

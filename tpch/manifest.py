@@ -70,6 +70,10 @@ class Manifest:
         """The number of logical times of the changes."""
         return self.last_time - self.first_time + 1
 
+    def times_after(self, time: int) -> int:
+        """The number of logical times of the changes that come after one."""
+        return self.last_time - max(time, self.first_time - 1)
+
     @property
     def rows(self) -> int:
         """The number of changes of all relations, without the base snapshot."""

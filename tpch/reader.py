@@ -86,10 +86,16 @@ class Stream:
         return found
 
     def batches(
-        self, times: int, wanted: Sequence[str] | None = None, coalesce: bool = False, ahead: bool = True
+        self,
+        times: int,
+        wanted: Sequence[str] | None = None,
+        coalesce: bool = False,
+        ahead: bool = True,
+        after: int = 0,
     ) -> Iterator[StreamBatch]:
         """The changes in physical batches of `times` consecutive logical times across the relations `wanted`.
 
+        Those of times up to `after` are left out; they are decoded all the same.
         `coalesce` makes each batch one logical time, by leaving `_time` out. With `ahead` a thread decodes a few
         batches ahead; it ends with the iterator. Without, each is decoded when it is asked for, so that nothing else
         runs while it is used. Raises StreamError if a file turns out to be damaged, ValueError if times < 1.
@@ -97,16 +103,18 @@ class Stream:
         """
         if times < 1:
             raise ValueError(f"a batch of {times} logical times is empty; give at least 1")
-        decoded = self._decoded(times, wanted, coalesce)
+        decoded = self._decoded(times, wanted, coalesce, after)
         return _ahead(decoded) if ahead else decoded
 
-    def _decoded(self, times: int, wanted: Sequence[str] | None, coalesce: bool) -> Iterator[StreamBatch]:
+    def _decoded(self, times: int, wanted: Sequence[str] | None, coalesce: bool, after: int) -> Iterator[StreamBatch]:
         entries = self._entries(wanted)
         cursors = {
             name: _Cursor(_row_groups(self.directory, entry.changes, self.dictionaries[name], self.shorts[name]))
             for name, entry in entries.items()
         }
-        for first in range(self.manifest.first_time, self.manifest.last_time + 1, times):
+        for cursor in cursors.values():
+            cursor.skip_until(after)
+        for first in range(max(self.manifest.first_time, after + 1), self.manifest.last_time + 1, times):
             started = time.perf_counter()
             last = min(first + times - 1, self.manifest.last_time)
             tables: dict[str, pa.Table] = {}
@@ -187,6 +195,14 @@ class _Cursor:
         if not taken:
             return None
         return taken[0] if len(taken) == 1 else pa.concat_tables(taken).unify_dictionaries().combine_chunks()
+
+    def skip_until(self, last: int) -> None:
+        """Leave out the rows whose time is at most `last`, of which none was taken yet."""
+        while last > 0 and (self._table is not None or self._advance()):
+            self._at = int(np.searchsorted(self._times, last, side="right"))
+            if self._at < len(self._times):
+                return
+            self._table = None
 
     def _advance(self) -> bool:
         found = next(self._groups, None)

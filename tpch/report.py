@@ -104,6 +104,8 @@ def _story(report: Report) -> Iterator[tuple[str, str]]:
     loaded = (
         f"{_count(report.base_rows, 'row')} loaded in {duration(report.base_seconds)}, " if report.base_rows else ""
     )
+    if report.reached:
+        loaded = f"all up to time {report.reached:,} of the stream was there, and was skipped; "
     yield "before", f"{loaded}views installed in {duration(report.install_seconds)}"
 
 

@@ -15,8 +15,8 @@ import ivm
 from ivm.duck import Use, connection
 from ivm.progress import Tell
 from tpch import queries
+from tpch.keeping import Kept, begin
 from tpch.reader import Stream
-from tpch.schema import ddl
 
 _RUNS = 3
 
@@ -82,7 +82,8 @@ class Report:
     """A whole run.
 
     `seconds` is engine time (applying the batches), `decode_seconds` that of the reading thread, `rerun_seconds`
-    what DuckDB takes to run the views' queries once, over the tables as they are at the end.
+    what DuckDB takes to run the views' queries once, over the tables as they are at the end. `reached`: up to which
+    time of the stream everything was there before (0: nothing was), and is not counted.
     """
 
     stream: str
@@ -90,6 +91,7 @@ class Report:
     seed: int
     times_per_batch: int
     coalesced: bool
+    reached: int
     base_rows: int
     base_seconds: float
     install_seconds: float
@@ -106,19 +108,27 @@ class Report:
     views: tuple[ViewReport, ...]
 
 
-def run(stream: Stream, settings: Settings, progress: Tell = lambda step, done, total: None) -> Report:
+def run(
+    stream: Stream,
+    settings: Settings,
+    progress: Tell = lambda step, done, total: None,
+    db: ivm.Database | None = None,
+) -> Report:
     """Apply the whole stream and verify every view against DuckDB at the end, and on the way if `settings` say so.
 
+    `db`: one that outlives the process; what it has of the stream is left out. StreamError if it has something else.
     Raises ivm.VerificationError, naming view and time, as soon as a view differs. Cost: that of the engine, and of
     DuckDB recomputing each query whenever it is verified.
     """
-    db = ivm.connect()
-    db.sql(ddl())
-    base_rows, base_seconds = _load_base(db, stream, progress)
+    is_kept = db is not None
+    db = db or ivm.connect()
+    kept = begin(db, stream.manifest, is_kept=is_kept)
+    reached = kept.reached(db)
+    base_rows, base_seconds = _load_base(db, stream, kept, progress) if not reached else (0, 0.0)
     install_seconds = _install(db, settings.views, progress)
     checks = _Checks(db)
     busy = _busy(db)
-    commits = _apply(db, stream, settings, checks, progress)
+    commits = _apply(db, stream, settings, kept, checks, progress)
     busy = {view: millis - busy[view] for view, millis in _busy(db).items()}
     progress("last verification", 0, 0)
     checks.verify()
@@ -129,11 +139,12 @@ def run(stream: Stream, settings: Settings, progress: Tell = lambda step, done, 
         seed=stream.manifest.seed,
         times_per_batch=settings.times,
         coalesced=settings.coalesce,
+        reached=reached,
         base_rows=base_rows,
         base_seconds=base_seconds,
         install_seconds=install_seconds,
         commits=len(commits),
-        logical_times=len(commits) if settings.coalesce else stream.manifest.times,
+        logical_times=len(commits) if settings.coalesce else stream.manifest.times_after(reached),
         changes=sum(sum(commit.changes.values()) for commit in commits),
         seconds=sum(commit.seconds for commit in commits),
         decode_seconds=sum(commit.decode_seconds for commit in commits),
@@ -173,7 +184,7 @@ class _Checks:
         self.seconds += time.perf_counter() - started
 
 
-def _load_base(db: ivm.Database, stream: Stream, progress: Tell) -> tuple[int, float]:
+def _load_base(db: ivm.Database, stream: Stream, kept: Kept, progress: Tell) -> tuple[int, float]:
     progress("reading the base", 0, 0)
     base = stream.base()
     rows = sum(table.num_rows for table in base.values())
@@ -181,13 +192,16 @@ def _load_base(db: ivm.Database, stream: Stream, progress: Tell) -> tuple[int, f
         return 0, 0.0
     progress(f"loading the base of {rows:,} rows", 0, 0)
     started = time.perf_counter()
-    db.apply(base)
+    db.apply(base, **kept.options(stream.manifest.first_time - 1))
     return rows, time.perf_counter() - started
 
 
 def _install(db: ivm.Database, views: Sequence[str], progress: Tell) -> float:
     started = time.perf_counter()
+    there = {view.name for view in db.views()}
     for view in views:
+        if view in there:
+            continue
         progress(f"installing {view}", 0, 0)
         db.sql(queries.view_sql(view), progress=lambda now: progress(f"installing {now.view}", now.rows, now.expected))
     return time.perf_counter() - started
@@ -208,12 +222,14 @@ def _state(db: ivm.Database) -> State:
     return State(*found.fetchall()[0])
 
 
-def _apply(db: ivm.Database, stream: Stream, settings: Settings, checks: _Checks, progress: Tell) -> list[_Commit]:
+def _apply(
+    db: ivm.Database, stream: Stream, settings: Settings, kept: Kept, checks: _Checks, progress: Tell
+) -> list[_Commit]:
     commits: list[_Commit] = []
     total, done = stream.manifest.rows, 0
-    for batch in stream.batches(settings.times, coalesce=settings.coalesce):
+    for batch in stream.batches(settings.times, coalesce=settings.coalesce, after=kept.reached(db)):
         started = time.perf_counter()
-        db.apply(batch.tables)
+        db.apply(batch.tables, **kept.options(batch.last_time))
         seconds = time.perf_counter() - started
         changes = {name: table.num_rows for name, table in batch.tables.items()}
         commits.append(_Commit(changes, seconds, batch.decode_seconds))

@@ -8,10 +8,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+import ivm
 from catalog.errors import Error
 from tests.tpch.conftest import SEED, SF
 from tpch import queries
 from tpch.cli import app
+from tpch.keeping import begin
+from tpch.reader import open_stream
+from tpch.schema import ddl
 
 SEEDED = ["--sf", str(SF), "--seed", str(SEED)]
 
@@ -98,3 +102,33 @@ def test_wrong_usage_ends_with_2(arguments: list[str], said: str) -> None:
     ran = call(*arguments)
     assert ran.exit_code == 2
     assert said in ran.output
+
+
+def test_a_run_on_disk_goes_on_where_another_ended(streams: Path, tmp_path: Path) -> None:
+    path, out = tmp_path / "kept.ivm", tmp_path / "run.json"
+    stream = open_stream(streams / "refresh")
+    with ivm.connect(path, compile="off", durability="off") as db:  # killed in the middle, some other batches before
+        found = begin(db, stream.manifest, is_kept=True)
+        db.apply(stream.base(), **found.options(stream.manifest.first_time - 1))
+        for batch in list(stream.batches(13))[:5]:
+            db.apply(batch.tables, **found.options(batch.last_time))
+        reached = found.reached(db)
+    arguments = [*SEEDED, "--views", "q1,q6", "--batch", "500", "--data", str(streams), "--db", str(path)]
+    ran = call("run", *arguments, "--json", str(out))
+    assert ran.exit_code == 0, ran.exception
+    report = json.loads(out.read_text())
+    assert (report["reached"], report["base_rows"], report["verifications"]) == (reached, 0, 1)
+    assert report["logical_times"] == stream.manifest.last_time - reached
+    with ivm.connect(compile="off") as fresh, ivm.connect(path, compile="off", read_only=True) as kept:
+        fresh.sql(ddl())
+        fresh.apply(stream.base())
+        for batch in stream.batches(10_000):
+            fresh.apply(batch.tables)
+        counts = "SELECT count(*), sum(l_quantity), max(l_orderkey) FROM lineitem"
+        assert kept.sql(counts).fetchall() == fresh.sql(counts).fetchall()
+        assert kept.time == fresh.time
+    again = call("run", *arguments)
+    assert again.exit_code == 0, again.exception
+    assert f"all up to time {stream.manifest.last_time:,} of the stream was there" in " ".join(again.output.split())
+    other = call("run", *SEEDED, "--stream", "churn", "--views", "q1", "--data", str(streams), "--db", str(path))
+    assert "the database holds tpch refresh, scale factor 0.001" in str(other.exception)
