@@ -19,8 +19,12 @@ def takes_threads() -> bool:
     return "threads" in inspect.signature(ivm.connect).parameters
 
 
-def connect(threads: int = 1, *, sharing: bool = True, seen: int = 0) -> ivm.Database:
-    """An empty database whose kernels are compiled before they are first used, on so many threads, Arrow's too.
+def connect(
+    threads: int = 1, *, sharing: bool = True, seen: int = 0, path: str | None = None, durability: str = "commit"
+) -> ivm.Database:
+    """A database whose kernels are compiled before they are first used, on so many threads, Arrow's too.
+
+    It is in memory and empty, or what the directory `path` has.
 
     The last `seen` times can be read beside the present. Of times that nobody can see the engine makes one: a benchmark
     of batches whose every time is kept asks for as many as a batch has.
@@ -29,6 +33,8 @@ def connect(threads: int = 1, *, sharing: bool = True, seen: int = 0) -> ivm.Dat
     """
     pa.set_cpu_count(threads)
     told: dict[str, Any] = {"threads": threads} if takes_threads() else {}
+    if path is not None:
+        told |= {"path": path, "durability": durability}
     if threads > 1 and not told:
         raise BenchmarkError(f"cannot measure {threads} threads: this engine's connect() takes no number of threads")
     return ivm.connect(compile="wait", sharing=sharing, history=seen, **told)

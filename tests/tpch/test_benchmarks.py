@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import ivm
 from benchmarks import (
     adversarial,
+    durability,
     figures,
     installing,
     process,
@@ -80,6 +81,21 @@ def test_refresh_latency(streams: Path, tmp_path: Path) -> None:
         assert entry["commits"] == 10
         assert 50 < entry["rows_per_commit"] < 150
         assert 0 < entry["p50_ms"] <= entry["p99_ms"] <= entry["max_ms"]
+
+
+def test_durability(streams: Path, tmp_path: Path) -> None:
+    file = tmp_path / "durability.json"
+    arguments = ["--sf", str(SF), "--views", "q6", "--batch", "2000", "--passes", "2", "--commits", "5"]
+    run(durability.app, *arguments, "--at", str(tmp_path), "--data", str(streams), "--json", str(file))
+    (measured,) = figures.read(file)
+    passes = measured.select("passes", view="q6", batch=2_000)
+    assert [each.of["durability"] for each in passes] == ["memory", "off", "interval", "commit"]
+    assert all(len(each.samples) == 2 and each.value > 0 for each in passes)
+    assert 50 < measured.select("log, a change")[0].value < 500
+    whole, sync = measured.select("commit on disk"), measured.select("its sync")
+    assert whole[0].count == sync[0].count == 5
+    assert whole[0].value > sync[0].value > 0
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_sharing(streams: Path, tmp_path: Path) -> None:

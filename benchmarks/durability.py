@@ -1,0 +1,115 @@
+"""`ivm tpch bench durability`: what it costs that a database outlives its process.
+
+A view over the `load` stream, in memory and on disk with each kind of durability, pass after pass in turns; and small
+commits of the `refresh` stream into a database in memory and one that syncs each of them, side by side, with the time
+of the syncs alone.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from benchmarks import output
+from benchmarks.durability_commits_engine import Task as CommitsTask
+from benchmarks.durability_engine import MEMORY, MODES, Task
+from benchmarks.figures import Figure, Label, one, repeated, spread
+from benchmarks.process import measure
+from tpch.cache import ensure, views_of
+from tpch.report import size
+
+_ROWS_PER_ORDER = 5  # an order and, on average, four lineitems
+_WARM_UP = 20
+_PASSES_COLUMNS = ("view", "\nbatch", *(f"{mode}\ns" for mode in MODES), *(f"{mode}\nratio" for mode in MODES[1:]),
+                   "log bytes\na change")  # fmt: skip
+_COMMITS_COLUMNS = ("each of 100 rows, about", "p50 ms", "p99 ms", "max ms")
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+_err = Console(stderr=True)
+Measured = tuple[list[Figure], Any]
+"""Figures, and in detail what they were made of."""
+
+
+@app.command()
+def durability(
+    sf: Annotated[float, typer.Option("--sf", min=0.001, help="Scale factor.")] = 1.0,
+    views: Annotated[str, typer.Option("--views", help="'all' that are delivered, or names.")] = "q1,q3,q9,q18",
+    batch: Annotated[str, typer.Option("--batch", help="Batch sizes of the stream.")] = "100000,1000",
+    passes: Annotated[int, typer.Option(min=1, help="Passes over the stream, after the first.")] = 3,
+    commits: Annotated[int, typer.Option(min=1, help="Small commits to measure.")] = 1_000,
+    at: Annotated[Path | None, typer.Option("--at", help="A folder on the disk to measure. Default: this one.")] = None,
+    data: Annotated[Path | None, typer.Option("--data", help="Where streams are. Default: ./data/sf<SF>.")] = None,
+    json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/durability.json"),
+) -> None:
+    """What the log costs: streaming and small commits, in memory and on disk."""
+    began = time.monotonic()
+    names = views_of(views)
+    sizes = [int(each) for each in batch.split(",")]
+    load, refresh = (str(ensure(sf, stream, None, data).directory) for stream in ("load", "refresh"))
+    with tempfile.TemporaryDirectory(prefix="ivm-durability-", dir=at or ".") as folder:
+        parts = {
+            "streaming": _streaming(load, names, sizes, passes, folder),
+            "commits": _commits(refresh, names, commits, folder),
+        }
+    parameters = {"sf": sf, "views": views, "batch": batch, "passes": passes, "commits": commits}
+    figures = [figure for found, _ in parts.values() for figure in found]
+    detail = {name: each for name, (_, each) in parts.items()}
+    output.save("durability", parameters, figures, detail, json_file, began)
+
+
+def _streaming(stream: str, views: tuple[str, ...], sizes: list[int], passes: int, folder: str) -> Measured:
+    """Each view alone over the stream."""
+    found: list[dict[str, Any]] = []
+    for view in views:
+        for times in sizes:
+            _err.print(f"{view}, batches of {times:,}", highlight=False)
+            result = measure("benchmarks.durability_engine", Task(stream, view, times, passes, folder))
+            found.append({"view": view, "batch": times, **result})
+    output.table("load stream, each view alone, seconds in commits", _PASSES_COLUMNS, [_row(each) for each in found])
+    figures = []
+    for entry in found:
+        of: dict[str, Label] = {"view": entry["view"], "batch": entry["batch"]}
+        for mode in MODES:
+            figures.append(repeated("passes", "s", entry["modes"][mode]["seconds"], durability=mode, **of))
+            figures.append(repeated("passes, with closing", "s", entry["modes"][mode]["whole"], durability=mode, **of))
+        figures.append(one("log, a change", "B", entry["log_bytes"] / entry["tuples"], **of))
+    return figures, found
+
+
+def _row(entry: dict[str, Any]) -> tuple[str, ...]:
+    middle = {mode: _middle(entry["modes"][mode]["seconds"]) for mode in MODES}
+    return (
+        entry["view"],
+        f"{entry['batch']:,}",
+        *(f"{middle[mode]:.3f}" for mode in MODES),
+        *(f"{middle[mode] / middle[MEMORY]:.2f}" for mode in MODES[1:]),
+        f"{entry['log_bytes'] / entry['tuples']:.0f}",
+    )
+
+
+def _middle(values: list[float]) -> float:
+    return sorted(values)[len(values) // 2]
+
+
+def _commits(stream: str, views: tuple[str, ...], commits: int, folder: str) -> Measured:
+    """Commits of 20 orders with their lineitems under all views."""
+    orders = 100 // _ROWS_PER_ORDER
+    _err.print(f"commits of {orders} orders, each on the disk", highlight=False)
+    task = CommitsTask(stream, views, orders, commits, _WARM_UP, folder)
+    found = measure("benchmarks.durability_commits_engine", task)
+    output.table("refresh stream, all of these views", _COMMITS_COLUMNS, [_latency_row(found, n) for n in _LATENCIES])
+    output.note(f"{found['log_bytes'] / found['rows']:.0f} bytes of log a change, {size(found['log_bytes'])} in all")
+    figures = [spread(name, "ms", found[name]["quantiles_ms"], found["commits"]) for name in _LATENCIES]
+    return [*figures, one("log of small commits, a change", "B", found["log_bytes"] / found["rows"])], found
+
+
+_LATENCIES = ("commit in memory", "commit on disk", "its sync", "commit on disk without its sync")
+
+
+def _latency_row(found: dict[str, Any], name: str) -> tuple[str, ...]:
+    return name, *(f"{found[name][each]:,.3f}" for each in ("p50_ms", "p99_ms", "max_ms"))
