@@ -52,7 +52,7 @@ class MemoryLimitError(OperationalError):
 
 
 class AccessError(OperationalError):
-    """SQL text reaches for files, the network or DuckDB's configuration, which the application has not allowed."""
+    """SQL text reaches for files, the network or DuckDB's configuration, or is to change what is only to be read."""
 
 
 class StorageError(OperationalError):

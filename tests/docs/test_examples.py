@@ -18,7 +18,8 @@ WITH_EXAMPLES = [page for page in PAGES if blocks(page) and page.stem != "spark"
 
 
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=[page.stem for page in WITH_EXAMPLES])
-def test_examples_of(page: Path) -> None:
+def test_examples_of(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # some make files
     code = "\n".join(blocks(page))
     printed = io.StringIO()
     with redirect_stdout(printed):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from tempfile import TemporaryDirectory
 
 from tests.docs.examples import blocks, promised
 from tests.house.modules import ROOT
@@ -13,7 +15,9 @@ README = ROOT / "README.md"
 
 def run(code: str) -> list[str]:
     command = [sys.executable, "-W", "error", "-c", code]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    with TemporaryDirectory() as place:  # where files are made
+        path = {"PYTHONPATH": str(ROOT)}
+        done = subprocess.run(command, cwd=place, env=os.environ | path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 

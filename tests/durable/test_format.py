@@ -1,0 +1,95 @@
+"""What docs/format.md says is enough to read a database without the engine."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+import ivm
+from tests.durable.workload import begin, steps
+
+
+def padded(size):
+    return -(-size // 8) * 8
+
+
+def records(path):
+    """The payloads of all whole records, with what they are."""
+    number = 0
+    for file in sorted(path.glob("*.log")):
+        data, at = file.read_bytes(), 0
+        assert not data or int(file.stem) == number + 1
+        while at + 40 <= len(data):
+            magic, version, kind, size, found, _, total, head = struct.unpack_from("<4sHHQQQII", data, at)
+            payload = data[at + 40 : at + 40 + size]
+            if magic != b"ivmR" or zlib.crc32(data[at : at + 36]) != head or zlib.crc32(payload) != total:
+                return
+            assert (version, found) == (1, number + 1)
+            yield kind, payload
+            number, at = found, at + 40 + padded(size)
+
+
+def parts(payload, key):
+    """The head, and each of its parts with its rows."""
+    length = int.from_bytes(payload[:4], "little")
+    head, at = json.loads(payload[4 : 4 + length]), padded(4 + length)
+    found = []
+    for each in head[key]:
+        rows = pa.ipc.open_stream(payload[at : at + each["bytes"]]).read_all().to_pylist() if each["bytes"] else []
+        found.append((each, rows))
+        at += padded(each["bytes"])
+    return head, found
+
+
+def read(path):
+    """The rows of all tables, and the batches."""
+    tables, rows, batches = dict[str, Any](), dict[str, Any](), dict[str, int]()
+    for kind, payload in records(path):
+        head, found = parts(payload, "changes" if kind == 1 else "made")
+        if kind == 1:
+            for change, given in found:
+                rows[change["table"]] = changed(tables[change["table"]], rows[change["table"]], change["mode"], given)
+            batches |= dict([head["batch"]] if head["batch"] else [])
+        else:
+            tables = {name: each for name, each in tables.items() if name in head["names"]}
+            tables |= {table["name"]: table for table in head["tables"]}
+            rows = {name: rows.get(name, []) for name in tables} | {made["table"]: given for made, given in found}
+    return rows, batches
+
+
+def changed(table, rows, mode, given):
+    """The rows of a table after a change. In mode "diff" the deletes of a time come before its inserts."""
+    names = [field["name"] for field in table["fields"]]
+    key = table["primary_key"] or names
+    defaults = {each["column"]: each["value"] for each in table["defaults"]}
+    for row in sorted(given, key=lambda row: (row.get("_time", 0), mode == "diff" and row.get("_diff", 1))):
+        diff, whole = row.get("_diff", 1), {name: row.get(name, defaults.get(name)) for name in names}
+        met = [place for place, other in enumerate(rows) if all(other[name] == whole[name] for name in key)]
+        gone = met if mode == "upsert" else met[: max(-diff, 0)]
+        rows = [other for place, other in enumerate(rows) if place not in gone] + [whole] * max(diff, 0)
+    return rows
+
+
+def test_another_program_reads_it(tmp_path):
+    with ivm.connect(tmp_path / "shop.ivm", compile="off", durability="off") as db:
+        begin(db)
+        for step in steps(1, 50):
+            step(db)
+    rows, batches = read(tmp_path / "shop.ivm")
+    with ivm.connect(tmp_path / "shop.ivm", compile="off", read_only=True) as db:
+        assert rows.keys() == {table.name for table in db.tables()}
+        for table in db.tables():
+            expected = db.sql(f"SELECT * FROM {table.name}").arrow().to_pylist()
+            assert sorted(map(shown, rows[table.name])) == sorted(map(shown, expected)), table.name
+        assert batches == db.batches()
+    assert len(rows["sale"]) > 100
+
+
+def shown(row):
+    """A row as text, whose price may be a default, which is text."""
+    return repr([Decimal(value) if name == "price" and value else value for name, value in sorted(row.items())])
