@@ -1,5 +1,8 @@
 """Databases over any storage, and what they hold, to compare."""
 
+from pathlib import Path
+from shutil import copytree
+
 import ivm
 from ivm.core import Core
 from ivm.database import Database, core_of
@@ -27,6 +30,13 @@ def begin_file(db: ivm.Database) -> int:
     with core.lock:
         assert core.engine.journal is not None
         return core.engine.journal.begin_file()
+
+
+def killed(db: ivm.Database, path: Path, to: Path) -> Path:
+    """Another directory, as one would be if the process that has it open were killed now."""
+    finish(db)
+    copytree(path, to)
+    return to
 
 
 def contents(db: ivm.Database) -> dict[str, object]:

@@ -7,6 +7,7 @@ import json
 import os
 import threading
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 import pytest
@@ -18,7 +19,7 @@ from ivm.durable.copying import new_directory
 from ivm.durable.history import history, whole_before
 from ivm.storage import record
 from ivm.storage.directory import Directory, DirectoryFile
-from tests.durable.opening import contents
+from tests.durable.opening import begin_file, contents, killed
 
 
 def call(*arguments: object):
@@ -28,15 +29,14 @@ def call(*arguments: object):
 @pytest.fixture
 def path(tmp_path):
     """Records: 1 a table, 2 to 6 commits of times 1 to 5, 7 a view, 8 commits times 7 to 9, 9 drops the view."""
-    path = tmp_path / "shop.ivm"
-    with ivm.connect(path, compile="off") as db:
+    with TemporaryDirectory() as place, ivm.connect(Path(place, "shop.ivm"), compile="off") as db:
         db.sql("CREATE TABLE t (a BIGINT PRIMARY KEY)")
         for n in range(5):
             db.apply({"t": {"a": [n]}})
         db.sql("CREATE MATERIALIZED VIEW v AS SELECT sum(a) AS s FROM t")
         db.apply({"t": [{"a": time, "_time": time} for time in (7, 8, 9)]})
         db.sql("DROP VIEW v")
-    return path
+        return killed(db, Path(place, "shop.ivm"), tmp_path / "shop.ivm")
 
 
 def _ends(path):
@@ -193,6 +193,27 @@ def test_a_backup_while_others_commit(tmp_path):
                 db.backup(taken)
     with pytest.raises(ivm.InterfaceError, match="in memory"):
         ivm.connect(compile="off").backup(tmp_path / "third.ivm")
+
+
+def test_a_log_of_several_files(tmp_path):
+    path = tmp_path / "shop.ivm"
+    with ivm.connect(path, compile="off") as db:
+        db.sql("CREATE TABLE t (a BIGINT PRIMARY KEY)")
+        for n in range(4):
+            begin_file(db)
+            db.apply({"t": {"a": [n]}})
+        begin_file(db)
+        db.backup(tmp_path / "copy.ivm")
+        killed(db, path, tmp_path / "killed.ivm")
+    assert "whole up to record 5, at time 4" in call("check", tmp_path / "copy.ivm").stdout
+    assert call("recover", tmp_path / "killed.ivm", "--to", "2", "--out", tmp_path / "before.ivm").exit_code == 0
+    with ivm.connect(tmp_path / "before.ivm", compile="off") as db:
+        assert db.sql("SELECT max(a) FROM t").fetchall() == [(1,)]
+    (tmp_path / "killed.ivm" / f"{3:020}.log").unlink()
+    done = call("check", tmp_path / "killed.ivm")
+    assert done.exit_code == 1
+    assert f"{4:020}.log: it begins at record 4, where record 3 is expected" in done.stderr
+    assert "after record 2, at time 1, cannot be opened; of it 2 records are whole, up to record 5" in done.stderr
 
 
 @pytest.mark.parametrize("fails", ["write", "sync"])

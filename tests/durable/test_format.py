@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 import ivm
+from tests.durable.opening import killed
 from tests.durable.workload import begin, steps
 
 
@@ -80,8 +81,9 @@ def test_another_program_reads_it(tmp_path):
         begin(db)
         for step in steps(1, 50):
             step(db)
-    rows, batches = read(tmp_path / "shop.ivm")
-    with ivm.connect(tmp_path / "shop.ivm", compile="off", read_only=True) as db:
+        path = killed(db, tmp_path / "shop.ivm", tmp_path / "killed.ivm")
+    rows, batches = read(path)
+    with ivm.connect(path, compile="off", read_only=True) as db:
         assert rows.keys() == {table.name for table in db.tables()}
         for table in db.tables():
             expected = db.sql(f"SELECT * FROM {table.name}").arrow().to_pylist()

@@ -11,7 +11,7 @@ import pytest
 import ivm
 from ivm.storage.directory import Directory
 from ivm.storage.reading import undisturbed
-from tests.durable.opening import contents, finish
+from tests.durable.opening import contents, finish, killed
 from tests.durable.workload import begin, steps
 
 
@@ -118,35 +118,37 @@ def test_files_that_are_replaced_meanwhile_are_read_again(shop, tmp_path):
         undisturbed(storage, lambda: storage.read("vanished"))
 
 
-def test_progress_is_told(tmp_path):
-    path, told = tmp_path / "shop.ivm", list[ivm.Progress]()
-    with ivm.connect(path, compile="off", durability="off", progress=told.append) as db:
+@pytest.fixture
+def long(tmp_path):
+    """A directory with a log to read, and a view to fill."""
+    with ivm.connect(tmp_path / "long.ivm", compile="off", durability="off") as db:
         db.sql("CREATE TABLE t (a BIGINT); CREATE MATERIALIZED VIEW v AS SELECT sum(a) AS s FROM t")
         for n in range(3):
             db.apply({"t": {"a": range(n, 200_000)}})
-        assert not told
-    (log,) = path.glob("*.log")
-    for read_only in (True, False):
-        told.clear()
-        with ivm.connect(path, compile="off", progress=told.append, read_only=read_only):
-            read = [each for each in told if not each.view]
-            filled = [each for each in told if each.view]
-            assert told == read + filled
-            assert len(read) >= 3
-            assert {each.expected for each in read} == {log.stat().st_size}
-            assert read[-1].rows == log.stat().st_size
-            assert filled[-1].view == "v"
-            assert 599_997 <= filled[-1].rows == filled[-1].expected
+        yield killed(db, tmp_path / "long.ivm", tmp_path / "killed.ivm")
 
 
-def test_progress_may_end_it(tmp_path):
-    with ivm.connect(tmp_path / "shop.ivm", compile="off") as db:
-        db.sql("CREATE TABLE t (a BIGINT)")
+@pytest.mark.parametrize("read_only", [True, False])
+def test_progress_is_told(long, read_only):
+    told = list[ivm.Progress]()
+    (log,) = long.glob("*.log")
+    size = log.stat().st_size
+    with ivm.connect(long, compile="off", progress=told.append, read_only=read_only):
+        read = [each for each in told if not each.view]
+        filled = [each for each in told if each.view]
+        assert told == read + filled
+        assert len(read) >= 3
+        assert {each.expected for each in read} == {size}
+        assert read[-1].rows == size
+        assert filled[-1].view == "v"
+        assert 599_997 <= filled[-1].rows == filled[-1].expected
 
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_progress_may_end_it(long, read_only):
     def no(_):
         raise InterruptedError
 
-    for read_only in (True, False):
-        with pytest.raises(InterruptedError):
-            ivm.connect(tmp_path / "shop.ivm", compile="off", progress=no, read_only=read_only)
-    ivm.connect(tmp_path / "shop.ivm", compile="off").close()
+    with pytest.raises(InterruptedError):
+        ivm.connect(long, compile="off", progress=no, read_only=read_only)
+    ivm.connect(long, compile="off").close()
