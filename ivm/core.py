@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import partial
 from os import PathLike
 from types import MappingProxyType
+from typing import Protocol
 
 from catalog.catalog import Catalog
 from catalog.errors import AccessError, BindError, InterfaceError
@@ -36,6 +37,22 @@ from ivm.view import Installed
 _NONE: Mapping[str, None] = MappingProxyType({})
 
 
+class Checkpoints(Protocol):
+    """What makes checkpoints; see `ivm.durable.checkpoint`."""
+
+    def make(self) -> None:
+        """One, now."""
+        ...
+
+    def make_if_due(self) -> None:
+        """One, aside, if the log has become long."""
+        ...
+
+    def close(self) -> None:
+        """The last one."""
+        ...
+
+
 class Core:
     """Plain parts, which statements, reads and commits work on; `lock` is taken around every use of `engine`."""
 
@@ -50,6 +67,8 @@ class Core:
         self.definitions = Turns(self._clear)
         self._left: tuple[Callable[[], None], Written | None] | None = None
         self._progress: Callable[[Progress], None] | None = None
+        self.checkpoints: Checkpoints | None = None
+        """What makes those of a database that outlives its process."""
 
     def check_writable(self) -> None:
         """AccessError if the database was opened to be read only."""
@@ -102,6 +121,8 @@ class Core:
 
     def close(self) -> None:
         """Let everything go, and nobody in; whoever is at work comes to an end first. Once is enough."""
+        if self.checkpoints is not None and not self.lock.closed:
+            self.checkpoints.close()
         with self.definitions:
             self.begin_defining(None)
             if self.lock.closed:
@@ -153,6 +174,8 @@ class Core:
             engine.tidy_texts()
         if journal is not None:
             journal.settle()
+            if self.checkpoints is not None:
+                self.checkpoints.make_if_due()
         return time
 
     def backup(self, path: str | PathLike[str]) -> None:

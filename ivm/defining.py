@@ -42,6 +42,7 @@ DEFINITIONS = get_args(Definitions)
 """The statements that change what exists; they must not meet."""
 
 _NONE: Mapping[str, None] = MappingProxyType({})
+_NO_SIZES: Mapping[str, float] = MappingProxyType({})
 
 
 def define(core: Core, statement: Definitions, dialect: str) -> Result:
@@ -125,12 +126,23 @@ def _create_view(core: Core, statement: CreateView, dialect: str) -> None:
     install(core, catalog, definition, bound)
 
 
-def install(core: Core, catalog: Catalog, definition: Definition, bound: BoundQuery) -> None:
-    """Fill a view, if it is maintained; then `catalog`, which has it, is what exists. Nobody creates anything else."""
+def install(
+    core: Core,
+    catalog: Catalog,
+    definition: Definition,
+    bound: BoundQuery,
+    sizes: Mapping[str, float] = _NO_SIZES,
+    *,
+    rehearsed: bool = True,
+) -> None:
+    """Fill a view, if it is maintained; then `catalog`, which has it, is what exists. Nobody creates anything else.
+
+    `sizes`: as `Engine.planned` has them. `rehearsed`: others commit meanwhile, and are not to wait.
+    """
     engine, installed = core.engine, None
-    planned = engine.planned(bound.relation) if definition.maintained else None
+    planned = engine.planned(bound.relation, sizes) if definition.maintained else None
     try:
-        if planned is not None:
+        if planned is not None and rehearsed:
             rehearse(engine, definition, planned, core.lock)
         with core.lock:  # others see the view of its name, if there is one, until this one is whole
             if planned is not None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from time import perf_counter, perf_counter_ns
+from types import MappingProxyType
 from typing import TypeVar
 
 import pyarrow as pa
@@ -71,14 +72,16 @@ class _Decided:
 Pause = Callable[[Callable[[], Progress]], None]
 _COMMITS = 10_000
 T = TypeVar("T")
+_NONE: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A view before it is installed: its plan, the tables that it reads, how long planning took."""
+    """A view before it is installed: its plan, what it reads, the sizes of that, and how long planning took."""
 
     plan: Plan
     tables: frozenset[str]
+    sizes: Mapping[str, float]
     millis: float
 
 
@@ -100,6 +103,7 @@ class Engine:
         self.commits: deque[tuple[int, int, float]] = deque(maxlen=_COMMITS)
         """Of the last ones, oldest first: the last logical time, how many changes it brought, milliseconds."""
         self._history = history
+        self._begins = 0
         self._sharing = sharing
         self._memory_limit = memory_limit
         self._apart: list[Renderer] = []
@@ -125,7 +129,11 @@ class Engine:
     @property
     def since(self) -> int:
         """The earliest time that can still be read."""
-        return max(self.time - self._history, 0)
+        return max(self.time - self._history, self._begins)
+
+    def begin_at(self, time: int) -> None:
+        """Nothing has happened yet, and nothing is known of what was before this time."""
+        self.renderer.graph.time = self._begins = time
 
     def put_table(self, name: str, declared: Declared | None) -> None:
         """The table of a name is this one from now on, and its rows are those of a commit; None: there is none.
@@ -138,11 +146,14 @@ class Engine:
             self._decided = _Decided(store.last_time, self.since, store.count, perf_counter_ns(), ())
             self.settle()
 
-    def planned(self, relation: Relation) -> Planned:
-        """How a view would be maintained. Needs no lock, as long as nobody creates or drops anything."""
-        started = perf_counter()
-        plan = lower(optimize(relation), self.existing())
-        return Planned(plan, frozenset(tables_of(relation)), (perf_counter() - started) * 1e3)
+    def planned(self, relation: Relation, sizes: Mapping[str, float] = _NONE) -> Planned:
+        """How a view would be maintained. Needs no lock, as long as nobody creates or drops anything.
+
+        `sizes`: of what it reads, where it is to be planned as it was once.
+        """
+        started, tables, known = perf_counter(), frozenset(tables_of(relation)), {**self.sizes(), **sizes}
+        plan = lower(optimize(relation), self.renderer.existing.above(known))
+        return Planned(plan, tables, {name: known[name] for name in tables}, (perf_counter() - started) * 1e3)
 
     def installed(self, definition: Definition, planned: Planned, pause: Pause, aside: Aside = at_once) -> Installed:
         """A view that is maintained, as planned, which nobody sees before `put`, which is to come before any commit.
@@ -164,14 +175,15 @@ class Engine:
             renderer.graph.installation = Installation(counting, aside, errands)
             with errands:
                 source = renderer.node(plan)
-                node = renderer.graph.hydrate(renderer.graph.add(f"view {definition.name}", Sink(log), (source,)))
+                node = renderer.graph.add(f"view {definition.name}", Sink(log), (source,))
+                renderer.fill(plan, node, contents=True)
         except BaseException as error:
             self.sweep()
             if isinstance(error, NumericError):
                 raise NumericError(f"cannot create view {definition.name} over the rows there are: {error}") from error
             raise
         millis = planned.millis + (perf_counter() - started) * 1e3
-        return Installed(definition, plan, planned.tables, node, log, millis)
+        return Installed(definition, plan, planned.tables, planned.sizes, node, log, millis)
 
     def put(self, name: str, installed: Installed | None, oracle_sql: str | None) -> None:
         """The view of a name is this one from now on, in place of the one that was there; without SQL there is none.
@@ -339,7 +351,7 @@ class Engine:
         for change in changes:
             if change.times is not None and len(change.times):
                 time, are_apart = max(time, int(change.times.max())), True
-        since = BEGINNING if graph.installation is not None else max(time - self._history, 0)
+        since = BEGINNING if graph.installation is not None else max(time - self._history, self._begins)
         are_apart = are_apart and self._tells_times_apart(changes)
         earliest = BEGINNING if are_apart else since
         deltas, updates = applied(self.tables, graph.marks, changes, time, earliest, self._readers_of)

@@ -23,6 +23,7 @@ from sql.plain_insert import PlainInsert, columns_of, plain_inserts
 from sql.plain_rows import PlainRows, plain_rows
 from sql.recent import Recent
 from sql.statements import (
+    Checkpoint,
     Copy,
     CreateView,
     Delete,
@@ -121,6 +122,10 @@ def run_statement(
             from ivm.changing import run_copy  # noqa: PLC0415  as above
 
             return run_copy(core, statement, progress)
+        case Checkpoint():
+            if core.checkpoints is not None:
+                core.checkpoints.make()
+            return Result()
         case Explain():
             inner = statement.inner
             text = inner.query_text if isinstance(inner, CreateView) else inner.written

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -72,11 +72,15 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A maintained view in the engine: its definition, plan and tables, its last node and its contents."""
+    """A maintained view in the engine: its definition, plan and tables, its last node and its contents.
+
+    `sizes`: the rows that the tables and views which it reads had when it was planned.
+    """
 
     definition: Definition
     plan: Plan
     tables: frozenset[str]
+    sizes: Mapping[str, float]
     node: Node
     log: ViewLog
     installed_ms: float

@@ -22,6 +22,7 @@ from sql.refused import STARTS
 from sql.sql_text import SqlText, offset_of, text_of
 from sql.statements import (
     SHOWN,
+    Checkpoint,
     CreateIndex,
     CreateTable,
     CreateTableAs,
@@ -50,6 +51,8 @@ def parse(text: str, dialect: str = "duckdb") -> tuple[Statement, ...]:
 
 def _statement(syntax: Syntax, source: SqlText, dialect: str) -> Statement:
     tree = syntax.tree
+    if [token.text.upper() for token in syntax.tokens] == ["CHECKPOINT"] and not syntax.explain:
+        return Checkpoint()
     for kind, convert in _CONVERT.items():
         if isinstance(tree, kind):
             statement = convert(syntax, source, dialect)

@@ -213,6 +213,11 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """CHECKPOINT: a database that outlives its process writes down its state, so that it is opened the sooner."""
+
+
+@dataclass(frozen=True, slots=True)
 class Explain:
     """EXPLAIN: how a query, or a view before it is installed, would be maintained."""
 
@@ -233,6 +238,7 @@ Statement = (
     | Show
     | Describe
     | Summarize
+    | Checkpoint
     | Copy
     | Explain
 )

@@ -95,6 +95,11 @@ class Journal:
         """The number of the last record that has taken effect."""
         return (self._backlog or self._log).number
 
+    @property
+    def size(self) -> int:
+        """How long the file is that is written."""
+        return self._log.size
+
     def copy(self, path: str | PathLike[str], record: int) -> None:
         """Make a copy of the files at `path`, as they were after a record that has taken effect; see `back_up`."""
         self.finish()

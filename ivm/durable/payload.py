@@ -23,7 +23,8 @@ from typing import Any
 import pyarrow as pa
 
 from catalog.catalog import Catalog
-from catalog.plain import plain_table, plain_type, plain_view
+from catalog.names import key
+from catalog.plain import plain_table, plain_type, plain_view, table_of, type_of, view_of
 from catalog.schema import Table
 from ivm.durable.streams import Streams, read_stream
 from ivm.trace.column import Ints
@@ -64,20 +65,35 @@ def definition_payload(
     old: Catalog, new: Catalog, time: int, made: Mapping[str, ArrowRows | None], streams: Streams
 ) -> Pieces:
     """What the record of a change from what exists to what is to exist says; `made` are new tables with their rows."""
-    changed = [entry for name, entry in new.content.items() if old.content.get(name) is not entry]
     bodies, heads = Pieces(), []
     for name, rows in made.items():
         pieces = [] if rows is None else streams.pieces(name, rows, None, None)
         heads.append({"table": name, "bytes": _add(bodies, pieces)})
-    head = {
-        "time": time,
+    return [*_head({"time": time, "made": heads} | definition_of(new, old)), *bodies]
+
+
+def definition_of(new: Catalog, old: Catalog | None = None) -> dict[str, Any]:
+    """What exists, as plain values: all names and types, and the tables and views that `old` does not have."""
+    before = {} if old is None else old.content
+    changed = [entry for name, entry in new.content.items() if before.get(name) is not entry]
+    return {
         "names": [entry.name for entry in new.content.values()],
         "tables": [plain_table(entry) for entry in changed if isinstance(entry, Table)],
         "views": [plain_view(entry) for entry in changed if not isinstance(entry, Table)],
         "types": {name: plain_type(type_) for name, type_ in new.named_types()},
-        "made": heads,
     }
-    return [*_head(head), *bodies]
+
+
+def catalog_of(head: Mapping[str, Any], old: Catalog | None = None) -> Catalog:
+    """The catalog that `definition_of` wrote down, what it does not have taken from `old`."""
+    entries = {} if old is None else dict(old.content)
+    entries |= {key(table["name"]): table_of(table) for table in head["tables"]}
+    entries |= {key(view["name"]): view_of(view) for view in head["views"]}
+    catalog = Catalog()
+    for name, type_ in head["types"].items():
+        catalog.add_type(name, type_of(type_))
+    catalog.content = {key(name): entries[key(name)] for name in head["names"]}
+    return catalog
 
 
 def read_head(payload: pa.Buffer) -> tuple[dict[str, Any], int]:

@@ -8,20 +8,22 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from catalog.catalog import Catalog
 from catalog.errors import Error, StorageError
 from catalog.names import key
-from catalog.plain import table_of, type_of, view_of
+from catalog.plain import table_of
+from catalog.schema import View
 from ivm.core import Core
-from ivm.defining import install
+from ivm.durable.checkpoint import Checkpoints, remove_others
 from ivm.durable.journal import Journal
-from ivm.durable.payload import COMMIT, DEFINITION, read_changes, read_head, read_made
+from ivm.durable.manifest import read_manifest
+from ivm.durable.on_disk import OnDisk
+from ivm.durable.payload import COMMIT, DEFINITION, catalog_of, read_changes, read_head, read_made
 from ivm.durable.replay import Replay
+from ivm.durable.restore import install_again, restore
 from ivm.engine import Progress
 from ivm.storage.log import Durability, Log, first_of, log_files, log_name
 from ivm.storage.record import Record, Torn, records
 from ivm.storage.storage import Storage
-from sql.bind import bind, with_names
 
 _told = logging.getLogger("ivm")
 
@@ -43,27 +45,40 @@ def open_storage(
 ) -> None:
     """Let a new, empty database be the one in `storage`, and outlive the process; see `recover`."""
     try:
-        log = recover(core, storage, progress)
+        log, on_disk = recover(core, storage, progress)
+        if log is not None:
+            journal = core.engine.journal = Journal(storage, log, durability, interval)
+            core.checkpoints = Checkpoints(core, storage, journal, on_disk)
     except BaseException:
         storage.close()
         raise
-    if log is not None:
-        core.engine.journal = Journal(storage, log, durability, interval)
 
 
-def recover(core: Core, storage: Storage, progress: Told | None = None) -> Log | None:
-    """Bring a new, empty database to where the log in `storage` ends; the log, to be written further, if it may be.
+def recover(core: Core, storage: Storage, progress: Told | None = None) -> tuple[Log | None, OnDisk]:
+    """Bring a new, empty database to where `storage` ends: to the last checkpoint, and along the log since.
 
-    What a crash left behind the last whole record is cut off, and said; where nothing may be written it is left alone,
-    since another process may just be writing it. StorageError for anything else that is wrong. `progress` is told how
-    many bytes of the log were read, as of a view without a name, and how far views are; if it raises, so does this.
-    Cost: reads the log; the changes of many commits are applied together, each at its times. Views are filled last.
+    Returns the log, to be written further, if it may be, and what there is of the checkpoint. What a crash left behind
+    the last whole record is cut off, and said; where nothing may be written it is left alone, since another process may
+    just be writing it. StorageError for anything else that is wrong. `progress` is told how many bytes were read, as of
+    a view without a name, and how far views are that are filled; if it raises, so does this.
+    Cost: that of `restore`, reads the log; the changes of many commits are applied together, each at its times. Views
+    that are new since are filled last.
     """
-    files = {name: storage.read(name, mapped=storage.writable) for name in log_files(storage)}
+    manifest = read_manifest(storage)
+    record = 0 if manifest is None else manifest.record
+    files = {
+        name: storage.read(name, mapped=storage.writable) for name in log_files(storage) if first_of(name) > record
+    }
+    if not files and (manifest is not None or storage.names()):
+        raise StorageError(
+            f"cannot open database {storage.where()}: {log_name(record + 1)} is missing, with which its log begins; "
+            "restore it from a backup"
+        )
+    on_disk = OnDisk() if manifest is None else restore(core, storage, manifest)
     if not files:
-        return _begin(storage) if storage.writable else None
+        return _begin(storage) if storage.writable else None, on_disk
     known = _Known(core, sum(data.size for data in files.values()), progress)
-    end, last = _End(0, 0, None), min(files)
+    end, last = _End(record, 0, None), min(files)
     for name, data in files.items():
         first = first_of(name)
         if first <= end.number + (end.torn is not None) and data.size == 0:
@@ -76,14 +91,16 @@ def recover(core: Core, storage: Storage, progress: Told | None = None) -> Log |
         end, last = _read(data, storage, name, end.number, known), name
     known.finish()
     if not storage.writable:
-        return None
+        return None, on_disk
     file = storage.open(last)
     if end.torn is not None:
         where = storage.where(last)
         _told.warning("%s: the last %d bytes are of a commit that a crash interrupted; cut off", where, end.torn.bytes)
         file.truncate(end.size)
         file.sync()
-    return Log(storage, last, file, end.number, end.size)
+    storage.sync_names()  # a manifest may have its name for a moment only
+    remove_others(storage, manifest)
+    return Log(storage, last, file, end.number, end.size), on_disk
 
 
 def _begin(storage: Storage) -> Log:
@@ -113,13 +130,13 @@ def _read(data: pa.Buffer, storage: Storage, name: str, number: int, known: _Kno
 
 
 class _Known:
-    """What exists by the records that were read so far; the tables are there already, views come last."""
+    """What exists by the records that were read so far. Tables are there already; views that are new come last."""
 
     def __init__(self, core: Core, size: int, progress: Told | None) -> None:
         self._core = core
         self._size, self._done, self._told = size, 0, 0
         self._progress = progress
-        self._catalog = Catalog()
+        self._catalog = core.catalog.fixed()
         self._replay = Replay(core.engine)
 
     def add(self, record: Record) -> None:
@@ -141,31 +158,29 @@ class _Known:
             self._progress(Progress("", self._done, self._size))
 
     def finish(self) -> None:
-        """Fill the views, each after those that it reads."""
+        """Fill the views that are not there yet, each after those that it reads."""
         self._replay.flush()
         core, catalog = self._core, self._catalog
+        there = core.catalog.content
         core.begin_defining(self._progress)
         core.catalog.become(catalog)
         for view in catalog.views:
-            bound = bind(view.unnamed or view.sql, catalog)
-            if view.unnamed:
-                bound = with_names(bound, view.name, [field.name for field in view.schema])
-            install(core, catalog, view, bound)
+            if there.get(key(view.name)) is not view:
+                install_again(core, catalog, view)
         core.begin_defining(None)
 
     def _define(self, head: dict[str, Any], made: dict[str, pa.Table | None]) -> None:
-        engine, tables = self._core.engine, [table_of(plain) for plain in head["tables"]]
-        entries = dict(self._catalog.content)
-        entries |= {key(table.name): table for table in tables}
-        entries |= {key(view.name): view for view in map(view_of, head["views"])}
-        catalog = Catalog()
-        for name, type_ in head["types"].items():
-            catalog.add_type(name, type_of(type_))
-        catalog.content = {key(name): entries[key(name)] for name in head["names"]}
+        core, catalog = self._core, catalog_of(head, self._catalog)
+        engine, there = core.engine, core.catalog.fixed()
+        for name, entry in [*there.content.items()]:
+            if isinstance(entry, View) and catalog.content.get(name) is not entry:
+                engine.put(entry.name, None, None)
+                there.content = {each: kept for each, kept in there.content.items() if each != name}
+        core.catalog.become(there)
         for name in [*engine.tables]:
             if catalog.content.get(key(name)) is None or catalog.content[key(name)].name != name or name in made:
                 engine.put_table(name, None)
-        for table in tables:
+        for table in map(table_of, head["tables"]):
             new = table.name in made
             rows = made.get(table.name)
             declared = engine.tables.made(table, rows, engine.time + 1) if new else engine.tables.indexed(table)

@@ -36,7 +36,7 @@ def render_arrangement(context: RenderContext, plan: ArrangementPlan) -> Node:
         types = [column.type for column in plan.collection.row]
         derived = ArrangeDerived(DerivedRows(types, context.dictionary, partial(_arranged, context, plan)))
         # Commits run the program that computes a value, too.
-        return graph.hydrate(graph.add("arrange", derived, (source,)), alone=plan.value is not None)
+        return context.fill(plan, graph.add("arrange", derived, (source,)), alone=plan.value is not None)
     return graph.add("arrange", operator, (source,))
 
 

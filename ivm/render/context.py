@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from weakref import WeakValueDictionary
 
@@ -23,6 +24,9 @@ from sql.ir.rebuild import Row
 from sql.ir.scalar import Column, Scalar
 
 _MOST_RECENT = 256
+Saved = Callable[[Plan | ArrangementPlan, Node, bool], bool]
+"""Gives a new node that carries out a plan what was saved of its states; False if there is nothing. Last whether it
+holds the contents of a view that has the plan."""
 
 
 @dataclass
@@ -31,7 +35,7 @@ class RenderContext(ABC):
 
     `programs`: those in use. They hold no state, so that views share them whatever else they share. `recent`: those
     asked for of late, which the views that come and go are likely to ask for again; but not what such a program would
-    remember of texts, since that grows with these.
+    remember of texts, since that grows with these. `saved`: what knows the states of nodes, while a database is opened.
     """
 
     graph: Graph
@@ -43,10 +47,28 @@ class RenderContext(ABC):
     sharing: bool = True
     programs: WeakValueDictionary[Mfp, MfpProgram] = field(default_factory=WeakValueDictionary)
     recent: dict[Mfp, MfpProgram] = field(default_factory=dict)
+    saved: Saved | None = None
 
     @abstractmethod
     def node(self, plan: Plan | ArrangementPlan) -> Node:
         """The node that carries out `plan`: the one that exists, else a new one, hydrated."""
+
+    def fill(
+        self,
+        plan: Plan | ArrangementPlan,
+        node: Node,
+        *,
+        contents: bool = False,
+        whole: bool = False,
+        alone: bool = False,
+    ) -> Node:
+        """Bring a new stateful node up to the present: from what was saved, else from its input; see `hydrate`.
+
+        `contents`: it holds those of a view that has the plan.
+        """
+        if self.saved is None or not self.saved(plan, node, contents):
+            self.graph.hydrate(node, whole=whole, alone=alone)
+        return node
 
     def program(self, mfp: Mfp, row: Row) -> MfpProgram:
         """The runnable form of a map-filter-project over `row`; one for all who use it, such as the paths of a join."""

@@ -95,7 +95,7 @@ class Renderer(RenderContext):
         if node.operator.states:
             # Rows that come in parts would move those that are there, or write anew what shows all of a group.
             whole = isinstance(plan, WindowPlan) or (isinstance(plan, ReducePlan) and bool(plan.shows_all))
-            self.graph.hydrate(node, whole=whole)
+            self.fill(plan, node, whole=whole)
         return node
 
     def _operator(self, plan: Plan) -> Operator:

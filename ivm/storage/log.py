@@ -88,6 +88,11 @@ class Log:
         return self._kept.where
 
     @property
+    def size(self) -> int:
+        """How many bytes the file that is written has."""
+        return self._kept.end
+
+    @property
     def is_pending(self) -> bool:
         """Whether a record was put and is neither kept nor taken back."""
         return self._put

@@ -214,6 +214,16 @@ class ColdColumns:
         """A column's values of `rows`, ascending, in the encodings that they came in; slices are not copied."""
         return self._sliced(index, rows.start, rows.stop) if isinstance(rows, slice) else self._taken(index, rows)
 
+    def kept(self, index: int, rows: Ints | slice) -> pa.Array:
+        """A column's values of `rows`, ascending, in one array of the encoding that they came in, if they have one."""
+        arrays = self.arrays(index, rows)
+        if len(arrays) == 1:
+            return arrays[0]
+        first = arrays[0].type if arrays else arrow_type(self._types[index])
+        if pa.types.is_dictionary(first) or any(array.type != first for array in arrays):
+            return in_one(self.arrow(index, rows))
+        return in_one(pa.chunked_array(arrays, type=first))
+
     def _copied(self, index: int, rows: Ints) -> pa.Array:
         """A column's values of `rows`, in the form in which all of them are read in place, if there is one."""
         arrays = self._taken(index, rows)

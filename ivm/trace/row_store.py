@@ -7,7 +7,7 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -60,6 +60,33 @@ class RowsReader:
         rows = self._visible(slice(0, self._limit))
         columns = [self._columns.arrow(index, rows) for index in range(len(self._columns.types))]
         return pa.table(columns, names=list(names))
+
+    @property
+    def rows(self) -> int:
+        """How many rows there were, those that had died included."""
+        return self._limit
+
+    @property
+    def numbering(self) -> object:
+        """What is the same for two readers of a store if a row has the same number for both."""
+        return self._stored
+
+    def living(self) -> Bools:
+        """For each row whether it had not died. Cost: a pass over them."""
+        if len(self._died) == 0:
+            return np.ones(self._limit, np.bool_)
+        alive: Bools = self._died[: self._limit] > self._latest
+        return alive
+
+    def kept(self, first: int) -> Iterator[list[pa.Array]]:
+        """The rows from number `first` on that had not died, at most 65,536 at a time: their columns as they are kept.
+
+        So one column may come in arrays of several types, all of which a store takes.
+        """
+        for start in range(first, self._limit, _SEGMENT_ROWS):
+            rows = self._visible(slice(start, min(start + _SEGMENT_ROWS, self._limit)))
+            if isinstance(rows, slice) or len(rows):
+                yield [self._columns.kept(index, rows) for index in range(len(self._columns.types))]
 
     @cached_property
     def _columns(self) -> StoredColumns:
@@ -302,6 +329,18 @@ class RowStore:
                 self.kill(first + dead, stamps(died.fill_null(0).to_numpy()[dead]))
         self._births.last = head.number("last")
         return head.number("time"), head.number("since")
+
+    def load(self, batches: Iterable[pa.RecordBatch], dead: Ints, time: int) -> None:
+        """Take rows as `RowsReader.kept` gave them, which stay where they are, into an empty store; `dead` are gone.
+
+        Nothing is known of what was before `time`.
+        """
+        readers = Readers([Reader(each, self._dictionary) for each in self.types])
+        for batch in batches:
+            self.append(Batch(batch, readers), batch.num_rows, time)
+        self.reach(time)
+        if len(dead):
+            self.kill(dead, stamps(time))
 
     def reader(self, as_of: int | None = None) -> RowsReader:
         """The rows as of a time before the last `seal` (None: then), whatever happens to the store. Needs no lock."""

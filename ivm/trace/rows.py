@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
+import pyarrow as pa
 
 from catalog.types import SqlType
 from ivm.trace import compaction
@@ -145,6 +146,13 @@ class Rows(State):
         for follower in self.followers():
             follower.catch_up()
         self.seal(time + 1, since)
+
+    def load(self, batches: Iterable[pa.RecordBatch], dead: Ints, time: int) -> None:
+        """Take rows into an empty store, see `RowStore.load`; what follows them is made of them again."""
+        self.store.load(batches, dead, time)
+        for follower in self.followers():
+            follower.catch_up()
+        self.seal(time + 1, time)
 
     def codes(self) -> Iterator[Array]:
         """Those of the rows' texts, and of what orders them; see `State.codes`."""

@@ -24,6 +24,8 @@ Scalar = int | str | bool | None | Sequence["Scalar"]
 
 _KIND, _VERSION, _SCALARS = b"ivm.kind", b"ivm.version", b"ivm.scalars"
 _COLUMN = "column {}"
+_SAMPLE = 1 << 10
+_REPEATED = 4
 _LARGE = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
 
 
@@ -139,6 +141,15 @@ def columns_to_arrow(
     """Columns of these types as Arrow arrays, by the names under which `Segment.columns` finds them."""
     pairs = enumerate(zip(columns, types, strict=True))
     return {_COLUMN.format(i): column_to_arrow(column, type_, dictionary) for i, (column, type_) in pairs}
+
+
+def few_values(texts: pa.Array) -> pa.Array:
+    """The same texts, with a dictionary where each is there several times. Cost: a pass over some, mostly."""
+    sample = texts.slice(0, _SAMPLE)
+    if _REPEATED * len(sample.unique()) > len(sample):
+        return texts
+    found = texts.dictionary_encode()
+    return found if _REPEATED * len(found.dictionary) <= len(texts) else texts
 
 
 def in_one(array: pa.ChunkedArray) -> pa.Array:

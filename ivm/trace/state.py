@@ -13,6 +13,7 @@ from weakref import ref
 
 from ivm.trace.column import Array
 from ivm.trace.growable import join_page
+from ivm.trace.segment import Segment
 
 Each = TypeVar("Each")
 
@@ -52,6 +53,14 @@ class State(Protocol):
 
         All maintenance is done here, in proportion to what was stepped.
         """
+        ...
+
+    def segments(self) -> Iterator[Segment]:
+        """What is sealed, for any process to read; nobody steps meanwhile."""
+        ...
+
+    def restore(self, segments: Iterable[Segment]) -> None:
+        """Become, where there is nothing yet, the state that gave these segments. Error if it was of another kind."""
         ...
 
     def codes(self) -> Iterator[Array]:

@@ -8,7 +8,7 @@ from struct import pack_into
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import SqlType
+from catalog.types import Kind, SqlType
 from ivm.kernels.hashing.columns import COLUMN
 from ivm.kernels.hashing.packing import NULLS, STRIDE
 from ivm.kernels.memory.append import HEAD, append_columns
@@ -22,6 +22,7 @@ from ivm.trace.delta import Delta, InPieces, Source, Where, in_array
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import HotColumn
 from ivm.trace.in_place import is_readable
+from ivm.trace.segment import few_values, in_one
 from ivm.trace.texts import Strings
 
 _CONVERT_ROWS = 1 << 15
@@ -205,6 +206,13 @@ class StoredColumns(Source):
         strings = self._strings or self._dictionary.now()
         values = to_arrow(part_of(hot.part(0, self.rows), rows), self.types[index], strings)
         return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
+
+    def kept(self, index: int, rows: Ints | slice) -> pa.Array:
+        """Column `index` of `rows`, ascending, as it is kept, in one piece: text of few values with a dictionary."""
+        if index not in self._hot:
+            return self._cold.kept(index, rows)
+        whole = in_one(self.arrow(index, rows))
+        return few_values(whole) if self.types[index].kind is Kind.VARCHAR else whole
 
     def heat(self, index: int) -> Iterator[int]:
         """Let column `index` be read by row number without converting values again and again.

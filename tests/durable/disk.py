@@ -80,6 +80,8 @@ class Disk:
         return DiskFile(self, self._names[name])
 
     def read(self, name, *, mapped=True):
+        if name not in self._names:
+            raise FileNotFoundError(errno.ENOENT, "No such file", name)
         return pa.py_buffer(bytes(self._files[self._names[name]]))
 
     def rename(self, old, new):

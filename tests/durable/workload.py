@@ -82,6 +82,8 @@ def _step(chance: random.Random, number: int) -> Step:
         dictionaries,
         times,
         lambda db: db.apply({}),
+        lambda db: db.sql("CHECKPOINT"),
+        lambda db: db.sql("CHECKPOINT"),
         lambda db: db.sql("CREATE OR REPLACE TABLE spare AS SELECT id, item FROM sale WHERE id % 3 = 0"),
         lambda db: db.sql("DROP TABLE IF EXISTS spare"),
         lambda db: db.sql("CREATE TABLE IF NOT EXISTS spare (id BIGINT, item VARCHAR)"),

@@ -1,0 +1,134 @@
+"""Checkpoints: the state of a database in files, so that its log can begin anew."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from contextlib import suppress
+
+from catalog.errors import Error
+from ivm.core import Core
+from ivm.durable.files import SUFFIX, Files
+from ivm.durable.journal import Journal
+from ivm.durable.manifest import Manifest, write_manifest
+from ivm.durable.moment import Moment, moment_of
+from ivm.durable.on_disk import OnDisk, WrittenState
+from ivm.durable.payload import definition_of
+from ivm.durable.rows import write_rows
+from ivm.plan.identity import Identities
+from ivm.storage.log import first_of, log_files
+from ivm.storage.storage import Storage
+from ivm.trace.turns import Turns
+
+_LEAST_LOG = 1 << 26
+_SHARE = 4
+_told = logging.getLogger("ivm")
+
+
+class Checkpoints:
+    """Makes checkpoints of a database, one at a time; commits go on meanwhile."""
+
+    def __init__(self, core: Core, storage: Storage, journal: Journal, on_disk: OnDisk) -> None:
+        self._core = core
+        self._storage = storage
+        self._journal = journal
+        self._on_disk = on_disk
+        self._identities = Identities()
+        self._turn = Turns()
+        self._aside: threading.Thread | None = None
+        self._due_at = self._threshold()
+
+    def make(self) -> None:
+        """Write down what has changed since the last checkpoint, and begin a new log. StorageError, and the last one
+        counts, if that is not possible.
+
+        Cost: a few milliseconds in which nobody commits; then, beside others, what has come is written, and what nodes
+        keep, if it has changed.
+        """
+        moment = self._moment()
+        if moment is None:
+            return
+        with self._turn:
+            try:
+                if moment.record > self._on_disk.record:  # somebody else may have been faster
+                    self._write(moment)
+            finally:
+                self._due_at = self._threshold()
+
+    def make_if_due(self) -> None:
+        """Begin one aside, if the log has become long. Cost: none, mostly."""
+        if self._journal.size >= self._due_at and (self._aside is None or not self._aside.is_alive()):
+            self._due_at = self._journal.size + _LEAST_LOG
+            self._aside = threading.Thread(target=self._make_aside, name="ivm-checkpoint", daemon=True)
+            self._aside.start()
+
+    def close(self) -> None:
+        """The last one. What cannot be written is said, and is in the log."""
+        if self._aside is not None:
+            self._aside.join()
+        self._make_aside()
+
+    def _make_aside(self) -> None:
+        try:
+            self.make()
+        except Error as error:
+            _told.warning("%s", error)
+
+    def _threshold(self) -> int:
+        """How long the log may become."""
+        return self._journal.size + max(_LEAST_LOG, self._on_disk.bytes // _SHARE)
+
+    def _moment(self) -> Moment | None:
+        """What there is now, the log going on in a new file; None if that is on disk already."""
+        core, on_disk = self._core, self._on_disk
+        self._journal.finish()  # so that there is little to write while nobody commits
+        with core.definitions:
+            core.begin_defining(None)
+            with core.lock:
+                if self._journal.record == on_disk.record:
+                    return None
+                record = self._journal.begin_file()
+                written = {plan: (each.node, each.updates) for plan, each in on_disk.states.items()}
+                return moment_of(core.engine, core.catalog, record, self._identities, written)
+
+    def _write(self, moment: Moment) -> None:
+        known, files = self._on_disk, Files(self._storage, self._on_disk.next)
+        tables, states = {}, {}
+        try:
+            for name, reader in moment.tables.items():
+                names = [field.name for field in moment.catalog.table(name).fields]
+                tables[name] = write_rows(files, names, reader, known.tables.get(name))
+            for plan, kept in moment.states.items():
+                if kept.segments is None:
+                    states[plan] = known.states[plan]
+                else:
+                    written = (files.write("state", (each.batch for each in state)) for state in kept.segments)
+                    states[plan] = WrittenState(kept.node, kept.updates, tuple(written))
+        finally:
+            known.next = files.next  # no name is given again
+        manifest = Manifest(
+            moment.record,
+            moment.time,
+            files.next,
+            moment.batches,
+            definition_of(moment.catalog),
+            moment.planned,
+            {name: rows.files for name, rows in tables.items()},
+            {plan: state.files for plan, state in states.items()},
+        )
+        write_manifest(self._storage, manifest)
+        self._on_disk = OnDisk.of(manifest)
+        self._on_disk.tables, self._on_disk.states = tables, states
+        remove_others(self._storage, manifest)
+
+
+def remove_others(storage: Storage, manifest: Manifest | None) -> None:
+    """Let files go that belong neither to this checkpoint nor to the log since. What cannot be removed stays."""
+    record = 0 if manifest is None else manifest.record
+    used = {written.file for _, written in manifest.files()} if manifest is not None else set()
+    logs = log_files(storage)
+    for name in storage.names():
+        is_old = name in logs and first_of(name) <= record
+        if is_old or (name.endswith(SUFFIX) and name not in used):
+            with suppress(OSError):
+                storage.remove(name)

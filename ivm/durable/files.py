@@ -1,0 +1,109 @@
+"""Files of record batches, each a stream of Arrow's IPC format of its own, one after the other.
+
+They are written once. Whoever refers to one says how many bytes it has, and what zlib's CRC-32 of them is.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from catalog.errors import StorageError
+from ivm.storage.storage import Storage
+
+SUFFIX = ".arrows"
+_SYNC_BYTES = 1 << 23
+"""So many bytes are synced at a time, since a sync of the log may have to wait for them."""
+_SUM_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A file that is there for good: its name, how many bytes it has, and their CRC-32."""
+
+    file: str
+    bytes: int
+    crc: int
+
+
+class Files:
+    """Writes files, each under a name that no other has had: a number from `next` on."""
+
+    def __init__(self, storage: Storage, next: int) -> None:
+        self.storage = storage
+        self.next = next
+
+    def write(self, kind: str, batches: Iterable[pa.RecordBatch]) -> Written:
+        """A new file of these batches, synced; its name is not. StorageError if it cannot be written.
+
+        Cost: a copy of each batch, its sum, and a sync for every 8 MiB. Others run meanwhile.
+        """
+        name = f"{kind}-{self.next}{SUFFIX}"
+        self.next += 1
+        at = total = synced = 0
+        with writing(self.storage, name), closing(self.storage.create(name)) as file:
+            for batch in batches:
+                stream = _stream(batch)
+                file.write(at, [stream])
+                total = zlib.crc32(stream, total)
+                at += len(stream)
+                if at - synced >= _SYNC_BYTES:
+                    file.sync()
+                    synced = at
+            file.sync()
+        return Written(name, at, total)
+
+
+@contextmanager
+def writing(storage: Storage, name: str) -> Iterator[None]:
+    """Say of an OSError that it keeps a file of a checkpoint from being written."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(
+            f"cannot make a checkpoint: {storage.where(name)} cannot be written: {error.strerror or error}; the last "
+            "one and the log are whole, and go on. Make room, and try again"
+        ) from error
+
+
+def read_batches(storage: Storage, written: Written) -> Iterator[pa.RecordBatch]:
+    """The batches of a file, which lie where the file is mapped. StorageError if it is not as it was written.
+
+    Cost: a pass over its bytes for their sum.
+    """
+    data = checked(storage, written)
+    reader = pa.BufferReader(data)
+    while reader.tell() < data.size:
+        yield from pa.ipc.open_stream(reader)
+
+
+def checked(storage: Storage, written: Written) -> pa.Buffer:
+    """The bytes of a file. StorageError if they are not those that were written."""
+    where = storage.where(written.file)
+    try:
+        data = storage.read(written.file)
+    except OSError as error:
+        raise StorageError(f"cannot read {where}: {error.strerror or error}; restore it from a backup") from error
+    if data.size != written.bytes:
+        raise StorageError(
+            f"cannot read {where}: it has {data.size} bytes, and {written.bytes} were written; restore it from a backup"
+        )
+    view, total = memoryview(data), 0
+    for start in range(0, len(view), _SUM_BYTES):
+        total = zlib.crc32(view[start : start + _SUM_BYTES], total)
+    if total != written.crc:
+        raise StorageError(
+            f"cannot read {where}: it is damaged: its bytes are not those that were written; restore it from a backup"
+        )
+    return data
+
+
+def _stream(batch: pa.RecordBatch) -> memoryview:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return memoryview(sink.getvalue())

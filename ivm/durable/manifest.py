@@ -1,0 +1,118 @@
+"""The manifest: what a checkpoint consists of. One file, exchanged as a whole, whose text is JSON behind a first line.
+
+That line says what the file is, which format the directory has, and zlib's CRC-32 of the text, in hexadecimal.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from catalog.errors import StorageError
+from ivm.durable.files import Written, writing
+from ivm.storage.storage import Storage
+
+NAME = "MANIFEST"
+FORMAT = 1
+_ASIDE = "MANIFEST.new"
+_FIRST_LINE = re.compile(rb"ivm database, format (\d{1,9}), crc32 ([0-9a-f]{8})\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Rows of a table, in the order in which they came."""
+
+    written: Written
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableFiles:
+    """The rows of a table: parts one after the other, and which of all these rows live (None: all do)."""
+
+    parts: Sequence[Part]
+    living: Written | None
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """A checkpoint: the state of everything after the commit of record `record`, at logical time `time`.
+
+    `defined`: what exists, as `payload.definition_of` writes it down. `planned`: for each maintained view the rows of
+    tables by which it was planned. `states`: by the identity of a plan, a file for each
+    state that its node keeps. `next`: the
+    least number that no file's name has.
+    """
+
+    record: int
+    time: int
+    next: int
+    batches: Mapping[str, int]
+    defined: Mapping[str, Any]
+    planned: Mapping[str, Mapping[str, float]]
+    tables: Mapping[str, TableFiles]
+    states: Mapping[str, Sequence[Written]]
+
+    def files(self) -> Iterator[tuple[str, Written]]:
+        """All files that belong to it, each with what of the database it is."""
+        for name, table in self.tables.items():
+            for part in table.parts:
+                yield f"rows of table {name}", part.written
+            if table.living is not None:
+                yield f"rows of table {name}", table.living
+        for state in self.states.values():
+            for written in state:
+                yield "the state of views, which can be made again", written
+
+
+def write_manifest(storage: Storage, manifest: Manifest) -> None:
+    """Let this be what the database consists of, and return when that survives a loss of power.
+
+    All its files have to be synced. StorageError if it is not certain.
+    """
+    text = json.dumps(asdict(manifest), separators=(",", ":")).encode()
+    with writing(storage, NAME):
+        with closing(storage.create(_ASIDE)) as file:
+            file.write(0, [b"ivm database, format %d, crc32 %08x\n" % (FORMAT, zlib.crc32(text)), text])
+            file.sync()
+        storage.sync_names()  # of what it refers to
+        storage.rename(_ASIDE, NAME)
+        storage.sync_names()
+
+
+def read_manifest(storage: Storage) -> Manifest | None:
+    """What the database consists of; None if there was no checkpoint. StorageError if it cannot be read."""
+    if NAME not in storage.names():
+        return None
+    where, data = storage.where(NAME), storage.read(NAME).to_pybytes()
+    first = _FIRST_LINE.match(data)
+    if first is None:
+        raise StorageError(f"cannot read {where}: it is no manifest of a database; restore it from a backup")
+    if int(first[1]) != FORMAT:
+        raise StorageError(
+            f"cannot open database {storage.where()}: it has format {int(first[1])}, and this release of ivm reads "
+            f"format {FORMAT}; open it with the release that wrote it"
+        )
+    text = data[first.end() :]
+    if zlib.crc32(text) != int(first[2], 16):
+        raise StorageError(f"cannot read {where}: it is damaged; restore it from a backup")
+    try:
+        return _manifest_of(json.loads(text))
+    except (KeyError, TypeError, ValueError) as error:
+        raise StorageError(f"cannot read {where}: {error}; it was not written by ivm") from error
+
+
+def _manifest_of(plain: dict[str, Any]) -> Manifest:
+    tables = {name: _table_of(table) for name, table in plain["tables"].items()}
+    states = {plan: [Written(**each) for each in state] for plan, state in plain["states"].items()}
+    return Manifest(**{**plain, "tables": tables, "states": states})
+
+
+def _table_of(plain: dict[str, Any]) -> TableFiles:
+    parts = [Part(Written(**part["written"]), part["rows"]) for part in plain["parts"]]
+    return TableFiles(parts, None if plain["living"] is None else Written(**plain["living"]))

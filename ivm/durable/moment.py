@@ -1,0 +1,73 @@
+"""A moment: all that a checkpoint writes down, as it was between two commits, while others go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from catalog.catalog import Catalog
+from ivm.dataflow.node import Node
+from ivm.engine import Engine
+from ivm.plan.identity import Identities
+from ivm.trace.row_store import RowsReader
+from ivm.trace.segment import Segment
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a node keeps: a sequence of segments for each of its states. None where that was written already."""
+
+    node: Node
+    updates: int
+    segments: Sequence[Iterable[Segment]] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What there was after the commit of record `record`. Rows of tables by name, what nodes keep by their plans."""
+
+    record: int
+    time: int
+    catalog: Catalog
+    batches: Mapping[str, int]
+    planned: Mapping[str, Mapping[str, float]]
+    tables: Mapping[str, RowsReader]
+    states: Mapping[str, Kept]
+
+
+def moment_of(
+    engine: Engine, catalog: Catalog, record: int, identities: Identities, written: Mapping[str, tuple[Node, int]]
+) -> Moment:
+    """What there is now; the caller has the lock. What has not changed since it was `written` is not looked at.
+
+    Cost: that of the number of tables, plans and states.
+    """
+    states: dict[str, Kept] = {}
+    for plan, node in _nodes(engine, identities):
+        if plan not in states:
+            same = written.get(plan) == (node, node.updates_in)
+            segments = None if same else [list(state.segments()) for state in node.operator.states]
+            states[plan] = Kept(node, node.updates_in, segments)
+    return Moment(
+        record,
+        engine.time,
+        catalog.fixed(),
+        dict(engine.batches),
+        {name: installed.sizes for name, installed in engine.views.items()},
+        {name: store.reader() for name, store in engine.tables.items()},
+        states,
+    )
+
+
+def of_view(plan: str) -> str:
+    """By what the contents of a view are known, of whose plan this is the identity."""
+    return f"{plan}-contents"
+
+
+def _nodes(engine: Engine, identities: Identities) -> Iterator[tuple[str, Node]]:
+    """The nodes that keep anything, by the identities of their plans; tables keep their indexes themselves."""
+    for plan, node in engine.rendered():
+        if node.operator.states:
+            yield identities.of(plan), node
+    for installed in engine.views.values():
+        yield of_view(identities.of(installed.plan)), installed.node

@@ -1,0 +1,138 @@
+"""Restoring: a new, empty database brought to where a checkpoint was made."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+
+import pyarrow as pa
+
+from catalog.catalog import Catalog
+from catalog.errors import Error, StorageError
+from catalog.names import key
+from catalog.schema import Table, View
+from ivm.core import Core
+from ivm.dataflow.node import Node
+from ivm.defining import install
+from ivm.durable.files import Written, read_batches
+from ivm.durable.manifest import Manifest
+from ivm.durable.moment import of_view
+from ivm.durable.on_disk import OnDisk, WrittenState
+from ivm.durable.payload import catalog_of
+from ivm.durable.rows import as_read, read_rows
+from ivm.plan.arrangement import ArrangementPlan
+from ivm.plan.identity import Identities
+from ivm.plan.node import Plan
+from ivm.storage.storage import Storage
+from ivm.trace.segment import Segment
+from sql.bind import bind, with_names
+
+_told = logging.getLogger("ivm")
+
+
+def restore(core: Core, storage: Storage, manifest: Manifest) -> OnDisk:
+    """Bring a new, empty database to where the checkpoint was made; what there is of it on disk.
+
+    StorageError if a table cannot be read. Views whose state cannot, or was not kept by the same plan, are filled anew,
+    which is said. Cost: reads all files once; rows of tables stay where they are mapped, indexes are made anew.
+    """
+    catalog = catalog_of(manifest.defined)
+    on_disk = OnDisk.of(manifest)
+    core.engine.begin_at(manifest.time)
+    core.engine.batches.update(manifest.batches)
+    for table in _referred_first(catalog.tables):
+        _restore_table(core, storage, manifest, table, on_disk)
+    saved = Saved(storage, manifest.states)
+    core.catalog.become(catalog)
+    for view in catalog.views:
+        _restore_view(core, catalog, view, manifest.planned.get(view.name, {}), saved)
+    on_disk.states = saved.restored
+    return on_disk
+
+
+def install_again(core: Core, catalog: Catalog, view: View, sizes: Mapping[str, float] | None = None) -> None:
+    """Install a view that was defined once; see `ivm.defining.install`."""
+    bound = bind(view.unnamed or view.sql, catalog)
+    if view.unnamed:
+        bound = with_names(bound, view.name, [field.name for field in view.schema])
+    install(core, catalog, view, bound, sizes or {}, rehearsed=False)
+
+
+class Saved:
+    """The states that a checkpoint has, by the identities of plans, each in as many files as its node has states.
+
+    `restored`: those that nodes have taken. `missed`: the plans of which nothing was there.
+    """
+
+    def __init__(self, storage: Storage, states: Mapping[str, Sequence[Written]]) -> None:
+        self._storage = storage
+        self._states = dict(states)
+        self._identities = Identities()
+        self.restored: dict[str, WrittenState] = {}
+        self.missed: list[str] = []
+
+    def __call__(self, plan: Plan | ArrangementPlan, node: Node, contents: bool) -> bool:
+        """Give a new node what was kept of its states; False if nothing was. `contents`: it holds those of a view."""
+        identity = self._identities.of(plan)
+        if contents:
+            identity = of_view(identity)
+        files, states = self._states.get(identity, ()), node.operator.states
+        if len(files) != len(states):
+            self.missed.append(identity)
+            return False
+        try:
+            for state, written in zip(states, files, strict=True):
+                state.restore(map(Segment, read_batches(self._storage, written)))
+        except (Error, KeyError, pa.ArrowException):
+            del self._states[identity]
+            raise
+        self.restored[identity] = WrittenState(node, node.updates_in, tuple(files))
+        return True
+
+
+def _restore_table(core: Core, storage: Storage, manifest: Manifest, table: Table, on_disk: OnDisk) -> None:
+    files, tables = manifest.tables[table.name], core.engine.tables
+    declared = tables.made(table)
+    batches, dead = read_rows(storage, files, f"table {table.name} of {storage.where()}")
+    try:
+        declared.store.load(batches, dead, manifest.time)
+    except (Error, pa.ArrowException, ValueError) as error:
+        names = ", ".join(storage.where(part.written.file) for part in files.parts)
+        raise StorageError(f"cannot read table {table.name} from {names}: {error}; restore it from a backup") from error
+    core.engine.put_table(table.name, declared)
+    on_disk.tables[table.name] = as_read(files, declared.store.reader().numbering, len(dead))
+
+
+def _restore_view(core: Core, catalog: Catalog, view: View, sizes: Mapping[str, float], saved: Saved) -> None:
+    """Install a view with the states that were saved; where some cannot be read, without these."""
+    renderer = core.engine.renderer
+    while True:
+        saved.missed.clear()
+        renderer.saved = saved
+        try:
+            install_again(core, catalog, view, sizes)
+        except (StorageError, KeyError, pa.ArrowException) as error:
+            _told.warning("view %s is filled anew, since what was saved of it cannot be used: %s", view.name, error)
+            continue
+        finally:
+            renderer.saved = None
+        if saved.missed:
+            _told.warning("view %s is filled anew: what was saved is of another plan than it has now", view.name)
+        return
+
+
+def _referred_first(tables: Iterable[Table]) -> list[Table]:
+    """The tables, each after those to which its foreign keys refer."""
+    left = {key(table.name): table for table in tables}
+    found: list[Table] = []
+
+    def add(name: str) -> None:
+        table = left.pop(key(name), None)
+        if table is not None:
+            for foreign in table.foreign_keys:
+                add(foreign.table)
+            found.append(table)
+
+    for name in list(left):
+        add(name)
+    return found

@@ -1,0 +1,114 @@
+"""The rows of a table on disk: parts that are written once, and which of their rows live."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from catalog.errors import StorageError
+from ivm.durable.files import Files, Written, read_batches
+from ivm.durable.manifest import Part, TableFiles
+from ivm.storage.storage import Storage
+from ivm.trace.column import Bools, Ints
+from ivm.trace.row_store import RowsReader
+
+_LIVING = "living"
+_FAN = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """The rows of a store from number `first` to `stop`, as a part has them: but for `gone`, counted from `first`."""
+
+    part: Part
+    first: int
+    stop: int
+    gone: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenRows:
+    """What is on disk of a table whose rows have these numbers; so many of its rows are dead."""
+
+    numbering: object
+    stretches: tuple[_Stretch, ...]
+    dead: int
+    living: Written | None
+
+    @property
+    def files(self) -> TableFiles:
+        """What a manifest says of it."""
+        return TableFiles([each.part for each in self.stretches], self.living)
+
+
+def read_rows(storage: Storage, files: TableFiles, where: str) -> tuple[list[pa.RecordBatch], Ints]:
+    """The rows of a table, which lie where its files are mapped, and the numbers of those that are dead.
+
+    StorageError if they are not as they were written.
+    """
+    batches = [batch for part in files.parts for batch in read_batches(storage, part.written)]
+    rows = sum(batch.num_rows for batch in batches)
+    living = [] if files.living is None else list(read_batches(storage, files.living))
+    alive = np.concatenate([batch.column(_LIVING).to_numpy(zero_copy_only=False) for batch in living] or [_ALL])
+    if rows != sum(part.rows for part in files.parts) or (living and len(alive) != rows):
+        raise StorageError(f"cannot read {where}: its files do not fit together; restore it from a backup")
+    return batches, np.flatnonzero(~alive)
+
+
+def as_read(files: TableFiles, numbering: object, dead: int) -> WrittenRows:
+    """What is on disk of a table whose rows have just been read."""
+    stretches, first = [], 0
+    for part in files.parts:
+        stretches.append(_Stretch(part, first, first + part.rows, _NONE))
+        first += part.rows
+    return WrittenRows(numbering, tuple(stretches), dead, files.living)
+
+
+def write_rows(files: Files, names: Sequence[str], reader: RowsReader, known: WrittenRows | None) -> WrittenRows:
+    """Bring what is on disk up to date. StorageError if that is not possible.
+
+    Cost: writes the rows that came, a few times over where they come in small numbers, and a bit a row.
+    """
+    stretches = known.stretches if known is not None and known.numbering is reader.numbering else ()
+    alive = reader.living()
+    kept, first = _left(stretches, reader.rows)
+    if first < reader.rows:
+        part = Part(files.write("rows", _batches(reader, names, first)), int(np.count_nonzero(alive[first:])))
+        kept = (*kept, _Stretch(part, first, reader.rows, np.flatnonzero(~alive[first:])))
+    there = np.concatenate([np.delete(alive[each.first : each.stop], each.gone) for each in kept] or [_ALL])
+    dead = len(there) - int(np.count_nonzero(there))
+    if known is not None and kept is known.stretches and dead == known.dead:
+        return known
+    living = files.write("living", [pa.record_batch({_LIVING: pa.array(there)})]) if dead else None
+    return WrittenRows(reader.numbering, kept, dead, living)
+
+
+def _left(stretches: tuple[_Stretch, ...], rows: int) -> tuple[tuple[_Stretch, ...], int]:
+    """The stretches that stay as they are, and the row from which on all is written: small parts again, with others.
+
+    So a table has as many parts as the logarithm of its rows, and a row is written as often.
+    """
+    first = stretches[-1].stop if stretches else 0
+    if first == rows:
+        return stretches, first
+    while stretches and stretches[-1].part.rows <= _FAN * (rows - first):
+        first, stretches = stretches[-1].first, stretches[:-1]
+    return stretches, first
+
+
+def _batches(reader: RowsReader, names: Sequence[str], first: int) -> Iterator[pa.RecordBatch]:
+    for columns in reader.kept(first):
+        yield pa.RecordBatch.from_arrays([_small(each) for each in columns], names=list(names))
+
+
+def _small(array: pa.Array) -> pa.Array:
+    """The array without a dictionary that is longer than it."""
+    is_long = isinstance(array, pa.DictionaryArray) and len(array.dictionary) > len(array)
+    return array.dictionary_decode() if is_long else array
+
+
+_ALL: Bools = np.ones(0, np.bool_)
+_NONE: Ints = np.empty(0, np.int64)

@@ -1,0 +1,60 @@
+"""The identity of a plan: a text that is the same in every process for equal plans, and for no others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from datetime import date
+from decimal import Decimal
+from enum import Enum
+from hashlib import sha256
+
+from ivm.plan.arrangement import ArrangementPlan
+from ivm.plan.node import Plan
+
+_PLAIN = (type(None), bool, int, float, str, bytes, Decimal, date)
+
+
+class Identities:
+    """Identities of plans, each found once. Cost: linear in what is below a plan and has not been met before."""
+
+    def __init__(self) -> None:
+        self._known: dict[Plan | ArrangementPlan, str] = {}
+
+    def of(self, plan: Plan | ArrangementPlan) -> str:
+        """The identity of a plan, 64 hexadecimal digits: the SHA-256 of its canonical text, in which the plans that it
+        reads stand by theirs.
+        """
+        known = self._known.get(plan)
+        if known is None:
+            text = "".join(self._fields(plan))
+            known = self._known[plan] = sha256(text.encode()).hexdigest()
+        return known
+
+    def _fields(self, value: object) -> Iterator[str]:
+        """The name of a value's class, and all by which it is compared."""
+        assert is_dataclass(value), f"a plan is made of dataclasses, not of {type(value).__name__}"
+        yield f"({type(value).__name__}"
+        for field in fields(value):
+            if field.compare:
+                yield f" {field.name}="
+                yield from self._text(getattr(value, field.name))
+        yield ")"
+
+    def _text(self, value: object) -> Iterator[str]:
+        if isinstance(value, Plan | ArrangementPlan):
+            yield self.of(value)
+        elif isinstance(value, Enum):
+            yield value.name
+        elif isinstance(value, _PLAIN):
+            yield repr(value)
+        elif isinstance(value, tuple):
+            yield "["
+            for each in value:
+                yield from self._text(each)
+                yield ","
+            yield "]"
+        elif isinstance(value, frozenset):
+            yield from ("{", ",".join(sorted("".join(self._text(each)) for each in value)), "}")
+        else:
+            yield from self._fields(value)
