@@ -7,16 +7,13 @@ with it; what would outlast it is the configuration, which is locked.
 
 from __future__ import annotations
 
-import atexit
 import os
-import shutil
 import signal
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
-from functools import cache, lru_cache
+from functools import lru_cache
 from select import select
 from typing import Any
 
@@ -27,6 +24,7 @@ from catalog.errors import AccessError, BindError, Error, MemoryLimitError
 from catalog.names import quoted
 from catalog.schema import Schema
 from catalog.types import HUGEINT, UUID, Kind
+from ivm.spill import spill_directory
 from ivm.trace.stand_ins import as_bytes, enum_columns, with_huge
 
 
@@ -67,7 +65,7 @@ def _instance(use: Use) -> duckdb.DuckDBPyConnection:
     """A new instance, whose moments are told in UTC wherever it runs: a view must not depend on the machine's zone."""
     settings: dict[str, str | bool | int | float | list[str]] = {
         "python_enable_replacements": False,  # a name is a table or view, never a variable of some Python frame
-        "temp_directory": "" if use is Use.CLOSED else _spill_directory(),
+        "temp_directory": "" if use is Use.CLOSED else spill_directory(),
         "order_by_non_integer_literal": use is Use.OWN,  # a view may have it
     }
     if use is not Use.OPEN:
@@ -280,16 +278,3 @@ def told(error: duckdb.Error, use: Use) -> Error:
             "with ivm.connect(external_access=True)"
         )
     return (UnknownNameError if unknown else BindError)(f"cannot run the query: {words}")
-
-
-@cache
-def _spill_directory() -> str:
-    """A directory of this process, which only its user may enter, for what does not fit into memory."""
-    directory, process = tempfile.mkdtemp(prefix="ivm-spill-"), os.getpid()
-
-    def remove() -> None:
-        if os.getpid() == process:
-            shutil.rmtree(directory, ignore_errors=True)
-
-    atexit.register(remove)
-    return directory
