@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 import pyarrow as pa
 
-from catalog.types import SqlType
+from catalog.types import Physical, SqlType
 from ivm.trace import compaction
 from ivm.trace.arrangement import Arrangement
 from ivm.trace.changes import Applied, Changes, in_order
@@ -58,8 +58,14 @@ class Rows(State):
 
     @property
     def living(self) -> LivingRows:
-        """The living rows by their values; all rows are there."""
+        """The living rows by their values; all rows are there.
+
+        Texts become hot for it: of those that stay as they came nobody keeps the codes by which rows are found.
+        """
         if self._living is None:
+            texts = [i for i, type_ in enumerate(self.store.types) if type_.physical is Physical.CODE]
+            for _ in self.store.columns.prepare(texts):
+                pass
             self._living = LivingRows(self.store)
         self._living.catch_up()
         return self._living

@@ -100,6 +100,17 @@ def test_one_view_alone_keeps_what_it_shows():
             db.verify()
 
 
+def test_rows_without_a_key_are_found_by_their_texts():
+    with sweeping("fast"):
+        db = ivm.connect()
+        db.execute("CREATE TABLE t (id INTEGER, s VARCHAR)")
+        db.execute(f"INSERT INTO t VALUES {', '.join(f'({i}, {chr(39)}text {i}{chr(39)})' for i in range(20))}")
+        for i in range(20):
+            db.execute(f"DELETE FROM t WHERE id = {i}")
+            db.execute(f"INSERT INTO t VALUES ({i + 20}, 'another {i}'), ({i}, 'text {i}')")
+        assert db.sql("SELECT count(*) FROM t").fetchall() == [(40,)]
+
+
 def test_views_come_and_go_between_sweeps():
     numbers, chance = count(1000), random.Random(7)
     with sweeping("slow"):
