@@ -11,7 +11,6 @@ import numpy as np
 from catalog.types import BIGINT, DOUBLE, Physical, SqlType
 from ivm.kernels.groups.accumulate import COUNT
 from ivm.kernels.groups.finalize import finalize
-from ivm.kernels.types import Int32s
 from ivm.kernels.windows import reach as window_reach
 from ivm.kernels.windows import values as window_values
 from ivm.kernels.windows.tree import INPUT, KEY, OWN, PAYLOAD, PEERS, SHAPE, TREE, VALUES, WORDS
@@ -24,6 +23,8 @@ from ivm.trace.delta import Delta
 from ivm.trace.dictionary import Literals, TextDictionary
 from ivm.trace.row_order import RowOrder, ordered_words, values_of
 from ivm.trace.segment import Segment, Segments, columns_to_arrow, segment_of
+from ivm.trace.texts import Strings
+from ivm.trace.window_tree import Rows
 
 Types = tuple[tuple[SqlType, bool], ...]
 
@@ -264,26 +265,33 @@ class WindowLayout:
             rows[:, at + 1 : at + 1 + value.words] *= rows[:, at : at + 1]
         return rows
 
-    def segment(self, slots: Ints, rows: Ints) -> Segment:
-        """Rows, as kernels take them, and their partitions' slots as a segment."""
+    def segment(self, given: Rows, strings: Strings) -> Segment:
+        """Rows, as kernels take them, with their partitions' slots and diffs, as a segment."""
+        slots, rows, diffs = given
         columns = self.order.decode(rows[:, : len(self.kinds) - 1])
         for argument, value in self._values.items():
             at = value.at - _LINKS
             columns.append(self._argument(argument, rows[:, at : at + 1 + value.words]))
-        arrays = {"slot": numbers_from(slots), **columns_to_arrow(columns, self._kept_types, self._dictionary)}
+        arrays = {"slot": numbers_from(slots), **columns_to_arrow(columns, self._kept_types, strings)}
+        if diffs is not None:
+            arrays["diff"] = numbers_from(diffs)
         for field, words in enumerate(rows[:, self._own - _LINKS :].T):
             arrays[f"field {field}"] = numbers_from(words)
         return segment_of(_SEGMENT, arrays, {"windows": None if self.sums is None else self.sums.saved})
 
-    def restored(self, segments: Segments) -> Iterator[tuple[WindowLayout, Int32s, Ints]]:
-        """The slots and rows that the segments were made of, and the layout with which these are written."""
+    def restored(self, segments: Segments) -> Iterator[tuple[WindowLayout, Rows]]:
+        """The rows that the segments were made of, and the layout with which these are written."""
+        layout = self
         for segment in segments.all_of(_SEGMENT):
-            layout = self if self.sums is None else self._with_sums(self.sums.restored(segment.scalars["windows"]))
+            saved = segment.scalars["windows"]
+            if layout.sums is not None and layout.sums.saved != saved:
+                layout = self._with_sums(layout.sums.restored(saved))
             columns = segment.columns(self._kept_types, self._dictionary)
             rows = layout._without_sums(columns[: self.width], columns[self.width :], segment.rows)
             for field, words in enumerate(rows[:, self._own - _LINKS :].T):
                 words[:] = segment.ints(f"field {field}")
-            yield layout, segment.ints("slot").astype(np.int32), rows
+            diffs = segment.ints("diff") if segment.has("diff") else None
+            yield layout, Rows(segment.ints("slot").astype(np.int32), rows, diffs)
 
     @property
     def _kept_types(self) -> list[SqlType]:

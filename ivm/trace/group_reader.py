@@ -61,13 +61,15 @@ class GroupReader(Generic[Form]):
     """Groups as of the time `as_of` at which they were sealed. It writes nothing of theirs, and needs no lock.
 
     A step that is about to change a group keeps an image of it here. When the rows of all groups move to another array,
-    this one keeps the old one, which nobody writes to any more. Slots are not used again meanwhile.
+    this one keeps the old one, which nobody writes to any more. No group gives its slot back meanwhile; one that was
+    free has fields of zero until there is an image of it. `counts` are those of then.
     """
 
     def __init__(self, groups: Written[Form], as_of: int) -> None:
         self.as_of = as_of
         self.used = groups.used
         self.fields = groups.fields
+        self.counts = groups.index[-1].copy()
         self._groups = groups
         self._all = groups.state
         self._image_of: Int32s = np.zeros(self.used, np.int32)
@@ -115,18 +117,14 @@ class GroupReader(Generic[Form]):
         return positions[:count], fields[:count]
 
     def rows(self, start: int, stop: int) -> Ints:
-        """Copies of the rows in the slots from `start` to `stop`: key words, a mark, fields. Slots end at `used`."""
-        rows = np.empty((max(min(stop, self.used) - start, 0), self._all.shape[1]), np.int64)
-        for first in range(0, len(rows), _AT_ONCE):
-            part = rows[first : first + _AT_ONCE]
+        """Copies of the rows in the slots from `start` to `stop`: key words, a mark, fields. Slots end at `used`.
 
-            def copy(part: Ints = part, at: int = start + first) -> None:
-                part[:] = self._all[at : at + len(part)]
-                image = self._image_of[at : at + len(part)].copy()
-                there = np.flatnonzero(image)
-                part[there, self._groups.width + 1 :] = self._images.array[image[there] - 1]
-
-            self._undisturbed(copy)
+        Those that somebody is changing meanwhile have images by then, which is why these are looked for last.
+        """
+        rows = self._all[start : min(stop, self.used)].copy()
+        image = self._image_of[start : start + len(rows)].copy()
+        there = np.flatnonzero(image)
+        rows[there, self._groups.width + 1 :] = self._images.array[image[there] - 1]
         return rows
 
     def chunks(self) -> Iterator[Ints]:

@@ -1,52 +1,44 @@
-"""Tables of groups: rows of fields, the index by which keys find them, the cells that steps touch, and segments."""
+"""Tables of groups: rows of fields, the index by which keys find them, and the cells that steps touch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from struct import Struct
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from catalog.types import BIGINT, SqlType
+from catalog.types import SqlType
 from ivm.kernels.groups.block import (
     BEFORE,
     BLOCK_WORDS,
     CELLS,
     DIRECTORY,
     ENTRIES,
-    GONE,
     KEY_WORDS,
-    LIVE,
-    MELTED,
     META,
     OPEN,
     PARTITIONS,
     PARTS,
     ROWS,
-    RUN,
     SIZE,
     STATE,
     TIMES,
     UNTOUCHED,
-    USED,
 )
 from ivm.kernels.groups.lookup import link_back
 from ivm.kernels.groups.slots import BITS, PARTITION, widen_partitions
 from ivm.kernels.types import Int32s
-from ivm.trace.arrow import numbers_from
-from ivm.trace.column import DTYPES, Array, Column, Ints
+from ivm.trace.column import Array, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
 from ivm.trace.keys import KeyLayout
-from ivm.trace.segment import Scalar, Segment, Segments, columns_to_arrow, segment_of
+from ivm.trace.segment import Scalar
 from ivm.trace.time import BEGINNING, as_array
 
 _SMALLEST, _LARGEST = 1 << 6, 1 << 12
 _MOST_DIRECTIONS = 1 << 20
-_HEAD, _ROWS = "groups", "groups.rows"
-_CHUNK = 1 << 16
 NO_SLOTS: Int32s = np.empty(0, np.int32)
 NO_FIELDS: Ints = np.empty((0, 1), np.int64)
 
@@ -189,62 +181,6 @@ class GroupKeys:
     layout: KeyLayout
     types: tuple[SqlType, ...]
     dictionary: TextDictionary
-
-
-def group_segments(keys: GroupKeys, table: Table[Any], counts: Ints) -> Iterator[Segment]:
-    """The groups, and those of the run that are gone, without which it has no order."""
-    begin, end, used = int(counts[MELTED]), int(counts[RUN]), int(counts[USED])
-    run = {"run_begins": begin, "run_ends": end, "run_goes_on": bool(counts[OPEN])}
-    yield segment_of(_HEAD, {}, {"slots": used, **run, "fields": table.fields.saved})
-    types, width = _types(keys, table.fields), keys.layout.words
-    for start in range(0, used, _CHUNK):
-        rows = table.rows.array[start : min(start + _CHUNK, used)]
-        slots = np.arange(start, start + len(rows))
-        kept = (rows[:, width + 1 :] != 0).any(axis=1) | ((begin <= slots) & (slots < end))
-        rows = rows[kept]
-        columns = keys.layout.unpack(np.ascontiguousarray(rows[:, :width]))
-        fields = zip(rows[:, width + 1 :].T, types[len(columns) :], strict=True)
-        columns += [Column(words.astype(DTYPES[type_.physical])) for words, type_ in fields]
-        yield segment_of(
-            _ROWS, {"slot": numbers_from(slots[kept]), **columns_to_arrow(columns, types, keys.dictionary)}
-        )
-
-
-def take_groups(segments: Segments, keys: GroupKeys, table: Table[Any], counts: Ints) -> int:
-    """Fill an empty table with what `group_segments` wrote, all of it as a run; the slot up to which to index it.
-
-    Keys that are codes may stand in another order here; then there is no run.
-    """
-    head = segments.take(_HEAD)
-    table.fields = table.fields.restored(head.scalars["fields"])
-    width, used = keys.layout.words, head.number("slots")
-    types, keyed = _types(keys, table.fields), len(keys.types)
-    table.rows = empty_table(width, table.fields).rows
-    state = table.rows.reserve(used)
-    state[:used] = 0
-    state[:used, width] = GONE
-    table.rows.length = used
-    for segment in segments.all_of(_ROWS):
-        slots, columns = segment.ints("slot"), segment.columns(types, keys.dictionary)
-        words, _ = keys.layout.pack(columns[:keyed], segment.rows)
-        state[slots, :width] = words.reshape(segment.rows, width)
-        for place, column in enumerate(columns[keyed:], width + 1):
-            state[slots, place] = column.values
-        state[slots, width] = np.where((state[slots, width + 1 :] != 0).any(axis=1), 0, GONE)
-    begin, end = head.number("run_begins"), head.number("run_ends")
-    counts[[USED, RUN]] = used
-    counts[LIVE] = np.count_nonzero(state[:used, width] == 0)
-    order = np.lexsort(state[begin:end, :width].T[::-1])
-    if end == used and np.array_equal(order, np.arange(end - begin)):
-        counts[OPEN] = head.number("run_goes_on")
-        return begin
-    counts[OPEN] = 0
-    return used
-
-
-def _types(keys: GroupKeys, fields: Fields) -> list[SqlType]:
-    """The types of the keys, then those of the fields."""
-    return [*keys.types, *(BIGINT if kind is None else kind for kind in fields.kinds)]
 
 
 class Cells:

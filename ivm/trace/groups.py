@@ -14,6 +14,7 @@ from ivm.kernels.types import Int32s
 from ivm.trace.column import NO_MASK, Array, Bools, Ints, readonly, readonly_times
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.group_reader import GroupReader, Written
+from ivm.trace.group_segments import group_segments, take_groups
 from ivm.trace.group_table import (
     NO_CELLS,
     NO_SLOTS,
@@ -25,13 +26,12 @@ from ivm.trace.group_table import (
     coded,
     empty_store,
     empty_table,
-    group_segments,
-    take_groups,
 )
 from ivm.trace.keys import KeyLayout
 from ivm.trace.segment import Segment, Segments
 from ivm.trace.state import Held, State, StateSize
 from ivm.trace.sweep import AT_ONCE
+from ivm.trace.time import BEGINNING
 
 _SMALL = 64
 _LEAST_MELTED = 1024
@@ -174,6 +174,8 @@ class Groups(Written[Form], State):
                 emptied = True
             if emptied:
                 self._start_anew()
+        self._searched = 0  # what was asked while somebody read is not made up for all at once
+        self.edition += 1
         self.end()
 
     def look_up(self, words: Ints, dropped: Bools | None, as_of: Ints | int, always: bool) -> tuple[Ints, Ints]:
@@ -222,10 +224,9 @@ class Groups(Written[Form], State):
             yield from reader.codes()
 
     def segments(self) -> Iterator[Segment]:
-        """The sealed groups, in their slots."""
+        """The sealed groups, in their slots; see `State.segments` and `reader`."""
         assert not self._steps, "what is not sealed is not written"
-        store = self._store
-        yield from group_segments(self._keys, store.table, store.counts)
+        return group_segments(self._keys, self.reader(BEGINNING), self._keys.dictionary.now())
 
     def restore(self, segments: Iterable[Segment]) -> None:
         """Become the groups that wrote the segments, if there are none yet. Error if those are of another plan."""
@@ -288,7 +289,6 @@ class Groups(Written[Form], State):
         if asked and counts[MELTED] < counts[RUN]:
             goal = min(int(counts[MELTED]) + max(_MELTED_EACH * asked, _LEAST_MELTED), int(counts[RUN]))
             self._index_run(self._store, goal)
-        self._searched = 0
 
     def _index_run(self, store: Store[Form], goal: int) -> None:
         while melt(goal, store.block()) < goal:

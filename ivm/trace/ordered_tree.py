@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -30,9 +31,12 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
 from ivm.trace.row_order import RowOrder
 from ivm.trace.segment import Segment, Segments, columns_to_arrow, segment_of
-from ivm.trace.state import Held, StateSize
+from ivm.trace.state import Apart, Held, StateSize
+from ivm.trace.texts import Strings
 
 _CHUNK = 1 << 16
+_AT_ONCE = 1 << 12
+"""Entries that are read while others wait."""
 _KIND = "ordered rows"
 _MANY = 4096  # rows; a sort of fewer costs more than it saves
 _BITS = 63
@@ -85,7 +89,13 @@ class OrderedTree:
         self.dictionary = dictionary
         self._nodes = _Nodes(len(kinds) + payload)
         self._journal: list[_Entry] = []
+        self.edition = 0
         self._readers: Held[OrderedReader] = Held()
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether there are changes that are not final."""
+        return bool(self._journal)
 
     @property
     def arrays(self) -> tuple[Ints, Ints, Ints]:
@@ -137,9 +147,12 @@ class OrderedTree:
         """
         rows = len(changes.keys) + (self._journal[-1].rows if self._journal else 0)
         self.make_room(rows)
-        for reader in self._readers.each():
+        readers = self._readers.each()
+        for reader in readers:
             reader.since.make_room(rows)
         self._journal.append(_Entry(changes, self.mark(), rows))
+        for reader in readers:
+            reader.apart.wait()
 
     def add(self, changes: TreeBatch, sign: int = 1) -> None:
         """Add the changes' diffs times `sign` to the multiplicities of their keys. Cost: O(log n) a key."""
@@ -166,6 +179,7 @@ class OrderedTree:
             ends = [*(entry.before for entry in self._journal[1:]), self.mark()]
             for entry, end in zip(self._journal, ends, strict=False):
                 reader.note(entry.changes, entry.before, end)
+        self.edition += 1
         self._journal.clear()
         meta = self._nodes.meta
         if meta[ENTRIES] == 0 and meta[USED] > 0:
@@ -174,11 +188,15 @@ class OrderedTree:
     def reader(self) -> OrderedReader:
         """The entries as they are now, for as long as the reader is kept, whatever is sealed meanwhile.
 
-        Cost: that of the changes meanwhile, once more, and their size.
+        Cost: that of the changes meanwhile, once more, and their size, until it has read all.
         """
         reader = OrderedReader(self)
         self._readers.hold(reader)
         return reader
+
+    def let_go(self, reader: OrderedReader) -> None:
+        """It has read all."""
+        self._readers.let_go(reader)
 
     def codes(self) -> Iterator[Array]:
         """Those of the texts in keys; see `State.codes`.
@@ -188,7 +206,7 @@ class OrderedTree:
         words = np.flatnonzero(self.kinds)
         if len(words) == 0:
             return
-        for entries in OrderedReader(self).read():  # which is told of no changes: what there is when it comes there
+        for entries in OrderedReader(self).read():  # it is told of no changes, and finds what there is
             for word in words:
                 yield entries[:, word]
         guides = np.empty((self.nodes, self.arrays[0].shape[1]), np.int64)
@@ -197,6 +215,7 @@ class OrderedTree:
             yield guides[:count, word]
         for reader in self._readers.each():
             yield from reader.since.codes()
+            yield reader.last[:, words]
 
     def size(self) -> StateSize:
         """Entries and bytes."""
@@ -223,13 +242,16 @@ class OrderedTree:
 class OrderedReader:
     """The entries of a tree as they were when the reader was made: those of today, less what changed since.
 
-    Each instance reads once. Nothing is copied but the changes since; `read` comes between commits.
+    Nothing is copied but the changes since. `last` is the key (1, W) up to which it has read: its texts keep their
+    codes.
     """
 
     def __init__(self, tree: OrderedTree) -> None:
         self._tree = tree
         self._first = tree.mark()
+        self.apart = Apart(lambda: tree.is_changing)
         self.since = OrderedTree(tree.kinds, 1, tree.dictionary)
+        self.last: Ints = np.zeros((1, len(tree.kinds)), np.int64)
 
     @property
     def nbytes(self) -> int:
@@ -241,15 +263,31 @@ class OrderedReader:
         if self._first + self.since.mark() <= before:
             add_rows(*self.since.arguments, *changes, end - before, -1, len(changes.order) > 0)
 
-    def read(self) -> Iterator[Ints]:
-        """All entries in order, in chunks (n, W + 1), which may be empty; others may commit between two."""
-        tree, width = self._tree, len(self._tree.kinds)
-        last, begun, ended = np.zeros((1, width), np.int64), False, False
+    def read(self, *, apart: bool = False) -> Iterator[Ints]:
+        """All entries in order, in chunks (n, W + 1), which may be empty; others may commit between two.
+
+        `apart`: at any time; no lock is needed. Nobody reads again then: with the last chunk it is let go of.
+        """
+        tree = self._tree
+        ended = begun = False
+        last = self.last = np.zeros((1, len(tree.kinds)), np.int64)
         while not ended:
-            chunk = np.empty((min(len(tree) + len(self.since), _CHUNK), width + 1), np.int64)
-            count, ended = copy_entries(*tree.readable, *self.since.readable[:3], last, begun, chunk)
-            begun = True
+            most, count = min(len(tree) + len(self.since), _CHUNK), 0
+            chunk = np.empty((max(1, -(-most // _AT_ONCE)) * _AT_ONCE, last.shape[1] + 1), np.int64)
+            while not ended and count + _AT_ONCE <= len(chunk):
+                part = chunk[count : count + _AT_ONCE]
+                copy: Callable[[], tuple[int, bool]] = partial(self._copy, last, begun, part)
+                found, ended = self.apart.read(copy) if apart else copy()
+                begun, count = True, count + found
+            if ended and apart:
+                tree.let_go(self)
             yield chunk[:count]
+
+    def _copy(self, last: Ints, begun: bool, out: Ints) -> tuple[int, bool]:
+        """Copy entries behind the last one to `out`; how many they are, and whether those were all."""
+        trees = *self._tree.readable, *self.since.readable[:3]
+        count, ended = copy_entries(*trees, last, begun, out)
+        return int(count), bool(ended)
 
 
 class OrderedRows(OrderedTree):
@@ -281,12 +319,15 @@ class OrderedRows(OrderedTree):
         return TreeBatch(readonly(keys), valid, readonly_diffs(diffs), order)
 
     def segments(self) -> Iterator[Segment]:
-        """The entries in order: slots, multiplicities, and the columns of the rows."""
+        """The entries in order: slots, multiplicities, and the columns of the rows; see `State.segments`."""
+        return self._segments(self.reader(), self.dictionary.now())
+
+    def _segments(self, reader: OrderedReader, strings: Strings) -> Iterator[Segment]:
         width = len(self.kinds)
-        for entries in self.reader().read():
+        for entries in reader.read(apart=True):
             arrays = {"slot": numbers_from(entries[:, 0]), "count": numbers_from(entries[:, width])}
             columns = self.row_order.decode(np.ascontiguousarray(entries[:, 1:width]))
-            yield segment_of(_KIND, arrays | columns_to_arrow(columns, self._types, self.dictionary))
+            yield segment_of(_KIND, arrays | columns_to_arrow(columns, self._types, strings))
 
     def restore(self, segments: Iterable[Segment]) -> None:
         """Become what the segments say; there must be nothing yet."""

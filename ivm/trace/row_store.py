@@ -290,21 +290,13 @@ class RowStore:
                 yield part[died[begin : begin + len(part)] > latest] if len(died) else part
 
     def segments(self, since: int) -> Iterator[Segment]:
-        """The rows that had not died by `since`, with when they came and died, as far as that is known."""
+        """The sealed rows that had not died by `since`, with when they came and died, as far as that is known.
+
+        Nothing that is read afterwards is written again but deaths at later times. Cost of the call: lists batches.
+        """
         sealed = self._sealed
-        died = sealed.died
-        rows = np.arange(sealed.rows) if len(died) == 0 else np.flatnonzero(died > stamp(since))
-        parts = [rows[start : start + _SEGMENT_ROWS] for start in range(0, len(rows), _SEGMENT_ROWS)]
-        known = {"last": sealed.births.last, "time": sealed.time, "since": since}
-        yield segment_of("rows", {}, {"parts": len(parts), **known})
         columns = sealed.columns.fixed(sealed.rows, self._dictionary.now())
-        for part in parts:
-            arrays = {f"c{index}": in_one(columns.arrow(index, part)) for index in range(len(self.types))}
-            stamps = died[part] if len(died) else np.zeros(len(part), np.int64)
-            alive = stamps == ALIVE
-            arrays["born"] = numbers_from(sealed.births.times_at(part))
-            arrays["died"] = pa.array(np.where(alive, 0, times_of(stamps)), pa.int64(), mask=alive)
-            yield segment_of("rows.part", arrays)
+        return _segments(sealed._replace(columns=columns), sealed.births.last, since)
 
     def restore(self, segments: Segments) -> tuple[int, int]:
         """Take the rows that `segments` gave, into an empty store; up to which time, and since when, they are known."""
@@ -348,3 +340,28 @@ class RowStore:
         time = sealed.time if as_of is None else as_of
         limit = sealed.births.limit(time, sealed.rows)
         return RowsReader(sealed.columns, limit, sealed.died, time, self._dictionary.now())
+
+
+def _segments(sealed: Sealed, last: int, since: int) -> Iterator[Segment]:
+    """See `RowStore.segments`; `last` is the time up to which rows had come."""
+    starts = range(0, sealed.rows, _SEGMENT_ROWS)
+    yield segment_of("rows", {}, {"parts": len(starts), "last": last, "time": sealed.time, "since": since})
+    for start in starts:
+        stretch = slice(start, min(start + _SEGMENT_ROWS, sealed.rows))
+        rows, stamps = _left(sealed, stretch, since)
+        arrays = {f"c{i}": in_one(sealed.columns.arrow(i, rows)) for i in range(len(sealed.columns.types))}
+        numbers = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        alive = stamps == ALIVE
+        arrays["born"] = numbers_from(sealed.births.times_at(numbers))
+        arrays["died"] = pa.array(np.where(alive, 0, times_of(stamps)), pa.int64(), mask=alive)
+        yield segment_of("rows.part", arrays)
+
+
+def _left(sealed: Sealed, stretch: slice, since: int) -> tuple[Ints | slice, Ints]:
+    """Those of a stretch of rows that had not died by `since`, with the stamps of their deaths as of the seal."""
+    stamps = sealed.died[stretch]
+    if len(stamps) == 0:
+        return stretch, np.full(stretch.stop - stretch.start, ALIVE)
+    stamps = np.where(stamps > stamp(sealed.time), ALIVE, stamps)
+    left = stamps > stamp(since)
+    return (stretch, stamps) if left.all() else (stretch.start + np.flatnonzero(left), stamps[left])

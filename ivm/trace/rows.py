@@ -121,6 +121,7 @@ class Rows(State):
         if self._taking_over is not None:
             self._take_over(self._taking_over)
         self._since = since
+        self.edition += 1
         for reference in tuple(self._followers):
             follower = reference()
             if follower is not None:

@@ -18,6 +18,7 @@ from catalog.types import SqlType
 from ivm.trace.arrow import to_arrow, to_column
 from ivm.trace.column import Column, Ints
 from ivm.trace.dictionary import TextDictionary
+from ivm.trace.texts import Strings
 
 Scalar = int | str | bool | None | Sequence["Scalar"]
 """What JSON has, and keeps exactly; doubles are columns."""
@@ -58,6 +59,10 @@ class Segment:
     def rows(self) -> int:
         """The length of the columns."""
         return int(self.batch.num_rows)
+
+    def has(self, name: str) -> bool:
+        """Whether there is a column called `name`."""
+        return name in self.batch.schema.names
 
     def column(self, name: str) -> pa.Array:
         """The column called `name`."""
@@ -129,18 +134,16 @@ class Segments:
             yield found
 
 
-def column_to_arrow(column: Column, type: SqlType, dictionary: TextDictionary) -> pa.Array:
+def column_to_arrow(column: Column, type: SqlType, strings: Strings) -> pa.Array:
     """A column as the Arrow array of its type, with its values exactly. Cost: a pass over texts and lists."""
-    array = to_arrow(column, type, dictionary.now())
+    array = to_arrow(column, type, strings)
     return in_one(array) if isinstance(array, pa.ChunkedArray) else array
 
 
-def columns_to_arrow(
-    columns: Iterable[Column], types: Iterable[SqlType], dictionary: TextDictionary
-) -> dict[str, pa.Array]:
+def columns_to_arrow(columns: Iterable[Column], types: Iterable[SqlType], strings: Strings) -> dict[str, pa.Array]:
     """Columns of these types as Arrow arrays, by the names under which `Segment.columns` finds them."""
     pairs = enumerate(zip(columns, types, strict=True))
-    return {_COLUMN.format(i): column_to_arrow(column, type_, dictionary) for i, (column, type_) in pairs}
+    return {_COLUMN.format(i): column_to_arrow(column, type_, strings) for i, (column, type_) in pairs}
 
 
 def few_values(texts: pa.Array) -> pa.Array:

@@ -6,8 +6,9 @@ final, measured, saved and read in one place, whatever its operators keep.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from time import sleep
 from typing import Any, Protocol, TypeVar
 from weakref import ref
 
@@ -16,6 +17,8 @@ from ivm.trace.growable import join_page
 from ivm.trace.segment import Segment
 
 Each = TypeVar("Each")
+Read = TypeVar("Read")
+_SHORTLY = 5e-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +58,19 @@ class State(Protocol):
         """
         ...
 
+    edition: int = 0
+    """Grows with each seal that makes steps final: while it is the same, so is what the state holds."""
+
     def segments(self) -> Iterator[Segment]:
-        """What is sealed, for any process to read; nobody steps meanwhile."""
+        """What is sealed, for `restore` of another one. To be called between two commits; returns at once.
+
+        What is given is as of the call, bit by bit, whenever and by whichever thread it is asked for, without any lock
+        and while commits go on. Who has the iterator lets go of it soon: until it is through, what changes may be kept.
+        """
         ...
 
     def restore(self, segments: Iterable[Segment]) -> None:
-        """Become, where there is nothing yet, the state that gave these segments. Error if it was of another kind."""
+        """Become what the segments of another one say; there must be nothing yet. Error if they are of another kind."""
         ...
 
     def codes(self) -> Iterator[Array]:
@@ -127,3 +137,31 @@ class Held(list["ref[Each]"]):
     def each(self) -> list[Each]:
         """Those that are still held; others may come and go meanwhile."""
         return [found for reference in tuple(self) if (found := reference()) is not None] if self else []
+
+
+class Apart:
+    """Keeps a reader without a lock and those who change what it reads apart: it reads a little at a time.
+
+    Whoever changes something says so where `is_changing` sees it, then waits; both are seen by all threads in the order
+    in which they happen, since each is one store.
+    """
+
+    def __init__(self, is_changing: Callable[[], bool]) -> None:
+        self._is_changing = is_changing
+        self._is_reading = False
+
+    def read(self, some: Callable[[], Read]) -> Read:
+        """What `some` gives when nobody changes anything."""
+        while True:
+            self._is_reading = True
+            try:
+                if not self._is_changing():
+                    return some()
+            finally:
+                self._is_reading = False
+            sleep(_SHORTLY)
+
+    def wait(self) -> None:
+        """Until what is being read is read."""
+        while self._is_reading:
+            sleep(_SHORTLY)

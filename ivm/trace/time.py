@@ -182,4 +182,5 @@ class Births:
     def times_at(self, rows: Ints) -> Ints:
         """When these rows came; BEGINNING where that is forgotten."""
         found = np.searchsorted(self._rows.view(), rows, side="right")
-        return np.concatenate([[BEGINNING], self._times.view()])[found]
+        known = self._times.view()
+        return np.where(found > 0, known[found - 1], BEGINNING) if len(known) else np.full(len(rows), BEGINNING)

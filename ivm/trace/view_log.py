@@ -13,14 +13,15 @@ from catalog.types import Physical, SqlType
 from ivm.kernels.hashing.columns import COLUMN
 from ivm.kernels.memory.append import HEAD, KEPT, append_updates
 from ivm.trace.arrow import numbers_from
-from ivm.trace.column import DTYPES, Array, Column, Ints
+from ivm.trace.column import DTYPES, Array, Bools, Column, Ints, part_of
 from ivm.trace.consolidate import EqualRows, merge_equal
 from ivm.trace.delta import Delta
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
 from ivm.trace.segment import Segment, Segments, columns_to_arrow, segment_of
 from ivm.trace.state import State, StateSize
-from ivm.trace.sweep import of_log
+from ivm.trace.sweep import WORKED, of_log
+from ivm.trace.texts import Strings
 
 # A log without retractions seldom shrinks when it is merged, so it may grow further before that is tried.
 _GROWTH = 3
@@ -259,16 +260,12 @@ class ViewLog(State):
             self._compaction = None
             self.sealed = Sealed(self._types, merged, kept + appended, since, last, kept, self._retracted, not appended)
         self._retracted = 0
+        self.edition += 1
         self._compact(appended)
 
     def segments(self) -> Iterator[Segment]:
-        """The updates that are sealed."""
-        sealed = self.sealed
-        scalars = {"since": sealed.since, "last": sealed.last, "kept": sealed.kept, "retracted": sealed.retracted}
-        for start in range(0, max(sealed.length, 1), _CHUNK):
-            columns, times, diffs = sealed.updates.part(start, min(start + _CHUNK, sealed.length))
-            arrays = columns_to_arrow(columns, self._types, self._dictionary)
-            yield segment_of("log", arrays | {"time": numbers_from(times), "diff": numbers_from(diffs)}, scalars)
+        """The updates that are sealed; see `State.segments`. Those are left out of which nothing is left."""
+        return _segments(self.sealed, self._dictionary.now())
 
     def restore(self, segments: Iterable[Segment]) -> None:
         """Make an empty log what `segments` say. Error if they are of another kind."""
@@ -313,6 +310,33 @@ class ViewLog(State):
         self.sealed = Sealed(
             self._types, compaction.made, len(compaction.made), sealed.since, sealed.last, kept, retracted, distinct
         )
+
+
+def _segments(sealed: Sealed, strings: Strings) -> Iterator[Segment]:
+    """See `ViewLog.segments`. A row whose text may be gone is gone itself."""
+    scalars = {"since": sealed.since, "last": sealed.last, "kept": sealed.kept, "retracted": sealed.retracted}
+    columns, times, diffs = sealed.updates.part(0, sealed.length)
+    pairs = zip(columns, sealed.types, strict=True)
+    codes = [column.values for column, type_ in pairs if type_.physical is Physical.CODE]
+    living = [(each, _living(each, times, diffs, sealed.since)) for each in codes]
+    for start in range(0, max(sealed.length, 1), _CHUNK):
+        part = slice(start, min(start + _CHUNK, sealed.length))
+        left: Array | slice = part
+        gone = [~is_there[each[part]] for each, is_there in living]
+        if any(each.any() for each in gone):
+            left = start + np.flatnonzero(~np.logical_or.reduce(gone))
+        arrays = columns_to_arrow([part_of(column, left) for column in columns], sealed.types, strings)
+        arrays |= {"time": numbers_from(times[left]), "diff": numbers_from(diffs[left])}
+        yield segment_of("log", arrays, scalars)
+
+
+def _living(codes: Array, times: Ints, diffs: Ints, since: int) -> Bools:
+    """By code whether a row that has it is there as of some time from `since` on."""
+    living = np.zeros(int(codes.max(initial=0)) + 1, np.bool_)
+    for found in of_log(codes, times, diffs, since):
+        if found is not WORKED:
+            living[found] = True
+    return living
 
 
 class _Compaction:

@@ -16,11 +16,20 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.growable import Growable
 from ivm.trace.ordered_tree import NetChanges, net_of
 from ivm.trace.segment import Segment, Segments
-from ivm.trace.state import Held, StateSize
+from ivm.trace.state import Apart, Held, StateSize
 from ivm.trace.sweep import AT_ONCE
+from ivm.trace.texts import Strings
 
 _CHUNK = 1 << 16
 _NOTHING: Ints = np.empty((0, 0), np.int64)
+
+
+class Rows(NamedTuple):
+    """Rows, as batches have them, with their partitions' slots and their diffs, None if all are one."""
+
+    slots: Int32s
+    rows: Ints
+    diffs: Ints | None
 
 
 class Layout(Protocol):
@@ -35,12 +44,12 @@ class Layout(Protocol):
     uses_peers: bool
     node_words: int
 
-    def segment(self, slots: Int32s, rows: Ints) -> Segment:
-        """Rows, as batches have them, and their partitions' slots as a segment."""
+    def segment(self, rows: Rows, strings: Strings) -> Segment:
+        """Rows as a segment."""
         ...
 
-    def restored(self, segments: Segments) -> Iterator[tuple[Self, Int32s, Ints]]:
-        """The slots and rows that the segments were made of, and the layout with which these are written."""
+    def restored(self, segments: Segments) -> Iterator[tuple[Self, Rows]]:
+        """The rows that the segments were made of, and the layout with which these are written."""
         ...
 
     def codes(self, nodes: Ints) -> Iterator[Array]:
@@ -75,6 +84,15 @@ class _Entry(NamedTuple, Generic[AnyLayout]):
     out: Ints
 
 
+class _Change(NamedTuple, Generic[AnyLayout]):
+    """Rows that take changes back, which the tree had seen `before` of, and what their codes stand for."""
+
+    before: int
+    layout: AnyLayout
+    rows: Rows
+    strings: Strings
+
+
 class _Nodes(Generic[AnyLayout]):
     """The arrays of all trees, their layout, and the changes that are not final, which are exchanged as one."""
 
@@ -100,7 +118,14 @@ class WindowTree(Generic[AnyLayout]):
     def __init__(self, layout: AnyLayout, dictionary: TextDictionary) -> None:
         self._dictionary = dictionary
         self._nodes = _Nodes(layout)
+        self.edition = 0
         self._readers: Held[WindowReader[AnyLayout]] = Held()
+        self._savers: Held[_Saver[AnyLayout]] = Held()
+
+    @property
+    def is_changing(self) -> bool:
+        """Whether there are changes that are not final."""
+        return bool(self._nodes.journal)
 
     @property
     def layout(self) -> AnyLayout:
@@ -115,6 +140,16 @@ class WindowTree(Generic[AnyLayout]):
     def used(self) -> int:
         """Nodes that were ever in use."""
         return int(self._nodes.sizes[USED])
+
+    @property
+    def slots(self) -> int:
+        """Slots below which all partitions lie."""
+        return self._nodes.roots.length
+
+    @property
+    def strings(self) -> Strings:
+        """What the codes stand for now."""
+        return self._dictionary.now()
 
     @property
     def visited(self) -> int:
@@ -136,6 +171,8 @@ class WindowTree(Generic[AnyLayout]):
         counts = np.zeros((len(slots), 1), np.int64)
         entry = _Entry(rows, changes, slots, counts, self.mark(), *_scratch(layout, changes), layout, _NOTHING)
         nodes.journal.append(entry)
+        for saver in self._savers.each():
+            saver.apart.wait()
         out = self._run(entry, False)
         nodes.journal[-1] = entry._replace(out=out)
         return out, counts, self.mark() - entry.before == len(changes.order)
@@ -181,6 +218,10 @@ class WindowTree(Generic[AnyLayout]):
         for reader in self._readers.each():
             for entry in self._nodes.journal:
                 reader.note(entry.before, entry.layout, entry.out)
+        for saver in self._savers.each():
+            for entry in self._nodes.journal:
+                saver.note(entry, self._dictionary.now())
+        self.edition += 1
         self._nodes.journal.clear()
         sizes = self._nodes.sizes
         if sizes[LIVE] == 0 and sizes[USED] > 0:
@@ -191,6 +232,10 @@ class WindowTree(Generic[AnyLayout]):
         reader = WindowReader(self)
         self._readers.hold(reader)
         return reader
+
+    def let_go(self, saver: _Saver[AnyLayout]) -> None:
+        """It has read all."""
+        self._savers.let_go(saver)
 
     def read(self, first: int, stop: int) -> Ints:
         """What is shown of those of the nodes from `first` to `stop` that are in use, as rows of the output."""
@@ -203,23 +248,35 @@ class WindowTree(Generic[AnyLayout]):
         return nodes[nodes[:, self.layout.shape[KEY] + 2] != GONE]
 
     def segments(self) -> Iterator[Segment]:
-        """All rows in order, with their partitions' slots; what is shown follows from them."""
-        nodes, shape = self._nodes, self.layout.shape
-        sizes, slot, node = nodes.sizes.copy(), 0, -1
-        while slot < nodes.roots.length:
-            rows, slots = np.empty((_CHUNK, int(shape[INPUT])), np.int64), np.empty(_CHUNK, np.int32)
-            count, slot, node = copy_rows(
-                nodes.rows.array, nodes.roots.view(), sizes, shape, slot, node, slots, rows
-            )  # fmt: skip
-            yield self.layout.segment(slots[:count], rows[:count])
+        """All rows, with their partitions' slots; what is shown follows from them. See `State.segments`."""
+        saver = _Saver(self)
+        self._savers.hold(saver)
+        return saver.segments()
+
+    def partitions(self, first: int, end: int) -> tuple[AnyLayout, Rows, int]:
+        """The rows of whole partitions, in order, those in the slots from `first` on, and the slot that is next."""
+        nodes, layout = self._nodes, self._nodes.layout
+        roots, width, sizes = nodes.roots.view()[:end], int(layout.shape[INPUT]), nodes.sizes.copy()
+        found = [(np.empty(0, np.int32), np.empty((0, width), np.int64))]
+        slot, node, count = first, -1, 0
+        while slot < len(roots) and (count < _CHUNK or node >= 0):
+            room = np.empty(_CHUNK, np.int32), np.empty((_CHUNK, width), np.int64)
+            more, slot, node = copy_rows(nodes.rows.array, roots, sizes, layout.shape, slot, node, *room)
+            found.append((room[0][:more], room[1][:more]))
+            count += more
+        slots, rows = map(np.concatenate, zip(*found, strict=True))
+        return layout, Rows(slots, rows, None), int(slot) if slot < len(roots) else end
 
     def restore(self, segments: Iterable[Segment]) -> None:
         """Become what the segments say; there must be nothing yet."""
-        for layout, slots, rows in self.layout.restored(Segments(segments)):
-            if len(self._nodes.rows.array) == 0:
+        for layout, (slots, rows, diffs) in self.layout.restored(Segments(segments)):
+            if self.used == 0:
                 self._nodes = _Nodes(layout)
+            elif layout is not self.layout:
+                self.widen(layout)
             of_cells, row_cell = np.unique(slots, return_inverse=True)
-            self.apply(rows, None, row_cell.astype(np.int32), of_cells)
+            _, _, enough = self.apply(rows, diffs, row_cell.astype(np.int32), of_cells)
+            assert enough, "a segment takes out rows that are not there"
             self.seal(0, 0)
 
     def codes(self) -> Iterator[Array]:
@@ -269,6 +326,47 @@ class WindowReader(Generic[AnyLayout]):
             yield self._tree.layout, self._tree.read(first, at), None
         for layout, out in back:
             yield layout, out, -out[:, DIFF]
+
+
+class _Saver(Generic[AnyLayout]):
+    """The rows of a tree as they were when it was made, partition by partition.
+
+    What has changed of a partition that is not read yet is kept, and taken back in the end.
+    """
+
+    def __init__(self, tree: WindowTree[AnyLayout]) -> None:
+        self._tree = tree
+        self._at, self._end = 0, tree.slots
+        self._since: list[_Change[AnyLayout]] = []
+        self.apart = Apart(lambda: tree.is_changing)
+
+    def note(self, entry: _Entry[AnyLayout], strings: Strings) -> None:
+        """These changes are final. They may be told again."""
+        diffs, order, offsets = entry.changes
+        if len(order) == 0 or (self._since and self._since[-1].before >= entry.before):
+            return
+        slots = np.repeat(entry.slots, np.diff(offsets))
+        kept = np.flatnonzero((slots >= self._at) & (slots < self._end))
+        order = order[kept]
+        rows = Rows(slots[kept], entry.rows[order], -diffs[order])
+        self._since.append(_Change(entry.before, entry.layout, rows, strings))
+
+    def segments(self) -> Iterator[Segment]:
+        """The rows. Needs no lock."""
+        while self._at < self._end:
+            layout, rows, strings = self.apart.read(self._next)
+            yield layout.segment(rows, strings)
+        layout = self._tree.layout
+        self._tree.let_go(self)
+        for _, narrow, back, strings in reversed(self._since):  # so that there is all that goes
+            if len(back.slots):
+                wide = back if narrow is layout else back._replace(rows=layout.moved_rows(narrow, back.rows))
+                yield layout.segment(wide, strings)
+
+    def _next(self) -> tuple[AnyLayout, Rows, Strings]:
+        """The partitions that come next, and what their codes stand for now."""
+        layout, rows, self._at = self._tree.partitions(self._at, self._end)
+        return layout, rows, self._tree.strings
 
 
 def _scratch(layout: Layout, changes: NetChanges) -> tuple[Ints, Ints]:

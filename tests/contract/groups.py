@@ -36,7 +36,7 @@ class _Held:
         keys = self.groups.layout.unpack(np.ascontiguousarray(rows[:, : self.groups.layout.words]))
         keys.append(Column(rows[:, -1].astype(np.int32)))
         columns = [
-            column_to_arrow(column, type_, self.dictionary).to_pylist()
+            column_to_arrow(column, type_, self.dictionary.now()).to_pylist()
             for column, type_ in zip(keys, (*_TYPES, types.VARCHAR), strict=True)
         ]
         counts = rows[:, self.groups.layout.words + 1].tolist()

@@ -28,7 +28,7 @@ def columns_of(rows: list[Row], dictionary: TextDictionary) -> list[Column]:
 
 def counted(columns: list[Column], diffs: Ints, dictionary: TextDictionary) -> dict[Row, int]:
     """Rows of `TYPES` and how often each is there."""
-    arrays = [column_to_arrow(c, t, dictionary).to_pylist() for c, t in zip(columns, TYPES, strict=True)]
+    arrays = [column_to_arrow(c, t, dictionary.now()).to_pylist() for c, t in zip(columns, TYPES, strict=True)]
     found = dict(zip(zip(*arrays, strict=True), diffs.tolist(), strict=True))
     assert len(found) == len(diffs), "a row came twice"
     return found

@@ -121,7 +121,7 @@ class _Window:
             found: Counter[Row] = Counter()
             for layout, words, diffs in reader.read():
                 columns = zip(layout.columns(words), of, strict=True)
-                rows = zip(*(column_to_arrow(c, t, self.dictionary).to_pylist() for c, t in columns), strict=True)
+                rows = zip(*(column_to_arrow(c, t, self.dictionary.now()).to_pylist() for c, t in columns), strict=True)
                 for row, diff in zip(rows, [1] * len(words) if diffs is None else diffs.tolist(), strict=True):
                     found[row] += diff
             return Counter({row: count for row, count in found.items() if count})

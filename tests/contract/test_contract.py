@@ -24,7 +24,7 @@ from ivm.trace.dictionary import TextDictionary
 from ivm.trace.row_store import RowStore
 from ivm.trace.rows import Rows
 from ivm.trace.segment import Segment
-from ivm.trace.state import StateSize
+from ivm.trace.state import State, StateSize
 from tests.contract.kinds import Kind, kinds
 
 KINDS = kinds()
@@ -171,7 +171,7 @@ def test_another_process_goes_on(tmp_path: Path) -> None:
 
 def test_each_class_that_keeps_the_contract_is_put_to_it() -> None:
     put = {type(each) for kind in KINDS.values() for each in kind.states(kind.new(TextDictionary()))}
-    within: set[type] = {Rows, RowStore}  # tables and derived rows
+    within: set[type] = {State, Rows, RowStore}  # the contract itself; tables and derived rows
     there = {
         each
         for module in pkgutil.iter_modules(ivm.trace.__path__, "ivm.trace.")

@@ -54,11 +54,11 @@ def other_dictionary() -> TextDictionary:
 def test_columns_go_to_another_dictionary(type_: SqlType) -> None:
     here, there = TextDictionary(), other_dictionary()
     given = pa.array(VALUES[type_], arrow_type(type_))
-    written = column_to_arrow(to_column(given, type_, here), type_, here)
+    written = column_to_arrow(to_column(given, type_, here), type_, here.now())
     assert written.type == arrow_type(type_)
     assert written.to_pylist() == given.to_pylist()
     restored = to_column(written, type_, there)
-    again = column_to_arrow(restored, type_, there)
+    again = column_to_arrow(restored, type_, there.now())
     assert again.equals(written)
     assert restored.values.dtype == to_column(given, type_, here).values.dtype
 
@@ -68,7 +68,7 @@ def test_a_slice_is_read_from_where_it_begins(type_: SqlType) -> None:
     dictionary = TextDictionary()
     part = pa.array(VALUES[type_], arrow_type(type_))[2:]
     column = to_column(part, type_, dictionary)
-    assert column_to_arrow(column, type_, dictionary).to_pylist() == part.to_pylist()
+    assert column_to_arrow(column, type_, dictionary.now()).to_pylist() == part.to_pylist()
 
 
 def test_equal_lists_have_equal_codes() -> None:
@@ -85,13 +85,13 @@ def test_columns_are_numbers_texts_and_lists() -> None:
     lists = to_column(pa.array([["a"], [], ["b", "a"]], arrow_type(kinds[2])), kinds[2], here)
     numbers = np.array([-(2**63), 0, 7])
     columns = [Column(numbers), Column(here.codes(["b", "", "läuft"])), lists]
-    arrays = columns_to_arrow(columns, kinds, here)
+    arrays = columns_to_arrow(columns, kinds, here.now())
     assert arrays["column 1"].to_pylist() == ["b", "", "läuft"]
     assert arrays["column 2"].to_pylist() == [["a"], [], ["b", "a"]]
     restored = segment_of("some", arrays).columns(kinds, there)
     assert restored[0].values.tolist() == numbers.tolist()
     assert there.now().strings(restored[1].values) == ["b", "", "läuft"]
-    assert columns_to_arrow(restored, kinds, there) == arrays
+    assert columns_to_arrow(restored, kinds, there.now()) == arrays
 
 
 @pytest.mark.parametrize("nulls", ["match", "find", "drop"])
@@ -108,11 +108,11 @@ def test_keys_that_share_a_word(nulls: str) -> None:
         Column(np.array([[1, 0], [2, -1], [3, 3]], np.int64)),
     ]
     words, _ = layout.pack(columns)
-    arrays = columns_to_arrow(layout.unpack(words), kinds, here)
+    arrays = columns_to_arrow(layout.unpack(words), kinds, here.now())
     assert arrays["column 2"].to_pylist() == ["d", "d", "läuft"]
     restored, _ = layout.pack(segment_of("keys", arrays).columns(kinds, there), 3)
     assert restored.shape == (3, layout.words)
-    assert columns_to_arrow(layout.unpack(restored), kinds, there) == arrays
+    assert columns_to_arrow(layout.unpack(restored), kinds, there.now()) == arrays
 
 
 def one(kind: str = "rows", version: int = 1) -> Segment:

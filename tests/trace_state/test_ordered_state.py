@@ -52,7 +52,7 @@ def of_process(segments: list[Segment]) -> list[Segment]:
 
 def rows_of(columns: list[Values], types: Any, dictionary: TextDictionary) -> list[Any]:
     """Columns as rows of Python values."""
-    arrays = [column_to_arrow(c, t, dictionary).to_pylist() for c, t in zip(columns, types, strict=True)]
+    arrays = [column_to_arrow(c, t, dictionary.now()).to_pylist() for c, t in zip(columns, types, strict=True)]
     return list(zip(*arrays, strict=True))
 
 
