@@ -101,7 +101,7 @@ def connect(
     `durability`: a commit has survived a loss of power when it returns ("commit"); or it is written soon after by a
     thread of its own, and survives one after `interval` seconds and the time that the disk takes ("interval"), or when
     the operating system has written it ("off"). Then a process that is killed may lose the last commits, some
-    milliseconds as a rule: a commit waits when more than 64 MiB, or 8,192 commits, are left to be written. `close` and
+    milliseconds as a rule: a commit waits when more than 64 MiB, or 1,024 commits, are left to be written. `close` and
     the normal end of a process write all of them. Whatever is chosen, the commits up to one of them are there, whole.
     `history`: how many logical times before the present views can be read as of (`View.arrow(as_of=...)`).
     `compile`: expressions run interpreted until they have seen enough rows to be worth a kernel, which is then compiled

@@ -32,6 +32,7 @@ from ivm.trace.exported import ArrowRows
 from ivm.transaction import Change
 
 COMMIT, DEFINITION = 1, 2
+_JSON = json.JSONEncoder(separators=(",", ":"))
 _STEP = 8
 _WORD = 4
 Pieces = list["bytes | memoryview"]
@@ -125,7 +126,7 @@ def _streams(
 
 
 def _head(head: dict[str, Any]) -> Pieces:
-    text = json.dumps(head, separators=(",", ":")).encode()
+    text = _JSON.encode(head).encode()
     length = _WORD + len(text)
     return [len(text).to_bytes(_WORD, "little"), text, bytes(_padded(length) - length)]
 

@@ -17,7 +17,7 @@ from ivm.storage.log import Draft, Log, reason
 
 MOST_BYTES = 1 << 26
 """So much may be left to be written, and one record more, ..."""
-MOST_RECORDS = 1 << 13
+MOST_RECORDS = 1 << 10
 """... or so many records."""
 _WAIT_SECONDS = 1.0
 
