@@ -15,9 +15,10 @@ from catalog.errors import StorageError
 from ivm.durable.check import Checked, checked
 from ivm.durable.copying import as_of, copy_files, new_directory
 from ivm.durable.history import history, whole_before
+from ivm.durable.manifest import read_manifest
 from ivm.progress import opening, progress
 from ivm.storage.directory import Directory
-from ivm.storage.reading import undisturbed
+from ivm.storage.pinned import pinned
 
 _err = Console(stderr=True)
 
@@ -27,8 +28,7 @@ def check(path: Path, *, deep: bool, as_json: bool) -> bool:
 
     Whether all is well. What a crash leaves is told, and is well.
     """
-    storage = Directory(path, writable=False)
-    found = undisturbed(storage, lambda: checked(storage))
+    found = checked(pinned(Directory(path, writable=False)))
     is_well = all(problem.harmless for problem in found.problems)
     verified = _verified(path) if deep and is_well else None
     if as_json:
@@ -46,31 +46,27 @@ def check(path: Path, *, deep: bool, as_json: bool) -> bool:
 
 def recover(path: Path, out: Path, to: int | None) -> None:
     """Copy a database as of a logical time, or all of it that is before any damage, and say what is not in the copy."""
-    storage = Directory(path, writable=False)
-
-    def copy() -> None:
-        found = list(history(storage))
-        whole = whole_before(found)
-        last = whole[-1].time if whole else 0
-        if to is not None and to > last:
-            end = "its log ends" if len(whole) == len(found) else "all that is whole of its log ends"
-            raise StorageError(
-                f"cannot copy {path} as of time {to}: {end} at time {last}; give that, or an earlier one"
-            )
-        entries = whole if to is None else as_of(whole, to)
-        with new_directory(out) as aside:
-            copy_files(storage, aside, entries)
-            with progress(_err, "") as tell, ivm.connect(aside, read_only=True, progress=opening(tell)) as db:
-                time = db.time
-        left = len(whole) - len(entries)
-        typer.echo(f"{out}: as of time {time}" + (f", without {_count(left, 'later record')}" if left else ""))
-
-    undisturbed(storage, copy)
-    if to is None:
-        for problem in undisturbed(storage, lambda: checked(storage)).problems:
-            if not problem.harmless:
-                said = f"lost: {problem.file}: {problem.what}; {problem.affects}"
-                _err.print(Text(said, style="red"), soft_wrap=True)
+    storage = pinned(Directory(path, writable=False))
+    manifest = read_manifest(storage)
+    begun, found = manifest.time if manifest else 0, list(history(storage, manifest.record if manifest else 0))
+    whole = whole_before(found)
+    last = whole[-1].time if whole else begun
+    if to is not None and not begun <= to <= last:
+        what = "its log" if len(whole) == len(found) else "what is whole of its log"
+        raise StorageError(
+            f"cannot copy {path} as of time {to}: {what} goes from time {begun} to {last}; give one of these"
+        )
+    entries = whole if to is None else as_of(whole, to, begun)
+    with new_directory(out) as aside:
+        copy_files(storage, aside, manifest, entries)
+        with progress(_err, "") as tell, ivm.connect(aside, read_only=True, progress=opening(tell)) as db:
+            time = db.time
+    left = len(whole) - len(entries)
+    typer.echo(f"{out}: as of time {time}" + (f", without {_count(left, 'later record')}" if left else ""))
+    for problem in checked(storage).problems if to is None else ():
+        if not problem.harmless:
+            said = f"lost: {problem.file}: {problem.what}; {problem.affects}"
+            _err.print(Text(said, style="red"), soft_wrap=True)
 
 
 def _verified(path: Path) -> list[str]:

@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from catalog.errors import StorageError
+from ivm.durable import files
 from ivm.durable.history import Damage, Entry, history, whole_before
+from ivm.durable.manifest import NAME, Manifest, read_manifest
+from ivm.storage.log import first_of, log_files
 from ivm.storage.storage import Storage
 
 
@@ -29,19 +33,37 @@ class Checked:
 
 
 def checked(storage: Storage) -> Checked:
-    """What can be opened of a database, and all that is wrong with its files.
+    """What can be opened of a database, and all that is wrong with its files, which stay as they are meanwhile.
 
-    FileNotFoundError where another process takes files away meanwhile. Cost: reads all of them.
+    Cost: reads all of them.
     """
-    found = list(history(storage))
-    whole = whole_before(found)
-    last = whole[-1] if whole else None
-    return Checked(last.number if last else 0, last.time if last else 0, list(_of_log(storage, found)))
+    try:
+        manifest = read_manifest(storage)
+    except StorageError as error:
+        record = min(map(first_of, log_files(storage)), default=1) - 1
+        unreadable = Problem(
+            storage.where(NAME), str(error), f"everything up to record {record}: nothing can be opened"
+        )
+        return Checked(0, 0, [unreadable, *_of_log(storage, list(history(storage, record)), None)])
+    found = list(history(storage, manifest.record if manifest else 0))
+    whole, problems = whole_before(found), list(_of_checkpoint(storage, manifest)) if manifest else []
+    begun = (manifest.record, manifest.time) if manifest else (0, 0)
+    record, time = (whole[-1].number, whole[-1].time) if whole else begun
+    return Checked(record, time, [*problems, *_of_log(storage, found, manifest)])
 
 
-def _of_log(storage: Storage, found: Sequence[Entry | Damage]) -> Iterator[Problem]:
+def _of_checkpoint(storage: Storage, manifest: Manifest) -> Iterator[Problem]:
+    for what, written in manifest.files():
+        try:
+            files.checked(storage, written)
+        except StorageError as error:
+            yield Problem(storage.where(written.file), str(error), what)
+
+
+def _of_log(storage: Storage, found: Sequence[Entry | Damage], manifest: Manifest | None) -> Iterator[Problem]:
     whole = whole_before(found)
-    begun = f"after record {whole[-1].number}, at time {whole[-1].time}," if whole else "from the beginning on"
+    last = (whole[-1].number, whole[-1].time) if whole else (manifest.record, manifest.time) if manifest else None
+    begun = f"after record {last[0]}, at time {last[1]}," if last else "from the beginning on"
     affects = f"what was committed {begun} cannot be opened"
     behind = [each for each in found[len(whole) :] if isinstance(each, Entry)]
     if behind:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from os import PathLike, fspath
 from pathlib import Path
 
 from catalog.errors import StorageError
 from ivm.durable.history import Entry, history, whole_before
+from ivm.durable.manifest import NAME, Manifest, read_manifest
 from ivm.durable.payload import COMMIT
 from ivm.storage.directory import Directory
-from ivm.storage.log import log_files
-from ivm.storage.reading import undisturbed
+from ivm.storage.log import log_name
 from ivm.storage.storage import Storage
 
 
@@ -42,51 +42,41 @@ def new_directory(path: str | PathLike[str]) -> Iterator[Path]:
         shutil.rmtree(aside, ignore_errors=True)
 
 
-def copy_files(storage: Storage, path: Path, entries: Sequence[Entry]) -> None:
-    """Put a database's files into an empty directory, synced; of its log these `entries`, which it begins with.
+def copy_files(storage: Storage, path: Path, manifest: Manifest | None, entries: Sequence[Entry]) -> None:
+    """Put a database's files into an empty directory, synced: a checkpoint, and of the log since it these `entries`.
 
-    OSError, FileNotFoundError too where another process takes files away meanwhile. Cost: reads and writes them.
+    OSError if that is not possible. Cost: reads and writes them.
     """
-    logs = log_files(storage)
-    sizes = {entry.file: entry.end for entry in entries}
-    copy = Directory(path)
-    try:
-        for name in storage.names():
-            if name in logs and name not in sizes:
-                continue
-            data = storage.read(name, mapped=name not in logs)
-            file = copy.create(name)
-            try:
-                file.write(0, [memoryview(data)[: sizes.get(name, len(data))]])
+    sizes = {log_name(manifest.record + 1 if manifest else 1): 0} | {entry.file: entry.end for entry in entries}
+    names = [NAME, *(written.file for _, written in manifest.files())] if manifest else []
+    with closing(Directory(path)) as copy:
+        for name in (*names, *sizes):
+            with closing(copy.create(name)) as file:
+                if sizes.get(name) != 0:
+                    file.write(0, [memoryview(storage.read(name))[: sizes.get(name)]])
                 file.sync()
-            finally:
-                file.close()
         copy.sync_names()
-    finally:
-        copy.close()
 
 
 def back_up(storage: Storage, path: str | PathLike[str], record: int) -> None:
-    """Copy a database that is written meanwhile, as it was after a record that is in its files."""
-
-    def copy() -> None:
-        entries = [entry for entry in whole_before(list(history(storage))) if entry.number <= record]
-        if (entries[-1].number if entries else 0) != record:
-            raise StorageError(
-                f"cannot copy {storage.where()}: its log is damaged before record {record}; `ivm check` says where"
-            )
-        with new_directory(path) as aside:
-            copy_files(storage, aside, entries)
-
-    undisturbed(storage, copy)
+    """Copy a database as it was after a record that is in its files, or after its last checkpoint if that is later."""
+    manifest = read_manifest(storage)
+    begun = manifest.record if manifest else 0
+    entries = [entry for entry in whole_before(list(history(storage, begun))) if entry.number <= record]
+    if (entries[-1].number if entries else begun) < record:
+        raise StorageError(
+            f"cannot copy {storage.where()}: its log is damaged before record {record}; `ivm check` says where"
+        )
+    with new_directory(path) as aside:
+        copy_files(storage, aside, manifest, entries)
 
 
-def as_of(entries: Sequence[Entry], time: int) -> Sequence[Entry]:
+def as_of(entries: Sequence[Entry], time: int, begun: int) -> Sequence[Entry]:
     """The records up to the last commit that was not after a logical time, without definitions that came after that.
 
-    Of what came before the first commit all is left.
+    The log begins at a time; where that is 0, before the first commit, all definitions count.
     """
-    kept = last = 0
+    kept, last = 0, begun
     for count, entry in enumerate(entries, start=1):
         if entry.time > time:
             break

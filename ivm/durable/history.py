@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from catalog.errors import StorageError
 from ivm.durable.payload import COMMIT, DEFINITION, read_head
-from ivm.storage.log import first_of, log_files
+from ivm.storage.log import first_of, log_files, log_name
 from ivm.storage.record import Gap, Record, Torn, whole_records
 from ivm.storage.storage import Storage
 
@@ -34,24 +34,25 @@ class Damage(NamedTuple):
     is_torn: bool = False
 
 
-def history(storage: Storage, after: int = 0) -> Iterator[Entry | Damage]:
-    """The records of a log and what is wrong with it, in order; what is up to record `after` need not be there.
+def history(storage: Storage, after: int) -> Iterator[Entry | Damage]:
+    """The records of a log behind record `after` and what is wrong with it, in order.
 
-    FileNotFoundError where another process takes files away meanwhile. Cost: reads the log, and the heads of records.
+    Cost: reads the log, and the heads of records.
     """
-    number, torn = 0, False
-    for name in log_files(storage):
+    number, torn, names = after, False, [name for name in log_files(storage) if first_of(name) > after]
+    if not names and storage.names():
+        yield Damage(log_name(after + 1), after + 1, "it is missing")
+    for name in names:
+        first = first_of(name)
         try:
             data = storage.read(name, mapped=False)
-        except FileNotFoundError:
-            raise
         except OSError as error:
-            yield Damage(name, number + 1, f"it cannot be read: {error.strerror or error}")
+            yield Damage(name, first, f"it cannot be read: {error.strerror or error}")
+            number = first
             continue
-        first = first_of(name)
         if first <= number + torn and data.size == 0:
             continue  # its making was given up
-        if first != number + 1 and (number or first > after + 1):
+        if first != number + 1:
             yield Damage(name, number + 1, f"it begins at record {first}, where record {number + 1} is expected")
         elif torn:
             yield Damage(name, number + 1, "the file before it ends within a record")

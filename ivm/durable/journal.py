@@ -16,6 +16,7 @@ from ivm.durable.payload import COMMIT, DEFINITION, Batch, commit_payload, defin
 from ivm.durable.streams import Streams
 from ivm.storage.backlog import Backlog, Handed
 from ivm.storage.log import Draft, Durability, Log, Put
+from ivm.storage.pinned import pinned
 from ivm.storage.storage import Storage
 from ivm.trace.exported import ArrowRows
 from ivm.transaction import Change
@@ -104,7 +105,7 @@ class Journal:
         """Make a copy of the files at `path`, as they were after a record that has taken effect; see `back_up`."""
         self.finish()
         self._log.settle(record)
-        back_up(self._storage, path, record)
+        back_up(pinned(self._storage), path, record)
 
     def begin_file(self) -> int:
         """Let all that has taken effect survive a loss of power, and write what comes into a new file of the log.

@@ -11,7 +11,7 @@ from ivm.durable import ending
 from ivm.durable.recovery import Told, open_storage, recover
 from ivm.storage.directory import Directory
 from ivm.storage.log import Durability
-from ivm.storage.reading import undisturbed
+from ivm.storage.pinned import pinned
 
 
 def held(
@@ -31,19 +31,14 @@ def held(
 
 def seen(new: Callable[[], Core], path: str | PathLike[str], progress: Told | None) -> Core:
     """A `new` database that is what a directory holds now, whoever writes to it meanwhile."""
-    storage = Directory(path, writable=False)
-
-    def read() -> Core:
-        core = new()
-        try:
-            recover(core, storage, progress)
-        except BaseException:
-            core.close()
-            raise
-        core.read_only = storage.where()
-        return core
-
-    return undisturbed(storage, read)
+    storage, core = pinned(Directory(path, writable=False)), new()
+    try:
+        recover(core, storage, progress)
+    except BaseException:
+        core.close()
+        raise
+    core.read_only = storage.where()
+    return core
 
 
 def _only(path: str | PathLike[str]) -> Directory:

@@ -40,7 +40,7 @@ def path(tmp_path):
 
 
 def _ends(path):
-    return [each.end for each in whole_before(list(history(Directory(path, writable=False))))]
+    return [each.end for each in whole_before(list(history(Directory(path, writable=False), 0)))]
 
 
 def _log(path):
@@ -154,7 +154,7 @@ def test_a_copy_of_what_is_before_damage(path, tmp_path):
     with ivm.connect(tmp_path / "copy.ivm", compile="off") as db:
         assert db.time == 3
     done = call("recover", path, "--out", tmp_path / "other.ivm", "--to", "5")
-    assert "all that is whole of its log ends at time 3" in str(done.exception)
+    assert "what is whole of its log goes from time 0 to 3; give one of these" in str(done.exception)
     done = call("recover", path, "--out", tmp_path / "copy.ivm")
     assert "there is something already" in str(done.exception)
     assert sorted(os.listdir(tmp_path)) == ["copy.ivm", "shop.ivm"]
@@ -214,6 +214,62 @@ def test_a_log_of_several_files(tmp_path):
     assert done.exit_code == 1
     assert f"{4:020}.log: it begins at record 4, where record 3 is expected" in done.stderr
     assert "after record 2, at time 1, cannot be opened; of it 2 records are whole, up to record 5" in done.stderr
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A checkpoint at time 3, a table that is made at that time, and a commit at time 4."""
+    with TemporaryDirectory() as place, ivm.connect(Path(place, "shop.ivm"), compile="off") as db:
+        db.sql(
+            "CREATE TABLE t (a BIGINT PRIMARY KEY); CREATE MATERIALIZED VIEW v AS SELECT a % 2, sum(a) FROM t GROUP BY 1"
+        )
+        for n in range(3):
+            db.apply({"t": {"a": [n]}}, batch=("source", n))
+        db.sql("CHECKPOINT; CREATE TABLE later (a BIGINT)")
+        db.sql("DELETE FROM t WHERE a = 1")
+        assert db.time == 4
+        return killed(db, Path(place, "shop.ivm"), tmp_path / "shop.ivm")
+
+
+def test_copies_of_a_checkpoint(saved, tmp_path):
+    assert "whole up to record 7, at time 4" in call("check", saved, "--deep").stdout
+    for to, tables in (3, 1), (4, 2), (None, 2):
+        out = tmp_path / f"{to}.ivm"
+        done = call("recover", saved, "--out", out, *([] if to is None else ["--to", to]))
+        assert done.exit_code == 0, done.exception
+        with ivm.connect(out, compile="off") as db:
+            assert (db.time, len(db.tables()), db.batches()) == (to or 4, tables, {"source": 2})
+            db.verify()
+            assert not [each for each in call("check", out).stderr.splitlines() if "affects" in each]
+            db.backup(tmp_path / f"{to}-copy.ivm")
+            db.sql("INSERT INTO t VALUES (7); CHECKPOINT")
+            db.backup(tmp_path / f"{to}-checkpoint.ivm")
+            with ivm.connect(tmp_path / f"{to}-checkpoint.ivm", compile="off") as copy:
+                assert contents(copy) == contents(db)
+        assert "whole up to" in call("check", tmp_path / f"{to}-copy.ivm").stdout
+    for to in 2, 5:
+        done = call("recover", saved, "--out", tmp_path / "copy.ivm", "--to", to)
+        assert f"as of time {to}: its log goes from time 3 to 4; give one of these" in str(done.exception)
+
+
+def test_each_file_of_a_checkpoint_that_is_damaged_is_named(saved):
+    for file in sorted(saved.iterdir()):
+        whole = file.read_bytes()
+        if file.name == "LOCK" or not whole:
+            continue
+        for damaged in (whole[:-1], whole[:10] + bytes([whole[10] ^ 1]) + whole[11:], None):
+            file.unlink() if damaged is None else file.write_bytes(damaged)
+            done = call("check", saved)
+            assert done.exit_code == (0 if file.suffix == ".log" and damaged == whole[:-1] else 1), (file, done.stdout)
+            assert file.name in done.stderr or (file.name == "MANIFEST" and damaged is None)
+            affected = {
+                "state": "which can be made again",
+                "rows": "rows of table t",
+                "MANIFEST": "nothing can be opened",
+            }
+            assert affected.get(file.name.partition("-")[0], "") in done.stderr or damaged is None
+            file.write_bytes(whole)
+    assert call("check", saved).exit_code == 0
 
 
 @pytest.mark.parametrize("fails", ["write", "sync"])

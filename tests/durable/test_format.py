@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import struct
 import zlib
@@ -19,10 +20,37 @@ def padded(size):
     return -(-size // 8) * 8
 
 
-def records(path):
-    """The payloads of all whole records, with what they are."""
-    number = 0
+def checkpoint(path):
+    """The manifest, and the rows of all tables."""
+    if not (path / "MANIFEST").exists():
+        return {"record": 0, "batches": {}, "defined": {"tables": []}}, {}
+    first, text = (path / "MANIFEST").read_bytes().split(b"\n", 1)
+    assert first == b"ivm database, format 1, crc32 %08x" % zlib.crc32(text)
+    manifest, rows = json.loads(text), dict[str, Any]()
+    for name, table in manifest["tables"].items():
+        living = (
+            [row["living"] for row in batches(path, table["living"])] if table["living"] else itertools.repeat(True)
+        )
+        kept = [row for part in table["parts"] for row in batches(path, part["written"])]
+        rows[name] = list(itertools.compress(kept, living))
+    return manifest, rows
+
+
+def batches(path, written):
+    """The rows of a file of streams."""
+    data, found = (path / written["file"]).read_bytes(), []
+    assert (len(data), zlib.crc32(data)) == (written["bytes"], written["crc"])
+    reader = pa.BufferReader(data)
+    while reader.tell() < len(data):
+        found += pa.ipc.open_stream(reader).read_all().to_pylist()
+    return found
+
+
+def records(path, number):
+    """The payloads of all whole records behind one, with what they are."""
     for file in sorted(path.glob("*.log")):
+        if int(file.stem) <= number:
+            continue
         data, at = file.read_bytes(), 0
         assert not data or int(file.stem) == number + 1
         while at + 40 <= len(data):
@@ -49,18 +77,19 @@ def parts(payload, key):
 
 def read(path):
     """The rows of all tables, and the batches."""
-    tables, rows, batches = dict[str, Any](), dict[str, Any](), dict[str, int]()
-    for kind, payload in records(path):
+    manifest, rows = checkpoint(path)
+    tables, sources = {each["name"]: each for each in manifest["defined"]["tables"]}, manifest["batches"]
+    for kind, payload in records(path, manifest["record"]):
         head, found = parts(payload, "changes" if kind == 1 else "made")
         if kind == 1:
             for change, given in found:
                 rows[change["table"]] = changed(tables[change["table"]], rows[change["table"]], change["mode"], given)
-            batches |= dict([head["batch"]] if head["batch"] else [])
+            sources |= dict([head["batch"]] if head["batch"] else [])
         else:
             tables = {name: each for name, each in tables.items() if name in head["names"]}
             tables |= {table["name"]: table for table in head["tables"]}
             rows = {name: rows.get(name, []) for name in tables} | {made["table"]: given for made, given in found}
-    return rows, batches
+    return rows, sources
 
 
 def changed(table, rows, mode, given):
@@ -82,13 +111,16 @@ def test_another_program_reads_it(tmp_path):
         for step in steps(1, 50):
             step(db)
         path = killed(db, tmp_path / "shop.ivm", tmp_path / "killed.ivm")
-    rows, batches = read(path)
+    record = checkpoint(path)[0]["record"]
+    assert record > 5
+    assert len(list(records(path, record))) > 5
+    rows, sources = read(path)
     with ivm.connect(path, compile="off", read_only=True) as db:
         assert rows.keys() == {table.name for table in db.tables()}
         for table in db.tables():
             expected = db.sql(f"SELECT * FROM {table.name}").arrow().to_pylist()
             assert sorted(map(shown, rows[table.name])) == sorted(map(shown, expected)), table.name
-        assert batches == db.batches()
+        assert sources == db.batches()
     assert len(rows["sale"]) > 100
 
 

@@ -9,8 +9,13 @@ from functools import partial
 import pytest
 
 import ivm
+from ivm.core import Core
+from ivm.database import Database
+from ivm.durable.recovery import recover
+from ivm.engine import Engine
 from ivm.storage.directory import Directory
-from ivm.storage.reading import undisturbed
+from ivm.storage.pinned import pinned
+from tests.durable.disk import Disk
 from tests.durable.opening import contents, finish, killed
 from tests.durable.workload import begin, steps
 
@@ -100,22 +105,38 @@ def test_in_memory_there_is_nothing_to_read():
         ivm.connect(read_only=True)
 
 
-def test_files_that_are_replaced_meanwhile_are_read_again(shop, tmp_path):
-    storage, tries = Directory(tmp_path / "shop.ivm", writable=False), list[int]()
+def test_what_a_checkpoint_removes_meanwhile_is_read_all_the_same(shop, tmp_path):
+    shop.sql("CHECKPOINT")
+    shop.sql("INSERT INTO sale (id, item, price) VALUES (-2, 'pen', 3)")
+    before, held = contents(shop), pinned(Directory(tmp_path / "shop.ivm", writable=False))
+    shop.sql("DELETE FROM sale WHERE id > 0; DROP VIEW met")
+    shop.sql("CHECKPOINT")
+    assert not set(held.names()) <= set(os.listdir(tmp_path / "shop.ivm"))
+    core = Core(Engine(None, history=0), external_access=False)
+    recover(core, held)
+    assert contents(Database(core)) == before
+    with pytest.raises(OSError, match="Read-only"):
+        held.create("new")
 
-    def work(gone):
-        tries.append(len(tries))
-        if len(tries) <= gone:
-            (tmp_path / "shop.ivm" / f"new{len(tries)}").touch()
-            storage.read("vanished")
-        return "read"
 
-    assert undisturbed(storage, lambda: work(2)) == "read"
-    assert len(tries) == 3
-    with pytest.raises(ivm.StorageError, match="replaced 5 times"):
-        undisturbed(storage, lambda: work(99))
-    with pytest.raises(FileNotFoundError):
-        undisturbed(storage, lambda: storage.read("vanished"))
+def test_files_that_are_replaced_while_they_are_met_are_met_again():
+    class Busy(Disk):
+        left = 0
+
+        def read(self, name, *, mapped=True):
+            found = super().read(name)
+            if self.left:
+                self.left -= 1
+                self.did("create", f"rows-{self.left}")
+                self.did("remove", name)
+            return found
+
+    disk = Busy({"rows": b"1"})
+    disk.left = 3
+    assert pinned(disk).names() == ["rows-0"]
+    disk.left = 10**9
+    with pytest.raises(ivm.StorageError, match="replaced 100 times"):
+        pinned(disk)
 
 
 @pytest.fixture
