@@ -14,7 +14,7 @@ from catalog.schema import Table, View
 from ivm.core import Core
 from ivm.dataflow.node import Node
 from ivm.defining import install
-from ivm.durable.files import Written, read_batches
+from ivm.durable.files import Reading, Written
 from ivm.durable.manifest import Manifest
 from ivm.durable.moment import of_view
 from ivm.durable.on_disk import OnDisk, WrittenState
@@ -25,7 +25,7 @@ from ivm.plan.identity import Identities
 from ivm.plan.node import Plan
 from ivm.storage.storage import Storage
 from ivm.trace.segment import Segment
-from sql.bind import bind, with_names
+from sql.bind import BoundQuery, bind, with_names
 
 _told = logging.getLogger("ivm")
 
@@ -40,22 +40,27 @@ def restore(core: Core, storage: Storage, manifest: Manifest) -> OnDisk:
     on_disk = OnDisk.of(manifest)
     core.engine.begin_at(manifest.time)
     core.engine.batches.update(manifest.batches)
-    for table in _referred_first(catalog.tables):
-        _restore_table(core, storage, manifest, table, on_disk)
-    saved = Saved(storage, manifest.states)
-    core.catalog.become(catalog)
-    for view in catalog.views:
-        _restore_view(core, catalog, view, manifest.planned.get(view.name, {}), saved)
+    with Reading(storage, (written for _, written in manifest.files())) as reading:
+        bound = {view.name: bound_again(view, catalog) for view in catalog.views}  # while files are summed
+        for table in _referred_first(catalog.tables):
+            _restore_table(core, reading, manifest, table, on_disk)
+        saved = Saved(reading, manifest.states)
+        core.catalog.become(catalog)
+        for view in catalog.views:
+            _restore_view(core, catalog, view, bound[view.name], manifest.planned.get(view.name, {}), saved)
     on_disk.states = saved.restored
     return on_disk
 
 
-def install_again(core: Core, catalog: Catalog, view: View, sizes: Mapping[str, float] | None = None) -> None:
+def install_again(core: Core, catalog: Catalog, view: View) -> None:
     """Install a view that was defined once; see `ivm.defining.install`."""
+    install(core, catalog, view, bound_again(view, catalog), rehearsed=False)
+
+
+def bound_again(view: View, catalog: Catalog) -> BoundQuery:
+    """The query of a view that was defined once."""
     bound = bind(view.unnamed or view.sql, catalog)
-    if view.unnamed:
-        bound = with_names(bound, view.name, [field.name for field in view.schema])
-    install(core, catalog, view, bound, sizes or {}, rehearsed=False)
+    return with_names(bound, view.name, [field.name for field in view.schema]) if view.unnamed else bound
 
 
 class Saved:
@@ -64,8 +69,8 @@ class Saved:
     `restored`: those that nodes have taken. `missed`: the plans of which nothing was there.
     """
 
-    def __init__(self, storage: Storage, states: Mapping[str, Sequence[Written]]) -> None:
-        self._storage = storage
+    def __init__(self, reading: Reading, states: Mapping[str, Sequence[Written]]) -> None:
+        self._reading = reading
         self._states = dict(states)
         self._identities = Identities()
         self.restored: dict[str, WrittenState] = {}
@@ -82,7 +87,7 @@ class Saved:
             return False
         try:
             for state, written in zip(states, files, strict=True):
-                state.restore(map(Segment, read_batches(self._storage, written)))
+                state.restore(map(Segment, self._reading.batches(written)))
         except (Error, KeyError, pa.ArrowException):
             del self._states[identity]
             raise
@@ -90,27 +95,29 @@ class Saved:
         return True
 
 
-def _restore_table(core: Core, storage: Storage, manifest: Manifest, table: Table, on_disk: OnDisk) -> None:
+def _restore_table(core: Core, reading: Reading, manifest: Manifest, table: Table, on_disk: OnDisk) -> None:
     files, tables = manifest.tables[table.name], core.engine.tables
     declared = tables.made(table)
-    batches, dead = read_rows(storage, files, f"table {table.name} of {storage.where()}")
+    batches, dead = read_rows(reading, files, table.name)
     try:
         declared.store.load(batches, dead, manifest.time)
     except (Error, pa.ArrowException, ValueError) as error:
-        names = ", ".join(storage.where(part.written.file) for part in files.parts)
+        names = ", ".join(part.written.file for part in files.parts)
         raise StorageError(f"cannot read table {table.name} from {names}: {error}; restore it from a backup") from error
     core.engine.put_table(table.name, declared)
     on_disk.tables[table.name] = as_read(files, declared.store.reader().numbering, len(dead))
 
 
-def _restore_view(core: Core, catalog: Catalog, view: View, sizes: Mapping[str, float], saved: Saved) -> None:
+def _restore_view(
+    core: Core, catalog: Catalog, view: View, bound: BoundQuery, sizes: Mapping[str, float], saved: Saved
+) -> None:
     """Install a view with the states that were saved; where some cannot be read, without these."""
     renderer = core.engine.renderer
     while True:
         saved.missed.clear()
         renderer.saved = saved
         try:
-            install_again(core, catalog, view, sizes)
+            install(core, catalog, view, bound, sizes, rehearsed=False)
         except (StorageError, KeyError, pa.ArrowException) as error:
             _told.warning("view %s is filled anew, since what was saved of it cannot be used: %s", view.name, error)
             continue

@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.errors import StorageError
-from ivm.durable.files import Files, Written, read_batches
+from ivm.durable.files import Files, Reading, Written
 from ivm.durable.manifest import Part, TableFiles
-from ivm.storage.storage import Storage
+from ivm.trace.arrow import bools_in
 from ivm.trace.column import Bools, Ints
 from ivm.trace.row_store import RowsReader
 
@@ -44,17 +44,17 @@ class WrittenRows:
         return TableFiles([each.part for each in self.stretches], self.living)
 
 
-def read_rows(storage: Storage, files: TableFiles, where: str) -> tuple[list[pa.RecordBatch], Ints]:
+def read_rows(reading: Reading, files: TableFiles, table: str) -> tuple[list[pa.RecordBatch], Ints]:
     """The rows of a table, which lie where its files are mapped, and the numbers of those that are dead.
 
     StorageError if they are not as they were written.
     """
-    batches = [batch for part in files.parts for batch in read_batches(storage, part.written)]
+    batches = [batch for part in files.parts for batch in reading.batches(part.written)]
     rows = sum(batch.num_rows for batch in batches)
-    living = [] if files.living is None else list(read_batches(storage, files.living))
-    alive = np.concatenate([batch.column(_LIVING).to_numpy(zero_copy_only=False) for batch in living] or [_ALL])
+    living = [] if files.living is None else list(reading.batches(files.living))
+    alive = np.concatenate([bools_in(batch.column(_LIVING)) for batch in living] or [_ALL])
     if rows != sum(part.rows for part in files.parts) or (living and len(alive) != rows):
-        raise StorageError(f"cannot read {where}: its files do not fit together; restore it from a backup")
+        raise StorageError(f"cannot read table {table}: its files do not fit together; restore them from a backup")
     return batches, np.flatnonzero(~alive)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.types import Kind, Physical, SqlType
-from ivm.trace.column import DTYPES, Array, Column, Ints, concat, empty_column, unpacked, validity_mask, zeroed
+from ivm.trace.column import DTYPES, Array, Bools, Column, Ints, concat, empty_column, unpacked, validity_mask, zeroed
 from ivm.trace.dictionary import Codes, TextDictionary
 from ivm.trace.stand_ins import enum_array, enum_type, positions_of
 from ivm.trace.texts import Strings, Texts
@@ -153,6 +153,18 @@ def _values(array: pa.Array, data: pa.Buffer, physical: Physical) -> Any:
     size = given.bit_width // 8
     values = view_of(data, item_of(given), offset * size, (n,), (size,))
     return two_words(values) if physical is Physical.WIDE else values.astype(DTYPES[physical], copy=False)
+
+
+def numbers_in(array: pa.Array) -> Array:
+    """The numbers of an array without NULL, not copied; nobody writes to them."""
+    size, n = array.type.bit_width // 8, len(array)
+    values: Array = view_of(array.buffers()[1], item_of(array.type), array.offset * size, (n,), (size,))
+    return values
+
+
+def bools_in(array: pa.Array) -> Bools:
+    """The truth values of an array without NULL."""
+    return unpacked(array.buffers()[1], array.offset, len(array))
 
 
 def item_of(given: pa.DataType) -> str:

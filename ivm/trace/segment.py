@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from catalog.errors import Error
 from catalog.types import SqlType
-from ivm.trace.arrow import to_arrow, to_column
+from ivm.trace.arrow import numbers_in, to_arrow, to_column
 from ivm.trace.column import Column, Ints
 from ivm.trace.dictionary import TextDictionary
 from ivm.trace.texts import Strings
@@ -69,8 +69,8 @@ class Segment:
         return self.batch.column(name)
 
     def ints(self, name: str) -> Ints:
-        """A column of int64 without NULL, not copied; read-only."""
-        values: Ints = self.batch.column(name).to_numpy()
+        """A column of whole numbers without NULL, not copied; nobody writes to it."""
+        values: Ints = numbers_in(self.batch.column(name))  # type: ignore[assignment]
         return values
 
     def columns(self, types: Sequence[SqlType], dictionary: TextDictionary) -> list[Column]:
