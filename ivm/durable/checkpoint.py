@@ -95,15 +95,15 @@ class Checkpoints:
         known, files = self._on_disk, Files(self._storage, self._on_disk.next)
         tables, states = {}, {}
         try:
-            for name, reader in moment.tables.items():
-                names = [field.name for field in moment.catalog.table(name).fields]
-                tables[name] = write_rows(files, names, reader, known.tables.get(name))
             for plan, kept in moment.states.items():
                 if kept.segments is None:
                     states[plan] = known.states[plan]
                 else:
                     written = (files.write("state", (each.batch for each in state)) for state in kept.segments)
                     states[plan] = WrittenState(kept.node, kept.updates, tuple(written))
+            for name, reader in moment.tables.items():
+                names = [field.name for field in moment.catalog.table(name).fields]
+                tables[name] = write_rows(files, names, reader, known.tables.get(name))
         finally:
             known.next = files.next  # no name is given again
         manifest = Manifest(

@@ -46,7 +46,7 @@ def moment_of(
     for plan, node in _nodes(engine, identities):
         if plan not in states:
             same = written.get(plan) == (node, node.updates_in)
-            segments = None if same else [list(state.segments()) for state in node.operator.states]
+            segments = None if same else [state.segments() for state in node.operator.states]
             states[plan] = Kept(node, node.updates_in, segments)
     return Moment(
         record,

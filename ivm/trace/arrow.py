@@ -155,11 +155,10 @@ def _values(array: pa.Array, data: pa.Buffer, physical: Physical) -> Any:
     return two_words(values) if physical is Physical.WIDE else values.astype(DTYPES[physical], copy=False)
 
 
-def numbers_in(array: pa.Array) -> Array:
+def numbers_in(array: pa.Array) -> Any:
     """The numbers of an array without NULL, not copied; nobody writes to them."""
     size, n = array.type.bit_width // 8, len(array)
-    values: Array = view_of(array.buffers()[1], item_of(array.type), array.offset * size, (n,), (size,))
-    return values
+    return view_of(array.buffers()[1], item_of(array.type), array.offset * size, (n,), (size,))
 
 
 def bools_in(array: pa.Array) -> Bools:

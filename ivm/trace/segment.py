@@ -70,7 +70,7 @@ class Segment:
 
     def ints(self, name: str) -> Ints:
         """A column of whole numbers without NULL, not copied; nobody writes to it."""
-        values: Ints = numbers_in(self.batch.column(name))  # type: ignore[assignment]
+        values: Ints = numbers_in(self.batch.column(name))
         return values
 
     def columns(self, types: Sequence[SqlType], dictionary: TextDictionary) -> list[Column]:
