@@ -55,7 +55,7 @@ def checked(storage: Storage) -> Checked:
 def _of_checkpoint(storage: Storage, manifest: Manifest) -> Iterator[Problem]:
     for what, written in manifest.files():
         try:
-            files.checked(storage, written)
+            files.whole(storage, written)
         except StorageError as error:
             yield Problem(storage.where(written.file), str(error), what)
 

@@ -11,7 +11,7 @@ from ivm.core import Core
 from ivm.durable.files import SUFFIX, Files
 from ivm.durable.journal import Journal
 from ivm.durable.manifest import Manifest, write_manifest
-from ivm.durable.moment import Moment, moment_of
+from ivm.durable.moment import Moment, identify, moment_of
 from ivm.durable.on_disk import OnDisk, WrittenState
 from ivm.durable.payload import definition_of
 from ivm.durable.rows import write_rows
@@ -84,6 +84,7 @@ class Checkpoints:
         self._journal.finish()  # so that there is little to write while nobody commits
         with core.definitions:
             core.begin_defining(None)
+            identify(core.engine, self._identities)
             with core.lock:
                 if self._journal.record == on_disk.record:
                     return None
