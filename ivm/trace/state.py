@@ -7,6 +7,7 @@ final, measured, saved and read in one place, whatever its operators keep.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from time import sleep
 from typing import Any, Protocol, TypeVar
@@ -126,13 +127,17 @@ class Held(list["ref[Each]"]):
 
     def hold(self, each: Each) -> None:
         """One more."""
-        self.append(ref(each, self.remove))
+        self.append(ref(each, self._forget))
 
     def let_go(self, each: Each) -> None:
         """One less; nothing happens if it is not there."""
         for reference in tuple(self):
             if reference() is each:
-                self.remove(reference)
+                self._forget(reference)
+
+    def _forget(self, reference: ref[Each]) -> None:
+        with suppress(ValueError):  # it may have been let go of while somebody else looked at it
+            self.remove(reference)
 
     def each(self) -> list[Each]:
         """Those that are still held; others may come and go meanwhile."""
