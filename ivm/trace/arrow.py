@@ -266,9 +266,10 @@ def _lists_to_arrow(column: Column, element: SqlType, strings: Strings) -> pa.Ar
 
 
 def _lists_from_arrow(array: pa.Array, element: SqlType, dictionary: TextDictionary) -> Column:
-    ends = np.concatenate([[0], np.cumsum(array.value_lengths().fill_null(0).to_numpy())])
+    valid, lengths = validity_mask(array, array.buffers()[0]), numbers_in(array.value_lengths())
+    ends = np.concatenate([[0], np.cumsum(lengths if valid is None else np.where(valid, lengths, 0))])
     codes = lists_of(to_column(array.flatten(), element, dictionary), ends, element.physical, dictionary)
-    return Column(codes, validity_mask(array, array.buffers()[0]))
+    return Column(codes, valid)
 
 
 def _chunk_to_arrow(texts: pa.Array, valid: Array | None, element: SqlType, strings: Strings) -> pa.Array:

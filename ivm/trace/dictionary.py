@@ -28,7 +28,7 @@ from ivm.kernels.texts.dictionary import (
 )
 from ivm.trace.column import ALL, Array, Bools, Column, Ints, concat, readonly, validity_mask, zeroed
 from ivm.trace.growable import Growable
-from ivm.trace.texts import Strings, Texts, text_buffers
+from ivm.trace.texts import Strings, Texts, places_in, text_buffers
 from ivm.trace.turns import Turns
 
 Codes = npt.NDArray[np.int32]
@@ -284,8 +284,11 @@ class TextDictionary(TextMemory):
             return self.encode(array.dictionary_decode())
         known = self.encode(array.dictionary)
         indices = array.indices
-        valid = validity_mask(indices, indices.buffers()[0])
-        rows = indices.fill_null(0).to_numpy() if valid is not None else indices.to_numpy()
+        validity, places = indices.buffers()
+        valid = validity_mask(indices, validity)
+        rows = places_in(places, indices)
+        if valid is not None:
+            rows = readonly(np.where(valid, rows, rows.dtype.type(0)))
         if len(known) == 0:
             return Column(np.zeros(len(rows), np.int32), valid)
         if known.valid is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from ivm.kernels.groups.block import GONE, LIVE, MELTED, OPEN, RUN, USED
 from ivm.trace.arrow import numbers_from
 from ivm.trace.column import DTYPES, Column, Ints
 from ivm.trace.group_reader import GroupReader
-from ivm.trace.group_table import Fields, GroupKeys, Table, empty_table
+from ivm.trace.group_table import Fields, GroupKeys, Store, empty_table
 from ivm.trace.segment import Segment, Segments, columns_to_arrow, segment_of
 from ivm.trace.texts import Strings
 
@@ -37,7 +37,9 @@ def group_segments(keys: GroupKeys, reader: GroupReader[Any], strings: Strings) 
         if start + _CHUNK >= used:
             del reader
         slots = np.arange(start, start + len(rows))
-        kept = (rows[:, width + 1 :] != 0).any(axis=1) | ((begin <= slots) & (slots < end))
+        kept = (begin <= slots) & (slots < end)
+        for field in rows[:, width + 1 :].T:
+            kept |= field != 0
         rows = rows[kept]
         columns = keys.layout.unpack(np.ascontiguousarray(rows[:, :width]))
         words = zip(rows[:, width + 1 :].T, types[len(columns) :], strict=True)
@@ -45,36 +47,55 @@ def group_segments(keys: GroupKeys, reader: GroupReader[Any], strings: Strings) 
         yield segment_of(_ROWS, {"slot": numbers_from(slots[kept]), **columns_to_arrow(columns, types, strings)})
 
 
-def take_groups(segments: Segments, keys: GroupKeys, table: Table[Any], counts: Ints) -> int:
-    """Fill an empty table with what `group_segments` wrote, all of it as a run; the slot up to which to index it.
+def take_groups(segments: Segments, keys: GroupKeys, store: Store[Any], index: Callable[[int], None]) -> None:
+    """Fill an empty store with what `group_segments` wrote. `index` puts what stands below a slot into the index.
 
     Keys that are codes may stand in another order here; then there is no run.
     """
-    head = segments.take(_HEAD)
+    head, table, counts = segments.take(_HEAD), store.table, store.counts
     table.fields = table.fields.restored(head.scalars["fields"])
     width, used = keys.layout.words, head.number("slots")
-    types, keyed = _types(keys, table.fields), len(keys.types)
     table.rows = empty_table(width, table.fields).rows
     state = table.rows.reserve(used)
-    state[:used] = 0
     state[:used, width] = GONE
     table.rows.length = used
-    for segment in segments.all_of(_ROWS):
-        slots, columns = segment.ints("slot"), segment.columns(types, keys.dictionary)
-        words, _ = keys.layout.pack(columns[:keyed], segment.rows)
-        state[slots, :width] = words.reshape(segment.rows, width)
-        for place, column in enumerate(columns[keyed:], width + 1):
-            state[slots, place] = column.values
-        state[slots, width] = np.where((state[slots, width + 1 :] != 0).any(axis=1), 0, GONE)
-    begin, end = head.number("run_begins"), head.number("run_ends")
-    counts[[USED, RUN]] = used
-    counts[LIVE] = np.count_nonzero(state[:used, width] == 0)
-    order = np.lexsort(state[begin:end, :width].T[::-1])
-    if end == used and np.array_equal(order, np.arange(end - begin)):
-        counts[OPEN] = head.number("run_goes_on")
-        return begin
-    counts[OPEN] = 0
-    return used
+    counts[LIVE] = sum(_put(segment, keys, table.fields, state) for segment in segments.all_of(_ROWS))
+    begin, end, goes_on = head.number("run_begins"), head.number("run_ends"), bool(head.scalars["run_goes_on"])
+    if not _ascend(state[begin:end, :width]):
+        begin, end, goes_on = used, used, False
+    counts[USED] = counts[RUN] = used
+    index(begin)
+    counts[MELTED] = end
+    index(used)
+    counts[MELTED], counts[RUN], counts[OPEN] = begin, end, goes_on
+
+
+def _put(segment: Segment, keys: GroupKeys, fields: Fields, state: Ints) -> int:
+    """Put the groups of a segment into their slots; how many are not empty."""
+    width, keyed, slots = keys.layout.words, len(keys.types), segment.ints("slot")
+    is_whole = len(slots) > 0 and slots[-1] - slots[0] + 1 == len(slots)
+    rows = state[slots[0] : slots[-1] + 1] if is_whole else state[slots]
+    columns = segment.columns(_types(keys, fields), keys.dictionary)
+    words, _ = keys.layout.pack(columns[:keyed], segment.rows)
+    rows[:, :width] = words.reshape(segment.rows, width)
+    there = np.zeros(segment.rows, np.bool_)
+    for place, column in enumerate(columns[keyed:], width + 1):
+        rows[:, place] = column.values
+        there |= column.values != 0
+    rows[:, width] = np.where(there, 0, GONE)
+    if not is_whole:
+        state[slots] = rows
+    return int(np.count_nonzero(there))
+
+
+def _ascend(keys: Ints) -> bool:
+    """Whether keys (n, words) are in order, each less than the next. Cost: a pass."""
+    less = np.zeros(max(len(keys) - 1, 0), np.bool_)
+    equal = ~less
+    for one, other in zip(keys[:-1].T, keys[1:].T, strict=True):
+        less |= equal & (one < other)
+        equal &= one == other
+    return bool(less.all())
 
 
 def _types(keys: GroupKeys, fields: Fields) -> list[SqlType]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -232,7 +233,7 @@ class Groups(Written[Form], State):
         """Become the groups that wrote the segments, if there are none yet. Error if those are of another plan."""
         assert self.used + len(self._steps) == 0, "groups are restored where there are none"
         store = empty_store(self.width, self.fields)
-        self._index_run(store, take_groups(Segments(segments), self._keys, store.table, store.counts))
+        take_groups(Segments(segments), self._keys, store, partial(self._index_run, store))
         self._store = store
 
     @property

@@ -309,16 +309,12 @@ class RowStore:
                     f"cannot restore rows of {len(self.types)} columns from a segment of {part.batch.num_columns - 2}; "
                     "the segments were written for another plan"
                 )
-            first = self.rows
-            self.append(
-                Batch(pa.table(part.batch.columns[:-2], [*map(str, range(len(self.types)))]), readers),
-                part.rows,
-                part.ints("born"),
-            )
-            died = part.column("died")
-            dead = np.flatnonzero(died.is_valid().to_numpy(zero_copy_only=False))
+            first, gone = self.rows, stamps(part.ints("gone"))
+            rows = pa.RecordBatch.from_arrays(part.batch.columns[:-2], names=[*map(str, range(len(self.types)))])
+            self.append(Batch(rows, readers), part.rows, part.ints("born"))
+            dead = np.flatnonzero(gone != ALIVE)
             if len(dead):
-                self.kill(first + dead, stamps(died.fill_null(0).to_numpy()[dead]))
+                self.kill(first + dead, gone[dead])
         self._births.last = head.number("last")
         return head.number("time"), head.number("since")
 
@@ -351,9 +347,8 @@ def _segments(sealed: Sealed, last: int, since: int) -> Iterator[Segment]:
         rows, stamps = _left(sealed, stretch, since)
         arrays = {f"c{i}": in_one(sealed.columns.arrow(i, rows)) for i in range(len(sealed.columns.types))}
         numbers = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-        alive = stamps == ALIVE
         arrays["born"] = numbers_from(sealed.births.times_at(numbers))
-        arrays["died"] = pa.array(np.where(alive, 0, times_of(stamps)), pa.int64(), mask=alive)
+        arrays["gone"] = numbers_from(times_of(stamps))  # beyond all times if they live
         yield segment_of("rows.part", arrays)
 
 

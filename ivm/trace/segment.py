@@ -14,7 +14,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from catalog.errors import Error
-from catalog.types import SqlType
+from catalog.types import Kind, SqlType
 from ivm.trace.arrow import numbers_in, to_arrow, to_column
 from ivm.trace.column import Column, Ints
 from ivm.trace.dictionary import TextDictionary
@@ -141,9 +141,15 @@ def column_to_arrow(column: Column, type: SqlType, strings: Strings) -> pa.Array
 
 
 def columns_to_arrow(columns: Iterable[Column], types: Iterable[SqlType], strings: Strings) -> dict[str, pa.Array]:
-    """Columns of these types as Arrow arrays, by the names under which `Segment.columns` finds them."""
-    pairs = enumerate(zip(columns, types, strict=True))
-    return {_COLUMN.format(i): column_to_arrow(column, type_, strings) for i, (column, type_) in pairs}
+    """Columns of these types as Arrow arrays, by the names under which `Segment.columns` finds them.
+
+    Texts have a dictionary where each is there several times.
+    """
+    arrays = {}
+    for i, (column, type_) in enumerate(zip(columns, types, strict=True)):
+        array = column_to_arrow(column, type_, strings)
+        arrays[_COLUMN.format(i)] = few_values(array) if type_.kind is Kind.VARCHAR else array
+    return arrays
 
 
 def few_values(texts: pa.Array) -> pa.Array:

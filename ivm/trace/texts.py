@@ -74,6 +74,12 @@ def text_buffers(array: pa.Array) -> tuple[Bytes, Places, Bools | None]:
     return _NO_BYTES if data is None else np.frombuffer(data, np.uint8), where, validity_mask(array, validity)
 
 
+def places_in(data: pa.Buffer, indices: pa.Array) -> Array:
+    """What the buffer of an array of places in a dictionary holds, not copied; read-only. Under NULL it is anything."""
+    size, kind = indices.type.bit_width // 8, "u" if pa.types.is_unsigned_integer(indices.type) else "i"
+    return readonly(np.frombuffer(data, f"{kind}{size}", len(indices), indices.offset * size))
+
+
 def arrow_texts(array: pa.Array) -> Texts:
     """The strings of an Arrow array of any encoding of text but a dictionary; see `text_buffers`."""
     data, where, valid = text_buffers(array)
