@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, fields, is_dataclass
+from functools import cache
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from catalog.schema import Check, Default, Field, ForeignKey, Index, Schema, Table, Unique, View
 from catalog.types import Kind, SqlType
@@ -27,13 +29,15 @@ def plain_type(type_: SqlType) -> Plain:
 def type_of(plain: Plain) -> SqlType:
     """The type that `plain_type` made plain. KeyError or ValueError for anything else."""
     element = plain.get("element")
-    return SqlType(
+    found = SqlType(
         Kind(plain["kind"]),
         plain.get("precision", 0),
         plain.get("scale", 0),
         None if element is None else type_of(element),
         tuple(plain.get("labels", ())),
     )
+    _check(found, SqlType)
+    return found
 
 
 def plain_table(table: Table) -> Plain:
@@ -47,7 +51,7 @@ def table_of(plain: Plain) -> Table:
         each | {"columns": tuple(each["columns"]), "referenced": tuple(each["referenced"])}
         for each in plain["foreign_keys"]
     )
-    return Table(
+    table = Table(
         plain["name"],
         _schema_of(plain["fields"]),
         tuple(plain["primary_key"]),
@@ -59,6 +63,8 @@ def table_of(plain: Plain) -> Table:
         tuple(Default(**each) for each in plain["defaults"]),
         tuple(Index(each["name"], tuple(each["columns"]), each["unique"]) for each in plain["indexes"]),
     )
+    _check(table, Table)
+    return table
 
 
 def plain_view(view: View) -> Plain:
@@ -68,7 +74,7 @@ def plain_view(view: View) -> Plain:
 
 def view_of(plain: Plain) -> View:
     """The view that `plain_view` made plain. KeyError, TypeError or ValueError for anything else."""
-    return View(
+    view = View(
         plain["name"],
         plain["sql"],
         _schema_of(plain["schema"]),
@@ -78,6 +84,8 @@ def view_of(plain: Plain) -> View:
         _schema_of(plain["hidden"]),
         plain["unnamed"],
     )
+    _check(view, View)
+    return view
 
 
 def _plain_schema(schema: Schema) -> list[Plain]:
@@ -86,3 +94,27 @@ def _plain_schema(schema: Schema) -> list[Plain]:
 
 def _schema_of(plain: list[Plain]) -> Schema:
     return tuple(Field(each["name"], type_of(each["type"]), each["nullable"]) for each in plain)
+
+
+def _check(value: object, declared: Any) -> None:
+    """TypeError if a value, or one within it, is not of the type that is declared for it."""
+    inner, origin = get_args(declared), get_origin(declared)
+    if origin is UnionType:
+        if value is not None:
+            _check(value, next(each for each in inner if each is not type(None)))
+    elif origin is tuple:
+        if not isinstance(value, tuple) or (Ellipsis not in inner and len(value) != len(inner)):
+            raise TypeError(f"{value!r} is no list of as many values as it should have")
+        for each, of in zip(value, inner[:1] * len(value) if Ellipsis in inner else inner, strict=True):
+            _check(each, of)
+    elif type(value) is not declared:
+        raise TypeError(f"{value!r} is not of type {declared.__name__}")
+    elif is_dataclass(value):
+        hints = _hints(declared)
+        for field in fields(value):
+            _check(getattr(value, field.name), hints[field.name])
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from catalog.errors import StorageError
-from ivm.durable import files
+from ivm.durable.files import read_batches
 from ivm.durable.history import Damage, Entry, history, whole_before
 from ivm.durable.manifest import NAME, Manifest, read_manifest
 from ivm.storage.log import first_of, log_files
@@ -55,7 +55,7 @@ def checked(storage: Storage) -> Checked:
 def _of_checkpoint(storage: Storage, manifest: Manifest) -> Iterator[Problem]:
     for what, written in manifest.files():
         try:
-            files.whole(storage, written)
+            read_batches(storage, written)
         except StorageError as error:
             yield Problem(storage.where(written.file), str(error), what)
 

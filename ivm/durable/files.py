@@ -5,8 +5,9 @@ They are written once. Whoever refers to one says how many bytes it has, and wha
 
 from __future__ import annotations
 
+import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from catalog.errors import StorageError
 from ivm.storage.storage import Storage
 
 SUFFIX = ".arrows"
+_NAME = re.compile(r"[a-z]{1,9}-\d{1,18}\.arrows", re.ASCII)
 _SYNC_BYTES = 1 << 23
 """So many bytes are synced at a time, since a sync of the log may have to wait for them."""
 _SUM_BYTES = 1 << 20
@@ -24,11 +26,15 @@ _SUM_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A file that is there for good: its name, how many bytes it has, and their CRC-32."""
+    """A file that is there for good: its name, how many bytes it has, and their CRC-32. ValueError for another name."""
 
     file: str
     bytes: int
     crc: int
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.file):
+            raise ValueError(f"{self.file!r} is no name of a file")
 
 
 class Files:
@@ -72,14 +78,14 @@ def writing(storage: Storage, name: str) -> Iterator[None]:
 
 
 class Reading:
-    """Reads files that were written, each of which is summed aside before it is looked at, in the order given.
+    """Reads files that were written, each of which is checked aside before it is looked at, in the order given.
 
     To be used as a context manager. Size: what is mapped.
     """
 
     def __init__(self, storage: Storage, files: Iterable[Written]) -> None:
-        self._beside = ThreadPoolExecutor(1, "ivm-sum")
-        self._whole = {each.file: self._beside.submit(whole, storage, each) for each in files}
+        self._beside = ThreadPoolExecutor(1, "ivm-check")
+        self._found = {each.file: self._beside.submit(read_batches, storage, each) for each in files}
 
     def __enter__(self) -> Reading:
         return self
@@ -87,15 +93,31 @@ class Reading:
     def __exit__(self, *error: object) -> None:
         self._beside.shutdown(cancel_futures=True)
 
-    def batches(self, written: Written) -> Iterator[pa.RecordBatch]:
+    def batches(self, written: Written) -> Sequence[pa.RecordBatch]:
         """The batches of a file, which lie where it is mapped. StorageError if it is not as it was written."""
-        data = self._whole[written.file].result()
-        reader = pa.BufferReader(data)
+        return self._found[written.file].result()
+
+
+def read_batches(storage: Storage, written: Written) -> Sequence[pa.RecordBatch]:
+    """The batches of a file, which lie where it is mapped. StorageError if they are not those that were written.
+
+    Cost: two passes over its bytes; whoever made a file that has the right sum need not have been ivm.
+    """
+    data = _whole(storage, written)
+    reader, found = pa.BufferReader(data), []
+    try:
         while reader.tell() < data.size:
-            yield from pa.ipc.open_stream(reader)
+            found += pa.ipc.open_stream(reader)
+        for batch in found:
+            batch.validate(full=True)
+    except (pa.ArrowException, OSError) as error:
+        raise StorageError(
+            f"cannot read {storage.where(written.file)}: {error}; it was not written by ivm; restore it from a backup"
+        ) from error
+    return found
 
 
-def whole(storage: Storage, written: Written) -> pa.Buffer:
+def _whole(storage: Storage, written: Written) -> pa.Buffer:
     """The bytes of a file, mapped. StorageError if they are not those that were written; cost: a pass over them."""
     where = storage.where(written.file)
     try:

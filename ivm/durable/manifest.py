@@ -103,16 +103,31 @@ def read_manifest(storage: Storage) -> Manifest | None:
         raise StorageError(f"cannot read {where}: it is damaged; restore it from a backup")
     try:
         return _manifest_of(json.loads(text))
-    except (KeyError, TypeError, ValueError) as error:
-        raise StorageError(f"cannot read {where}: {error}; it was not written by ivm") from error
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise StorageError(
+            f"cannot read {where}: it was not written by ivm: {error!r}; restore it from a backup"
+        ) from error
 
 
 def _manifest_of(plain: dict[str, Any]) -> Manifest:
     tables = {name: _table_of(table) for name, table in plain["tables"].items()}
-    states = {plan: [Written(**each) for each in state] for plan, state in plain["states"].items()}
-    return Manifest(**{**plain, "tables": tables, "states": states})
+    states = {plan: [_written_of(each) for each in state] for plan, state in plain["states"].items()}
+    numbers = {name: _number(plain[name]) for name in ("record", "time", "next")}
+    batches = {source: _number(number) for source, number in plain["batches"].items()}
+    planned = {view: {name: float(rows) for name, rows in of.items()} for view, of in plain["planned"].items()}
+    return Manifest(**{**plain, **numbers, "batches": batches, "planned": planned, "tables": tables, "states": states})
 
 
 def _table_of(plain: dict[str, Any]) -> TableFiles:
-    parts = [Part(Written(**part["written"]), part["rows"]) for part in plain["parts"]]
-    return TableFiles(parts, None if plain["living"] is None else Written(**plain["living"]))
+    parts = [Part(_written_of(part["written"]), _number(part["rows"])) for part in plain["parts"]]
+    return TableFiles(parts, None if plain["living"] is None else _written_of(plain["living"]))
+
+
+def _written_of(plain: dict[str, Any]) -> Written:
+    return Written(str(plain["file"]), _number(plain["bytes"]), _number(plain["crc"]))
+
+
+def _number(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"{value!r} is no number")
+    return value

@@ -36,18 +36,29 @@ def restore(core: Core, storage: Storage, manifest: Manifest) -> OnDisk:
     StorageError if a table cannot be read. Views whose state cannot, or was not kept by the same plan, are filled anew,
     which is said. Cost: reads all files once; rows of tables stay where they are mapped, indexes are made anew.
     """
-    catalog = catalog_of(manifest.defined)
-    on_disk = OnDisk.of(manifest)
+    try:
+        with Reading(storage, (written for _, written in manifest.files())) as reading:
+            return _restored(core, reading, manifest)
+    except StorageError:
+        raise
+    except (Error, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise StorageError(
+            f"cannot open database {storage.where()}: what its manifest says does not fit together: {error!r}; restore "
+            "it from a backup"
+        ) from error
+
+
+def _restored(core: Core, reading: Reading, manifest: Manifest) -> OnDisk:
+    catalog, on_disk = catalog_of(manifest.defined), OnDisk.of(manifest)
     core.engine.begin_at(manifest.time)
     core.engine.batches.update(manifest.batches)
-    with Reading(storage, (written for _, written in manifest.files())) as reading:
-        bound = {view.name: bound_again(view, catalog) for view in catalog.views}  # while files are summed
-        for table in _referred_first(catalog.tables):
-            _restore_table(core, reading, manifest, table, on_disk)
-        saved = Saved(reading, manifest.states)
-        core.catalog.become(catalog)
-        for view in catalog.views:
-            _restore_view(core, catalog, view, bound[view.name], manifest.planned.get(view.name, {}), saved)
+    bound = {view.name: bound_again(view, catalog) for view in catalog.views}  # while files are checked
+    for table in _referred_first(catalog.tables):
+        _restore_table(core, reading, manifest, table, on_disk)
+    saved = Saved(reading, manifest.states)
+    core.catalog.become(catalog)
+    for view in catalog.views:
+        _restore_view(core, catalog, view, bound[view.name], manifest.planned.get(view.name, {}), saved)
     on_disk.states = saved.restored
     return on_disk
 
@@ -61,6 +72,10 @@ def bound_again(view: View, catalog: Catalog) -> BoundQuery:
     """The query of a view that was defined once."""
     bound = bind(view.unnamed or view.sql, catalog)
     return with_names(bound, view.name, [field.name for field in view.schema]) if view.unnamed else bound
+
+
+class _Unusable(Exception):
+    """What was saved of a state cannot be used."""
 
 
 class Saved:
@@ -88,9 +103,9 @@ class Saved:
         try:
             for state, written in zip(states, files, strict=True):
                 state.restore(map(Segment, self._reading.batches(written)))
-        except (Error, KeyError, pa.ArrowException):
+        except Exception as error:  # whatever it is, the state can be made again
             del self._states[identity]
-            raise
+            raise _Unusable(f"{', '.join(each.file for each in files)}: {error}") from error
         self.restored[identity] = WrittenState(node, node.updates_in, tuple(files))
         return True
 
@@ -98,10 +113,10 @@ class Saved:
 def _restore_table(core: Core, reading: Reading, manifest: Manifest, table: Table, on_disk: OnDisk) -> None:
     files, tables = manifest.tables[table.name], core.engine.tables
     declared = tables.made(table)
-    batches, dead = read_rows(reading, files, table.name)
+    batches, dead = read_rows(reading, files, table)
     try:
         declared.store.load(batches, dead, manifest.time)
-    except (Error, pa.ArrowException, ValueError) as error:
+    except (Error, pa.ArrowException, KeyError, TypeError, ValueError) as error:
         names = ", ".join(part.written.file for part in files.parts)
         raise StorageError(f"cannot read table {table.name} from {names}: {error}; restore it from a backup") from error
     core.engine.put_table(table.name, declared)
@@ -112,18 +127,19 @@ def _restore_view(
     core: Core, catalog: Catalog, view: View, bound: BoundQuery, sizes: Mapping[str, float], saved: Saved
 ) -> None:
     """Install a view with the states that were saved; where some cannot be read, without these."""
-    renderer = core.engine.renderer
+    renderer, known = core.engine.renderer, False
     while True:
         saved.missed.clear()
         renderer.saved = saved
         try:
             install(core, catalog, view, bound, sizes, rehearsed=False)
-        except (StorageError, KeyError, pa.ArrowException) as error:
+        except _Unusable as error:
             _told.warning("view %s is filled anew, since what was saved of it cannot be used: %s", view.name, error)
+            known = True
             continue
         finally:
             renderer.saved = None
-        if saved.missed:
+        if saved.missed and not known:
             _told.warning("view %s is filled anew: what was saved is of another plan than it has now", view.name)
         return
 

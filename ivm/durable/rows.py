@@ -9,10 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from catalog.errors import StorageError
+from catalog.schema import Table
+from catalog.types import Kind
 from ivm.durable.files import Files, Reading, Written
 from ivm.durable.manifest import Part, TableFiles
-from ivm.trace.arrow import bools_in
+from ivm.trace.arrow import arrow_type, bools_in
 from ivm.trace.column import Bools, Ints
+from ivm.trace.in_place import is_readable_in
 from ivm.trace.row_store import RowsReader
 
 _LIVING = "living"
@@ -44,7 +47,7 @@ class WrittenRows:
         return TableFiles([each.part for each in self.stretches], self.living)
 
 
-def read_rows(reading: Reading, files: TableFiles, table: str) -> tuple[list[pa.RecordBatch], Ints]:
+def read_rows(reading: Reading, files: TableFiles, table: Table) -> tuple[list[pa.RecordBatch], Ints]:
     """The rows of a table, which lie where its files are mapped, and the numbers of those that are dead.
 
     StorageError if they are not as they were written.
@@ -53,9 +56,25 @@ def read_rows(reading: Reading, files: TableFiles, table: str) -> tuple[list[pa.
     rows = sum(batch.num_rows for batch in batches)
     living = [] if files.living is None else list(reading.batches(files.living))
     alive = np.concatenate([bools_in(batch.column(_LIVING)) for batch in living] or [_ALL])
-    if rows != sum(part.rows for part in files.parts) or (living and len(alive) != rows):
-        raise StorageError(f"cannot read table {table}: its files do not fit together; restore them from a backup")
+    is_other = any(not _is_of(table, batch.schema) for batch in batches)
+    if is_other or rows != sum(part.rows for part in files.parts) or (living and len(alive) != rows):
+        raise StorageError(
+            f"cannot read table {table.name}: its files do not fit together; restore them from a backup"
+        )
     return batches, np.flatnonzero(~alive)
+
+
+def _is_of(table: Table, schema: pa.Schema) -> bool:
+    """Whether these are columns of a table, as `write_rows` writes them."""
+    if schema.names != [field.name for field in table.fields]:
+        return False
+    types = (each.value_type if pa.types.is_dictionary(each) else each for each in schema.types)
+    return all(
+        found == arrow_type(field.type)
+        or is_readable_in(found, field.type)
+        or (pa.types.is_large_string(found) and field.type.kind is Kind.VARCHAR)
+        for found, field in zip(types, table.fields, strict=True)
+    )
 
 
 def as_read(files: TableFiles, numbering: object, dead: int) -> WrittenRows:

@@ -1,8 +1,11 @@
 """A checkpoint has what there was, may fail or be cut short anywhere, and is written but once."""
 
+import json
 import logging
 import random
+import re
 import threading
+import zlib
 
 import pytest
 
@@ -240,3 +243,64 @@ def test_a_newer_format_is_refused():
     files["MANIFEST"] = files["MANIFEST"].replace(b"format 1,", b"format 2,", 1)
     with pytest.raises(ivm.StorageError, match="it has format 2, and this release of ivm reads format 1"):
         opened(Disk(files))
+
+
+def test_files_that_somebody_else_made_are_refused(caplog):
+    assert _opened_after_changes(5, 60, caplog) == {"anew", "opened", "refused"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+def test_many_more_of_them(seed, caplog):
+    assert _opened_after_changes(seed, 500, caplog) == {"anew", "opened", "refused"}
+
+
+def _opened_after_changes(seed, rounds, caplog):
+    """How databases are opened that have the right sums, and say what is changed or taken from other places."""
+    disk, db = _filled()
+    db.close()
+    whole, chance, ways = disk.files(), random.Random(seed), set()
+    for _ in range(rounds):
+        files = dict(whole)
+        manifest = json.loads(files["MANIFEST"].split(b"\n", 1)[1])
+        _change(manifest, chance)
+        name = chance.choice([each for each in files if each.endswith(".arrows")])
+        if chance.random() < 0.5:
+            files[name] = _changed(files[name], files[chance.choice([*files])], chance)
+            written = {"file": name, "bytes": len(files[name]), "crc": zlib.crc32(files[name])}
+            manifest = json.loads(re.sub(rf'\{{"file": "{name}"[^}}]*\}}', json.dumps(written), json.dumps(manifest)))
+        text = json.dumps(manifest).encode()
+        files["MANIFEST"] = b"ivm database, format 1, crc32 %08x\n" % zlib.crc32(text) + text
+        caplog.clear()
+        try:
+            opened(Disk(files))
+            ways.add("anew" if "filled anew" in caplog.text else "opened")
+        except ivm.StorageError:
+            ways.add("refused")
+    return ways
+
+
+def _change(value, chance):
+    """Change something somewhere in a value of JSON."""
+    places = list(value) if isinstance(value, dict) else range(len(value))
+    place = chance.choice([*places]) if places else None
+    if place is None:
+        return
+    inner = value[place]
+    if isinstance(inner, dict | list) and inner and chance.random() < 0.9:
+        _change(inner, chance)
+    elif chance.random() < 0.2:
+        del value[place]
+    else:
+        value[place] = chance.choice([None, 0, -1, 7, 2**40, "x", "../LOCK", [], {}, True, 1.5])
+
+
+def _changed(content, other, chance):
+    """Bytes with some of them changed, or others in their place."""
+    if chance.random() < 0.2:
+        return other
+    content = bytearray(content)
+    for _ in range(chance.choice([1, 8])):
+        if content:
+            content[chance.randrange(len(content))] ^= 1 << chance.randrange(8)
+    return bytes(content)
