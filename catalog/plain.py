@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, fields, is_dataclass
-from functools import cache
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -110,11 +109,6 @@ def _check(value: object, declared: Any) -> None:
     elif type(value) is not declared:
         raise TypeError(f"{value!r} is not of type {declared.__name__}")
     elif is_dataclass(value):
-        hints = _hints(declared)
+        hints = get_type_hints(declared)
         for field in fields(value):
             _check(getattr(value, field.name), hints[field.name])
-
-
-@cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)

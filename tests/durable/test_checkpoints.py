@@ -147,7 +147,7 @@ def test_something_may_be_raised_at_any_line():
     for number, place in enumerate(places[::4]):
         raising(work, place, (KeyboardInterrupt, MemoryError)[number % 2])
         assert contents(opened(Disk(disk.files()))) == contents(db), f"at {place}"
-    db.sql("CHECKPOINT")
+    work()
     assert len([name for name in disk.names() if name.endswith(".log")]) == 1
 
 
