@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from os import PathLike
 
-from catalog.errors import StorageError
+from catalog.errors import Error, StorageError
 from ivm.core import Core
 from ivm.durable import ending
 from ivm.durable.recovery import Told, open_storage, recover
+from ivm.engine import Progress
 from ivm.storage.directory import Directory
 from ivm.storage.log import Durability
 from ivm.storage.pinned import pinned
+from ivm.storage.storage import Storage
 
 
 def held(
@@ -20,7 +23,8 @@ def held(
     """A `new` database that is what a directory holds, which nobody else can open to write."""
     storage, core = _only(path), new()
     try:
-        open_storage(core, storage, durability, interval, progress)
+        with _recovering(core, storage, progress) as told:
+            open_storage(core, storage, durability, interval, told)
     except BaseException:
         core.close()
         raise
@@ -33,12 +37,42 @@ def seen(new: Callable[[], Core], path: str | PathLike[str], progress: Told | No
     """A `new` database that is what a directory holds now, whoever writes to it meanwhile."""
     storage, core = pinned(Directory(path, writable=False)), new()
     try:
-        recover(core, storage, progress)
+        with _recovering(core, storage, progress) as told:
+            recover(core, storage, told)
     except BaseException:
         core.close()
         raise
     core.read_only = storage.where()
     return core
+
+
+@contextmanager
+def _recovering(core: Core, storage: Storage, progress: Told | None) -> Iterator[Told | None]:
+    """What to tell `progress`. StorageError for whatever comes of files that hold what ivm does not write."""
+    raised: list[BaseException] = []
+
+    def told(now: Progress) -> None:
+        try:
+            if progress is not None:
+                progress(now)
+        except BaseException as error:
+            raised.append(error)
+            raise
+
+    try:
+        given = None if progress is None else told
+        core.begin_defining(given)
+        yield given
+        core.begin_defining(None)
+    except (Error, MemoryError):
+        raise
+    except Exception as error:
+        if error in raised:
+            raise
+        raise StorageError(
+            f"cannot open database {storage.where()}: {type(error).__name__}: {error}; its files cannot be read, or "
+            "hold what ivm does not write. See `ivm check`, or restore it from a backup"
+        ) from error
 
 
 def _only(path: str | PathLike[str]) -> Directory:

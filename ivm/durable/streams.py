@@ -51,8 +51,12 @@ class Streams:
 
 
 def read_stream(data: pa.Buffer, diffs: bool = False, times: bool = False) -> tuple[pa.Table, Ints | None, Ints | None]:
-    """The rows of a stream, which lie where `data` does, and their diffs and times, if it was written with them."""
+    """The rows of a stream, which lie where `data` does, and their diffs and times, if it was written with them.
+
+    ArrowInvalid for rows that no writer of Arrow makes, whose use could end the process. Cost: a pass over them.
+    """
     rows = pa.ipc.open_stream(data).read_all()
+    rows.validate(full=True)
     width = rows.num_columns - diffs - times
     found_diffs = _numbers(rows.column(width)) if diffs else None
     found_times = _numbers(rows.column(width + diffs)) if times else None
