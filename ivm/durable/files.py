@@ -123,8 +123,6 @@ def _whole(storage: Storage, written: Written) -> pa.Buffer:
     try:
         data = storage.read(written.file)
     except OSError as error:
-        if not storage.writable and isinstance(error, FileNotFoundError):
-            raise  # somebody else has made another checkpoint
         raise StorageError(f"cannot read {where}: {error.strerror or error}; restore it from a backup") from error
     if data.size != written.bytes:
         raise StorageError(

@@ -64,10 +64,10 @@ def _recovering(core: Core, storage: Storage, progress: Told | None) -> Iterator
         core.begin_defining(given)
         yield given
         core.begin_defining(None)
-    except (Error, MemoryError):
-        raise
-    except Exception as error:
-        if error in raised:
+    except BaseException as error:
+        if raised:
+            raise raised[0] from None
+        if isinstance(error, Error | MemoryError) or not isinstance(error, Exception):
             raise
         raise StorageError(
             f"cannot open database {storage.where()}: {type(error).__name__}: {error}; its files cannot be read, or "

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import pyarrow as pa
 
 from catalog.catalog import Catalog
-from catalog.errors import Error, StorageError
+from catalog.errors import Error, MemoryLimitError, StorageError
 from catalog.names import key
 from catalog.schema import Table, View
 from ivm.core import Core
@@ -39,7 +39,7 @@ def restore(core: Core, storage: Storage, manifest: Manifest) -> OnDisk:
     try:
         with Reading(storage, (written for _, written in manifest.files())) as reading:
             return _restored(core, reading, manifest)
-    except StorageError:
+    except (StorageError, MemoryLimitError):
         raise
     except (Error, AttributeError, KeyError, TypeError, ValueError) as error:
         raise StorageError(

@@ -58,9 +58,7 @@ def read_rows(reading: Reading, files: TableFiles, table: Table) -> tuple[list[p
     alive = np.concatenate([bools_in(batch.column(_LIVING)) for batch in living] or [_ALL])
     is_other = any(not _is_of(table, batch.schema) for batch in batches)
     if is_other or rows != sum(part.rows for part in files.parts) or (living and len(alive) != rows):
-        raise StorageError(
-            f"cannot read table {table.name}: its files do not fit together; restore them from a backup"
-        )
+        raise StorageError(f"cannot read table {table.name}: its files do not fit together; restore them from a backup")
     return batches, np.flatnonzero(~alive)
 
 
@@ -68,13 +66,16 @@ def _is_of(table: Table, schema: pa.Schema) -> bool:
     """Whether these are columns of a table, as `write_rows` writes them."""
     if schema.names != [field.name for field in table.fields]:
         return False
-    types = (each.value_type if pa.types.is_dictionary(each) else each for each in schema.types)
     return all(
-        found == arrow_type(field.type)
+        found == _values(arrow_type(field.type))
         or is_readable_in(found, field.type)
         or (pa.types.is_large_string(found) and field.type.kind is Kind.VARCHAR)
-        for found, field in zip(types, table.fields, strict=True)
+        for found, field in zip(map(_values, schema.types), table.fields, strict=True)
     )
+
+
+def _values(type_: pa.DataType) -> pa.DataType:
+    return type_.value_type if pa.types.is_dictionary(type_) else type_
 
 
 def as_read(files: TableFiles, numbering: object, dead: int) -> WrittenRows:

@@ -166,10 +166,13 @@ def test_progress_is_told(long, read_only):
 
 
 @pytest.mark.parametrize("read_only", [True, False])
-def test_progress_may_end_it(long, read_only):
-    def no(_):
-        raise InterruptedError
+@pytest.mark.parametrize("when", ["", "v"])
+@pytest.mark.parametrize("error", [InterruptedError, ValueError, KeyboardInterrupt, ivm.BindError])
+def test_progress_may_end_it(long, read_only, when, error):
+    def no(now):
+        if now.view == when:
+            raise error
 
-    with pytest.raises(InterruptedError):
+    with pytest.raises(error):
         ivm.connect(long, compile="off", progress=no, read_only=read_only)
     ivm.connect(long, compile="off").close()
