@@ -134,7 +134,8 @@ def _restore_view(
         try:
             install(core, catalog, view, bound, sizes, rehearsed=False)
         except _Unusable as error:
-            _told.warning("view %s is filled anew, since what was saved of it cannot be used: %s", view.name, error)
+            if not known:
+                _told.warning("view %s is filled anew, since what was saved of it cannot be used: %s", view.name, error)
             known = True
             continue
         finally:
