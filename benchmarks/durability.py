@@ -2,7 +2,8 @@
 
 A view over the `load` stream, in memory and on disk with each kind of durability, pass after pass in turns; and small
 commits of the `refresh` stream into a database in memory and one that syncs each of them, side by side, with the time
-of the syncs alone.
+of the syncs alone. Then a database of the whole stream under all views: what it takes on the disk, how long opening it
+takes after a close and after a kill, and what a checkpoint does to commits.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from benchmarks import output
+from benchmarks import durability_files, output
 from benchmarks.durability_commits_engine import Task as CommitsTask
 from benchmarks.durability_engine import MEMORY, MODES, Task
 from benchmarks.figures import Figure, Label, one, repeated, spread
@@ -25,8 +26,7 @@ from tpch.report import size
 
 _ROWS_PER_ORDER = 5  # an order and, on average, four lineitems
 _WARM_UP = 20
-_PASSES_COLUMNS = ("view", "\nbatch", *(f"{mode}\ns" for mode in MODES), *(f"{mode}\nratio" for mode in MODES[1:]),
-                   "log bytes\na change")  # fmt: skip
+_PASSES_COLUMNS = ("view", "\nbatch", *(f"{mode}\ns" for mode in MODES), *(f"{mode}\nratio" for mode in MODES[1:]))
 _COMMITS_COLUMNS = ("each of 100 rows, about", "p50 ms", "p99 ms", "max ms")
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
@@ -40,13 +40,15 @@ def durability(
     sf: Annotated[float, typer.Option("--sf", min=0.001, help="Scale factor.")] = 1.0,
     views: Annotated[str, typer.Option("--views", help="'all' that are delivered, or names.")] = "q1,q3,q9,q18",
     batch: Annotated[str, typer.Option("--batch", help="Batch sizes of the stream.")] = "100000,1000",
-    passes: Annotated[int, typer.Option(min=1, help="Passes over the stream, after the first.")] = 3,
+    passes: Annotated[int, typer.Option(min=1, help="Passes over the stream, after the first; openings.")] = 3,
     commits: Annotated[int, typer.Option(min=1, help="Small commits to measure.")] = 1_000,
+    whole: Annotated[str, typer.Option("--whole", help="Views of the database that is opened.")] = "all",
+    log: Annotated[int, typer.Option(min=0, help="MiB of log that are there when it is killed.")] = 100,
     at: Annotated[Path | None, typer.Option("--at", help="A folder on the disk to measure. Default: this one.")] = None,
     data: Annotated[Path | None, typer.Option("--data", help="Where streams are. Default: ./data/sf<SF>.")] = None,
     json_file: Annotated[Path, typer.Option("--json", help="Where to write.")] = Path("results/durability.json"),
 ) -> None:
-    """What the log costs: streaming and small commits, in memory and on disk."""
+    """What the log costs streaming and small commits, what a checkpoint does, and how fast a database opens."""
     began = time.monotonic()
     names = views_of(views)
     sizes = [int(each) for each in batch.split(",")]
@@ -55,8 +57,9 @@ def durability(
         parts = {
             "streaming": _streaming(load, names, sizes, passes, folder),
             "commits": _commits(refresh, names, commits, folder),
+            "files": durability_files.measured(load, refresh, views_of(whole), log << 20, passes, folder, _err),
         }
-    parameters = {"sf": sf, "views": views, "batch": batch, "passes": passes, "commits": commits}
+    parameters = {"sf": sf, "views": views, "batch": batch, "passes": passes, "commits": commits, "whole": whole}
     figures = [figure for found, _ in parts.values() for figure in found]
     detail = {name: each for name, (_, each) in parts.items()}
     output.save("durability", parameters, figures, detail, json_file, began)
@@ -77,7 +80,6 @@ def _streaming(stream: str, views: tuple[str, ...], sizes: list[int], passes: in
         for mode in MODES:
             figures.append(repeated("passes", "s", entry["modes"][mode]["seconds"], durability=mode, **of))
             figures.append(repeated("passes, with closing", "s", entry["modes"][mode]["whole"], durability=mode, **of))
-        figures.append(one("log, a change", "B", entry["log_bytes"] / entry["tuples"], **of))
     return figures, found
 
 
@@ -88,7 +90,6 @@ def _row(entry: dict[str, Any]) -> tuple[str, ...]:
         f"{entry['batch']:,}",
         *(f"{middle[mode]:.3f}" for mode in MODES),
         *(f"{middle[mode] / middle[MEMORY]:.2f}" for mode in MODES[1:]),
-        f"{entry['log_bytes'] / entry['tuples']:.0f}",
     )
 
 

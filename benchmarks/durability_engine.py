@@ -38,7 +38,7 @@ class Task:
 
 
 def measure(asked: Task) -> dict[str, Any]:
-    """Of each mode the seconds in commits, and with what closing the database took, pass by pass; the log's bytes.
+    """Of each mode the seconds in commits, and with what closing the database took, pass by pass.
 
     Each pass is into a new database. Modes take turns, so that what changes on the machine meets all of them; a first
     pass of each, which touches memory and files for the first time, is left out.
@@ -49,21 +49,19 @@ def measure(asked: Task) -> dict[str, Any]:
     read = stream.batches(asked.batch, queries.reads(asked.view), coalesce=True)
     batches = [batch.tables for batch in read if batch.tables]
     found: dict[str, dict[str, list[float]]] = {mode: {"seconds": [], "whole": []} for mode in MODES}
-    log_bytes = 0
     for number in range(asked.passes + 1):
         for mode in MODES:
             steps.tell(f"{mode}, pass {number}")
-            seconds, whole, log = _pass(asked, mode, batches)
-            log_bytes = max(log_bytes, log)
+            seconds, whole = _pass(asked, mode, batches)
             if number > 0:
                 found[mode]["seconds"].append(seconds)
                 found[mode]["whole"].append(whole)
     tuples = sum(table.num_rows for tables in batches for table in tables.values())
-    return {"modes": found, "log_bytes": log_bytes, "tuples": tuples, "commits": len(batches)}
+    return {"modes": found, "tuples": tuples, "commits": len(batches)}
 
 
-def _pass(asked: Task, mode: str, batches: list[dict[str, pa.Table]]) -> tuple[float, float, int]:
-    """The seconds in commits, these and those of closing, and the bytes of the log."""
+def _pass(asked: Task, mode: str, batches: list[dict[str, pa.Table]]) -> tuple[float, float]:
+    """The seconds in commits, and these with those of closing."""
     place = Path(asked.folder) / "passes.ivm"
     db = connect(asked.threads) if mode == MEMORY else connect(asked.threads, path=str(place), durability=mode)
     db.sql(ddl())
@@ -74,11 +72,10 @@ def _pass(asked: Task, mode: str, batches: list[dict[str, pa.Table]]) -> tuple[f
     began = perf_counter()
     db.close()
     closing = perf_counter() - began
-    log = log_bytes_of(place)
     shutil.rmtree(place, ignore_errors=True)
     del db
     gc.collect()
-    return sum(commits.measured), sum(commits.measured) + closing, log
+    return sum(commits.measured), sum(commits.measured) + closing
 
 
 def log_bytes_of(place: Path) -> int:

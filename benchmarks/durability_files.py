@@ -1,0 +1,79 @@
+"""What `durability` measures of checkpoints: what they take of the disk and of others' time; and of opening."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Any
+
+from rich.console import Console
+
+from benchmarks import output
+from benchmarks.durability_files_engine import Task, place_of
+from benchmarks.durability_opening_engine import Task as OpeningTask
+from benchmarks.figures import Figure, one, repeated, spread
+from benchmarks.process import measure
+from tpch.report import size
+
+_ENGINE = "benchmarks.durability_files_engine"
+_OPENING_COLUMNS = ("opened", "first answer s", "all views s", "memory after", "most meanwhile", "ratio")
+_LATENCY_COLUMNS = ("commits of 100 rows, about", "number", "p50 ms", "p99 ms", "max ms")
+_CLEAN, _KILLED = "after close", "after a kill, with a log"
+
+
+def measured(
+    load: str, refresh: str, views: tuple[str, ...], log_bytes: int, times: int, folder: str, err: Console
+) -> tuple[list[Figure], Any]:
+    """A database of the whole `load` stream under all views: its files, a checkpoint beside commits, some openings."""
+    err.print("a database of the whole stream, on disk", highlight=False)
+    filled = measure(_ENGINE, Task(load, views, folder))
+    path = str(place_of(folder))
+    openings = {_CLEAN: _opened(path, views, times, err)}
+    err.print("a checkpoint beside commits", highlight=False)
+    loaded = measure(_ENGINE, Task(load, views, folder, refresh, log_bytes=log_bytes))
+    openings[_KILLED] = _opened(path, views, times, err)
+    shutil.rmtree(path)
+    ratio = filled["tables"] / filled["parquet"]
+    output.note(
+        f"on disk: tables {size(filled['tables'])}, {ratio:.2f} times Parquet with zstd ({size(filled['parquet'])}), "
+        f"views {size(filled['states'])}; checkpoint at close {filled['closing']:.2f} s, beside commits "
+        f"{loaded['checkpoint']:.2f} s; log {size(loaded['log_bytes'])}"
+    )
+    output.table("refresh stream, all of these views", _LATENCY_COLUMNS, [
+        (f"{name} a checkpoint", f"{each['count']:,}", *(f"{each[q]:,.1f}" for q in ("p50_ms", "p99_ms", "max_ms")))
+        for name in ("without", "during") for each in [loaded[name]]
+    ])  # fmt: skip
+    output.table("opening", _OPENING_COLUMNS, [_row(name, found) for name, found in openings.items()])
+    figures = [
+        one("checkpoint at close", "s", filled["closing"]),
+        one("tables on disk", "B", filled["tables"]),
+        one("what views keep, on disk", "B", filled["states"]),
+        one("the same rows in Parquet", "B", filled["parquet"]),
+        one("checkpoint beside commits", "s", loaded["checkpoint"]),
+        one("log when killed", "B", loaded["log_bytes"]),
+    ]
+    for name in ("without", "during"):
+        figures.append(spread(f"commit {name} a checkpoint", "ms", loaded[name]["quantiles_ms"], loaded[name]["count"]))
+    for name, found in openings.items():
+        for key in ("first", "all"):
+            figures.append(repeated(f"opening, {key}", "s", [each[key] for each in found], opened=name))
+        for key in ("memory", "peak"):
+            figures.append(repeated(f"opening, {key}", "B", [each[key] for each in found], opened=name))
+    return figures, {"filled": filled, "loaded": loaded, "openings": openings}
+
+
+def _opened(path: str, views: tuple[str, ...], times: int, err: Console) -> list[dict[str, Any]]:
+    """Several times the same, each in a process that ends as if killed."""
+    err.print("opening", highlight=False)
+    return [measure("benchmarks.durability_opening_engine", OpeningTask(path, views)) for _ in range(times)]
+
+
+def _row(name: str, found: list[dict[str, Any]]) -> tuple[str, ...]:
+    middle = {key: sorted(each[key] for each in found)[len(found) // 2] for key in ("first", "all", "memory", "peak")}
+    return (
+        name,
+        f"{middle['first']:.2f}",
+        f"{middle['all']:.2f}",
+        size(middle["memory"]),
+        size(middle["peak"]),
+        f"{middle['peak'] / middle['memory']:.2f}",
+    )
