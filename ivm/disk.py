@@ -59,14 +59,22 @@ def recover(path: Path, out: Path, to: int | None) -> None:
     entries = whole if to is None else as_of(whole, to, begun)
     with new_directory(out) as aside:
         copy_files(storage, aside, manifest, entries)
-        with progress(_err, "") as tell, ivm.connect(aside, read_only=True, progress=opening(tell)) as db:
-            time = db.time
+        time = _time(aside, path)
     left = len(whole) - len(entries)
     typer.echo(f"{out}: as of time {time}" + (f", without {_count(left, 'later record')}" if left else ""))
     for problem in checked(storage).problems if to is None else ():
         if not problem.harmless:
             said = f"lost: {problem.file}: {problem.what}; {problem.affects}"
             _err.print(Text(said, style="red"), soft_wrap=True)
+
+
+def _time(copy: Path, of: Path) -> int:
+    """The logical time of a copy; StorageError, which names the files of the first, if it cannot be opened."""
+    try:
+        with progress(_err, "") as tell, ivm.connect(copy, read_only=True, progress=opening(tell)) as db:
+            return db.time
+    except StorageError as error:
+        raise StorageError(str(error).replace(str(copy), str(of))) from error
 
 
 def _verified(path: Path) -> list[str]:

@@ -272,6 +272,15 @@ def test_each_file_of_a_checkpoint_that_is_damaged_is_named(saved):
     assert call("check", saved).exit_code == 0
 
 
+def test_what_no_copy_can_do_without(saved, tmp_path):
+    rows = next(saved.glob("rows-*"))
+    rows.write_bytes(rows.read_bytes()[:-1])
+    done = call("recover", saved, "--out", tmp_path / "copy.ivm")
+    assert isinstance(done.exception, ivm.StorageError)
+    assert str(rows) in str(done.exception)
+    assert os.listdir(tmp_path) == ["shop.ivm"]
+
+
 @pytest.mark.parametrize("fails", ["write", "sync"])
 def test_of_a_backup_that_fails_nothing_is_left(tmp_path, monkeypatch, fails):
     with ivm.connect(tmp_path / "shop.ivm", compile="off") as db:
