@@ -41,7 +41,7 @@ from ivm.trace.table_store import TableStore
 from ivm.trace.time import BEGINNING
 from ivm.trace.turns import Aside, at_once
 from ivm.trace.view_log import ViewLog
-from ivm.transaction import Change
+from ivm.transaction import Change, last_time
 from ivm.transform.pipeline import optimize
 from ivm.view import Installed
 from sql.ir.relation import Relation
@@ -223,13 +223,16 @@ class Engine:
         changes and what follows from them, never the tables.
         """
         started = perf_counter_ns()
+        time, are_apart = last_time(changes, max(self.time + 1, time))
         try:
+            if self.journal is not None:
+                self.journal.begin(changes, time, batch)
             with self._errands:
-                decided = self._prepared(changes, started, time)
+                decided = self._prepared(changes, started, time, are_apart)
             if batch is not None:
                 decided.batch = batch
             if self.journal is not None:
-                decided.put = self.journal.commit(changes, decided.time, batch)
+                decided.put = self.journal.commit(changes, time, batch)
             self._decided = decided
         except NumericError as error:
             views = self.users_of_nodes().get(id(self.renderer.graph.last), ())
@@ -238,7 +241,7 @@ class Engine:
             raise error.__cause__ or error from None
         finally:
             self.settle()
-        return decided.time
+        return time
 
     def settle(self) -> None:
         """Make the last commit final and tell who listens, or undo it, if that is not done: it was interrupted.
@@ -344,13 +347,9 @@ class Engine:
                     pending += [*node.inputs, *node.waits]
         return {node: tuple(sorted(names)) for node, names in users.items()}
 
-    def _prepared(self, changes: Sequence[Change], started: int, least: int) -> _Decided:
-        """All of a commit that can fail; it can still be undone."""
+    def _prepared(self, changes: Sequence[Change], started: int, time: int, are_apart: bool) -> _Decided:
+        """All of a commit that can fail; it can still be undone. `are_apart`: whether rows have times of their own."""
         graph, read = self.renderer.graph, self.renderer.sources
-        time, are_apart = max(graph.time + 1, least), False
-        for change in changes:
-            if change.times is not None and len(change.times):
-                time, are_apart = max(time, int(change.times.max())), True
         since = BEGINNING if graph.installation is not None else max(time - self._history, self._begins)
         are_apart = are_apart and self._tells_times_apart(changes)
         earliest = BEGINNING if are_apart else since

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, get_args
 from warnings import warn
 
@@ -36,6 +36,12 @@ class Change(NamedTuple):
     times: Ints | None = None
     mode: Mode = "diff"
     missing: Missing = "error"
+
+
+def last_time(changes: Sequence[Change], least: int) -> tuple[int, bool]:
+    """The last logical time of a commit, which is `least` or later, and whether some rows have times of their own."""
+    own = [int(change.times.max()) for change in changes if change.times is not None and len(change.times)]
+    return max(least, *own) if own else least, bool(own)
 
 
 class Transaction:

@@ -19,8 +19,11 @@ from ivm.storage.log import Draft, Durability, Log, Put
 from ivm.storage.pinned import pinned
 from ivm.storage.storage import Storage
 from ivm.trace.exported import ArrowRows
+from ivm.trace.helpers import Errand, Helpers
 from ivm.transaction import Change
 
+_LARGE = 1 << 14
+"""Rows from which on it pays to have a commit put down by another thread while it is worked on."""
 Written = Put | Handed
 """What was put down and is not decided: it is in the log, or is to be written into it."""
 
@@ -29,7 +32,8 @@ class Journal:
     """Writes down each commit, and each change of what exists: before it takes effect, or soon after.
 
     Where commits wait for the disk, it is before: some 50 microseconds, a copy of the rows, a checksum of it and a call
-    of the operating system. Else a thread of its own does that: a commit hands over its rows, to which nobody writes.
+    of the operating system; of many rows beside what else is done for the commit. Where they do not wait, a thread of
+    its own does all that afterwards: a commit hands over its rows, to which nobody writes.
 
     All but `settle`, `finish`, `copy` and `close` are called under the database's lock.
     """
@@ -41,17 +45,28 @@ class Journal:
         self._streams = Streams()
         self._over = threading.Event()
         self._backlog = None if durability == "commit" else Backlog(log)
+        self._helpers = Helpers(2)
+        self._begun: Errand[Put] | None = None
         if durability == "interval":
             sync = threading.Thread(target=_sync_now_and_then, args=(log, interval, self._over), name="ivm-sync")
             sync.daemon = True
             sync.start()
 
+    def begin(self, changes: Sequence[Change], time: int, batch: Batch | None) -> None:
+        """Begin to put down a commit of many rows that is worked on, so that another thread does it meanwhile."""
+        if self._backlog is None and sum(change.data.num_rows for change in changes) >= _LARGE:
+            self._begun = Errand(partial(self._log.put, self._draft(changes, time, batch, 0)))
+            self._helpers.put(self._begun)
+
     def commit(self, changes: Sequence[Change], time: int, batch: Batch | None) -> Written:
         """Put down a commit that is about to take effect. StorageError if that is not possible."""
-        payload = partial(commit_payload, tuple(changes), time, batch, self._streams)
-        if self._backlog is None:
-            return self._log.put(Draft(COMMIT, time, 0, payload))
-        return self._backlog.put(Draft(COMMIT, time, sum(change.data.nbytes for change in changes), payload))
+        if self._backlog is not None:
+            return self._backlog.put(self._draft(changes, time, batch, sum(change.data.nbytes for change in changes)))
+        if self._begun is None:
+            return self._log.put(self._draft(changes, time, batch, 0))
+        put = self._begun.get()
+        self._begun = None
+        return put
 
     def define(self, old: Catalog, new: Catalog, time: int, made: Mapping[str, ArrowRows | None]) -> Written:
         """Put down that `new` is what exists, with tables `made` of rows. StorageError if that is not possible."""
@@ -69,10 +84,13 @@ class Journal:
     @property
     def is_pending(self) -> bool:
         """Whether something was put down, and is in the log, of which it is not decided whether it takes effect."""
-        return self._backlog is None and self._log.is_pending
+        return self._backlog is None and (self._begun is not None or self._log.is_pending)
 
     def take_back(self) -> None:
-        """What was put down last has not taken effect. It cannot fail."""
+        """What was put down last has not taken effect. It cannot fail; it may be interrupted, and called again."""
+        if self._begun is not None:
+            self._begun.wait()
+            self._begun = None
         if self._backlog is None:
             self._log.take_back()
 
@@ -127,8 +145,12 @@ class Journal:
                 self._backlog.check()
         finally:
             self._over.set()
+            self._helpers.close()
             self._log.close()
             self._storage.close()
+
+    def _draft(self, changes: Sequence[Change], time: int, batch: Batch | None, size: int) -> Draft:
+        return Draft(COMMIT, time, size, partial(commit_payload, tuple(changes), time, batch, self._streams))
 
 
 def _sync_now_and_then(log: Log, interval: float, over: threading.Event) -> None:

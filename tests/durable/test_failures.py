@@ -6,6 +6,7 @@ from contextlib import suppress
 import pytest
 
 import ivm
+from ivm.durable import journal
 from tests.durable.disk import Disk
 from tests.durable.opening import contents, opened
 from tests.durable.workload import TABLES, VIEWS, steps
@@ -83,3 +84,22 @@ def test_a_database_that_cannot_be_cut_back_writes_nothing_more():
     with pytest.raises(ivm.StorageError, match="cannot be cut back"):
         db.apply({"t": {"a": [2]}})
     assert contents(opened(Disk(disk.files())))["rows"] == {"t": []}
+
+
+@pytest.mark.parametrize("failure", [None, errno.ENOSPC, "short"])
+def test_large_commits_are_written_while_they_are_worked_on(failure):
+    disk = Disk()
+    db = opened(disk)
+    db.sql("CREATE TABLE t (a BIGINT PRIMARY KEY)")
+    rows = {"a": range(journal._LARGE)}
+    if failure is not None:
+        disk.fails[disk.calls + 1] = failure
+        with pytest.raises(ivm.StorageError, match="nothing was changed"):
+            db.apply({"t": rows})
+    db.apply({"t": rows})
+    before = disk.calls
+    with pytest.raises(ivm.ConstraintError):
+        db.apply({"t": rows})
+    assert disk.calls in (before, before + 2)  # it was written and cut off again, if the other thread came to it
+    db.apply({"t": {"a": [-1]}})
+    assert contents(opened(Disk(disk.files()))) == contents(db)

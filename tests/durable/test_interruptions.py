@@ -2,6 +2,7 @@
 
 import pytest
 
+from ivm.durable import journal
 from tests.durable.disk import Disk
 from tests.durable.opening import contents, finish, opened
 from tests.faults.lines import lines_of, raising
@@ -15,8 +16,14 @@ WORKS = {
 }
 
 
-@pytest.mark.parametrize(("work", "durability"), [*((work, "commit") for work in WORKS), ("commit", "off")])
-def test_the_log_has_what_memory_has(work, durability):
+CASES = [*((work, "commit") for work in WORKS), ("commit", "off"), ("commit", "beside")]
+
+
+@pytest.mark.parametrize(("work", "durability"), CASES)
+def test_the_log_has_what_memory_has(work, durability, monkeypatch):
+    if durability == "beside":
+        durability = "commit"
+        monkeypatch.setattr(journal, "_LARGE", 1)
     disk = Disk()
     db = opened(disk, durability)
 
