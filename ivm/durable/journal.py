@@ -13,7 +13,7 @@ from catalog.catalog import Catalog
 from catalog.errors import StorageError
 from ivm.durable.copying import back_up
 from ivm.durable.payload import COMMIT, DEFINITION, Batch, commit_payload, definition_payload
-from ivm.durable.streams import Streams
+from ivm.durable.streams import Streams, size_of
 from ivm.storage.backlog import Backlog, Handed
 from ivm.storage.log import Draft, Durability, Log, Put
 from ivm.storage.pinned import pinned
@@ -61,7 +61,7 @@ class Journal:
     def commit(self, changes: Sequence[Change], time: int, batch: Batch | None) -> Written:
         """Put down a commit that is about to take effect. StorageError if that is not possible."""
         if self._backlog is not None:
-            return self._backlog.put(self._draft(changes, time, batch, sum(change.data.nbytes for change in changes)))
+            return self._backlog.put(self._draft(changes, time, batch, sum(size_of(change.data) for change in changes)))
         if self._begun is None:
             return self._log.put(self._draft(changes, time, batch, 0))
         put = self._begun.get()

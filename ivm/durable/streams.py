@@ -17,15 +17,21 @@ END = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 """What ends a stream."""
 
 
+_FEW = 1 << 10
+
+
 class _Known(NamedTuple):
     """What is known of rows of one schema: how they are written, and what begins their stream.
 
-    That is None where there are dictionaries, which come before the rows.
+    Where there are dictionaries, which come before the rows, those of the columns `coded` were `dictionaries`; the
+    beginning is None if they are none that come again.
     """
 
     given: pa.Schema
     schema: pa.Schema
     begin: pa.Buffer | None
+    coded: list[int]
+    dictionaries: list[pa.Array]
 
 
 class Streams:
@@ -37,7 +43,7 @@ class Streams:
     def pieces(self, table: str, rows: ArrowRows, diffs: Ints | None, times: Ints | None) -> list[pa.Buffer | bytes]:
         """The stream of a table's rows, piece by piece, with columns `_diff` and `_time` behind theirs where given.
 
-        Cost: some 10 microseconds, and a copy of the rows.
+        Cost: some 10 microseconds, and a copy of the rows; 3 times that where a dictionary was not there before.
         """
         form, given = (table, rows.num_columns, diffs is not None, times is not None), rows.schema
         known = self._known.get(form)
@@ -45,9 +51,23 @@ class Streams:
             known = self._known[form] = _known(given, diffs, times)
         each = [rows] if isinstance(rows, pa.RecordBatch) else rows.to_batches()
         batches = _numbered(each, known.schema, diffs, times)
-        if known.begin is None:
-            return [_with_dictionaries(known.schema, batches)]
+        if known.coded:
+            if len(batches) != 1:
+                return [_whole(known.schema, batches)]
+            dictionaries = [batches[0].column(place).dictionary for place in known.coded]
+            if known.begin is None or not all(map(pa.Array.equals, known.dictionaries, dictionaries)):
+                whole = _whole(known.schema, batches)
+                if sum(map(len, dictionaries)) <= _FEW:
+                    begin = whole.slice(0, whole.size - batches[0].serialize().size - len(END))
+                    self._known[form] = known._replace(begin=begin, dictionaries=dictionaries)
+                return [whole]
         return [known.begin, *(batch.serialize() for batch in batches), END]
+
+
+def size_of(rows: ArrowRows) -> int:
+    """The bytes that rows take in a stream, without dictionaries. Cost: 2 microseconds for 16 columns."""
+    batches = [rows] if isinstance(rows, pa.RecordBatch) else rows.to_batches()
+    return sum(pa.ipc.get_record_batch_size(batch) for batch in batches)
 
 
 def read_stream(data: pa.Buffer, diffs: bool = False, times: bool = False) -> tuple[pa.Table, Ints | None, Ints | None]:
@@ -69,8 +89,8 @@ def _numbers(column: pa.ChunkedArray) -> Ints:
 
 def _known(given: pa.Schema, diffs: Ints | None, times: Ints | None) -> _Known:
     schema = _with_numbers(given.remove_metadata(), diffs, times)
-    has_dictionaries = any(pa.types.is_dictionary(field.type) for field in schema)
-    return _Known(given, schema, None if has_dictionaries else schema.serialize())
+    coded = [place for place, type_ in enumerate(schema.types) if pa.types.is_dictionary(type_)]
+    return _Known(given, schema, None if coded else schema.serialize(), coded, [])
 
 
 def _with_numbers(schema: pa.Schema, diffs: Ints | None, times: Ints | None) -> pa.Schema:
@@ -96,7 +116,7 @@ def _numbered(
     return made
 
 
-def _with_dictionaries(schema: pa.Schema, batches: Sequence[pa.RecordBatch]) -> pa.Buffer:
+def _whole(schema: pa.Schema, batches: Sequence[pa.RecordBatch]) -> pa.Buffer:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema) as writer:
         for batch in batches:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from _thread import LockType, allocate_lock
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import NamedTuple
 
@@ -19,6 +20,8 @@ MOST_BYTES = 1 << 26
 """So much may be left to be written, and one record more, ..."""
 MOST_RECORDS = 1 << 10
 """... or so many records."""
+_NAP_SECONDS = 0.003
+"""So long more may come before they are written: a thread that is woken for each disturbs the one at work."""
 _WAIT_SECONDS = 1.0
 
 
@@ -52,6 +55,8 @@ class Backlog:
         self._error: BaseException | None = None
         self._queue: SimpleQueue[Handed | None] = SimpleQueue()
         self._waiting: list[_Waiting] = []
+        self._nap = allocate_lock()
+        self._nap.acquire()
         self._thread = threading.Thread(target=self._work, name="ivm-log", daemon=True)
         self._thread.start()
 
@@ -81,6 +86,7 @@ class Backlog:
     def end(self) -> None:
         """Return when all is written, or cannot be; nothing is written any more. Once is enough."""
         self._queue.put(None)
+        self._wake()
         self._thread.join()
 
     def check(self) -> None:
@@ -100,17 +106,25 @@ class Backlog:
 
     def _work(self) -> None:
         try:
-            handed = self._queue.get()
-            while handed is not None:
-                if handed.number > self._done:
-                    self._log.keep(self._log.write(handed.draft))
-                    self._time, self._at, self._done = handed.draft.time, handed.upto, handed.number
-                handed = None  # what it holds goes, while there is nothing to do
-                self._tell()
-                handed = self._queue.get()
+            while self._drain(self._queue.get()):
+                pass
         except BaseException as error:  # noqa: BLE001  whoever commits next is told
             self._error = error
             self._tell()
+
+    def _drain(self, handed: Handed | None) -> bool:
+        """Write what there is, of which this is the first; whether more may come."""
+        self._nap.acquire(timeout=_NAP_SECONDS)
+        while handed is not None:
+            if handed.number > self._done:
+                self._log.keep(self._log.write(handed.draft))
+                self._time, self._at, self._done = handed.draft.time, handed.upto, handed.number
+            handed = None  # what it holds goes, while there is nothing to do
+            self._tell()
+            if self._queue.empty():
+                return True
+            handed = self._queue.get()
+        return False
 
     def _tell(self) -> None:
         """Let those go on who wait for what is so by now."""
@@ -118,6 +132,11 @@ class Backlog:
             if self._error is not None or each.is_so():
                 self._waiting.remove(each)
                 each.gate.release()
+
+    def _wake(self) -> None:
+        """Somebody waits for what is written."""
+        with suppress(RuntimeError):  # it is awake, or will be
+            self._nap.release()
 
     def _is_half_empty(self) -> bool:
         return self._upto - self._at <= MOST_BYTES // 2 and self.number - self._done <= MOST_RECORDS // 2
@@ -128,5 +147,6 @@ class Backlog:
             gate = allocate_lock()
             gate.acquire()
             self._waiting.append(_Waiting(is_so, gate))
+            self._wake()
             if not is_so() and self._error is None:
                 gate.acquire(timeout=_WAIT_SECONDS)

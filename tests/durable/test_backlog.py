@@ -10,9 +10,11 @@ import time
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import ivm
+from ivm.durable.streams import size_of
 from ivm.storage import backlog
 from tests.durable.disk import Disk
 from tests.durable.opening import begin_file, contents, finish, opened
@@ -140,7 +142,7 @@ def test_a_commit_waits_when_too_much_is_left(bound, monkeypatch):
     db = opened(disk, "off")
     db.sql("CREATE TABLE t (a BIGINT)")
     finish(db)
-    monkeypatch.setattr(backlog, bound, 4 if bound == "MOST_RECORDS" else 3500)
+    monkeypatch.setattr(backlog, bound, 4 if bound == "MOST_RECORDS" else 4 * size_of(pa.table(rows)))
     disk.open_gate.clear()
     done: list[int] = []
     thread = threading.Thread(target=lambda: done.extend(db.apply({"t": rows}) for _ in range(20)))
